@@ -1,10 +1,15 @@
 //! What can be typed. The doc comments below are the help texts that users read.
 
+pub(crate) mod examples;
+mod get;
 mod options;
+mod serve;
 mod setup;
 mod update;
 
+pub(crate) use get::Get;
 pub(crate) use options::{SchemeOptions, Typed};
+pub(crate) use serve::Serve;
 pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};
 pub(crate) use update::{Keygen, Update};
 
@@ -19,14 +24,11 @@ use privet_table::TableRoot;
 use privet_table::update_log::PublisherId;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Look records up in somebody else's table without the server learning which.
 #[derive(Parser)]
 #[command(name = "privet", version, about, max_term_width = 100)]
-#[command(
-    after_help = "Exit codes: 0 found or done, 1 not found, 2 usage or bad input, 3 server or network, 4 do not try again: a lie, damage, or a failure that may depend on what was asked for."
-)]
+#[command(after_help = examples::EXIT_CODES, after_long_help = examples::all())]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -49,88 +51,122 @@ fn running<'c>(command: &'c clap::Command, matches: &ArgMatches) -> &'c clap::Co
     below.map_or(command, |(command, matches)| running(command, matches))
 }
 
+/// In the order in which one meets them.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Show the whole thing in one process.
+    ///
+    /// A table, lookups under each scheme, and what the server saw.
+    #[command(after_long_help = examples::DEMO)]
+    Demo(Demo),
     /// Turn a CSV, JSON Lines or Parquet file into a table that can be served
     Build(Build),
-    /// Show what a table file (or a file of its points) holds, and check that it is whole
+    /// Show what a table file holds, and check that it is whole.
+    ///
+    /// Also a file of a table's points, as `privet setup points` makes it.
+    #[command(after_long_help = examples::INSPECT)]
     Inspect(Inspect),
-    /// Make what a scheme needs beside a table: the reference string of tapir-pp, the points of
-    /// finite-differences
-    Setup(Setup),
-    /// Make the key with which a table's owner signs its updates
-    Keygen(Keygen),
-    /// Set and delete keys of a table: the next of its signed updates
-    Update(Update),
     /// Serve tables over the network
     Serve(Serve),
     /// Look records up without the server learning which
     Get(Get),
     /// Show, check or erase what is kept between lookups
+    #[command(after_long_help = examples::STATE)]
     State(State),
-    /// Show the whole thing in one process: a table, lookups, and what the servers saw
-    Demo(Demo),
+    /// Make the key with which a table's owner signs its updates
+    Keygen(Keygen),
+    /// Set and delete keys of a table: the next of its signed updates
+    Update(Update),
+    /// Say what this machine offers and what to do about what is missing
+    #[command(after_long_help = examples::DOCTOR)]
+    Doctor(Doctor),
+    /// Make what some schemes need beside a table.
+    ///
+    /// The reference string of tapir-pp, the points of finite-differences.
+    #[command(after_long_help = examples::SETUP)]
+    Setup(Setup),
     /// Measure a scheme on this machine; every record received is compared with the table
     Bench(Bench),
-    /// Compute what finite differences cost with more or less storage: a table, JSON, or a plot
+    /// Compute what finite differences cost with more or less storage.
+    ///
+    /// A table, JSON, or a plot.
     Tradeoff(Tradeoff),
-    /// Say what this machine offers and what to do about what is missing
-    Doctor(Doctor),
 }
 
+/// Headings of groups of options.
+const LAYOUT: &str = "How values are stored";
+const FORGERY: &str = "Changes and forgery";
+
 #[derive(Args)]
+#[command(after_long_help = examples::BUILD)]
 pub(crate) struct Build {
     /// The file to read; `-` for standard input (needs --format)
     pub(crate) input: PathBuf,
     /// Column that holds the key; without it, records are numbered by row from 0
     #[arg(long, value_name = "COLUMN")]
     pub(crate) key: Option<String>,
-    /// How keys get to records: with buckets every lookup takes one query; with cuckoo it takes
-    /// two, and tables can change without clients having to learn where keys went
-    #[arg(long, value_enum, default_value_t = KeyMap::Buckets, value_name = "KIND", requires = "key")]
-    pub(crate) key_map: KeyMap,
-    /// How many records the value of a key may lie in, 1 to 16: every lookup fetches as many,
-    /// however long the value is, and twice as many with cuckoo. Long values then need no wide
-    /// records; default: 1, or more where values of many kilobytes make that cheaper for clients
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16), requires = "key")]
-    pub(crate) parts: Option<u8>,
-    /// Columns that make up the value, as compact JSON; default: all but the key
-    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',', conflicts_with = "raw_value")]
-    pub(crate) value: Vec<String>,
-    /// Store the bytes of this one column as the value, instead of JSON
-    #[arg(long, value_name = "COLUMN")]
-    pub(crate) raw_value: Option<String>,
-    /// Refuse values longer than this many bytes
-    #[arg(long, value_name = "BYTES", value_parser = parse_number)]
-    pub(crate) max_value: Option<u64>,
-    /// What to do when a key appears twice
-    #[arg(long, value_enum, default_value_t = OnDuplicate::Error)]
-    pub(crate) on_duplicate: OnDuplicate,
-    /// Keep all rows with the same key: it has several values, and `get` prints them all, in the
-    /// order of the rows
-    #[arg(long, requires = "key", conflicts_with = "on_duplicate")]
-    pub(crate) multi: bool,
-    /// Store with each record the proof that it belongs to the table, 32 bytes for each doubling of
-    /// the number of records, and print the root that clients verify against (`get --root`)
-    #[arg(long)]
-    pub(crate) authenticate: bool,
-    /// Say from the beginning who will sign the table's updates: whose key file this is, made by
-    /// `privet keygen`. Clients that have used the table before its first update then follow it
-    #[arg(long, value_name = "FILE")]
-    pub(crate) publisher_key: Option<PathBuf>,
-    /// Format of the input; default: by its extension
-    #[arg(long, value_enum)]
-    pub(crate) format: Option<InputFormat>,
-    /// The table file to write. A table that is there already is replaced, unless it has updates;
-    /// the file that is read never is
+    /// The table file to write.
+    ///
+    /// A table that is there already is replaced, unless it has updates; the file that is read
+    /// never is.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Replace the output also if it is a file that `privet build` has not written
     #[arg(long)]
     pub(crate) force: bool,
+    /// Format of the input; default: by its extension
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<InputFormat>,
+    /// What to do when a key appears twice
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnDuplicate::Error)]
+    pub(crate) on_duplicate: OnDuplicate,
+    /// Keep all rows with the same key.
+    ///
+    /// It then has several values, and `get` prints them all, in the order of the rows.
+    #[arg(long, requires = "key", conflicts_with = "on_duplicate")]
+    pub(crate) multi: bool,
     /// Print the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Columns that make up the value, as compact JSON; default: all but the key
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',', conflicts_with = "raw_value")]
+    #[arg(help_heading = LAYOUT)]
+    pub(crate) value: Vec<String>,
+    /// Store the bytes of this one column as the value, instead of JSON
+    #[arg(long, value_name = "COLUMN", help_heading = LAYOUT)]
+    pub(crate) raw_value: Option<String>,
+    /// Refuse values longer than this many bytes
+    #[arg(long, value_name = "BYTES", value_parser = parse_number, help_heading = LAYOUT)]
+    pub(crate) max_value: Option<u64>,
+    /// How keys get to records.
+    ///
+    /// With buckets every lookup takes one query; with cuckoo it takes two, and tables can change
+    /// without clients having to learn where keys went.
+    #[arg(long, value_enum, default_value_t = KeyMap::Buckets, value_name = "KIND", requires = "key")]
+    #[arg(help_heading = LAYOUT)]
+    pub(crate) key_map: KeyMap,
+    /// How many records the value of a key may lie in, 1 to 16.
+    ///
+    /// Every lookup fetches as many, however long the value is, and twice as many with cuckoo. Long
+    /// values then need no wide records. Default: 1, or more where values of many kilobytes make
+    /// that cheaper for clients.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16), requires = "key")]
+    #[arg(help_heading = LAYOUT)]
+    pub(crate) parts: Option<u8>,
+
+    /// Store with each record the proof that it belongs to the table.
+    ///
+    /// It takes 32 bytes for each doubling of the number of records. The root that clients verify
+    /// against (`get --root`) is printed.
+    #[arg(long, help_heading = FORGERY)]
+    pub(crate) authenticate: bool,
+    /// Say from the beginning who will sign the table's updates.
+    ///
+    /// The file is the key of whoever will, made by `privet keygen`. Clients that have used the
+    /// table before its first update then follow it.
+    #[arg(long, value_name = "FILE", help_heading = FORGERY)]
+    pub(crate) publisher_key: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -173,192 +209,6 @@ pub(crate) struct Inspect {
 }
 
 #[derive(Args)]
-pub(crate) struct Serve {
-    /// Table files. A table is named after its file, without the extension; NAME=FILE chooses
-    /// another name
-    #[arg(required = true, value_name = "[NAME=]FILE")]
-    pub(crate) tables: Vec<String>,
-    #[arg(long, default_value = "auto", value_parser = parse_scheme, help = served_schemes())]
-    pub(crate) scheme: SchemeChoice,
-    #[command(flatten)]
-    pub(crate) options: SchemeOptions,
-    /// For finite-differences and finite-differences-many: answer from the points that `privet
-    /// setup points` computed from this one table, read into memory. The scheme and what was chosen
-    /// for it are those of the file
-    #[arg(long, value_name = "FILE", conflicts_with_all = options::names())]
-    pub(crate) points: Option<PathBuf>,
-    /// With --points: leave the points in the file, of which the system keeps in memory what there
-    /// is room for. The file is still read once at the start, to check it
-    #[arg(long, requires = "points")]
-    pub(crate) mapped: bool,
-    /// Address to listen on
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700", value_parser = parse_address)]
-    pub(crate) listen: SocketAddr,
-    /// Second address, for /metrics (Prometheus) and /healthz
-    #[arg(long, value_name = "ADDR", value_parser = parse_address)]
-    pub(crate) metrics_listen: Option<SocketAddr>,
-    /// Certificate chain in PEM; with --tls-key
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    pub(crate) tls_cert: Option<PathBuf>,
-    /// Private key in PEM; with --tls-cert
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub(crate) tls_key: Option<PathBuf>,
-    /// Allow plaintext on an address that is not loopback
-    #[arg(long)]
-    pub(crate) insecure: bool,
-    /// Threads that share each pass over a table; default: all cores
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: Option<u16>,
-    /// Collect concurrent queries for at most this long before a pass, in milliseconds; schemes
-    /// where a pass saves nothing never wait
-    #[arg(long, value_name = "MS", default_value_t = 2.0, value_parser = parse_milliseconds)]
-    pub(crate) batch_window: f64,
-    /// Most queries answered in one pass
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) max_batch: u16,
-    /// Most connections at once
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_connections: u32,
-    /// Where precomputed hints are kept between starts; default: the user's cache directory
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cache: Option<PathBuf>,
-    /// Keep precomputed hints in memory only
-    #[arg(long, conflicts_with = "cache")]
-    pub(crate) no_cache: bool,
-    /// Look so often, in seconds, whether a table file or its update log has changed, and serve the
-    /// table with the new updates; 0: only when told to by SIGHUP
-    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=86400))]
-    pub(crate) watch: u32,
-    /// After an update, go on serving the version before for so many seconds beside the new one,
-    /// for clients that are in the middle of something. Each version takes memory of its own; at
-    /// most 3 earlier ones are kept
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(0..=86400))]
-    pub(crate) grace: u32,
-    /// Read again so many bytes a second of what is answered from, to find damage to memory and
-    /// files; a table in which some is found is not served any more. 0: read nothing again
-    #[arg(long, value_name = "BYTES", default_value = "2^25", value_parser = parse_rate)]
-    pub(crate) scrub_rate: u64,
-    /// Serve tables without a look at whether they are whole. A start is shorter by the time in
-    /// which a table is read once, but hints are computed anew. From a damaged table clients then
-    /// get wrong records, and nobody notices
-    #[arg(long)]
-    pub(crate) skip_verification: bool,
-    /// Who has to sign the updates of these tables, as `privet keygen` printed it: an update log of
-    /// anybody else is refused. Without it, it is whoever a table's log names when it is opened
-    /// first
-    #[arg(long, value_name = "HEX", value_parser = parse_publisher)]
-    pub(crate) publisher: Option<PublisherId>,
-    /// Log as JSON lines
-    #[arg(long)]
-    pub(crate) log_json: bool,
-    /// Instruction set to compute with: portable, avx2 or avx512; default: the best there is
-    #[arg(long, value_parser = parse_arm)]
-    pub(crate) kernel: Option<Arm>,
-}
-
-#[derive(Args)]
-#[command(group = clap::ArgGroup::new("wanted").required(true).multiple(true).args(["key", "index", "keys_from"]))]
-pub(crate) struct Get {
-    /// Address of the server, such as http://127.0.0.1:7700; for schemes that take several servers,
-    /// those of all, in the same order every time: for those that keep hints (dummy-subsets-two,
-    /// singlepass, tapir-mt, tapir-pp) it decides who learns what. The first server of
-    /// dummy-subsets-two and singlepass computes the hints and learns their key, which the second
-    /// must never learn. By tapir-mt, tapir-pp, apir-dpf and apir-matrix-mt answers are verified: a
-    /// wrong one ends the command with exit code 4
-    #[arg(required = true, value_name = "URL")]
-    pub(crate) urls: Vec<String>,
-    /// A key to look up; may be repeated
-    #[arg(short, long, value_name = "KEY")]
-    pub(crate) key: Vec<String>,
-    /// A record to look up by its number, from 0; may be repeated
-    #[arg(short, long, value_name = "N")]
-    pub(crate) index: Vec<u64>,
-    /// Look up every line of this file; `-` for standard input
-    #[arg(long, value_name = "FILE")]
-    pub(crate) keys_from: Option<PathBuf>,
-    /// The table to look in, if the server has several, or another than the one that was used there
-    /// last
-    #[arg(long, value_name = "NAME")]
-    pub(crate) table: Option<String>,
-    /// Use only these schemes, the most wanted first: names with commas between, or the option
-    /// repeated. Without it, what was used before with the table stays; otherwise those that verify
-    /// answers come first, and no server's order of offers decides
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = parse_scheme_name)]
-    pub(crate) scheme: Vec<SchemeId>,
-    #[arg(long, help = verifying_schemes())]
-    pub(crate) verified: bool,
-    /// Where hints, tables and pins are kept between calls; default: the user's state directory
-    #[arg(long, value_name = "DIR")]
-    pub(crate) state: Option<PathBuf>,
-    /// Refuse to receive more than this many bytes before the first lookup (record layout, hint,
-    /// table or stream, updates), such as 100000000 or 2^32, and to keep hints that take more
-    #[arg(long, value_name = "BYTES", default_value = "2^32", value_parser = parse_number)]
-    pub(crate) max_download: u64,
-    /// End with exit code 3 once a server has left the command waiting for about so long: half of
-    /// it for an answer, half of it in new attempts. Not for the whole command, which is --max-time
-    /// [default: 120; 600 while a server computes hints]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86400))]
-    timeout: Option<u32>,
-    /// End with exit code 3 when the whole command has taken so long, whatever it is doing. What
-    /// was found by then is printed
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=31_536_000))]
-    max_time: Option<u32>,
-    /// Give up a download that comes slower than this, on the whole, in bytes a second [default:
-    /// 8192]
-    #[arg(long, value_name = "BYTES", value_parser = parse_number)]
-    pub(crate) min_rate: Option<u64>,
-    /// Allow plaintext to several servers that are not on this machine: whoever listens nearby then
-    /// sees the queries to all of them, and can tell what is looked up
-    #[arg(long)]
-    pub(crate) insecure: bool,
-    /// Certificates to trust for https besides the system's, in PEM
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ca_file: Option<PathBuf>,
-    /// Accept that the table at this address is another one than at first use
-    #[arg(long)]
-    pub(crate) accept_new_table: bool,
-    /// The table's root, from whoever built it with --authenticate: any other table is refused
-    /// before anything is asked, and any record that does not belong to it. Without --root, records
-    /// of such a table are verified against the root that the server announced at first use, which
-    /// is pinned with the table: that finds damage, not a server that lied from the beginning
-    #[arg(long, value_name = "HEX", value_parser = parse_root)]
-    pub(crate) root: Option<TableRoot>,
-    /// Who publishes the table, as `privet keygen` printed it: a table with updates by anybody
-    /// else, or by nobody, is refused before anything is asked. Without --publisher, it is whoever
-    /// the server named at first use
-    #[arg(long, value_name = "HEX", value_parser = parse_publisher)]
-    pub(crate) publisher: Option<PublisherId>,
-    /// Have both servers stream the whole table and stop at the first byte in which they differ,
-    /// for schemes of two servers that stream it; default: each streams a half, and the whole is
-    /// checked at the end against the digest that both announced
-    #[arg(long)]
-    pub(crate) compare_streams: bool,
-    /// Print one JSON object for each lookup, on one line of printable characters, whatever the
-    /// value holds
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Write the bytes of values as they are, also to a terminal, where otherwise control
-    /// characters are escaped
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) raw: bool,
-    /// Say on standard error what was sent and received, and how long it took
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
-}
-
-impl Get {
-    /// How long a server may leave the command waiting, if that was said.
-    pub(crate) fn timeout(&self) -> Option<Duration> {
-        self.timeout.map(|seconds| Duration::from_secs(seconds.into()))
-    }
-
-    /// How long the whole command may take.
-    pub(crate) fn max_time(&self) -> Option<Duration> {
-        self.max_time.map(|seconds| Duration::from_secs(seconds.into()))
-    }
-}
-
-#[derive(Args)]
 pub(crate) struct State {
     #[command(subcommand)]
     pub(crate) action: StateAction,
@@ -367,10 +217,13 @@ pub(crate) struct State {
 #[derive(Subcommand)]
 pub(crate) enum StateAction {
     /// Say what is kept, in counts and sizes
+    #[command(after_long_help = examples::STATE_SHOW)]
     Show(StateShow),
     /// Read everything that is kept and check that it is whole; exit code 4 if it is not
+    #[command(after_long_help = examples::STATE_VERIFY)]
     Verify(StateShow),
     /// Erase private hints with zeros, and remove downloads and pins
+    #[command(after_long_help = examples::STATE_RESET)]
     Reset(StateReset),
 }
 
@@ -411,8 +264,11 @@ pub(crate) struct Demo {
 }
 
 #[derive(Args)]
+#[command(after_long_help = examples::BENCH)]
 pub(crate) struct Bench {
-    #[arg(long, default_value = "simplepir", value_parser = parse_subject, help = measured_schemes())]
+    #[arg(long, default_value = "simplepir", value_parser = parse_subject)]
+    #[arg(help = "Scheme to measure; or `plain`, a lookup that is not private")]
+    #[arg(long_help = measured_schemes())]
     pub(crate) scheme: Subject,
     /// Records in the table, such as 1000000 or 2^20
     #[arg(long, value_name = "N", value_parser = parse_number)]
@@ -420,16 +276,16 @@ pub(crate) struct Bench {
     /// Bytes in a record
     #[arg(long, value_name = "B", value_parser = parse_number)]
     pub(crate) record_len: u64,
-    #[command(flatten)]
-    pub(crate) options: SchemeOptions,
     /// Queries to measure, rounded up to whole batches
     #[arg(long, value_name = "Q", default_value = "16", value_parser = parse_number)]
     pub(crate) queries: u64,
     /// Queries answered in one pass
     #[arg(long, value_name = "K", default_value = "1", value_parser = parse_number)]
     pub(crate) batch: u64,
-    /// Records to change afterwards, for schemes whose clients can follow: one by one, or in one
-    /// batch where servers follow as well
+    /// Records to change afterwards.
+    ///
+    /// For schemes whose clients can follow: one by one, or in one batch where servers follow as
+    /// well.
     #[arg(long, value_name = "E", default_value = "16", value_parser = parse_number)]
     pub(crate) edits: u64,
     /// Threads of the server; default: all cores
@@ -444,6 +300,8 @@ pub(crate) struct Bench {
     /// Instruction set to compute with: portable, avx2 or avx512; default: the best there is
     #[arg(long, value_parser = parse_arm)]
     pub(crate) kernel: Option<Arm>,
+    #[command(flatten)]
+    pub(crate) options: SchemeOptions,
 }
 
 #[derive(Args)]
@@ -497,14 +355,14 @@ const PLAIN: &str = "plain";
 /// The rule of [`choose`](privet_schemes::registry::choose) in one line.
 fn served_schemes() -> String {
     format!(
-        "The scheme to answer with: {}; or `auto`, which takes download where simplepir's hint would be no smaller than the table (up to 16 MiB) and simplepir otherwise. With --help it explains the options of that scheme; docs/schemes.md compares them",
+        "Scheme to answer with: {}; or `auto`, which takes download where simplepir's hint would be at least half of the table (tables up to 64 MiB) and simplepir otherwise.\n\nWith --help it explains the options of that scheme. docs/schemes.md compares the schemes.",
         scheme_names()
     )
 }
 
 fn measured_schemes() -> String {
     format!(
-        "The scheme to measure: {}; or `plain`, a lookup that is not private, for comparison. With --help it explains the options of that scheme",
+        "Scheme to measure: {}; or `plain`, a lookup that is not private, for comparison.\n\nWith --help it explains the options of that scheme.",
         scheme_names()
     )
 }
@@ -613,6 +471,75 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    /// All commands with what one types for them, as they print their help.
+    fn commands() -> Vec<(String, clap::Command)> {
+        fn below(path: &str, command: &clap::Command, all: &mut Vec<(String, clap::Command)>) {
+            all.push((path.to_owned(), command.clone().term_width(100)));
+            let helpful = command.get_subcommands().filter(|below| below.get_name() != "help");
+            helpful.for_each(|next| below(&format!("{path} {}", next.get_name()), next, all));
+        }
+        let mut root = Arguments::command();
+        root.build();
+        let mut all = Vec::new();
+        below("privet", &root, &mut all);
+        all
+    }
+
+    /// The words of a line, as a shell splits it: what stands between single quotes is one.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        for (place, part) in line.split('\'').enumerate() {
+            for (next, word) in part.split(if place % 2 == 0 { " " } else { "\0" }).enumerate() {
+                if next > 0 {
+                    words.push(String::new());
+                }
+                words.last_mut().unwrap().push_str(word);
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn every_command_has_examples_that_can_be_typed() {
+        assert_eq!(words("a 'b c=' d"), ["a", "b c=", "d"]);
+        for (name, mut command) in commands() {
+            let help = command.render_long_help().to_string();
+            let (_, examples) = help.split_once("\nExamples:\n").unwrap_or_else(|| {
+                panic!("{name} --help has no examples");
+            });
+            // Of what is piped, the command stands last.
+            let lines: Vec<&str> = examples
+                .lines()
+                .filter_map(|line| line.strip_prefix("    "))
+                .map(|line| line.rsplit(" | ").next().unwrap_or(line))
+                .collect();
+            assert!((2..=6).contains(&lines.len()), "{name}: {lines:?}");
+            assert!(lines.iter().any(|line| line.starts_with(&name)), "{name}: {lines:?}");
+            for line in lines {
+                assert!(line.starts_with("privet "), "{name}: {line}");
+                assert!(line.len() <= 96, "{name}: {line}");
+                if let Err(error) = Arguments::try_parse_from(words(line)) {
+                    assert_eq!(
+                        error.kind(),
+                        clap::error::ErrorKind::DisplayHelp,
+                        "{line}: {error}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_short_help_is_short() {
+        for (name, mut command) in commands() {
+            let lines = |help: clap::builder::StyledStr| help.to_string().lines().count();
+            let (short, long) = (lines(command.render_help()), lines(command.render_long_help()));
+            let most = if name == "privet serve" { 45 } else { 50 };
+            assert!(short <= most, "{name} -h has {short} lines");
+            assert!(short < long, "{name}: -h has {short} lines, --help {long}");
+        }
     }
 
     #[test]

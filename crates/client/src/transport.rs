@@ -4,10 +4,12 @@
 //! It decides nothing: when to try again, and whether to believe what came, is the session's
 //! business. The connection is made with the first exchange, and made again when it was lost.
 
+mod certificates;
+
 use crate::addresses::Address;
 use crate::exchange::{ResponseLimits, goes_on, measured};
 use crate::session::{Request, Response};
-use privet_core::{Blame, Error, Reason, Result};
+use privet_core::{Blame, Error, Result};
 use privet_wire::limits::{DESCRIBE_RESPONSE_LIMIT, FETCH_CHUNK_LIMIT};
 use privet_wire::proto::privet_client::PrivetClient;
 use privet_wire::{AnswerResponse, FetchChunk, PrepareResponse, ServerDescription, WireStatus};
@@ -17,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 
 /// A host that does not answer at all is given up after this long.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,9 +33,6 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A server is told this much more time than the session waits.
 const DEADLINE_GRACE: Duration = Duration::from_secs(1);
-
-/// What every certificate in PEM form begins with.
-const CERTIFICATE_MARK: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
 pub use crate::exchange::Delivery;
 
@@ -50,8 +49,8 @@ pub struct Transport {
 
 impl Transport {
     /// A transport to the server at `url`, `http://host:port` or `https://host:port`. Certificates
-    /// are checked against the system's authorities and those in the PEM file `ca_file`. Nothing is
-    /// sent yet. To be called within a tokio runtime.
+    /// are checked against the system's authorities and those in the PEM file `ca_file`, in which a
+    /// server's own certificate may stand as well. Nothing is sent yet. To be called within a tokio runtime.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`] if `url` is none, or `ca_file` cannot be read or is no certificate.
@@ -75,7 +74,7 @@ impl Transport {
             .initial_stream_window_size(4 << 20)
             .initial_connection_window_size(8 << 20);
         if url.starts_with("https://") {
-            endpoint = with_tls(&endpoint, ca_file)?;
+            endpoint = with_tls(endpoint, ca_file)?;
         }
         let client = PrivetClient::new(endpoint.connect_lazy());
         let limits = ResponseLimits::default();
@@ -209,10 +208,7 @@ impl Transport {
         let url = &self.url;
         if let Some(tls) = find::<rustls::Error>(error) {
             return match tls {
-                rustls::Error::InvalidCertificate(reason) => Error::integrity(format!(
-                    "the certificate of {url} is not to be trusted ({reason}); if the server uses a certificate of its own, name its authority's file"
-                ))
-                .because(Reason::CertificateNotTrusted),
+                rustls::Error::InvalidCertificate(why) => certificates::refused(url, why),
                 _ => Error::peer_misbehaved(format!(
                     "{url} does not speak TLS as expected ({tls}); if the server is started without a certificate, write http:// instead of https://"
                 )),
@@ -252,35 +248,13 @@ fn with_deadline<M>(message: M, patience: Duration) -> tonic::Request<M> {
     request
 }
 
-/// `endpoint` over TLS, with the system's authorities and those in `ca_file`. A machine without
-/// authorities of its own can do with the file alone.
-fn with_tls(endpoint: &Endpoint, ca_file: Option<&Path>) -> Result<Endpoint> {
-    let mut config = ClientTlsConfig::new();
-    if let Some(path) = ca_file {
-        let pem = std::fs::read(path).map_err(|error| {
-            Error::api_misuse(format!("cannot read {}: {error}", path.display())).caused_by(error)
-        })?;
-        // An empty list of authorities is no error to the layers below, and would show as a server
-        // not to be trusted.
-        if !pem.windows(CERTIFICATE_MARK.len()).any(|window| window == CERTIFICATE_MARK) {
-            return Err(Error::api_misuse(format!(
-                "{} holds no certificate in PEM form",
-                path.display()
-            )));
-        }
-        config = config.ca_certificate(Certificate::from_pem(pem));
-    }
-    let with_system = endpoint.clone().tls_config(config.clone().with_native_roots());
-    with_system.or_else(|error| if ca_file.is_some() { endpoint.clone().tls_config(config) } else { Err(error) }).map_err(
-        |error| {
-            Error::api_misuse(format!(
-                "no certificate authorities can be used ({}); install the system's (the package is often called ca-certificates), or name a file with them",
-                chain(&error)
-            ))
-            .because(Reason::CertificateNotTrusted)
-            .caused_by(error)
-        },
-    )
+/// `endpoint` over TLS, where certificates are believed that lead to the system's authorities or to
+/// those in `ca_file`, or are in it themselves.
+fn with_tls(endpoint: Endpoint, ca_file: Option<&Path>) -> Result<Endpoint> {
+    let verifier = certificates::verifier(ca_file)?;
+    endpoint.tls_config_with_verifier(ClientTlsConfig::new(), verifier).map_err(|error| {
+        Error::api_misuse(format!("TLS cannot be set up: {}", chain(&error))).caused_by(error)
+    })
 }
 
 /// The first cause of type `T`.

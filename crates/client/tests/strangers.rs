@@ -315,12 +315,13 @@ async fn tls_with_and_without_the_right_authority() {
     assert_eq!(client.get(&pair(1, 0).0).await.unwrap().unwrap().to_vec(), pair(1, 0).1);
 
     let error = refusal(options(&format!("https://localhost:{port}"))).await;
-    assert_eq!(error.blame(), Blame::Integrity, "{error:?}");
+    assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error:?}");
     assert_eq!(error.reason(), Some(Reason::CertificateNotTrusted), "{error}");
 
     trusting.urls = vec![format!("https://127.0.0.1:{port}")];
     let error = refusal(trusting.clone()).await;
-    assert_eq!(error.blame(), Blame::Integrity, "a certificate for another name: {error:?}");
+    assert_eq!(error.blame(), Blame::PeerMisbehaved, "a certificate for another name: {error:?}");
+    assert!(error.message().contains("another name"), "{error}");
 
     let error = refusal(options(&format!("http://localhost:{port}"))).await;
     assert_eq!(error.blame(), Blame::Unavailable, "{error:?}");

@@ -17,7 +17,7 @@
 //! | edits, client | – | the table is read and written once |
 //! | state | N bytes on the client's disk, public; on the server the table file | – |
 //!
-//! It is the right choice for small tables (up to the 16 MiB that SimplePIR's hint would take
+//! It is the right choice for small tables (up to 64 MiB, of which SimplePIR's hint would take half
 //! anyway, it is what `auto` chooses), and the yardstick for all others: a scheme whose first use
 //! costs more than the table has to earn that back.
 

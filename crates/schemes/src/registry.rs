@@ -51,15 +51,16 @@ pub struct ServerOptions {
 
 /// The scheme that suits a table when the user says `auto`.
 ///
-/// A download, if the whole table is no more than the hint that SimplePIR's clients would receive
-/// before their first query: then they may as well have the table, and ask nothing ever after. That
-/// is so for tables up to 16 MiB, and for somewhat larger ones of records that are longer than
-/// 4096·√N for N bytes. Otherwise SimplePIR, whose clients never receive the table and keep nothing
+/// A download, if the whole table is no more than twice the hint that SimplePIR's clients would
+/// receive before their first query: then they may as well have the table, and ask nothing ever
+/// after. That is so for tables up to 64 MiB, and for larger ones of records that are longer than
+/// 2048·√N for N bytes. Otherwise SimplePIR, whose clients never receive the table and keep nothing
 /// secret. What needs two servers is never chosen: whether there is a second one that does not
 /// collude, only the user knows.
 pub fn choose(identity: &TableIdentity) -> SchemeId {
+    let small = |hint: u64| hint.saturating_mul(2) >= identity.shape.bytes();
     match SimplePirParameters::new(identity) {
-        Ok(parameters) if parameters.hint_bytes() >= identity.shape.bytes() => SchemeId::Download,
+        Ok(parameters) if small(parameters.hint_bytes()) => SchemeId::Download,
         // If it is too large for SimplePIR, that has to be said, and not by offering it whole.
         _ => SchemeId::SimplePir,
     }

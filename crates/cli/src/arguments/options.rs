@@ -9,6 +9,9 @@ use privet_schemes::registry::{self, OptionKind, SchemeOption};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+/// The heading of what belongs to one scheme.
+const HEADING: &str = "Scheme options";
+
 /// What was typed of the options that schemes have; with `POINTS`, of schemes that make points.
 #[derive(Default)]
 pub(crate) struct SchemeOptions<const POINTS: bool = false>(
@@ -36,7 +39,7 @@ impl<const POINTS: bool> SchemeOptions<POINTS> {
 impl<const POINTS: bool> Args for SchemeOptions<POINTS> {
     fn augment_args(command: Command) -> Command {
         let argument = |option: &'static SchemeOption| match POINTS {
-            true => argument(option).help(help_for_some(option)),
+            true => explain(argument(option), help_for_some(option)),
             false => argument(option).hide(true),
         };
         command.args(options(POINTS).into_iter().map(argument))
@@ -83,13 +86,22 @@ pub(super) fn explained(command: Command, typed: &[OsString]) -> Command {
     let explain = |command: Command| {
         let own = scheme.about().options.iter();
         own.fold(command, |command, option| {
-            command.mut_arg(option.name, |argument| {
-                argument.hide(false).help_heading("Options of this scheme").help(help(option))
-            })
+            command
+                .mut_arg(option.name, |argument| self::explain(argument.hide(false), help(option)))
         })
         .before_help(format!("With {scheme}: {}.", scheme.about().summary))
     };
     command.mut_subcommand("serve", explain).mut_subcommand("bench", explain)
+}
+
+/// The argument with its help, of which `-h` shows the first sentence.
+fn explain(argument: Arg, help: String) -> Arg {
+    let argument = argument.help_heading(HEADING);
+    let first = [". ", "; "].iter().filter_map(|end| help.find(end)).min();
+    match first {
+        Some(end) => argument.help(help[..end].to_owned()).long_help(help),
+        None => argument.help(help),
+    }
 }
 
 /// The scheme that is named somewhere in a command line.

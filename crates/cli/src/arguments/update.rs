@@ -1,13 +1,15 @@
 //! What can be typed after `privet keygen` and `privet update`.
 
-use super::InputFormat;
+use super::{InputFormat, examples};
 use clap::Args;
 use std::path::PathBuf;
 
 #[derive(Args)]
+#[command(after_long_help = examples::KEYGEN)]
 pub(crate) struct Keygen {
-    /// The file to write the secret key to; only its owner can read it, and an existing file is
-    /// never replaced
+    /// The file to write the secret key to.
+    ///
+    /// Only its owner can read it, and an existing file is never replaced.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Print as JSON
@@ -16,29 +18,32 @@ pub(crate) struct Keygen {
 }
 
 #[derive(Args)]
-#[command(
-    after_help = "Deletions come first, then rows of files, then single keys, each in the order given. In a table of several values, what a file or --set has of a key replaces all that it had before. All together are one epoch: it is made whole or not at all, signed, and appended to TABLE.log. The table file stays as it is until the log is folded into it (--compact)."
-)]
+#[command(after_long_help = examples::UPDATE)]
 pub(crate) struct Update {
     /// The table file
     #[arg(value_name = "TABLE")]
     pub(crate) table: PathBuf,
-    /// The secret key to sign with, as `privet keygen` makes it. The first update ties the table to
-    /// it
+    /// The secret key to sign with, as `privet keygen` makes it.
+    ///
+    /// The first update ties the table to it.
     #[arg(long, value_name = "FILE")]
     pub(crate) publisher_key: PathBuf,
-    /// Give a key this value: a JSON object of the value's columns, or the value itself for a table
-    /// built with --raw-value. In a table by row number, KEY is the number of a row. In a table of
-    /// several values (--multi) this is the key's only value then, and --set again with the same
-    /// key adds another. KEY ends at the first =; keys that have one in them go through --from
+    /// Give a key this value.
+    ///
+    /// A JSON object of the value's columns, or the value itself for a table built with
+    /// --raw-value. In a table by row number, KEY is the number of a row. In a table of several
+    /// values (--multi) this is the key's only value then, and --set again with the same key adds
+    /// another. KEY ends at the first =; keys that have one in them go through --from.
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_assignment)]
     pub(crate) set: Vec<(String, String)>,
     /// Remove a key and its value, or all of its values
     #[arg(long, value_name = "KEY")]
     pub(crate) delete: Vec<String>,
-    /// Set the key of each row of a CSV, JSON Lines or Parquet file, with the columns of the file
-    /// that the table was built from. In a table by row number, append the rows. In a table of
-    /// several values, the rows of a key in this file are all the values that it has then
+    /// Set the key of each row of a CSV, JSON Lines or Parquet file.
+    ///
+    /// With the columns of the file that the table was built from. In a table by row number, append
+    /// the rows. In a table of several values, the rows of a key in this file are all the values
+    /// that it has then.
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
     /// Format of that file; default: by its extension
@@ -47,9 +52,11 @@ pub(crate) struct Update {
     /// Remove the keys in a file, one on each line
     #[arg(long, value_name = "FILE")]
     pub(crate) delete_from: Option<PathBuf>,
-    /// Afterwards replace the table file by one with all changes, if those that it does not have
-    /// yet have grown to so many percent of it; 0: in any case. The log then keeps the last epochs,
-    /// up to a quarter of the table file, for clients that are behind.
+    /// Afterwards replace the table file by one with all changes.
+    ///
+    /// If those that it does not have yet have grown to so many percent of it; 0: in any case. The
+    /// log then keeps the last epochs, up to a quarter of the table file, for clients that are
+    /// behind.
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "0")]
     pub(crate) compact: Option<u32>,
     /// Print the report as JSON

@@ -270,12 +270,12 @@ mod tests {
                 shape: TableShape::new(records, record_len).unwrap(),
             })
         };
-        // Up to 16 MiB clients download the table, however it is cut into records.
-        assert_eq!(chosen(1 << 24, 1), SchemeId::Download);
-        assert_eq!(chosen(1 << 19, 32), SchemeId::Download);
-        assert_eq!(chosen(1 << 4, 1 << 20), SchemeId::Download);
+        // Up to 64 MiB clients download the table, however it is cut into records.
+        assert_eq!(chosen(1 << 26, 1), SchemeId::Download);
+        assert_eq!(chosen(1 << 21, 32), SchemeId::Download);
+        assert_eq!(chosen(1 << 6, 1 << 20), SchemeId::Download);
         assert_eq!(chosen(1, 1), SchemeId::Download);
-        assert_eq!(chosen(17 << 15, 32), SchemeId::SimplePir);
+        assert_eq!(chosen(65 << 15, 32), SchemeId::SimplePir);
         assert_eq!(chosen(1 << 30, 1), SchemeId::SimplePir);
         // A few very long records: a column holds at least one, so the hint would be larger than
         // the table.

@@ -7,7 +7,7 @@ mod plot;
 mod polynomial;
 mod served;
 
-use crate::arguments::parse_number;
+use crate::arguments::{examples, parse_number};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use clap::Args;
@@ -19,10 +19,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
+#[command(after_long_help = examples::TRADEOFF)]
 pub(crate) struct Tradeoff {
-    /// Show what there is to choose from for a table of so many records, such as 1000000 or 2^30.
-    /// Without --records and --variables: the powers of the number of records that storage and
-    /// reads tend to
+    /// Show what there is to choose from for a table of so many records.
+    ///
+    /// Such as 1000000 or 2^30. Without --records and --variables: the powers of the number of
+    /// records that storage and reads tend to.
     #[arg(long, value_name = "N", value_parser = parse_number)]
     records: Option<u64>,
     /// Bytes in a record
@@ -34,8 +36,9 @@ pub(crate) struct Tradeoff {
     /// Records are bytes of value 0 or 1, and are stored as single bits: with two servers
     #[arg(long, requires = "records")]
     one_bit: bool,
-    /// Mark what `serve` takes if each server may store at most so many bytes, such as 2^30;
-    /// default: 32 times the table
+    /// Mark what `serve` takes if each server may store at most so many bytes.
+    ///
+    /// Such as 2^30. Default: 32 times the table.
     #[arg(long, value_name = "BYTES", requires = "records", value_parser = parse_number)]
     storage_limit: Option<u64>,
     /// Mark what `serve` takes for answers of at most so many bytes
@@ -47,8 +50,9 @@ pub(crate) struct Tradeoff {
     /// The degree of that polynomial
     #[arg(long, value_name = "D", requires = "variables", value_parser = clap::value_parser!(u32).range(1..=1000))]
     degree: Option<u32>,
-    /// Compute over the field of so many elements: 2, 3, 5, 7, 11 or 13; default: the smallest with
-    /// one for each server
+    /// Compute over the field of so many elements: 2, 3, 5, 7, 11 or 13.
+    ///
+    /// Default: the smallest with one for each server.
     #[arg(long, value_name = "Q", conflicts_with = "records")]
     field: Option<u32>,
     /// The highest power of a single variable in the polynomial; what is served has 1

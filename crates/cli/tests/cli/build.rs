@@ -239,7 +239,7 @@ fn duplicate_keys_are_an_error_unless_one_is_chosen() {
     assert_snapshot!(refused(&place, "twice.csv --key name --on-duplicate both -o x.privet"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'both' for '--on-duplicate <ON_DUPLICATE>'
+    error: invalid value 'both' for '--on-duplicate <WHAT>'
       [possible values: error, first, last]
 
     For more information, try '--help'.

@@ -332,9 +332,12 @@ fn more_lookups_than_a_generation_serves_are_answered() {
 #[test]
 fn a_certificate_may_be_trusted_by_file() {
     let place = Place::with_phones();
-    let certified = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    place.write("cert.pem", certified.cert.pem());
-    place.write("key.pem", certified.signing_key.serialize_pem());
+    // As `openssl req -x509` makes one: it says of itself that it is an authority.
+    let mut params = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate().unwrap();
+    place.write("cert.pem", params.self_signed(&key).unwrap().pem());
+    place.write("key.pem", key.serialize_pem());
     let served = Served::start(
         &place,
         "phones.privet --scheme simplepir --no-cache --tls-cert cert.pem --tls-key key.pem",
@@ -349,10 +352,14 @@ fn a_certificate_may_be_trusted_by_file() {
     {"phone":"555-1","floor":"3"}
     "#);
     assert_snapshot!(get(&place, &served, "-k ada"), @r#"
-    [exit 4]
+    [exit 3]
     [stderr]
-    privet: the certificate of https://127.0.0.1:[PORT] is not to be trusted (UnknownIssuer); if the server uses a certificate of its own, name its authority's file (--ca-file)
+    privet: the certificate of https://127.0.0.1:[PORT] is not to be trusted (it is signed by itself, or by nobody who is trusted here); if the server uses a certificate of its own, get that certificate or its authority's from whoever runs the server, and name the file (--ca-file)
     "#);
+    let by_name = served.url.replace("127.0.0.1", "localhost");
+    let refused = place.run(&format!("get {by_name} -k ada --ca-file cert.pem"));
+    assert_eq!(refused.code(), 3, "{refused}");
+    assert!(refused.stderr().contains("is for another name ("), "{refused}");
     assert_snapshot!(get(&place, &served, "-k ada --ca-file key.pem"), @r#"
     [exit 2]
     [stderr]

@@ -15,25 +15,40 @@ fn the_command_explains_itself() {
     Usage: privet <COMMAND>
 
     Commands:
+      demo      Show the whole thing in one process
       build     Turn a CSV, JSON Lines or Parquet file into a table that can be served
-      inspect   Show what a table file (or a file of its points) holds, and check that it is whole
-      setup     Make what a scheme needs beside a table: the reference string of tapir-pp, the points of
-                finite-differences
-      keygen    Make the key with which a table's owner signs its updates
-      update    Set and delete keys of a table: the next of its signed updates
+      inspect   Show what a table file holds, and check that it is whole
       serve     Serve tables over the network
       get       Look records up without the server learning which
       state     Show, check or erase what is kept between lookups
-      demo      Show the whole thing in one process: a table, lookups under each scheme, and what the
-                server saw
-      bench     Measure a scheme on this machine; every record received is compared with the table
-      tradeoff  Compute what finite differences cost with more or less storage: a table, JSON, or a plot
+      keygen    Make the key with which a table's owner signs its updates
+      update    Set and delete keys of a table: the next of its signed updates
       doctor    Say what this machine offers and what to do about what is missing
+      setup     Make what some schemes need beside a table
+      bench     Measure a scheme on this machine; every record received is compared with the table
+      tradeoff  Compute what finite differences cost with more or less storage
       help      Print this message or the help of the given subcommand(s)
 
     Options:
-      -h, --help     Print help
-      -V, --version  Print version
+      -h, --help
+              Print help (see a summary with '-h')
+
+      -V, --version
+              Print version
+
+    Examples:
+      See it work:
+        privet demo
+
+      Make a table, and serve it:
+        privet build capitals.csv --key country -o capitals.privet
+        privet serve capitals.privet
+
+      Look something up, from another terminal:
+        privet get http://127.0.0.1:7700 --key Kenya
+
+      More about a command:
+        privet get --help
 
     Exit codes: 0 found or done, 1 not found, 2 usage or bad input, 3 server or network, 4 do not try
     again: a lie, damage, or a failure that may depend on what was asked for.
@@ -62,31 +77,24 @@ fn build_explains_itself() {
           --key <COLUMN>
               Column that holds the key; without it, records are numbered by row from 0
 
-          --key-map <KIND>
-              How keys get to records: with buckets every lookup takes one query; with cuckoo it takes
-              two, and tables can change without clients having to learn where keys went
+      -o, --output <FILE>
+              The table file to write.
+
+              A table that is there already is replaced, unless it has updates; the file that is read
+              never is.
+
+          --force
+              Replace the output also if it is a file that `privet build` has not written
+
+          --format <FORMAT>
+              Format of the input; default: by its extension
 
               Possible values:
-              - buckets: One candidate record for each key
-              - cuckoo:  Two candidate records for each key
+              - csv
+              - jsonl:   JSON Lines: one object on each line
+              - parquet
 
-              [default: buckets]
-
-          --parts <N>
-              How many records the value of a key may lie in, 1 to 16: every lookup fetches as many,
-              however long the value is, and twice as many with cuckoo. Long values then need no wide
-              records; default: 1, or more where values of many kilobytes make that cheaper for clients
-
-          --value <COLUMN,…>
-              Columns that make up the value, as compact JSON; default: all but the key
-
-          --raw-value <COLUMN>
-              Store the bytes of this one column as the value, instead of JSON
-
-          --max-value <BYTES>
-              Refuse values longer than this many bytes
-
-          --on-duplicate <ON_DUPLICATE>
+          --on-duplicate <WHAT>
               What to do when a key appears twice
 
               Possible values:
@@ -97,37 +105,70 @@ fn build_explains_itself() {
               [default: error]
 
           --multi
-              Keep all rows with the same key: it has several values, and `get` prints them all, in the
-              order of the rows
+              Keep all rows with the same key.
 
-          --authenticate
-              Store with each record the proof that it belongs to the table, 32 bytes for each doubling
-              of the number of records, and print the root that clients verify against (`get --root`)
-
-          --publisher-key <FILE>
-              Say from the beginning who will sign the table's updates: whose key file this is, made by
-              `privet keygen`. Clients that have used the table before its first update then follow it
-
-          --format <FORMAT>
-              Format of the input; default: by its extension
-
-              Possible values:
-              - csv
-              - jsonl:   JSON Lines: one object on each line
-              - parquet
-
-      -o, --output <FILE>
-              The table file to write. A table that is there already is replaced, unless it has updates;
-              the file that is read never is
-
-          --force
-              Replace the output also if it is a file that `privet build` has not written
+              It then has several values, and `get` prints them all, in the order of the rows.
 
           --json
               Print the report as JSON
 
       -h, --help
               Print help (see a summary with '-h')
+
+    How values are stored:
+          --value <COLUMN,…>
+              Columns that make up the value, as compact JSON; default: all but the key
+
+          --raw-value <COLUMN>
+              Store the bytes of this one column as the value, instead of JSON
+
+          --max-value <BYTES>
+              Refuse values longer than this many bytes
+
+          --key-map <KIND>
+              How keys get to records.
+
+              With buckets every lookup takes one query; with cuckoo it takes two, and tables can change
+              without clients having to learn where keys went.
+
+              Possible values:
+              - buckets: One candidate record for each key
+              - cuckoo:  Two candidate records for each key
+
+              [default: buckets]
+
+          --parts <N>
+              How many records the value of a key may lie in, 1 to 16.
+
+              Every lookup fetches as many, however long the value is, and twice as many with cuckoo.
+              Long values then need no wide records. Default: 1, or more where values of many kilobytes
+              make that cheaper for clients.
+
+    Changes and forgery:
+          --authenticate
+              Store with each record the proof that it belongs to the table.
+
+              It takes 32 bytes for each doubling of the number of records. The root that clients verify
+              against (`get --root`) is printed.
+
+          --publisher-key <FILE>
+              Say from the beginning who will sign the table's updates.
+
+              The file is the key of whoever will, made by `privet keygen`. Clients that have used the
+              table before its first update then follow it.
+
+    Examples:
+      A table that is looked up by the column `country`:
+        privet build capitals.csv --key country -o capitals.privet
+
+      From another program:
+        zcat rows.jsonl.gz | privet build - --format jsonl --key id -o rows.privet
+
+      Several rows for a key, of which two columns are kept:
+        privet build visits.csv --key country --multi --value year,visitors -o visits.privet
+
+      A table whose records clients can verify, and whose updates one key will sign:
+        privet build capitals.csv --key country --authenticate --publisher-key publisher.key -o c.privet
     "#);
 }
 
@@ -136,17 +177,32 @@ fn inspect_explains_itself() {
     assert_snapshot!(Place::new().run("inspect --help"), @r#"
     [exit 0]
     [stdout]
-    Show what a table file (or a file of its points) holds, and check that it is whole
+    Show what a table file holds, and check that it is whole.
+
+    Also a file of a table's points, as `privet setup points` makes it.
 
     Usage: privet inspect [OPTIONS] <FILE>
 
     Arguments:
-      <FILE>  The table file, or the file of its points
+      <FILE>
+              The table file, or the file of its points
 
     Options:
-          --verify  Read the whole file and check its digest
-          --json    Print as JSON
-      -h, --help    Print help
+          --verify
+              Read the whole file and check its digest
+
+          --json
+              Print as JSON
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      What a table holds:
+        privet inspect capitals.privet
+
+      Read every byte and compare it with the digest, for a script:
+        privet inspect capitals.privet --verify --json
     "#);
 }
 
@@ -155,62 +211,116 @@ fn setup_explains_itself() {
     assert_snapshot!(Place::new().run("setup pointproofs --help"), @r#"
     [exit 0]
     [stdout]
-    Make a reference string for tapir-pp. Whoever makes it must be trusted by all clients: who knows the
-    secret number it is made from can prove any record. The number is erased when the command ends
+    Make a reference string for tapir-pp.
+
+    Whoever makes it must be trusted by all clients: who knows the secret number it is made from can
+    prove any record. The number is erased when the command ends.
 
     Usage: privet setup pointproofs [OPTIONS] --size <M> --output <FILE>
 
     Options:
-          --size <M>       Records in a partition of the table, at most 65536. About twice the square
-                           root of the number of records is a good choice. Tables of any size can be
-                           served with it, in partitions of up to so many records
-      -o, --output <FILE>  The file to write
-          --force          Replace the file if there is one: servers and clients that use it cannot go
-                           on without it
-          --json           Print the report as JSON
-      -h, --help           Print help
+          --size <M>
+              Records in a partition of the table, at most 65536.
+
+              About twice the square root of the number of records is a good choice. Tables of any size
+              can be served with it, in partitions of up to so many records.
+
+      -o, --output <FILE>
+              The file to write
+
+          --force
+              Replace the file if there is one.
+
+              Servers and clients that use it cannot go on without it.
+
+          --json
+              Print the report as JSON
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      For tables of some four million records:
+        privet setup pointproofs --size 4096 -o string.pps
+
+      Serve with it:
+        privet serve t.privet --scheme tapir-pp --reference-string string.pps
     "#);
     assert_snapshot!(Place::new().run("setup points --help"), @r#"
     [exit 0]
     [stdout]
-    Compute what servers of finite-differences or finite-differences-many answer from, once and into a
-    file (`serve --points`). It belongs to this one version of the table, and may be larger than the
-    memory
+    Compute what servers of finite differences answer from, into a file.
+
+    For finite-differences and finite-differences-many: `serve --points` takes the file. It belongs to
+    this one version of the table, and may be larger than the memory.
 
     Usage: privet setup points [OPTIONS] --scheme <SCHEME> --output <FILE> <TABLE>
 
     Arguments:
-      <TABLE>  The table file
+      <TABLE>
+              The table file
 
     Options:
-          --scheme <SCHEME>        The scheme that will answer: finite-differences or
-                                   finite-differences-many
-          --storage-limit <BYTES>  At most so many bytes for what each server makes of the table, such
-                                   as 2^30; default: 32 times the table. More storage, fewer reads and
-                                   shorter answers
-          --answer-limit <BYTES>   Answers of at most so many bytes, with the least storage that allows
-                                   them
-          --variables <M>          Exactly this number of variables, with the degree at which servers
-                                   read the least
-          --degree <D>             Exactly this degree; with two servers, an odd number of at most half
-                                   the variables
-          --one-bit                For finite-differences. Records are bytes of value 0 or 1, and are
-                                   stored as single bits
-          --digits                 For finite-differences. With records of single bits: these are the
-                                   characters 0 and 1
-          --servers <S>            For finite-differences-many. How many servers are asked, 3 unless it
-                                   is said. The more there are, the fewer points each reads, and the
-                                   more storage each needs
-      -o, --output <FILE>          The file to write, on a disk with room for all points
-          --memory <BYTES>         Memory to compute with, beside the table; default: half of what is
-                                   available. With less than the points take, they are read from the
-                                   disk and written again
-          --threads <THREADS>      Threads to compute with; default: all cores
-          --kernel <KERNEL>        Instruction set to compute with: portable, avx2 or avx512; default:
-                                   the best there is
-          --force                  Replace the file if there is one
-          --json                   Print the report as JSON
-      -h, --help                   Print help
+          --scheme <SCHEME>
+              The scheme that will answer: finite-differences or finite-differences-many
+
+      -o, --output <FILE>
+              The file to write, on a disk with room for all points
+
+          --memory <BYTES>
+              Memory to compute with, beside the table.
+
+              Default: half of what is available. With less than the points take, they are read from the
+              disk and written again.
+
+          --threads <THREADS>
+              Threads to compute with; default: all cores
+
+          --kernel <KERNEL>
+              Instruction set to compute with: portable, avx2 or avx512; default: the best there is
+
+          --force
+              Replace the file if there is one
+
+          --json
+              Print the report as JSON
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Scheme options:
+          --storage-limit <BYTES>
+              At most so many bytes for what each server makes of the table, such as 2^30; default: 32
+              times the table. More storage, fewer reads and shorter answers
+
+          --answer-limit <BYTES>
+              Answers of at most so many bytes, with the least storage that allows them
+
+          --variables <M>
+              Exactly this number of variables, with the degree at which servers read the least
+
+          --degree <D>
+              Exactly this degree; with two servers, an odd number of at most half the variables
+
+          --one-bit
+              For finite-differences. Records are bytes of value 0 or 1, and are stored as single bits
+
+          --digits
+              For finite-differences. With records of single bits: these are the characters 0 and 1
+
+          --servers <S>
+              For finite-differences-many. How many servers are asked, 3 unless it is said. The more
+              there are, the fewer points each reads, and the more storage each needs
+
+    Examples:
+      With at most 2^30 bytes of points:
+        privet setup points t.privet --scheme finite-differences --storage-limit 2^30 -o t.points
+
+      For three servers:
+        privet setup points t.privet --scheme finite-differences-many --servers 3 -o t.points
+
+      Serve from the file:
+        privet serve t.privet --points t.points --mapped
     "#);
 }
 
@@ -224,59 +334,142 @@ fn serve_explains_itself() {
     Usage: privet serve [OPTIONS] <[NAME=]FILE>...
 
     Arguments:
-      <[NAME=]FILE>...  Table files. A table is named after its file, without the extension; NAME=FILE
-                        chooses another name
+      <[NAME=]FILE>...
+              Table files, each as FILE or NAME=FILE.
+
+              A table is named after its file, without the extension; NAME=FILE chooses another name.
 
     Options:
-          --scheme <SCHEME>        The scheme to answer with: simplepir, doublepir, dpf, dummy-subsets,
-                                   dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt,
-                                   tapir-pp, apir-dpf, apir-matrix-mt, finite-differences,
-                                   finite-differences-many, download; or `auto`, which takes download
-                                   where simplepir's hint would be no smaller than the table (up to 16
-                                   MiB) and simplepir otherwise. With --help it explains the options of
-                                   that scheme; docs/schemes.md compares them [default: auto]
-          --points <FILE>          For finite-differences and finite-differences-many: answer from the
-                                   points that `privet setup points` computed from this one table, read
-                                   into memory. The scheme and what was chosen for it are those of the
-                                   file
-          --mapped                 With --points: leave the points in the file, of which the system
-                                   keeps in memory what there is room for. The file is still read once
-                                   at the start, to check it
-          --listen <ADDR>          Address to listen on [default: 127.0.0.1:7700]
-          --metrics-listen <ADDR>  Second address, for /metrics (Prometheus) and /healthz
-          --tls-cert <FILE>        Certificate chain in PEM; with --tls-key
-          --tls-key <FILE>         Private key in PEM; with --tls-cert
-          --insecure               Allow plaintext on an address that is not loopback
-          --threads <THREADS>      Threads that share each pass over a table; default: all cores
-          --batch-window <MS>      Collect concurrent queries for at most this long before a pass, in
-                                   milliseconds; schemes where a pass saves nothing never wait [default:
-                                   2]
-          --max-batch <N>          Most queries answered in one pass [default: 16]
-          --max-connections <N>    Most connections at once [default: 4096]
-          --cache <DIR>            Where precomputed hints are kept between starts; default: the user's
-                                   cache directory
-          --no-cache               Keep precomputed hints in memory only
-          --watch <SECONDS>        Look so often, in seconds, whether a table file or its update log has
-                                   changed, and serve the table with the new updates; 0: only when told
-                                   to by SIGHUP [default: 1]
-          --grace <SECONDS>        After an update, go on serving the version before for so many seconds
-                                   beside the new one, for clients that are in the middle of something.
-                                   Each version takes memory of its own; at most 3 earlier ones are kept
-                                   [default: 600]
-          --scrub-rate <BYTES>     Read again so many bytes a second of what is answered from, to find
-                                   damage to memory and files; a table in which some is found is not
-                                   served any more. 0: read nothing again [default: 2^25]
-          --skip-verification      Serve tables without a look at whether they are whole. A start is
-                                   shorter by the time in which a table is read once, but hints are
-                                   computed anew. From a damaged table clients then get wrong records,
-                                   and nobody notices
-          --publisher <HEX>        Who has to sign the updates of these tables, as `privet keygen`
-                                   printed it: an update log of anybody else is refused. Without it, it
-                                   is whoever a table's log names when it is opened first
-          --log-json               Log as JSON lines
-          --kernel <KERNEL>        Instruction set to compute with: portable, avx2 or avx512; default:
-                                   the best there is
-      -h, --help                   Print help
+          --log-json
+              Log as JSON lines
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Table and scheme:
+          --scheme <SCHEME>
+              Scheme to answer with: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano,
+              piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt,
+              finite-differences, finite-differences-many, download; or `auto`, which takes download
+              where simplepir's hint would be at least half of the table (tables up to 64 MiB) and
+              simplepir otherwise.
+
+              With --help it explains the options of that scheme. docs/schemes.md compares the schemes.
+
+              [default: auto]
+
+          --points <FILE>
+              Answer from points that `privet setup points` computed.
+
+              For finite-differences and finite-differences-many, and for one table, from which the
+              points were computed. They are read into memory. The scheme and what was chosen for it are
+              those of the file.
+
+          --mapped
+              With --points: leave the points in the file.
+
+              The system keeps in memory what there is room for. The file is still read once at the
+              start, to check it.
+
+          --skip-verification
+              Serve tables without a look at whether they are whole.
+
+              A start is shorter by the time in which a table is read once, but hints are computed anew.
+              From a damaged table clients then get wrong records, and nobody notices.
+
+    Network:
+          --listen <ADDR>
+              Address to listen on
+
+              [default: 127.0.0.1:7700]
+
+          --tls-cert <FILE>
+              Certificate chain in PEM; with --tls-key
+
+          --tls-key <FILE>
+              Private key in PEM; with --tls-cert
+
+          --insecure
+              Allow plaintext on an address that is not loopback
+
+          --metrics-listen <ADDR>
+              Second address, for /metrics (Prometheus) and /healthz
+
+          --max-connections <N>
+              Most connections at once
+
+              [default: 4096]
+
+    Tables that change:
+          --watch <SECONDS>
+              Look for new updates every so many seconds.
+
+              If a table file or its update log has changed, the table is served with the new updates.
+              0: only when told to by SIGHUP.
+
+              [default: 1]
+
+          --grace <SECONDS>
+              After an update, go on serving the version before for so many seconds.
+
+              It stands beside the new one, for clients that are in the middle of something. Each
+              version takes memory of its own; at most 3 earlier ones are kept.
+
+              [default: 600]
+
+          --publisher <HEX>
+              Who has to sign the updates of these tables, as `privet keygen` printed it.
+
+              An update log of anybody else is refused. Without it, it is whoever a table's log names
+              when it is opened first.
+
+    Speed and memory:
+          --cache <DIR>
+              Where precomputed hints are kept between starts.
+
+              Default: the user's cache directory.
+
+          --no-cache
+              Keep precomputed hints in memory only
+
+          --threads <N>
+              Threads that share each pass over a table; default: all cores
+
+          --batch-window <MS>
+              Collect queries for at most this long before a pass.
+
+              In milliseconds. Schemes where a pass saves nothing never wait.
+
+              [default: 2]
+
+          --max-batch <N>
+              Most queries answered in one pass
+
+              [default: 16]
+
+          --scrub-rate <BYTES>
+              Read again so many bytes a second, to find damage.
+
+              What is answered from is read, in memory and in files. A table in which damage is found is
+              not served any more. 0: read nothing again.
+
+              [default: 2^25]
+
+          --kernel <KERNEL>
+              Instruction set to compute with: portable, avx2 or avx512; default: the best there is
+
+    Examples:
+      On this machine, by the scheme that suits the table:
+        privet serve capitals.privet --listen 127.0.0.1:7700
+
+      One of two servers that do not collude, over TLS:
+        privet serve capitals.privet --scheme dpf --listen 0.0.0.0:443 --tls-cert c.pem --tls-key k.pem
+
+      Several tables, the second under another name, and metrics for Prometheus:
+        privet serve capitals.privet old=capitals-2024.privet --metrics-listen 127.0.0.1:7790
+
+      What else one scheme can be told:
+        privet serve --scheme finite-differences --help
     "#);
 }
 
@@ -290,63 +483,133 @@ fn get_explains_itself() {
     Usage: privet get [OPTIONS] <--key <KEY>|--index <N>|--keys-from <FILE>> <URL>...
 
     Arguments:
-      <URL>...  Address of the server, such as http://127.0.0.1:7700; for schemes that take several
-                servers, those of all, in the same order every time: for those that keep hints
-                (dummy-subsets-two, singlepass, tapir-mt, tapir-pp) it decides who learns what. The
-                first server of dummy-subsets-two and singlepass computes the hints and learns their
-                key, which the second must never learn. By tapir-mt, tapir-pp, apir-dpf and
-                apir-matrix-mt answers are verified: a wrong one ends the command with exit code 4
+      <URL>...
+              Address of the server, such as http://127.0.0.1:7700; or of all servers.
+
+              For schemes that take several servers, name all, in the same order every time: for those
+              that keep hints (dummy-subsets-two, singlepass, tapir-mt, tapir-pp) it decides who learns
+              what. The first server of dummy-subsets-two and singlepass computes the hints and learns
+              their key, which the second must never learn. By tapir-mt, tapir-pp, apir-dpf and
+              apir-matrix-mt answers are verified: a wrong one ends the command with exit code 4.
 
     Options:
-      -k, --key <KEY>             A key to look up; may be repeated
-      -i, --index <N>             A record to look up by its number, from 0; may be repeated
-          --keys-from <FILE>      Look up every line of this file; `-` for standard input
-          --table <NAME>          The table to look in, if the server has several, or another than the
-                                  one that was used there last
-          --scheme <NAME>         Use only these schemes, the most wanted first: names with commas
-                                  between, or the option repeated. Without it, what was used before with
-                                  the table stays; otherwise those that verify answers come first, and
-                                  no server's order of offers decides
-          --verified              Use only schemes that verify answers: apir-dpf, apir-matrix-mt,
-                                  tapir-mt, tapir-pp
-          --state <DIR>           Where hints, tables and pins are kept between calls; default: the
-                                  user's state directory
-          --max-download <BYTES>  Refuse to receive more than this many bytes before the first lookup
-                                  (record layout, hint, table or stream, updates), such as 100000000 or
-                                  2^32, and to keep hints that take more [default: 2^32]
-          --timeout <SECONDS>     End with exit code 3 once a server has left the command waiting for
-                                  about so long: half of it for an answer, half of it in new attempts.
-                                  Not for the whole command, which is --max-time [default: 120; 600
-                                  while a server computes hints]
-          --max-time <SECONDS>    End with exit code 3 when the whole command has taken so long,
-                                  whatever it is doing. What was found by then is printed
-          --min-rate <BYTES>      Give up a download that comes slower than this, on the whole, in bytes
-                                  a second [default: 8192]
-          --insecure              Allow plaintext to several servers that are not on this machine:
-                                  whoever listens nearby then sees the queries to all of them, and can
-                                  tell what is looked up
-          --ca-file <FILE>        Certificates to trust for https besides the system's, in PEM
-          --accept-new-table      Accept that the table at this address is another one than at first use
-          --root <HEX>            The table's root, from whoever built it with --authenticate: any other
-                                  table is refused before anything is asked, and any record that does
-                                  not belong to it. Without --root, records of such a table are verified
-                                  against the root that the server announced at first use, which is
-                                  pinned with the table: that finds damage, not a server that lied from
-                                  the beginning
-          --publisher <HEX>       Who publishes the table, as `privet keygen` printed it: a table with
-                                  updates by anybody else, or by nobody, is refused before anything is
-                                  asked. Without --publisher, it is whoever the server named at first
-                                  use
-          --compare-streams       Have both servers stream the whole table and stop at the first byte in
-                                  which they differ, for schemes of two servers that stream it; default:
-                                  each streams a half, and the whole is checked at the end against the
-                                  digest that both announced
-          --json                  Print one JSON object for each lookup, on one line of printable
-                                  characters, whatever the value holds
-          --raw                   Write the bytes of values as they are, also to a terminal, where
-                                  otherwise control characters are escaped
-      -v, --verbose               Say on standard error what was sent and received, and how long it took
-      -h, --help                  Print help
+      -k, --key <KEY>
+              A key to look up; may be repeated
+
+      -i, --index <N>
+              A record to look up by its number, from 0; may be repeated
+
+          --keys-from <FILE>
+              Look up every line of this file; `-` for standard input
+
+          --table <NAME>
+              The table to look in, if the server has several.
+
+              Or another than the one that was used there last.
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Output:
+          --json
+              Print one JSON object for each lookup.
+
+              On one line of printable characters, whatever the value holds.
+
+          --raw
+              Write the bytes of values as they are, also to a terminal.
+
+              Otherwise control characters are escaped there.
+
+      -v, --verbose
+              Say on standard error what was sent and received, and how long it took
+
+    Whom and what to trust:
+          --scheme <NAME>
+              Use only these schemes, the most wanted first.
+
+              Names with commas between, or the option repeated. Without it, what was used before with
+              the table stays; otherwise those that verify answers come first, and no server's order of
+              offers decides.
+
+          --verified
+              Use only schemes that verify answers: apir-dpf, apir-matrix-mt, tapir-mt, tapir-pp
+
+          --ca-file <FILE>
+              Certificates to trust for https besides the system's, in PEM
+
+          --insecure
+              Allow plaintext to several servers that are not on this machine.
+
+              Whoever listens nearby then sees the queries to all of them, and can tell what is looked
+              up.
+
+          --root <HEX>
+              The table's root, from whoever built it with --authenticate.
+
+              Any other table is refused before anything is asked, and any record that does not belong
+              to it. Without --root, records of such a table are verified against the root that the
+              server announced at first use, which is pinned with the table: that finds damage, not a
+              server that lied from the beginning.
+
+          --publisher <HEX>
+              Who publishes the table, as `privet keygen` printed it.
+
+              A table with updates by anybody else, or by nobody, is refused before anything is asked.
+              Without --publisher, it is whoever the server named at first use.
+
+          --accept-new-table
+              Accept that the table at this address is another one than at first use
+
+          --compare-streams
+              Have both servers stream the whole table, and compare every byte.
+
+              For schemes of two servers that stream it. It stops at the first byte in which they
+              differ. Default: each streams a half, and the whole is checked at the end against the
+              digest that both announced.
+
+    Limits:
+          --max-download <BYTES>
+              Refuse to receive more than this before the first lookup.
+
+              In bytes, such as 100000000 or 2^32. It counts the record layout, the hint, the table or
+              stream, and updates; hints that take more are not kept either.
+
+              [default: 2^32]
+
+          --timeout <SECONDS>
+              Wait so long for a server that does not answer [default: 120].
+
+              The command ends with exit code 3 once a server has left it waiting for about so long:
+              half of it for an answer, half of it in new attempts. While a server computes hints, the
+              default is 600. This is not the time for the whole command, which is --max-time.
+
+          --max-time <SECONDS>
+              End with exit code 3 when the whole command has taken so long.
+
+              Whatever it is doing. What was found by then is printed.
+
+          --min-rate <BYTES>
+              Give up a download slower than this, in bytes a second [default: 8192]
+
+    What is kept:
+          --state <DIR>
+              Directory for hints, tables and pins between calls.
+
+              Default: the user's state directory. `privet state` shows what is in it.
+
+    Examples:
+      One key:
+        privet get http://127.0.0.1:7700 --key Kenya
+
+      Every line of a file, for a script; exit code 1 if one was not found:
+        privet get http://127.0.0.1:7700 --keys-from countries.txt --json
+
+      From two servers that do not collude, with answers that are verified:
+        privet get https://one.example.org https://two.example.com --verified --key Kenya
+
+      A server with a certificate of its own:
+        privet get https://one.example.org:7700 --ca-file cert.pem --key Kenya
     "#);
 }
 
@@ -355,13 +618,27 @@ fn demo_explains_itself() {
     assert_snapshot!(Place::new().run("demo --help"), @r#"
     [exit 0]
     [stdout]
-    Show the whole thing in one process: a table, lookups under each scheme, and what the server saw
+    Show the whole thing in one process.
+
+    A table, lookups under each scheme, and what the server saw.
 
     Usage: privet demo [OPTIONS]
 
     Options:
-          --entries <ENTRIES>  Entries in the demonstration's table [default: 200000]
-      -h, --help               Print help
+          --entries <ENTRIES>
+              Entries in the demonstration's table
+
+              [default: 200000]
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      Show everything:
+        privet demo
+
+      With a larger table:
+        privet demo --entries 2^20
     "#);
 }
 
@@ -375,25 +652,66 @@ fn bench_explains_itself() {
     Usage: privet bench [OPTIONS] --records <N> --record-len <B>
 
     Options:
-          --scheme <SCHEME>  The scheme to measure: simplepir, doublepir, dpf, dummy-subsets,
-                             dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt,
-                             tapir-pp, apir-dpf, apir-matrix-mt, finite-differences,
-                             finite-differences-many, download; or `plain`, a lookup that is not
-                             private, for comparison. With --help it explains the options of that scheme
-                             [default: simplepir]
-          --records <N>      Records in the table, such as 1000000 or 2^20
-          --record-len <B>   Bytes in a record
-          --queries <Q>      Queries to measure, rounded up to whole batches [default: 16]
-          --batch <K>        Queries answered in one pass [default: 1]
-          --edits <E>        Records to change afterwards, for schemes whose clients can follow: one by
-                             one, or in one batch where servers follow as well [default: 16]
-          --threads <T>      Threads of the server; default: all cores
-          --seed <X>         Seed of the table's bytes and of the choice of records (never of secrets)
-                             [default: 1]
-          --json             Print one JSON object
-          --kernel <KERNEL>  Instruction set to compute with: portable, avx2 or avx512; default: the
-                             best there is
-      -h, --help             Print help
+          --scheme <SCHEME>
+              Scheme to measure: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano,
+              piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt,
+              finite-differences, finite-differences-many, download; or `plain`, a lookup that is not
+              private, for comparison.
+
+              With --help it explains the options of that scheme.
+
+              [default: simplepir]
+
+          --records <N>
+              Records in the table, such as 1000000 or 2^20
+
+          --record-len <B>
+              Bytes in a record
+
+          --queries <Q>
+              Queries to measure, rounded up to whole batches
+
+              [default: 16]
+
+          --batch <K>
+              Queries answered in one pass
+
+              [default: 1]
+
+          --edits <E>
+              Records to change afterwards.
+
+              For schemes whose clients can follow: one by one, or in one batch where servers follow as
+              well.
+
+              [default: 16]
+
+          --threads <T>
+              Threads of the server; default: all cores
+
+          --seed <X>
+              Seed of the table's bytes and of the choice of records (never of secrets)
+
+              [default: 1]
+
+          --json
+              Print one JSON object
+
+          --kernel <KERNEL>
+              Instruction set to compute with: portable, avx2 or avx512; default: the best there is
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      SimplePIR on a table of 1 GiB:
+        privet bench --records 2^20 --record-len 1024
+
+      Another scheme, on one core, for a script:
+        privet bench --scheme dpf --records 2^20 --record-len 32 --threads 1 --json
+
+      What else one scheme can be told:
+        privet bench --scheme tapir-pp --help
     "#);
 }
 
@@ -402,19 +720,18 @@ fn bench_explains_itself() {
 fn a_schemes_own_options_are_explained_with_the_scheme() {
     let place = Place::new();
     let lines = |arguments: &str| place.run(arguments).stdout().lines().count();
-    assert!(lines("serve --help") <= 60 && lines("bench --help") <= 40);
+    assert!(lines("serve -h") <= 45 && lines("bench -h") <= 40);
     for scheme in SchemeId::ALL {
         let own: Vec<_> = scheme.about().options.iter().map(|option| option.name).collect();
         for arguments in ["serve --help --scheme", "bench --help --scheme"] {
             let help = place.run(&format!("{arguments} {scheme}"));
             let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(words(help.stdout()).contains(&words(scheme.about().summary)), "{help}");
-            let (_, explained) =
-                help.stdout().split_once("Options of this scheme:").unwrap_or_default();
+            let (_, explained) = help.stdout().split_once("Scheme options:").unwrap_or_default();
             let explained = explained.split_whitespace().filter_map(|word| word.strip_prefix("--"));
             let explained: Vec<&str> = explained.filter(|word| own.contains(word)).collect();
             assert!(own.iter().all(|option| explained.contains(option)), "{help}");
-            assert_eq!(own.is_empty(), !help.stdout().contains("of this scheme:"), "{help}");
+            assert_eq!(own.is_empty(), !help.stdout().contains("Scheme options:"), "{help}");
         }
     }
 }
@@ -424,32 +741,71 @@ fn tradeoff_explains_itself() {
     assert_snapshot!(Place::new().run("tradeoff --help"), @r#"
     [exit 0]
     [stdout]
-    Compute what finite differences cost with more or less storage: a table, JSON, or a plot
+    Compute what finite differences cost with more or less storage.
+
+    A table, JSON, or a plot.
 
     Usage: privet tradeoff [OPTIONS]
 
     Options:
-          --records <N>                Show what there is to choose from for a table of so many records,
-                                       such as 1000000 or 2^30. Without --records and --variables: the
-                                       powers of the number of records that storage and reads tend to
-          --record-len <B>             Bytes in a record [default: 1]
-          --servers <S>                How many servers are asked [default: 2]
-          --one-bit                    Records are bytes of value 0 or 1, and are stored as single bits:
-                                       with two servers
-          --storage-limit <BYTES>      Mark what `serve` takes if each server may store at most so many
-                                       bytes, such as 2^30; default: 32 times the table
-          --answer-limit <BYTES>       Mark what `serve` takes for answers of at most so many bytes
-          --variables <M>              Show what a polynomial in so many variables costs, whether it can
-                                       be served or not
-          --degree <D>                 The degree of that polynomial
-          --field <Q>                  Compute over the field of so many elements: 2, 3, 5, 7, 11 or 13;
-                                       default: the smallest with one for each server
-          --individual-degree <POWER>  The highest power of a single variable in the polynomial; what is
-                                       served has 1 [default: 1]
-          --json                       Print as JSON
-          --svg <FILE>                 Write a plot of the curve to this file, which is replaced if it
-                                       is there
-      -h, --help                       Print help
+          --records <N>
+              Show what there is to choose from for a table of so many records.
+
+              Such as 1000000 or 2^30. Without --records and --variables: the powers of the number of
+              records that storage and reads tend to.
+
+          --record-len <B>
+              Bytes in a record
+
+              [default: 1]
+
+          --servers <S>
+              How many servers are asked
+
+              [default: 2]
+
+          --one-bit
+              Records are bytes of value 0 or 1, and are stored as single bits: with two servers
+
+          --storage-limit <BYTES>
+              Mark what `serve` takes if each server may store at most so many bytes.
+
+              Such as 2^30. Default: 32 times the table.
+
+          --answer-limit <BYTES>
+              Mark what `serve` takes for answers of at most so many bytes
+
+          --variables <M>
+              Show what a polynomial in so many variables costs, whether it can be served or not
+
+          --degree <D>
+              The degree of that polynomial
+
+          --field <Q>
+              Compute over the field of so many elements: 2, 3, 5, 7, 11 or 13.
+
+              Default: the smallest with one for each server.
+
+          --individual-degree <POWER>
+              The highest power of a single variable in the polynomial; what is served has 1
+
+              [default: 1]
+
+          --json
+              Print as JSON
+
+          --svg <FILE>
+              Write a plot of the curve to this file, which is replaced if it is there
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      What two servers of a table of 2^20 records can choose from:
+        privet tradeoff --records 2^20 --record-len 32
+
+      A plot for three servers, of a table of any size:
+        privet tradeoff --servers 3 --svg curve.svg
     "#);
 }
 
@@ -463,8 +819,18 @@ fn doctor_explains_itself() {
     Usage: privet doctor [OPTIONS]
 
     Options:
-          --json  Print as JSON
-      -h, --help  Print help
+          --json
+              Print as JSON
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      Look at this machine:
+        privet doctor
+
+      The same for a script:
+        privet doctor --json
     "#);
 }
 
@@ -485,7 +851,18 @@ fn state_explains_itself() {
       help    Print this message or the help of the given subcommand(s)
 
     Options:
-      -h, --help  Print help
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      What is kept:
+        privet state show
+
+      Whether it is whole:
+        privet state verify
+
+      Erase all of it:
+        privet state reset --yes
     "#);
     assert_snapshot!(place.run("state reset --help"), @r#"
     [exit 0]
@@ -495,12 +872,30 @@ fn state_explains_itself() {
     Usage: privet state reset [OPTIONS] [DIR]
 
     Arguments:
-      [DIR]  The state directory; default: the user's
+      [DIR]
+              The state directory; default: the user's
 
     Options:
-          --table <ID>    Erase only what is kept for this table
-          --server <URL>  Forget only what was seen at this server: its pins
-          --yes           Really do it
-      -h, --help          Print help
+          --table <ID>
+              Erase only what is kept for this table
+
+          --server <URL>
+              Forget only what was seen at this server: its pins
+
+          --yes
+              Really do it
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      Say what would be erased, and erase nothing:
+        privet state reset
+
+      Erase what is kept for one table; `privet state show` says its id:
+        privet state reset --table [ID] --yes
+
+      Forget what was seen at one server:
+        privet state reset --server http://127.0.0.1:7700 --yes
     "#);
 }

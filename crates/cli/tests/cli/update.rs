@@ -198,10 +198,23 @@ fn keygen_and_update_explain_themselves() {
     Usage: privet keygen [OPTIONS] --output <FILE>
 
     Options:
-      -o, --output <FILE>  The file to write the secret key to; only its owner can read it, and an
-                           existing file is never replaced
-          --json           Print as JSON
-      -h, --help           Print help
+      -o, --output <FILE>
+              The file to write the secret key to.
+
+              Only its owner can read it, and an existing file is never replaced.
+
+          --json
+              Print as JSON
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Examples:
+      Make the key, and print who signs with it:
+        privet keygen -o publisher.key
+
+      The same for a script:
+        privet keygen -o publisher.key --json
     "#);
     assert_snapshot!(place.run("update --help").stdout(), @r#"
     Set and delete keys of a table: the next of its signed updates
@@ -214,23 +227,27 @@ fn keygen_and_update_explain_themselves() {
 
     Options:
           --publisher-key <FILE>
-              The secret key to sign with, as `privet keygen` makes it. The first update ties the table
-              to it
+              The secret key to sign with, as `privet keygen` makes it.
+
+              The first update ties the table to it.
 
           --set <KEY=VALUE>
-              Give a key this value: a JSON object of the value's columns, or the value itself for a
-              table built with --raw-value. In a table by row number, KEY is the number of a row. In a
-              table of several values (--multi) this is the key's only value then, and --set again with
-              the same key adds another. KEY ends at the first =; keys that have one in them go through
-              --from
+              Give a key this value.
+
+              A JSON object of the value's columns, or the value itself for a table built with
+              --raw-value. In a table by row number, KEY is the number of a row. In a table of several
+              values (--multi) this is the key's only value then, and --set again with the same key adds
+              another. KEY ends at the first =; keys that have one in them go through --from.
 
           --delete <KEY>
               Remove a key and its value, or all of its values
 
           --from <FILE>
-              Set the key of each row of a CSV, JSON Lines or Parquet file, with the columns of the file
-              that the table was built from. In a table by row number, append the rows. In a table of
-              several values, the rows of a key in this file are all the values that it has then
+              Set the key of each row of a CSV, JSON Lines or Parquet file.
+
+              With the columns of the file that the table was built from. In a table by row number,
+              append the rows. In a table of several values, the rows of a key in this file are all the
+              values that it has then.
 
           --format <FORMAT>
               Format of that file; default: by its extension
@@ -244,9 +261,11 @@ fn keygen_and_update_explain_themselves() {
               Remove the keys in a file, one on each line
 
           --compact [<PERCENT>]
-              Afterwards replace the table file by one with all changes, if those that it does not have
-              yet have grown to so many percent of it; 0: in any case. The log then keeps the last
-              epochs, up to a quarter of the table file, for clients that are behind
+              Afterwards replace the table file by one with all changes.
+
+              If those that it does not have yet have grown to so many percent of it; 0: in any case.
+              The log then keeps the last epochs, up to a quarter of the table file, for clients that
+              are behind.
 
           --json
               Print the report as JSON
@@ -258,5 +277,12 @@ fn keygen_and_update_explain_themselves() {
     several values, what a file or --set has of a key replaces all that it had before. All together are
     one epoch: it is made whole or not at all, signed, and appended to TABLE.log. The table file stays
     as it is until the log is folded into it (--compact).
+
+    Examples:
+      Change one key and delete another:
+        privet update t.privet --publisher-key p.key --set 'Kenya={"population":"49"}' --delete Peru
+
+      Set the keys of a file's rows, and fold the log into the table where it has grown:
+        privet update t.privet --publisher-key p.key --from changes.csv --compact 20
     "#);
 }

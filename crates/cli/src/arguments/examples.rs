@@ -1,0 +1,198 @@
+//! The examples at the end of each command's `--help`. What begins with `privet` is a line to type:
+//! a test gives each to the parser.
+
+/// After the list of commands.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes: 0 found or done, 1 not found, 2 usage or bad input, 3 server or network, 4 do not try \
+again: a lie, damage, or a failure that may depend on what was asked for.";
+
+/// After the list of commands, where there is more room.
+pub(crate) fn all() -> String {
+    format!("{ALL}\n\n{EXIT_CODES}")
+}
+
+const ALL: &str = "\
+Examples:
+  See it work:
+    privet demo
+
+  Make a table, and serve it:
+    privet build capitals.csv --key country -o capitals.privet
+    privet serve capitals.privet
+
+  Look something up, from another terminal:
+    privet get http://127.0.0.1:7700 --key Kenya
+
+  More about a command:
+    privet get --help";
+
+pub(crate) const DEMO: &str = "\
+Examples:
+  Show everything:
+    privet demo
+
+  With a larger table:
+    privet demo --entries 2^20";
+
+pub(crate) const BUILD: &str = "\
+Examples:
+  A table that is looked up by the column `country`:
+    privet build capitals.csv --key country -o capitals.privet
+
+  From another program:
+    zcat rows.jsonl.gz | privet build - --format jsonl --key id -o rows.privet
+
+  Several rows for a key, of which two columns are kept:
+    privet build visits.csv --key country --multi --value year,visitors -o visits.privet
+
+  A table whose records clients can verify, and whose updates one key will sign:
+    privet build capitals.csv --key country --authenticate --publisher-key publisher.key -o c.privet";
+
+pub(crate) const INSPECT: &str = "\
+Examples:
+  What a table holds:
+    privet inspect capitals.privet
+
+  Read every byte and compare it with the digest, for a script:
+    privet inspect capitals.privet --verify --json";
+
+pub(crate) const SERVE: &str = "\
+Examples:
+  On this machine, by the scheme that suits the table:
+    privet serve capitals.privet --listen 127.0.0.1:7700
+
+  One of two servers that do not collude, over TLS:
+    privet serve capitals.privet --scheme dpf --listen 0.0.0.0:443 --tls-cert c.pem --tls-key k.pem
+
+  Several tables, the second under another name, and metrics for Prometheus:
+    privet serve capitals.privet old=capitals-2024.privet --metrics-listen 127.0.0.1:7790
+
+  What else one scheme can be told:
+    privet serve --scheme finite-differences --help";
+
+pub(crate) const GET: &str = "\
+Examples:
+  One key:
+    privet get http://127.0.0.1:7700 --key Kenya
+
+  Every line of a file, for a script; exit code 1 if one was not found:
+    privet get http://127.0.0.1:7700 --keys-from countries.txt --json
+
+  From two servers that do not collude, with answers that are verified:
+    privet get https://one.example.org https://two.example.com --verified --key Kenya
+
+  A server with a certificate of its own:
+    privet get https://one.example.org:7700 --ca-file cert.pem --key Kenya";
+
+pub(crate) const STATE: &str = "\
+Examples:
+  What is kept:
+    privet state show
+
+  Whether it is whole:
+    privet state verify
+
+  Erase all of it:
+    privet state reset --yes";
+
+pub(crate) const STATE_SHOW: &str = "\
+Examples:
+  What is kept in the user's state directory:
+    privet state show
+
+  What is kept elsewhere (`get --state`), for a script:
+    privet state show /var/lib/lookups --json";
+
+pub(crate) const STATE_VERIFY: &str = "\
+Examples:
+  Check the user's state directory:
+    privet state verify
+
+  Check another one (`get --state`), for a script:
+    privet state verify /var/lib/lookups --json";
+
+pub(crate) const STATE_RESET: &str = "\
+Examples:
+  Say what would be erased, and erase nothing:
+    privet state reset
+
+  Erase what is kept for one table; `privet state show` says its id:
+    privet state reset --table da48b8cab4e2907f2e003901daa42375 --yes
+
+  Forget what was seen at one server:
+    privet state reset --server http://127.0.0.1:7700 --yes";
+
+pub(crate) const KEYGEN: &str = "\
+Examples:
+  Make the key, and print who signs with it:
+    privet keygen -o publisher.key
+
+  The same for a script:
+    privet keygen -o publisher.key --json";
+
+pub(crate) const UPDATE: &str = "\
+Deletions come first, then rows of files, then single keys, each in the order given. In a table of \
+several values, what a file or --set has of a key replaces all that it had before. All together \
+are one epoch: it is made whole or not at all, signed, and appended to TABLE.log. The table file \
+stays as it is until the log is folded into it (--compact).
+
+Examples:
+  Change one key and delete another:
+    privet update t.privet --publisher-key p.key --set 'Kenya={\"population\":\"49\"}' --delete Peru
+
+  Set the keys of a file's rows, and fold the log into the table where it has grown:
+    privet update t.privet --publisher-key p.key --from changes.csv --compact 20";
+
+pub(crate) const DOCTOR: &str = "\
+Examples:
+  Look at this machine:
+    privet doctor
+
+  The same for a script:
+    privet doctor --json";
+
+pub(crate) const SETUP: &str = "\
+Examples:
+  A reference string for tapir-pp:
+    privet setup pointproofs --size 4096 -o string.pps
+
+  The points of a table:
+    privet setup points t.privet --scheme finite-differences -o t.points";
+
+pub(crate) const SETUP_POINTPROOFS: &str = "\
+Examples:
+  For tables of some four million records:
+    privet setup pointproofs --size 4096 -o string.pps
+
+  Serve with it:
+    privet serve t.privet --scheme tapir-pp --reference-string string.pps";
+
+pub(crate) const SETUP_POINTS: &str = "\
+Examples:
+  With at most 2^30 bytes of points:
+    privet setup points t.privet --scheme finite-differences --storage-limit 2^30 -o t.points
+
+  For three servers:
+    privet setup points t.privet --scheme finite-differences-many --servers 3 -o t.points
+
+  Serve from the file:
+    privet serve t.privet --points t.points --mapped";
+
+pub(crate) const BENCH: &str = "\
+Examples:
+  SimplePIR on a table of 1 GiB:
+    privet bench --records 2^20 --record-len 1024
+
+  Another scheme, on one core, for a script:
+    privet bench --scheme dpf --records 2^20 --record-len 32 --threads 1 --json
+
+  What else one scheme can be told:
+    privet bench --scheme tapir-pp --help";
+
+pub(crate) const TRADEOFF: &str = "\
+Examples:
+  What two servers of a table of 2^20 records can choose from:
+    privet tradeoff --records 2^20 --record-len 32
+
+  A plot for three servers, of a table of any size:
+    privet tradeoff --servers 3 --svg curve.svg";

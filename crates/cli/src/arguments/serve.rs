@@ -1,0 +1,134 @@
+//! What can be typed after `privet serve`.
+
+use super::{
+    SchemeChoice, SchemeOptions, examples, options, parse_address, parse_arm, parse_milliseconds,
+    parse_publisher, parse_rate, parse_scheme, served_schemes,
+};
+use clap::Args;
+use privet_kernels::dispatch::Arm;
+use privet_table::update_log::PublisherId;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Headings of groups of options.
+const SCHEME: &str = "Table and scheme";
+const NETWORK: &str = "Network";
+const CHANGES: &str = "Tables that change";
+const SPEED: &str = "Speed and memory";
+
+#[derive(Args)]
+#[command(after_long_help = examples::SERVE)]
+pub(crate) struct Serve {
+    /// Table files, each as FILE or NAME=FILE.
+    ///
+    /// A table is named after its file, without the extension; NAME=FILE chooses another name.
+    #[arg(required = true, value_name = "[NAME=]FILE")]
+    pub(crate) tables: Vec<String>,
+
+    #[arg(long, default_value = "auto", value_parser = parse_scheme, help_heading = SCHEME)]
+    #[arg(help = "Scheme to answer with, such as simplepir or dpf; `auto` chooses")]
+    #[arg(long_help = served_schemes())]
+    pub(crate) scheme: SchemeChoice,
+    /// Answer from points that `privet setup points` computed.
+    ///
+    /// For finite-differences and finite-differences-many, and for one table, from which the points
+    /// were computed. They are read into memory. The scheme and what was chosen for it are those of
+    /// the file.
+    #[arg(long, value_name = "FILE", conflicts_with_all = options::names())]
+    #[arg(help_heading = SCHEME, hide_short_help = true)]
+    pub(crate) points: Option<PathBuf>,
+    /// With --points: leave the points in the file.
+    ///
+    /// The system keeps in memory what there is room for. The file is still read once at the start,
+    /// to check it.
+    #[arg(long, requires = "points", help_heading = SCHEME, hide_short_help = true)]
+    pub(crate) mapped: bool,
+    /// Serve tables without a look at whether they are whole.
+    ///
+    /// A start is shorter by the time in which a table is read once, but hints are computed anew.
+    /// From a damaged table clients then get wrong records, and nobody notices.
+    #[arg(long, help_heading = SCHEME, hide_short_help = true)]
+    pub(crate) skip_verification: bool,
+
+    /// Address to listen on
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700", value_parser = parse_address)]
+    #[arg(help_heading = NETWORK)]
+    pub(crate) listen: SocketAddr,
+    /// Certificate chain in PEM; with --tls-key
+    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = NETWORK)]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Private key in PEM; with --tls-cert
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = NETWORK)]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Allow plaintext on an address that is not loopback
+    #[arg(long, help_heading = NETWORK)]
+    pub(crate) insecure: bool,
+    /// Second address, for /metrics (Prometheus) and /healthz
+    #[arg(long, value_name = "ADDR", value_parser = parse_address, help_heading = NETWORK)]
+    pub(crate) metrics_listen: Option<SocketAddr>,
+    /// Most connections at once
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = NETWORK)]
+    pub(crate) max_connections: u32,
+
+    /// Look for new updates every so many seconds.
+    ///
+    /// If a table file or its update log has changed, the table is served with the new updates. 0:
+    /// only when told to by SIGHUP.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=86400))]
+    #[arg(help_heading = CHANGES)]
+    pub(crate) watch: u32,
+    /// After an update, go on serving the version before for so many seconds.
+    ///
+    /// It stands beside the new one, for clients that are in the middle of something. Each version
+    /// takes memory of its own; at most 3 earlier ones are kept.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(0..=86400))]
+    #[arg(help_heading = CHANGES)]
+    pub(crate) grace: u32,
+    /// Who has to sign the updates of these tables, as `privet keygen` printed it.
+    ///
+    /// An update log of anybody else is refused. Without it, it is whoever a table's log names when
+    /// it is opened first.
+    #[arg(long, value_name = "HEX", value_parser = parse_publisher, help_heading = CHANGES)]
+    pub(crate) publisher: Option<PublisherId>,
+
+    /// Where precomputed hints are kept between starts.
+    ///
+    /// Default: the user's cache directory.
+    #[arg(long, value_name = "DIR", help_heading = SPEED)]
+    pub(crate) cache: Option<PathBuf>,
+    /// Keep precomputed hints in memory only
+    #[arg(long, conflicts_with = "cache", help_heading = SPEED)]
+    pub(crate) no_cache: bool,
+    /// Threads that share each pass over a table; default: all cores
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(help_heading = SPEED)]
+    pub(crate) threads: Option<u16>,
+    /// Collect queries for at most this long before a pass.
+    ///
+    /// In milliseconds. Schemes where a pass saves nothing never wait.
+    #[arg(long, value_name = "MS", default_value_t = 2.0, value_parser = parse_milliseconds)]
+    #[arg(help_heading = SPEED)]
+    pub(crate) batch_window: f64,
+    /// Most queries answered in one pass
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(help_heading = SPEED)]
+    pub(crate) max_batch: u16,
+    /// Read again so many bytes a second, to find damage.
+    ///
+    /// What is answered from is read, in memory and in files. A table in which damage is found is
+    /// not served any more. 0: read nothing again.
+    #[arg(long, value_name = "BYTES", default_value = "2^25", value_parser = parse_rate)]
+    #[arg(help_heading = SPEED)]
+    pub(crate) scrub_rate: u64,
+    /// Instruction set to compute with: portable, avx2 or avx512; default: the best there is
+    #[arg(long, value_parser = parse_arm, help_heading = SPEED, hide_short_help = true)]
+    pub(crate) kernel: Option<Arm>,
+
+    /// Log as JSON lines
+    #[arg(long)]
+    pub(crate) log_json: bool,
+
+    #[command(flatten)]
+    pub(crate) options: SchemeOptions,
+}
