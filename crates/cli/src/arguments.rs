@@ -1,10 +1,12 @@
 //! What can be typed. The doc comments below are the help texts that users read.
 
 mod options;
+mod reading;
 mod setup;
 mod update;
 
 pub(crate) use options::{SchemeOptions, Typed};
+pub(crate) use reading::{Delimiter, InputFormat};
 pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};
 pub(crate) use update::{Keygen, Update};
 
@@ -120,8 +122,17 @@ pub(crate) struct Build {
     #[arg(long, value_name = "FILE")]
     pub(crate) publisher_key: Option<PathBuf>,
     /// Format of the input; default: by its extension
+    ///
+    /// What gzip or zstd has compressed is recognised by its content, and decompressed as it is
+    /// read: `big.csv.gz` is CSV. Other programs write to standard input: `xzcat big.csv.xz | privet
+    /// build - --format csv -o big.privet`, as `zcat big.csv.gz` would.
     #[arg(long, value_enum)]
     pub(crate) format: Option<InputFormat>,
+    /// What separates the cells of a row in CSV; default: a comma, in TSV a tab
+    ///
+    /// A single character, such as `;` or `|` (in quotes, for the shell), or `tab`.
+    #[arg(long, value_name = "CHARACTER", value_parser = reading::parse_delimiter)]
+    pub(crate) delimiter: Option<Delimiter>,
     /// The table file to write. A table that is there already is replaced, unless it has updates;
     /// the file that is read never is
     #[arg(short, long, value_name = "FILE")]
@@ -150,15 +161,6 @@ pub(crate) enum OnDuplicate {
     First,
     /// Keep the last row
     Last,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum InputFormat {
-    Csv,
-    /// JSON Lines: one object on each line
-    #[value(alias = "json-lines")]
-    Jsonl,
-    Parquet,
 }
 
 #[derive(Args)]

@@ -6,7 +6,9 @@
 
 use super::json_text::write_string;
 use super::parquet_values::{Scalar, scalar, supported, write_json};
-use super::{ResolvedColumns, RowReader, Selection, bad_key, bad_raw_value, cannot_read, quoted};
+use super::{
+    ResolvedColumns, RowReader, Selection, bad_key, bad_raw_value, cannot_read, compressed, quoted,
+};
 use arrow::array::{Array, RecordBatch};
 use arrow::error::ArrowError;
 use parquet::arrow::ProjectionMask;
@@ -191,6 +193,9 @@ fn damaged(error: &ArrowError, after: u64) -> Error {
 }
 
 fn cannot_spool(error: io::Error) -> Error {
+    if compressed::damage(&error).is_some() {
+        return cannot_read(error);
+    }
     Error::unavailable(format!("cannot copy it to a temporary file, which Parquet needs: {error}"))
         .caused_by(error)
 }
