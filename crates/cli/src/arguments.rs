@@ -4,12 +4,14 @@ pub(crate) mod examples;
 mod get;
 mod options;
 mod serve;
+mod reading;
 mod setup;
 mod update;
 
 pub(crate) use get::Get;
 pub(crate) use options::{SchemeOptions, Typed};
 pub(crate) use serve::Serve;
+pub(crate) use reading::{Delimiter, InputFormat};
 pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};
 pub(crate) use update::{Keygen, Update};
 
@@ -114,9 +116,18 @@ pub(crate) struct Build {
     /// Replace the output also if it is a file that `privet build` has not written
     #[arg(long)]
     pub(crate) force: bool,
-    /// Format of the input; default: by its extension
+    /// Format of the input; default: by its extension.
+    ///
+    /// What gzip or zstd has compressed is recognised by its content, and decompressed as it is
+    /// read: `big.csv.gz` is CSV. Other programs write to standard input: `xzcat big.csv.xz | privet
+    /// build - --format csv -o big.privet`, as `zcat big.csv.gz` would.
     #[arg(long, value_enum)]
     pub(crate) format: Option<InputFormat>,
+    /// What separates the cells of a row in CSV; default: a comma, in TSV a tab.
+    ///
+    /// A single character, such as `;` or `|` (in quotes, for the shell), or `tab`.
+    #[arg(long, value_name = "CHARACTER", value_parser = reading::parse_delimiter)]
+    pub(crate) delimiter: Option<Delimiter>,
     /// What to do when a key appears twice
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnDuplicate::Error)]
     pub(crate) on_duplicate: OnDuplicate,
@@ -185,15 +196,6 @@ pub(crate) enum OnDuplicate {
     First,
     /// Keep the last row
     Last,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum InputFormat {
-    Csv,
-    /// JSON Lines: one object on each line
-    #[value(alias = "json-lines")]
-    Jsonl,
-    Parquet,
 }
 
 #[derive(Args)]

@@ -25,6 +25,12 @@
 //!
 //! An empty key is refused: in CSV it means that there is none.
 //!
+//! # Compressed input
+//!
+//! Input that is compressed with gzip or zstd is recognised by its first bytes, whatever its name,
+//! and decompressed as it is read. Bytes are counted as they lie in the file. Parquet, which is
+//! compressed within, is copied to a temporary file if it is compressed as a whole.
+//!
 //! # Input that is not as it should be
 //!
 //! Every error names the input and the line (CSV, JSON Lines) or row (Parquet), counted from 1. A
@@ -33,6 +39,7 @@
 //! twice are errors. One row may take at most [`MAX_ROW_BYTES`]; reading needs memory for one row
 //! (CSV, JSON Lines) or one batch of 256 rows and one page per column (Parquet).
 
+mod compressed;
 mod csv;
 mod json_lines;
 mod json_text;
@@ -57,8 +64,11 @@ pub const MAX_ROW_BYTES: usize = 64 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
-    /// Comma-separated values with a header line (RFC 4180), in UTF-8.
+    /// Comma-separated values with a header line (RFC 4180), in UTF-8. Another
+    /// [delimiter](Source::delimiter) may stand for the comma.
     Csv,
+    /// The same with tabs for commas; quotes mean what they do there.
+    Tsv,
     /// One JSON object per line, in UTF-8.
     JsonLines,
     /// Apache Parquet.
@@ -66,11 +76,12 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that a name or a file extension stands for: `csv`; `jsonl`, `ndjson` or
-    /// `json-lines`; `parquet`.
+    /// The format that a name or a file extension stands for: `csv`; `tsv` or `tab`; `jsonl`,
+    /// `ndjson` or `json-lines`; `parquet`.
     pub fn from_name(name: &str) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
             "csv" => Some(Format::Csv),
+            "tsv" | "tab" => Some(Format::Tsv),
             "jsonl" | "ndjson" | "json-lines" => Some(Format::JsonLines),
             "parquet" => Some(Format::Parquet),
             _ => None,
@@ -82,6 +93,7 @@ impl Format {
 pub struct Source {
     input: Input,
     format: Option<Format>,
+    delimiter: Option<u8>,
 }
 
 enum Input {
@@ -97,18 +109,30 @@ impl Source {
         if path.as_os_str() == "-" {
             return Self::reader("standard input", io::stdin());
         }
-        Self { input: Input::Path(path), format: None }
+        Self::of(Input::Path(path))
     }
 
     /// Anything that can be read, under a name for errors. Needs a [`format`](Source::format).
     pub fn reader(name: impl Into<String>, reader: impl Read + 'static) -> Self {
-        Self { input: Input::Reader { name: name.into(), reader: Box::new(reader) }, format: None }
+        Self::of(Input::Reader { name: name.into(), reader: Box::new(reader) })
+    }
+
+    fn of(input: Input) -> Self {
+        Self { input, format: None, delimiter: None }
     }
 
     /// Sets the format.
     #[must_use]
     pub fn format(mut self, format: Format) -> Self {
         self.format = Some(format);
+        self
+    }
+
+    /// Sets what separates the cells of a row, for CSV: an ASCII character, no quote and no line
+    /// end. An input whose name does not tell its format is CSV then.
+    #[must_use]
+    pub fn delimiter(mut self, delimiter: u8) -> Self {
+        self.delimiter = Some(delimiter);
         self
     }
 
@@ -121,20 +145,60 @@ impl Source {
     }
 
     fn resolve_format(&self) -> Result<Format> {
-        const FORMATS: &str = "csv, jsonl or parquet";
+        const FORMATS: &str = "csv, tsv, jsonl or parquet";
         if let Some(format) = self.format {
             return Ok(format);
         }
-        let Input::Path(path) = &self.input else {
-            return Err(Error::api_misuse(format!("say which format it has: {FORMATS}")));
+        let by_name = match &self.input {
+            Input::Path(path) => format_by_name(path),
+            Input::Reader { .. } => None,
         };
-        path.extension().and_then(|extension| Format::from_name(extension.to_str()?)).ok_or_else(
-            || {
-                Error::api_misuse(format!(
-                    "its name does not tell its format; say which it has: {FORMATS}"
+        match (by_name, &self.input) {
+            (Some(format), _) => Ok(format),
+            _ if self.delimiter.is_some() => Ok(Format::Csv),
+            (None, Input::Reader { .. }) => {
+                Err(Error::api_misuse(format!("say which format it has: {FORMATS}")))
+            }
+            (None, Input::Path(_)) => Err(Error::api_misuse(format!(
+                "its name does not tell its format; say which it has: {FORMATS}"
+            ))),
+        }
+    }
+
+    /// What separates cells, for a format that has cells.
+    fn dialect(&self, format: Format) -> Result<csv::Dialect> {
+        let usual = match format {
+            Format::Csv => b',',
+            Format::Tsv => b'\t',
+            Format::JsonLines | Format::Parquet if self.delimiter.is_some() => {
+                return Err(Error::api_misuse(
+                    "only CSV has a delimiter, and this is in another format; leave it out",
+                ));
+            }
+            Format::JsonLines | Format::Parquet => b',',
+        };
+        match self.delimiter {
+            Some(delimiter) if !delimiter.is_ascii() || b"\"\r\n".contains(&delimiter) => {
+                Err(Error::api_misuse(
+                    "the delimiter must be one ASCII character, no quote and no line end",
                 ))
-            },
-        )
+            }
+            delimiter => Ok(csv::Dialect {
+                delimiter: delimiter.unwrap_or(usual),
+                is_certain: delimiter.is_some(),
+            }),
+        }
+    }
+}
+
+/// The format by a file's extension, or by that before one of a compressed file: `rows.csv.gz`.
+fn format_by_name(path: &Path) -> Option<Format> {
+    let extension = path.extension()?.to_str()?;
+    match extension.to_ascii_lowercase().as_str() {
+        "gz" | "gzip" | "zst" | "zstd" => {
+            Format::from_name(Path::new(path.file_stem()?).extension()?.to_str()?)
+        }
+        _ => Format::from_name(extension),
     }
 }
 
@@ -195,10 +259,11 @@ impl Rows {
     fn open_unnamed(source: Source, selection: Selection) -> Result<Self> {
         let name = source.name();
         let format = source.resolve_format()?;
+        let dialect = source.dialect(format)?;
         let (file, bytes_total): (Box<dyn Read>, _) = match source.input {
             Input::Path(path) => {
-                let (file, len) = open_file(&path)?;
-                if format == Format::Parquet {
+                let (mut file, len) = open_file(&path)?;
+                if format == Format::Parquet && !compressed::is_compressed(&mut file)? {
                     let reader = Box::new(parquet::ParquetRows::open(file, selection)?);
                     return Ok(Self {
                         name,
@@ -215,12 +280,15 @@ impl Rows {
         };
         let counter = Rc::new(Cell::new(0));
         let counted = Counted { input: file, counter: Rc::clone(&counter) };
+        let input = compressed::decompressed(counted)?;
         let reader: Box<dyn RowReader> = match format {
-            Format::Csv => Box::new(csv::CsvRows::open(counted, counter, selection)?),
-            Format::JsonLines => {
-                Box::new(json_lines::JsonLinesRows::open(counted, counter, selection))
+            Format::Csv | Format::Tsv => {
+                Box::new(csv::CsvRows::open(input, counter, selection, dialect)?)
             }
-            Format::Parquet => Box::new(parquet::ParquetRows::spool(counted, selection)?),
+            Format::JsonLines => {
+                Box::new(json_lines::JsonLinesRows::open(input, counter, selection))
+            }
+            Format::Parquet => Box::new(parquet::ParquetRows::spool(input, selection)?),
         };
         Ok(Self { name, reader, bytes_total, key: vec![], value: vec![] })
     }
@@ -295,6 +363,9 @@ impl<R: Read> Read for Counted<R> {
 }
 
 fn cannot_read(error: io::Error) -> Error {
+    if let Some(damaged) = compressed::damage(&error) {
+        return Error::api_misuse(damaged);
+    }
     Error::unavailable(format!("cannot read it: {error}")).caused_by(error)
 }
 

@@ -1,6 +1,6 @@
 //! What can be typed after `privet keygen` and `privet update`.
 
-use super::{InputFormat, examples};
+use super::{Delimiter, InputFormat, examples};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -49,6 +49,9 @@ pub(crate) struct Update {
     /// Format of that file; default: by its extension
     #[arg(long, value_enum, requires = "from")]
     pub(crate) format: Option<InputFormat>,
+    /// What separates the cells of a row in that file, as for `privet build`
+    #[arg(long, value_name = "CHARACTER", value_parser = super::reading::parse_delimiter, requires = "from")]
+    pub(crate) delimiter: Option<Delimiter>,
     /// Remove the keys in a file, one on each line
     #[arg(long, value_name = "FILE")]
     pub(crate) delete_from: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! `privet build`: from an input file to a table file.
 
-use crate::arguments::{Build, InputFormat, KeyMap, OnDuplicate};
+use crate::arguments::{Build, Delimiter, InputFormat, KeyMap, OnDuplicate};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::output_file;
@@ -42,10 +42,7 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     };
     let publisher = arguments.publisher_key.as_deref().map(PublisherKey::from_file).transpose()?;
     let publisher = publisher.map(|key| key.id());
-    let mut source = Source::path(&arguments.input);
-    if let Some(format) = arguments.format {
-        source = source.format(format_of(format));
-    }
+    let source = source(&arguments.input, arguments.format, arguments.delimiter);
     let start = Instant::now();
     let mut bars = Bars::default();
     let built =
@@ -68,10 +65,27 @@ fn announce(table: &Path, publisher: PublisherId) -> Result<String> {
     Ok(publisher.to_string())
 }
 
+/// The rows of a file, in the format that was named, with the delimiter that was.
+pub(crate) fn source(
+    path: &Path,
+    format: Option<InputFormat>,
+    delimiter: Option<Delimiter>,
+) -> Source {
+    let mut source = Source::path(path);
+    if let Some(format) = format {
+        source = source.format(format_of(format));
+    }
+    if let Some(Delimiter(delimiter)) = delimiter {
+        source = source.delimiter(delimiter);
+    }
+    source
+}
+
 /// The format that was named.
-pub(crate) fn format_of(named: InputFormat) -> Format {
+fn format_of(named: InputFormat) -> Format {
     match named {
         InputFormat::Csv => Format::Csv,
+        InputFormat::Tsv => Format::Tsv,
         InputFormat::Jsonl => Format::JsonLines,
         InputFormat::Parquet => Format::Parquet,
     }

@@ -3,6 +3,7 @@
 mod rows;
 
 use crate::arguments::Update;
+use crate::commands::build::source;
 use crate::commands::get::keys_from;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
@@ -91,7 +92,8 @@ fn edits(
         }
     }
     if let Some(path) = &arguments.from {
-        rows::read(path, arguments.format, snapshot.header(), |key, value| editor.add(key, value))?;
+        let source = source(path, arguments.format, arguments.delimiter);
+        rows::read(source, snapshot.header(), |key, value| editor.add(key, value))?;
         editor.end_rows().map_err(|error| error.within(path.display()))?;
     }
     for (key, value) in &arguments.set {

@@ -104,7 +104,7 @@ fn standard_input_needs_a_format() {
     assert_snapshot!(place.run_with_input("build - -o x.privet", PHONES.as_bytes()), @r#"
     [exit 2]
     [stderr]
-    privet: standard input: say which format it has: csv, jsonl or parquet
+    privet: standard input: say which format it has: csv, tsv, jsonl or parquet
     "#);
     assert_eq!(place.files(), Vec::<String>::new());
     let run = place
@@ -214,6 +214,66 @@ fn bad_input_is_located() {
     "#);
 }
 
+/// The phone book, compressed with gzip.
+const PHONES_GZ: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcbK\xccM\xd5)\xc8\xc8\xcfK\xd5I\xcb\xc9\xcf/\xe2JLI\xd4155\xd55\xd41\xe6J\xcaO\x02\xb3\x8dtL\xb8R\xcbRu\x94LuL\x95t\xb8\x00\xc7,M\xd04\x00\x00\x00";
+
+#[test]
+fn compressed_files_are_read_by_what_is_in_them() {
+    let place = Place::new();
+    place.write("phones.csv", PHONES);
+    let plain = place.build("phones.csv --key name -o plain.privet --json").json();
+    place.write("phones.csv.gz", PHONES_GZ);
+    place.write("PHONES.CSV.ZST", PHONES_GZ);
+    for arguments in ["phones.csv.gz", "PHONES.CSV.ZST"] {
+        let built = place.build(&format!("{arguments} --key name -o x.privet --json")).json();
+        assert_eq!(
+            (&built["rows"], &built["value_bytes"]),
+            (&plain["rows"], &plain["value_bytes"])
+        );
+    }
+    let piped =
+        place.run_with_input("build - --format csv --key name -o x.privet --json", PHONES_GZ);
+    assert_eq!(piped.json()["value_bytes"], plain["value_bytes"]);
+    place.write("short.csv.gz", &PHONES_GZ[..30]);
+    assert_snapshot!(refused(&place, "short.csv.gz --key name -o y.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: short.csv.gz: it is compressed with gzip, and ends too early: it was cut off; copy or write it again
+    "#);
+}
+
+#[test]
+fn other_delimiters_are_read_and_suggested() {
+    let place = Place::new();
+    let semicolons = "name;phone;floor\nada;555-1;3\nbob;555-2;4\neve;5,5;\n";
+    place.write("phones.csv", semicolons);
+    place.write("phones.txt", semicolons);
+    place.write("phones.tsv", semicolons.replace(';', "\t"));
+    place.write("commas.csv", PHONES);
+    let expected = place.build("commas.csv --key name -o x.privet --json").json();
+    for arguments in [
+        "phones.csv --delimiter ;",
+        "phones.txt --delimiter ;",
+        "phones.tsv",
+        "phones.tsv --delimiter tab",
+        "phones.tsv --format csv --delimiter \\t",
+        "phones.tsv --format tsv",
+    ] {
+        let built = place.build(&format!("{arguments} --key name -o x.privet --json")).json();
+        assert_eq!(built["value_bytes"], expected["value_bytes"], "{arguments}");
+    }
+    assert_snapshot!(refused(&place, "phones.csv --key name -o y.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: phones.csv: line 1: there is one column, "name;phone;floor", and it looks as if another character than a comma separated several, perhaps a semicolon; say which delimiter there is (--delimiter)
+    "#);
+    place.run("keygen -o publisher.key");
+    let update = "update x.privet --publisher-key publisher.key --from phones.csv";
+    let refused = place.run(update);
+    assert!(refused.stderr().contains("(--delimiter)"), "{refused}");
+    assert_eq!(place.run(&format!("{update} --delimiter ; --json")).json()["replaced"], 3);
+}
+
 #[test]
 fn duplicate_keys_are_an_error_unless_one_is_chosen() {
     let place = Place::new();
@@ -277,7 +337,7 @@ fn files_that_cannot_be_used_are_named() {
     assert_snapshot!(refused(&place, "phones.txt -o x.privet"), @r#"
     [exit 2]
     [stderr]
-    privet: phones.txt: its name does not tell its format; say which it has: csv, jsonl or parquet
+    privet: phones.txt: its name does not tell its format; say which it has: csv, tsv, jsonl or parquet
     "#);
     assert_snapshot!(refused(&place, "phones.csv -o nowhere/x.privet"), @r#"
     [exit 2]

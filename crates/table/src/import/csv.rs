@@ -6,14 +6,23 @@
 
 use super::json_text::write_string;
 use super::lines::{Lines, row_too_long, without_end};
-use super::{Counted, MAX_ROW_BYTES, ResolvedColumns, RowReader, Selection, bad_key};
-use privet_core::{Error, Result};
+use super::{MAX_ROW_BYTES, ResolvedColumns, RowReader, Selection, bad_key, quoted};
+use privet_core::{Error, Reason, Result};
 use std::cell::Cell;
 use std::io::Read;
 use std::rc::Rc;
 
+/// What separates the cells of a row.
+#[derive(Clone, Copy)]
+pub(super) struct Dialect {
+    pub(super) delimiter: u8,
+    /// Somebody has said so: it is not what is usual.
+    pub(super) is_certain: bool,
+}
+
 pub(super) struct CsvRows<R> {
-    records: Records<Counted<R>>,
+    records: Records<R>,
+    delimiter: u8,
     counter: Rc<Cell<u64>>,
     columns: Vec<String>,
     resolved: ResolvedColumns,
@@ -21,11 +30,12 @@ pub(super) struct CsvRows<R> {
 
 impl<R: Read> CsvRows<R> {
     pub(super) fn open(
-        input: Counted<R>,
+        input: R,
         counter: Rc<Cell<u64>>,
         selection: Selection,
+        dialect: Dialect,
     ) -> Result<Self> {
-        let mut records = Records::new(input);
+        let mut records = Records::new(input, dialect.delimiter);
         let Some(line) = records.next_record()? else {
             return Err(Error::api_misuse(
                 "it is empty; a CSV file begins with a line of column names",
@@ -33,17 +43,19 @@ impl<R: Read> CsvRows<R> {
         };
         let columns: Vec<String> =
             (0..records.row.count).map(|column| records.row.cell(column).to_owned()).collect();
-        let resolved = ResolvedColumns::resolve(&selection, &columns)
+        let resolved = check_delimiter(dialect, &columns)
+            .and_then(|()| ResolvedColumns::resolve(&selection, &columns))
             .map_err(|error| error.within(format!("line {line}")))?;
-        Ok(Self { records, counter, columns, resolved })
+        Ok(Self { records, delimiter: dialect.delimiter, counter, columns, resolved })
     }
 
     fn read_row(&self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<()> {
         let (found, expected) = (self.records.row.count, self.columns.len());
         if found != expected {
             return Err(Error::api_misuse(format!(
-                "this row has {found} cells and the header has {expected} columns; is a comma unquoted or a quote \
-                 missing?"
+                "this row has {found} cells and the header has {expected} columns; is {} unquoted or a quote \
+                 missing?",
+                called(self.delimiter)
             )));
         }
         if let Some(column) = self.resolved.key {
@@ -73,6 +85,35 @@ impl<R: Read> CsvRows<R> {
     }
 }
 
+/// Refuses a header of one column in which another delimiter stands, unless somebody has said which
+/// delimiter there is.
+fn check_delimiter(dialect: Dialect, columns: &[String]) -> Result<()> {
+    let ([column], false) = (columns, dialect.is_certain) else { return Ok(()) };
+    let others = b";\t|,".iter().filter(|other| **other != dialect.delimiter);
+    match others.copied().find(|other| column.as_bytes().contains(other)) {
+        None => Ok(()),
+        Some(other) => Err(Error::api_misuse(format!(
+            "there is one column, {}, and it looks as if another character than {} separated several, perhaps {}; say \
+             which delimiter there is",
+            quoted(column),
+            called(dialect.delimiter),
+            called(other)
+        ))
+        .because(Reason::DelimiterUnclear)),
+    }
+}
+
+/// A delimiter in a sentence.
+fn called(delimiter: u8) -> String {
+    match delimiter {
+        b',' => "a comma".to_owned(),
+        b';' => "a semicolon".to_owned(),
+        b'\t' => "a tab".to_owned(),
+        b'|' => "a vertical bar".to_owned(),
+        other => format!("{:?}", char::from(other)),
+    }
+}
+
 impl<R: Read> RowReader for CsvRows<R> {
     fn next_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<Option<u64>> {
         let Some(line) = self.records.next_record()? else { return Ok(None) };
@@ -96,8 +137,8 @@ struct Records<R> {
 }
 
 impl<R: Read> Records<R> {
-    fn new(input: R) -> Self {
-        Self { lines: Lines::new(input), row: RowCells::new() }
+    fn new(input: R, delimiter: u8) -> Self {
+        Self { lines: Lines::new(input), row: RowCells::new(delimiter) }
     }
 
     /// Reads the next record and returns the line on which it begins, or `None` after the last.
@@ -146,11 +187,13 @@ struct RowCells {
 }
 
 impl RowCells {
-    fn new() -> Self {
+    /// For an ASCII delimiter.
+    fn new(delimiter: u8) -> Self {
         // With its other terminator, CRLF, the parser would end a row at a carriage return alone as
         // well.
         let terminator = csv_core::Terminator::Any(b'\n');
-        let parser = csv_core::ReaderBuilder::new().terminator(terminator).build();
+        let parser =
+            csv_core::ReaderBuilder::new().delimiter(delimiter).terminator(terminator).build();
         let mut row = Self { parser, text: vec![], text_len: 0, ends: vec![], count: 0 };
         row.reset();
         row

@@ -2,7 +2,7 @@
 
 use super::json_text::{reason, string_text, write_compact, write_string};
 use super::lines::Lines;
-use super::{Counted, RowReader, Selection, bad_key, bad_raw_value, no_such_column, quoted};
+use super::{RowReader, Selection, bad_key, bad_raw_value, no_such_column, quoted};
 use crate::snapshot::ValueForm;
 use privet_core::{Error, Result};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -18,7 +18,7 @@ use std::rc::Rc;
 const REMEMBERED_FIELDS: usize = 64;
 
 pub(super) struct JsonLinesRows<R> {
-    lines: Lines<Counted<R>>,
+    lines: Lines<R>,
     counter: Rc<Cell<u64>>,
     columns: Columns,
 }
@@ -33,7 +33,7 @@ struct Columns {
 }
 
 impl<R: Read> JsonLinesRows<R> {
-    pub(super) fn open(input: Counted<R>, counter: Rc<Cell<u64>>, selection: Selection) -> Self {
+    pub(super) fn open(input: R, counter: Rc<Cell<u64>>, selection: Selection) -> Self {
         let seen = vec![false; selection.value.columns().len()];
         let all_seen = seen.is_empty();
         let columns = Columns { selection, seen, all_seen, fields: BTreeSet::new() };

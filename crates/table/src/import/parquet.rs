@@ -11,7 +11,9 @@ mod leaf;
 mod schema;
 
 use super::json_text::write_string;
-use super::{ResolvedColumns, RowReader, Selection, bad_key, bad_raw_value, cannot_read, quoted};
+use super::{
+    ResolvedColumns, RowReader, Selection, bad_key, bad_raw_value, cannot_read, compressed, quoted,
+};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
 use cell::Scalar;
@@ -195,6 +197,9 @@ fn damaged(error: &ParquetError, after: u64) -> Error {
 }
 
 fn cannot_spool(error: io::Error) -> Error {
+    if compressed::damage(&error).is_some() {
+        return cannot_read(error);
+    }
     Error::unavailable(format!("cannot copy it to a temporary file, which Parquet needs: {error}"))
         .caused_by(error)
 }

@@ -2,7 +2,7 @@ mod parquet;
 
 use super::*;
 use crate::snapshot::ValueForm;
-use privet_core::Blame;
+use privet_core::{Blame, Reason};
 use proptest::prelude::*;
 use std::io::Cursor;
 
@@ -24,7 +24,10 @@ type Plain = (u64, String, String);
 
 /// All rows, as text, or the message of the error that ends them.
 fn read(format: Format, bytes: &[u8], selection: Selection) -> Result<Vec<Plain>, String> {
-    let source = Source::reader("input", Cursor::new(bytes.to_vec())).format(format);
+    rows_of(Source::reader("input", Cursor::new(bytes.to_vec())).format(format), selection)
+}
+
+fn rows_of(source: Source, selection: Selection) -> Result<Vec<Plain>, String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let rows = || -> Result<Vec<Plain>> {
         let mut rows = Rows::open(source, selection)?;
@@ -307,19 +310,226 @@ impl Read for LongCell {
     }
 }
 
+/// The rows of the phone book in CSV, whatever separates its cells.
+fn with_delimiter(source: Source) -> Result<Vec<Plain>, String> {
+    rows_of(source, selection(Some("name"), ValueForm::JsonRest))
+}
+
+fn in_memory(bytes: impl Into<Vec<u8>>) -> Source {
+    Source::reader("input", Cursor::new(bytes.into()))
+}
+
+#[test]
+fn another_delimiter_may_stand_for_the_comma() {
+    let expected = plain(&[
+        (2, "ada", r#"{"phone":"1,2","floor":"3"}"#),
+        (3, "b;b\t|", r#"{"phone":"","floor":"4"}"#),
+    ]);
+    for delimiter in [b';', b'\t', b'|', b' ', 1] {
+        let cells = "name_phone_floor\nada_1,2_3\n\"b;b\t|\"__4\n";
+        let text = cells.replace('_', &char::from(delimiter).to_string());
+        let csv = || in_memory(text.clone()).delimiter(delimiter);
+        assert_eq!(with_delimiter(csv().format(Format::Csv)), Ok(expected.clone()));
+        assert_eq!(with_delimiter(csv()), Ok(expected.clone()), "a delimiter says that it is CSV");
+        assert_eq!(with_delimiter(csv().format(Format::Tsv)), Ok(expected.clone()));
+    }
+    let tabs = in_memory("name\tphone\tfloor\nada\t1,2\t3\n").format(Format::Tsv);
+    assert_eq!(with_delimiter(tabs), Ok(expected[..1].to_vec()));
+    for delimiter in [b'"', b'\n', b'\r', 0x80, 0xff] {
+        let error = with_delimiter(in_memory("").delimiter(delimiter)).expect_err("no delimiter");
+        assert!(error.contains("one ASCII character"), "{error}");
+    }
+    for format in [Format::JsonLines, Format::Parquet] {
+        let error = with_delimiter(in_memory("").delimiter(b';').format(format));
+        assert!(error.expect_err("no CSV").contains("only CSV has a delimiter"));
+    }
+}
+
+#[test]
+fn a_header_with_another_delimiter_is_refused_unless_it_was_named() {
+    let open = |format, header: &str| {
+        let source = in_memory(format!("{header}\nx\n")).format(format);
+        Rows::open(source, selection(None, ValueForm::JsonRest)).map(drop)
+    };
+    for (format, header, suspect) in [
+        (Format::Csv, "name;phone", "a semicolon"),
+        (Format::Csv, "name\tphone", "a tab"),
+        (Format::Csv, "name|phone", "a vertical bar"),
+        (Format::Tsv, "name,phone", "a comma"),
+    ] {
+        let error = open(format, header).expect_err("one column");
+        assert_eq!(error.reason(), Some(Reason::DelimiterUnclear));
+        assert!(error.message().starts_with("input: line 1: there is one column"), "{error}");
+        assert!(error.message().contains(&format!("perhaps {suspect}")), "{error}");
+    }
+    open(Format::Csv, "name").expect("one column");
+    let two = in_memory("\"a;b\",c\nx,y\n").format(Format::Csv);
+    rows_of(two, selection(None, ValueForm::JsonRest)).expect("two columns");
+    let named = in_memory("name;phone\nx\n").delimiter(b',');
+    let rows = rows_of(named, selection(None, ValueForm::JsonRest)).expect("it was named");
+    assert_eq!(rows, plain(&[(2, "", r#"{"name;phone":"x"}"#)]));
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut encoder, bytes).expect("in memory");
+    encoder.finish().expect("in memory")
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 1).expect("in memory")
+}
+
+type Compress = fn(&[u8]) -> Vec<u8>;
+const COMPRESSIONS: [(&str, Compress); 2] = [("gzip", gzip), ("zstd", zstd)];
+
+#[test]
+fn compressed_input_is_recognised_by_its_content() {
+    let csv: String = (0..20_000).map(|number| format!("{number},{}\n", number * 7)).collect();
+    let json: String = (0..3).map(|number| format!("{{\"a\":{number},\"b\":1}}\n")).collect();
+    let strings = Arc::new(StringArray::from(vec!["x", "y"])) as ArrayRef;
+    let parquet = parquet_file(vec![("a", strings.clone()), ("b", strings)]);
+    let columns = || selection(Some("a"), ValueForm::JsonRest);
+    for (format, bytes) in [
+        (Format::Csv, format!("a,b\n{csv}").into_bytes()),
+        (Format::Tsv, format!("a\tb\n{}", csv.replace(',', "\t")).into_bytes()),
+        (Format::JsonLines, json.into_bytes()),
+        (Format::Parquet, parquet),
+    ] {
+        let expected = read(format, &bytes, columns()).expect("valid");
+        for (name, compress) in COMPRESSIONS {
+            let whole = read(format, &compress(&bytes), columns());
+            assert_eq!(whole.as_ref(), Ok(&expected), "{format:?} in {name}");
+            // Members and frames follow each other, also within a row.
+            let (first, second) = bytes.split_at(bytes.len() / 2);
+            let parts = [compress(first), compress(second)].concat();
+            assert_eq!(read(format, &parts, columns()).as_ref(), Ok(&expected), "{name}");
+            // From a file, by any name.
+            let directory = tempfile::tempdir().expect("a directory");
+            let path = directory.path().join("rows");
+            std::fs::write(&path, compress(&bytes)).expect("written");
+            let rows = rows_of(Source::path(path).format(format), columns());
+            assert_eq!(rows.as_ref(), Ok(&expected), "{format:?} in {name}");
+        }
+    }
+    let skippable = [&b"\x50\x2a\x4d\x18\x02\0\0\0xx"[..], &zstd(b"a\nx\n")].concat();
+    let rows = read(Format::Csv, &skippable, selection(Some("a"), ValueForm::JsonRest));
+    assert_eq!(rows, Ok(plain(&[(2, "x", "{}")])));
+}
+
+#[test]
+fn bytes_are_counted_as_the_file_has_them() {
+    let csv: String = (0..100_000).map(|number| format!("{number},same\n")).collect();
+    for (name, compress) in COMPRESSIONS {
+        let bytes = compress(format!("a,b\n{csv}").as_bytes());
+        let source = in_memory(bytes.clone()).format(Format::Csv);
+        let mut rows = Rows::open(source, selection(None, raw("b"))).expect("valid");
+        while rows.next_row().expect("valid").is_some() {
+            assert!(rows.bytes_read() <= bytes.len() as u64);
+        }
+        assert_eq!(rows.bytes_read(), bytes.len() as u64, "{name}");
+    }
+}
+
+#[test]
+fn compressed_input_that_is_cut_off_or_damaged_is_an_error() {
+    let rows: String = (0..5000).map(|number| format!("{number},{}\n", number * 7919)).collect();
+    let csv = format!("a,b\n{rows}");
+    for (name, compress) in COMPRESSIONS {
+        let whole = compress(csv.as_bytes());
+        for len in [5, 20, whole.len() / 2, whole.len() - 1] {
+            let error = read(Format::Csv, &whole[..len], selection(None, raw("b")));
+            let error = error.expect_err("cut off");
+            assert!(error.starts_with("input: "), "{error}");
+            assert!(error.contains(&format!("{name}, and ends too early")), "{len}: {error}");
+        }
+        let mut damaged = whole.clone();
+        damaged[whole.len() / 2] ^= 0x10;
+        damaged[whole.len() / 2 + 1] ^= 0x55;
+        let error = read(Format::Csv, &damaged, selection(None, raw("b"))).expect_err("damaged");
+        // What was decompressed until the damage is found may be no CSV.
+        assert!(error.contains(name) || error.contains("line "), "{error}");
+        let followed = [&whole[..], b"something else"].concat();
+        let error = read(Format::Csv, &followed, selection(None, raw("b"))).expect_err("more");
+        assert!(error.contains(&format!("{name}, and ")), "{error}");
+        let parquet = read(Format::Parquet, &whole[..50], selection(None, raw("b")));
+        assert!(parquet.expect_err("cut off").contains("ends too early"));
+    }
+}
+
+#[test]
+fn a_failure_to_read_is_no_damage() {
+    struct Fails(Cursor<Vec<u8>>);
+    impl Read for Fails {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match self.0.read(buffer)? {
+                0 => Err(io::Error::other("the cable is out")),
+                count => Ok(count),
+            }
+        }
+    }
+    let rows: String = (0..5000).map(|number| format!("{number}\n")).collect();
+    for (name, compress) in COMPRESSIONS {
+        let mut bytes = compress(format!("a\n{rows}").as_bytes());
+        bytes.truncate(bytes.len() / 2);
+        let source = Source::reader("input", Fails(Cursor::new(bytes))).format(Format::Csv);
+        let opened = Rows::open(source, selection(None, raw("a")));
+        let error = opened.and_then(|mut rows| {
+            loop {
+                if rows.next_row()?.is_none() {
+                    return Ok(());
+                }
+            }
+        });
+        let error = error.expect_err("it fails");
+        assert_eq!(error.blame(), Blame::Unavailable, "{name}");
+        assert!(error.message().contains("the cable is out"), "{error}");
+    }
+}
+
+#[test]
+fn what_others_have_compressed_is_named() {
+    for (bytes, what) in [
+        (&b"PK\x03\x04\x14\0\0\0\x08\0"[..], "a ZIP archive, or a spreadsheet"),
+        (b"\xfd7zXZ\0\0\x04\xe6\xd6", "compressed with xz"),
+        (b"BZh91AY&SY\x50", "compressed with bzip2"),
+    ] {
+        for format in [Format::Csv, Format::JsonLines, Format::Parquet] {
+            let error = read(format, bytes, selection(None, raw("a"))).expect_err("no rows");
+            assert_eq!(error, format!("input: this is {what}, which is not read; unpack it first"));
+        }
+    }
+    let rows = read(Format::Csv, b"BZh9\nx\n", selection(None, raw("BZh9"))).expect("CSV");
+    assert_eq!(rows, plain(&[(2, "", "x")]));
+}
+
 #[test]
 fn formats_follow_from_names() {
     let open = |source| Rows::open(source, selection(None, ValueForm::JsonRest)).map(|_| ());
     let error = open(Source::path("table.xlsx")).expect_err("unknown");
     assert_eq!(
         error.message(),
-        "table.xlsx: its name does not tell its format; say which it has: csv, jsonl or parquet"
+        "table.xlsx: its name does not tell its format; say which it has: csv, tsv, jsonl or parquet"
     );
     let error = open(Source::path("-")).expect_err("no name");
-    assert_eq!(error.message(), "standard input: say which format it has: csv, jsonl or parquet");
+    assert_eq!(
+        error.message(),
+        "standard input: say which format it has: csv, tsv, jsonl or parquet"
+    );
     let error = open(Source::path("/no/such.csv")).expect_err("missing");
     assert_eq!(error.blame(), Blame::ApiMisuse);
     assert!(error.message().starts_with("/no/such.csv: cannot open it: "), "{error}");
+    for (name, format) in [
+        ("a.tsv", Some(Format::Tsv)),
+        ("a.csv.gz", Some(Format::Csv)),
+        ("a.b.JSONL.Zst", Some(Format::JsonLines)),
+        ("a.parquet.gzip", Some(Format::Parquet)),
+        ("a.gz", None),
+        ("csv.gz", None),
+        ("a.csv.xz", None),
+    ] {
+        assert_eq!(format_by_name(Path::new(name)), format, "{name}");
+    }
     for (name, format) in
         [("CSV", Format::Csv), ("ndjson", Format::JsonLines), ("parquet", Format::Parquet)]
     {

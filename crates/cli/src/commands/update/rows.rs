@@ -1,26 +1,19 @@
 //! Keys and values as the table was built with them: from files with the same columns, and from
 //! what is typed.
 
-use crate::arguments::InputFormat;
-use crate::commands::build::format_of;
 use privet_core::{Error, Result};
 use privet_table::import::{Format, Rows, Selection, Source};
 use privet_table::snapshot::{SnapshotHeader, ValueForm};
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
-use std::path::Path;
 
-/// Hands key and value of each row of a file to `take`. The key is empty in a table by row number.
+/// Hands key and value of each row of `source` to `take`. The key is empty in a table by row
+/// number.
 pub(super) fn read(
-    path: &Path,
-    format: Option<InputFormat>,
+    source: Source,
     header: &SnapshotHeader,
     mut take: impl FnMut(&[u8], &[u8]) -> Result<()>,
 ) -> Result<()> {
-    let mut source = Source::path(path);
-    if let Some(format) = format {
-        source = source.format(format_of(format));
-    }
     let mut rows = Rows::open(source, selection(header))?;
     let (name, unit) = (rows.name().to_owned(), rows.unit());
     while let Some(row) = rows.next_row()? {
