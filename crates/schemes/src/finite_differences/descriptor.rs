@@ -1,4 +1,4 @@
-//! What the registry has of finite differences with two servers, and the options of both forms.
+//! The entry of finite differences with two servers in the registry, and the options of both forms.
 
 use super::costs::Choice;
 use super::{
@@ -48,7 +48,7 @@ pub static ONE_BIT: SchemeOption = SchemeOption::new(
     "Records are bytes of value 0 or 1, and are stored as single bits",
 );
 
-/// Whether those are the characters `0` and `1` instead.
+/// Whether these records are the characters `0` and `1` instead.
 pub static DIGITS: SchemeOption = SchemeOption {
     requires: Some("one-bit"),
     ..SchemeOption::new(
@@ -59,7 +59,7 @@ pub static DIGITS: SchemeOption = SchemeOption {
 };
 
 impl Choice {
-    /// What was chosen of it.
+    /// The choice that the operator's options make.
     pub(super) fn of(tuning: &Tuning) -> Self {
         Self {
             variables: tuning.count(&VARIABLES),

@@ -1,4 +1,4 @@
-//! What the registry has of dummy subsets with two servers.
+//! The entry of dummy subsets with two servers in the registry.
 
 use super::{
     DummySubsetsTwo, DummySubsetsTwoClient, DummySubsetsTwoPreparation, DummySubsetsTwoServer,

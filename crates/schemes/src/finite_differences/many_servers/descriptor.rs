@@ -1,4 +1,4 @@
-//! What the registry has of finite differences with three or more servers.
+//! The entry of finite differences with three or more servers in the registry.
 
 use super::{FEWEST_SERVERS, FiniteDifferencesMany, ManyServersClient, ManyServersParameters};
 use crate::finite_differences::costs::Choice;
