@@ -87,7 +87,7 @@ pub(super) fn work(parameters: &DummySubsetsParameters, hints: u64) -> Work {
 /// What the server that answers a query sees of it.
 pub(super) fn halves(parameters: &DummySubsetsParameters) -> String {
     format!(
-        "Each names one record in each of {} partitions, in two halves, and gets the sum of either half back. With its hint the client gets its record from one of the sums; from which, and which record, does not show.",
+        "Each query names one record in each of {} partitions, in two halves. The answer is the sum of each half. With its hint the client gets its record from one of the sums. The query does not show which sum, nor which record.",
         count(parameters.partitions().into())
     )
 }
