@@ -6,10 +6,10 @@
 //! second lookup of the same kind in a matrix made of the hint's bytes. This second lookup has a
 //! hint of its own, 16 MiB for each byte of a record. The client downloads only this one.
 //!
-//! **Who learns what.** As with SimplePIR, the server learns that a query was made, and when:
-//! nothing of the index, however many queries it sees and whatever it sends back, as long as LWE is
-//! hard: 2^141 gates by the estimate for tables around a GiB, and never less than 2^128. The two
-//! halves of a query are encrypted under independent secrets and public matrices. A server that
+//! **Who learns what.** As with SimplePIR, the server learns that a query was made, and when. It
+//! learns nothing of the index, however many queries it sees and whatever it sends back, as long as
+//! LWE is hard. The estimate is 2^141 gates for tables around a GiB, and never less than 2^128. The
+//! two halves of a query are encrypted under independent secrets and public matrices. A server that
 //! answers wrongly makes the client recover wrong bytes; DoublePIR does not notice.
 //!
 //! **What it costs**, for a table of records of `record_len` bytes laid out as `rows` × `columns`

@@ -185,11 +185,11 @@ fn setup_explains_itself() {
     Options:
           --scheme <SCHEME>        The scheme that will answer: finite-differences or
                                    finite-differences-many
-          --storage-limit <BYTES>  At most so many bytes for what each server makes of the table, such
-                                   as 2^30; default: 32 times the table. More storage, fewer reads and
+          --storage-limit <BYTES>  The most bytes that each server may make of the table, such as 2^30;
+                                   default: 32 times the table. More storage means fewer reads and
                                    shorter answers
-          --answer-limit <BYTES>   Answers of at most so many bytes, with the least storage that allows
-                                   them
+          --answer-limit <BYTES>   The most bytes of an answer. Servers take the least storage that
+                                   allows it
           --variables <M>          Exactly this number of variables, with the degree at which servers
                                    read the least
           --degree <D>             Exactly this degree; with two servers, an odd number of at most half
@@ -198,9 +198,9 @@ fn setup_explains_itself() {
                                    stored as single bits
           --digits                 For finite-differences. With records of single bits: these are the
                                    characters 0 and 1
-          --servers <S>            For finite-differences-many. How many servers are asked, 3 unless it
-                                   is said. The more there are, the fewer points each reads, and the
-                                   more storage each needs
+          --servers <S>            For finite-differences-many. How many servers a client asks; default:
+                                   3. The more servers, the fewer points each reads, and the more
+                                   storage each needs
       -o, --output <FILE>          The file to write, on a disk with room for all points
           --memory <BYTES>         Memory to compute with, beside the table; default: half of what is
                                    available. With less than the points take, they are read from the

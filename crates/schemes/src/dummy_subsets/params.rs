@@ -48,7 +48,7 @@ impl DummySubsetsParameters {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if it is no power of
-    /// two up to 2^16 or the client's state or the queries would be beyond reason.
+    /// two up to 2^16 or the client's state or the queries would be too large.
     pub fn with_partition_records(shape: TableShape, partition_records: u64) -> Result<Self> {
         let cut = Partitions::new(shape, partition_records, 2, 4)?;
         let cut = Self { cut, hint_security: 0, singles: 0, pairs: 0 };

@@ -10,15 +10,15 @@ use crate::registry::room::*;
 pub static STORAGE_LIMIT: SchemeOption = SchemeOption::new(
     "storage-limit",
     OptionKind::Amount { value_name: "BYTES" },
-    "At most so many bytes for what each server makes of the table, such as 2^30; default: 32 times \
-     the table. More storage, fewer reads and shorter answers",
+    "The most bytes that each server may make of the table, such as 2^30; default: 32 times the \
+     table. More storage means fewer reads and shorter answers",
 );
 
 /// How many bytes an answer may have.
 pub static ANSWER_LIMIT: SchemeOption = SchemeOption::new(
     "answer-limit",
     OptionKind::Amount { value_name: "BYTES" },
-    "Answers of at most so many bytes, with the least storage that allows them",
+    "The most bytes of an answer. Servers take the least storage that allows it",
 );
 
 /// How many variables there are.

@@ -70,7 +70,7 @@ impl PianoParameters {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if it is no power of
-    /// two up to 2^16 or the client's state or the queries would be beyond reason.
+    /// two up to 2^16 or the client's state or the queries would be too large.
     pub fn with_chunk_records(identity: &TableIdentity, chunk_records: u64) -> Result<Self> {
         let shape = identity.shape;
         let chunks = Partitions::new(shape, chunk_records, 1, 2)?;

@@ -1,4 +1,4 @@
-//! A generation: the permutations and the hints that belong to them. How it is written down.
+//! A generation: the permutations and the hints that belong to them; and its encoding.
 
 use super::SinglePassParameters;
 use super::draws::Seed;
@@ -11,8 +11,8 @@ use zeroize::Zeroizing;
 const VERSION: u32 = 1;
 const HEADER: usize = 4;
 
-/// Permutations and hints that fit each other: hint `m` is the XOR over all partitions of the
-/// record that the partition's permutation has at `m`.
+/// Permutations and hints that fit each other. Hint `m` is the XOR of one record of each partition:
+/// the one that the partition's permutation has at `m`.
 pub(crate) struct Generation {
     pub(crate) permutations: Permutations,
     /// `M` records.
@@ -89,7 +89,7 @@ fn blank(parameters: &SinglePassParameters) -> Result<Zeroizing<Vec<u8>>> {
     let len = encoded_len(parameters);
     let no_memory = || Error::unavailable(format!("no memory for {len} bytes of hints"));
     let room = usize::try_from(len).map_err(|_| no_memory())?;
-    // Room for all of it at once: growing would leave copies behind.
+    // Reserves room for everything at once: a vector that grows would leave copies behind.
     let mut bytes = Zeroizing::new(Vec::new());
     bytes.try_reserve_exact(room).map_err(|error| no_memory().caused_by(error))?;
     bytes.resize(room, 0);
