@@ -1,5 +1,5 @@
-//! Little-endian encodings with exact sizes, and a reader that never allocates on the word of a
-//! peer.
+//! Little-endian encodings with exact sizes, and a reader that never allocates memory because a
+//! peer claims a size.
 
 use crate::{Error, Result};
 
@@ -12,7 +12,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader over `bytes`; `what` names the thing being read, for errors: "a SimplePIR query".
+    /// A reader over `bytes`. `what` names the thing that is read, for errors: "a SimplePIR query".
     pub fn new(what: &'static str, bytes: &'a [u8]) -> Self {
         Self { what, rest: bytes, len: bytes.len() }
     }
@@ -86,8 +86,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Bytes as little-endian words. A trailing piece shorter than a word is ignored; callers check
-/// lengths first.
+/// Bytes as little-endian words. Ignores a trailing piece that is shorter than a word: callers
+/// check lengths first.
 pub fn words_from_bytes(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks::<4>().0.iter().map(|chunk| u32::from_le_bytes(*chunk)).collect()
 }

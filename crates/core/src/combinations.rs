@@ -3,14 +3,14 @@
 //! A *word* is a set of up to [`MOST_VARIABLES`] variables: bit `j` says whether variable `j` is in
 //! it. The words of one weight, in ascending order as numbers, are the combinatorial number system
 //! ([`FixedWeight`]); the words of at most some weight, in the same order, are a Hamming [`Ball`]
-//! around 0. Schemes whose table is a polynomial number its coefficients by the former and what a
-//! server sends back by the latter.
+//! around 0. Schemes whose table is a polynomial number its coefficients by the former, and the
+//! entries of a server's answer by the latter.
 
 use crate::{Error, RecordIndex, Result};
 use privet_kernels::taint::declassify;
 use subtle::{ConditionallySelectable as _, ConstantTimeEq as _};
 
-/// Words have at most so many variables: no table has more points than 2^48 bytes hold.
+/// The most variables of a word: no table has more points than fit into 2^48 bytes.
 pub const MOST_VARIABLES: u32 = 48;
 
 /// The binomial coefficient: how many subsets of `take` elements a set of `of` elements has. `None`
@@ -22,7 +22,7 @@ pub fn binomial(of: u32, take: u32) -> Option<u128> {
     let mut result = 1u128;
     for step in 0..take.min(of - take) {
         // A product of `step + 1` consecutive numbers is divisible by (step + 1)!, so the quotient
-        // is whole; the common divisor goes first, so that less overflows.
+        // is a whole number. Dividing by the common divisor first avoids overflows.
         let (factor, divisor) = (u128::from(of - step), u128::from(step + 1));
         let common = greatest_common_divisor(result, divisor);
         result = (result / common).checked_mul(factor / (divisor / common))?;
@@ -60,10 +60,11 @@ fn check(variables: u32, weight: u32) -> Result<()> {
     )))
 }
 
-/// The entry at `place`, a secret: all are read.
+/// The entry at `place`, which is secret: so all entries are read.
 fn selected(entries: &[u64], place: u64) -> u64 {
     (0u64..).zip(entries).fold(0, |found, (at, entry)| {
-        // A mask would do, but the compiler knows masks of comparisons and makes branches of them.
+        // Not a plain mask: the compiler recognises masks of comparisons, and turns them into
+        // branches.
         u64::conditional_select(&found, entry, at.ct_eq(&place))
     })
 }
@@ -77,7 +78,7 @@ pub struct FixedWeight {
 }
 
 impl FixedWeight {
-    /// The words of `variables` variables of which `weight` are set.
+    /// The words of `variables` variables in which `weight` of them are set.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if there are more than [`MOST_VARIABLES`], or
@@ -115,13 +116,13 @@ impl FixedWeight {
     /// # Panics
     /// If there are no more words than that.
     pub fn word(&self, index: u64) -> u64 {
-        // It goes the same way for every number that there is.
+        // This branch goes the same way for every valid number.
         let is_there = declassify(index < self.count());
         assert!(is_there, "there are no more words than their number");
         let (mut rest, mut left, mut word) = (index, u64::from(self.weight), 0u64);
         for variable in (0..self.variables).rev() {
-            // Words without this variable come first; how many, is known. No branch, because the
-            // index may be secret.
+            // Words without this variable come first, and their number is known. There is no
+            // branch, because the index may be secret.
             let without = selected(&self.binomials[variable as usize], left);
             let (remaining, borrowed) = rest.overflowing_sub(without);
             let set = u64::from(!borrowed) & u64::from(left > 0);
@@ -132,8 +133,8 @@ impl FixedWeight {
         word
     }
 
-    /// The number of words of this weight that are smaller than `word`, which may have any weight
-    /// and may be 2^variables: where in the order its successors begin.
+    /// The number of words of this weight that are smaller than `word`: the place in the order
+    /// where its successors begin. `word` may have any weight, and may be 2^variables.
     pub fn rank(&self, word: u64) -> u64 {
         if word >> self.variables != 0 {
             return self.count();
@@ -143,7 +144,8 @@ impl FixedWeight {
             below += self.binomials[variable as usize][left];
             match left.checked_sub(1) {
                 Some(fewer) => left = fewer,
-                // All that are set stand above: smaller words have already been counted.
+                // All set variables are above this one: the smaller words have already been
+                // counted.
                 None => break,
             }
         }
@@ -156,7 +158,8 @@ impl FixedWeight {
         let mut word = if count > 0 { self.word(first) } else { 0 };
         (0..count).map(move |_| {
             let current = word;
-            // The lowest run of ones moves up by one, and all but its top falls down to 0.
+            // The top of the lowest run of ones moves up by one, and the rest of the run moves down
+            // to bit 0.
             if word > 0 {
                 let carried = word + (word & word.wrapping_neg());
                 word = carried | ((carried ^ word) >> word.trailing_zeros() >> 2);
@@ -171,12 +174,12 @@ impl FixedWeight {
 pub struct Ball {
     variables: u32,
     radius: u32,
-    /// `[of][radius]`: how many words of `of` variables there are of at most that weight.
+    /// `[of][radius]`: how many words of `of` variables have at most that weight.
     sizes: Vec<Vec<u64>>,
 }
 
 impl Ball {
-    /// The words of `variables` variables of which at most `radius` are set.
+    /// The words of `variables` variables in which at most `radius` of them are set.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if there are more than [`MOST_VARIABLES`], or
@@ -197,7 +200,7 @@ impl Ball {
         self.variables
     }
 
-    /// How many of them are set in a word, at most.
+    /// The most variables that are set in a word.
     pub fn radius(&self) -> u32 {
         self.radius
     }
@@ -212,7 +215,7 @@ impl Ball {
         debug_assert!(word >> self.variables == 0 && word.count_ones() <= self.radius);
         let (mut rest, mut left, mut below) = (word, self.radius as usize, 0);
         while rest != 0 {
-            // All words that agree above this variable and do not have it.
+            // Counts all words that agree above this variable and do not have it.
             let variable = rest.ilog2();
             below += self.sizes[variable as usize][left];
             left -= 1;
@@ -226,8 +229,8 @@ impl Ball {
         let (mut word, radius) = (0u64, self.radius);
         (0..self.count()).map(move |_| {
             let current = word;
-            // With a variable to spare the next number is in the ball. Otherwise whatever follows
-            // below the lowest set variable has one too many.
+            // If the word can have one more variable, the next number is in the ball. Otherwise
+            // every number up to the next multiple of the lowest set bit has too many variables.
             word += match word.count_ones() < radius {
                 true => 1,
                 false => word & word.wrapping_neg(),

@@ -1,12 +1,12 @@
-//! Vector commitments: a short value that fixes a vector of records, and proofs that one of them is
-//! what it is said to be (Catalano and Fiore, *Vector Commitments and their Applications*, PKC
-//! 2013).
+//! Vector commitments: a short value that fixes a vector of records, and proofs that a given record
+//! is the one at a given place (Catalano and Fiore, *Vector Commitments and their Applications*,
+//! PKC 2013).
 //!
-//! A table is committed to as [`Vectors`], all of one length, and what is opened is always *one
-//! record of each vector*, because that is what the servers of TAPIR answer. So a proof here is for
-//! a whole answer. Two implementations:
+//! The commitment to a table is one to each of its [`Vectors`], which have equal length. An opening
+//! is always for *one record of each vector*, because the servers of TAPIR answer with these. So a
+//! proof here is for a whole answer. Two implementations:
 //!
-//! | | a proof has | its verification takes | the server computes for it | is trusted |
+//! | | a proof has | its verification takes | the server computes for it | trust |
 //! |---|---|---|---|---|
 //! | [`merkle`] | some hashes for each vector | as many hash computations | nothing to speak of | the hash function |
 //! | [`pointproofs`] | 48 bytes in all | a pairing for each different offset | a product for each record of the table and one multi-exponentiation | who made the [reference string](pointproofs::ReferenceString) |
@@ -24,8 +24,8 @@ pub use stream::{VectorStream, stream_len};
 use crate::{Error, Result, TableShape};
 use privet_kernels::Kernels;
 
-/// A table cut into vectors of equal length. The last one may reach beyond the table's end; what
-/// lies there counts as records of zeros.
+/// A table cut into vectors of equal length. The last one may reach beyond the table's end; records
+/// there count as zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vectors {
     shape: TableShape,
@@ -34,8 +34,8 @@ pub struct Vectors {
 }
 
 impl Vectors {
-    /// The table as vectors of `vector_len` records, at least `at_least` of them (what is missing
-    /// counts as zeros).
+    /// The table as vectors of `vector_len` records, at least `at_least` of them. Missing records
+    /// count as zeros.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) unless a vector has 1 to 2^16 records and
@@ -101,7 +101,7 @@ pub trait VectorCommitment: Clone + Send + Sync + 'static {
     /// Bytes of the proof for one record of each vector.
     fn proof_len(&self) -> usize;
 
-    /// Bytes of what a client must receive beside the table, and cannot compute from it:
+    /// Bytes that a client must receive besides the table, because it cannot compute them from it:
     /// [`Prover::announcement`].
     fn announcement_len(&self) -> u64;
 
@@ -111,8 +111,8 @@ pub trait VectorCommitment: Clone + Send + Sync + 'static {
     /// Bytes of what [`precompute`](Self::precompute) returns.
     fn kept_len(&self) -> u64;
 
-    /// What takes a server long to compute and may be kept in a file. `table` is
-    /// [`Vectors::padded_bytes`] long. `progress` hears of the share done, from 0 to 1.
+    /// Data that takes a server long to compute and may be kept in a file. `table` is
+    /// [`Vectors::padded_bytes`] long. `progress` is called with the share done, from 0 to 1.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
@@ -148,36 +148,36 @@ pub trait VectorCommitment: Clone + Send + Sync + 'static {
     /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it is not of the prescribed form.
     fn read_verifier(&self, bytes: &[u8], kernels: Kernels) -> Result<Self::Verifier>;
 
-    /// The same commitment on a table that has grown to `after`, which differs from the present one
-    /// in the number of records alone.
+    /// The same commitment on a table that has grown to `after`, which differs from the present
+    /// table only in the number of records.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if it differs in more, or has shrunk.
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if it differs in anything else, or has shrunk.
     fn grown(&self, after: Vectors) -> Result<Self>;
 }
 
 /// The server's side: opens.
 pub trait Prover: Sized + Send + Sync {
-    /// What clients must receive beside the table: the same for all servers.
+    /// What clients must receive besides the table: the same on all servers.
     fn announcement(&self) -> Vec<u8>;
 
     /// Writes the proof that record `offsets[q]` of vector `q` is `records[q]`, for all `q` at
     /// once. `table` is the table, padded to whole vectors; `role` tells which server's answer this
     /// is.
     ///
-    /// Offsets are below the vectors' length and as many as there are vectors; `records` are
-    /// theirs; `proof` has [`VectorCommitment::proof_len`] bytes.
+    /// There is one offset for each vector, below the vectors' length. `records` are the records at
+    /// these offsets. `proof` has [`VectorCommitment::proof_len`] bytes.
     fn open(&self, role: u8, table: &[u8], offsets: &[u16], records: &[u8], proof: &mut [u8]);
 
-    /// The same once more, to follow edits while this one goes on opening.
+    /// A copy, to follow edits while this prover goes on opening.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
     fn copied(&self) -> Result<Self>;
 
-    /// Follows edits: `table` is the padded table after them, `changed` the numbers of the records
-    /// that may have changed, in any order and perhaps repeatedly, each with its bytes before. New
-    /// vectors may have come at the end. Returns what clients must know of the new commitments, for
+    /// Follows edits. `table` is the padded table after them. `changed` names the records that may
+    /// have changed, each with its bytes before, in any order and perhaps more than once. There may
+    /// be new vectors at the end. Returns what clients must know of the new commitments, for
     /// [`Verifier::update`].
     ///
     /// # Errors
@@ -186,10 +186,10 @@ pub trait Prover: Sized + Send + Sync {
     /// the memory cannot be had.
     fn update(&mut self, after: Vectors, table: &[u8], changed: &[Changed<'_>]) -> Result<Vec<u8>>;
 
-    /// Memory held beside the table, in bytes.
+    /// Memory held besides the table, in bytes.
     fn resident_bytes(&self) -> u64;
 
-    /// As much of that memory as can be read as bytes: for a digest of them.
+    /// The part of that memory that can be read as bytes, for a digest of it.
     fn held(&self) -> Vec<&[u8]>;
 }
 
@@ -204,16 +204,16 @@ pub struct Changed<'a> {
 
 /// The client's side while the table streams past, vector by vector.
 pub trait Gathering: Send {
-    /// What it becomes.
+    /// The verifier that it becomes.
     type Verifier: Verifier;
 
-    /// Takes vector `number`; they come in order, padded to their length.
+    /// Takes vector `number`. Vectors come in order, padded to their length.
     fn absorb(&mut self, number: u32, records: &[u8]);
 
     /// What is needed to go on after an interruption. Public.
     fn encode(&self, out: &mut Vec<u8>);
 
-    /// The client's side, given what the servers announced.
+    /// The client's side, from the servers' announcement.
     ///
     /// # Errors
     /// [`Blame::PeerMisbehaved`](crate::Blame::PeerMisbehaved) if `announcement` is not one.
@@ -222,15 +222,15 @@ pub trait Gathering: Send {
 
 /// The client's side: verifies.
 pub trait Verifier: Send + Sync {
-    /// Checks the answers of both servers, every record of both, in an order and an amount of work
-    /// that does not depend on what is wrong with them.
+    /// Checks the answers of both servers, and every record of both. Order and amount of work do
+    /// not depend on what is wrong with them.
     ///
     /// # Errors
     /// Which of them do not belong to the commitments.
     fn verify(&self, answers: [Opened<'_>; 2]) -> std::result::Result<(), Rejected>;
 
-    /// Whether [`verify`](Self::verify) accepts the answers, without finding out which are wrong:
-    /// what verifying takes as long as servers tell the truth.
+    /// Whether [`verify`](Self::verify) accepts the answers, without finding out which are wrong.
+    /// This takes as long as verifying true answers.
     fn accepts(&self, answers: [Opened<'_>; 2]) -> bool {
         self.verify(answers).is_ok()
     }
@@ -238,20 +238,20 @@ pub trait Verifier: Send + Sync {
     /// The canonical encoding, public.
     fn encode(&self, out: &mut Vec<u8>);
 
-    /// Follows an update, by what [`Prover::update`] returned. The caller has compared what all
-    /// servers said. Nothing is changed if it fails.
+    /// Follows an update. `commitments` is what [`Prover::update`] returned; the caller has checked
+    /// that all servers sent the same. Changes nothing if it fails.
     ///
     /// # Errors
-    /// [`Blame::PeerMisbehaved`](crate::Blame::PeerMisbehaved) if `commitments` is no such thing.
+    /// [`Blame::PeerMisbehaved`](crate::Blame::PeerMisbehaved) if `commitments` is not valid.
     fn update(&mut self, after: Vectors, commitments: &[u8]) -> Result<()>;
 }
 
-/// What one server says of one record of each vector.
+/// One server's claim about one record of each vector.
 #[derive(Clone, Copy)]
 pub struct Opened<'a> {
-    /// Which record of each vector, as it was asked for.
+    /// The place of the record in each vector, as the client asked for it.
     pub offsets: &'a [u16],
-    /// What it is said to be.
+    /// The claimed records.
     pub records: &'a [u8],
     /// The proof.
     pub proof: &'a [u8],

@@ -1,10 +1,10 @@
 //! Distributed point functions: a bit string with a single 1, shared between two parties in a few
 //! hundred bytes.
 //!
-//! For a secret index, [`Key::pair`] makes two keys. Each expands to as many pseudorandom bits as a
-//! table has records; the two expansions are equal but for the one bit at the index. A server that
-//! XORs the records which its expansion selects therefore returns the wanted record, blinded by a
-//! sum that the other server returns as well.
+//! For a secret index, [`Key::pair`] makes two keys. Each key expands to as many pseudorandom bits
+//! as a table has records. The two expansions are equal except for the one bit at the index. Each
+//! server XORs the records that its expansion selects. The two sums differ by the wanted record,
+//! and the common part of both blinds it.
 //!
 //! # The tree
 //! The construction is that of Boyle, Gilboa and Ishai (*Function Secret Sharing: Improvements and
@@ -23,58 +23,57 @@
 //!   them;
 //! - on the path, their seeds are unrelated and their control bits differ.
 //!
-//! Where a path leaves the secret one, one of the parties applies the correction and the other does
-//! not: the correction is just the difference of the two nodes there, and makes them equal
-//! ([`TreePair`]). The final word makes the two secret leaves differ in the one bit that is wanted.
+//! Where a path leaves the secret one, exactly one of the parties applies the correction. The
+//! correction is the difference of the two nodes there, so it makes them equal ([`TreePair`]). The
+//! final word makes the two secret leaves differ in the one wanted bit.
 //!
 //! `MMO_k(s) = AES_k(s) ⊕ s` (Matyas, Meyer, Oseas) under two public keys, one for each side, is as
-//! fast as the processor's AES instructions: keys are expanded once for all nodes of a lookup. See
-//! [`privet_kernels::ggm_tree`].
+//! fast as the processor's AES instructions, because the keys are expanded once for all nodes of a
+//! lookup. See [`privet_kernels::ggm_tree`].
 //!
 //! # A payload
 //! [`Key::pair_with_payload`] makes keys whose tree goes down to single records
 //! ([`Domain::of_payloads`]) and whose leaves XOR to a payload of 128 bits at the index, and to
-//! zero elsewhere. The control bits of the last level are then a bit string with a single 1,
-//! shared, as they are: one key gives shares of two functions, 1 at the index and the payload at
-//! the index ([`Evaluation::ends`]). A payload that is secret and uniform stays so to each party:
-//! the final word hides it as it hides the bit. What is said below of keys for bits holds for these
-//! as well, with the number of levels that they have: `K` is 26 for 2^25 records, and 49 for 2^48.
+//! zero elsewhere. The control bits of the last level are then shares of a bit string with a
+//! single 1. So one key gives shares of two functions: 1 at the index, and the payload at the
+//! index ([`Evaluation::ends`]). A secret and uniform payload stays so for each party: the final
+//! word hides it as it hides the bit. Everything below about keys for bits holds for these keys
+//! too, with their number of levels: `K` is 26 for 2^25 records, and 49 for 2^48.
 //!
-//! # Why one key says nothing
+//! # Why one key reveals nothing
 //! A key is a nonce, a root, a correction for each level and a final word. To its holder they look
-//! like as many uniform bits (but for the lowest bit of the root, which says whose key it is). The
-//! nonce is drawn apart from everything else. Going down the levels, the other party's seed on the
-//! path is unknown and uniform, so both children that grow from it are pseudorandom; the child off
-//! the path masks the level's correction seed, the control bit of the child on the path masks the
-//! correction of that control bit, that of the child off the path the other, and the seed on the
-//! path is as unknown as the one before. At the end it masks the final word. That is the paper's
-//! proof, level by level, with MMO as pseudorandom generator.
+//! like uniform bits (except for the lowest bit of the root, which says whose key it is). The nonce
+//! is drawn independently of everything else. At each level, the other party's seed on the path is
+//! unknown and uniform, so both of its children are pseudorandom. The child off the path masks the
+//! level's correction seed. The control bit of each child masks the correction of that control bit.
+//! The next seed on the path is again unknown and uniform. At the end it masks the final word. That
+//! is the paper's proof, level by level, with MMO as pseudorandom generator.
 //!
 //! # How good that generator is
-//! With AES as an ideal cipher, whose permutations under known keys are random and unrelated, to
-//! tell the children of an unknown seed from uniform bits means to try the seed. A lookup has `K =
-//! depth + 1` such seeds, 127 bits each, all of which grow under the same two AES keys, so one
-//! computation of AES tries all of them: whoever computes AES `T` times under those keys succeeds
-//! with probability at most about T·K/2^126. (That fixed-key constructions pay such a price for
-//! every seed that is attacked together: Guo, Katz, Wang and Yu, *Efficient and Secure Multiparty
-//! Computation from Fixed-Key Block Ciphers*, IEEE S&P 2020.)
+//! Take AES as an ideal cipher: its permutations under known keys are random and unrelated. Then an
+//! attacker who wants to tell the children of an unknown seed from uniform bits must try the seed.
+//! A lookup has `K = depth + 1` such seeds of 127 bits each, which all grow under the same two AES
+//! keys. So one computation of AES tries all of them. An attacker who computes AES `T` times under
+//! those keys succeeds with probability at most about T·K/2^126. (Guo, Katz, Wang and Yu,
+//! *Efficient and Secure Multiparty Computation from Fixed-Key Block Ciphers*, IEEE S&P 2020, show
+//! that fixed-key constructions pay this price for all seeds that are attacked together.)
 //!
-//! **The AES keys are therefore derived anew for each lookup**, by a hash function, from the
-//! table's id and a [`Nonce`] that stands in both keys. What is computed against one lookup says
-//! nothing about another, of the same client or of a million others; nothing can be computed before
-//! a lookup is made; and nobody chooses the AES keys, whoever chose the table's id. So the price is
-//! paid for the nodes of one lookup alone: `T` computations, all together and however they are
-//! divided among however many lookups, break any of them with probability at most about T·K/2^126.
-//! With 2^25 records that is 2^126/19, **121 bits**; with 2^48, the most there can be, `K` is 42
-//! and it is 120. The price is the nonce's 16 bytes in each key, and 0.2 µs for each lookup.
+//! **So the AES keys are derived anew for each lookup**, by a hash function, from the table's id
+//! and a [`Nonce`] that is in both keys. Work against one lookup does not help against another, of
+//! the same client or of a million others. An attacker can compute nothing before a lookup is made.
+//! And nobody chooses the AES keys, not even the person who chose the table's id. So the loss is
+//! only for the nodes of one lookup: `T` computations in total, divided among any number of
+//! lookups, break any of them with probability at most about T·K/2^126. With 2^25 records that is
+//! 2^126/19, **121 bits**. With 2^48 records, the maximum, `K` is 42 and it is 120 bits. The cost
+//! is the nonce's 16 bytes in each key, and 0.2 µs for each lookup.
 //!
-//! Nonces are 128 bits at random, so two of 2^32 lookups of one table have the same with
-//! probability 2^-65. Nothing is revealed then: only, the seeds of those two are attacked together,
-//! `K` counts both, and one bit of the 121 is lost for them. Everything secret is drawn apart from
-//! the nonce.
+//! Nonces are 128 random bits, so two of 2^32 lookups of one table have the same nonce with
+//! probability 2^-65. Even that reveals nothing: the seeds of these two lookups can only be
+//! attacked together, `K` counts both, and they lose one bit of the 121. Everything secret is drawn
+//! independently of the nonce.
 //!
-//! Both keys together say everything. A client makes both, so it must send each to its server
-//! alone; they are erased from memory when dropped.
+//! Both keys together reveal the index. A client makes both, so it must send each key only to its
+//! server. Keys are erased from memory when dropped.
 
 mod evaluate;
 mod generate;
@@ -90,19 +89,20 @@ pub use nonce::Nonce;
 
 use crate::{RecordIndex, TableShape};
 
-/// Points of the domain that one leaf stands for, if each of them is one bit: the bits of an AES
+/// The number of points of the domain in one leaf, if each point is one bit: the bits of an AES
 /// block.
 pub const LEAF_BITS: u64 = 128;
 
 /// The lowest bit of a node.
 const CONTROL: u128 = 1;
 
-/// What a point function is defined on, cut into leaves.
+/// The domain of a point function, cut into leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domain {
     // At least 1.
     records: u64,
-    // 0, or that of `LEAF_BITS`. A power of two, because an index is not divided in constant time.
+    // 0, or log2 of `LEAF_BITS`. The number is a power of two, because a division of the index
+    // would not take constant time.
     leaf_records_log2: u32,
 }
 

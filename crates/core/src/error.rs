@@ -1,12 +1,12 @@
 //! Errors, sorted by who is at fault.
 //!
-//! A reader of an error wants to know two things: whose mistake it was and what to do now.
-//! [`Blame`] answers the first, the message the second. Layers above map the blame, and nothing
-//! else, to a wire status or to an exit code.
+//! A reader of an error wants to know two things: whose mistake it was, and what to do now.
+//! [`Blame`] answers the first, the message the second. Layers above map only the blame to a wire
+//! status or an exit code.
 //!
-//! A message is in words that hold for every user of a library: "name the table". It knows no
-//! command and no flag. Where a program may act on an error, or a command has a flag for it, the
-//! error has a [`Reason`]; the command looks its advice up by that.
+//! A message uses words that hold for every user of a library: "name the table". It names no
+//! command and no flag. If a program may act on an error, or a command has a flag for it, the error
+//! has a [`Reason`]. The command finds its advice by this reason.
 
 mod reason;
 
@@ -22,29 +22,29 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Blame {
-    /// The caller asked for something that cannot be: an index beyond the table, a shape beyond the
-    /// proof, an unknown column.
+    /// The caller asked for something impossible: an index beyond the table, a shape that the proof
+    /// does not cover, an unknown column.
     ApiMisuse,
     /// Bytes from a peer do not parse, or are not what the parameters prescribe.
     InvalidMessage,
     /// A peer broke the protocol: a well-formed message at the wrong time, parameters below the
     /// security target.
     PeerMisbehaved,
-    /// A digest, proof or pinned identity does not match: what was received must not be believed.
+    /// A digest, proof or pinned identity does not match: the received data must not be trusted.
     Integrity,
-    /// A budget has run out: hints, queries of a window, a size limit, a queue.
+    /// Something is used up or full: hints, queries of a window, a size limit, a queue.
     Exhausted,
-    /// A lookup failed for a reason that may depend on the record it asked for. Whoever does
-    /// anything about it that a server can see, such as asking again, tells that server about the
+    /// A lookup failed for a reason that may depend on the wanted record. A client that reacts in a
+    /// way that a server can see, such as asking again, tells that server something about the
     /// record.
     Selective,
     /// A file of our own is damaged: truncated, bit-rotted or written by something else.
     Corrupted,
-    /// The other side, or a resource of this machine, cannot be had right now; trying again later
-    /// may help.
+    /// The other side, or a resource of this machine, is not available now. Trying again later may
+    /// help.
     Unavailable,
-    /// Privet itself: what should never happen did. To whoever waits for an answer over the wire
-    /// it is as if the server were away.
+    /// Privet itself: something happened that should never happen. A client that waits for an
+    /// answer over the wire sees it as an unavailable server.
     Internal,
 }
 
@@ -71,11 +71,11 @@ impl fmt::Display for Blame {
     }
 }
 
-/// An error: who is at fault, what happened and what to do about it, which error it is where
-/// somebody may act on that, and the cause below, if any.
+/// An error: who is at fault; what happened and what to do about it; a reason, if a program may act
+/// on it; and the underlying cause, if any.
 ///
-/// Who branches on an error asks for its [`blame`](Self::blame) or its [`reason`](Self::reason).
-/// The message is for people, and its words may change.
+/// A program that branches on an error uses its [`blame`](Self::blame) or its
+/// [`reason`](Self::reason). The message is for people, and its words may change.
 ///
 /// A message never contains a record index, a key or query content: errors may be logged and sent
 /// to a peer.
@@ -127,7 +127,7 @@ impl Error {
         internal => Internal,
     }
 
-    /// Says which error it is.
+    /// Sets the reason.
     #[must_use]
     pub fn because(mut self, reason: Reason) -> Self {
         self.reason = Some(reason);
@@ -156,7 +156,7 @@ impl Error {
         self.blame
     }
 
-    /// Which error it is, if somebody may act on that.
+    /// The reason, if a program may act on this error.
     pub fn reason(&self) -> Option<Reason> {
         self.reason
     }

@@ -1,22 +1,23 @@
-//! Secret single-use hints over partitions of a table: what the schemes with sublinear servers
-//! share.
+//! Secret single-use hints over partitions of a table: the common part of the schemes with
+//! sublinear servers.
 //!
 //! A table is cut into *partitions* of equal size. A *hint* stands for one random record in each of
-//! some partitions, and its *parity* is the XOR of those records. A client with a hint that
-//! contains the record it wants asks for the XOR of the others, in a form that hides which
-//! partition is missing, and the difference is the record. The hint is then used up, and one that
-//! also contains the record takes its place. Dummy subsets and Piano differ in what a hint
-//! contains, how the missing partition is hidden and where the next hint comes from. SinglePass and
-//! TAPIR have permutations instead of subsets; what they share is the contract, the journal and the
-//! hand-over of generations. The rest of dummy subsets and Piano is here:
+//! some partitions, and its *parity* is the XOR of those records. A client has a hint that contains
+//! the wanted record. It asks for the XOR of the hint's other records, in a form that hides which
+//! partition is missing. The difference from the parity is the record. The hint is then used up,
+//! and another hint that also contains the record takes its place. Dummy subsets and Piano differ
+//! in what a hint contains, how the missing partition is hidden and where the next hint comes from.
+//! SinglePass and TAPIR have permutations instead of subsets; they share only the contract, the
+//! journal and the succession of generations. Everything else that dummy subsets and Piano share is
+//! here:
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`partitions`] | [`Partitions`]: the cut, and where a record lies in it |
-//! | [`partition_stream`] | [`PartitionStream`]: the table streaming past, a group of partitions at a time |
-//! | [`table`] | [`HintTable`]: the live hints; finding those that contain a record, exchanging one for another |
+//! | [`partition_stream`] | [`PartitionStream`]: the streamed table, a group of partitions at a time |
+//! | [`table`] | [`HintTable`]: the live hints; finds those that contain a record, and replaces one by another |
 //! | `search` | candidates among marked bits, in a fixed number of steps |
-//! | [`ledger`] | [`Ledger`]: reservations under way, which waits for which, and the records that came of them |
+//! | [`ledger`] | [`Ledger`]: open reservations, which waits for which, and the records that they gave |
 //! | [`change`] | [`StateChange`]: state changes as they stand in a journal |
 //! | [`offsets`] | rows of small numbers, packed into bytes |
 //!
@@ -36,14 +37,14 @@ pub use change::{Exchange, StateChange};
 pub use ledger::Ledger;
 pub use partition_stream::PartitionStream;
 pub use partitions::Partitions;
-/// Whether mistakes can be planted in this build, as tests do. Whoever ships a binary asserts that
-/// they cannot.
+/// Whether tests can plant mistakes in this build. A binary that is shipped asserts that they
+/// cannot.
 pub const PLANTED_LEAKS: bool = cfg!(any(test, feature = "planted-leaks"));
 
 pub use table::{Found, HintForm, HintTable, LiveHint};
 
-/// Bytes of a record, XORed onto others, as far as both reach. As numbers of 128 bits, and inlined:
-/// most records are short, and for each a call and the search for the longest vectors that fit
+/// XORs bytes of a record onto others, up to the shorter length. It uses numbers of 128 bits and is
+/// inlined, because most records are short: a call, and the choice of the longest vectors that fit,
 /// would take longer than the work.
 #[inline]
 pub fn xor(into: &mut [u8], bytes: &[u8]) {

@@ -1,12 +1,12 @@
-//! The one thing a server must never learn: which record is wanted.
+//! The secret that a server must never learn: which record is wanted.
 
 use crate::{Error, Result, TableShape};
 use privet_kernels::taint::declassify;
 use std::fmt;
 use zeroize::Zeroize;
 
-/// The number of a record, in `[0, records)` of the table it was made for. A secret: it prints as
-/// `RecordIndex(..)` and is erased when dropped.
+/// The number of a record, below the number of records of the table that it was made for. A secret:
+/// it prints as `RecordIndex(..)` and is erased when dropped.
 pub struct RecordIndex(u64);
 
 impl RecordIndex {
@@ -16,7 +16,7 @@ impl RecordIndex {
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if it does not. The message names the table's
     /// size, not the index.
     pub fn new(index: u64, shape: TableShape) -> Result<Self> {
-        // No other index ever gets as far as a query.
+        // No other index ever gets into a query.
         if declassify(index < shape.records()) {
             Ok(Self(index))
         } else {
@@ -27,8 +27,8 @@ impl RecordIndex {
         }
     }
 
-    /// Reads the secret. Nothing that a server can observe may branch on it, be indexed by it or be
-    /// as long as it says.
+    /// Reads the secret. Nothing that a server can observe may depend on it: no branch, no address,
+    /// no length.
     pub fn expose(&self) -> u64 {
         self.0
     }
@@ -41,8 +41,8 @@ impl RecordIndex {
     pub fn divide(&self, divisor: u64) -> (u64, u64) {
         assert!(divisor > 0, "nothing can be divided by zero");
         let (mut quotient, mut remainder) = (0u64, 0u128);
-        // Long division, a bit at a time; the remainder stays below twice the divisor, for which 64
-        // bits might not do.
+        // Long division, a bit at a time. The remainder stays below twice the divisor, which may
+        // need more than 64 bits.
         for bit in (0..64).rev() {
             remainder = remainder << 1 | u128::from(self.0 >> bit & 1);
             let (less, borrowed) = remainder.overflowing_sub(u128::from(divisor));

@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`table`] | what a table is: shape, identity, epoch, digest, a view of its records |
+//! | [`table`] | a table: shape, identity, epoch, digest, a view of its records |
 //! | [`index`] | [`RecordIndex`]: which record is wanted, a secret |
 //! | [`secret`] | [`Secret`]: zeroized, never printed, never cloned |
 //! | [`randomness`] | [`SecretRng`] for everything secret, [`PublicSeed`] for everything public; unrelated types |
@@ -10,7 +10,7 @@
 //! | [`combinations`] | words of given weight in ascending order, and Hamming balls |
 //! | [`hints`] | secret single-use hints over partitions of a table |
 //! | [`dpf`] | distributed point functions: two short keys whose expansions differ in one bit |
-//! | [`permutation`] | a public pseudorandom permutation of any number of records, computed in constant time for a secret one |
+//! | [`permutation`] | a public pseudorandom permutation of any number of records, in constant time for a secret record |
 //! | [`lwe`] | learning with errors: parameters with their proof, sampling, encryption, decryption |
 //! | [`quantities`] | numbers and sizes as people read them |
 //! | [`error`] | [`Error`]: every error says who is at fault |

@@ -2,15 +2,15 @@
 //!
 //! A client that wants column `c` of a byte matrix `D` (rows × columns) sends `A·s + e + Δ·u_c`:
 //! one word modulo q = 2^32 per column, where `A` is public, `s` a fresh uniform secret, `e` a
-//! small error and `u_c` the unit vector. The server multiplies by `D`; since `D·A` is known
-//! beforehand (the *hint*), the client can take the mask off and is left with `Δ·D_c` plus noise.
+//! small error and `u_c` the unit vector. The server multiplies by `D`. The client knows `D·A`
+//! beforehand (the *hint*), so it can remove the mask, and keeps `Δ·D_c` plus noise.
 //!
 //! # Parameters
 //! Secret dimension 1024, q = 2^32, secret uniform modulo q. The plaintext modulus is 256: one
-//! symbol is one byte of the table, so Δ = q/256 = 2^24. The error is a discrete Gaussian whose
-//! deviation σ follows from the number of columns ([`EncryptionParameters`]): as wide as decryption
-//! allows, because a wider error is harder to see through. By the estimate in
-//! `vectors/estimate_lwe.py` (primal attacks uSVP and BDD, cost model MATZOV) an attacker has to
+//! symbol is one byte of the table, so Δ = q/256 = 2^24. The error is a discrete Gaussian. Its
+//! standard deviation σ follows from the number of columns ([`EncryptionParameters`]): it is as
+//! large as decryption allows, because a wider error is harder to attack. By the estimate in
+//! `vectors/estimate_lwe.py` (primal attacks uSVP and BDD, cost model MATZOV) an attacker must
 //! compute
 //!
 //! | columns | σ | gates |
@@ -20,26 +20,27 @@
 //! | up to 131,485 | 18.89 | 2^136 |
 //! | up to 262,144 ([`MAX_COLUMNS`]) | 11.95 | 2^129 |
 //!
-//! More columns, and errors below 128 bits, are refused. DoublePIR's second level, where 4100 bytes
-//! must come out right for each byte of a record, goes down this table a little earlier.
+//! More columns, and errors below 128 bits, are refused. At DoublePIR's second level, 4100 bytes
+//! must be decrypted rightly for each byte of a record. So its narrower errors begin at somewhat
+//! fewer columns.
 //!
 //! # One matrix for all
-//! A is the same for every lookup of every client in every version of a table, since the hint is
-//! made from it. So the reduction of its lattice, the larger part of BDD's cost, serves an attacker
-//! for all of them: the figures above are what the *first* lookup costs. What each further one
-//! costs after a larger reduction is in `vectors/lwe_security.json`: with σ = 34.84, 2^146 each
-//! after one of 2^144 gates, and 2^91 each after one of 2^160. A matrix of their own for each
-//! client would cost each of them a hint of their own, computed by the server. It is accepted here
-//! because the first lookup already costs more than 2^128.
+//! A is the same for every lookup of every client in every version of a table, because the hint is
+//! made from it. So an attacker can use one reduction of its lattice, the larger part of BDD's
+//! cost, for all of them. The figures above are the cost of the *first* lookup.
+//! `vectors/lwe_security.json` has the cost of each further lookup after a larger reduction: with σ
+//! = 34.84, 2^146 gates each after a reduction of 2^144 gates, and 2^91 each after one of 2^160. A
+//! matrix for each client would need a hint for each client, computed by the server. The shared
+//! matrix is accepted here because the first lookup already costs more than 2^128.
 //!
 //! # Correctness
 //! The server multiplies raw bytes `D_ij` in [0, 255]. The client knows its own errors, so it
 //! subtracts `128·Σ_j e_j`, which leaves the noise `Σ_j (D_ij − 128)·e_j` of *centred* bytes,
-//! |D_ij − 128| ≤ 128. (Of bytes as they are the noise would be twice as large.) That sum is sub-Gaussian
+//! |D_ij − 128| ≤ 128. (Without the centring, the noise would be twice as large.) That sum is sub-Gaussian
 //! with parameter at most 128·σ·√columns, whatever the table holds, and decryption fails only if it
-//! reaches Δ/2 = 2^23 ([`failure_bound_log2`]): for each level of encryption with probability 2^-65
-//! at most for a byte of a record, so with 2^-64 at most for both. On a table of uniform bytes the
-//! noise is smaller by √3.
+//! reaches Δ/2 = 2^23 ([`failure_bound_log2`]): with probability at most 2^-65 for each byte of a
+//! record at each level of encryption, and so at most 2^-64 for both levels. On a table of uniform
+//! bytes the noise is smaller by √3.
 
 mod error_sampler;
 mod parameters;
@@ -83,7 +84,7 @@ impl PublicMatrix {
     }
 
     /// `D·A`, row-major, [`SECRET_DIMENSION`] words for each row of `bytes`: a public hint.
-    /// `progress` hears of the share done, from 0 to 1.
+    /// `progress` is called with the share done, from 0 to 1.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
@@ -106,8 +107,8 @@ impl PublicMatrix {
         Ok(hint)
     }
 
-    /// Adds `weights[k] · A` to `out[k]` for all `k`: a row of [`SECRET_DIMENSION`] words each, the
-    /// sum of the matrix's rows with as many weights as `weights[k]` has words.
+    /// Adds `weights[k] · A` to `out[k]` for all `k`. Each result is a row of [`SECRET_DIMENSION`]
+    /// words: the sum of the matrix's first rows, each multiplied by a word of `weights[k]`.
     pub fn add_weighted_rows(
         &self,
         kernels: Kernels,
@@ -124,8 +125,8 @@ impl PublicMatrix {
     }
 }
 
-/// What a client keeps to read the answer to one encrypted unit vector: the secret and the sum of
-/// its errors. Erased when dropped.
+/// The client's key for the answer to one encrypted unit vector: the secret and the sum of its
+/// errors. Erased when dropped.
 pub struct DecryptionKey {
     secret: Zeroizing<Vec<u32>>,
     error_sum: Zeroizing<u32>,
@@ -144,8 +145,8 @@ impl DecryptionKey {
         (centred.wrapping_add(1 << (DELTA_BITS - 1)) >> DELTA_BITS) as u8
     }
 
-    /// What remains of an answer word when the byte it carries is taken off: the noise, for tests
-    /// of its distribution.
+    /// The noise of an answer word: the rest after its byte is subtracted. For tests of its
+    /// distribution.
     #[cfg(test)]
     fn noise(&self, answer: u32, hint_times_secret: u32, byte: u8) -> i32 {
         answer
@@ -155,7 +156,7 @@ impl DecryptionKey {
     }
 }
 
-/// Encrypts the unit vector of `parameters.columns()` entries whose 1 stands at `column`, a secret:
+/// Encrypts the unit vector of `parameters.columns()` entries whose 1 is at `column`, a secret:
 /// `A·s + e + Δ·u_column`, under a fresh secret. Takes the same time, and touches the same memory,
 /// for every `column`.
 pub fn encrypt_unit_vector(

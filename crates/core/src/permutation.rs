@@ -1,27 +1,28 @@
 //! A public pseudorandom permutation of the numbers below any `n`: the order in which a table is
 //! shuffled.
 //!
-//! Some schemes answer every lookup only while no part of the table is asked about too often. They
-//! lay the records out in an order that has nothing to do with their contents, so that lookups
-//! chosen without regard to that order spread evenly. The order is public and follows from a seed,
-//! so nobody stores it: a client computes where *its* record lies, and the server where each does.
+//! Some schemes can answer all lookups only if no part of the table is asked for too often. They
+//! store the records in an order that is independent of their contents. So lookups that are chosen
+//! without regard to that order spread evenly. The order is public and follows from a seed, so
+//! nobody stores it. A client computes where *its* record lies, and the server where every record
+//! lies.
 //!
 //! **Construction.** A number below `a·b` is a pair `(x, y)` with `x < a` and `y < b`, and ten
-//! rounds change `x` and `y` in turn: `x ← x + F(y) mod a`, then `y ← y + F(x) mod b`, and so on: a
-//! Feistel network over two moduli, as in FF1 of NIST SP 800-38G, whose number of rounds this is
-//! too. `F` is 64 bits of AES-128 of the round's number and the argument, scaled to the modulus.
-//! With `a = ⌈√n⌉` and `b = ⌈n/a⌉`, fewer than `√n + 1` of the `a·b` numbers are `n` or above. A
-//! number that lands there is permuted again until it does not (*cycle walking*), which makes a
-//! permutation of `0..n` of it.
+//! rounds change `x` and `y` in turn: `x ← x + F(y) mod a`, then `y ← y + F(x) mod b`, and so on.
+//! This is a Feistel network over two moduli, with the same number of rounds as FF1 of NIST SP
+//! 800-38G. `F` is 64 bits of AES-128 of the round's number and the argument, scaled to the
+//! modulus. With `a = ⌈√n⌉` and `b = ⌈n/a⌉`, fewer than `√n + 1` of the `a·b` numbers are `n` or
+//! above. A result that is `n` or above is permuted again until it is below (*cycle walking*). The
+//! outcome is a permutation of the numbers below `n`.
 //!
-//! **What it is good for.** The key is public, so this hides nothing from anyone. It is to look
-//! like a random order to those who choose numbers without regard to the seed; who does look at the
-//! seed can choose numbers that lie together, whatever the construction.
+//! **What it is good for.** The key is public, so this hides nothing from anyone. It must look like
+//! a random order if numbers are chosen without regard to the seed. An attacker who knows the seed
+//! can choose numbers that lie together, with any construction.
 //!
 //! **Secret numbers.** [`position`](Permutation::position) takes the same time for every index: no
-//! branch and no address depends on it. It walks as many times as suffice but for a probability
-//! below 2^-64, and keeps the first number that is below `n`. For the whole table,
-//! [`Permutation::tabulate`] is twenty times as fast per record, and not for secrets.
+//! branch and no address depends on it. It walks a fixed number of times, which is too small only
+//! with a probability below 2^-64, and keeps the first number that is below `n`. For the whole
+//! table, [`Permutation::tabulate`] is twenty times as fast per record, and not for secrets.
 
 use crate::{PublicSeed, RecordIndex};
 use aes::Aes128;
@@ -29,11 +30,11 @@ use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use privet_kernels::taint::declassify;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeLess};
 
-/// The largest `n`: as many records as a table of a byte each may have.
+/// The largest `n`: the most records of a table with records of one byte.
 pub const MAX_DOMAIN: u64 = 1 << 48;
 
 const ROUNDS: u32 = 10;
-/// Blocks encrypted in one call of the cipher, when many are.
+/// The most blocks that one call of the cipher encrypts.
 const BATCH: usize = 32;
 
 /// A permutation of the numbers from 0 below [`domain`](Self::domain).
@@ -83,7 +84,7 @@ impl Permutation {
             position.conditional_assign(&number, first_below);
             found |= first_below;
         }
-        // Never, but for a probability below 2^-64.
+        // Happens with a probability below 2^-64.
         while !declassify(bool::from(found)) {
             (x, y) = self.permute(x, y);
             position = x * self.columns + y;
@@ -113,8 +114,8 @@ impl Permutation {
         }
     }
 
-    /// The same permutation with all its round functions in memory, about `40·√n` bytes: for all
-    /// records at once. Not for secrets.
+    /// The same permutation with all its round functions in memory, about `40·√n` bytes. For many
+    /// records at once; not for secrets.
     pub fn tabulate(&self) -> TabulatedPermutation {
         let rounds = (0..ROUNDS).map(|round| {
             let (arguments, modulus) = match round % 2 {
@@ -186,7 +187,8 @@ impl TabulatedPermutation {
                     _ => (x, &mut y, self.columns),
                 };
                 let less = value.wrapping_sub(values[argument as usize]);
-                // Below zero is above every modulus, and one modulus more brings it back.
+                // A negative difference wraps to more than any modulus. Adding the modulus brings
+                // it back.
                 *value = less.min(less.wrapping_add(modulus));
             }
             let index = u64::from(x) * columns + u64::from(y);
@@ -197,7 +199,7 @@ impl TabulatedPermutation {
     }
 }
 
-/// What is encrypted for a round's function: `argument (u64) ‖ round (u32) ‖ 0 (u32)`.
+/// The block that is encrypted for a round's function: `argument (u64) ‖ round (u32) ‖ 0 (u32)`.
 fn input(round: u32, argument: u64) -> [u8; 16] {
     (u128::from(argument) | (u128::from(round) << 64)).to_le_bytes()
 }
@@ -208,20 +210,20 @@ fn scale(block: &aes::Block, modulus: u64) -> u64 {
     ((u128::from(value) * u128::from(modulus)) >> 64) as u64
 }
 
-/// `a + b mod modulus` for two numbers below it, which is far below 2^63. Without a branch.
+/// `a + b mod modulus` for two numbers below `modulus`, which is far below 2^63. Without a branch.
 fn add(a: u64, b: u64, modulus: u64) -> u64 {
     subtract(a, modulus - b, modulus)
 }
 
-/// `a - b mod modulus` for `a` below it and `b` at most that. Without a branch.
+/// `a - b mod modulus` for `a` below `modulus` and `b` at most `modulus`. Without a branch.
 fn subtract(a: u64, b: u64, modulus: u64) -> u64 {
     let (difference, borrowed) = a.overflowing_sub(b);
     difference.wrapping_add(modulus & u64::from(borrowed).wrapping_neg())
 }
 
-/// How often a number among `all` has to be permuted so that one of the results lies outside a set
-/// of `outside` of them, but for a probability below 2^-64. Each result is a new one of the set
-/// with probability at most `outside/all`, and there are no more than `outside` new ones.
+/// How often a number below `all` must be permuted until a result is not one of the `outside`
+/// excluded numbers, except with a probability below 2^-64. Each result is a new excluded number
+/// with probability at most `outside/all`, and there are at most `outside` of them.
 fn sufficient_walks(all: u64, outside: u64) -> u64 {
     if outside == 0 {
         return 1;

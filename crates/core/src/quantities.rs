@@ -27,7 +27,7 @@ pub fn bytes(number: u64) -> String {
     format!("{size:.2} {}", UNITS[unit])
 }
 
-/// `7412c17d…`, as digests are written everywhere.
+/// `7412c17d…`: the form in which all digests are written.
 pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,9 +1,9 @@
-//! Two sources of bits that must never be confused, hence two types without any relation.
+//! Two sources of bits that must never be confused. So they are two unrelated types.
 //!
-//! [`SecretRng`] draws everything an adversary must not guess: LWE secrets and errors, keys,
-//! permutations, coins. [`PublicSeed`] expands into values that both sides compute alike: the LWE
-//! matrix, the hash functions of a key map. A published prototype re-keyed one global generator
-//! with its public seed and then drew secrets from it; here that program does not compile.
+//! [`SecretRng`] draws everything that an attacker must not guess: LWE secrets and errors, keys,
+//! permutations, random choices. [`PublicSeed`] expands into values that both sides compute: the
+//! LWE matrix, the hash functions of a key map. A published prototype gave its public seed to one
+//! global generator as a key, and then drew secrets from it. Here such a program does not compile.
 
 use crate::{Error, Result};
 use chacha20::ChaCha20Rng;
@@ -14,12 +14,12 @@ use zeroize::Zeroizing;
 /// A cryptographic generator for secrets: ChaCha20 under a key from the operating system. Erased
 /// when dropped.
 ///
-/// Whoever reads its memory can compute what it will give, and everything it gave since its last
-/// [`rekey`](Self::rekey). So whoever keeps a generator for long has it take a new key each time
-/// something is done: a lookup, say.
+/// An attacker who reads its memory can compute its future output, and all output since its last
+/// [`rekey`](Self::rekey). So code that keeps a generator for long gives it a new key after each
+/// piece of work, such as a lookup.
 pub struct SecretRng {
     generator: ChaCha20Rng,
-    /// A leak that is planted in tests.
+    /// A leak that tests plant.
     #[cfg(any(test, feature = "planted-leaks"))]
     keeps_its_key: bool,
 }
@@ -48,15 +48,15 @@ impl SecretRng {
         }
     }
 
-    /// A generator whose output anyone can repeat: for known-answer tests only.
+    /// A generator whose output anyone can repeat, only for known-answer tests.
     #[cfg(any(test, feature = "known-answers"))]
     pub fn from_fixed_seed(seed: [u8; 32]) -> Self {
         Self::with_key(&seed)
     }
 
-    /// Takes 32 bytes of its own output for its key from now on, and erases the old key with all
-    /// that was drawn ahead under it. Nothing that was given before can be computed from what is
-    /// left (fast key erasure).
+    /// Replaces its key by 32 bytes of its own output. Erases the old key, and all output that it
+    /// computed in advance under it. Earlier output cannot be computed from the new state (fast key
+    /// erasure).
     pub fn rekey(&mut self) {
         #[cfg(any(test, feature = "planted-leaks"))]
         if self.keeps_its_key {
@@ -68,7 +68,7 @@ impl SecretRng {
         self.generator = ChaCha20Rng::from_seed(*key);
     }
 
-    /// One that never takes a new key, so that tests see the leak.
+    /// A generator that never takes a new key, so that tests see the leak.
     #[cfg(any(test, feature = "planted-leaks"))]
     #[must_use]
     pub fn keeping_its_key(mut self) -> Self {
@@ -76,8 +76,8 @@ impl SecretRng {
         self
     }
 
-    /// What whoever reads this generator's memory can make of it: one with the same key, wound to
-    /// any word of what that key gives.
+    /// What an attacker who reads this generator's memory can make: a generator with the same key,
+    /// at any word of its output.
     #[cfg(any(test, feature = "known-answers"))]
     pub fn wound_to(&self, word: u64) -> Self {
         let mut wound = Self::with_key(&self.generator.get_seed());
@@ -116,7 +116,7 @@ impl SecretRng {
     /// # Panics
     /// If `bound` is zero.
     pub fn below(&mut self, bound: u64) -> u64 {
-        // The bound may be secret; that there is one is not.
+        // The bound may be secret, but not the fact that it is above zero.
         assert!(declassify(bound > 0), "no number lies below zero");
         // u·bound / 2^128 for a uniform 128-bit u, from the partial products of its two 64-bit
         // halves.
@@ -126,7 +126,7 @@ impl SecretRng {
     }
 }
 
-/// A seed that everyone may know. Expands into sub-seeds by name, never into secrets.
+/// A seed that everyone may know. Expands into other seeds by name, never into secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PublicSeed([u8; 32]);
 

@@ -5,12 +5,12 @@ use zeroize::Zeroize;
 /// A secret value: overwritten with zeros when dropped, with no `Debug`, `Display`, `Clone` or
 /// serialization.
 ///
-/// The only way in is [`Secret::expose`], so a search for that word finds every place where a
-/// secret is read.
+/// Only [`Secret::expose`] gives access, so a search for that word finds every place where a secret
+/// is read.
 pub struct Secret<T: Zeroize>(T);
 
 impl<T: Zeroize> Secret<T> {
-    /// Takes ownership of a secret. The caller's other copies, if any, are the caller's to erase.
+    /// Takes ownership of a secret. The caller must erase other copies, if there are any.
     pub fn new(value: T) -> Self {
         Self(value)
     }

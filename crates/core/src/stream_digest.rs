@@ -12,7 +12,7 @@ use blake3::hazmat::{
     ChainingValue, HasherExt as _, Mode, merge_subtrees_non_root, merge_subtrees_root,
 };
 
-/// Bytes of the subtrees that are hashed in one piece.
+/// Bytes of a subtree, which is hashed in one piece.
 const SUBTREE_LEN: usize = 1 << 16;
 
 /// The digest of everything absorbed so far.
@@ -22,8 +22,8 @@ pub(crate) struct StreamDigest {
     subtrees: u64,
     /// The chaining values of the largest complete trees over them, from the left.
     trees: Vec<ChainingValue>,
-    /// The bytes since. Never a whole subtree more than that: the last one is kept, because what
-    /// lies at the right edge is finished differently.
+    /// The bytes after the last absorbed subtree. At most one whole subtree: the last one is kept,
+    /// because the right edge of the tree is finished differently.
     tail: Vec<u8>,
 }
 
@@ -51,8 +51,7 @@ impl StreamDigest {
         hasher.update(bytes).finalize_non_root()
     }
 
-    /// Adds a complete subtree. There are more bytes to come, so every tree that it completes is
-    /// not the root.
+    /// Adds a complete subtree. More bytes will follow, so no tree that it completes is the root.
     fn push(&mut self, mut subtree: ChainingValue) {
         self.subtrees += 1;
         for _ in 0..self.subtrees.trailing_zeros() {
@@ -95,7 +94,7 @@ impl StreamDigest {
         Ok(digest)
     }
 
-    /// How many bytes were absorbed, if that is a number.
+    /// How many bytes were absorbed. `None` if 64 bits are too few for the number.
     pub(crate) fn absorbed(&self) -> Option<u64> {
         self.subtrees.checked_mul(SUBTREE_LEN as u64)?.checked_add(self.tail.len() as u64)
     }

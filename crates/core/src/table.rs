@@ -1,5 +1,5 @@
-//! What a table is: `records` records of `record_len` bytes each, with an identity that outlives
-//! its contents.
+//! A table: `records` records of `record_len` bytes each, with an identity that stays the same when
+//! its contents change.
 
 mod changes;
 mod delta;
@@ -10,18 +10,19 @@ pub use delta::TableDelta;
 use crate::{Error, Result};
 use std::fmt;
 
-/// Records of at most 16 MiB: a bound for what may be allocated on the word of a peer.
+/// The most bytes of a record, 16 MiB. It bounds the memory that is allocated because a peer claims
+/// a size.
 pub const MAX_RECORD_LEN: u64 = 1 << 24;
 
-/// Tables of at most 2^48 bytes: products of sizes below never overflow, and no scheme's proof
-/// reaches further.
+/// The most bytes of a table, 2^48: products of smaller sizes never overflow, and no scheme's proof
+/// covers more.
 pub const MAX_TABLE_BYTES: u64 = 1 << 48;
 
-/// A record layout has at most this many bytes, 64 MiB: a client holds it in memory.
+/// The most bytes of a record layout, 64 MiB: a client holds it in memory.
 pub const MAX_LAYOUT_LEN: u64 = 1 << 26;
 
-/// An epoch of the update log has at most this many bytes, 256 MiB, and so does what belongs to it:
-/// a client holds one in memory.
+/// The most bytes of an epoch of the update log, and of the data that belongs to it: 256 MiB. A
+/// client holds one epoch in memory.
 pub const MAX_EPOCH_LEN: usize = 1 << 28;
 
 /// The number of records and their width. A value of this type is valid: at least one record of at
@@ -72,7 +73,7 @@ impl TableShape {
         self.records * self.record_len
     }
 
-    /// Checks that edits can make a table of this shape one of shape `after`.
+    /// Checks that edits can turn a table of this shape into one of shape `after`.
     fn check_becomes(self, after: Self) -> Result<()> {
         if after.records >= self.records && after.record_len == self.record_len {
             return Ok(());
@@ -89,7 +90,7 @@ impl TableShape {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableId(pub [u8; 16]);
 
-/// The version of a table's contents: 0 when built, one more with every update.
+/// The version of a table's contents: 0 when built, and one more after every update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Epoch(pub u64);
 
@@ -141,7 +142,7 @@ pub enum Operation {
     },
     /// A record becomes another.
     Edit {
-        /// Which: of those that the table has by then, those just added included.
+        /// The record's number. Records that earlier operations of the batch added count too.
         index: u64,
         /// Its bytes from now on.
         record: Vec<u8>,
@@ -161,8 +162,8 @@ impl TableUpdate {
     /// A batch for a table of shape `before`.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if a record is edited that is not there, or
-    /// one is not as wide as the table's, or the table would be too large.
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if an edited record does not exist, if a
+    /// record is not as wide as the table's, or if the table would be too large.
     pub fn new(before: TableShape, operations: Vec<Operation>) -> Result<Self> {
         let mut records = before.records();
         let mut written = std::collections::BTreeMap::new();
@@ -203,7 +204,7 @@ impl TableUpdate {
     }
 }
 
-/// A borrowed table: its identity and its records, one after the other in their natural order.
+/// A borrowed table: its identity, and its records one after the other in their natural order.
 #[derive(Clone, Copy)]
 pub struct TableView<'a> {
     identity: TableIdentity,
@@ -255,8 +256,8 @@ impl<'a> TableView<'a> {
         self.records
     }
 
-    /// The record numbered `number`, or `None` beyond the end. For the owner of a table, to whom
-    /// nothing in it is secret.
+    /// The record numbered `number`, or `None` beyond the end. For code that holds the whole table;
+    /// the number is not treated as a secret.
     pub fn record(&self, number: u64) -> Option<&'a [u8]> {
         let len = self.shape().record_len() as usize;
         let start = usize::try_from(number).ok()?.checked_mul(len)?;

@@ -1,13 +1,14 @@
-//! APIR-Matrix with a Merkle tree: two servers that do not collude, of which one may lie; nothing
-//! kept but the root of the tree, and no assumption for privacy but good random bits.
+//! APIR-Matrix with a Merkle tree. There are two servers, which do not collude; one of them may
+//! lie. The client keeps only the root of the tree. Privacy rests on no assumption except good
+//! random bits.
 //!
-//! The table is a matrix. Each row holds some consecutive records and behind them the row's *path*
-//! in a Merkle tree over the whole table: the siblings on the way from the row's node to the root.
-//! The client sends one server a uniformly random bit for each row and the other the same bits,
-//! except that the bit of the wanted row is flipped. Each server XORs the rows that its bits
-//! select; the two sums differ by the wanted row. From the records in it the client computes the
-//! row's node, from this and the path a root, and compares that with the root that both servers
-//! announced.
+//! The table is a matrix. Each row holds some consecutive records. After them comes the row's
+//! *path* in a Merkle tree over the whole table: the siblings on the way from the row's node to the
+//! root. The client sends one server a uniformly random bit for each row and the other the same
+//! bits, except that the bit of the wanted row is flipped. Each server XORs the rows that its bits
+//! select; the two sums differ by the wanted row. The client computes the row's node from its
+//! records, and a root from this node and the path. It compares this root with the one that both
+//! servers announced.
 //!
 //! ```text
 //! row r            record r·C  …  record r·C + C − 1 ‖ sibling next to the row's node ‖ … ‖ sibling below the root
@@ -17,31 +18,30 @@
 //! ```
 //!
 //! **Who learns what.** Each server learns that a query was made, and when. Its bits are uniform
-//! and independent of the index, as far as the client's generator of randomness is good: there is
-//! no other assumption. **Whoever sees both queries of a lookup knows the row**: two servers that
-//! share their logs, one operator behind both, or somebody who listens on both connections if they
+//! and independent of the index, if the client's random generator is good: there is no other
+//! assumption. **An attacker who sees both queries of a lookup knows the row**: two servers that
+//! share their logs, one operator of both servers, or an eavesdropper on both connections if they
 //! are not encrypted. The client learns the whole row in which its record lies (the table is not
 //! kept secret from clients).
 //!
-//! **A lie is rejected, whatever the index.** Suppose that one server is honest, so that the root
-//! belongs to its table and its answers are as they should be, and let `e` be the difference
-//! between the other's answer and the right one. What the client then checks is `row ⊕ e`.
+//! **A lie is rejected, whatever the index.** Suppose that one server is honest: the root belongs
+//! to its table, and its answers are right. Let `e` be the difference between the other server's
+//! answer and the right one. Then the client checks `row ⊕ e`.
 //!
 //! - *Only the committed row is accepted.* The root is computed from every byte of a row: each
-//!   record is part of a leaf, each sibling one half of what a node is the hash of, and the place
-//!   of the row decides the numbers in the leaves and which half that is. If another row at the
-//!   same place gave the same root, then somewhere on the way down from it two different inputs
-//!   would have the same hash. So with `e ≠ 0` being accepted takes a collision of BLAKE3 (2^128
+//!   record is part of a leaf, and each sibling is one half of a node's input. The row's place
+//!   decides the numbers in the leaves, and which half a sibling is. If another row at the same
+//!   place gave the same root, then two different inputs would have the same hash somewhere below
+//!   the root. So an answer with `e ≠ 0` is accepted only with a collision of BLAKE3 (2^128
 //!   computations), and `e = 0` is no lie.
 //! - *Seeing whether the client accepts tells nothing.* It accepts if `e = 0` and rejects
 //!   otherwise, for every index alike; and the server knows whether it lied. A client that checked
-//!   the wanted record alone, by its leaf and its path, would accept a row spoilt in other places:
-//!   a server could spoil the first record of every row, and learn from the client's reaction
-//!   whether the wanted one is the first of its row. This is called selective failure. For the same
-//!   reason the bytes that fill the last row up are checked like records.
+//!   only the wanted record, by its leaf and its path, would accept a row with errors in other
+//!   places. A server could then alter the first record of every row. The client's reaction would
+//!   tell it whether the wanted record is the first of its row. This attack is called selective
+//!   failure. For the same reason the client checks the padding of the last row like records.
 //!
-//! Which of the two lied cannot be known. If both do, and agree with each other, nothing is
-//! promised.
+//! The client cannot know which of the two lied. Nothing is promised if both lie and collude.
 //!
 //! **What it costs**, for `n` records, in rows of `C = 2^c`: there are `rows = ⌈n/C⌉` of them, of
 //! `row_len = C·record_len + 32·⌈log₂ rows⌉` bytes. With 2^20 records of 32 bytes, C = 64:
@@ -68,10 +68,10 @@
 //! | Query and Answer of the PIR scheme below it | [`ApirMatrixClient`]'s [`StatelessClient::query`](crate::contract::StatelessClient::query), [`ApirMatrixServer`]'s [`Answerer::answer`](crate::contract::Answerer::answer) |
 //! | Reconstruct: refuse unless the proof is right | [`ApirMatrixClient`]'s [`StatelessClient::recover`](crate::contract::StatelessClient::recover) |
 //!
-//! Different from the published code: that stores a whole path with each record, so a row has
-//! `C·(record_len + 32·log₂ n)` bytes. The records of one row share the upper part of their paths,
-//! and the lower part follows from the row's own records, which are all there; what remains is one
-//! path of `log₂ rows` hashes for each row.
+//! Different from the published code: that code stores a whole path with each record, so a row has
+//! `C·(record_len + 32·log₂ n)` bytes. But the records of one row share the upper part of their
+//! paths, and the lower part follows from the row's own records. So one path of `log₂ rows` hashes
+//! is enough for each row.
 
 mod client;
 mod descriptor;
@@ -106,7 +106,7 @@ impl Scheme for ApirMatrix {
 }
 
 impl Offline for ApirMatrix {
-    /// The root: whoever fetches it must hear the same of both servers.
+    /// The root: the client must get the same one from both servers.
     fn offline_phase(_parameters: &ApirMatrixParameters) -> OfflinePhase {
         OfflinePhase::Download { len: tree::NODE_LEN as u64 }
     }

@@ -1,4 +1,4 @@
-//! The contract between schemes and the rest of the house.
+//! The contract between the schemes and the rest of the program.
 //!
 //! Schemes differ in the number of servers, in what the client keeps, in how the offline phase
 //! flows and in what the server can prove. Each difference is a small trait of its own, and a
@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | [`Scheme`] | all | name, number of servers, parameters, messages |
 //! | [`Answerer`] | every server that is asked | answers a batch of queries, purely, on an immutable table |
-//! | [`Setup`] | servers that compute something from the table first | what clients download, and what the server itself keeps of it |
+//! | [`Setup`] | servers that compute something from the table first | what clients download, and what the server itself keeps |
 //! | [`StatelessClient`] | clients that may repeat, lose and forget queries | any number of queries in flight |
 //! | [`HintedClient`] | clients whose hints are secret and serve once | reserve a hint, commit the change, then send |
 //! | [`Preparation`] | the same clients, before | turns the streamed table into a generation of hints |
@@ -131,11 +131,10 @@ pub trait SchemeOf {
     type Scheme: Scheme;
 }
 
-/// A server: it holds one table in one epoch and is shared by threads; while it is, it does not
-/// change.
+/// A server: it holds one table in one epoch. Threads share it, and it does not change.
 pub trait Answerer: SchemeOf + Send + Sync {
-    /// Whether several queries cost less in one pass than one by one, so that it is worth a wait to
-    /// collect some.
+    /// Whether several queries cost less in one pass than one by one. If so, it pays to wait for
+    /// more queries.
     const SHARES_PASSES: bool;
 
     /// The parameters it answers under.
@@ -151,27 +150,28 @@ pub trait Answerer: SchemeOf + Send + Sync {
     /// How much of the table's memory the system backs with huge pages, if it says.
     fn huge_page_bytes(&self) -> Option<u64>;
 
-    /// All bytes of the table, and of what was computed from it, that answers come from, wherever
-    /// they lie and in whatever order. They never change, so whoever notes their digest can find
-    /// out later whether the memory, or a mapped file, still holds what it was given.
+    /// All bytes that answers are computed from: those of the table, and those that were computed
+    /// from it. They may lie anywhere, in any order. They never change. So a caller that notes
+    /// their digest can check later whether the memory, or a mapped file, still holds the same
+    /// bytes.
     fn held(&self) -> Vec<&[u8]>;
 
-    /// Asks of what lies in a file whether it is still what the server was made of, as far as the
-    /// system says at once. What was answered before the file changed is right.
+    /// Checks that the bytes that lie in a file are still those that the server was made of, as far
+    /// as the system can say at once. Answers from before the file changed are right.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if somebody has
-    /// written to it or cut it short: what was answered since then may be wrong.
+    /// written to it or cut it short: answers since then may be wrong.
     fn check_held(&self) -> Result<()> {
         Ok(())
     }
 }
 
-/// A server in the making: it holds the table, and computes from it once what takes long. The
-/// result follows from table and parameters alone, so it may be kept in a file and read back at the
+/// A server that is starting: it holds the table, and does the long computation on it once. The
+/// result follows from table and parameters alone. So it may be kept in a file and read back at the
 /// next start.
 pub trait Setup: SchemeOf + Send + Sync {
-    /// The server that comes of it.
+    /// The finished server.
     type Server: Answerer<Scheme = Self::Scheme>;
 
     /// The parameters of that server.
@@ -180,7 +180,7 @@ pub trait Setup: SchemeOf + Send + Sync {
     /// Size of what the server itself needs of the result, in bytes.
     fn kept_len(&self) -> u64;
 
-    /// The long part of a server's start. `progress` hears of the share done, from 0 to 1.
+    /// The long part of a server's start. `progress` is called with the share done, from 0 to 1.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
@@ -216,7 +216,7 @@ pub trait StatelessClient: SchemeOf {
     fn recover(&self, pending: Self::Pending, answers: &[AnswerOf<Self>]) -> Result<Record>;
 }
 
-/// A client that received the whole table and kept it: its lookups concern nobody else.
+/// A client that received the whole table and kept it: its lookups need no server.
 pub trait LocalClient: SchemeOf {
     /// The record.
     ///
@@ -229,13 +229,14 @@ pub trait LocalClient: SchemeOf {
 ///
 /// Its hints come in *generations*: each is prepared from the whole table by a [`Preparation`],
 /// serves a fixed number of queries, and is replaced by the next. Within a generation the state
-/// changes only by [`apply`](Self::apply), and every change is a journal record, so that the state
-/// after a crash is the generation as it was prepared with all changes applied again. The order
-/// *reserve, commit, send* is kept by types: see [`reservation`](crate::reservation).
+/// changes only by [`apply`](Self::apply), and every change is a journal record. So the client
+/// restores its state after a crash: it takes the generation as it was prepared, and applies all
+/// changes again. Types enforce the order *reserve, commit, send*: see
+/// [`reservation`](crate::reservation).
 ///
-/// **A reservation fixes everything that later queries depend on.** What an answer brings
-/// ([`settle`](Self::settle)) completes the values of hints, never the choice among them, so that
-/// what is sent does not depend on what was answered, or whether anything was.
+/// **A reservation fixes everything that later queries depend on.** An answer
+/// ([`settle`](Self::settle)) completes the values of hints, never the choice among them. So what
+/// the client sends does not depend on any answer, nor on whether there was one.
 pub trait HintedClient: SchemeOf + Sized {
     /// A client with the hints of one generation, as [`Preparation::generation`] encoded them.
     ///
@@ -262,20 +263,21 @@ pub trait HintedClient: SchemeOf + Sized {
     /// Deterministic: the same changes in the same order give the same state.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `change` is none that this state can
-    /// go through; if it is an update of the table that makes no sense, what the update is refused
-    /// with. The state is then unchanged.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `change` does not fit this state. If
+    /// it is an update of the table that makes no sense, the error with which the update is
+    /// refused. The state is then unchanged.
     fn apply(&mut self, change: &[u8]) -> Result<()>;
 
-    /// The state change that the answers to a reservation's queries bring, one of each server in
-    /// order.
+    /// The state change that the answers to a reservation's queries bring. There is one answer of
+    /// each server, in order.
     ///
     /// # Errors
     /// If the reservation is not open, or the answers cannot belong to it.
     fn settle(&self, id: ReservationId, answers: &[AnswerOf<Self>]) -> Result<Zeroizing<Vec<u8>>>;
 
-    /// The record that a settled reservation was for, once. `None`: it cannot be told yet, because
-    /// the hint it used waits for the answer of another reservation, one of [`open`](Self::open).
+    /// The record that a settled reservation was for, once. `None`: the record is not known yet,
+    /// because the hint that was used waits for the answer of another reservation, one of
+    /// [`open`](Self::open).
     ///
     /// # Errors
     /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if no hint contained the record (which
@@ -289,21 +291,21 @@ pub trait HintedClient: SchemeOf + Sized {
     /// How many queries the generation has served, and serves in all.
     fn supply(&self) -> Supply;
 
-    /// What the work of the next lookup grows with, in a unit of the client's own: the number of
-    /// hints that are searched, say. It follows from how many lookups there were, and is public. 1:
-    /// the work does not grow.
+    /// The number that the work of the next lookup is proportional to, in a unit of the client's
+    /// own, such as the number of hints that it searches. It follows from the number of lookups so
+    /// far, and is public. 1: the work does not grow.
     fn search_len(&self) -> u64 {
         1
     }
 }
 
-/// A client whose hints never run out, because every query brings what replaces the hint it used. A
-/// generation of its hints still serves a fixed number of queries, so that its journal does not
-/// grow without end: when all of them are used and answered, the state is written down as the next
-/// generation, for which nobody is asked.
+/// A client whose hints never run out, because every query brings a replacement for the hint that
+/// it used. A generation of its hints still serves a fixed number of queries, so that its journal
+/// does not grow without end. When all of them are made and answered, the client writes its state
+/// down as the next generation. It asks no server for that.
 pub trait Endless: HintedClient {
-    /// The state as it is, encoded as a generation: a client that [loads](HintedClient::load) it
-    /// goes on where this one stands. Secret.
+    /// The present state, encoded as a generation: a client that [loads](HintedClient::load) it
+    /// continues from this state. Secret.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) unless the generation is used up and no
@@ -314,13 +316,14 @@ pub trait Endless: HintedClient {
 
 /// A client whose hints can follow edits of the table, so that it needs no new offline phase.
 ///
-/// A delta does not say which version of the table it begins with, and one that is applied twice
-/// spoils hints, which no verification notices, because the commitments are right. So the
-/// registry's client keeps [the version it stands at](crate::registry::ErasedHints::table) beside
-/// the hints, in every change that moves it on, and refuses what does not begin there.
+/// A delta does not say which version of the table it begins with. A delta that is applied twice
+/// makes hints wrong, and no verification notices, because the commitments are right. So the
+/// registry's client keeps [the version of its hints](crate::registry::ErasedHints::table) beside
+/// them, and every change to another version records it. It refuses a delta that begins at another
+/// version.
 pub trait Updatable: HintedClient {
-    /// Whether the hints can follow the table to the shape `after`, if edits make it so. If not,
-    /// they stay good for the table before, and others are prepared for the one after.
+    /// Whether the hints can follow edits that lead to a table of shape `after`. If not, they stay
+    /// good for the table before the edits, and the client prepares others for the new one.
     fn follows(&self, after: TableShape) -> bool;
 
     /// The state change that a public delta brings: for the journal and
@@ -344,33 +347,34 @@ pub trait Updatable: HintedClient {
     }
 }
 
-/// A client that checks every record of every answer against commitments to the table on which the
-/// servers had agreed, before anything of it is used.
+/// A client that checks every record of every answer before it uses any of them. It checks them
+/// against commitments to the table, on which the servers had agreed.
 ///
-/// **The first wrong answer ends it for good**: what [`settle`](HintedClient::settle) returns is
-/// then a change after which no query is ever made again, and the record that
-/// [`take_record`](HintedClient::take_record) tells is an error,
+/// **The first wrong answer ends it for good**: [`settle`](HintedClient::settle) then returns a
+/// change after which the client never makes a query again, and
+/// [`take_record`](HintedClient::take_record) returns an error,
 /// [`Blame::Integrity`](privet_core::Blame::Integrity). Whether that happens does not depend on
-/// which record was wanted, so a server that lies learns nothing from it. (Were only what is needed
-/// checked, it would: the selective failure attack.)
+/// which record was wanted, so a server that lies learns nothing from it. (A client that checked
+/// only what it needs would tell the server something: this is the selective failure attack.)
 ///
-/// Queries go strictly one after the other: none is made while one is not settled.
+/// Queries go strictly one after the other: the client makes none while another is not settled.
 pub trait Verifying: HintedClient {
     /// The state change that ends this client because servers told different updates of the table.
     fn disagreement(&self) -> Zeroizing<Vec<u8>>;
 
-    /// Why no query will be made any more: [`Blame::Integrity`](privet_core::Blame::Integrity).
-    /// Stays so through every restart.
+    /// Why the client will make no more queries:
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity). It stays so after every restart.
     fn ended(&self) -> Option<Error>;
 }
 
 /// A server that makes the server of the table's next version, where that costs less than a start
-/// from the table. It goes on answering itself, so both are there until clients have moved on.
+/// from the table. It goes on answering meanwhile, so both servers exist until clients have moved
+/// to the next version.
 pub trait Succession: Answerer + Sized {
-    /// The server of `table`, which `changes` made of this one's, with what its clients must know
-    /// of the new commitments (empty if there are none): the same on every server that has the same
-    /// table. `parameters` are those of the successor. `None`: a start from the table is the only
-    /// way, or the cheaper one. `threads` of them share the work.
+    /// The server of `table`, which is this server's table after `changes`. With it comes what its
+    /// clients must know of the new commitments (empty if there are none), which is the same on
+    /// every server that has the same table. `parameters` are those of the successor. `None`: a
+    /// start from the table is the only way, or the cheaper one. `threads` threads share the work.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the changes do not lead from this
@@ -385,21 +389,21 @@ pub trait Succession: Answerer + Sized {
     ) -> Result<Option<(Self, Vec<u8>)>>;
 }
 
-/// A scheme whose clients can bring what they downloaded up to date with edits of the table,
-/// instead of downloading it again; and its servers, what they announce.
+/// A scheme whose clients can patch what they downloaded when the table is edited, instead of
+/// downloading it again. Its servers patch what they announce in the same way.
 pub trait PatchedDownload: Offline {
     /// Whether what was downloaded under `before` can become what `after` prescribes.
     fn patches(before: &Self::Parameters, after: &Self::Parameters) -> bool;
 
-    /// Writes the whole of what `after` prescribes to `sink`, in order and in pieces of at most
-    /// about a MiB, from what was downloaded under `before` and the changes since. Memory is
-    /// bounded by the changes and a piece.
+    /// Writes the whole download that `after` prescribes to `sink`, in order and in pieces of at
+    /// most about a MiB. It makes it from the download under `before` and the changes since. Memory
+    /// is bounded by the changes and a piece.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it cannot
-    /// ([`patches`](Self::patches)) and has to be downloaded, or the changes are between other
-    /// tables; [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `part` is not of the size
-    /// that `before` prescribes, beside what `part` and `sink` say.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if no patch is possible
+    /// ([`patches`](Self::patches)), or if the changes are between other tables;
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `part` is not of the size that
+    /// `before` prescribes; and the errors of `part` and `sink`.
     fn patch(
         before: &Self::Parameters,
         after: &Self::Parameters,
@@ -410,10 +414,10 @@ pub trait PatchedDownload: Offline {
     ) -> Result<()>;
 }
 
-/// Turns what the offline phase brings (the table streamed once, or a server's replies) into a
+/// Turns the data of the offline phase (the table streamed once, or a server's replies) into a
 /// generation of hints.
 pub trait Preparation: SchemeOf + StreamConsumer + Sized {
-    /// Begins a generation with fresh secrets. Nothing long is done here.
+    /// Begins a generation with fresh secrets. Returns quickly.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
@@ -440,8 +444,8 @@ pub trait Preparation: SchemeOf + StreamConsumer + Sized {
     fn checkpoint(&self) -> Zeroizing<Vec<u8>>;
 
     /// The offset at which a checkpoint taken now would go on: at most
-    /// [`next_offset`](StreamConsumer::next_offset), because what has arrived of a group of
-    /// partitions that is not complete is not kept.
+    /// [`next_offset`](StreamConsumer::next_offset), because a checkpoint leaves out an incomplete
+    /// group of partitions.
     fn checkpoint_offset(&self) -> u64;
 
     /// The generation, for [`HintedClient::load`]. Secret.
@@ -455,22 +459,22 @@ pub trait Preparation: SchemeOf + StreamConsumer + Sized {
 /// A scheme in which one server computes hints for a client, from a secret that this server may
 /// learn and the others must not.
 pub trait Asked: Offline {
-    /// Which server is asked.
+    /// The server that computes the hints.
     const ASKED: Role;
-    /// What it is sent.
+    /// What the client sends to it.
     type Request: Message<Self::Parameters>;
     /// What it replies.
     type Reply: Message<Self::Parameters>;
 }
 
-/// A preparation that asks a server for what it needs. The replies, one after the other, are the
-/// stream it consumes, and always whole replies at a time.
+/// A preparation that asks a server for what it needs. The stream it consumes is the replies, one
+/// after the other. It takes whole replies only.
 pub trait AskingPreparation: Preparation
 where
     Self::Scheme: Asked,
 {
     /// The request whose reply is to be absorbed at [`next_offset`](StreamConsumer::next_offset).
-    /// The same until that has happened. Secret.
+    /// It stays the same until then. Secret.
     fn request(&mut self) -> <Self::Scheme as Asked>::Request;
 }
 
@@ -516,9 +520,9 @@ impl Supply {
     }
 }
 
-/// What [`HintedClient::reserve`] fixes: the state change and one query for each server. Whoever
-/// gets one cannot read the queries: they are for a
-/// [`Reservation`](crate::reservation::Reservation).
+/// What [`HintedClient::reserve`] fixes: the state change and one query for each server. Other
+/// crates cannot read the queries here: only a [`Reservation`](crate::reservation::Reservation)
+/// gives them out.
 pub struct Reserved<Query> {
     /// Its number: the number of reservations made before in this generation.
     pub id: ReservationId,
@@ -547,9 +551,8 @@ pub trait Offline: Scheme {
     fn offline_phase(parameters: &Self::Parameters) -> OfflinePhase;
 }
 
-/// A public seed that belongs to one table and one purpose: nobody chooses it, and both sides
-/// compute it alike. It stays the same through the table's epochs, so that hints can be patched
-/// instead of fetched again.
+/// A public seed for one table and one purpose. Nobody chooses it; both sides compute it. It stays
+/// the same from epoch to epoch, so that clients can patch hints instead of fetching them again.
 pub fn table_seed(purpose: &'static str, identity: &TableIdentity) -> PublicSeed {
     PublicSeed::derive(purpose, &identity.id.0)
 }

@@ -1,15 +1,15 @@
 //! DoublePIR: one server, learning with errors twice, a public hint whose size does not depend on
 //! the number of records.
 //!
-//! SimplePIR's hint grows with the table, but a lookup needs only those of its rows that belong to
-//! the record. So the client does not download the hint: it looks those rows up *privately*, by a
-//! second lookup of the same kind in a matrix made of the hint's bytes. That second lookup has a
-//! hint of its own, 16 MiB for each byte of a record, which is what the client downloads.
+//! SimplePIR's hint grows with the table, but a lookup needs only the hint's rows that belong to
+//! the record. So the client does not download the hint. It looks these rows up *privately*, by a
+//! second lookup of the same kind in a matrix made of the hint's bytes. This second lookup has a
+//! hint of its own, 16 MiB for each byte of a record. The client downloads only this one.
 //!
-//! **Who learns what.** As with SimplePIR, the server learns that a query was made, and when:
-//! nothing of the index, however many queries it sees and whatever it sends back, as long as LWE is
-//! hard: 2^141 gates by the estimate for tables around a GiB, and never less than 2^128. The two
-//! halves of a query are encrypted under independent secrets and public matrices. A server that
+//! **Who learns what.** As with SimplePIR, the server learns that a query was made, and when. It
+//! learns nothing of the index, however many queries it sees and whatever it sends back, as long as
+//! LWE is hard. The estimate is 2^141 gates for tables around a GiB, and never less than 2^128. The
+//! two halves of a query are encrypted under independent secrets and public matrices. A server that
 //! answers wrongly makes the client recover wrong bytes; DoublePIR does not notice.
 //!
 //! **What it costs**, for a table of records of `record_len` bytes laid out as `rows` × `columns`
@@ -24,8 +24,8 @@
 //! | recover, client | – | reads the hint: 2^22 · record_len multiply-adds |
 //! | state | the hint (public) on the client; table, second matrix (4096 · rows bytes, up to a sixteenth of the table or 16 MiB) and hint on the server | – |
 //!
-//! Its place is large tables of short records: the hint is smaller than SimplePIR's as soon as
-//! record_len < √(table bytes) / 4096, one byte at 16 MiB, eight bytes at 1 GiB. Records of more
+//! It suits large tables of short records: the hint is smaller than SimplePIR's if record_len <
+//! √(table bytes) / 4096, which is one byte at 16 MiB and eight bytes at 1 GiB. Records of more
 //! than 64 bytes are refused ([`params`](DoublePirParameters::with_records_per_column)): their hint
 //! would exceed 1 GiB.
 //!
@@ -34,10 +34,10 @@
 //!
 //! **Parameters.** Those of SimplePIR at both levels, each with the error that its own number of
 //! columns allows ([`privet_core::lwe`]): dimension 1024, q = 2^32, plaintext modulus 256, at most
-//! 2^18 columns. A byte of a record hangs on one byte of the first level and 4100 of the second;
-//! each level spoils it with probability 2^-65 at most, whatever the table holds
-//! ([`DoublePirParameters::failure_bound_log2`]). Both matrices are shared by all lookups of all
-//! clients in all versions, as SimplePIR's is.
+//! 2^18 columns. A byte of a record depends on one byte of the first level and 4100 of the second.
+//! Each level makes it wrong with probability 2^-65 at most, whatever the table holds
+//! ([`DoublePirParameters::failure_bound_log2`]). All lookups of all clients in all versions share
+//! both matrices, as with SimplePIR's.
 //!
 //! **From paper to function** (Henzinger, Hong, Corrigan-Gibbs, Meiklejohn, Vaikuntanathan: *One
 //! Server for the Price of Two*, USENIX Security 2023, §5):
@@ -50,12 +50,12 @@
 //! | ans₁ᵀ = Decomp(c₁ᵀ · DBᵀ); h = ans₁ᵀ · A₂; ans_h, ans₂ | [`DoublePirAnswer`] |
 //! | Recover | [`DoublePirClient`]'s [`StatelessClient::recover`](crate::contract::StatelessClient::recover) |
 //!
-//! Different from the paper: the plaintext modulus is 256 at both levels, so the second level works
+//! Different from the paper: the plaintext modulus is 256 at both levels. So the second level works
 //! on the bytes of the first level's words as they lie in memory, with the same kernels; the client
-//! takes off `128 · Σe`, which makes that safe; records of several bytes share one pass of the
-//! second level, their bytes' rows side by side in one column; and where a column has few records
-//! (up to 4100), the first product is sent as it is, because that is shorter than what the second
-//! level makes of it (for 2^25 records of 32 bytes 64 KiB instead of 512 KiB), and less work.
+//! subtracts `128 · Σe`, which makes that safe. The bytes of a record share one pass of the second
+//! level: their rows lie side by side in one column. Where a column has few records (up to 4100),
+//! the server sends the first product as it is. That is shorter than after the second level (for
+//! 2^25 records of 32 bytes, 64 KiB instead of 512 KiB), and less work.
 
 mod client;
 mod descriptor;

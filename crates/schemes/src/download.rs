@@ -1,11 +1,12 @@
 //! Download: the trivial scheme. The client fetches the whole table once, keeps it, and looks
 //! records up on its own.
 //!
-//! **Who learns what.** The server learns that the client fetched the table, and, since a session
-//! begins with the question whether the table is still the same, when the client runs. Of lookups
-//! it learns nothing: not which, not how many, not whether there are any. There is no assumption to
-//! break and no query to attack. A table that is not the announced one is refused by its digest, so
-//! a server cannot answer wrongly either; it can only show different clients different tables.
+//! **Who learns what.** The server learns that the client fetched the table. It also learns when
+//! the client runs, because a session begins with the question whether the table is still the same.
+//! It learns nothing of lookups: not which, not how many, not whether there are any. There is no
+//! assumption to break and no query to attack. The client refuses by its digest a table that is not
+//! the announced one. So a server cannot answer wrongly; it can only show different clients
+//! different tables.
 //!
 //! **What it costs**, for a table of N bytes:
 //!
@@ -17,9 +18,9 @@
 //! | edits, client | – | the table is read and written once |
 //! | state | N bytes on the client's disk, public; on the server the table file | – |
 //!
-//! It is the right choice for small tables (up to 64 MiB, of which SimplePIR's hint would take half
-//! anyway, it is what `auto` chooses), and the yardstick for all others: a scheme whose first use
-//! costs more than the table has to earn that back.
+//! It is the right choice for small tables: `auto` chooses it where SimplePIR's hint would be at
+//! least half of the table (up to 64 MiB). It is also the yardstick for other tables: a scheme whose
+//! first use costs more than the table must save that later.
 
 mod client;
 mod descriptor;
@@ -39,7 +40,7 @@ use privet_core::{Error, Result};
 /// The scheme's types, without a state.
 pub struct Download;
 
-/// What is never sent: there is no value of this type.
+/// The type of messages that are never sent: it has no value.
 pub enum NoMessage {}
 
 impl Message<DownloadParameters> for NoMessage {

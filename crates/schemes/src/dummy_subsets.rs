@@ -5,9 +5,9 @@
 //! balanced split of the table's partitions and uniform offsets, whatever the record and whatever
 //! was asked before, as long as AES is a pseudorandom function. The client learns the record (and
 //! streams the whole table before its first query: the table is not kept secret from clients). A
-//! server that answers wrongly makes the client recover wrong bytes, now and, through the hint that
-//! the answer completes, perhaps later; this scheme does not notice. Nothing the client sends
-//! depends on answers.
+//! server that answers wrongly makes the client recover wrong bytes: in this lookup, and perhaps in
+//! later ones, because the answer completes a hint. This scheme does not notice. Nothing that the
+//! client sends depends on answers.
 //!
 //! **A hint must never serve two queries**: two queries through one hint show which record differs
 //! between them. So the client's state is as precious as a key: see
@@ -25,9 +25,10 @@
 //! | an edit, client | – | 1.5·λ·s/8 AES blocks, about λ XORs of records |
 //! | state | 2·λ·s records and 6·λ·s bytes, secret, on the client; the table on the server | – |
 //!
-//! **Correctness.** A hint contains a given record with probability above 1/(2s), so that among the
-//! `M` live hints none does with probability below e^(-λ/2): see
-//! [`DummySubsetsParameters::failure_probability`]. A cover is sent then, and the lookup fails.
+//! **Correctness.** A hint contains a given record with probability above 1/(2s), so the
+//! probability that none of the `M` live hints does is below e^(-λ/2): see
+//! [`DummySubsetsParameters::failure_probability`]. In that case the client sends a cover, and the
+//! lookup fails.
 //!
 //! **From paper to function** (Ren, Mughees, Sun: *Simple and Practical Amortized Sublinear Private
 //! Information Retrieval using Dummy Subsets*, CCS 2024, §3):
@@ -41,10 +42,11 @@
 //! | the server's two parities | [`DummySubsetsServer`] |
 //!
 //! Different from the paper: a single hint's extra index is the partition of the next rank
-//! (`generation.rs`); both halves of a query share offsets (`messages.rs`); the choice among
-//! suitable hints is uniform and a hint's successor is in use from the reservation on
-//! (`client.rs`); searching takes the same work for every record (`search.rs`); `n` need not be a
-//! square: partitions have a power of two of records and what lies beyond the table is zero.
+//! (`generation.rs`). Both halves of a query share offsets (`messages.rs`). The choice among
+//! suitable hints is uniform, and a hint's successor is in use from the reservation on
+//! (`client.rs`). A search takes the same work for every record (`search.rs`). `n` need not be a
+//! square: the number of records in a partition is a power of two, and records beyond the table are
+//! zero.
 
 mod client;
 mod descriptor;

@@ -1,22 +1,22 @@
-//! Finite differences: two servers that do not collude, privacy that rests on no assumption, no
-//! client state, and a table that is preprocessed so that a query reads a small part of it.
+//! Finite differences: two servers that do not collude. Privacy rests on no assumption, and the
+//! client has no state. The table is preprocessed so that a query reads a small part of it.
 //!
 //! The table is a polynomial over the field of two elements. It has m variables, and record i is
 //! the coefficient of the product of those D variables that the i-th m-bit word of weight D names;
 //! all other coefficients are zero. The servers hold the polynomial's value at all 2^m *points*.
-//! For record i with word x, one server is sent a uniform point r, the other r ⊕ x, and each sends
-//! back the values at all points that differ from its own in at most K = (D − 1)/2 variables. Among
-//! these, in both answers together, are the 2^D points r ⊕ e with e ⊆ x: those with at most K
-//! variables in the first, the others in the second, as (r ⊕ x) ⊕ (x ∖ e). Their sum is the D-th
-//! finite difference in the directions of x, and that is the coefficient: of a polynomial of degree
-//! D nothing else is left.
+//! For record i with word x, the client sends a uniform point r to one server and r ⊕ x to the
+//! other. Each server returns the values at all points that differ from its own in at most K = (D −
+//! 1)/2 variables. Both answers together contain the values at the 2^D points r ⊕ e with e ⊆ x. If
+//! e has at most K variables, the point is in the first answer. Otherwise it is in the second, as
+//! (r ⊕ x) ⊕ (x ∖ e). The sum of these values is the D-th finite difference in the directions of x.
+//! For a polynomial of degree D, this is the coefficient: no other term is left.
 //!
-//! **Who learns what.** Each server learns that a query was made, and when. The point it is sent is
-//! uniform over all 2^m points whatever the index: r is drawn uniformly, and r ↦ r ⊕ x is a
-//! bijection. No assumption is needed, and no computing power helps, beyond what is said of the
-//! coins: they come from ChaCha20 under a key from the operating system, so they are as good as
-//! that. **Whoever sees both points knows the index.** A server that answers wrongly makes the
-//! client recover wrong bytes, which is not noticed.
+//! **Who learns what.** Each server learns that a query was made, and when. The point that it gets
+//! is uniform over all 2^m points, whatever the index: r is drawn uniformly, and r ↦ r ⊕ x is a
+//! bijection. That needs no assumption, and no computing power helps, except for the random
+//! numbers: they come from ChaCha20 under a key from the operating system, and are as good as that.
+//! **An attacker who sees both points knows the index.** A server that answers wrongly makes the
+//! client recover wrong bytes; the client does not notice.
 //!
 //! **What it costs**, with B = Σ_{i ≤ K} C(m, i) points in the ball:
 //!
@@ -29,8 +29,8 @@
 //! | edits, each server | – | all points are copied, and 2^(m−D) of them XORed for each record that changes; or all computed anew, if that takes less: from some hundred edits on |
 //! | state | – | – |
 //!
-//! More variables allow a smaller degree: more storage, fewer reads ([`costs`]). Records of a
-//! single bit are packed, eight points to a byte.
+//! More variables allow a smaller degree. That takes more storage and fewer reads ([`costs`]).
+//! Records of a single bit are packed, eight points to a byte.
 //!
 //! **From paper to function** (Henzinger, Ragavan: *Two-Server Private Information Retrieval in
 //! Sublinear Time and Quasilinear Space*, EUROCRYPT 2026):

@@ -4,23 +4,23 @@
 //! |---|---|
 //! | [`contract`] | the small traits that a scheme implements, each only if it has the capability |
 //! | [`reservation`] | reserve → commit → send: a query of a scheme with single-use hints cannot be sent before its state change is on disk |
-//! | [`offline`] | the phase before the first query: nothing, a download, or the whole table, streaming past or kept |
-//! | [`stored_setup`] | what a server answers from that was computed before it starts |
-//! | [`registry`] | from a [`SchemeId`] to a server and a client with their types erased; generics end there |
+//! | [`offline`] | the phase before the first query: nothing, a download, or the whole table, streamed or kept |
+//! | [`stored_setup`] | data that a server answers from and that was computed before it starts |
+//! | [`registry`] | from a [`SchemeId`] to a server and a client with erased types; generics end there |
 //! | [`simplepir`] | one server, LWE, a public reusable hint |
 //! | [`doublepir`] | one server, LWE twice, a public reusable hint whose size does not depend on the number of records |
 //! | [`dpf`] | two servers that do not collude, distributed point functions, nothing kept |
-//! | [`apir_dpf`] | two servers that do not collude and of which one may lie, distributed point functions with a tag, nothing kept |
-//! | [`apir_matrix`] | two servers that do not collude and of which one may lie, rows of the table XORed, nothing kept but one hash |
+//! | [`apir_dpf`] | two servers that do not collude, one of which may lie; distributed point functions with a tag; nothing kept |
+//! | [`apir_matrix`] | two servers that do not collude, one of which may lie; rows of the table XORed; nothing kept except one hash |
 //! | [`dummy_subsets`] | one server, about √n records read for each query, secret single-use hints |
 //! | [`singlepass`] | two servers that do not collude, secret hints from one pass over the table that never run out |
 //! | [`tapir`] | SinglePass whose answers are verified: one of the two servers may lie |
 //! | [`piano`] | one server, one random read for each of about √n/2 chunks of the shuffled table, secret single-use hints for a window of queries |
-//! | [`finite_differences`] | two servers that do not collude, a preprocessed table of which each reads a small part, privacy without an assumption, nothing kept |
+//! | [`finite_differences`] | two servers that do not collude; each reads a small part of a preprocessed table; privacy without an assumption; nothing kept |
 //! | [`download`] | the trivial scheme: the client fetches the whole table once |
 //!
-//! Every scheme's folder has the same files (`params`, `messages`, `server`, `client`, …); one that
-//! lacks a file lacks the capability.
+//! Every scheme's folder has the same files (`params`, `messages`, `server`, `client`, …). A scheme
+//! without a file does not have that capability.
 
 pub mod apir_dpf;
 pub mod apir_matrix;

@@ -6,32 +6,32 @@ use privet_core::{Error, Result};
 use privet_kernels::memory::{HugeBuffer, little_endian_bytes};
 use std::borrow::Cow;
 
-/// What has to flow from a server before the first query.
+/// The data that a server must send before the first query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OfflinePhase {
     /// Nothing.
     Nothing,
-    /// A public hint, the same for every client, of `len` bytes: stored as it is and read in pieces
-    /// later.
+    /// A public hint of `len` bytes, the same for every client. The client stores it, and reads it
+    /// in pieces later.
     Download {
         /// Size in bytes.
         len: u64,
     },
-    /// The whole table, `len` bytes in natural order, from which the client derives secret hints of
-    /// its own; nothing of it is stored as it is.
+    /// The whole table, `len` bytes in natural order, from which the client derives its own secret
+    /// hints. It does not store the table itself.
     StreamTable {
         /// Size in bytes.
         len: u64,
     },
-    /// The table as the scheme arranges it: in an order of its own, or with something after it. The
+    /// The table as the scheme arranges it: in its own order, or with other data after it. The
     /// server announces the digest.
     StreamArranged {
         /// Size in bytes.
         len: u64,
     },
-    /// Hints that one server computes for this client alone, in reply to requests whose secrets no
-    /// other server may learn.
+    /// Hints that one server computes for this client only, in reply to requests. No other server
+    /// may learn the secrets in these requests.
     Ask {
         /// The server.
         role: Role,
@@ -42,8 +42,7 @@ pub enum OfflinePhase {
         /// Size of every reply in bytes.
         reply_len: usize,
     },
-    /// The whole table, `len` bytes in natural order: stored as it is, and all that the client ever
-    /// needs.
+    /// The whole table, `len` bytes in natural order. The client stores it, and needs nothing else.
     KeepTable {
         /// Size in bytes.
         len: u64,
@@ -51,7 +50,7 @@ pub enum OfflinePhase {
 }
 
 impl OfflinePhase {
-    /// Bytes that have to flow to the client.
+    /// Bytes that a client receives.
     pub fn len(self) -> u64 {
         match self {
             OfflinePhase::Nothing => 0,
@@ -65,13 +64,13 @@ impl OfflinePhase {
         }
     }
 
-    /// Whether nothing has to flow.
+    /// Whether a client receives nothing.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 }
 
-/// Consumes a stream chunk by chunk, in order, from any point where it was left off.
+/// Consumes a stream chunk by chunk, in order. It can continue from where it stopped.
 pub trait StreamConsumer {
     /// The offset of the next byte it wants.
     fn next_offset(&self) -> u64;
@@ -83,7 +82,7 @@ pub trait StreamConsumer {
     /// or reach beyond the end.
     fn absorb(&mut self, offset: u64, chunk: &[u8]) -> Result<()>;
 
-    /// Checks that everything arrived and is what was announced.
+    /// Checks that everything arrived and is as announced.
     ///
     /// # Errors
     /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the digest does not match,
@@ -91,7 +90,7 @@ pub trait StreamConsumer {
     fn finish(&mut self) -> Result<()>;
 }
 
-/// The consumer for bytes that are kept as they are: checks order, length and BLAKE3 digest.
+/// The consumer for bytes that the client stores unchanged: checks order, length and BLAKE3 digest.
 pub struct Download {
     len: u64,
     digest: [u8; 32],
@@ -155,11 +154,11 @@ impl StreamConsumer for Download {
 pub struct Precomputed {
     /// What clients download; empty if they download nothing.
     pub hint: PublicWords,
-    /// What the server itself needs to answer; empty if that is the table alone.
+    /// What the server itself needs to answer; empty if it needs only the table.
     pub kept: PublicWords,
 }
 
-/// Words that everybody may know.
+/// Words that are public.
 #[derive(Default)]
 pub struct PublicWords(Option<HugeBuffer<u32>>);
 
@@ -169,7 +168,7 @@ impl PublicWords {
         Self(Some(words))
     }
 
-    /// These bytes, as many as make whole words.
+    /// These bytes, whose number must make whole words.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they do not,
@@ -193,7 +192,7 @@ impl PublicWords {
     }
 }
 
-/// Checks that something that was kept is as long as the parameters say.
+/// Checks that stored data is as long as the parameters say.
 ///
 /// # Errors
 /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with both lengths, if it is not.
@@ -206,8 +205,8 @@ pub(crate) fn check_len(what: &str, found: u64, prescribed: u64) -> Result<()> {
     )))
 }
 
-/// Where a downloaded hint lies: in memory, in a file, in a browser's storage. Read in pieces,
-/// because a query needs few of its rows.
+/// Where a downloaded hint lies: in memory, in a file, in a browser's storage. It is read in
+/// pieces, because a query needs few of its rows.
 pub trait HintSource: Send + Sync {
     /// Size in bytes.
     fn len(&self) -> u64;
@@ -217,10 +216,11 @@ pub trait HintSource: Send + Sync {
         self.len() == 0
     }
 
-    /// Fills `out` with the bytes from `offset`, having checked that they are the ones once stored.
+    /// Fills `out` with the bytes from `offset`, after checking that they are still those that were
+    /// stored.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are damaged or not there.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are damaged or missing.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
 }
 

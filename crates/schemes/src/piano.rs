@@ -1,28 +1,28 @@
-//! Piano: one server that reads about √n/2 records for each query (or twice as many, in the older
-//! form); a client with secret hints, each good for one query.
+//! Piano: one server that reads about √n/2 records for each query (twice as many in the older
+//! form). The client has secret hints, each good for one query.
 //!
 //! **Who learns what.** The server learns that a query was made, and when: a query is a row of
 //! uniform offsets, whatever the record and whatever was asked before, as long as AES is a
 //! pseudorandom function. The client learns the record (and streams the whole table before its
 //! first query: the table is not kept secret from clients). A server that answers wrongly makes the
-//! client recover wrong bytes, now and, through the hint that the answer completes, perhaps later;
-//! this scheme does not notice. Nothing the client sends depends on answers.
+//! client recover wrong bytes: in this lookup, and perhaps in later ones, because the answer
+//! completes a hint. This scheme does not notice. Nothing that the client sends depends on answers.
 //!
-//! **What it does not promise.** Hints are for a *window* of `Q` queries, and they suffice but with
-//! probability 2^-40 for records that are chosen without regard to the public order in which the
-//! table is shuffled. Two parties can see to it that they do not suffice:
+//! **What it does not promise.** Hints are for a *window* of `Q` queries. The table is shuffled
+//! into a public order. If records are chosen without regard to this order, the hints suffice
+//! except with probability 2^-40. Two parties can make them run out:
 //!
-//! - *Who builds the table*, which is often who runs the server. The order follows from the table's
-//!   id, and a key map leaves its maker much choice of where keys lie. So a class of keys can be
-//!   put into one chunk, and a client that looks up many of that class in a window runs out of
+//! - *The maker of the table*, often the operator of the server. The order follows from the table's
+//!   id, and the maker of a key map largely chooses where keys lie. So the maker can put a class of
+//!   keys into one chunk. A client that looks up many keys of that class in a window runs out of
 //!   hints there.
-//! - *Who chooses what is looked up*: the order is public, and records of one chunk can be asked
-//!   for.
+//! - *An attacker who chooses what is looked up*: the order is public, so the attacker can ask for
+//!   records of one chunk.
 //!
-//! Such a lookup fails with an error that says so. The server sees a query like any other; but a
-//! client that acts on the failure where the server sees it tells that its lookups lay together,
-//! and if the table's maker put a class of keys there, of which class they were. For tables that
-//! are looked up by key, dummy subsets are the better choice: they have no such limit.
+//! Such a lookup fails with an error that says so. The server sees a query like any other. But if
+//! the client's reaction to the failure is visible to the server, it reveals that the client's
+//! lookups fell into one chunk. If the table's maker put a class of keys there, it also reveals the
+//! class. For lookups by key, dummy subsets are the better choice: they have no such limit.
 //!
 //! **A hint must never serve two queries**: two queries through one hint show which record differs
 //! between them. So the client's state is as precious as a key: see
@@ -57,13 +57,13 @@
 //! | choice of parameters (§4.1, theorem 3.4) | `params.rs`, with a bound that is calculated |
 //! | the next window's hints during the current one (§2.4) | the session that runs the client |
 //!
-//! Different from the paper: the order of records follows from the table's identity, so that no
-//! client or server chooses it for itself (the table's maker can choose what lies where in it: see
-//! above); the choice among suitable hints is uniform and a hint's successor is in use from the
-//! reservation on; searching takes the same work for every record; a chunk whose spares are used up
-//! leads to a cover and an error, not to a hint without a parity. The single-parity form is the
-//! authors' later one: each chunk also leaves `M₂` random records with the client, and one of them
-//! stands in the query where the wanted record would.
+//! Different from the paper: the order of records follows from the table's identity, so no client
+//! or server chooses it (but the table's maker can choose where records lie in it: see above). The
+//! choice among suitable hints is uniform, and a hint's successor is in use from the reservation
+//! on. A search takes the same work for every record. If a chunk's spares are used up, the client
+//! sends a cover and reports an error, instead of using a hint without a parity. The single-parity
+//! form is the authors' later one: the client also keeps `M₂` random records of each chunk, and one
+//! of them takes the wanted record's place in the query.
 
 mod client;
 mod descriptor;
@@ -91,19 +91,19 @@ use std::marker::PhantomData;
 pub trait AnswerForm: Send + Sync + 'static {
     /// The scheme's name in this form.
     const ID: SchemeId;
-    /// Whether a query names another record of the wanted one's chunk in its place, so that a
-    /// single parity comes back; or leaves that chunk out, so that one comes back for each chunk
-    /// that may be the one.
+    /// If true, a query names another record of the wanted record's chunk in its place, and a
+    /// single parity comes back. If false, it leaves that chunk out, and a parity comes back for
+    /// each chunk that this may be.
     const REPLACES_THE_WANTED: bool;
 }
 
-/// A query names a record in every chunk, and the answer is their XOR. Where the wanted record
-/// would be stands another one of its chunk, which the client has.
+/// A query names a record in every chunk, and the answer is their XOR. The wanted record's place
+/// holds another record of its chunk, which the client has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SingleParity {}
 
-/// A query names a record in every chunk but the wanted one's, without saying which that is, and
-/// the answer has the XOR for each of the possibilities.
+/// A query names a record in every chunk except the wanted record's, and does not say which chunk
+/// that is. The answer has the XOR for each possibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllParities {}
 

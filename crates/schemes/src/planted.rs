@@ -1,7 +1,7 @@
 //! Mistakes that tests plant in the code that clients run: see [`privet_core::hints::planted`],
-//! which holds those of the hint table. Compiled for this crate's own tests and for nothing else.
+//! which holds those of the hint table. Compiled only for this crate's own tests.
 //!
-//! Each is a line or two beside the line that does it right, under `#[cfg(test)]`.
+//! Each mistake is a line or two beside the correct line, under `#[cfg(test)]`.
 
 use privet_core::hints::{Partitions, planted};
 use std::cell::{Cell, RefCell};
@@ -15,29 +15,29 @@ pub(crate) enum Flaw {
     RealHalfHasAName,
     /// The wanted record is read in its own partition: nothing else takes its place.
     WantedOffsetShown,
-    /// What is read in the place of the wanted record is never the record itself.
+    /// The record that is read in the place of the wanted record is never that record itself.
     DummyAvoidsTheRecord,
-    /// What takes a used hint's place contains the wanted record's neighbour, not the record.
+    /// The replacement of a used hint contains the wanted record's neighbour, not the record.
     SuccessorOfTheNeighbour,
     /// A cover is drawn in a simpler way than a query.
     CoverUnlikeAQuery,
-    /// Nothing is read beyond the table's end: in the real half of a query to dummy subsets, in
-    /// the place of the wanted record by Piano.
+    /// No query names a record beyond the table's end: with dummy subsets in the real half, with
+    /// Piano in the place of the wanted record.
     WithinTheTable,
     /// Every second generation of hints has the key of the one before.
     KeyOfTheGenerationBefore,
     /// Dummy subsets on two servers: the next generation leaves out as many ids as there are hints
-    /// in use that took the places of others.
+    /// in use that replaced others.
     IdsLeftOut,
-    /// Dummy subsets on two servers: after a record of an odd number a pair is passed over.
+    /// Dummy subsets on two servers: after a record with an odd number, a pair is skipped.
     PairsPassedOver,
     /// Piano: every query about a chunk uses its first pair.
     FirstPairAlways,
-    /// SinglePass: the used hint changes places with the same one in all partitions.
+    /// SinglePass: the used hint changes places with the same hint in all partitions.
     PartnersAlike,
-    /// SinglePass: the used hint, of so many, never stays where it is.
+    /// SinglePass: the used hint, one of so many, never stays in its place.
     NeverItsOwnPartner(u16),
-    /// SinglePass: in the place of a record of the last partition none beyond the table is read.
+    /// SinglePass: the decoy for a record of the last partition never lies beyond the table.
     DecoyWithin {
         /// The last partition.
         partition: u32,
@@ -48,7 +48,7 @@ pub(crate) enum Flaw {
     NotShuffled,
     /// SinglePass: every second lookup draws from the seed of the one before.
     SeedOfTheLookupBefore,
-    /// SinglePass: what the last lookup of a generation shuffled in is not handed over to the next.
+    /// SinglePass: the next generation does not get what the last lookup of this one shuffled in.
     LastExchangeLost,
     /// TAPIR: all partitions that a table gets later have the same permutation.
     LaterPartitionsAlike,
@@ -60,7 +60,7 @@ thread_local! {
     static GENERATION: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// A mistake is planted, in this thread, until this is dropped.
+/// While this exists, a mistake is planted in this thread.
 #[must_use]
 pub(crate) struct Planted {
     _of_hints: Option<planted::Planted>,
@@ -94,7 +94,7 @@ pub(crate) fn planted() -> Option<Flaw> {
     PLANTED.get()
 }
 
-/// If `flaw` is planted: of what was drawn, every second piece repeats the one before.
+/// If `flaw` is planted, every second piece of `drawn` repeats the one before.
 pub(crate) fn repeat(flaw: Flaw, drawn: &mut [u8]) {
     if !is(flaw) {
         return;
@@ -132,7 +132,7 @@ pub(crate) fn keep_off_the_record(cut: &Partitions, index: u64, real: &[bool], k
     }
 }
 
-/// How many records of partition `number` there are, as long as there are any: the offsets that
+/// How many records partition `number` has, which must be at least one: the offsets that
 /// [`Flaw::WithinTheTable`] leaves.
 pub(crate) fn filled(cut: &Partitions, number: usize) -> u16 {
     let records = u64::from(cut.records());
@@ -140,8 +140,9 @@ pub(crate) fn filled(cut: &Partitions, number: usize) -> u16 {
     left.clamp(1, records) as u16
 }
 
-/// For tests of what happens between two generations: they serve so many queries, until this is
-/// called with `None`. Production code asks for it where it says how many a generation serves.
+/// For tests of what happens between two generations: each generation serves so many queries, until
+/// this is called with `None`. Production code reads this number where it computes how many queries
+/// a generation serves.
 pub(crate) fn set_queries_per_generation(queries: Option<u64>) {
     GENERATION.set(queries);
 }

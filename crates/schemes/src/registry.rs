@@ -1,11 +1,11 @@
-//! From a scheme's name to a server and a client whose types are erased. Generics end here: the
-//! layers above move bytes.
+//! From a scheme's name to a server and a client with erased types. Generics end here: the layers
+//! above move bytes.
 //!
-//! What depends on the scheme is asked of its descriptor, which its room has. `schemes.rs` is the
-//! table of all.
+//! Everything that depends on the scheme comes from its descriptor, in the scheme's folder.
+//! `schemes.rs` is the table of all schemes.
 //!
-//! The lookup that is not private has no [`SchemeId`]. It exists in the command's `bench/plain.rs`
-//! alone, so no server can offer it and no client can be talked into it.
+//! The lookup that is not private has no [`SchemeId`]. It exists only in the command's
+//! `bench/plain.rs`. So no server can offer it, and nobody can make a client use it.
 
 mod clients;
 mod descriptor;
@@ -40,7 +40,7 @@ use privet_kernels::Kernels;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// What a server of any scheme may use of the machine.
+/// The part of the machine that a server of any scheme may use.
 #[derive(Clone, Copy)]
 pub struct ServerOptions {
     /// The instruction set to compute with.
@@ -51,22 +51,23 @@ pub struct ServerOptions {
 
 /// The scheme that suits a table when the user says `auto`.
 ///
-/// A download, if the whole table is no more than twice the hint that SimplePIR's clients would
-/// receive before their first query: then they may as well have the table, and ask nothing ever
-/// after. That is so for tables up to 64 MiB, and for larger ones of records that are longer than
-/// 2048·√N for N bytes. Otherwise SimplePIR, whose clients never receive the table and keep nothing
-/// secret. What needs two servers is never chosen: whether there is a second one that does not
-/// collude, only the user knows.
+/// A download, if the whole table is at most twice the hint that SimplePIR's clients would receive
+/// before their first query. Then they may as well receive the table, and never ask again. That
+/// holds for tables up to 64 MiB, and for somewhat larger tables of N bytes whose records are
+/// longer than 2048·√N bytes. Otherwise SimplePIR, whose clients never receive the table and keep
+/// nothing secret. A scheme with two servers is never chosen: only the user knows whether there is
+/// a second server that does not collude.
 pub fn choose(identity: &TableIdentity) -> SchemeId {
     let small = |hint: u64| hint.saturating_mul(2) >= identity.shape.bytes();
     match SimplePirParameters::new(identity) {
         Ok(parameters) if small(parameters.hint_bytes()) => SchemeId::Download,
-        // If it is too large for SimplePIR, that has to be said, and not by offering it whole.
+        // If the table is too large for SimplePIR, the user gets an error, not a download of the
+        // whole table.
         _ => SchemeId::SimplePir,
     }
 }
 
-/// What a scheme comes to on a table, before anything is computed.
+/// The plan of a scheme on a table, before anything is computed.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the scheme does not
@@ -78,8 +79,9 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Resu
     Ok(plan)
 }
 
-/// What a scheme needs beside the table and nobody chose, for a process in which client and servers
-/// are one: there it can be made on the spot. `None`: it needs nothing more.
+/// Makes what a scheme needs besides the table if the user did not choose it. Only for a process
+/// that is client and server in one: there it can be made on the spot. `None`: the scheme needs
+/// nothing more.
 pub fn makeshift(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Option<Makeshift> {
     scheme.descriptor().ok()?.makeshift(identity, tuning)
 }
@@ -97,7 +99,7 @@ pub fn setup(
     setup_as(plan(scheme, &table.identity(), tuning)?, table, tuning, options)
 }
 
-/// The same with parameters that are fixed already, as those of a table's [next
+/// The same with parameters that are fixed already, such as those of a table's [next
 /// version](plan_next).
 ///
 /// # Errors
@@ -112,7 +114,7 @@ pub fn setup_as(
 }
 
 /// Starts a client of the scheme that `plan` describes, with what it downloaded (a hint, or the
-/// table itself): for schemes whose offline phase is nothing or is kept as it is.
+/// table itself). For schemes whose client downloads nothing, or keeps the download unchanged.
 ///
 /// # Errors
 /// If `plan` does not belong to the table, is of another kind of scheme, or what was downloaded is
@@ -126,9 +128,9 @@ pub fn client(
     plan.scheme.descriptor()?.client(plan, identity, downloaded, kernels)
 }
 
-/// Starts a client of the scheme that `plan` describes, with a generation of hints of its own: for
-/// schemes whose offline phase streams the table. `plan` and `identity` are of the version of the
-/// table that the generation was prepared for, or condensed at.
+/// Starts a client of the scheme that `plan` describes, with a generation of its own hints. For
+/// schemes whose offline phase streams the table. `plan` and `identity` belong to the version of
+/// the table for which the generation was prepared or condensed.
 ///
 /// # Errors
 /// If `plan` does not belong to the table or is of another kind of scheme, or the generation is not
@@ -142,7 +144,7 @@ pub fn hinted_client(
     plan.scheme.descriptor()?.hinted_client(plan, identity, generation, kernels)
 }
 
-/// Begins a generation of hints, or goes on from a checkpoint: for schemes whose offline phase
+/// Begins a generation of hints, or goes on from a checkpoint. For schemes whose offline phase
 /// streams the table. `records_digest` is the BLAKE3 digest that the streamed table must have.
 ///
 /// # Errors

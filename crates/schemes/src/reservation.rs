@@ -1,8 +1,8 @@
-//! Reserve → commit → send, by types.
+//! Reserve → commit → send: types enforce this order.
 //!
 //! A scheme with single-use hints must never use one for two different queries, not even after a
-//! crash. So a query is first *reserved*: the hint is chosen and every byte that will be sent is
-//! fixed. Only when a journal has written and synced that does it become a [`Sendable`]:
+//! crash. So the client first *reserves* a query: it chooses the hint, and fixes every byte that it
+//! will send. The query becomes a [`Sendable`] only after a journal has written and synced this:
 //!
 //! ```text
 //! reserve ──► Reservation ── commit(journal) ──────────────────────► Sendable ──► transport
@@ -12,41 +12,42 @@
 //!                                       after a crash └─► StoredRecord ───┘
 //! ```
 //!
-//! The lower way takes the same two steps for a session that does no I/O itself. After a crash the
-//! journal holds nothing of the reservation, and then nothing of it was sent. Or it holds the whole
-//! record with the very bytes, which are sent again: a repeat of the same message teaches nothing.
+//! The lower way has the same two steps, for a session that does no I/O itself. After a crash there
+//! are two cases. If the journal holds nothing of the reservation, then nothing of it was sent.
+//! Otherwise it holds the whole record with the same bytes, and the client sends them again: a
+//! repetition of the same message reveals nothing.
 //!
 //! # What the types prove
 //!
-//! No safe program outside this crate reads a query of a scheme with single-use hints before a
-//! [`Journal`] was handed it and said that it is durable:
+//! No safe program outside this crate can read a query of a scheme with single-use hints before a
+//! [`Journal`] has taken it and said that it is durable:
 //!
 //! - [`Reserved::queries`](crate::contract::Reserved) is private, so a scheme's client gives its
-//!   queries to a [`Reservation`] only.
+//!   queries only to a [`Reservation`].
 //! - A [`Reservation`] and its [`JournalRecord`] show no query.
-//! - A [`Receipt`] is made by [`Receipt::append`] and [`Receipt::append_all`] only: a journal took
-//!   the record's bytes and returned `Ok`. It serves that record and no other.
-//! - A [`StoredRecord`] is made by [`StoredRecord::read_all`] only, from what a [`JournalReader`]
+//! - Only [`Receipt::append`] and [`Receipt::append_all`] make a [`Receipt`]: a journal took the
+//!   record's bytes and returned `Ok`. It is good only for that record.
+//! - Only [`StoredRecord::read_all`] makes a [`StoredRecord`], from what a [`JournalReader`]
 //!   returns.
-//! - A [`Sendable`] comes of a committed reservation, of a stored record, or of a client whose
-//!   queries need no journal, and of nothing else. No bytes can be turned into one.
+//! - A [`Sendable`] comes only from a committed reservation, from a stored record, or from a client
+//!   whose queries need no journal. Bytes cannot be turned into one.
 //!
-//! The file `reservation/impossible.md` has a program for each that does not compile, beside its
-//! twin that does.
+//! The file `reservation/impossible.md` has two programs for each of these points: one that breaks
+//! it and does not compile, and its twin that does.
 //!
 //! # What is trusted
 //!
-//! **Whoever implements [`Journal`] or [`JournalReader`] is trusted.** The compiler cannot see a
-//! disk. A journal that returns `Ok` without keeping the bytes breaks the promise, and so does a
-//! reader that returns bytes which no journal kept. So to judge whether a program can use a hint
-//! twice, read its implementations of these two traits. (Privet has one for a state directory and
-//! one for memory in the crate `privet-client`, and one in the crate `privet-table` that passes on
-//! to a store of the caller's.)
+//! **Implementations of [`Journal`] and [`JournalReader`] are trusted.** The compiler cannot see a
+//! disk. A journal that returns `Ok` without keeping the bytes breaks the promise. So does a reader
+//! that returns bytes which no journal kept. To judge whether a program can use a hint twice, read
+//! its implementations of these two traits. (Privet has one for a state directory and one for
+//! memory in the crate `privet-client`. The crate `privet-table` has one that passes records to a
+//! store of the caller.)
 //!
-//! Other things are not matters of type. Hints must be loaded with *all* changes that their journal
-//! holds, and never in two places at once; both are the store's business. Whoever holds the bytes
-//! of a generation of hints can compute queries by hand. And whoever has a [`Sendable`] may read
-//! its bytes and send them by any means.
+//! Types cannot enforce some other things. Hints must be loaded with *all* changes that their
+//! journal holds, and never in two places at once; the store must ensure both. Code that holds the
+//! bytes of a generation of hints can compute queries itself. And code that has a [`Sendable`] can
+//! read its bytes and send them in any way.
 //!
 //! Queries of stateless schemes become [`Sendable`] without a reservation; see [`Prepared`].
 
@@ -75,7 +76,7 @@ pub enum Prepared {
 pub struct Lookup {
     /// One query for each server.
     pub sendable: Sendable,
-    /// What recovering needs. Secret.
+    /// What the recovery of the record needs. Secret.
     pub pending: Pending,
 }
 
@@ -96,9 +97,9 @@ impl Pending {
     }
 }
 
-/// Queries that may go over the wire, one for each server, already encoded. Sending one again must
-/// send the same bytes, so there is no way to change them. Erased when dropped: of a scheme with
-/// several servers, all of them together say what is wanted.
+/// Queries that may go over the wire, one for each server, already encoded. A repetition must send
+/// the same bytes, so there is no way to change them. Erased when dropped: in a scheme with several
+/// servers, all queries together tell which record is wanted.
 pub struct Sendable(Zeroizing<Vec<Vec<u8>>>);
 
 impl Sendable {
@@ -113,20 +114,20 @@ impl Sendable {
     }
 }
 
-/// Somewhere durable that records are appended to.
+/// A durable place to which records are appended.
 ///
-/// **Implementations are trusted**: see the [module](self). To implement this trait is to promise
-/// that what was taken survives a crash, and is read back as it was or not at all.
+/// **Implementations are trusted**: see the [module](self). An implementation promises that records
+/// which it took survive a crash, and are read back unchanged or not at all.
 pub trait Journal {
-    /// Appends `entries`, in this order, and returns once all of them would survive a crash.
+    /// Appends `entries`, in this order, and returns when all of them would survive a crash.
     ///
     /// # Errors
-    /// If one may not have reached the disk. None of them must then be assumed to be there, nor to
-    /// be absent.
+    /// If an entry may not have reached the disk. The caller must then assume of none of them that
+    /// it is there, nor that it is absent.
     fn append_and_sync(&mut self, entries: &[JournalEntry<'_>]) -> Result<()>;
 }
 
-/// What a [`Journal`] is handed of one reservation: the bytes that it keeps. Both are secret.
+/// The bytes of one reservation that a [`Journal`] keeps. Both fields are secret.
 #[derive(Clone, Copy)]
 pub struct JournalEntry<'a> {
     /// The state change alone, for a journal that keeps a log of changes.
@@ -135,21 +136,21 @@ pub struct JournalEntry<'a> {
     pub record: &'a [u8],
 }
 
-/// Where records are read back after a crash.
+/// Reads records back after a crash.
 ///
-/// **Implementations are trusted**: see the [module](self). To implement this trait is to promise
-/// that what it returns was appended to a [`Journal`], and is as it was.
+/// **Implementations are trusted**: see the [module](self). An implementation promises that it
+/// returns only records that were appended to a [`Journal`], unchanged.
 pub trait JournalReader {
     /// The [records](JournalEntry::record) that were appended and are still needed, oldest first.
     ///
     /// # Errors
-    /// If they cannot be read, or are not as they were.
+    /// If they cannot be read, or have changed.
     fn records(&mut self) -> Result<Vec<Zeroizing<Vec<u8>>>>;
 }
 
-/// What a [`Reservation`] has written down before it may be sent: the state change and the
-/// queries. Shows neither; only a [`Journal`] gets to see the bytes. Clones share them, and they
-/// are erased when the last is dropped.
+/// What must be written down before a [`Reservation`] may be sent: the state change and the
+/// queries. It shows neither; only a [`Journal`] sees the bytes. Clones share them, and they are
+/// erased when the last clone is dropped.
 #[derive(Clone)]
 pub struct JournalRecord {
     change: Arc<Zeroizing<Vec<u8>>>,
@@ -158,7 +159,8 @@ pub struct JournalRecord {
 }
 
 impl JournalRecord {
-    /// How many bytes a journal will be handed: change and queries. Public, as their lengths are.
+    /// How many bytes a journal will get: change and queries. Public, because the lengths of both
+    /// are public.
     pub fn record_len(&self) -> usize {
         self.encoded.len()
     }
@@ -179,8 +181,8 @@ impl std::fmt::Debug for JournalRecord {
     }
 }
 
-/// Proof that one particular record is durable. Made by [`Receipt::append`] and
-/// [`Receipt::append_all`] only.
+/// Proof that one particular record is durable. Only [`Receipt::append`] and
+/// [`Receipt::append_all`] make it.
 pub struct Receipt {
     record: blake3::Hash,
 }
@@ -195,8 +197,8 @@ impl Receipt {
         Ok(record.receipt())
     }
 
-    /// The same for several records at once, which the journal may sync once: a receipt for each,
-    /// in their order. Without records, the journal is not asked.
+    /// The same for several records at once, which the journal may sync together. Returns a receipt
+    /// for each, in their order. Without records, the journal is not called.
     ///
     /// # Errors
     /// The journal's. Then there is no receipt for any of them.
@@ -213,8 +215,8 @@ impl Receipt {
     }
 }
 
-/// A record that comes out of a journal: its queries were sent, or were about to be. Made by
-/// [`StoredRecord::read_all`] only.
+/// A record that comes out of a journal: its queries were sent, or were about to be. Only
+/// [`StoredRecord::read_all`] makes it.
 pub struct StoredRecord {
     change: Zeroizing<Vec<u8>>,
     sendable: Sendable,
@@ -224,8 +226,8 @@ impl StoredRecord {
     /// Everything that `journal` holds, in its order.
     ///
     /// # Errors
-    /// The journal's; [`Blame::Corrupted`](privet_core::Blame::Corrupted) if what it returns is no
-    /// whole record.
+    /// The journal's; [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it returns something
+    /// that is not a whole record.
     pub fn read_all(journal: &mut impl JournalReader) -> Result<Vec<Self>> {
         let records = journal.records()?;
         let stored = records.iter().map(|record| {
@@ -241,7 +243,7 @@ impl StoredRecord {
         &self.change
     }
 
-    /// The very queries that were, or were about to be, sent.
+    /// The same queries that were sent, or were about to be.
     pub fn sendable(&self) -> &Sendable {
         &self.sendable
     }
@@ -252,7 +254,8 @@ impl StoredRecord {
     }
 }
 
-/// A chosen hint and the bytes that will be sent for it, not yet durable, hence not yet sendable.
+/// A chosen hint and the bytes that will be sent for it. They are not yet durable, so they cannot
+/// be sent yet.
 pub struct Reservation {
     id: ReservationId,
     record: JournalRecord,
@@ -268,7 +271,7 @@ impl Reservation {
         Self { id, record: JournalRecord { change: Arc::new(change), encoded }, queries }
     }
 
-    /// Which of its generation's reservations this is.
+    /// The number of this reservation in its generation.
     pub fn id(&self) -> ReservationId {
         self.id
     }
@@ -278,11 +281,11 @@ impl Reservation {
         &self.record
     }
 
-    /// Has the record written and synced; only then are the queries sendable.
+    /// Writes and syncs the record. Only then can the queries be sent.
     ///
     /// # Errors
-    /// The journal's. The reservation is spent all the same: whether its record reached the disk
-    /// is not known.
+    /// The journal's. The reservation is used up in this case too, because it is not known whether
+    /// its record reached the disk.
     pub fn commit(self, journal: &mut impl Journal) -> Result<Lookup> {
         let receipt = Receipt::append(journal, &self.record)?;
         self.commit_with(receipt)
@@ -304,7 +307,7 @@ impl Reservation {
 
 /// `change length (u32) ‖ change ‖ number of queries (u32) ‖ for each: length (u32) ‖ bytes`
 fn encode_record(change: &[u8], queries: &[Vec<u8>]) -> Zeroizing<Vec<u8>> {
-    // Room for all of it at once: growing would leave copies behind.
+    // Reserves room for everything at once: a vector that grows would leave copies behind.
     let len = 8 + change.len() + queries.iter().map(|query| 4 + query.len()).sum::<usize>();
     let mut record = Zeroizing::new(Vec::with_capacity(len));
     put(&mut record, change);

@@ -9,13 +9,12 @@ use privet_core::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// A scheme's name, and the handle of what its room says of it: [`about`](Self::about) and the
-/// functions of [`registry`](crate::registry). There are no others than those of the registry's
-/// table.
+/// A scheme's name. It leads to the scheme's description: [`about`](Self::about) and the functions
+/// of [`registry`](crate::registry). Only the names in the registry's table exist.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SchemeId(&'static str);
 
-/// The schemes that somebody names. One that nobody does needs no constant.
+/// Constants for schemes that code names. A scheme that no code names needs no constant.
 #[allow(non_upper_case_globals)]
 impl SchemeId {
     /// SimplePIR.
@@ -51,7 +50,7 @@ impl SchemeId {
 }
 
 impl SchemeId {
-    /// The scheme called `name`: for its room, which registers it.
+    /// The scheme called `name`. Only for the scheme's folder, which registers it.
     pub(crate) const fn named(name: &'static str) -> Self {
         Self(name)
     }
@@ -61,8 +60,8 @@ impl SchemeId {
         self.0
     }
 
-    /// Whether each answer is verified against what two servers had agreed on, so that one of them
-    /// that lies is found out before anything of its answer is used.
+    /// Whether the client verifies each answer against what two servers had agreed on. If one of
+    /// them lies, the client notices before it uses anything of the answer.
     pub fn verifies(self) -> bool {
         self.about().verifies
     }

@@ -1,11 +1,11 @@
 //! SimplePIR: one server, learning with errors, a public hint that every client downloads once and
 //! reuses for ever.
 //!
-//! **Who learns what.** The server learns that a query was made, and when: nothing of the index,
-//! however many queries it sees and whatever it sends back, as long as LWE is hard: 2^145 gates by
-//! the estimate for tables around a GiB, and never less than 2^128. The client learns the whole
-//! column in which its record lies (the table is not kept secret from clients). A server that
-//! answers wrongly makes the client recover wrong bytes; SimplePIR does not notice.
+//! **Who learns what.** The server learns that a query was made, and when. It learns nothing of the
+//! index, however many queries it sees and whatever it sends back, as long as LWE is hard. The
+//! estimate is 2^145 gates for tables around a GiB, and never less than 2^128. The client learns
+//! the whole column in which its record lies (the table is not kept secret from clients). A server
+//! that answers wrongly makes the client recover wrong bytes; SimplePIR does not notice.
 //!
 //! **What it costs**, for a table laid out as `rows` × `columns` bytes, rows · columns ≈ table
 //! bytes, both ≈ √(table bytes) by default:
@@ -20,13 +20,14 @@
 //! | edits, client, and server for the hint it announces | – | 1024 multiply-adds for each byte that changes; the hint is read and written once |
 //! | state | the hint (public) on the client; table and hint on the server | – |
 //!
-//! **Parameters.** Dimension 1024, q = 2^32, plaintext modulus 256, at most 2^18 columns; the
-//! deviation of the error follows from their number, from 34.84 (up to 38,672 columns) to 11.95.
-//! See [`privet_core::lwe`] for the estimate and for the proof that each byte then comes back right
-//! but for a probability of 2^-64, whatever the table holds. The matrix A follows from the table's
-//! id, so all lookups of all clients in all versions share it, and an attacker's reduction of its
-//! lattice serves for all of them: the estimate is for the first. Tables of more than 64 GiB have
-//! more rows than columns; what cannot be laid out so is refused.
+//! **Parameters.** Dimension 1024, q = 2^32, plaintext modulus 256, at most 2^18 columns. The
+//! standard deviation of the error follows from the number of columns: from 34.84 (up to 38,672
+//! columns) down to 11.95. [`privet_core::lwe`] has the estimate, and the proof that each byte
+//! comes back right except with probability 2^-64, whatever the table holds. The matrix A follows
+//! from the table's id, so all lookups of all clients in all versions share it. An attacker who has
+//! reduced its lattice once can use the result for all of them; the estimate is for the first.
+//! Tables of more than 64 GiB have more rows than columns. A table that does not fit such a layout
+//! is refused.
 //!
 //! **From paper to function** (Henzinger, Hong, Corrigan-Gibbs, Meiklejohn, Vaikuntanathan: *One
 //! Server for the Price of Two*, USENIX Security 2023, §4):
@@ -40,10 +41,10 @@
 //! | Answer | [`SimplePirServer`]'s [`Answerer::answer`](crate::contract::Answerer::answer) |
 //! | Recover | [`SimplePirClient`]'s [`StatelessClient::recover`](crate::contract::StatelessClient::recover) |
 //!
-//! Different from the paper: symbols are whole bytes and columns are runs of the table in its
-//! natural order, so nothing is repacked and a record lies whole in one column; the client takes
-//! off `128 · Σe`, which halves the noise and makes p = 256 safe; the error is as wide as that
-//! allows, where the paper has σ = 6.4; several queries share one pass.
+//! Different from the paper: symbols are whole bytes, and columns are runs of the table in its
+//! natural order. So nothing is repacked, and each record lies whole in one column. The client
+//! subtracts `128 · Σe`, which halves the noise and makes p = 256 safe. The error is as wide as
+//! that allows; the paper has σ = 6.4. Several queries share one pass.
 
 mod client;
 mod descriptor;

@@ -1,30 +1,30 @@
-//! SinglePass: two servers that read about √n records for each query, or far fewer; a client whose
-//! hints come from a single pass over the table and never run out.
+//! SinglePass: two servers that read about √n records for each query, or far fewer. The client's
+//! hints come from a single pass over the table, and never run out.
 //!
 //! The table is cut into `Q` partitions of `M` records. For each the client has a secret
 //! permutation `σ`, and for each `m` below `M` it has a hint: the XOR of record `σ(m)` of every
 //! partition. The wanted record is in one hint. The client asks server 1 for the other records of
-//! that hint, having put a random offset in the place of the wanted one, and XORs them off. What it
-//! has shown is no secret any more, so it is shuffled in again: server 0 sends one random record of
-//! each partition, and in all partitions but the wanted record's the shown offset and this one
-//! change places.
+//! that hint, with a random offset in the place of the wanted record, and XORs them off. The
+//! offsets that it has shown are no longer secret, so they are shuffled in again. Server 0 sends
+//! one random record of each partition. In all partitions except the wanted record's, the shown
+//! offset and this random one change places.
 //!
-//! **Who learns what.** The servers have roles. *Server 0*, the hint server, learns the
-//! permutations as they were in the beginning, because it computes the hints; of queries it sees
-//! uniform offsets that have nothing to do with anything. *Server 1* must never see the seed of the
-//! permutations, and so sees uniform offsets as well, whatever the records and whatever was asked
-//! before, repetitions included. Either learns that a query was made, and when. That holds against
-//! *one* server: **whoever sees what both see knows the index**, be it two servers that share their
-//! logs, one operator behind both, or somebody who listens on both connections if they are not
+//! **Who learns what.** The servers have roles. *Server 0*, the hint server, learns the first state
+//! of the permutations, because it computes the hints. In queries it sees uniform offsets that are
+//! independent of everything else. *Server 1* must never see the seed of the permutations. So it
+//! sees uniform offsets too, whatever the records are and whatever was asked before, even
+//! repetitions. Each server learns that a query was made, and when. That holds against *one*
+//! server. **An attacker who sees what both servers see knows the index**: two servers that share
+//! their logs, one operator of both servers, or an eavesdropper on both connections if they are not
 //! encrypted. The client learns the record (and the XORs of others: the table is not kept secret
 //! from clients).
 //!
-//! A server that answers wrongly makes the client recover wrong bytes, now and, through the hints
-//! that the answer changes, later, and this scheme does not notice. Nothing the client sends
-//! depends on answers. Both servers must hold the same table in the same epoch.
+//! A server that answers wrongly makes the client recover wrong bytes: in this lookup, and in later
+//! ones, because the answer changes hints. This scheme does not notice. Nothing that the client
+//! sends depends on answers. Both servers must hold the same table in the same epoch.
 //!
 //! **The client's state is as precious as a key**: a state that is used twice shows server 1 the
-//! same hint twice, which tells the partition of the record. See
+//! same hint twice, which reveals the partition of the record. See
 //! [`reservation`](crate::reservation) for how it survives crashes.
 //!
 //! **What it costs**, for `Q` partitions of `M` records of `w` bytes; [`SinglePassParameters::new`]
@@ -41,9 +41,9 @@
 //! | state | 2·Q·M + M·w, secret, on the client; the table on both servers | – |
 //!
 //! **From paper to function** (Lazzaretti and Papamanthou: *Single Pass Client-Preprocessing
-//! Private Information Retrieval*, USENIX Security 2024, as told in §4.1 of Falzon, Hetz, O'Toole:
-//! *TAPIR*, whose Figures 4 and 5 without the commitments are this scheme, and whose Lemma A.1.1 is
-//! its proof):
+//! Private Information Retrieval*, USENIX Security 2024, as described in §4.1 of Falzon, Hetz,
+//! O'Toole: *TAPIR*. Figures 4 and 5 there, without the commitments, are this scheme; Lemma A.1.1
+//! is its proof):
 //!
 //! | paper | here |
 //! |---|---|
@@ -54,14 +54,14 @@
 //! | Recon, lines 17 to 20 | `SinglePassClient`'s `take_in` |
 //! | edits, Figure 6 | [`SinglePassClient`]'s [`apply_delta`](crate::contract::Updatable::apply_delta) |
 //!
-//! Different from the paper: the inverse permutations, in which it looks up where the wanted record
-//! is, are not kept. They are as large as the permutations themselves and would have to be changed
-//! at two random places for each number exchanged; to find a record, all of its partition's
-//! permutation is gone through instead, which takes microseconds: the same steps wherever the
-//! record is, but less time where a row lies in a cache. That tells nobody anything, because a
-//! session sends queries at moments that do not depend on how long they took to make. Queries may
-//! be made before earlier ones are answered: what the answers bring is then taken in in the order
-//! of the queries.
+//! Different from the paper: the paper looks up the wanted record's place in inverse permutations.
+//! They are not kept here. They are as large as the permutations themselves, and each exchange of a
+//! number would change them at two random places. Instead, the client searches the whole
+//! permutation of the record's partition, which takes microseconds. The steps are the same wherever
+//! the record is, but take less time if the row lies in a cache. That reveals nothing, because a
+//! session sends queries at times that do not depend on how long they took to make. Queries may be
+//! made before earlier ones are answered. The client then takes the answers in, in the order of the
+//! queries.
 
 mod change;
 mod client;

@@ -1,6 +1,6 @@
-//! What a server answers from that was computed before it starts, and is kept: one source of a
-//! server's setup, beside the table itself. The points of finite differences are such; other
-//! schemes compute what they need at each start.
+//! Data that a server answers from and that was computed and kept before it starts. Besides the
+//! table itself, it is one source of a server's setup. The points of finite differences are such
+//! data; other schemes compute what they need at each start.
 
 use privet_core::{Error, Result};
 #[cfg(not(target_family = "wasm"))]
@@ -8,8 +8,8 @@ use privet_kernels::memory::FileMapping;
 use privet_kernels::memory::HugeBuffer;
 use std::ops::{Deref, Range};
 
-/// A place for what need not fit into memory: bytes that are written, and read back, anywhere.
-/// Several threads may do either at once, in parts that do not overlap.
+/// A place for data that need not fit into memory. Bytes can be written and read back at any
+/// offset. Several threads may do both at once, in parts that do not overlap.
 pub trait SetupStore: Sync {
     /// Writes all of `bytes` from byte `offset` on.
     ///
@@ -24,7 +24,7 @@ pub trait SetupStore: Sync {
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<()>;
 }
 
-/// What a server answers from, computed before it starts: in memory, or left in a file.
+/// The data that a server answers from, computed before it starts: in memory, or in a file.
 pub struct StoredSetup(Place);
 
 enum Place {
@@ -35,17 +35,17 @@ enum Place {
 }
 
 impl StoredSetup {
-    /// What is left where it is: in a mapped file, from byte `start` on. Each query then
-    /// reads as many pages of it as the system has not kept in memory. The mapping should be
-    /// [guarded](FileMapping::guarded): a server asks after each answer whether the file was
-    /// changed, and takes the answer back if it was.
+    /// Data that stays in a mapped file, from byte `start` on. Each query reads from disk the pages
+    /// that the system has not kept in memory. The mapping should be
+    /// [guarded](FileMapping::guarded): a server checks after each answer whether the file was
+    /// changed, and discards the answer if it was.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the file ends before `start`, or it
     /// does not begin with a cache line.
     #[cfg(not(target_family = "wasm"))]
     pub fn in_file(file: FileMapping, start: usize) -> Result<Self> {
-        // Mappings begin with a page, and what lies there is read by lines of 64 bytes.
+        // Mappings begin with a page, and the data is read by lines of 64 bytes.
         if start > file.len() || !start.is_multiple_of(64) {
             return Err(Error::corrupted("the file does not hold what should begin there"));
         }
@@ -54,7 +54,7 @@ impl StoredSetup {
     }
 
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) unless it has so many bytes.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) unless it has `bytes` bytes.
     pub(crate) fn check_len(&self, bytes: u64) -> Result<()> {
         match self.len() as u64 {
             len if len == bytes => Ok(()),
@@ -64,10 +64,11 @@ impl StoredSetup {
         }
     }
 
-    /// Says that these bytes are about to be read. Those in a file are then fetched all at once,
-    /// rather than one page after the other as they are touched, while all other queries wait. That
-    /// costs a call of the system for each page, ten times as much as the reading where they are in
-    /// memory anyway: so nothing is asked for if all of a `sample` of them is there.
+    /// Announces that these bytes will be read soon. If they lie in a file, the system then fetches
+    /// all of them at once. Otherwise it would fetch one page after the other on first use, while
+    /// all other queries wait. The announcement takes a system call for each page, ten times as
+    /// long as the read itself if the page is already in memory. So it is left out if all of a
+    /// `sample` of the bytes are in memory.
     pub(crate) fn expect(
         &self,
         sample: impl IntoIterator<Item = Range<u64>>,
@@ -75,7 +76,7 @@ impl StoredSetup {
     ) {
         #[cfg(not(target_family = "wasm"))]
         if let Place::File(file, start) = &self.0 {
-            // What is mapped can be counted.
+            // A mapping has no more bytes than an address can count.
             let place =
                 |range: Range<u64>| start + range.start as usize..start + range.end as usize;
             if !sample.into_iter().all(|range| file.is_resident(place(range).start)) {
@@ -86,7 +87,7 @@ impl StoredSetup {
         drop((sample, ranges));
     }
 
-    /// That nobody has changed the file that it lies in, if it lies in one.
+    /// Checks that nobody has changed the file with the data, if it lies in one.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if somebody has.
@@ -100,7 +101,7 @@ impl StoredSetup {
         }
     }
 
-    /// All of it, if it is in memory.
+    /// All of the data, if it is in memory.
     pub(crate) fn in_memory(&self) -> Option<&[u8]> {
         match &self.0 {
             Place::Memory(buffer) => Some(buffer),
@@ -109,7 +110,7 @@ impl StoredSetup {
         }
     }
 
-    /// How much of it the system backs with huge pages, if it says: nothing of a file.
+    /// How many bytes the system backs with huge pages, if it says; none of a file.
     pub fn huge_page_bytes(&self) -> Option<u64> {
         match &self.0 {
             Place::Memory(buffer) => buffer.huge_page_bytes().map(|bytes| bytes as u64),

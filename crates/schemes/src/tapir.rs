@@ -1,29 +1,29 @@
-//! TAPIR: SinglePass whose answers are verified. Two servers that read one record of each partition
-//! for a query and prove what they read; a client that accepts no wrong record and whose refusal
-//! says nothing.
+//! TAPIR: SinglePass whose answers are verified. For a query, two servers read one record of each
+//! partition, and prove what they read. The client accepts no wrong record, and its refusal reveals
+//! nothing.
 //!
-//! The table is cut, permuted and looked up as by [`singlepass`](crate::singlepass). On top, each
-//! partition is committed to by a vector commitment ([`privet_core::commit`]), every answer comes
-//! with a proof, and both servers do the same: neither computes hints, so neither is trusted with
-//! any secret. The client makes the hints itself while the table streams past once.
+//! The table is cut, permuted and looked up as with [`singlepass`](crate::singlepass). In addition,
+//! there is a vector commitment to each partition ([`privet_core::commit`]), and every answer comes
+//! with a proof. Both servers do the same: neither computes hints, so neither gets any secret. The
+//! client makes the hints itself while it streams the table once.
 //!
 //! **Who learns what.** Either server sees uniform offsets, one for each partition, and whether the
-//! client goes on; the proof is that of [`singlepass`](crate::singlepass). **One of the two may do
-//! what it likes.** Both servers must announce the same table by the same digest, so if one of them
-//! is honest, the hints and the commitments are right, or there are none. Afterwards the client
-//! checks *every record of both answers* before it uses any, and ends for good at the first that is
-//! wrong. What it checks are uniform offsets whatever the wanted record, so whether it ends depends
-//! on what the lying server did and on coins, never on the record. Were only the record that is
-//! wanted checked, or only the answer it is in, a server could spoil some offsets and learn from
-//! the client's silence: the selective failure attack. Against two servers that collude, nothing of
-//! this holds.
+//! client goes on; the proof is that of [`singlepass`](crate::singlepass). **One of the two may
+//! behave arbitrarily.** Both servers must announce the same table by the same digest. So if one of
+//! them is honest, the hints and the commitments are right, or there are none. Afterwards the
+//! client checks *every record of both answers* before it uses any of them, and stops for good at
+//! the first wrong one. It checks uniform offsets, whatever the wanted record is. So whether it
+//! stops depends on what the lying server did and on random numbers, never on the record. Suppose
+//! that the client checked only the wanted record, or only the answer that contains it. Then a
+//! server could give wrong records for some offsets, and learn from the client's silence: this is
+//! the selective failure attack. Nothing of this holds against two servers that collude.
 //!
-//! **Each server keeps its role for as long as the hints are used**: what the first was shown is
-//! what the second is shown later. Who sees both sees repetitions.
+//! **Each server keeps its role for as long as the hints are used**: the second server later sees
+//! what the first one saw. A server in both roles would see repetitions.
 //!
-//! **The client's state is as precious as a key**, as for SinglePass, and its order is stricter: a
-//! query, its answers, only then the next query or an update of the table. `order.rs` keeps it by
-//! types.
+//! **The client's state is as precious as a key**, as for SinglePass, and the order is stricter:
+//! first a query, then its answers, and only then the next query or an update of the table. The
+//! types in `order.rs` enforce it.
 //!
 //! **What it costs**, for `Q` partitions of `M` records of `w` bytes, beside what SinglePass costs:
 //!
@@ -37,7 +37,7 @@
 //! | state, server | 32·n more | 32·n more |
 //!
 //! `t` is the number of levels of each Merkle tree that a client keeps: as many as take no more
-//! memory than the rest of what it keeps ([`MerkleForm::commitment`]).
+//! memory than the rest of its state ([`MerkleForm::commitment`]).
 //!
 //! **From paper to function** (Falzon, Hetz, O'Toole: *TAPIR: A Two-Server Authenticated PIR Scheme
 //! with Preprocessing*):
@@ -52,10 +52,10 @@
 //! | UpdateDB, Figure 6 | [`TapirServer`]'s [`successor`](crate::contract::Succession::successor) |
 //! | UpdateHint, Figure 6 | servers' updates are compared in the registry's `apply_deltas`; `Ready::update` |
 //!
-//! Different from the paper: both servers announce the table's digest *before* it streams, so each
-//! byte needs to come from one of them only, and half as many come (the session can compare two
-//! streams as well). Openings are not stored beside the records but made when they are asked for. A
-//! client of TAPIR-MT computes the commitments itself; nothing but the table is streamed.
+//! Different from the paper: both servers announce the table's digest *before* it streams. So each
+//! byte needs to come from only one of them, which halves the traffic (the session can also compare
+//! two streams). Openings are not stored beside the records; a server makes them for each query. A
+//! client of TAPIR-MT computes the commitments itself; only the table is streamed.
 
 mod change;
 mod client;

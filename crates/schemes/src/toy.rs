@@ -1,7 +1,8 @@
-//! A scheme for tests, private and useless: a server answers every query with its whole table.
+//! A scheme for tests. It is private but useless: a server answers every query with its whole
+//! table.
 //!
-//! It shows what a new scheme takes: this room, and a line in the registry's table. Its `tests.rs`
-//! plans, serves and asks it through the registry, which knows nothing of it.
+//! It shows what a new scheme takes: this folder, and a line in the registry's table. Its
+//! `tests.rs` plans, serves and queries it through the registry, which knows nothing else about it.
 
 mod descriptor;
 mod tests;
@@ -63,7 +64,7 @@ impl Parameters for ToyParameters {
     }
 }
 
-/// A query: the same byte whatever is wanted.
+/// A query: the same byte for every record.
 pub(crate) struct Hello;
 
 impl Message<ToyParameters> for Hello {

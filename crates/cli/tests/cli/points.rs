@@ -229,7 +229,7 @@ fn points_that_cannot_be_computed_leave_no_file() {
     "#);
     assert_snapshot!(setup("--scheme finite-differences --servers 3").refusal(), @r#"
     [exit 2]
-    privet: the option servers is for finite-differences-many alone: leave it away, or choose finite-differences-many (--scheme)
+    privet: the option servers is for finite-differences-many alone: leave it out, or choose finite-differences-many (--scheme)
     "#);
     assert_eq!(setup("").code(), 2);
     assert_snapshot!(place.run("setup points phones.privet --scheme finite-differences -o nowhere/points").refusal(), @r#"

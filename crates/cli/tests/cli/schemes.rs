@@ -218,7 +218,7 @@ fn piano_says_what_it_does_not_promise() {
         let quiet = place.run(&format!("get {} -k ada", served.url));
         // Who looks up keys is warned without asking, and so is who serves them.
         let warning = format!(
-            "by {scheme}, whoever built the table (often who runs the server) chose where keys lie, and can make lookups of a class of keys fail; for lookups by key, dummy-subsets is the better scheme"
+            "by {scheme}, the maker of the table (often the operator of the server) chose where keys lie, and can make lookups of a class of keys fail; for lookups by key, dummy-subsets is the better scheme"
         );
         assert_eq!((quiet.code(), quiet.stdout()), (0, FOUND));
         assert_eq!(quiet.stderr(), format!("privet: warning: {warning}\n"));

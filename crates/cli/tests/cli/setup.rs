@@ -64,18 +64,18 @@ fn a_server_takes_a_reference_string_for_tapir_pp_and_for_nothing_else() {
     "#);
     assert_snapshot!(place.run(&format!("{SERVE} --scheme tapir-mt --reference-string string")).refusal(), @r#"
     [exit 2]
-    privet: the option reference-string is for tapir-pp alone: leave it away, or choose tapir-pp (--scheme)
+    privet: the option reference-string is for tapir-pp alone: leave it out, or choose tapir-pp (--scheme)
     "#);
     assert_snapshot!(place.run(&format!("{SERVE} --precompute-openings")).refusal(), @r#"
     [exit 2]
-    privet: the option precompute-openings is for tapir-pp alone: leave it away, or choose tapir-pp (--scheme)
+    privet: the option precompute-openings is for tapir-pp alone: leave it out, or choose tapir-pp (--scheme)
     "#);
     let bench = "bench --records 100 --record-len 3 --precompute-openings --scheme";
     insta::allow_duplicates! {
         for scheme in ["plain", "dpf"] {
             assert_snapshot!(place.run(&format!("{bench} {scheme}")).refusal(), @r#"
             [exit 2]
-            privet: the option precompute-openings is for tapir-pp alone: leave it away, or choose tapir-pp (--scheme)
+            privet: the option precompute-openings is for tapir-pp alone: leave it out, or choose tapir-pp (--scheme)
             "#);
         }
     }

@@ -1,26 +1,26 @@
 //! Hash trees (Merkle, *A Digital Signature Based on a Conventional Encryption Function*, CRYPTO
 //! 1987).
 //!
-//! A tree's *leaves* are hashes of records, and every other node is the hash of the two below it.
-//! Who knows the *root* can check any record, given the hashes beside the way from its leaf to the
-//! root: its *path*. [`MerkleHasher`] says what is hashed and how; anybody with a BLAKE3 can check
-//! it.
+//! A tree's *leaves* are hashes of records, and every other node is the hash of the two below it. A
+//! client that knows the *root* can check any record with the record's *path*: the hashes beside
+//! the way from its leaf to the root. [`MerkleHasher`] says what is hashed and how. Anybody with an
+//! implementation of BLAKE3 can check it.
 //!
-//! # What lies beyond the end
+//! # Nodes beyond the end
 //!
-//! Trees have any number of leaves. Think of them as filled up to a power of two. **A node with no
-//! record below it is 32 bytes of zeros ([`ZERO`]); every other node is hashed**, even where its
-//! right child is zeros. No record has such a leaf, nor can one be found: that would be a hash of
-//! zeros. So what lies beyond the end can never be opened, and costs nothing to hash or store.
+//! Trees have any number of leaves. Think of them as padded to a power of two. **A node with no
+//! record below it is 32 bytes of zeros ([`ZERO`]); every other node is hashed**, even if its right
+//! child is zeros. No record has such a leaf, and nobody can find one: its hash would have to be
+//! zeros. So nodes beyond the end can never be opened, and cost nothing to hash or store.
 
 //!
 //! # As a vector commitment
 //!
 //! [`Merkle`] has one tree for each vector. The client sees the whole table when it prepares, so it
-//! can keep more of each tree than the root: the *cap* is all nodes that are `cap_levels` below the
-//! root, where `cap_levels` = 0 is the root itself. A path then ends below the cap, and each level
-//! kept saves 32 bytes and a hash for each vector, of every answer. Heights are counted from the
-//! leaves: for vectors of 2^5 records and `cap_levels` = 2,
+//! can keep more of each tree than the root. The *cap* is all nodes that are `cap_levels` below the
+//! root; with `cap_levels` = 0 it is the root itself. A path then ends below the cap. Each level
+//! saves 32 bytes and a hash for each vector of every answer. Heights are counted from the leaves:
+//! for vectors of 2^5 records and `cap_levels` = 2,
 //!
 //! ```text
 //! height 5                       root             the level of cap_levels = 0
@@ -31,8 +31,9 @@
 //! height 0      leaves: a proof's lowest hash is computed from the table when it is asked for
 //! ```
 //!
-//! A proof has, for each vector in turn, the siblings of heights 0, 1, 2: the cap's height in
-//! hashes. The server keeps heights 1 to below the cap, at most about 32 bytes for each record.
+//! A proof has, for each vector in turn, the siblings of heights 0, 1, 2: as many hashes as the
+//! cap's height. The server keeps the heights from 1 up to the cap, without the cap: at most about
+//! 32 bytes for each record.
 //!
 //! Security rests on BLAKE3 alone: a record that is accepted in place of the committed one is a
 //! collision.
@@ -73,8 +74,8 @@ pub struct Merkle {
 }
 
 impl Merkle {
-    /// A tree for each of `vectors`, of which the client keeps the nodes that are `cap_levels`
-    /// below the root.
+    /// A tree for each of `vectors`. The client keeps the nodes that are `cap_levels` below each
+    /// root.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if the trees have fewer levels than that.
@@ -89,8 +90,7 @@ impl Merkle {
         Ok(Self { vectors, cap_levels })
     }
 
-    /// The most levels that can be kept in a cap of at most `max_bytes`; 0 if not even the roots
-    /// fit.
+    /// The most levels such that the cap has at most `max_bytes`; 0 if not even the roots fit.
     pub fn cap_levels_for(vectors: Vectors, max_bytes: u64) -> u8 {
         let deepest = depth(vectors.vector_len().into()) as u8;
         let fits =
@@ -109,7 +109,7 @@ impl Merkle {
         depth(self.vectors.vector_len().into()) - u32::from(self.cap_levels)
     }
 
-    /// Nodes of each tree in the cap, those with nothing below them left out.
+    /// Nodes of each tree in the cap, without those that have nothing below them.
     pub fn cap_width(&self) -> u32 {
         width(self.vectors.vector_len().into(), self.cap_height()) as u32
     }
@@ -129,7 +129,7 @@ impl Merkle {
         Levels::new(self.vectors.vector_len() as usize, 1..=self.cap_height().saturating_sub(1))
     }
 
-    /// The same and the cap, which comes last; or the leaves, if they are the cap.
+    /// The same heights and then the cap; or only the leaves, if they are the cap.
     fn levels_to_cap(&self) -> Levels {
         let height = self.cap_height();
         Levels::new(self.vectors.vector_len() as usize, height.min(1)..=height)
@@ -172,7 +172,7 @@ impl VectorCommitment for Merkle {
         0
     }
 
-    /// Nothing: a tree is hashed in less time than it is read from a file and checked.
+    /// Nothing: hashing a tree takes less time than reading it from a file and checking it.
     fn precompute(&self, _: &[u8], _: Kernels, progress: &(dyn Fn(f64) + Sync)) -> Result<Vec<u8>> {
         progress(1.0);
         Ok(Vec::new())

@@ -1,34 +1,32 @@
-//! A table streaming past, vector by vector, with what is announced after it.
+//! A streamed table, vector by vector, with the announcement after it.
 
 use super::Vectors;
 use crate::codec::Reader;
 use crate::stream_digest::StreamDigest;
 use crate::{Error, Result};
 
-/// Checks the order, length and digest of a stream, and hands it on a vector at a time.
+/// Checks the order, length and digest of a stream, and passes it on, a vector at a time.
 ///
-/// A stream is the table in its natural order. If something is announced after it, the table is
-/// padded to whole vectors first, as it lies in a server's memory.
+/// A stream is the table in its natural order. If an announcement follows, the table is first
+/// padded to whole vectors, as in a server's memory.
 pub struct VectorStream {
     vectors: Vectors,
     announcement_len: u64,
     expected_digest: [u8; 32],
-    /// The vector that is being collected, one record of zeros after the other behind what has
-    /// arrived of it.
+    /// The vector that is being collected, padded with zeros after the bytes that have arrived.
     vector: Vec<u8>,
     announcement: Vec<u8>,
-    /// Vectors handed on.
+    /// The number of vectors passed on.
     taken: u32,
     /// Bytes of the vector that is being collected.
     filled: usize,
-    /// Over everything before that vector, and over the announcement.
+    /// The digest of everything before that vector, and of the announcement.
     digest: StreamDigest,
     finished: bool,
 }
 
 impl VectorStream {
-    /// A stream of which nothing has arrived, and that must have the BLAKE3 digest
-    /// `expected_digest`.
+    /// A stream from its beginning. The whole must have the BLAKE3 digest `expected_digest`.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](crate::Blame::Unavailable) if there is no memory for one vector.
@@ -56,7 +54,7 @@ impl VectorStream {
         stream_len(&self.vectors, self.announcement_len)
     }
 
-    /// Bytes of the table in it, padding included.
+    /// Bytes of the table in it, including padding.
     fn table_len(&self) -> u64 {
         self.total() - self.announcement_len
     }
@@ -115,8 +113,8 @@ impl VectorStream {
         Ok(())
     }
 
-    /// Hands the collected vector on, and after the last bytes of the table the vectors that lie
-    /// beyond its end.
+    /// Passes on the collected vector, and after the table's last bytes also the vectors beyond its
+    /// end.
     fn hand_on(&mut self, take_in: &mut impl FnMut(u32, &[u8])) {
         self.digest.absorb(&self.vector[..self.filled]);
         let ended = self.next_offset() == self.table_len();
@@ -131,8 +129,7 @@ impl VectorStream {
         }
     }
 
-    /// Checks that everything arrived and is what was announced, and returns what came after the
-    /// table.
+    /// Checks that everything arrived and is as announced. Returns the bytes after the table.
     ///
     /// # Errors
     /// [`Blame::Integrity`](crate::Blame::Integrity) if the digest does not match,
@@ -166,10 +163,10 @@ impl VectorStream {
         self.digest.encode(out);
     }
 
-    /// Goes on from where another was encoded.
+    /// Continues a stream that was encoded.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it is none for this table,
+    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if the bytes are not one for this table,
     /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
     pub fn decode(
         vectors: Vectors,
@@ -200,7 +197,7 @@ impl VectorStream {
     }
 }
 
-/// Bytes of a stream of the table, with so many announced after it.
+/// Bytes of a stream of the table, with an announcement of `announcement_len` bytes after it.
 pub fn stream_len(vectors: &Vectors, announcement_len: u64) -> u64 {
     match announcement_len {
         0 => vectors.shape().bytes(),

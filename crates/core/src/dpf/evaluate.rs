@@ -1,26 +1,26 @@
 //! The server's side: from a key to bits, a piece at a time.
 //!
-//! A whole expansion has one bit for each record: too much to lie in memory, and it is needed just
-//! once, in order. So a server goes down to the roots of small subtrees ([`Evaluation::nodes`]),
-//! and expands those that belong to a piece of the table right before it reads that piece
-//! ([`Evaluation::leaves`]), in buffers that stay in the processor's first-level cache. Trees are
-//! grown breadth-first, level by level, so that many AES blocks are under way at once; and only as
-//! far to the right as the table reaches: what a prefix of the leaves needs is a prefix of every
-//! level.
+//! A whole expansion has one bit for each record. That is too much to keep in memory, and it is
+//! needed only once, in order. So a server goes down to the roots of small subtrees
+//! ([`Evaluation::nodes`]). Right before it reads a piece of the table, it expands the subtrees of
+//! that piece ([`Evaluation::leaves`]), in buffers that stay in the processor's first-level cache.
+//! Trees are grown breadth-first, level by level, so that many AES blocks are computed at once.
+//! They grow only as far to the right as the table reaches: a prefix of the leaves needs only a
+//! prefix of every level.
 //!
-//! A key's holder may know all of it, so nothing here is secret from whoever runs it: positions are
-//! public, and the work depends on them alone.
+//! A key's holder may know all of it, so nothing here is secret from the server: positions are
+//! public, and the work depends only on them.
 
 use super::Key;
 use crate::TableId;
 use privet_kernels::{Kernels, TreeKeys};
 
-/// Nodes that are grown together: 16 KiB of them, and as much in the buffer that they are grown
-/// into.
+/// The number of nodes that are grown together: 16 KiB, and as much in the buffer for their
+/// children.
 const TOGETHER: usize = 1024;
 
-/// Nodes of a smaller buffer: clearing the larger one would take a fifth of the time to grow so
-/// few.
+/// Nodes of a smaller buffer. To clear the larger one would take a fifth of the time to grow so few
+/// nodes.
 const FEW: usize = 128;
 
 /// One party's key, ready to be expanded.
@@ -30,14 +30,14 @@ pub struct Evaluation<'a> {
     key: &'a Key,
 }
 
-/// A node of one party's tree, which knows its level: the root is on level 0.
+/// A node of one party's tree, with its level: the root is on level 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
     level: u32,
     value: u128,
 }
 
-/// Neighbours on one level.
+/// Neighbouring nodes on one level.
 #[derive(Clone, Debug)]
 pub struct Nodes {
     level: u32,
@@ -52,7 +52,7 @@ impl Node {
 }
 
 impl Nodes {
-    /// The node at `place`, counted from the first of them.
+    /// The node at `place`, counted from the first of these nodes.
     ///
     /// # Panics
     /// If there are not as many.
@@ -62,8 +62,8 @@ impl Nodes {
 }
 
 impl<'a> Evaluation<'a> {
-    /// Expands `key` for the table `table`. A key that was made for another one expands to bits,
-    /// too, which mean nothing.
+    /// Expands `key` for the table `table`. A key that was made for another table also expands to
+    /// bits, but they mean nothing.
     pub fn new(kernels: Kernels, table: &TableId, key: &'a Key) -> Self {
         Self { kernels, tree_keys: key.nonce.tree_keys(table), key }
     }
@@ -73,7 +73,7 @@ impl<'a> Evaluation<'a> {
         self.key.corrections.len() as u32
     }
 
-    /// Where everything begins.
+    /// The root of the tree.
     pub fn root(&self) -> Node {
         Node { level: 0, value: self.key.root }
     }
@@ -110,12 +110,14 @@ impl<'a> Evaluation<'a> {
         });
     }
 
-    /// The first `nodes.len()` nodes of the last level below `top`, and their leaves: with a leaf
-    /// for each record, a record's control bit and payload. All of the tree between is grown in
-    /// these two buffers, so they should stay in the processor's first-level cache together.
+    /// The first `nodes.len()` nodes of the last level below `top`, and their leaves. If there is a
+    /// leaf for each record, these are the record's control bit and payload. The levels in between
+    /// are grown in these two buffers, so both together should fit into the processor's first-level
+    /// cache.
     ///
     /// # Panics
-    /// If there are not as many nodes, none are wanted, or there is not one leaf for each.
+    /// If there are not as many nodes, if `nodes` is empty, or if there is not one leaf for each
+    /// node.
     pub fn ends(&self, top: Node, nodes: &mut [u128], leaves: &mut [u128]) {
         assert!(!nodes.is_empty() && nodes.len() == leaves.len(), "one leaf for each node");
         self.check(top, self.depth(), nodes.len() as u64);
@@ -132,8 +134,8 @@ impl<'a> Evaluation<'a> {
         );
     }
 
-    /// Grows the first nodes of `level` below `top`, and makes the words of `out` from as many of
-    /// them by `finish`, at most [`TOGETHER`] at a time.
+    /// Grows the first nodes of `level` below `top`, at most [`TOGETHER`] at a time. `finish` turns
+    /// each into a word of `out`.
     fn grow(
         &self,
         top: Node,

@@ -1,8 +1,8 @@
 //! The client's side: two trees that differ on one path.
 //!
 //! Everything here works on secrets. No branch and no address depends on them: both children of
-//! every node are computed and compared, and what depends on the path is selected through masks.
-//! The number of steps is the domain's depth, whatever the index.
+//! every node are computed and compared, and masks select what depends on the path. The number of
+//! steps is the domain's depth, whatever the index.
 
 use super::{CONTROL, Domain, LEAF_BITS};
 use crate::{RecordIndex, SecretRng};
@@ -11,26 +11,26 @@ use privet_kernels::{Kernels, TreeKeys};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-/// Two parties' trees, equal everywhere but on the path to one secret leaf. What stands in that
-/// leaf is for the caller to choose: [`ends`](Self::ends) are secrets that only the client has both
-/// of.
+/// Two parties' trees, which are equal everywhere except on the path to one secret leaf. The caller
+/// chooses the contents of that leaf: [`ends`](Self::ends) are two secrets, and only the client has
+/// both.
 #[derive(ZeroizeOnDrop)]
 pub struct TreePair {
     /// Each party's root. The lowest bit is its control bit: 0 for party 0, 1 for party 1.
     pub roots: [u128; 2],
-    /// For each level, from the top: what is XORed to the left and the right child of a node whose
-    /// control bit is set. The two differ in their lowest bits at most.
+    /// The corrections of each level, from the top: they are XORed to the left and the right child
+    /// of a node whose control bit is set. The two differ at most in their lowest bits.
     pub corrections: Vec<[u128; 2]>,
     /// Each party's node at the secret leaf: unrelated seeds, different control bits.
     pub ends: [u128; 2],
 }
 
 impl TreePair {
-    /// Two fresh trees over `domain` that differ on the path to `leaf`. `keys` must not have served
-    /// for another pair: see [`Nonce`](super::Nonce).
+    /// Two fresh trees over `domain` that differ on the path to `leaf`. `keys` must not have been
+    /// used for another pair: see [`Nonce`](super::Nonce).
     ///
     /// Draws 32 bytes from `rng`: the root of party 0 and that of party 1, 16 bytes each,
-    /// little-endian, of which the lowest bit is not used.
+    /// little-endian. The lowest bit of each is not used.
     ///
     /// # Panics
     /// If `domain` has no such leaf.
@@ -41,7 +41,7 @@ impl TreePair {
         leaf: u64,
         rng: &mut SecretRng,
     ) -> Self {
-        // A branch that goes the same way for every leaf of the domain.
+        // This branch goes the same way for every leaf of the domain.
         let leaves = domain.leaves();
         assert!(declassify(leaf < leaves), "no such leaf among {leaves} of the domain");
         let roots = Zeroizing::new(draw_roots(rng));
@@ -87,8 +87,8 @@ fn descend(nodes: &mut [u128; 2], children: &[u128; 4], turn: Choice) -> [u128; 
     correction
 }
 
-/// The final word of a key whose secret leaves XOR to `difference`: it applies to just one of the
-/// two parties.
+/// The final word of a key whose secret leaves XOR to `difference`. At these leaves, exactly one of
+/// the two parties applies it.
 pub(super) fn final_word(
     kernels: Kernels,
     keys: &TreeKeys,
@@ -100,8 +100,8 @@ pub(super) fn final_word(
     leaves[0] ^ leaves[1] ^ difference
 }
 
-/// A leaf whose only 1 stands at the place of `index`. A shift by a secret distance is a branch on
-/// some machines.
+/// A leaf whose only 1 is at the place of `index`. Avoids a shift by a secret distance, whose time
+/// depends on the distance on some machines.
 pub(super) fn unit_leaf(index: &RecordIndex) -> u128 {
     let place = index.expose() % LEAF_BITS;
     (0..LEAF_BITS).fold(0, |word, bit| word | u128::from(bit.ct_eq(&place).unwrap_u8()) << bit)

@@ -1,4 +1,4 @@
-//! A key: what one party receives.
+//! A key: the message that one party receives.
 
 use super::generate::{TreePair, final_word, unit_leaf};
 use super::{CONTROL, Domain, LEAF_BITS, Nonce};
@@ -11,7 +11,7 @@ use zeroize::ZeroizeOnDrop;
 /// One party's share of a point function, with one bit for each record or with a payload.
 ///
 /// # Encoding
-/// The size follows from the domain's depth alone; all numbers little-endian:
+/// The size follows only from the domain's depth. All numbers are little-endian:
 ///
 /// ```text
 /// 16 bytes           the nonce
@@ -34,9 +34,9 @@ pub struct Key {
 
 impl Key {
     /// The keys of party 0 and party 1 for the function that is 1 at `index` and 0 at every other
-    /// record of the table `table`, with fresh coins: draws 16 bytes from `rng` for the nonce, then
-    /// what [`TreePair::generate`] draws. Takes the same time, and touches the same memory, for
-    /// every index.
+    /// record of the table `table`, with fresh random numbers: draws 16 bytes from `rng` for the
+    /// nonce, and then what [`TreePair::generate`] draws. Takes the same time, and touches the same
+    /// memory, for every index.
     ///
     /// # Panics
     /// If `index` was made for a larger table, and `domain` has no such record; if `domain` does
@@ -57,10 +57,10 @@ impl Key {
     }
 
     /// The keys of party 0 and party 1 whose leaves XOR to `payload` at `index` and to 0 at every
-    /// other record of the table `table`, and whose nodes of the last level differ in their control
-    /// bits at `index` alone: [`Evaluation::ends`](super::Evaluation::ends) computes both. Draws
-    /// from `rng` what [`pair`](Self::pair) draws. Takes the same time, and touches the same
-    /// memory, for every index and payload.
+    /// other record of the table `table`. The control bits of their last level differ only at
+    /// `index`. [`Evaluation::ends`](super::Evaluation::ends) computes both. Draws from `rng` what
+    /// [`pair`](Self::pair) draws. Takes the same time, and touches the same memory, for every
+    /// index and payload.
     ///
     /// # Panics
     /// If `index` was made for a larger table, and `domain` has no such record; if `domain` does
@@ -86,8 +86,8 @@ impl Key {
         difference: &u128,
         rng: &mut SecretRng,
     ) -> [Key; 2] {
-        // A branch that goes the same way for every index of the table. Without it, the index of
-        // another table would be taken for some record of this one.
+        // This branch goes the same way for every index of the table. Without it, the index of
+        // another table would count as some record of this one.
         assert!(
             declassify(index.expose() < domain.records()),
             "the index belongs to another table: the point function is defined on {} records",
@@ -102,7 +102,7 @@ impl Key {
         trees.roots.map(|root| Key { nonce, root, corrections: corrections.clone(), final_word })
     }
 
-    /// What both keys of a lookup have in common with no other lookup.
+    /// The nonce of the lookup, which is the same in both of its keys.
     pub fn nonce(&self) -> Nonce {
         self.nonce
     }

@@ -1,12 +1,12 @@
-//! What makes the trees of one lookup unlike all others: a number drawn for it, and the AES keys
-//! that follow.
+//! Separates the trees of one lookup from all others: a random number for the lookup, and the AES
+//! keys that follow from it.
 
 use crate::{PublicSeed, SecretRng, TableId};
 use privet_kernels::TreeKeys;
 use privet_kernels::taint::declassify;
 
-/// Drawn anew for each lookup, and the same in both keys. Public: it hides nothing, it only takes
-/// care that no work done against one lookup counts against another.
+/// A number that is drawn for each lookup, and is the same in both of its keys. It is public: it
+/// hides nothing. It only ensures that work against one lookup does not help against another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nonce([u8; 16]);
 
@@ -15,11 +15,11 @@ impl Nonce {
     pub fn draw(rng: &mut SecretRng) -> Self {
         let mut bytes = [0; 16];
         rng.fill(&mut bytes);
-        // Drawn like what is secret, and sent as it is.
+        // Drawn from the secret generator, but sent in the clear.
         Self(declassify(bytes))
     }
 
-    /// The one that a key brought.
+    /// The nonce of a received key.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
@@ -30,8 +30,8 @@ impl Nonce {
     }
 
     /// The AES keys under which the trees of the lookup grow: both halves of a seed derived from
-    /// the table's id and the nonce after it. Public, but chosen by nobody, and known to nobody
-    /// before the lookup is made.
+    /// the table's id and the nonce after it. They are public, but nobody chooses them, and nobody
+    /// knows them before the lookup is made.
     pub fn tree_keys(&self, table: &TableId) -> TreeKeys {
         let mut material = [0; 32];
         material[..16].copy_from_slice(&table.0);

@@ -1,13 +1,13 @@
-//! Which error it is, for whoever acts on it.
+//! Reasons: which error it is, for programs that act on it.
 
 use std::fmt;
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $reason:ident => $name:literal,)*) => {
-        /// Which error it is, where somebody may act on that: a program branches on it, and a
-        /// command says by which of its options the way out is taken. Most errors have none.
+        /// Which error it is, if a program may act on it. A program branches on the reason, and a
+        /// command names the option that helps. Most errors have none.
         ///
-        /// Reasons do not travel: what a server refused has none at the client.
+        /// Reasons are not sent over the wire: a server's refusal has none at the client.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Reason {
@@ -15,7 +15,7 @@ macro_rules! reasons {
         }
 
         impl Reason {
-            /// All there are.
+            /// All reasons.
             pub const ALL: &[Self] = &[$(Self::$reason,)*];
 
             /// A stable name in lower case, for logs, JSON and other languages.
@@ -31,90 +31,89 @@ macro_rules! reasons {
 reasons! {
     /// A server has several tables, and none was named.
     TableNotChosen => "table-not-chosen",
-    /// The only table of a server has another name than the one that was used there last.
+    /// The only table of a server has another name than the table that was used there last.
     TableRenamed => "table-renamed",
-    /// What is served is not what was pinned.
+    /// The served table is not the pinned one.
     TableReplaced => "table-replaced",
-    /// The table is served by another scheme than was pinned, perhaps because the caller asked for
-    /// that.
+    /// The server uses another scheme than the pinned one, perhaps because the caller asked for it.
     SchemeReplaced => "scheme-replaced",
-    /// What is served contradicts what was pinned of the same table at another server.
+    /// The served table contradicts what was pinned about the same table at another server.
     ContradictedElsewhere => "contradicted-elsewhere",
     /// Several servers have a table in different versions, perhaps because it is being updated.
     VersionsDiffer => "versions-differ",
-    /// Several servers do not serve the same.
+    /// Several servers do not serve the same table with the same parameters.
     ServersDisagree => "servers-disagree",
     /// No scheme that the caller allows is offered by all servers.
     SchemeNotOffered => "scheme-not-offered",
-    /// The scheme takes another number of servers than were named.
+    /// The scheme needs another number of servers than were named.
     NumberOfServers => "number-of-servers",
     /// Only schemes that verify answers were allowed, and none is offered.
     NoSchemeVerifies => "no-scheme-verifies",
-    /// The table has updates, and who publishes it was not known before.
+    /// The table has updates, and its publisher was not known before.
     PublisherUnknown => "publisher-unknown",
-    /// Somebody else publishes the table than was said or pinned.
+    /// The table's publisher is not the given or the pinned one.
     PublisherDiffers => "publisher-differs",
-    /// A publisher was named, and the table has none.
+    /// A publisher was named, but the table has none.
     NotPublished => "not-published",
-    /// A root was given, and the table is not authenticated.
+    /// A root was given, but the table is not authenticated.
     NotAuthenticated => "not-authenticated",
     /// The table has another root than the one that was given.
     RootDiffers => "root-differs",
-    /// More would have to be received, or kept, than is allowed.
+    /// The client would have to receive or keep more than is allowed.
     TooMuchToDownload => "too-much-to-download",
     /// The updates since the version that is kept are more than may be received.
     TooManyUpdates => "too-many-updates",
-    /// Streams were to be compared, and there are no two.
+    /// The caller asked to compare two streams, but there are not two.
     NothingToCompare => "nothing-to-compare",
-    /// What two servers streamed, a half each, is not the table that both announced.
+    /// Two servers streamed a half each, and together this is not the table that both announced.
     WrongHalf => "wrong-half",
     /// A key was looked up in a table that has none.
     NoKeys => "no-keys",
     /// A number was looked up in a table of keys.
     LookedUpByKey => "looked-up-by-key",
-    /// A server did not answer, or send, for as long as that is waited for.
+    /// A server did not answer, or sent nothing, within the longest wait.
     NoAnswerInTime => "no-answer-in-time",
-    /// A server sends more slowly than is put up with.
+    /// A server sends more slowly than the client tolerates.
     TooSlow => "too-slow",
-    /// Not everything was done within the time that was allowed.
+    /// Not everything was done within the allowed time.
     TimeIsUp => "time-is-up",
-    /// As many tables of one server are remembered as can be.
+    /// The client already remembers the most tables of one server that it can.
     TooManyTablesRemembered => "too-many-tables-remembered",
-    /// The single-use hints that are kept are of no use any more: damaged, perhaps copied, of an
-    /// older format or used up. Erased, they are prepared anew.
+    /// The stored single-use hints cannot be used any more: they are damaged, perhaps copied, of an
+    /// older format, or used up. After they are erased, the client prepares new ones.
     HintsUnusable => "hints-unusable",
-    /// Single-use hints ended when a server did not answer truly. Until they are erased, nothing is
-    /// asked.
+    /// Single-use hints ended because a server answered falsely. Until they are erased, the client
+    /// makes no query.
     HintsEnded => "hints-ended",
-    /// The single-use hints that are kept are for a version that is not one of what is served.
+    /// The stored single-use hints are for a version that the servers do not serve.
     HintsOfAnotherVersion => "hints-of-another-version",
-    /// The single-use hints that are kept were used with other servers.
+    /// The stored single-use hints were used with other servers.
     HintsOfOtherServers => "hints-of-other-servers",
-    /// Another process uses what is needed.
+    /// Another process uses a resource that is needed.
     UsedByAnotherProcess => "used-by-another-process",
-    /// Whoever listens on the line would see what must not be seen.
+    /// An eavesdropper on the line would see what must stay secret.
     NotEncrypted => "not-encrypted",
-    /// A server's certificate is not vouched for by anybody whom this machine trusts.
+    /// No authority that this machine trusts has signed the server's certificate.
     CertificateNotTrusted => "certificate-not-trusted",
-    /// Something was chosen about a scheme that this scheme has no such choice of.
+    /// An option was given that this scheme does not have.
     OptionOfAnotherScheme => "option-of-another-scheme",
-    /// A scheme needs a reference string, and none is given, or what is given is none.
+    /// A scheme needs a reference string, and none was given, or the given file is not one.
     ReferenceStringNeeded => "reference-string-needed",
-    /// Points have to be computed: there are none, or none that are whole and of this table.
+    /// Points must be computed: there are none, or they are incomplete or of another table.
     PointsNeeded => "points-needed",
-    /// The points to be computed are more than the memory holds.
+    /// The points to be computed do not fit into memory.
     PointsExceedMemory => "points-exceed-memory",
-    /// The points in a file are more than the memory holds.
+    /// The points in a file do not fit into memory.
     PointsFileExceedsMemory => "points-file-exceeds-memory",
-    /// There is no table file, or the file is none.
+    /// There is no table file, or the file is not one.
     NoTableFile => "no-table-file",
-    /// There is no file with a publisher's secret key, or the file is none.
+    /// There is no file with a publisher's secret key, or the file is not one.
     NoPublisherKey => "no-publisher-key",
-    /// What was given is not the name of a publisher.
+    /// The given text is not the name of a publisher.
     NotAPublisher => "not-a-publisher",
-    /// What was given is not a table's root.
+    /// The given text is not a table's root.
     NotARoot => "not-a-root",
-    /// A key has several rows, or values, and the table was to have one for each.
+    /// A key has several rows, or values, but the table must have one for each key.
     KeyTwice => "key-twice",
     /// The header of a CSV file is one column, and another delimiter than is usual stands in it.
     DelimiterUnclear => "delimiter-unclear",
@@ -138,7 +137,7 @@ mod tests {
         let names: BTreeSet<_> = Reason::ALL.iter().map(|reason| reason.name()).collect();
         assert_eq!(names.len(), Reason::ALL.len());
         for reason in Reason::ALL {
-            // A variant's name is its name's words, each with a capital letter.
+            // A variant's identifier is the words of its name, each with a capital letter.
             let words = format!("{reason:?}").chars().fold(String::new(), |mut words, letter| {
                 if letter.is_ascii_uppercase() && !words.is_empty() {
                     words.push('-');

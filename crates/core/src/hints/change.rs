@@ -1,4 +1,4 @@
-//! What changes a generation of hints: the journal's records of the schemes that share a
+//! The changes of a generation of hints: the journal's records of the schemes that share a
 //! [`HintTable`](super::HintTable).
 
 use crate::codec::Reader;
@@ -10,11 +10,11 @@ use zeroize::Zeroizing;
 pub enum StateChange {
     /// A reservation.
     Exchange(Exchange),
-    /// What the answers to a reservation's queries come to.
+    /// The values that follow from the answers to a reservation's queries.
     Answer {
         /// Which reservation.
         id: u64,
-        /// One record or more: how many, and what they are, is the scheme's to say.
+        /// One record or more. The scheme defines how many, and what they are.
         values: Zeroizing<Vec<u8>>,
     },
     /// Edits of the table.
@@ -28,13 +28,13 @@ pub struct Exchange {
     pub id: u64,
     /// The id of the hint that is used. `None`: no hint contained the record.
     pub hint: Option<u32>,
-    /// Which hint takes its place; how it is counted is the scheme's to say.
+    /// The number of the hint that takes its place. The scheme defines how hints are numbered.
     pub successor: u32,
-    /// The record that is asked for, and that the successor will contain.
+    /// The wanted record, which the successor will contain.
     pub index: u64,
     /// Which half of the query is the real one, for schemes whose queries have halves.
     pub real_half: bool,
-    /// Whatever else the scheme needs.
+    /// Other data of the scheme.
     pub note: u64,
 }
 
@@ -51,7 +51,7 @@ impl StateChange {
             StateChange::Answer { values, .. } => 9 + values.len(),
             StateChange::Delta(delta) => 1 + delta.encoded_len(),
         };
-        // Room for all of it at once: growing would leave copies behind.
+        // Reserves room for everything at once: a vector that grows would leave copies behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(room));
         match self {
             StateChange::Exchange(exchange) => {
@@ -76,11 +76,11 @@ impl StateChange {
         bytes
     }
 
-    /// Reads a change for a table of records of `record_len` bytes whose answers come to
+    /// Reads a change, for a table with records of `record_len` bytes and answers whose values have
     /// `values_len` bytes.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it is none.
+    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it is not one.
     pub fn decode(bytes: &[u8], record_len: usize, values_len: usize) -> Result<Self> {
         Self::read(bytes, record_len, values_len).map_err(|error| {
             Error::corrupted("the journal of used hints holds a change that does not parse")
@@ -95,8 +95,8 @@ impl StateChange {
                 id: reader.u64()?,
                 hint: {
                     let hint = reader.u32()?;
-                    // That there is none is an event so rare that it does not count: see the
-                    // schemes.
+                    // It is so rare that there is no hint that this reveals nothing in practice:
+                    // see the schemes.
                     declassify(hint != u32::MAX).then_some(hint)
                 },
                 successor: reader.u32()?,

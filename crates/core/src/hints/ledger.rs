@@ -1,10 +1,10 @@
-//! Reservations under way.
+//! Open reservations.
 //!
-//! The choice of hints is complete with the reservation. What the answer brings is the *parity* of
-//! the successor, its value. So hints whose value is still unknown, because a query is under way or
-//! its answer never came, take part in the choice like all others, and the record looked up through
-//! one of them is known once both answers are there. Leaving such hints out would make a client
-//! that waits for an answer behave differently from one that has it.
+//! The choice of hints is complete with the reservation. The answer brings only the *parity* of the
+//! successor, its value. The value of a hint may be unknown, because a query is open or its answer
+//! never came. Such hints take part in the choice like all others. A record that is looked up
+//! through one of them is known when both answers are there. If the choice left such hints out, a
+//! client that waits for an answer would behave differently from one that has it.
 
 use super::{HintTable, xor};
 use crate::{Error, Result};
@@ -12,13 +12,13 @@ use privet_kernels::taint::admit;
 use std::collections::BTreeMap;
 use zeroize::Zeroizing;
 
-/// Records that nobody took are kept for this many reservations.
+/// Records that the caller has not taken are kept for this many reservations.
 const RECORDS_KEPT: usize = 1024;
 
 type Bytes = Zeroizing<Vec<u8>>;
 
 /// The reservations of a generation: how many there were, which are not resolved yet, and the
-/// records that came of the others.
+/// records from the others.
 #[derive(Default)]
 pub struct Ledger {
     reservations: u64,
@@ -28,17 +28,17 @@ pub struct Ledger {
 
 /// A reservation whose record is not known yet.
 struct Open {
-    /// Where the hint was that was used. `None`: a cover was sent.
+    /// The row of the used hint. `None`: a cover was sent.
     row: Option<u32>,
     /// The parity of that hint. `None`: it waits for another reservation.
     used: Option<Bytes>,
-    /// The XOR of what the successor contains beside the record. `None`: it comes with the answer.
+    /// The XOR of what the successor contains besides the record. `None`: it comes with the answer.
     rest: Option<Bytes>,
-    /// What the answers came to: the XOR of what the used hint contained beside the record.
+    /// The value from the answers: the XOR of what the used hint contained besides the record.
     sum: Option<Bytes>,
-    /// The reservation that used the successor, if there was one already, and waits for this one.
+    /// The reservation that has already used the successor, if any. It waits for this one.
     next: Option<u64>,
-    /// Whatever the scheme wants to find again.
+    /// Data that the scheme wants to find again.
     note: u64,
 }
 
@@ -48,9 +48,9 @@ impl Ledger {
         self.reservations
     }
 
-    /// Notes a reservation, the next one, that uses the hint in `row` (`None`: that sends a cover).
-    /// Call it before that row is exchanged. `rest` is the XOR of what the successor contains
-    /// beside the record, if that is known before the answer.
+    /// Records the next reservation, which uses the hint in `row` (`None`: it sends a cover). Call
+    /// this before the row is exchanged. `rest` is the XOR of what the successor contains besides
+    /// the record, if that is known before the answer.
     pub fn reserve(
         &mut self,
         row: Option<u32>,
@@ -71,12 +71,12 @@ impl Ledger {
         self.reservations += 1;
     }
 
-    /// The reservation whose record the parity of `row` waits for. All open ones are looked at, in
+    /// The reservation for whose record the parity of `row` waits. Checks all open reservations, in
     /// a list whose length does not tell how lookups repeat.
     fn waiting_for(&mut self, row: u32) -> Option<&mut Open> {
         let mut found = None;
         for (id, open) in &self.open {
-            // What is looked at here follows from how lookups repeat, and so does a branch.
+            // The values here follow from how lookups repeat, and so does a branch.
             let is_last = admit(open.row == Some(row)) && open.next.is_none();
             found = if is_last { Some(*id) } else { found };
         }
@@ -86,7 +86,7 @@ impl Ledger {
     /// The note of a reservation that waits for an answer.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if it does not.
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if it does not wait for one.
     pub fn unanswered(&self, id: u64) -> Result<u64> {
         let open = self.open.get(&id).filter(|open| open.sum.is_none());
         open.map(|open| open.note).ok_or_else(|| {
@@ -94,13 +94,13 @@ impl Ledger {
         })
     }
 
-    /// Takes in what the answers to a reservation came to (the XOR of what the used hint contained
-    /// beside the record; and `rest`, if [`reserve`](Self::reserve) was not told), and returns the
-    /// reservations that are resolved now, this one or others that waited for it.
+    /// Takes in the values from the answers to a reservation: the XOR of what the used hint
+    /// contained besides the record; and `rest`, if [`reserve`](Self::reserve) did not get it.
+    /// Returns the reservations that are resolved now: this one, and others that waited for it.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it does not wait for answers. Nothing is
-    /// changed then.
+    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it does not wait for answers. Then nothing
+    /// changes.
     pub fn answer(
         &mut self,
         id: u64,
@@ -141,8 +141,8 @@ impl Ledger {
         Ok(resolved)
     }
 
-    /// Gives the successor its parity, where it is or where it was used already. Returns the
-    /// reservation that used it.
+    /// Gives the successor its parity: in its row, or at the reservation that has already used it.
+    /// Returns that reservation.
     fn complete_successor(
         &mut self,
         row: u32,
@@ -168,7 +168,7 @@ impl Ledger {
         }
     }
 
-    /// The record of a resolved reservation, once.
+    /// The record of a resolved reservation. Returns it once.
     pub fn take_record(&mut self, id: u64) -> Option<Result<Bytes>> {
         self.records.remove(&id)
     }
@@ -178,7 +178,7 @@ impl Ledger {
         self.open.iter().filter(|(_, open)| open.sum.is_none()).map(|(id, _)| *id)
     }
 
-    /// Whether no reservation is open, so that every hint has its parity.
+    /// Checks that no reservation is open, so that every hint has its parity.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse), saying that `what` has to wait, otherwise.

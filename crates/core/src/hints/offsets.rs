@@ -1,7 +1,7 @@
 //! Rows of small numbers, packed into bytes: the offsets of a query.
 //!
-//! Each number takes the same number of bits, one after the other from the lowest bit of each byte
-//! on; the last byte is filled up with zeros.
+//! Each number takes the same number of bits, one after the other, from the lowest bit of each byte
+//! on. The last byte is padded with zeros.
 
 use crate::{Error, Result};
 
@@ -30,8 +30,8 @@ pub fn pack(numbers: &[u16], bits: u32, out: &mut Vec<u8>) {
 /// The `count` numbers of `bits` bits, at most 16, that `bytes` holds.
 ///
 /// # Errors
-/// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) unless it holds exactly those, filled up
-/// with zeros.
+/// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) unless it holds exactly these numbers,
+/// padded with zeros.
 pub fn unpack(bytes: &[u8], count: usize, bits: u32) -> Result<Vec<u16>> {
     let expected = packed_len(count, bits);
     if bytes.len() != expected {
@@ -43,8 +43,8 @@ pub fn unpack(bytes: &[u8], count: usize, bits: u32) -> Result<Vec<u16>> {
     if !padding_is_zero(bytes, count as u64 * u64::from(bits)) {
         return Err(Error::invalid_message("a query's offsets must be filled up with zeros"));
     }
-    // Four bytes from where a number begins hold all of it: 16 bits, and 7 before them. The last
-    // ones need bytes beyond the end.
+    // Four bytes from the byte in which a number begins hold all of it: at most 7 bits before it,
+    // and its 16 bits. The last numbers need bytes beyond the end.
     let mut padded = Vec::with_capacity(bytes.len() + 4);
     padded.extend_from_slice(bytes);
     padded.extend([0; 4]);

@@ -1,8 +1,9 @@
-//! The table streaming past once, so that every hint picks up its records.
+//! The table streams past once, and every hint takes in its records.
 //!
-//! Going partition by partition would read and write all parities once for each partition. So a
-//! *group* of partitions is collected, as many as fit the processor's second-level cache, and hint
-//! after hint takes its records from the whole group with its parity in registers.
+//! If hints took in one partition at a time, all parities would be read and written once for each
+//! partition. So a *group* of partitions is collected, as many as fit into the processor's
+//! second-level cache. Then one hint after the other takes its records from the whole group, with
+//! its parity in registers.
 
 use super::Partitions;
 use crate::codec::Reader;
@@ -10,14 +11,14 @@ use crate::stream_digest::StreamDigest;
 use crate::{Error, Result};
 use privet_kernels::subset_hints::PartitionGroup;
 
-/// Bytes of a group of partitions, about.
+/// About how many bytes a group of partitions has.
 const GROUP_BYTES: usize = 1 << 20;
-/// Partitions share blocks of the pseudorandom function's vectors by fours.
+/// Four partitions share the vectors of blocks of the pseudorandom function.
 const GROUP_STEP: usize = 4;
-/// More partitions in a group than this gain nothing: parities are then touched rarely enough.
+/// More partitions in a group gain nothing: parities are then touched rarely enough.
 const LARGEST_GROUP: usize = 64;
 
-/// Checks the order, length and digest of the stream, and hands it on a group of partitions at a
+/// Checks the order, length and digest of the stream, and passes it on, a group of partitions at a
 /// time.
 pub struct PartitionStream {
     partitions: Partitions,
@@ -26,7 +27,7 @@ pub struct PartitionStream {
     first_partition: u32,
     /// Bytes of the group that have arrived.
     filled: u64,
-    /// Over everything before the group.
+    /// The digest of everything before the group.
     digest: StreamDigest,
     expected_digest: [u8; 32],
     finished: bool,
@@ -45,7 +46,7 @@ pub fn empty_group(partitions: &Partitions) -> Result<PartitionGroup> {
 }
 
 impl PartitionStream {
-    /// The stream from its beginning, whose whole must have the BLAKE3 digest `expected_digest`.
+    /// The stream from its beginning. The whole must have the BLAKE3 digest `expected_digest`.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
@@ -66,8 +67,8 @@ impl PartitionStream {
         self.checkpoint_offset() + self.filled
     }
 
-    /// The offset of the first byte that has not been handed on: what has arrived of a group that
-    /// is not complete is not kept.
+    /// The offset of the first byte that has not been passed on: a checkpoint leaves out an
+    /// incomplete group.
     pub fn checkpoint_offset(&self) -> u64 {
         let begun = u64::from(self.first_partition) * self.partitions.partition_bytes();
         begun.min(self.partitions.shape().bytes())
@@ -78,9 +79,9 @@ impl PartitionStream {
         self.finished
     }
 
-    /// Takes the bytes at `offset`. `take_in` is handed each group that is complete, with the
-    /// number of its first partition. The partitions after the one in which the table ends are
-    /// never handed on: they are zero.
+    /// Takes the bytes at `offset`. `take_in` gets each complete group, with the number of its
+    /// first partition. Partitions after the one in which the table ends are never passed on: they
+    /// are zero.
     ///
     /// # Errors
     /// [`Blame::PeerMisbehaved`](crate::Blame::PeerMisbehaved) if they are not the next ones or
@@ -119,7 +120,7 @@ impl PartitionStream {
         Ok(())
     }
 
-    /// Hands the group on, and empties it.
+    /// Passes on the group, and empties it.
     fn hand_on(&mut self, take_in: &mut impl FnMut(u32, &mut PartitionGroup)) {
         let partition_bytes = self.partitions.partition_bytes();
         let partitions = self.filled.div_ceil(partition_bytes) as usize;
@@ -138,7 +139,7 @@ impl PartitionStream {
         self.group.clear();
     }
 
-    /// Checks that everything arrived and is what was announced.
+    /// Checks that everything arrived and is as announced.
     ///
     /// # Errors
     /// [`Blame::Integrity`](crate::Blame::Integrity) if the digest does not match,
@@ -165,10 +166,10 @@ impl PartitionStream {
         self.digest.encode(out);
     }
 
-    /// Goes on from where another was encoded.
+    /// Continues a stream that was encoded.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if it is none for this table,
+    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if the bytes are not one for this table,
     /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
     pub fn decode(
         partitions: Partitions,

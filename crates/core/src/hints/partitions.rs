@@ -4,11 +4,11 @@ use crate::{Error, Result, TableShape};
 
 /// Offsets are 16 bits, eight of them to an AES block.
 pub const MAX_PARTITION_RECORDS: u64 = 1 << 16;
-/// At most 2^26 partitions: a query of some 100 MiB, far beyond what anyone would send.
+/// The most partitions, 2^26: they make a query of some 100 MiB, far more than a client would send.
 pub const MAX_PARTITIONS: u64 = 1 << 26;
 
-/// Checks that a table of shape `before` may become one of shape `after` without a change of how it
-/// is cut, when `room` records have a place.
+/// Checks that a table of shape `before` may become one of shape `after` with the same cut, which
+/// has room for `room` records.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if it may not.
@@ -25,10 +25,10 @@ pub fn check_grown(before: TableShape, after: TableShape, room: u64) -> Result<(
 }
 
 /// A table as `count` partitions of `records` records. The last ones may reach beyond the table;
-/// what lies there counts as zero.
+/// records there count as zero.
 ///
-/// Records in a partition are a power of two, so that a mask maps pseudorandom bits to offsets
-/// without bias.
+/// The number of records in a partition is a power of two, so that a mask maps pseudorandom bits to
+/// offsets without bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partitions {
     shape: TableShape,
@@ -59,10 +59,10 @@ impl Partitions {
         Ok(Self { shape, records: records as u32, count: count as u32 })
     }
 
-    /// The same partitions of the table with more records, which have room where zeros were.
+    /// The same partitions of a table with more records, which must fit into the padding.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if they do not have, or it is not the same
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if they do not fit, or it is not the same
     /// table with more records.
     pub fn grown(&self, after: TableShape) -> Result<Self> {
         check_grown(self.shape, after, u64::from(self.count) * u64::from(self.records))?;

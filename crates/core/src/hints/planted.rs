@@ -1,7 +1,8 @@
 //! Mistakes that tests plant in the code that clients run.
 //!
-//! A statistical test is worth what it catches. So its leaks are not made up in the test: they are
-//! planted here, where a query comes from, and the test has to notice them in what a server sees.
+//! A statistical test is worth as much as it catches. So the leaks are not invented in the test.
+//! They are planted here, in the code that makes queries, and the test must notice them in what a
+//! server sees.
 //!
 //! Compiled for this crate's tests, and for those of crates that turn `planted-leaks` on. A release
 //! binary of `privet` with that feature does not build: see
@@ -14,7 +15,7 @@ use std::cell::Cell;
 pub enum Flaw {
     /// A search ends with the first word that has a mark.
     SearchEndsEarly,
-    /// Of the hints that contain the record the first is taken, not any of them.
+    /// The choice among the hints that contain the record is always the first, not a random one.
     FirstSuitableHint,
     /// A used hint stays in use, and its successor does not come into use.
     UsedHintStays,
@@ -26,7 +27,7 @@ thread_local! {
     static PLANTED: Cell<Option<Flaw>> = const { Cell::new(None) };
 }
 
-/// A mistake is planted, in this thread, until this is dropped.
+/// While this exists, a mistake is planted in this thread.
 #[must_use]
 #[derive(Debug)]
 pub struct Planted(());

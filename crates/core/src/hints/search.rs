@@ -1,40 +1,40 @@
 //! Finding the hints that contain a record.
 //!
-//! **The steps are the same for every record.** All hints are looked at, always: no early exit.
-//! What comes after (a closer look at the few hints whose offset fits, about λ_hint of them) is
-//! done a fixed number of times, with surplus places where there are fewer. The number of steps
-//! depends on nothing but public parameters and the number of queries made before, and no branch
-//! depends on the record. The addresses of the closer look do: [`table`](super::table) says what
-//! that means.
+//! **The steps are the same for every record.** A search checks all hints, and never stops early.
+//! Then it checks the few hints whose offset fits, about λ_hint of them, more closely. It makes a
+//! fixed number of these closer checks; if there are fewer candidates, surplus places fill up the
+//! number. The number of steps depends only on public parameters and the number of earlier queries,
+//! and no branch depends on the record. The addresses of the closer checks do:
+//! [`table`](super::table) says what that means.
 //!
-//! The choice among the hints that contain the record is uniform, not the first as in the papers.
-//! Either keeps the hints' distribution (see [`table`](super::table)); this one lets a hint's
-//! successor stand anywhere, so that hints can be searched block by block of the pseudorandom
+//! The choice among the hints that contain the record is uniform; the papers take the first. Both
+//! keep the hints' distribution (see [`table`](super::table)). With a uniform choice, a hint's
+//! successor may be in any place, so that a search can go block by block of the pseudorandom
 //! function.
 
 use privet_kernels::taint::{admit, conceal, declassify};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 use zeroize::Zeroizing;
 
-/// Hint ids that deserve a closer look, in as many places as there can be but for a probability
-/// below 2^-64; surplus places hold ids from all over and are not `taken`.
+/// Hint ids for closer checks. The number of places is fixed, and is too small only with a
+/// probability below 2^-64. Surplus places hold ids from anywhere, and are not `taken`.
 pub(crate) struct Candidates {
     pub(crate) ids: Zeroizing<Vec<u32>>,
     pub(crate) taken: Zeroizing<Vec<bool>>,
-    /// Words of marks and places that were looked at.
+    /// The number of words of marks and of places that were checked.
     pub(crate) steps: usize,
 }
 
-/// How many places a search needs for `expected` candidates on average, chosen at random, and
-/// `others`: the mean, ten standard deviations and some.
+/// How many places a search needs for `expected` random candidates on average, and `others`: the
+/// mean, ten standard deviations and a few more.
 pub(crate) fn places(expected: f64, others: u32, hints: usize) -> usize {
     let likely = expected + 10.0 * expected.sqrt() + f64::from(others) + 40.0;
     (likely.ceil() as usize).min(hints).max(1)
 }
 
 impl Candidates {
-    /// The positions of the ones in `marks`, in a number of steps that depends on `marks.len()` and
-    /// `places` alone (unless there are more ones than places).
+    /// The positions of the ones in `marks`. The number of steps depends only on `marks.len()` and
+    /// `places` (unless there are more ones than places).
     pub(crate) fn of(marks: &[u64], places: usize, mut elsewhere: u32) -> Self {
         let MarkedWords { numbers: words, count, mut steps } = MarkedWords::of(marks, places);
         // A secret address: that of one of the few words with a mark.
@@ -45,28 +45,28 @@ impl Candidates {
         let mut ids = Zeroizing::new(vec![0; places]);
         let mut taken = Zeroizing::new(vec![false; places]);
         let (mut at, mut rest) = (0u64, word(0));
-        // A surplus place is looked up like any other, so it must not lie where the processor has
-        // just been: the caller begins elsewhere each time. It is not in the caches, as most
-        // candidates are not; those of a record that was asked for lately may be.
+        // A surplus place is checked like any other, so its memory must not be in the caches
+        // already: the caller begins at another place each time. Most candidates are not in the
+        // caches either. Those of a record that was asked for recently may be.
         for (id, taken) in ids.iter_mut().zip(taken.iter_mut()) {
             steps += 1;
             elsewhere = elsewhere.wrapping_add(0x9e37_79b9);
             let spread = (u64::from(elsewhere) * (marks.len() as u64 * 64)) >> 32;
             let any = !rest.ct_eq(&0);
             *taken = any.unwrap_u8() == 1;
-            // In a list of a few cache lines.
+            // A secret address, in a list of a few cache lines.
             let marked = conceal(words[admit(at) as usize])
                 .wrapping_mul(64)
                 .wrapping_add(rest.trailing_zeros());
             *id = u32::conditional_select(&(spread as u32), &marked, any);
             rest &= rest.wrapping_sub(1);
-            // Words are listed once each, and unused places name the first word beyond the end.
+            // Each word is listed once, and unused places name the first word beyond the end.
             let done = rest.ct_eq(&0);
             at.conditional_assign(&(at + 1).min(places as u64), done);
-            // Read in any case: whether a word is done must not decide a branch.
+            // Always reads: no branch may depend on whether a word is done.
             rest.conditional_assign(&word(admit(at) as usize), done);
         }
-        // With a probability below 2^-64, if hints are what they should be.
+        // Happens with a probability below 2^-64, if hints are as they should be.
         if declassify((count > places) | (rest != 0)) {
             return Self::of(marks, 2 * places, elsewhere);
         }
@@ -74,29 +74,30 @@ impl Candidates {
     }
 }
 
-/// The words in which there are ones.
+/// The words that have ones.
 struct MarkedWords {
-    /// Their numbers, and then `marks.len()` in all places up to `places`, one more included.
+    /// Their numbers, and then `marks.len()` in all other places. There is one place more than
+    /// `places`.
     numbers: Zeroizing<Vec<u32>>,
-    /// How many there are; if that is more than `places`, the others are missing.
+    /// How many there are. If that is more than `places`, the others are missing.
     count: usize,
-    /// How many words were looked at.
+    /// How many words were checked.
     steps: usize,
 }
 
-/// Words that are looked at together, to see whether any of them has a one.
+/// The number of words that are checked together for ones.
 const STRIDE: usize = 4;
 
 impl MarkedWords {
     fn of(marks: &[u64], places: usize) -> Self {
-        // A look at every stride, and then at every word of as many strides as there are places.
+        // Checks every stride, and then every word of as many strides as there are places.
         let any = |stride: &[u64]| stride.iter().fold(0, |any, word| any | word) != 0;
         let strides = marks.chunks(STRIDE).map(any);
         let (strides, found, mut steps) = positions(strides, places);
         let looked_at = &strides[..places.min(marks.len().div_ceil(STRIDE))];
         let words = looked_at.iter().flat_map(|stride| {
             (0..STRIDE).map(|k| {
-                // A secret address, as that of every word with a mark.
+                // A secret address, like that of every word with a mark.
                 let number = admit(*stride) as usize * STRIDE + k;
                 (number as u32, conceal(marks.get(number).copied().unwrap_or(0)) != 0)
             })
@@ -113,8 +114,8 @@ impl MarkedWords {
     }
 }
 
-/// The positions of `true`, the first `places` of them, filled up with positions beyond the end;
-/// how many there are; and how many were looked at.
+/// The first `places` positions of `true`, padded with positions beyond the end; how many there
+/// are; and how many were checked.
 fn positions(
     mut marked: impl ExactSizeIterator<Item = bool>,
     places: usize,
@@ -135,16 +136,17 @@ fn positions(
     (numbers, count, steps)
 }
 
-/// Writes a number after the `count` that are listed, and counts it if it is marked; otherwise the
-/// next one overwrites it. The last place of the list takes what there is no room for.
+/// Writes a number after the `count` numbers in the list, and counts it if it is marked. Otherwise
+/// the next number overwrites it. The last place of the list takes numbers for which there is no
+/// room.
 fn list(numbers: &mut [u32], count: &mut usize, number: u32, marked: bool) {
     let place = (*count).min(numbers.len() - 1);
-    // A secret address, in a list of a few cache lines that are all at work.
+    // A secret address, in a list of a few cache lines that are all in use.
     numbers[admit(place)] = number;
     *count += usize::from(marked);
 }
 
-/// Writes `end` into all places but the first `count`, and into the last.
+/// Writes `end` into all places after the first `count`, and into the last place.
 fn end_list(numbers: &mut [u32], count: usize, end: u32) {
     let last = numbers.len() - 1;
     for (place, number) in numbers.iter_mut().enumerate() {

@@ -1,45 +1,46 @@
-//! The live hints of a client: those it may choose from.
+//! The live hints of a client: those from which it may choose.
 //!
-//! There is a fixed number of *rows*, one for each hint; a hint that is used gives its row to its
-//! successor. Every hint has an *id*, from which its contents follow under a secret key, and ids
-//! are never used twice. The pseudorandom function yields the offsets of eight neighbouring ids
-//! from one block, so the table keeps, beside its rows, a list of the *groups* of eight ids in
-//! which any is live; looking for a record takes a block for each of them. Ids only count up and a
-//! parity stays in its row, so hints are replaced for ever without being numbered anew.
+//! There is a fixed number of *rows*, one for each hint. The successor of a used hint gets its row.
+//! Every hint has an *id*, from which its contents follow under a secret key. Ids are never used
+//! twice. One block of the pseudorandom function yields the offsets of eight neighbouring ids. So
+//! the table also keeps a list of those *groups* of eight ids that have a live one; a search takes
+//! a block for each of these groups. Ids only count up, and a parity stays in its row. So hints can
+//! be replaced for ever without new numbers.
 //!
-//! # Why queries teach nothing
+//! # Why queries reveal nothing
 //!
-//! What a server may conclude from a sequence of queries rests on the set of live hints having the
-//! same distribution before every query: independent samples. A query takes one hint out, chosen
-//! *uniformly among those that contain the record*, and puts one back that is sampled *given that
-//! it contains the record*. Given how many hints contain the record, those are independent samples
-//! of the hints that do, and stay so when one is exchanged for a fresh one; the others are
-//! untouched. (The papers take the first that contains the record and put the new one exactly in
-//! its place; with a uniform choice the place is of no consequence.)
+//! The argument is that the set of live hints has the same distribution before every query:
+//! independent samples. A query takes out one hint, chosen *uniformly among those that contain the
+//! record*. It puts in one hint that is sampled *given that it contains the record*. For a given
+//! number of hints that contain the record, these are independent samples of such hints. They stay
+//! so when one of them is replaced by a fresh one; all other hints do not change. (The papers take
+//! the first hint that contains the record, and put the new one exactly in its place. With a
+//! uniform choice, the place does not matter.)
 //!
-//! All this is for indices that do not depend on what the servers did before.
+//! All this holds for indices that do not depend on what the servers did before.
 //!
 //! # Time
 //!
-//! A search and an exchange lie before the query, so how long they take must not tell the record.
-//! Two things see to that:
+//! A search and an exchange happen before the query, so their time must not reveal the record.
+//! There are two points:
 //!
 //! - **The steps are the same** for every record and every history of the same length. A search
-//!   goes over every group and every row in their order, and then has a closer look at a fixed
-//!   number of candidates. An exchange goes over every group, too, to find the place of an id.
+//!   goes over every group and every row in their order, and then makes closer checks of a fixed
+//!   number of candidates. An exchange also goes over every group, to find the place of an id.
 //!   There is no map whose size or shape would tell how lookups repeat. No branch depends on the
-//!   record, on the hint or on the key: that is checked on the compiled program
+//!   record, on the hint or on the key: a script checks that on the compiled program
 //!   (`scripts/check-constant-time.sh`).
-//! - **Addresses are not.** Where the candidates lie follows from the record, and so does the one
-//!   place of each list that an exchange writes; the source says [`admit`] where that begins. The
-//!   candidates of a record that was asked for lately may still be in the processor's caches, while
-//!   surplus places, which fill up their number, lie anywhere. So the closer look may take less
-//!   time for such a record. That is why a session sends nothing at the moment at which this is
-//!   done.
+//! - **Addresses are not the same.** The places of the candidates follow from the record, and so
+//!   does the one place of each list that an exchange writes. The source says [`admit`] where that
+//!   begins. The candidates of a record that was asked for recently may still be in the processor's
+//!   caches. Surplus places, which fill up the number, lie anywhere. So the closer checks may take
+//!   less time for such a record. For this reason, a session does not send a query at the moment at
+//!   which this work is done.
 //!
-//! The length of the list of groups would tell how queries repeat (the hints of a record that is
-//! asked for again and again are all young, and leave the old groups alone), so it is padded to a
-//! length that depends on the number of queries alone: `search_len` of [`HintTable::exchange`].
+//! The length of the list of groups would tell how queries repeat: the hints of a record that is
+//! asked for again and again are all young, and the old groups stay as they are. So the list is
+//! padded to a length that depends only on the number of queries: `search_len` of
+//! [`HintTable::exchange`].
 
 use super::Partitions;
 #[cfg(any(test, feature = "planted-leaks"))]
@@ -54,12 +55,12 @@ use zeroize::{DefaultIsZeroes, Zeroize as _, Zeroizing};
 
 /// Ids of a group share a block of the pseudorandom function.
 const GROUP: u32 = 8;
-/// Groups that are looked at between two looks at what is live: their marks fit the first-level
-/// cache. A multiple of 8.
+/// The number of groups that are searched before their marks are combined with the live hints.
+/// Their marks fit into the first-level cache. A multiple of 8.
 const GROUPS_AT_ONCE: usize = 4096;
-/// The number of no group: ids end before.
+/// Stands for no group: ids end before.
 const NO_GROUP: u32 = u32::MAX;
-/// A place of an id, or a row, that is not there.
+/// Stands for no place of an id, or for no row.
 const NONE: u32 = u32::MAX;
 /// The fingerprint of no record.
 const NO_FINGERPRINT: u16 = u16::MAX;
@@ -67,26 +68,26 @@ const NO_FINGERPRINT: u16 = u16::MAX;
 /// A hint, without its parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveHint {
-    /// From which its contents follow.
+    /// The id from which its contents follow.
     pub id: u32,
-    /// Selects the partitions whose select value is below it; unless `above`, when it selects the
-    /// others. Without meaning in tables whose hints select every partition.
+    /// Selects the partitions whose select value is below it, or the others if `above` is set. It
+    /// has no meaning in tables whose hints select every partition.
     pub cutoff: u32,
     /// See `cutoff`.
     pub above: bool,
-    /// A record that it contains beside the ones that its id and cutoff select, in place of any in
-    /// the same partition. A secret.
+    /// A record that it contains besides those that its id and cutoff select. It replaces any other
+    /// record in the same partition. Secret.
     pub extra: Option<u64>,
 }
 
-/// What a row holds.
+/// The contents of a row.
 #[derive(Clone, Copy, Default)]
 struct Row {
-    /// All ones: none.
+    /// The extra record. All ones: none.
     extra: u64,
     cutoff: u32,
-    /// The place of its id: eight times the place of the group, and the rest. [`NO_LANE`]: there is
-    /// no hint. And the bit [`ABOVE`].
+    /// The place of its id: eight times the place of its group, plus its place in the group. It
+    /// includes the bit [`ABOVE`]. [`NO_LANE`]: there is no hint.
     lane: u32,
 }
 
@@ -112,25 +113,25 @@ pub struct HintTable {
     key: Secret<[u8; 16]>,
     selects: bool,
     security: u32,
-    /// Spreads records over fingerprints in a way that nobody outside can predict.
+    /// Makes the fingerprints of records unpredictable to others.
     salt: u64,
-    /// Counts searches, so that no two fill their surplus places alike.
+    /// Counts searches, so that they fill their surplus places differently.
     searches: AtomicU32,
     rows: Zeroizing<Vec<Row>>,
-    /// For each row 16 bits of its extra record, to search in.
+    /// For each row, a fingerprint of 16 bits of its extra record, for searches.
     fingerprints: Zeroizing<Vec<u16>>,
     /// The numbers of the groups, in no particular order; [`NO_GROUP`] in places that are free.
     groups: Zeroizing<Vec<u32>>,
-    /// For each place of a group a bit for each id that is live, …
+    /// For each place of a group, a bit for each live id, …
     live: Zeroizing<Vec<u8>>,
     /// … and their rows.
     rows_of: Zeroizing<Vec<[u32; GROUP as usize]>>,
-    /// Holds the parities of the rows from `parities` on, and other things around them.
+    /// Holds the parities of the rows from `parities` on, and other data around them.
     bytes: Zeroizing<Vec<u8>>,
     parities: usize,
 }
 
-/// How a table's hints are made.
+/// The form of a table's hints.
 pub struct HintForm {
     /// How the table is cut.
     pub partitions: Partitions,
@@ -138,12 +139,12 @@ pub struct HintForm {
     pub key: Secret<[u8; 16]>,
     /// Whether hints select some partitions, or have a record in every one.
     pub selects: bool,
-    /// λ_hint or the like: about how many hints contain a given record.
+    /// About how many hints contain a given record, such as λ_hint.
     pub security: u32,
 }
 
 impl HintTable {
-    /// A table of `hints`, one for each row; `None`: a row without a hint, for good. Their parities
+    /// A table of `hints`, one for each row. `None`: a row that never has a hint. Their parities
     /// lie in `bytes`, a record for each row, from `parities` on.
     ///
     /// # Errors
@@ -161,7 +162,8 @@ impl HintTable {
         if bytes.len() < parities + rows * partitions.record_len() {
             return Err(Error::corrupted("stored hints end before their parities"));
         }
-        // Fresh: a server may have the key, and must not be able to tell which records look alike.
+        // The salt is fresh and does not follow from the key: a server may have the key, and must
+        // not know which records have equal fingerprints.
         let mut salt = [0; 2];
         SecretRng::from_os()?.fill_words(&mut salt);
         let mut table = Self {
@@ -172,7 +174,7 @@ impl HintTable {
             security,
             salt: u64::from(salt[0]) << 32 | u64::from(salt[1]) | 1,
             searches: AtomicU32::new(salt[0]),
-            // Room for all at once: growing would leave copies behind.
+            // Reserves room for everything at once: a vector that grows would leave copies behind.
             rows: Zeroizing::new(Vec::with_capacity(rows)),
             fingerprints: Zeroizing::new(vec![NO_FINGERPRINT; rows]),
             groups: Zeroizing::new(Vec::with_capacity(rows)),
@@ -192,7 +194,7 @@ impl HintTable {
                 table.set_row(row as u32, hint, NO_LANE);
             }
         }
-        // Neighbours now are of one group, so that none has to be looked for.
+        // After sorting, the ids of one group are neighbours, so no search for a group is needed.
         by_id.sort_unstable();
         if by_id.is_sorted_by(|(one, _), (next, _)| one < next) {
             by_id.iter().for_each(|(id, row)| table.append(*id, *row));
@@ -207,7 +209,7 @@ impl HintTable {
         &self.partitions
     }
 
-    /// The table has grown, and is cut as before.
+    /// Follows the growth of a table that keeps its cut.
     ///
     /// # Errors
     /// As [`Partitions::grown`].
@@ -238,17 +240,18 @@ impl HintTable {
         is_there.then_some(LiveHint { extra, ..hint })
     }
 
-    /// The hint in a row, which contains `index`: if it has no extra record, then that one in its
-    /// stead. And whether there is a hint in the row; if not, what is returned means nothing.
+    /// The hint in a row, which contains `index`. If it has no extra record, `index` takes that
+    /// place. Also returns whether there is a hint in the row; if not, the returned hint means
+    /// nothing.
     ///
-    /// No branch depends on the hint. (Whether an `Option` is `None` is one, and a secret here:
-    /// only hints that took others' places have an extra record.)
+    /// No branch depends on the hint. (A check whether an `Option` is `None` would be one. It is
+    /// secret here, because only hints that replaced others have an extra record.)
     pub fn hint_for(&self, row: Option<u32>, index: u64) -> (LiveHint, bool) {
         let none = Row { extra: u64::MAX, cutoff: 0, lane: NO_LANE };
         let row = row.and_then(|row| self.rows.get(admit(row) as usize));
         let row = conceal(row.copied().unwrap_or(none));
         let lane = row.lane();
-        // Rows without a hint are so for good, and searches do not find them.
+        // Rows without a hint never get one, and searches do not find them.
         let is_there = declassify(lane != NO_LANE);
         let group = self.groups.get(admit(lane / GROUP) as usize).copied().unwrap_or(0);
         let extra = u64::conditional_select(&row.extra, &index, row.extra.ct_eq(&u64::MAX));
@@ -261,12 +264,12 @@ impl HintTable {
         (hint, is_there)
     }
 
-    /// The bytes that hold the parities, and what lies around them.
+    /// The bytes that hold the parities and other data around them.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// As [`bytes`](Self::bytes), to change what lies around the parities.
+    /// Like [`bytes`](Self::bytes), to change the data around the parities.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
@@ -293,22 +296,21 @@ impl HintTable {
         taken
     }
 
-    /// Takes the hint in `row` out of use for good and puts `successor` in its place. The parity is
-    /// the caller's to see to. `search_len` is how many groups searches shall look at from now on,
-    /// if the live ones are not more: it must depend on nothing but public parameters and the
-    /// number of queries, and be so large that every live hint, the successor among them, has its
-    /// place.
+    /// Takes the hint in `row` out of use for good, and puts `successor` in its place. The caller
+    /// must set the parity. `search_len` is the number of groups that searches check from now on,
+    /// if there are not more live ones. It must depend only on public parameters and the number of
+    /// queries. It must be so large that every live hint has its place, including the successor.
     ///
-    /// No branch depends on which hint is used, and neither does the memory that the table takes.
-    /// Addresses do: one of each list is written.
+    /// No branch depends on which hint is used, nor does the memory that the table takes. Addresses
+    /// do: one place of each list is written.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if there is no hint in that row, or one of the
-    /// successor's id in another. Nothing is changed then.
+    /// [`Blame::Corrupted`](crate::Blame::Corrupted) if there is no hint in that row, or another
+    /// row has a hint with the successor's id. Then nothing changes.
     pub fn exchange(&mut self, row: u32, successor: LiveHint, search_len: usize) -> Result<()> {
         let impossible = || Error::corrupted("the journal of used hints does not fit the hints");
         let lane = conceal(self.rows.get(admit(row) as usize).map_or(NO_LANE, |row| row.lane()));
-        // Neither happens with a journal of this client's own.
+        // Neither happens with this client's own journal.
         if declassify(lane == NO_LANE) || self.row_of(successor.id).is_some() {
             return Err(impossible());
         }
@@ -333,7 +335,7 @@ impl HintTable {
         Ok(())
     }
 
-    /// Lets searches look at `search_len` groups from now on, if the live ones are not more.
+    /// Makes searches check `search_len` groups from now on, if there are not more live ones.
     pub fn search_at_least(&mut self, search_len: usize) {
         while self.groups.len() < search_len {
             self.add_place(NO_GROUP);
@@ -354,13 +356,14 @@ impl HintTable {
         self.set_place(self.groups.len() as u32 - 1, id, row);
     }
 
-    /// Puts a hint into `row`: where others of its group are, or else where no group is.
+    /// Puts a hint into `row`. Its id gets the place of its group, or a free place if the group has
+    /// none.
     fn put(&mut self, row: u32, hint: LiveHint) {
         let group = hint.id / GROUP;
         let (with_others, empty) = (self.place_of(group), self.place_of(NO_GROUP));
         let is_alone = with_others.ct_eq(&NONE);
         let mut place = u32::conditional_select(&with_others, &empty, is_alone);
-        // Only if searches are shorter than `exchange` asks for.
+        // Happens only if searches are shorter than `exchange` demands.
         if declassify(place == NONE) {
             place = self.groups.len() as u32;
             self.add_place(group);
@@ -370,7 +373,7 @@ impl HintTable {
         self.set_row(row, hint, place * GROUP + hint.id % GROUP);
     }
 
-    /// The row of hint `id` is `row`, and its group has the place `place`.
+    /// Sets the row of hint `id` to `row`. Its group has the place `place`.
     fn set_place(&mut self, place: u32, id: u32, row: u32) {
         let (at, bit) = (admit(place) as usize, id % GROUP);
         self.live[at] |= 1 << bit;
@@ -379,9 +382,9 @@ impl HintTable {
         *lane = (place * GROUP + bit) | (*lane & ABOVE);
     }
 
-    /// What `row` holds is `hint`.
+    /// Sets the contents of `row` to `hint`.
     fn set_row(&mut self, row: u32, hint: LiveHint, lane: u32) {
-        // The fingerprint of what stands for no record is not looked at.
+        // The fingerprint for no record is never compared.
         let extra = hint.extra.unwrap_or(u64::MAX);
         let fingerprint = self.fingerprint(extra);
         let at = admit(row) as usize;
@@ -391,7 +394,7 @@ impl HintTable {
         self.rows[at] = Row { extra, cutoff: hint.cutoff, lane };
     }
 
-    /// The row of a live hint. All groups are looked at, whichever it is.
+    /// The row of a live hint. Checks all groups, whichever hint it is.
     pub fn row_of(&self, id: u32) -> Option<u32> {
         let place = self.place_of(id / GROUP);
         let there = !place.ct_eq(&NONE);
@@ -399,12 +402,12 @@ impl HintTable {
         let bit = id % GROUP;
         let live = conceal(*self.live.get(any_place)?) >> bit & 1;
         let row = conceal(self.rows_of[any_place][admit(bit) as usize]);
-        // Callers know: a hint that they look for is there, and a successor's id is a new one.
+        // This is public: a hint that callers look for is there, and a successor's id is new.
         declassify(live & there.unwrap_u8() == 1).then_some(row)
     }
 
-    /// The place of a group of which any id is live, or of no group; [`NONE`] if there is none.
-    /// Looks at all places, without a branch or an address that depends on the group.
+    /// The place of a group with a live id, or a free place if `group` is [`NO_GROUP`]; [`NONE`] if
+    /// there is none. Checks all places. No branch and no address depends on the group.
     fn place_of(&self, group: u32) -> u32 {
         let mut marks = Zeroizing::new([0u64; GROUPS_AT_ONCE / 64]);
         let mut place = NONE;
@@ -438,7 +441,8 @@ impl HintTable {
         found
     }
 
-    /// The same for a record that no successor was made for: none has it as its extra record.
+    /// The same for a record that is not the extra record of any hint, because no successor was
+    /// made for it.
     pub fn find_fresh(&self, index: u64) -> Found {
         let (partition, offset) = self.partitions.place(index);
         self.find_by_offset(partition, offset)
@@ -467,7 +471,7 @@ impl HintTable {
         let candidates =
             Candidates::of(&marks, places(expected, 0, marks.len() * 64), self.elsewhere());
 
-        // From here on addresses are secret: those of the few places that are looked at closely.
+        // From here on addresses are secret: those of the few places for closer checks.
         let rows = candidates.ids.iter().map(|lane| {
             let place = self.rows_of.get(admit(lane / GROUP) as usize);
             conceal(place.map_or(NONE, |rows| rows[admit(lane % GROUP) as usize]))
@@ -486,8 +490,8 @@ impl HintTable {
         let contains = looked_at.map(|((row, taken), select)| {
             let row = conceal(self.rows.get(admit(*row) as usize).copied().unwrap_or_default());
             let selected = !self.selects | ((*select < row.cutoff) != row.above());
-            // A hint has one record in a partition, and an extra one is it. (No extra record at all
-            // lies in none.)
+            // A hint has one record in a partition. If its extra record lies there, it is that one.
+            // (The mark for no extra record lies in no partition.)
             let replaced = (row.extra >> self.partitions.offset_bits()) == u64::from(partition);
             *taken & selected & !replaced
         });
@@ -500,7 +504,8 @@ impl HintTable {
         let mut marks = Zeroizing::new(vec![0u64; self.rows.len().div_ceil(64)]);
         let wanted = self.fingerprint(index);
         self.kernels.subset_equal_halfwords(&self.fingerprints, wanted, &mut marks);
-        // Those that only look like it, and those that took the places of hints used for it.
+        // Records with the same fingerprint by chance, and hints that replaced those used for this
+        // record.
         let expected = self.rows.len() as f64 / f64::from(NO_FINGERPRINT);
         let mut candidates = Candidates::of(
             &marks,
@@ -517,8 +522,8 @@ impl HintTable {
         Found { work: candidates.steps, rows, contains }
     }
 
-    /// Brings the parities of all hints that contain record `index` up to date with its change. For
-    /// edits, which are public.
+    /// Patches the parities of all hints that contain record `index` with its change. Edits are
+    /// public.
     pub fn patch(&mut self, index: u64, difference: &[u8]) {
         let found = self.find(index);
         for (row, contains) in found.rows.iter().zip(found.contains.iter()) {
@@ -529,7 +534,7 @@ impl HintTable {
     }
 }
 
-/// Up to eight bytes, and zeros behind them.
+/// Up to eight bytes, padded with zeros.
 fn filled_up(bytes: &[u8]) -> [u8; 8] {
     let mut filled = [0; 8];
     filled[..bytes.len()].copy_from_slice(bytes);
@@ -546,7 +551,7 @@ pub struct Found {
 
 impl Found {
     fn append(&mut self, other: Found) {
-        // Room for all at once: growing would leave copies behind.
+        // Reserves room for everything at once: a vector that grows would leave copies behind.
         let room = self.rows.len() + other.rows.len();
         let mut rows = Zeroizing::new(Vec::with_capacity(room));
         rows.extend_from_slice(&self.rows);
@@ -571,14 +576,15 @@ impl Found {
             row.conditional_assign(candidate, take);
             passed += u64::from(*contains);
         }
-        // That no hint contains a record hardly ever happens: with a probability below e^-40.
+        // The probability that no hint contains a record is below e^-40, so this reveals nothing in
+        // practice.
         (!declassify(bool::from(none))).then_some(row)
     }
 }
 
 #[cfg(any(test, feature = "planted-leaks"))]
 impl HintTable {
-    /// A row without a hint, as no client must leave behind.
+    /// Leaves a row without a hint, which no client may do.
     fn leave_empty(&mut self, row: u32) {
         self.rows[row as usize] = Row { extra: u64::MAX, cutoff: 0, lane: NO_LANE };
         self.fingerprints[row as usize] = NO_FINGERPRINT;

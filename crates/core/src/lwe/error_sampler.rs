@@ -1,19 +1,19 @@
-//! The LWE error: a discrete Gaussian around zero, of the deviation that an [`ErrorWidth`] says, in
-//! constant time.
+//! The LWE error: samples a discrete Gaussian around zero, with the standard deviation of an
+//! [`ErrorWidth`], in constant time.
 //!
 //! An error is `w₁·X₁ + w₂·X₂`, where `w₁` and `w₂` are the width's weights and `X₁`, `X₂` two
 //! samples of one *base*, the discrete Gaussian of deviation [`BASE_DEVIATION`]. Such a sum is the
-//! discrete Gaussian of deviation 8.45·√(w₁² + w₂²), up to a share of 2^-117 for the widest that
-//! there is: with weights that have no common divisor the share is 2·exp(−2π²·8.45²/(w₁² + w₂²)),
-//! since that is how far a Gaussian of deviation 8.45/√(w₁² + w₂²) is from smooth on the integers
-//! (Micciancio and Walter, *Gaussian Sampling over the Integers*, CRYPTO 2017).
+//! discrete Gaussian of deviation 8.45·√(w₁² + w₂²), up to a share of 2^-117 for the widest error.
+//! For weights without a common divisor, the share is 2·exp(−2π²·8.45²/(w₁² + w₂²)), because a
+//! Gaussian of deviation 8.45/√(w₁² + w₂²) is so far from smooth on the integers (Micciancio and
+//! Walter, *Gaussian Sampling over the Integers*, CRYPTO 2017).
 //!
 //! The base is sampled by inversion of its cumulative distribution: a uniform 126-bit number gives
-//! the magnitude, the count of thresholds above it, and one more bit gives the sign. All thresholds
-//! are compared, always, without a branch, so the time does not depend on the sample. Thresholds
-//! are rounded down, so no magnitude is reached more often than by the Gaussian itself: what is
-//! proved of the Gaussian's tails holds for the samples. The largest magnitude is 110, and the mass
-//! beyond is below 2^-126. All in all the errors lie within 2^-116 of the discrete Gaussian
+//! the magnitude, the count of thresholds above it, and one more bit gives the sign. It always
+//! compares with all thresholds, without a branch, so the time does not depend on the sample.
+//! Thresholds are rounded down, so no magnitude is reached more often than by the Gaussian itself:
+//! proofs about the Gaussian's tails hold for the samples. The largest magnitude is 110, and the
+//! mass beyond is below 2^-126. All in all the errors lie within 2^-116 of the discrete Gaussian
 //! (statistical distance).
 
 use super::ErrorWidth;
@@ -141,7 +141,7 @@ const THRESHOLDS: [u128; 110] = [
     0x00000000000000000000000000000001,
 ];
 
-/// The thresholds as the kernel wants them.
+/// The thresholds in the kernel's form.
 const HALVES: [Halves; THRESHOLDS.len()] = {
     let mut halves = [[0; 2]; THRESHOLDS.len()];
     let mut place = 0;
@@ -153,13 +153,13 @@ const HALVES: [Halves; THRESHOLDS.len()] = {
     halves
 };
 
-/// Errors are drawn in chunks of this many, so that what is behind them is a few small buffers.
+/// Errors are drawn in chunks of this many, so that a few small buffers are enough.
 const CHUNK: usize = 256;
 
-/// Uniform bytes behind an error: 16 for each sample of the base.
+/// The uniform bytes for one error: 16 for each sample of the base.
 const COINS: usize = 32;
 
-/// Everything between coins and errors. All of it is secret, and erased when dropped.
+/// All values between the uniform bytes and the errors. They are secret, and erased when dropped.
 struct Buffers {
     coins: [u8; CHUNK * COINS],
     high: [u64; 2 * CHUNK],
@@ -192,9 +192,9 @@ pub fn sample_errors(kernels: Kernels, width: ErrorWidth, rng: &mut SecretRng, o
     }
 }
 
-/// The errors that uniform bytes stand for, [`COINS`] of them each. Of every 16 bytes the lowest
-/// bit is a sign, the other bits of the lower word and the highest 63 of the upper one are a place
-/// in the distribution, and one bit is left over.
+/// Turns uniform bytes into errors, [`COINS`] bytes for each. In every 16 bytes, the lowest bit is
+/// a sign. The other bits of the lower word and the highest 63 of the upper word are a place in the
+/// distribution. One bit is not used.
 fn errors_from_coins(
     kernels: Kernels,
     width: ErrorWidth,

@@ -1,21 +1,22 @@
-//! How wide the error is: as wide as the number of columns allows, and never too narrow.
+//! The width of the error: as wide as the number of columns allows, and never too narrow.
 //!
-//! A wider error is safer, a narrower one makes wrong answers rarer, and both are published: the
-//! table of widths and the estimates beside them come from `vectors/estimate_lwe.py`, by way of
-//! `vectors/lwe_security.json`, to which the tests hold this file.
+//! A wider error is safer; a narrower one makes wrong answers rarer. The widths and their estimates
+//! are published: `vectors/estimate_lwe.py` writes them to `vectors/lwe_security.json`, and tests
+//! compare this file with that.
 
 use super::DELTA_BITS;
 use super::error_sampler::BASE_DEVIATION;
 use crate::{Error, Result};
 
-/// The most columns of a matrix: at which an error that is safe is still small enough.
+/// The most columns of a matrix at which a safe error is still small enough.
 pub const MAX_COLUMNS: u64 = 1 << 18;
 
-/// log2 of the cost, in gates, that breaking an encryption must have at least by the estimate.
+/// log2 of the least cost, in gates, of breaking an encryption, by the estimate.
 pub const LEAST_SECURITY_BITS: f64 = 128.0;
 
-/// log2 of the largest probability, by the bound, with which one level of encryption may spoil a
-/// byte of a record. There are at most two levels, so a byte fails with probability 2^-64 at most.
+/// log2 of the largest probability, by the bound, with which one level of encryption may make a
+/// byte of a record wrong. There are at most two levels, so a byte fails with probability 2^-64 at
+/// most.
 pub const LEVEL_FAILURE_LOG2: f64 = -65.0;
 
 /// A width of the error: the weights of the two Gaussians whose sum it is, and the estimate.
@@ -25,8 +26,8 @@ pub struct ErrorWidth {
     security_bits: f64,
 }
 
-/// All widths, from wide to narrow. The last is below [`LEAST_SECURITY_BITS`]: it stands here so
-/// that the code that refuses it has something to refuse.
+/// All widths, from wide to narrow. The last is below [`LEAST_SECURITY_BITS`]. It is here so that
+/// tests see it refused.
 pub const ERROR_WIDTHS: [ErrorWidth; 5] = [
     ErrorWidth { weights: [1, 4], security_bits: 145.3 },
     ErrorWidth { weights: [1, 3], security_bits: 141.1 },
@@ -52,14 +53,14 @@ impl ErrorWidth {
         self.weights
     }
 
-    /// A width that is none, for tests that must catch it.
+    /// An invalid width, which tests must catch.
     #[cfg(test)]
     pub(super) fn planted(weights: [u32; 2]) -> Self {
         Self { weights, security_bits: f64::INFINITY }
     }
 }
 
-/// log2 of an upper bound for the probability that one byte of an answer decrypts wrongly, for any
+/// log2 of an upper bound on the probability that one byte of an answer decrypts wrongly, for any
 /// table of `columns` columns whose bytes do not depend on the errors: `2·exp(−(2^23)² /
 /// (2·128²·deviation²·columns))`.
 ///
@@ -72,8 +73,8 @@ pub fn failure_bound_log2(columns: u64, deviation: f64) -> f64 {
     1.0 - margin * margin / (2.0 * variance) * std::f64::consts::LOG2_E
 }
 
-/// A number of columns, and an error for them that is both safe and small enough: there are no
-/// others.
+/// A number of columns, and an error for them that is both safe and small enough. No other value of
+/// this type exists.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EncryptionParameters {
     columns: u64,
@@ -82,12 +83,12 @@ pub struct EncryptionParameters {
 }
 
 impl EncryptionParameters {
-    /// The widest error with which the bytes of an answer that one byte of a record hangs on,
-    /// `decryptions` of them, come out right but for a probability of 2^-65.
+    /// One byte of a record depends on `decryptions` bytes of an answer. This takes the widest
+    /// error with which all of them are right, except with probability 2^-65.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse), with the numbers, if no error is both small
-    /// enough and safe, which is so beyond [`MAX_COLUMNS`].
+    /// enough and safe, as is the case beyond [`MAX_COLUMNS`].
     pub fn new(columns: u64, decryptions: u64) -> Result<Self> {
         let fits =
             |width: &&ErrorWidth| failure_log2(columns, decryptions, **width) <= LEVEL_FAILURE_LOG2;
@@ -128,7 +129,7 @@ impl EncryptionParameters {
         Err(Error::api_misuse(refusal))
     }
 
-    /// The number of columns: of LWE samples under one secret.
+    /// The number of columns, which is the number of LWE samples under one secret.
     pub fn columns(&self) -> u64 {
         self.columns
     }
@@ -138,8 +139,8 @@ impl EncryptionParameters {
         self.error
     }
 
-    /// log2 of a bound for the probability that one of the bytes that a byte of a record hangs on
-    /// comes out wrong.
+    /// log2 of a bound on the probability that any of the bytes that a byte of a record depends on
+    /// is wrong.
     pub fn failure_log2(&self) -> f64 {
         self.failure_log2
     }

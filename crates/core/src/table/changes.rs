@@ -1,12 +1,12 @@
-//! What became of a table's records between two of its versions.
+//! The changes of a table's records between two of its versions.
 
 use super::{TableDelta, TableShape};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// What makes a table in one version the table in a later one, with each record's bytes before and
-/// after: public. Some hints are patched with XOR differences, others with differences modulo a
+/// The changes from one version of a table to a later one, with each record's bytes before and
+/// after. Public. Some hints are patched with XOR differences, others with differences modulo a
 /// number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableChanges {
@@ -16,13 +16,13 @@ pub struct TableChanges {
 }
 
 impl TableChanges {
-    /// No change yet of a table of shape `shape`.
+    /// No changes of a table of shape `shape`.
     pub fn none(shape: TableShape) -> Self {
         Self { before: shape, after: shape, replaced: BTreeMap::new() }
     }
 
-    /// What makes a table of shape `before` one of shape `after`, with as many records or more.
-    /// `records` are those that have other bytes: index, bytes before (zeros if it was not there),
+    /// The changes from a table of shape `before` to one of shape `after`, with as many records or
+    /// more. `records` are the changed ones: index, bytes before (zeros if the record is new),
     /// bytes after.
     ///
     /// # Errors
@@ -51,8 +51,8 @@ impl TableChanges {
         Ok(changes)
     }
 
-    /// What makes the records `old`, of a table of shape `before`, those in `new`, of one of shape
-    /// `after`.
+    /// The changes from the records `old`, of a table of shape `before`, to the records `new`, of
+    /// one of shape `after`.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -68,8 +68,8 @@ impl TableChanges {
         Self::new(before, after, others.map(|(index, (old, new))| (index, old.into(), new.into())))
     }
 
-    /// Goes on with what became of the table afterwards. What records were before that is only
-    /// looked at for those that are not among the changes yet.
+    /// Appends the changes that came next. Their bytes before are used only for records that are
+    /// not among the changes yet.
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if `next` begins with a table of
@@ -104,8 +104,7 @@ impl TableChanges {
         self.after
     }
 
-    /// How many records have changed or are new, those included that came to be again what they
-    /// were.
+    /// How many records have changed or are new. This includes records that have changed back.
     pub fn len(&self) -> usize {
         self.replaced.len()
     }

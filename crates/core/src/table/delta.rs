@@ -1,12 +1,12 @@
-//! What makes one version of a table the next, as XOR differences.
+//! The changes from one version of a table to the next, as XOR differences.
 
 use super::TableShape;
 use crate::codec::Reader;
 use crate::{Error, Result};
 
 /// [`TableChanges`](super::TableChanges) as XOR differences, in the form in which journals keep
-/// them, with what servers tell of their commitments: public. Edits apply in order; one record may
-/// be edited several times.
+/// them, with what servers announce of their commitments. Public. Edits apply in order; one record
+/// may be edited several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableDelta {
     before: TableShape,
@@ -16,7 +16,7 @@ pub struct TableDelta {
 }
 
 impl TableDelta {
-    /// A delta for tables of shape `shape`, which it does not change.
+    /// A delta for tables of shape `shape` that does not change the shape.
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if an edit lies beyond the table or
@@ -25,9 +25,9 @@ impl TableDelta {
         Self::growing(shape, shape, edits, Vec::new())
     }
 
-    /// A delta for tables of shape `before` that makes them one of shape `after`, with as many
-    /// records or more. What is new counts as zeros before. `commitments` is what clients that
-    /// verify answers must know of the new commitments to the table; empty for all others.
+    /// A delta from a table of shape `before` to one of shape `after`, with as many records or
+    /// more. New records count as zeros before. `commitments` is what clients that verify answers
+    /// must know of the new commitments to the table; empty if the scheme does not verify.
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if an edit lies beyond the table or
@@ -121,7 +121,7 @@ impl TableDelta {
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if it does not parse,
-    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if there are no tables of such a shape.
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if no table has such a shape.
     pub fn read(reader: &mut Reader<'_>, record_len: u64) -> Result<Self> {
         let before = TableShape::new(reader.u64()?, record_len)?;
         let after = TableShape::new(reader.u64()?, record_len)?;

@@ -1,5 +1,5 @@
-//! The client: shares out which record it wants and a secret, adds the answers up, and believes
-//! them if they fit the secret.
+//! The client: shares the wanted index and a secret between the servers, adds the answers, and
+//! accepts the sum if it fits the secret.
 
 use super::{ApirDpf, ApirDpfAnswer, ApirDpfParameters, ApirDpfQuery};
 use crate::contract::{Record, SchemeOf, StatelessClient};
@@ -16,7 +16,7 @@ pub struct ApirDpfClient {
 
 /// What the answers to one lookup must fit.
 pub struct ApirDpfPending {
-    /// What tags are times their values: an element of the field, known to the client alone.
+    /// The factor between a value and its tag: an element of the field that only the client knows.
     pub(super) alpha: Secret<u128>,
 }
 

@@ -1,4 +1,4 @@
-//! What the registry has of APIR-DPF.
+//! The entry of APIR-DPF in the registry.
 
 use super::{ApirDpf, ApirDpfClient, ApirDpfParameters, ApirDpfServer};
 use crate::registry::room::*;

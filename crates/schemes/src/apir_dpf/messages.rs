@@ -14,7 +14,7 @@ pub struct ApirDpfQuery {
     pub(crate) key: Key,
 }
 
-/// One server's two sums. One answer alone is noise, two are the record, so it is erased when
+/// One server's two sums. One answer alone is noise, but two give the record, so it is erased when
 /// dropped.
 ///
 /// # Encoding
@@ -22,9 +22,9 @@ pub struct ApirDpfQuery {
 /// w bytes        the value: the XOR of the records that the key selects
 /// e × 16 bytes   the tag: for each element of a record the sum of its products, little-endian
 /// ```
-/// What the last element of a record is filled up with has no place in the value: it is zero in
-/// every record, so there is nothing that a server could say about it. It has one in the tag, as
-/// products have. Every string of the right length is a valid answer.
+/// The value leaves out the padding of a record's last element: it is zero in every record, so a
+/// server has nothing to send for it. The tag includes it, because products fill the whole element.
+/// Every string of the right length is a valid answer.
 pub struct ApirDpfAnswer {
     pub(crate) value: Zeroizing<Vec<u8>>,
     pub(crate) tag: Zeroizing<Vec<u128>>,

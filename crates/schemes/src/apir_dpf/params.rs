@@ -6,8 +6,7 @@ use privet_core::dpf::Domain;
 use privet_core::{Result, TableId, TableIdentity, TableShape};
 use privet_kernels::authenticated_sum;
 
-/// The domain of the point functions, one leaf for each record, and the table whose lookups they
-/// are for.
+/// The domain of the point functions, one leaf for each record, and the table that they look up.
 #[derive(Clone, Debug)]
 pub struct ApirDpfParameters {
     table: TableId,
@@ -16,8 +15,8 @@ pub struct ApirDpfParameters {
 }
 
 impl ApirDpfParameters {
-    /// The parameters for a table. They stay the same through its epochs while the number and the
-    /// width of its records do.
+    /// The parameters for a table. They stay the same from epoch to epoch as long as the number and
+    /// the width of its records do.
     pub fn new(identity: &TableIdentity) -> Self {
         let domain = Domain::of_payloads(identity.shape);
         Self { table: identity.id, shape: identity.shape, domain }

@@ -1,4 +1,4 @@
-//! The server: a table in memory, of which every query reads all.
+//! The server: a table in memory. Every query reads all of it.
 
 use super::{ApirDpf, ApirDpfAnswer, ApirDpfParameters, ApirDpfQuery};
 use crate::contract::{Answerer, Role, SchemeOf};
@@ -41,7 +41,7 @@ impl ApirDpfServer {
         Ok(Self { parameters, records, chunk_records, kernels, threads })
     }
 
-    /// The same server with a table cut otherwise, so that small tables have many chunks.
+    /// The same server with smaller chunks, so that small tables have many.
     #[cfg(test)]
     pub(super) fn cut_into(mut self, chunk_records: usize) -> Self {
         self.chunk_records = chunk_records;
@@ -50,15 +50,15 @@ impl ApirDpfServer {
 }
 
 impl Answerer for ApirDpfServer {
-    /// They do share them, but what a query takes is its tree and its products, not the reading:
-    /// measured, eight take as long together as one by one.
+    /// Queries do share a pass, but most of a query's time goes into its tree and its products, not
+    /// into reading. In measurements, eight queries took as long together as one by one.
     const SHARES_PASSES: bool = false;
 
     fn parameters(&self) -> &ApirDpfParameters {
         &self.parameters
     }
 
-    /// Both servers do the same: which of the two shares this is, the key says.
+    /// Both servers do the same: the key says which of the two shares it is.
     ///
     /// The nodes from which the chunks grow are computed first, for all queries. They are kept
     /// until the end of the pass, 16 bytes for each chunk and query: a two-thousandth of a table of

@@ -1,8 +1,7 @@
-//! The client: hides one row among random ones, and believes nothing that does not lead to the
-//! root.
+//! The client: hides one row among random ones, and accepts only what leads to the root.
 //!
-//! Which row is wanted, and where in it the record lies, decides no branch and no address: the
-//! moment at which a client goes on may be seen.
+//! No branch and no address depends on which row is wanted, or on the record's place in it.
+//! Otherwise the time that recovery takes could tell a server about them.
 
 use super::tree::{NODE_LEN, RowTree};
 use super::{ApirMatrix, ApirMatrixAnswer, ApirMatrixParameters, ApirMatrixQuery};
@@ -27,8 +26,8 @@ pub struct ApirMatrixPending {
 }
 
 impl ApirMatrixClient {
-    /// A client that reads the root from `hint`. That both servers announced the same, its caller
-    /// has checked.
+    /// A client that reads the root from `hint`. The caller has checked that both servers announced
+    /// the same root.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the hint is not one hash, or cannot
@@ -64,7 +63,7 @@ impl StatelessClient for ApirMatrixClient {
         }
         let mut flipped = bits.clone();
         for (number, byte) in (0..).zip(flipped.iter_mut()) {
-            // A shift by a secret distance takes a secret time on some machines.
+            // A shift by a secret distance takes a time that depends on it on some machines.
             let bit = (0..8).fold(0, |bit, at| bit | (1 << at) & ones_if_equal(at, row % 8));
             *byte ^= bit & ones_if_equal(number, row / 8);
         }
@@ -73,8 +72,8 @@ impl StatelessClient for ApirMatrixClient {
     }
 
     /// # Errors
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the row that comes of the answers is
-    /// not the one that the root belongs to.
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the row that the answers give does
+    /// not lead to the root.
     fn recover(&self, pending: ApirMatrixPending, answers: &[ApirMatrixAnswer]) -> Result<Record> {
         let [one, other] = answers else {
             return Err(Error::api_misuse(format!(
@@ -86,7 +85,7 @@ impl StatelessClient for ApirMatrixClient {
         let row = Zeroizing::new(sum.collect::<Vec<u8>>());
         let record_len = self.parameters.shape().record_len() as usize;
         let records = &row[..self.parameters.records_len() as usize];
-        // Whether the row passes or not: so it takes the same time.
+        // Done whether the row passes or not, so that both cases take the same time.
         let record = selected(records, record_len, *pending.place.expose());
         if self.tree.root(*pending.row.expose(), &row) != self.root {
             return Err(Error::integrity(
@@ -98,7 +97,7 @@ impl StatelessClient for ApirMatrixClient {
     }
 }
 
-/// The record at `place`, read by going over all of them.
+/// The record at `place`. Reads all records, so that no address tells which.
 fn selected(records: &[u8], record_len: usize, place: u64) -> Record {
     let mut selected = Zeroizing::new(vec![0; record_len]);
     for (number, record) in (0..).zip(records.chunks_exact(record_len)) {

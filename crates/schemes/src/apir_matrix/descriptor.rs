@@ -1,4 +1,4 @@
-//! What the registry has of APIR-Matrix.
+//! The entry of APIR-Matrix in the registry.
 
 use super::{ApirMatrix, ApirMatrixClient, ApirMatrixParameters, ApirMatrixSetup};
 use crate::registry::room::*;

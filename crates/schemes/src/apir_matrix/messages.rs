@@ -6,15 +6,15 @@ use privet_core::codec::Reader;
 use privet_core::{Error, Result};
 use zeroize::Zeroizing;
 
-/// Which rows one server is to add up: ⌈rows/8⌉ bytes, in which bit `r % 8` of byte `r / 8`,
-/// counted from the lowest, is for row `r`; bits beyond the last row are zero. One alone is noise,
-/// two tell the wanted row, so it is erased when dropped.
+/// The rows that one server adds up: ⌈rows/8⌉ bytes. Bit `r % 8` of byte `r / 8`, counted from the
+/// lowest, is for row `r`; bits beyond the last row are zero. One query alone is noise, but two
+/// tell the wanted row, so it is erased when dropped.
 pub struct ApirMatrixQuery {
     pub(super) bits: Zeroizing<Vec<u8>>,
 }
 
-/// The XOR of the rows that a query selects: `row_len` bytes. One alone is noise, two are the
-/// wanted row, so it is erased when dropped.
+/// The XOR of the rows that a query selects: `row_len` bytes. One answer alone is noise, but two
+/// give the wanted row, so it is erased when dropped.
 pub struct ApirMatrixAnswer {
     pub(super) sum: Zeroizing<Vec<u8>>,
 }

@@ -7,22 +7,22 @@ use privet_core::commit::merkle::depth;
 use privet_core::{RecordIndex, Result, TableIdentity, TableShape};
 use privet_kernels::taint::declassify;
 
-/// How much of the matrix a server may read instead of one byte being sent: about what takes as
-/// long, at 30 GB/s and on a line of 16 Mbit/s.
+/// log2 of the bytes of the matrix that a server may read to save one byte on the wire. Both take
+/// about as long, at 30 GB/s of memory and on a line of 16 Mbit/s.
 const SCANNED_PER_SENT_LOG2: u32 = 14;
 
-/// A table as a matrix: `rows` rows, of `C` records each, a power of two, and of the hashes on the
-/// way from the row to the root.
+/// A table as a matrix of `rows` rows. Each row has `C` records, a power of two, and the hashes on
+/// the way from the row to the root.
 ///
-/// **The choice of C.** More records in a row make a longer answer and a shorter query; at the
-/// least number of bytes both are about equal. Rows of more records also have fewer paths, so
-/// servers read less. C is the power of two with the least
+/// **The choice of C.** More records in a row make a longer answer and a shorter query. Their sum
+/// is smallest where both are about equal. Longer rows also mean fewer paths, so servers read less.
+/// C is the power of two that minimises
 ///
 /// ```text
 /// 2·(⌈rows/8⌉ + row_len) + rows·row_len / 2^14        bytes sent and received, and bytes read by each server
 /// ```
 ///
-/// and of several the largest. For 2^20 records of 32 bytes:
+/// and the largest of them if there are several. For 2^20 records of 32 bytes:
 ///
 /// | C | query | answer | all four messages | the matrix | of it paths |
 /// |---|---|---|---|---|---|
@@ -30,8 +30,8 @@ const SCANNED_PER_SENT_LOG2: u32 = 14;
 /// | **64** | 2 048 | 2 496 | **9 088** | 40.9 MB | 18 % |
 /// | 128 | 1 024 | 4 512 | 11 072 | 37.0 MB | 9 % |
 ///
-/// Paths are less than half of the matrix of every table of more than 2.5 MB, and a smaller one is
-/// read in no time.
+/// Paths are less than half of the matrix for every table of more than 2.5 MB. Reading a smaller
+/// one takes no noticeable time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApirMatrixParameters {
     shape: TableShape,
@@ -39,10 +39,11 @@ pub struct ApirMatrixParameters {
 }
 
 impl ApirMatrixParameters {
-    /// The parameters for a table. They stay the same through its epochs while its shape does.
+    /// The parameters for a table. They stay the same from epoch to epoch as long as its shape
+    /// does.
     pub fn new(identity: &TableIdentity) -> Self {
         let shape = identity.shape;
-        // Rows longer than the table would be filled up in vain.
+        // Rows longer than the table would be padding only.
         let row_records_log2 = (0..=depth(shape.records()))
             .rev()
             .min_by_key(|log2| Self { shape, row_records_log2: *log2 }.cost())
@@ -50,7 +51,7 @@ impl ApirMatrixParameters {
         Self { shape, row_records_log2 }
     }
 
-    /// What is to be small; see the [choice](Self) of C.
+    /// What the [choice](Self) of C minimises.
     fn cost(&self) -> u64 {
         let sent = 2 * (self.query_len() + self.row_len());
         sent + ((self.rows() * self.row_len()) >> SCANNED_PER_SENT_LOG2)
@@ -109,7 +110,7 @@ impl ApirMatrixParameters {
     /// If `index` was made for a larger table than this.
     pub(super) fn place(&self, index: &RecordIndex) -> (u64, u64) {
         let index = index.expose();
-        // A branch that goes the same way for every index of the table.
+        // This branch goes the same way for every index of the table.
         let is_there = declassify(index < self.shape.records());
         assert!(is_there, "the index belongs to another table");
         (index >> self.row_records_log2, index & (self.row_records() - 1))

@@ -1,4 +1,4 @@
-//! The server: a matrix in memory, of which every query reads all.
+//! The server: a matrix in memory. Every query reads all of it.
 
 use super::tree::{NODE_LEN, RowTree};
 use super::{ApirMatrix, ApirMatrixAnswer, ApirMatrixParameters, ApirMatrixQuery};
@@ -17,11 +17,11 @@ const WORD_ROWS: usize = 128;
 /// 32-bit words of a node.
 const NODE_WORDS: usize = NODE_LEN / 4;
 
-/// About how many leaves are hashed before the nodes above them: so few that these are still in the
-/// processor's cache, and so many that they fill its vectors.
+/// About how many leaves are hashed before the nodes above them. They are few enough to stay in the
+/// processor's cache, and enough to fill its vectors.
 const LEAVES_AT_A_TIME: usize = 4096;
 
-/// A server that holds the table in rows, and has yet to compute, or read back, the rows' nodes.
+/// A server that holds the table in rows. It must still compute the rows' nodes, or read them back.
 pub struct ApirMatrixSetup {
     parameters: ApirMatrixParameters,
     /// Row after row, each with zeros where its path will be.
@@ -75,8 +75,8 @@ impl Setup for ApirMatrixSetup {
         &self.parameters
     }
 
-    /// The rows' nodes: who reads them back need not hash the records again. What is above them
-    /// takes no time.
+    /// The rows' nodes: a server that reads them back need not hash the records again. The nodes
+    /// above them take no noticeable time.
     fn kept_len(&self) -> u64 {
         self.parameters.rows() * NODE_LEN as u64
     }
@@ -135,7 +135,7 @@ impl Answerer for ApirMatrixServer {
         &self.parameters
     }
 
-    /// Both servers do the same: the bits alone differ.
+    /// Both servers do the same; only the bits differ.
     fn answer(&self, _role: Role, queries: &[ApirMatrixQuery]) -> Vec<ApirMatrixAnswer> {
         let row_len = self.parameters.row_len() as usize;
         let chunk_rows = Kernels::selected_xor_chunk_records(row_len);

@@ -25,9 +25,9 @@ impl RowTree {
         }
     }
 
-    /// The nodes of consecutive rows, the first of which is row `first_row`, from the records of
-    /// each. For several rows together, because many hashes at a time take less than one after the
-    /// other.
+    /// The nodes of consecutive rows, computed from the records of each. The first row is
+    /// `first_row`. Takes several rows together, because many hashes at a time are faster than one
+    /// after the other.
     pub(super) fn row_nodes<'a>(
         &self,
         first_row: u64,

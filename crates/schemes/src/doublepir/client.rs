@@ -1,5 +1,5 @@
-//! The client: encrypts which column it wants and which record within it, and takes two masks off
-//! the answer.
+//! The client: encrypts the number of the wanted column and of the record within it, and removes
+//! two masks from the answer.
 
 use super::params::HINT_ROW_BYTES;
 use super::{DoublePir, DoublePirAnswer, DoublePirParameters, DoublePirQuery};

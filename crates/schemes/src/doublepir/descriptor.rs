@@ -1,4 +1,4 @@
-//! What the registry has of DoublePIR.
+//! The entry of DoublePIR in the registry.
 
 use super::{DoublePir, DoublePirClient, DoublePirParameters, DoublePirSetup};
 use crate::registry::room::*;

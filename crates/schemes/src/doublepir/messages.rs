@@ -20,8 +20,8 @@ pub struct DoublePirAnswer {
     /// The second matrix times the query: the masked bytes of the record's rows of the first hint,
     /// `4096 · record_len` words.
     pub(super) hint_rows: Vec<u32>,
-    /// The first product. Either as it is, `rows` words; or folded, for each of the `4 ·
-    /// record_len` bytes that one record has in it a row of 1024 words, their share of the hint,
+    /// The first product, in one of two forms. As it is: `rows` words. Folded: one record has `4 ·
+    /// record_len` bytes in it; for each of these first a row of 1024 words, its share of the hint,
     /// and then for each a word, the masked byte.
     pub(super) first: Vec<u32>,
 }

@@ -17,8 +17,8 @@ const SECOND_LEVEL_BYTES: u64 = HINT_ROW_BYTES + 4;
 /// Hints of at most 1 GiB, that is records of at most 64 bytes.
 pub const MAX_HINT_BYTES: u64 = 1 << 30;
 
-/// Below this many bytes the second matrix may be larger than a sixteenth of the table: it costs
-/// little even so.
+/// Below this many bytes, the second matrix may be larger than a sixteenth of the table: its cost
+/// is small anyway.
 const SMALL_SECOND_MATRIX: u64 = 1 << 24;
 
 /// How a table is read: as in SimplePIR, `rows` × `columns` bytes, where column `c` is the bytes
@@ -43,13 +43,13 @@ impl DoublePirParameters {
         Self::with_records_per_column(identity, default_records_per_column(identity.shape))
     }
 
-    /// A layout with the given number of records in a column. More of them: a shorter query for the
-    /// column, a longer one for the record within it, and a larger second matrix. The hint is the
-    /// same for every layout.
+    /// A layout with the given number of records in a column. More records make a shorter query for
+    /// the column, a longer one for the record within it, and a larger second matrix. The hint is
+    /// the same for every layout.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if the hint would be
-    /// larger than [`MAX_HINT_BYTES`], or if for the columns of either matrix no error of the
+    /// larger than [`MAX_HINT_BYTES`], or if either matrix has so many columns that no error of the
     /// encryption is both safe and small enough.
     pub fn with_records_per_column(
         identity: &TableIdentity,
@@ -140,8 +140,8 @@ impl DoublePirParameters {
         first_words(self.shape, self.records_per_column())
     }
 
-    /// log2 of a bound for the probability that a record comes back with a wrong byte, for any
-    /// contents of the table: of all bytes that are decrypted, at either level.
+    /// log2 of a bound on the probability that a recovered record has a wrong byte, for any
+    /// contents of the table. It counts all bytes that are decrypted, at either level.
     pub fn failure_bound_log2(&self) -> f64 {
         let record_len = (self.shape.record_len() as f64).log2();
         // As logarithms: the probabilities themselves are too small for a double.
@@ -173,7 +173,7 @@ fn hint_bytes(shape: TableShape) -> u64 {
     second_rows(shape) * HINT_ROW_BYTES
 }
 
-/// Refuses records whose hint would be too large, and says what else there is.
+/// Refuses records whose hint would be too large, and names the alternative.
 fn check_hint(identity: &TableIdentity) -> Result<()> {
     let shape = identity.shape;
     if hint_bytes(shape) <= MAX_HINT_BYTES {
@@ -192,8 +192,9 @@ fn check_hint(identity: &TableIdentity) -> Result<()> {
     )))
 }
 
-/// Folded, the first product takes a row of 1024 words and one word more for each of its bytes,
-/// four for each byte of a record; as it is, one word for each byte of a column.
+/// Whether folding makes the first product shorter. Folded, it takes 1025 words for each of its
+/// bytes, of which there are four for each byte of a record. As it is, it takes one word for each
+/// byte of a column.
 fn folds(records_per_column: u64) -> bool {
     records_per_column > SECOND_LEVEL_BYTES
 }
@@ -214,8 +215,8 @@ fn default_records_per_column(shape: TableShape) -> u64 {
     let words = |per_column: &u64| {
         records.div_ceil(*per_column) + per_column + first_words(shape, *per_column)
     };
-    // Where the words are fewest if the first product is sent as it is, and if it is folded; and
-    // the edge between the two.
+    // The best choice if the first product is sent as it is, the best if it is folded, and the
+    // border between the two cases.
     let square_root = |number: f64| number.sqrt().round() as u64;
     let candidates = [
         square_root(records as f64 / (1 + shape.record_len()) as f64),

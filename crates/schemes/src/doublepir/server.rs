@@ -10,7 +10,8 @@ use privet_kernels::Kernels;
 use privet_kernels::byte_matrix::TiledBytes;
 use privet_kernels::memory::little_endian_bytes;
 
-/// A server that holds the table and has yet to compute, or read back, the hints of both levels.
+/// A server that holds the table. It must still compute the hints of both levels, or read them
+/// back.
 pub struct DoublePirSetup {
     parameters: DoublePirParameters,
     table: TiledBytes,
@@ -30,8 +31,8 @@ pub struct DoublePirServer {
     threads: usize,
 }
 
-/// The first level's share of the work of [`Setup::precompute`], about: the second matrix of a
-/// large table has a sixteenth of the table's bytes.
+/// About the first level's share of the work of [`Setup::precompute`]: the second matrix of a large
+/// table has a sixteenth of the table's bytes.
 const FIRST_SHARE: f64 = 0.94;
 
 impl DoublePirSetup {
@@ -75,8 +76,8 @@ impl Setup for DoublePirSetup {
         self.parameters.kept_bytes()
     }
 
-    /// The hint is `H₂ = second · A₂`; kept is `H₁ = table · A₁`, of whose bytes the second matrix
-    /// is made.
+    /// The hint is `H₂ = second · A₂`. The server keeps `H₁ = table · A₁`, whose bytes make the
+    /// second matrix.
     fn precompute(&self, progress: &(dyn Fn(f64) + Sync)) -> Result<Precomputed> {
         let (kernels, threads) = (self.kernels, self.threads);
         let first = self.parameters.first_matrix();
@@ -137,10 +138,10 @@ impl DoublePirServer {
         products
     }
 
-    /// Sends the first products through the second level: their bytes, `4 · record_len` for each
-    /// record of a column, are a matrix with as many rows. For each query its product with A₂,
-    /// which is the hint that the client lacks, and then its product with the vector that chooses
-    /// the record.
+    /// Sends the first products through the second level. Their bytes, `4 · record_len` for each
+    /// record of a column, are a matrix with as many rows. The result for each query is this matrix
+    /// times A₂, which is the hint that the client lacks, and then the matrix times the vector that
+    /// chooses the record.
     fn fold(&self, first: &[Vec<u32>], records: &[&[u32]]) -> Vec<Vec<u32>> {
         let bytes_per_record = 4 * self.parameters.shape().record_len() as usize;
         let planes: Vec<Vec<u32>> =

@@ -17,7 +17,8 @@ impl DownloadClient {
     /// A client that reads its table from `table`.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if that is not as large as the table.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `table` does not have the table's
+    /// size.
     pub fn new(parameters: DownloadParameters, table: Arc<dyn HintSource>) -> Result<Self> {
         check_len("the table", table.len(), parameters.shape().bytes())?;
         Ok(Self { parameters, table })
@@ -25,7 +26,7 @@ impl DownloadClient {
 }
 
 impl LocalClient for DownloadClient {
-    /// Which bytes are read is secret, but reading them is a local matter that no server sees.
+    /// Which bytes are read is secret, but the read is local: no server sees it.
     fn record(&self, index: &RecordIndex) -> Result<Record> {
         let record_len = self.parameters.shape().record_len();
         let mut record = Zeroizing::new(vec![0; record_len as usize]);

@@ -1,4 +1,4 @@
-//! What the registry has of the download.
+//! The entry of the download in the registry.
 
 use super::{Download, DownloadClient, DownloadParameters};
 use crate::registry::room::*;

@@ -4,7 +4,7 @@ use crate::contract::Parameters;
 use privet_core::codec::Reader;
 use privet_core::{Result, TableIdentity, TableShape};
 
-/// The table's shape, which says everything.
+/// The table's shape. Nothing else is needed.
 #[derive(Clone, Debug)]
 pub struct DownloadParameters {
     shape: TableShape,

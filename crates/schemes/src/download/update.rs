@@ -1,4 +1,4 @@
-//! A table that was fetched follows edits: they are written over it.
+//! A downloaded table follows edits: the client writes them over it.
 
 use super::{Download, DownloadParameters};
 use crate::contract::PatchedDownload;
@@ -10,7 +10,7 @@ use privet_kernels::Kernels;
 const PIECE: u64 = 1 << 20;
 
 impl PatchedDownload for Download {
-    /// Unless records have become wider, or fewer.
+    /// True unless records have become wider, or fewer.
     fn patches(before: &DownloadParameters, after: &DownloadParameters) -> bool {
         let (before, after) = (before.shape(), after.shape());
         before.record_len() == after.record_len() && before.records() <= after.records()

@@ -1,4 +1,4 @@
-//! The client: shares out which record it wants, and adds the two sums up.
+//! The client: shares the wanted index between the servers, and adds the two sums.
 
 use super::{Dpf, DpfAnswer, DpfParameters, DpfQuery};
 use crate::contract::{Record, SchemeOf, StatelessClient};

@@ -1,4 +1,4 @@
-//! What the registry has of DPF-PIR.
+//! The entry of DPF-PIR in the registry.
 
 use super::{Dpf, DpfClient, DpfParameters, DpfServer};
 use crate::registry::room::*;

@@ -13,8 +13,8 @@ pub struct DpfQuery {
     pub(crate) key: Key,
 }
 
-/// The XOR of the records that a key selects: `record_len` bytes. One alone is noise, two are the
-/// record, so it is erased when dropped.
+/// The XOR of the records that a key selects: `record_len` bytes. One answer alone is noise, but
+/// two give the record, so it is erased when dropped.
 pub struct DpfAnswer {
     pub(crate) sum: Zeroizing<Vec<u8>>,
 }

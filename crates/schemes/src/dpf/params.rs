@@ -5,8 +5,7 @@ use privet_core::codec::Reader;
 use privet_core::dpf::Domain;
 use privet_core::{Result, TableId, TableIdentity, TableShape};
 
-/// The domain of the point functions, one bit for each record, and the table whose lookups they are
-/// for.
+/// The domain of the point functions, one bit for each record, and the table that they look up.
 #[derive(Clone, Debug)]
 pub struct DpfParameters {
     table: TableId,
@@ -15,7 +14,7 @@ pub struct DpfParameters {
 }
 
 impl DpfParameters {
-    /// The parameters for a table. They stay the same through its epochs while the number of
+    /// The parameters for a table. They stay the same from epoch to epoch as long as the number of
     /// records does.
     pub fn new(identity: &TableIdentity) -> Self {
         let domain = Domain::of_records(identity.shape);

@@ -1,4 +1,4 @@
-//! The server: a table in memory, of which every query reads all.
+//! The server: a table in memory. Every query reads all of it.
 
 use super::{Dpf, DpfAnswer, DpfParameters, DpfQuery};
 use crate::contract::{Answerer, Role, SchemeOf};
@@ -9,8 +9,9 @@ use privet_kernels::memory::HugeBuffer;
 use std::sync::OnceLock;
 use zeroize::Zeroizing;
 
-/// log2 of the most chunks in a group: so many that what it takes to go down to a group is not felt
-/// in one chunk's share of it, and so few that no thread waits noticeably for another that does it.
+/// log2 of the most chunks in a group. They are enough that each chunk's share of the way down to
+/// its group costs little. They are few enough that no thread waits long for another that computes
+/// this way.
 const GROUP_LEVELS: u32 = 6;
 
 /// A table laid out for answering: its records in their natural order, in huge pages.
@@ -22,10 +23,10 @@ pub struct DpfServer {
     threads: usize,
 }
 
-/// How the table is cut, along the nodes of the tree: the records of one *chunk* are read while
-/// their selection bits are in the processor's first-level cache, and those bits grow from one node
-/// of `chunk_level`. These nodes are computed for one *group* of chunks at a time, all that lie
-/// below a node of `group_level`.
+/// How the table is cut, along the nodes of the tree. A *chunk* is so small that its selection bits
+/// stay in the processor's first-level cache while its records are read. These bits grow from one
+/// node of `chunk_level`. The server computes these nodes for one *group* of chunks at a time: all
+/// chunks below one node of `group_level`.
 struct Cut {
     group_level: u32,
     chunk_level: u32,
@@ -84,8 +85,7 @@ impl DpfServer {
         Ok(Self { parameters, records, cut, kernels, threads })
     }
 
-    /// The same server with a table cut otherwise, so that small tables have many chunks and
-    /// groups.
+    /// The same server with smaller chunks and groups, so that small tables have many.
     #[cfg(test)]
     pub(super) fn cut_into(mut self, chunk_records: usize, group_levels: u32) -> Self {
         self.cut = Cut::new(&self.parameters, chunk_records, group_levels);
@@ -100,12 +100,12 @@ impl Answerer for DpfServer {
         &self.parameters
     }
 
-    /// Both servers do the same: which of the two shares this is, the key says.
+    /// Both servers do the same: the key says which of the two shares it is.
     ///
-    /// Whichever thread comes first to a group grows its nodes, for one query after another. They
-    /// are kept until the end of the pass, in some 17 bytes for each chunk and query: for each
-    /// query, a thousandth of a table of single bytes, and a thirty-thousandth if records have 32
-    /// bytes or more.
+    /// The first thread that comes to a group grows its nodes, for one query after another. The
+    /// server keeps them until the end of the pass, in some 17 bytes for each chunk and query. For
+    /// each query that is a thousandth of a table of single bytes, and a thirty-thousandth if
+    /// records have 32 bytes or more.
     fn answer(&self, _role: Role, queries: &[DpfQuery]) -> Vec<DpfAnswer> {
         let (cut, parameters) = (&self.cut, &self.parameters);
         let record_len = parameters.shape().record_len() as usize;

@@ -1,12 +1,12 @@
 //! The client: chooses a hint that contains the record, asks for the rest of it hidden among
 //! dummies, and puts a fresh hint in its place (Algorithms 2 and 5).
 //!
-//! Why queries teach nothing is said in [`privet_core::hints::table`]. The fresh hint is half of a
-//! backup pair, the one that does not select the record's partition, with the record as its extra:
-//! a hint sampled given that it contains the record. A pair's halves have their parities from the
-//! offline phase.
+//! [`privet_core::hints::table`] says why queries reveal nothing. The fresh hint is one half of a
+//! backup pair: the half that does not select the record's partition, with the record as its extra.
+//! It is distributed like a hint sampled given that it contains the record. The parities of both
+//! halves come from the offline phase.
 //!
-//! Whether a *record* can be told may depend on hints whose answers were withheld: see
+//! Whether the client learns a *record* may depend on hints whose answers a server withheld: see
 //! `docs/security/wrong-answers.md`.
 
 use super::generation::Generation;
@@ -27,14 +27,14 @@ use zeroize::Zeroizing;
 pub struct DummySubsetsClient {
     parameters: DummySubsetsParameters,
     kernels: Kernels,
-    /// The single hints, in the rows of their ids, and what has taken their places. Its bytes hold
+    /// The single hints, in the rows of their ids, and the hints that replaced them. Its bytes hold
     /// the pairs' parities as well.
     pub(super) table: HintTable,
     /// The pairs' cutoffs; 0 for those that are invalid.
     pairs: Zeroizing<Vec<u32>>,
     /// Where in the table's bytes the pairs' parities begin: two records for each.
     pair_parities: usize,
-    /// Pairs that are no longer in reserve, the invalid ones among them included.
+    /// Pairs that are no longer in reserve, including invalid ones.
     used_pairs: u32,
     /// Valid pairs, used or not: the queries that this generation serves.
     total: u64,
@@ -57,7 +57,7 @@ impl DummySubsetsClient {
     }
 
     /// How many groups of hints a search looks at: those of the single hints and of the pairs used
-    /// so far, whether any of them is live or not.
+    /// so far, live or not.
     fn search_len(&self) -> usize {
         (self.parameters.singles() + self.used_pairs).div_ceil(8) as usize
     }
@@ -83,12 +83,12 @@ impl DummySubsetsClient {
                 Some(self.table.row_of(hint).ok_or_else(|| impossible("a hint was used twice"))?)
             }
         };
-        // Pairs between are invalid, and stay out of use.
+        // The pairs in between are invalid, and stay out of use.
         self.used_pairs = pair + 1;
         let cutoff = self.pairs[pair as usize];
         let successor = self.parameters.singles() + pair;
         let above = successor_is_above(&self.table, successor, cutoff, index, self.kernels);
-        // Both halves are read, so that no address says which of them is used.
+        // Reads both halves, so that no address tells which of them is used.
         let [below, beyond] = [false, true].map(|above| self.half_range(pair, above));
         let mut rest = Zeroizing::new(self.table.bytes()[below].to_vec());
         let is_beyond = Choice::from(u8::from(above));
@@ -96,8 +96,8 @@ impl DummySubsetsClient {
             byte.conditional_assign(other, is_beyond);
         }
         self.ledger.reserve(row, Some(rest), u64::from(real_half), &mut self.table);
-        // A cover takes no hint out of use, so its pair does not come into use either: it is merely
-        // used up.
+        // A cover takes no hint out of use. So its pair does not come into use either; it only
+        // counts as used.
         if let Some(row) = row {
             #[cfg(test)]
             let index = index ^ u64::from(planted::is(planted::Flaw::SuccessorOfTheNeighbour));
@@ -113,7 +113,7 @@ impl DummySubsetsClient {
         self.ledger.check_settled("the table cannot be edited")?;
         self.parameters = self.parameters.grown_by(delta)?;
         self.table.grow(delta.shape_after())?;
-        // Only pairs in reserve: those before, and singles, are in use.
+        // Only pairs in reserve: earlier pairs and singles are in use.
         let first_word = (self.parameters.singles() + self.used_pairs) / 64;
         let ids = self.parameters.singles() + self.parameters.pairs();
         let mut marks = vec![0; (ids / 64 - first_word) as usize];
@@ -130,8 +130,7 @@ impl DummySubsetsClient {
             for pair in pairs.collect::<Vec<u32>>() {
                 let id = self.parameters.singles() + pair;
                 let cutoff = self.pairs[pair as usize];
-                // The half that selects the partition, which is not the one that would take a
-                // hint's place.
+                // The half that selects the partition: the other half would take a hint's place.
                 let above = !successor_is_above(&self.table, id, cutoff, *index, self.kernels);
                 let half = self.half_range(pair, above);
                 xor(&mut self.table.bytes_mut()[half], difference);
@@ -141,7 +140,7 @@ impl DummySubsetsClient {
     }
 }
 
-/// The positions of ones, most words being zero.
+/// The positions of ones. Most words are zero.
 fn marked(words: &[u64]) -> impl Iterator<Item = u32> {
     (0..).zip(words).filter(|(_, word)| **word != 0).flat_map(|(number, word)| {
         (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| number * 64 + bit)

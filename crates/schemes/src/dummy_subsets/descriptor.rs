@@ -1,4 +1,4 @@
-//! What the registry has of dummy subsets with one server, and what both forms share of it.
+//! The entry of dummy subsets with one server in the registry, and the parts that both forms share.
 
 use super::{
     DummySubsets, DummySubsetsClient, DummySubsetsParameters, DummySubsetsPreparation,
@@ -62,7 +62,7 @@ impl Registered for DummySubsets {
     }
 }
 
-/// The cut that was chosen, or the one that suits the table.
+/// The cut that the operator chose, or the one that suits the table.
 pub(super) fn cut(identity: &TableIdentity, tuning: &Tuning) -> Result<DummySubsetsParameters> {
     match tuning.number(&PARTITION_RECORDS) {
         Some(records) => DummySubsetsParameters::with_partition_records(identity.shape, records),
@@ -78,16 +78,16 @@ pub(super) fn cut_in_words(parameters: &DummySubsetsParameters) -> String {
     )
 }
 
-/// Of every partition one record, for either half; to replace a hint, the same.
+/// One record of every partition, for both halves together. Replacing a hint takes the same.
 pub(super) fn work(parameters: &DummySubsetsParameters, hints: u64) -> Work {
     let partitions = u64::from(parameters.partitions());
     Work::Records { records: partitions, aes_blocks: hints / 8 + 2 * partitions }
 }
 
-/// What a query says to the server that answers it.
+/// What the server that answers a query sees of it.
 pub(super) fn halves(parameters: &DummySubsetsParameters) -> String {
     format!(
-        "Each names one record in each of {} partitions, in two halves, and gets the sum of either half back. With its hint the client gets its record from one of the sums; from which, and which record, does not show.",
+        "Each query names one record in each of {} partitions, in two halves. The answer is the sum of each half. With its hint the client gets its record from one of the sums. The query does not show which sum, nor which record.",
         count(parameters.partitions().into())
     )
 }

@@ -1,5 +1,5 @@
-//! A generation of hints: the key they follow from, their cutoffs and parities. How it is laid out
-//! in memory and on disk.
+//! A generation of hints: the key from which they follow, their cutoffs and their parities; and its
+//! layout in memory and on disk.
 
 use super::DummySubsetsParameters;
 #[cfg(test)]
@@ -11,22 +11,22 @@ use zeroize::Zeroizing;
 
 const VERSION: u32 = 1;
 
-/// All hints of one generation. Ids `0..M` are single hints, ids from `M` on are pairs.
+/// All hints of one generation. Ids below `M` are single hints; ids from `M` on are pairs.
 ///
 /// **Distribution** (Ren, Mughees, Sun, §3.1 and Algorithm 4). A single hint selects exactly `p/2 +
 /// 1` random partitions and one random record in each; a pair splits the partitions into random
-/// halves of `p/2`, with a random record in each partition. The paper makes a single hint of `p/2`
-/// partitions below the median and an extra index drawn from one of the others; here the cutoff is
-/// one rank higher, so that the extra index is the pseudorandom offset of the partition with the
+/// halves of `p/2`, with a random record in each partition. The paper makes a single hint from
+/// `p/2` partitions below the median, and draws an extra index from one of the others. Here the
+/// cutoff is one rank higher: the extra index is the pseudorandom offset of the partition with the
 /// next smallest value. The distribution is the same, and nothing has to be stored or searched for
 /// it.
 pub(crate) struct Generation {
-    /// One for each id: selects the partitions whose value is below. 0 for a hint that is invalid,
-    /// because the values at the cutoff tie.
+    /// One for each id: it selects the partitions whose value is below it. 0 for a hint that is
+    /// invalid because the values at the cutoff tie.
     pub(crate) cutoffs: Zeroizing<Vec<u32>>,
-    /// The encoding, whose parities are always up to date and whose cutoffs are once they are
-    /// computed. Kept as it is because it is large: reading hints from a disk and using them takes
-    /// no second copy.
+    /// The encoding. Its parities are always up to date, its cutoffs only from when they are
+    /// computed. Hints are used in this form because they are large: after a read from disk, no
+    /// second copy is needed.
     pub(crate) bytes: Zeroizing<Vec<u8>>,
     /// Where in the encoding the parities begin: a record for each single hint, then two for each
     /// pair (the half below the cutoff, the other half).
@@ -75,12 +75,12 @@ impl Generation {
         key
     }
 
-    /// Key, cutoffs and parities, all to work on.
+    /// Key, cutoffs and parities, to change.
     pub(crate) fn parts_mut(&mut self) -> (Secret<[u8; 16]>, &mut [u32], &mut [u8]) {
         (Secret::new(self.key()), &mut self.cutoffs, &mut self.bytes[self.parities..])
     }
 
-    /// Notes in the encoding what the cutoffs are.
+    /// Writes the cutoffs into the encoding.
     pub(crate) fn cutoffs_computed(&mut self) {
         self.bytes[KEY.end..self.parities].copy_from_slice(&little_endian_bytes(&self.cutoffs));
     }
@@ -89,10 +89,10 @@ impl Generation {
         &self.bytes
     }
 
-    /// Takes an encoding for what it is.
+    /// Reads an encoding.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is none for `parameters`.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is not one for `parameters`.
     pub(crate) fn decode(
         parameters: &DummySubsetsParameters,
         bytes: Zeroizing<Vec<u8>>,

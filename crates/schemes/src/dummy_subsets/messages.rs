@@ -2,8 +2,8 @@
 //!
 //! A query names one record in each partition and splits the partitions into two halves of equal
 //! size: `p` bits for the split, and an offset for each *pair* of partitions, the k-th of either
-//! half. The halves may share offsets because all that matters is that a server sees a balanced
-//! split and offsets that are uniform and independent of it; this halves the upload.
+//! half. The halves may share offsets: it is enough that a server sees a balanced split, and
+//! offsets that are uniform and independent of it. This halves the upload.
 
 use super::DummySubsetsParameters;
 use crate::contract::Message;
@@ -15,8 +15,8 @@ use zeroize::Zeroizing;
 /// A split of the partitions into halves 0 and 1, and an offset for the k-th partition of either
 /// half.
 ///
-/// Encoding: `p` bits, then `p/2` offsets of `log2 s` bits each; either is a row of bits from the
-/// lowest of each byte on, filled up with zeros to whole bytes.
+/// Encoding: `p` bits, then `p/2` offsets of `log2 s` bits each; each is a row of bits, from the
+/// lowest bit of each byte on, padded with zeros to whole bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DummySubsetsQuery {
     /// Bit `k`: the half that partition `k` belongs to.

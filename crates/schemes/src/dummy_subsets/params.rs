@@ -1,4 +1,4 @@
-//! How a table is cut into partitions, and how many hints make a failure improbable enough.
+//! How a table is cut into partitions, and how many hints make failures rare enough.
 
 use crate::contract::Parameters;
 use privet_core::codec::Reader;
@@ -11,8 +11,8 @@ pub const DEFAULT_HINT_SECURITY: u32 = 80;
 /// A client holds its hints in memory: at most 4 GiB (1 GiB where addresses have 32 bits), whatever
 /// a server announces, …
 const MAX_STATE_BYTES: u64 = if cfg!(target_pointer_width = "32") { 1 << 30 } else { 1 << 32 };
-/// … and at most four times the table, if that is more than 64 MiB: beyond that, the table itself
-/// would be the better thing to keep.
+/// … and at most four times the table, if that is more than 64 MiB: beyond that, a client should
+/// keep the table itself.
 const MAX_STATE_TO_TABLE: u64 = 4;
 const SMALL_STATE_BYTES: u64 = 1 << 26;
 /// Hints come in blocks of 64: a block of the pseudorandom function serves eight, and searches mark
@@ -32,8 +32,8 @@ pub struct DummySubsetsParameters {
 }
 
 impl DummySubsetsParameters {
-    /// The default cut: as many records in a partition as there are partitions, as nearly as powers
-    /// of two allow (rather fewer, because the client's state grows with them).
+    /// The default cut: about as many records in a partition as there are partitions. The number is
+    /// a power of two, and rather smaller than larger, because the client's state grows with it.
     ///
     /// # Errors
     /// As [`with_partition_records`](Self::with_partition_records).
@@ -43,19 +43,19 @@ impl DummySubsetsParameters {
         Self::with_partition_records(shape, 1 << log2_partition as u32)
     }
 
-    /// A cut with the given number of records in a partition. More of them: shorter queries and
-    /// less work for the server, more state for the client.
+    /// A cut with the given number of records in a partition. More records mean shorter queries,
+    /// less work for the server, and more state for the client.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if it is no power of
-    /// two up to 2^16 or the client's state or the queries would be beyond reason.
+    /// two up to 2^16 or the client's state or the queries would be too large.
     pub fn with_partition_records(shape: TableShape, partition_records: u64) -> Result<Self> {
         let cut = Partitions::new(shape, partition_records, 2, 4)?;
         let cut = Self { cut, hint_security: 0, singles: 0, pairs: 0 };
         cut.with_hint_security(DEFAULT_HINT_SECURITY)
     }
 
-    /// The same cut with another λ_hint. Concerns the client alone: servers need not know.
+    /// The same cut with another λ_hint. Only the client uses λ_hint: servers need not know it.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is 0 or beyond 4096, or the
@@ -87,8 +87,8 @@ impl DummySubsetsParameters {
         Ok(self)
     }
 
-    /// The parameters of the same table with more records, as long as they have room in the
-    /// partitions that there are: hints for one are hints for the other.
+    /// The parameters of the same table with more records, if the present partitions have room for
+    /// them. Hints for one are then hints for the other.
     ///
     /// # Errors
     /// As [`Partitions::grown`].
@@ -167,7 +167,7 @@ impl DummySubsetsParameters {
 
 impl Parameters for DummySubsetsParameters {
     /// Eight bytes: the number of records in a partition, little-endian. Everything else follows
-    /// from the table's shape or concerns the client alone.
+    /// from the table's shape, or only the client uses it.
     fn encode(&self) -> Vec<u8> {
         u64::from(self.partition_records()).to_le_bytes().to_vec()
     }

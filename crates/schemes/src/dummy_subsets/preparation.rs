@@ -1,4 +1,4 @@
-//! The offline phase: the table streams past once, and every hint picks up its records (Algorithm 4
+//! The offline phase: the table streams by once, and every hint takes in its records (Algorithm 4
 //! of the paper).
 
 use super::generation::Generation;
@@ -18,7 +18,7 @@ pub struct DummySubsetsPreparation {
     hints: GrowingHints,
 }
 
-/// What the stream is taken into.
+/// The part that takes the stream in.
 struct GrowingHints {
     parameters: DummySubsetsParameters,
     kernels: Kernels,
@@ -119,7 +119,7 @@ impl Preparation for DummySubsetsPreparation {
     /// `the stream so far ‖ whether cutoffs are computed (u8) ‖ generation so far`
     fn checkpoint(&self) -> Zeroizing<Vec<u8>> {
         let generation = self.hints.generation.encoded();
-        // Room for all of it at once: growing would leave copies behind.
+        // Reserves room for everything at once: a vector that grows would leave copies behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(generation.len() + (1 << 17)));
         self.stream.encode(&mut bytes);
         bytes.push(u8::from(self.hints.cutoffs_ready));

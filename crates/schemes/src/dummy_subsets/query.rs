@@ -42,7 +42,7 @@ pub(super) fn query_through(
     let (extra_partition, extra_offset) = cut.place(hint.extra.unwrap_or(index));
     let contents = real.iter_mut().zip(selects.iter()).zip(offsets.iter_mut());
     for (partition, ((real, select), offset)) in (0u32..).zip(contents) {
-        // Compared with every partition, so that no address says which it is.
+        // Compares with every partition, so that no address tells which it is.
         let is_extra = partition.ct_eq(&extra_partition);
         let selected = (*select < hint.cutoff) != hint.above;
         *real = selected | bool::from(is_extra);
@@ -60,8 +60,9 @@ pub(super) fn query_through(
     let mut kept = vec![0; partitions / 2 + 1];
     let mut filled = 0;
     for (real, offset) in real.iter().zip(offsets.iter()) {
-        // Written always and kept if it is real, so that no branch depends on it. An address does:
-        // at what pace the list fills up, which says which half of the query is the real one.
+        // Always written, and kept only if it is real, so that no branch depends on it. An address
+        // does depend on it: how fast the list fills up, which tells which half of the query is the
+        // real one.
         kept[admit(filled.min(partitions / 2))] = *offset;
         filled += usize::from(*real);
     }
@@ -71,8 +72,7 @@ pub(super) fn query_through(
     Some(query(cut, &real, real_half, kept))
 }
 
-/// A query that is good for nothing but to be sent: a uniform split and uniform offsets, as every
-/// query's look.
+/// A query that only looks like one: a uniform split and uniform offsets.
 pub(super) fn cover(cut: &Partitions, rng: &mut SecretRng) -> DummySubsetsQuery {
     let partitions = cut.count() as usize;
     let mut real: Vec<bool> = (0..partitions).map(|k| k < partitions / 2).collect();

@@ -1,4 +1,4 @@
-//! The server: the table in memory, of which a query reads one record for each partition.
+//! The server: the table in memory. A query reads one record of each partition.
 
 use super::{DummySubsets, DummySubsetsAnswer, DummySubsetsParameters, DummySubsetsQuery};
 use crate::contract::{Answerer, Role, SchemeOf};
@@ -6,8 +6,8 @@ use privet_core::{Error, Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 
-/// A table laid out for answering: its records in their natural order in huge pages, with zero
-/// records after the last up to whole partitions.
+/// A table laid out for answering: its records in their natural order in huge pages, padded with
+/// zero records to whole partitions.
 pub struct DummySubsetsServer {
     parameters: DummySubsetsParameters,
     records: HugeBuffer<u8>,
@@ -43,7 +43,7 @@ impl DummySubsetsServer {
         self.sums([half_0, half_1])
     }
 
-    /// All records, and zeros up to whole partitions.
+    /// All records, padded with zeros to whole partitions.
     pub(super) fn records(&self) -> &[u8] {
         &self.records
     }

@@ -2,12 +2,12 @@
 //! hints never run out.
 //!
 //! **Who learns what.** The *offline server* (role 0) gets the client's key, so it knows what every
-//! hint may be; it computes parities for ids that simply count up, and of each new hint it returns
-//! those of *both* halves, so it learns nothing of what is looked up. The *online server* (role 1)
-//! sees what the server of the single-server form sees, a random balanced split and uniform
-//! offsets, and never the key. Both together would learn everything, which is the assumption: they
-//! do not collude. A server that computes wrongly makes the client recover wrong bytes; this scheme
-//! does not notice. The client computes all cutoffs itself, so that neither server has a say in
+//! hint may be. It computes parities for ids that simply count up, and for each new hint it returns
+//! those of *both* halves. So it learns nothing of what is looked up. The *online server* (role 1)
+//! sees what the server of the single-server form sees: a random balanced split and uniform
+//! offsets. It never sees the key. Both together would learn everything; the assumption is that
+//! they do not collude. A server that computes wrongly makes the client recover wrong bytes; this
+//! scheme does not notice. The client computes all cutoffs itself. So neither server influences
 //! what its hints contain, and neither has to find medians.
 //!
 //! **What it costs**, for `p` partitions of `s` records and λ =
@@ -27,7 +27,7 @@
 //! [`DummySubsetsTwoPreparation`]; Algorithm 2 is [`DummySubsetsTwoClient`]'s
 //! [`reserve`](crate::contract::HintedClient::reserve); Algorithm 3 is [`DummySubsetsTwoServer`]'s
 //! answer in role 0 and the client's `exchange`. Different from the paper: the client sends cutoffs
-//! instead of receiving them; replenishment travels with the query, in one round; ids have 32 bits,
+//! instead of receiving them. Replenishment goes with the query, in one round. Ids have 32 bits,
 //! enough for 4 billion lookups.
 
 mod client;

@@ -1,4 +1,4 @@
-//! The client: a random point for one server, the same point moved by the record's word for the
+//! The client sends a random point to one server, and the same point plus the record's word to the
 //! other.
 
 use super::{
@@ -48,15 +48,15 @@ impl StatelessClient for FiniteDifferencesClient {
         Ok((queries.into(), FiniteDifferencesPending { word }))
     }
 
-    /// The XOR of the entries at all subsets of the word that are within the ball, of both answers:
-    /// 2^D of them in all, whichever record it is. Where they lie follows from the word, so with
-    /// answers that are larger than the processor's caches it takes somewhat longer for some
-    /// records than for others, after the answers are in.
+    /// XORs the entries at all subsets of the word that are within the ball, from both answers.
+    /// There are 2^D of them, for every record. Their places follow from the word. So if answers
+    /// are larger than the processor's caches, recovery takes somewhat longer for some records than
+    /// for others. This happens after the answers are in.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the answers belong to other
-    /// parameters, or are not one of each server. A wrong answer makes a wrong record, and is not
-    /// noticed.
+    /// parameters, or there is not one from each server. A wrong answer gives a wrong record,
+    /// without an error.
     fn recover(
         &self,
         pending: FiniteDifferencesPending,

@@ -1,30 +1,30 @@
-//! What a choice of variables and degree costs, and which to choose.
+//! What each choice of variables and degree costs, and which choice is best.
 //!
 //! With `m` variables and degree `D` there is a coefficient for each of the C(m, D) words of weight
-//! D, a point for each of the q^m words over the field, and each of s servers reads the points that
-//! differ from the one it is asked about in at most K = ⌊D/s⌋ variables. More variables allow a
-//! smaller degree: more storage, fewer reads.
+//! D, and a point for each of the q^m words over the field. Each of s servers reads the points that
+//! differ from the query's point in at most K = ⌊D/s⌋ variables. More variables allow a smaller
+//! degree. That takes more storage and fewer reads.
 
 use crate::registry::MAX_MESSAGE_LEN;
 use privet_core::combinations::{MOST_VARIABLES, binomial};
 use privet_core::table::MAX_TABLE_BYTES;
 use privet_core::{Error, Result};
 
-/// Unless something else is asked for, the table with all points is at most so many times as large
-/// as the table.
+/// By default, all points together are at most so many times as large as the table.
 const STORAGE_FACTOR: u64 = 32;
 
-/// What is wanted of the variables and the degree. What is not said follows from the table's shape.
+/// The operator's wishes for the variables and the degree. Anything that is not set follows from
+/// the table's shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// Exactly so many variables; without a degree, the one at which servers read the least.
+    /// Exactly so many variables. Without a degree, the degree at which servers read the least.
     pub variables: Option<u32>,
     /// Exactly this degree.
     pub degree: Option<u32>,
     /// All points together have at most so many bytes.
     pub storage_limit: Option<u64>,
-    /// One server's answer has at most so many bytes: then the least storage that achieves it is
-    /// taken, else the fewest reads that the storage allows.
+    /// One server's answer has at most so many bytes. If this is set, the choice is the least
+    /// storage that achieves it; otherwise the fewest reads that the storage allows.
     pub answer_limit: Option<u64>,
 }
 
@@ -42,8 +42,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// In how many variables a point that is read differs from the one that is asked about, at
-    /// most: K.
+    /// K: the most variables in which a point that a server reads differs from the query's point.
     pub fn radius(self) -> u32 {
         self.degree / self.servers
     }
@@ -70,7 +69,7 @@ impl Setting {
 }
 
 /// The settings worth considering for `records` records, from the least storage to the fewest
-/// reads: each has fewer reads than all before it.
+/// reads. Each has fewer reads than all before it.
 pub fn settings(records: u64, servers: u32, field: u32) -> Vec<Setting> {
     let mut found: Vec<Setting> = Vec::new();
     for variables in 2..=MOST_VARIABLES {
@@ -83,8 +82,8 @@ pub fn settings(records: u64, servers: u32, field: u32) -> Vec<Setting> {
     found
 }
 
-/// The degree at which servers read the least, for so many variables. `None` if they do not
-/// suffice, or there would be too many points.
+/// The degree at which servers read the least, for so many variables. `None` if they are too few,
+/// or would make too many points.
 fn fewest_reads(records: u64, servers: u32, field: u32, variables: u32) -> Option<Setting> {
     let at = |radius: u32| {
         // The largest degree that points within `radius` determine.
@@ -102,12 +101,12 @@ fn fewest_reads(records: u64, servers: u32, field: u32, variables: u32) -> Optio
     })
 }
 
-/// The setting for a table of `records` records. `bytes` says how many bytes so many points take:
-/// stored, or in an answer.
+/// The setting for a table of `records` records. `bytes` computes how many bytes a number of points
+/// takes, stored or in an answer.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with what there is to choose from, if there
-/// is none.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the possible choices, if no setting
+/// fits.
 pub fn choose(
     records: u64,
     servers: u32,
@@ -118,7 +117,7 @@ pub fn choose(
     let storage = |setting: Setting| setting.points().and_then(&bytes);
     let answer = |setting: Setting| bytes(setting.reads()).unwrap_or(u64::MAX);
     if let (Some(variables), Some(degree)) = (choice.variables, choice.degree) {
-        // Whether it suits is for the parameters to say.
+        // The parameters check whether it suits the table.
         return Ok(Setting { servers, field, variables, degree });
     }
     let considered = match choice.variables {

@@ -1,4 +1,4 @@
-//! What the registry has of finite differences with two servers, and the options of both forms.
+//! The entry of finite differences with two servers in the registry, and the options of both forms.
 
 use super::costs::Choice;
 use super::{
@@ -10,15 +10,15 @@ use crate::registry::room::*;
 pub static STORAGE_LIMIT: SchemeOption = SchemeOption::new(
     "storage-limit",
     OptionKind::Amount { value_name: "BYTES" },
-    "At most so many bytes for what each server makes of the table, such as 2^30; default: 32 times \
-     the table. More storage, fewer reads and shorter answers",
+    "The most bytes that each server may make of the table, such as 2^30; default: 32 times the \
+     table. More storage means fewer reads and shorter answers",
 );
 
 /// How many bytes an answer may have.
 pub static ANSWER_LIMIT: SchemeOption = SchemeOption::new(
     "answer-limit",
     OptionKind::Amount { value_name: "BYTES" },
-    "Answers of at most so many bytes, with the least storage that allows them",
+    "The most bytes of an answer. Servers take the least storage that allows it",
 );
 
 /// How many variables there are.
@@ -48,7 +48,7 @@ pub static ONE_BIT: SchemeOption = SchemeOption::new(
     "Records are bytes of value 0 or 1, and are stored as single bits",
 );
 
-/// Whether those are the characters `0` and `1` instead.
+/// Whether these records are the characters `0` and `1` instead.
 pub static DIGITS: SchemeOption = SchemeOption {
     requires: Some("one-bit"),
     ..SchemeOption::new(
@@ -59,7 +59,7 @@ pub static DIGITS: SchemeOption = SchemeOption {
 };
 
 impl Choice {
-    /// What was chosen of it.
+    /// The choice that the operator's options make.
     pub(super) fn of(tuning: &Tuning) -> Self {
         Self {
             variables: tuning.count(&VARIABLES),

@@ -1,4 +1,4 @@
-//! From records to points: the polynomial's value everywhere.
+//! From records to points: the polynomial's values at all points.
 
 pub(super) mod beyond_memory;
 pub(super) mod sharing;
@@ -16,7 +16,7 @@ use privet_kernels::memory::HugeBuffer;
 /// whose words are subsets of the point. `progress` hears of the share done.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if records should be single bits and one is
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if records must be single bits and one is
 /// not, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
 pub(super) fn encode(
     parameters: &FiniteDifferencesParameters,
@@ -27,7 +27,7 @@ pub(super) fn encode(
 ) -> Result<HugeBuffer<u8>> {
     let sums = SubsetSums::new(parameters, records, kernels, threads)?;
     let mut points = points::room_for(parameters.stored_bytes())?;
-    // No more than there was room for.
+    // The buffer has room for this many bytes.
     let used = &mut points[..parameters.points_bytes() as usize];
     kernels.subset_sums(
         used,
@@ -41,15 +41,15 @@ pub(super) fn encode(
 
 /// Computes all points of `table` and writes them to `store`, from byte 0 on:
 /// [`stored_bytes`](FiniteDifferencesParameters::stored_bytes) in all. It takes `memory` bytes (at
-/// least a record, and two bytes), and about one MiB more for each of the `threads` that work,
-/// which also share reads and writes. If all points fit, each is written once. Otherwise it is
-/// written twice and read once; and each once more if all points take more than about `memory`² /
-/// 64 KiB, and so on. The records are read once, in order, where they are. `progress` hears of the
-/// share done: it never falls, and the last is 1.
+/// least a record, and two bytes), and about one MiB more for each of the `threads` threads, which
+/// also share reads and writes. If all points fit, each is written once. Otherwise each is written
+/// twice and read once. If all points take more than about `memory`² / 64 KiB, there is one more
+/// round of reading and writing, and so on. The records are read once, in order, without a copy.
+/// `progress` hears of the share done: it never falls, and the last is 1.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another
-/// shape, or records should be single bits and one is not,
+/// shape, or records must be single bits and one is not,
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, beside what
 /// the store says.
 pub fn write_points(
@@ -66,8 +66,9 @@ pub fn write_points(
     sums.write(memory, LEAST_PART, store, progress)
 }
 
-/// The sums of the coefficients at all subsets of a point, over XOR. An entry is a point, or where
-/// records are single bits, a byte of eight points, which differ in the three lowest variables.
+/// The sums of the coefficients at all subsets of a point, over XOR. An entry is a point. If
+/// records are single bits, it is a byte of eight points, which differ in the three lowest
+/// variables.
 struct SubsetSums<'a> {
     parameters: &'a FiniteDifferencesParameters,
     records: &'a [u8],
@@ -89,8 +90,8 @@ impl<'a> SubsetSums<'a> {
         Ok(Self { parameters, records, kernels, threads, entry_len })
     }
 
-    /// Places the coefficients of a block of entries, all zero before, that begins with the
-    /// `first`. Variables within an entry are summed over.
+    /// Writes the coefficients into a block of entries, which is all zero before and begins with
+    /// entry `first`. Sums over the variables within an entry.
     fn place(&self, first: u64, block: &mut [u8]) {
         if !self.parameters.one_bit() {
             let len = self.entry_len;
@@ -110,8 +111,8 @@ impl<'a> SubsetSums<'a> {
         }
     }
 
-    /// Of `count` points from the `first` on, those that have a coefficient: which of them, and the
-    /// record.
+    /// Those of `count` points from `first` on that have a coefficient: the number of each among
+    /// them, and its record.
     fn coefficients(&self, first: u64, count: u64) -> impl Iterator<Item = (u64, u64)> + use<> {
         let words = self.parameters.words();
         let (from, to) = (words.rank(first), words.rank(first + count));
@@ -156,7 +157,7 @@ impl Transform for SubsetSums<'_> {
         progress: &(dyn Fn(f64) + Sync),
     ) -> Result<()> {
         let place = |first: u64, block: &mut [u8]| {
-            // Of the piece before.
+            // Erases the entries of the piece before.
             block.fill(0);
             self.place((word << low) + first, block);
         };

@@ -1,5 +1,5 @@
-//! Finite differences with three or more servers: no assumption, no hint, no state, and each server
-//! reads fewer points the more of them there are.
+//! Finite differences with three or more servers: no assumption, no hint, no state. The more
+//! servers there are, the fewer points each of them reads.
 //!
 //! The records are the coefficients of a polynomial in m variables over the field of q elements, q
 //! a prime of at least the number of servers s. Each record has a word of weight D, and its
@@ -14,10 +14,9 @@
 //! entries at `z_b + 1_U` for all sets U of at most K = ⌊D/s⌋ variables.
 //!
 //! **Why that is enough.** On the line through r in the direction of x, `g(t) = F(r + t·x)` has
-//! degree D, and its highest coefficient is the record: to have t in the power D, every variable of
-//! a product must be one of x, and there are no more than D. F is of degree 1 in each variable, so
-//! differences are derivatives: with Hasse derivatives (which, unlike ordinary ones, do not vanish
-//! when their order reaches q),
+//! degree D. Its highest coefficient is the record: a product gives the power t^D only if all its D
+//! variables are those of x. F has degree 1 in each variable, so differences are derivatives. With
+//! Hasse derivatives (which, unlike ordinary ones, do not vanish when their order reaches q),
 //!
 //! `g^[k](b) = Σ_{T ⊆ supp(x), |T| = k} Σ_{U ⊆ T} (−1)^{k − |U|} · F(z_b + 1_U)`
 //!
@@ -26,18 +25,19 @@
 //! Each U of u variables is in C(D − u, k − u) sets T, so the record is a fixed combination of the
 //! entries with U ⊆ supp(x): a coefficient for each server and each size of U, computed once.
 //!
-//! **Who learns what.** Each server learns that a query was made, and when, and of the index
-//! exactly nothing, whatever it can compute: for fixed b and x the map r ↦ r + b·x is a bijection
-//! of F_q^m, so the point that a server sees is uniform, for every index the same. (The bias of
-//! [`SecretRng::below`](privet_core::SecretRng::below), under q·2^-128 for each coordinate, and the
-//! generator behind it, are all that is assumed.) **Any two servers that share their queries know
-//! the index**: the difference of their points is a multiple of x. All servers must hold the same
-//! table in the same epoch, or every answer is noise. The client learns the record.
+//! **Who learns what.** Each server learns that a query was made, and when. It learns exactly
+//! nothing of the index, whatever it can compute: for fixed b and x the map r ↦ r + b·x is a
+//! bijection of F_q^m, so the point that a server sees is uniform for every index. (There are two
+//! exceptions: the bias of [`SecretRng::below`](privet_core::SecretRng::below), under q·2^-128 for
+//! each coordinate, and the security of the generator behind it.) **Any two servers that share
+//! their queries know the index**: the difference of their points is a multiple of x. All servers
+//! must hold the same table in the same epoch, or every answer is noise. The client learns the
+//! record.
 //!
-//! A server that answers wrongly makes the client recover wrong bytes, which is not noticed. Nor is
-//! it where the symbols that come out are no record's: whether they are can depend on the index,
-//! because an entry that the index does not use may be altered without effect, and a client that
-//! failed would show that to the server.
+//! A server that answers wrongly makes the client recover wrong bytes, and the client does not
+//! notice. It reports no error even if the symbols are not those of any record. Whether they are
+//! can depend on the index, because altering an entry that the index does not use has no effect. A
+//! client that failed would show the server whether its change had an effect.
 //!
 //! **What it costs**, with t symbols to a record, packed p to a byte, that is `entry_len = ⌈t/p⌉`:
 //!

@@ -1,4 +1,4 @@
-//! Query and answer: a point, and what lies around it.
+//! Query and answer: a point, and the entries around it.
 
 use super::FiniteDifferencesParameters;
 use crate::contract::Message;
@@ -6,16 +6,16 @@ use privet_core::codec::Reader;
 use privet_core::{Error, Result};
 use zeroize::Zeroizing;
 
-/// A point: one bit for each variable, ⌈m/8⌉ bytes. To each server alone it is uniform; both
-/// together are the index.
+/// A point: one bit for each variable, ⌈m/8⌉ bytes. For one server alone it is uniform; both
+/// together reveal the index.
 pub struct FiniteDifferencesQuery {
     pub(crate) point: Zeroizing<u64>,
     pub(crate) len: usize,
 }
 
-/// The entries at all points within the ball around a query's, in ascending order of the
-/// difference. Bits are packed, the first into the lowest of a byte. Erased when dropped: two of
-/// them are the record.
+/// The entries at all points within the ball around a query's point, in ascending order of the
+/// difference. Bits are packed, the first into the lowest bit of a byte. Erased when dropped: two
+/// answers together give the record.
 pub struct FiniteDifferencesAnswer {
     pub(crate) entries: Zeroizing<Vec<u8>>,
 }
@@ -47,7 +47,8 @@ impl Message<FiniteDifferencesParameters> for FiniteDifferencesQuery {
 
 impl Message<FiniteDifferencesParameters> for FiniteDifferencesAnswer {
     fn encoded_len(parameters: &FiniteDifferencesParameters) -> usize {
-        // What is longer than an address can tell is refused with all other messages beyond reason.
+        // A length beyond the address space is refused later, with all other messages that are too
+        // long.
         usize::try_from(parameters.answer_bytes()).unwrap_or(usize::MAX)
     }
 

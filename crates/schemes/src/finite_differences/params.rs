@@ -57,7 +57,7 @@ impl FiniteDifferencesParameters {
                 shape.record_len()
             )));
         }
-        // One variable more than a degree of 1 needs, so that there are two records.
+        // At least two variables, so that there are two records.
         if degree % 2 == 0 || variables < 2 || degree > variables / 2 || variables > MOST_VARIABLES
         {
             return Err(Error::api_misuse(format!(
@@ -80,7 +80,8 @@ impl FiniteDifferencesParameters {
         self.one_bit
     }
 
-    /// The same, where single bits are not bytes of value 0 or 1 but the characters `0` and `1`.
+    /// The same, if single bits are stored as the characters `0` and `1` instead of bytes of value
+    /// 0 or 1.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) unless records are single bits.
@@ -96,7 +97,7 @@ impl FiniteDifferencesParameters {
         self.zero
     }
 
-    /// Checks that records are single bits, if they should be.
+    /// Checks that records are single bits, if they must be.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if one is not.
@@ -126,8 +127,8 @@ impl FiniteDifferencesParameters {
         self.points_bytes().max(64)
     }
 
-    /// How many variables two points of one cache line of 64 bytes may differ in; 0 if each has
-    /// lines of its own, or begins anywhere within one.
+    /// The number of variables in which two points of one cache line of 64 bytes may differ. 0 if
+    /// each point has lines of its own, or begins anywhere within one.
     pub(super) fn variables_in_line(&self) -> u32 {
         let record_len = self.shape().record_len();
         match self.one_bit {
@@ -138,7 +139,7 @@ impl FiniteDifferencesParameters {
     }
 
     /// How many cache lines of 64 bytes a server reads for a query. Records that do not begin with
-    /// a line, as those of 3 or 100 bytes, are counted as if each had lines of its own.
+    /// a line, such as those of 3 or 100 bytes, are counted as if each had lines of its own.
     pub fn cache_lines(&self) -> u64 {
         let low = self.variables_in_line().min(self.variables());
         let high = self.variables() - low;

@@ -1,4 +1,4 @@
-//! Memory for the points of a table, and to compute them in.
+//! Memory for the points of a table, and for computing them.
 
 use privet_core::{Error, Reason, Result};
 use privet_kernels::memory::HugeBuffer;
@@ -14,7 +14,7 @@ pub(super) fn copy_of(records: &[u8]) -> Result<HugeBuffer<u8>> {
     Ok(copy)
 }
 
-/// Room for so many bytes of points.
+/// Memory for `bytes` bytes of points.
 ///
 /// # Errors
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
@@ -28,7 +28,7 @@ pub(super) fn room_for(bytes: u64) -> Result<HugeBuffer<u8>> {
     })
 }
 
-/// Room to compute in, for points that go to a store.
+/// Memory for computing points that go to a store.
 ///
 /// # Errors
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.

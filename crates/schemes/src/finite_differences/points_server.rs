@@ -1,4 +1,4 @@
-//! The server of both forms: points, of which it reads those around each query's.
+//! The server of both forms: it holds points, and reads those around each query's point.
 
 use super::points::copy_of;
 use super::record_polynomial::RecordPolynomial;
@@ -13,17 +13,17 @@ use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use std::ops::Deref;
 
-/// A scheme whose servers answer from the points of a polynomial: what it does in its own way.
+/// The parts that differ between the schemes whose servers answer from the points of a polynomial.
 pub trait MakesPoints:
     Scheme<Parameters: Deref<Target = RecordPolynomial>> + Sized + 'static
 {
-    /// How the points around another are read, as far as it is the same for all of them.
+    /// The part of reading the points around a point that is the same for all points.
     type Reads: Send + Sync;
 
     /// How they are read under `parameters`.
     fn reads(parameters: &Self::Parameters) -> Self::Reads;
 
-    /// What lies around each query's point. All servers do the same, whatever their role.
+    /// The entries around each query's point. All servers do the same, whatever their role.
     fn read(server: &PointsServer<Self>, queries: &[Self::Query]) -> Vec<Self::Answer>;
 
     /// Size of what is stored of all points, in bytes.
@@ -33,7 +33,7 @@ pub trait MakesPoints:
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
-    /// another shape, or records are not what they say,
+    /// another shape, or the records are not as `parameters` say,
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
     fn compute(
         parameters: &Self::Parameters,
@@ -55,10 +55,10 @@ pub trait MakesPoints:
         progress: &(dyn Fn(f64) + Sync),
     ) -> Result<()>;
 
-    /// Which way to the points of the next version takes less.
+    /// The cheaper way to the points of the next version.
     fn cheaper_way(parameters: &Self::Parameters, changes: &TableChanges) -> Way;
 
-    /// A copy of the points `before`, with what `changes` make of them.
+    /// A copy of the points `before`, patched by `changes`.
     ///
     /// # Errors
     /// As [`compute`](Self::compute).
@@ -70,7 +70,7 @@ pub trait MakesPoints:
     ) -> Result<HugeBuffer<u8>>;
 }
 
-/// How the points of the next version come about.
+/// How the points of the next version are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Copied and patched.
@@ -113,7 +113,7 @@ impl<S: MakesPoints> PointsSetup<S> {
         Ok(Self { parameters, identity: table.identity(), records, options })
     }
 
-    /// The server. Computes all points, of which `progress` hears.
+    /// The server. Computes all points, and reports to `progress`.
     ///
     /// # Errors
     /// As [`MakesPoints::compute`].
@@ -138,7 +138,7 @@ impl<S: MakesPoints> PointsServer<S> {
         Ok(Self { parameters, points, reads, kernels })
     }
 
-    /// Its successor, made by `way`; by the cheaper one, unless it is said.
+    /// Its successor, made by `way`, or by the cheaper way if that is `None`.
     pub(super) fn successor_by(
         &self,
         way: Option<Way>,
@@ -173,15 +173,15 @@ impl<S: MakesPoints> SchemeOf for PointsServer<S> {
 }
 
 impl<S: MakesPoints> Answerer for PointsServer<S> {
-    // Queries that are there anyway may be answered side by side, which takes a fifth less with two
-    // servers; that is not worth a wait.
+    // Answering queries that have already arrived side by side takes a fifth less time with two
+    // servers. That is not worth a wait for more.
     const SHARES_PASSES: bool = false;
 
     fn parameters(&self) -> &S::Parameters {
         &self.parameters
     }
 
-    /// All servers do the same: which of them this is, the query need not say.
+    /// All servers do the same, so the query need not say which of them this is.
     fn answer(&self, _role: Role, queries: &[S::Query]) -> Vec<S::Answer> {
         S::read(self, queries)
     }
@@ -204,8 +204,8 @@ impl<S: MakesPoints> Answerer for PointsServer<S> {
 }
 
 impl<S: MakesPoints> Succession for PointsServer<S> {
-    /// Not of points in a file: those of the next version are computed into a file of their own, if
-    /// that is where they should be.
+    /// There is no successor if the points lie in a file: those of the next version are computed
+    /// into a file of their own.
     fn successor(
         &self,
         parameters: S::Parameters,
@@ -228,7 +228,7 @@ pub(super) fn start<S: MakesPoints>(
     start.after(|progress| setup.finish(progress), ServerHost::succeeding)
 }
 
-/// Points are kept, and answered from by any server started later.
+/// Points are kept, and any server that starts later can answer from them.
 impl<S: MakesPoints + Registered> StoresSetup for Of<S> {
     fn bytes(&self, plan: &SchemePlan, identity: &TableIdentity) -> Result<u64> {
         Ok(S::bytes(&S::Parameters::decode(identity, &plan.parameters)?))

@@ -1,4 +1,4 @@
-//! What the parameters of both forms have: which polynomial holds the records.
+//! The common part of both forms' parameters: the polynomial that holds the records.
 
 use super::costs::Setting;
 use privet_core::combinations::{Ball, FixedWeight};
@@ -49,14 +49,14 @@ impl RecordPolynomial {
         &self.words
     }
 
-    /// The sets of variables in which a point that is read for a query may differ from the one that
-    /// the query names.
+    /// The sets of variables in which a point that a server reads may differ from the query's
+    /// point.
     pub fn ball(&self) -> &Ball {
         &self.ball
     }
 }
 
-/// What a server announced, `parameters`, has to suit the table.
+/// Turns an error in `parameters`, which a server announced, into one that blames the server.
 pub(super) fn announced<P>(parameters: Result<P>) -> Result<P> {
     parameters.map_err(|error| {
         Error::peer_misbehaved("the server announced a polynomial that does not suit the table")

@@ -14,8 +14,8 @@ use privet_kernels::line_reads::{LineBits, LineBytes, LineQuery, LineReads, Line
 use privet_kernels::memory::HugeBuffer;
 use zeroize::Zeroizing;
 
-/// Positions that are gathered at a time where records are not read by lines: some tens of
-/// kilobytes of them.
+/// The number of positions that are gathered at a time if records are not read by lines: some tens
+/// of kilobytes.
 const POSITIONS: usize = 4096;
 
 /// The records of a table, and nothing computed from them yet.
@@ -57,9 +57,9 @@ impl Reads {
     }
 }
 
-/// The lines of a ball in ascending order, of which each holds the points that differ in the lowest
-/// `in_line` variables. A line that differs in `w` of the others has the points of a smaller ball,
-/// with radius K − w: that is its class, and `class` says what it takes.
+/// The lines of a ball in ascending order. Each line holds the points that differ in the lowest
+/// `in_line` variables. A line that differs in `w` of the other variables has the points of a
+/// smaller ball, with radius K − w: this is its class, and `class` makes it.
 fn by_line<C: privet_kernels::line_reads::LineClass>(
     ball: &Ball,
     in_line: u32,
@@ -67,7 +67,7 @@ fn by_line<C: privet_kernels::line_reads::LineClass>(
 ) -> LineReads<C> {
     let low = in_line.min(ball.variables());
     let high = ball.variables() - low;
-    // Fewer variables than a radius allow for no more than all of them.
+    // A radius beyond the number of variables is the same as all of them.
     let words = |variables: u32, radius: u32| Ball::new(variables, radius.min(variables));
     let classes = (0..=ball.radius().min(high)).filter_map(|weight| {
         let mut inner = words(low, ball.radius() - weight).ok()?.words();
@@ -80,8 +80,8 @@ fn by_line<C: privet_kernels::line_reads::LineClass>(
     LineReads::new(steps, classes.collect())
 }
 
-/// Queries as the kernel takes them: the place of each point, whose entry is `scale` long, beside
-/// the place for its answer.
+/// Queries in the kernel's form: the place of each point, whose entry is `scale` long, and the
+/// place for its answer.
 fn asked<'a>(
     queries: &[FiniteDifferencesQuery],
     scale: u64,
@@ -134,7 +134,7 @@ impl MakesPoints for FiniteDifferences {
                 .zip(&mut entries)
                 .try_for_each(|(query, out)| gather(server, *query.point, out)),
         };
-        // A query's point has no more bits than there are variables, and so have the differences.
+        // The bits of a query's point, and of the differences, are variables only.
         assert!(inside.is_ok(), "all points around a point are points");
         entries.into_iter().map(|entries| FiniteDifferencesAnswer { entries }).collect()
     }

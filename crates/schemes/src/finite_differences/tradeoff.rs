@@ -1,9 +1,9 @@
-//! What finite differences cost as a formula: storage against reads, exactly for one polynomial,
+//! The costs of finite differences as formulas: storage against reads, exactly for one polynomial,
 //! and as exponents of the table's size when tables grow.
 //!
-//! This is for choosing and for comparing, and reaches further than what is served. A [`Family`]
+//! This helps to choose and to compare. It covers more settings than Privet serves. A [`Family`]
 //! says how many servers there are, over which field, and how high a single variable's power may
-//! be; a [`Polynomial`] adds how many variables there are and of which degree all products are. Its
+//! be; a [`Polynomial`] adds the number of variables and the degree of all products. Its
 //! coefficients are the table, each a symbol of the field:
 //!
 //! | | symbols | here |
@@ -12,19 +12,19 @@
 //! | storage on each server | q^m: the value at every point | [`Polynomial::points`] |
 //! | answer of each server | Σ_{i ≤ K} C(m, i) · d^i, with K = ⌊D/s⌋: a value for each vector in {0, …, d}^m with at most K entries other than 0 | [`Polynomial::reads`] |
 //!
-//! A symbol is log₂ q bits. What Privet serves has d = 1, and q = 2 with two servers; its costs in
-//! bytes, with records that are packed as they are, are those of
+//! A symbol is log₂ q bits. Privet serves d = 1, and q = 2 with two servers. Its costs in bytes,
+//! with records packed as they are, are those of
 //! [`FiniteDifferencesParameters`](super::FiniteDifferencesParameters) and
 //! [`ManyServersParameters`](super::many_servers::ManyServersParameters).
 //!
 //! **Before finite differences** (Beimel, Ishai, Malkin: *Reducing the Servers' Computation in
 //! Private Information Retrieval: PIR with Preprocessing*, CRYPTO 2000) a server kept at each point
-//! not only the value but all derivatives that an answer needs: as many reads, and the storage as
-//! many times larger ([`Polynomial::derivatives`], [`Precomputed`]).
+//! not only the value but all derivatives that an answer needs. It made as many reads, and its
+//! storage was larger by the number of derivatives ([`Polynomial::derivatives`], [`Precomputed`]).
 //!
 //! The formulas are those of Henzinger and Ragavan: *Two-Server Private Information Retrieval in
 //! Sublinear Time and Quasilinear Space*, EUROCRYPT 2026, sections 3 to 5 and appendix A, for
-//! servers of which no two talk to each other.
+//! servers that do not collude, not even two of them.
 
 mod exponents;
 mod polynomial;
@@ -49,8 +49,7 @@ pub struct Family {
 impl Family {
     /// `servers` servers, s, over the field of `field` elements, q, with products in which no
     /// variable has a power above `individual_degree`, d: 2 ≤ s ≤ q and 1 ≤ d < q, because each
-    /// server needs an element of the field, and in a field of q elements the q-th power is the
-    /// first again.
+    /// server needs an element of the field, and because z^q = z in a field of q elements.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if q is not 2, 3, 5,

@@ -1,13 +1,13 @@
 //! Points follow edits.
 //!
 //! A record is the coefficient of one monomial, the product of the variables in its word. So an
-//! edit changes the points that are supersets of the word, all by the same: the XOR of the record
-//! before and after. That is one point in 2^D, but they lie all over the place, and several edits
-//! together soon touch every cache line more often than computing all points anew would. What takes
-//! less is estimated from the lines that are touched.
+//! edit changes the points that are supersets of the word, all by the same value: the XOR of the
+//! record before and after. That is one point in 2^D, but these points are spread over the whole
+//! memory. Several edits together soon touch every cache line more often than computing all points
+//! anew. The server estimates from the touched lines which way is cheaper.
 //!
-//! The server before goes on answering, so its points are copied. They are copied block by block,
-//! and each block is patched while it is in the cache.
+//! The old server goes on answering, so its points are copied. They are copied block by block, and
+//! each block is patched while it is in the cache.
 
 use super::encoding::sharing::share;
 use super::points_server::Way;
@@ -20,11 +20,11 @@ use privet_kernels::memory::HugeBuffer;
 /// cache.
 const BLOCK: usize = 256 << 10;
 
-/// How many times a unit can be patched in the time that computing it takes longer than copying it:
-/// 7 measured for records of one byte, 10 for those of 32.
+/// Computing a unit takes longer than copying it. This is the number of patches that fit into the
+/// difference: measured 7 for records of one byte, and 10 for records of 32 bytes.
 const PATCHES_PER_UNIT: u64 = 6;
 
-/// Of each monomial, the units in which it is not zero are counted: the supersets of its word.
+/// Counts for each monomial the units in which it is not zero: the supersets of its word.
 pub(super) fn cheaper_way(parameters: &FiniteDifferencesParameters, changes: &TableChanges) -> Way {
     let low = parameters.variables_in_line().min(parameters.variables());
     let variables = parameters.variables() - low;
@@ -38,27 +38,27 @@ pub(super) fn cheaper_way(parameters: &FiniteDifferencesParameters, changes: &Ta
     }
 }
 
-/// What changes make of points. A unit is the points that differ in the lowest variables alone:
-/// those of a cache line, or one.
+/// The patch that changes of the table make for the points. A unit is the points that differ only
+/// in the lowest variables: those of one cache line, or a single point.
 pub(super) struct Patch<'a> {
     parameters: &'a FiniteDifferencesParameters,
     unit_len: usize,
-    /// Variables of all units, m less those within one.
+    /// The variables that number the units: m less those within a unit.
     variables: u32,
     monomials: Vec<Monomial>,
 }
 
 /// A monomial whose coefficient has changed.
 struct Monomial {
-    /// Its variables beyond those of a unit.
+    /// Its variables beyond those within a unit.
     high: u64,
-    /// What it adds to each unit in which it is not zero.
+    /// The value that it adds to each unit in which it is not zero.
     unit: Vec<u8>,
 }
 
 impl<'a> Patch<'a> {
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if records should be single bits and one
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if records must be single bits and one
     /// is not.
     pub(super) fn new(
         parameters: &'a FiniteDifferencesParameters,
@@ -73,7 +73,7 @@ impl<'a> Patch<'a> {
             let word = parameters.words().word(index);
             let within = word & ((1 << low) - 1);
             let mut unit = vec![0; unit_len];
-            // Where there are fewer than eight, the bits beyond repeat them.
+            // If there are fewer than eight points, the other bits repeat them.
             let points = match parameters.one_bit() {
                 true => 8 * unit_len,
                 false => unit_len / difference.len(),
@@ -107,8 +107,8 @@ impl<'a> Patch<'a> {
         share(threads, (0u64..).zip(blocks), || {
             |(number, (before, after)): (u64, (&[u8], &mut [u8]))| {
                 after.copy_from_slice(before);
-                // Not zero here are those whose variables beyond the block are among those of its
-                // number.
+                // A monomial is not zero in this block if its variables beyond the block are all in
+                // the block's number.
                 let here = self.monomials.iter().filter(|it| it.high >> variables & !number == 0);
                 here.for_each(|monomial| monomial.add_to(after, (1 << variables) - 1));
                 Ok(())
@@ -119,8 +119,8 @@ impl<'a> Patch<'a> {
 }
 
 impl Monomial {
-    /// Adds it to a block of units, the last of which is number `last`, of all those whose words
-    /// are supersets.
+    /// Adds the monomial to the units of a block that are supersets of its word. The block's last
+    /// unit has number `last`.
     fn add_to(&self, block: &mut [u8], last: u64) {
         let word = self.high & last;
         let mut unit = word;

@@ -1,23 +1,23 @@
 //! The client: chooses a hint that contains the record, asks for the others of that hint, and puts
 //! a backup in its place (§2.4 of the paper).
 //!
-//! # Why queries teach nothing
+//! # Why queries reveal nothing
 //!
-//! A server sees a row of uniform offsets, whatever is asked for (see [`HintTable`] for why that
-//! holds for any sequence of queries). In the place of the wanted record's chunk stands the offset
-//! of a pair that is used once and independent of every hint, or nothing, and which place is left
-//! out cannot be seen.
+//! A server sees a row of uniform offsets, whatever the client asks for ([`HintTable`] says why
+//! that holds for any sequence of queries). In the single-parity form, the place of the wanted
+//! record's chunk holds the offset of a pair, which is used once and is independent of every hint.
+//! In the other form that place is left out, and the server cannot see which place it is.
 //!
 //! # What may run out
 //!
-//! Every chunk has a number of spares for each window, and a record that lies in it uses one up.
-//! The records of a window are all different ([`Lookups`]) and the table is shuffled, so that no
-//! chunk's spares are used up but with the probability that [`PianoParameters`] says, **unless
-//! records are chosen by where they lie**. The order is public, so whoever makes a client look up
-//! records of their choice can make it fail, and so can whoever builds the table, who decides where
-//! keys lie: see the [module](super). The query that is sent then is a cover, which looks like any
-//! other and is made with the same work; that no hint is exchanged takes half a microsecond less,
-//! which disappears in the fixed time that a session gives to every query.
+//! Every chunk has a number of spares for each window, and each lookup of a record in it uses one.
+//! The records of a window are all different ([`Lookups`]) and the table is shuffled. So a chunk's
+//! spares are used up only with the probability that [`PianoParameters`] says, **unless records are
+//! chosen by where they lie**. The order is public, so an attacker who chooses a client's lookups
+//! can make it fail. So can the maker of the table, who decides where keys lie: see the
+//! [module](super). The client then sends a cover, which looks like any other query and takes the
+//! same work to make. It exchanges no hint, which saves half a microsecond. That difference
+//! disappears in the fixed time that a session gives to every query.
 
 use super::generation::{Layout, Offsets, key};
 use super::lookups::{Failure, Lookups};
@@ -46,14 +46,14 @@ pub struct PianoClient<F> {
     pub(super) ledger: Ledger,
     pub(super) lookups: Lookups,
     offsets: Offsets,
-    /// For each chunk the spares that are used up.
+    /// For each chunk, the number of used spares.
     pub(super) spares_used: Zeroizing<Vec<u32>>,
     form: PhantomData<F>,
 }
 
-/// What the successor of a change is when there is none, because no hint contains the record, …
+/// The successor in a change that has none because no hint contains the record, …
 const NO_HINT: u32 = u32::MAX;
-/// … or its chunk has no spares left.
+/// … or because its chunk has no spares left.
 const NO_SPARES: u32 = u32::MAX - 1;
 
 impl<F: AnswerForm> HintedClient for PianoClient<F> {
@@ -108,8 +108,8 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
         let asked = if before.is_some() { filler } else { wanted };
 
         let (chunk, _) = self.parameters.cut().place(asked);
-        // What is asked was not asked before in this window, unless there are fewer records than
-        // queries.
+        // The record that the query asks for is new in this window, unless there are fewer records
+        // than queries.
         let found = if self.parameters.repeats() {
             self.table.find(asked)
         } else {
@@ -118,8 +118,8 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
         let row = found.choose(rng);
         let spare = self.next_spare(chunk);
         let (hint, has_hint) = self.table.hint_for(row, asked);
-        // A cover and a query are both made, always, with something to stand in for what is not
-        // there: making only one of them would take another time.
+        // Always makes both a cover and a query, with placeholders for missing parts: making only
+        // one of them would take another time.
         let cover = self.cover(rng);
         let any_spare = chunk * self.parameters.spares();
         let query = self.query_through(hint, asked, spare.unwrap_or(any_spare));
@@ -158,7 +158,7 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
         };
         let spare = self.ledger.unanswered(id.0)? as usize;
         let record_len = self.parameters.record_len();
-        // What comes of a cover is not looked at, but it is noted like anything else.
+        // The answer to a cover is not used, but it is recorded like any other.
         let values = match self.lookups.position(id.0) {
             None => Zeroizing::new(vec![0; record_len]),
             Some(_) if F::REPLACES_THE_WANTED => {
@@ -203,7 +203,7 @@ impl<F: AnswerForm> PianoClient<F> {
     pub(super) fn next_spare(&self, chunk: u32) -> Option<u32> {
         // An address that depends on the record, in a list of a number for each chunk.
         let used = conceal(*self.spares_used.get(admit(chunk) as usize)?);
-        // A branch, too: whether there are any left tells something only with a probability of
+        // This is also a branch. Whether spares are left reveals something only with probability
         // 2^-40, or if records are chosen by where they lie.
         admit(used < self.parameters.spares()).then_some(chunk * self.parameters.spares() + used)
     }
@@ -221,10 +221,10 @@ impl<F: AnswerForm> PianoClient<F> {
             #[cfg(test)]
             self.replace_badly(position, &mut offsets);
         } else {
-            // The last place takes what is not to be kept, and no branch tells from where on
+            // The last place takes the offset that is dropped. No branch tells from where on
             // offsets move up.
             for place in 0..offsets.len() - 1 {
-                // What is not smaller than the chunk moves.
+                // Places from the chunk's on move.
                 let moves = !(place as u32).ct_lt(&chunk);
                 let next = offsets[place + 1];
                 offsets[place].conditional_assign(&next, moves);
@@ -241,7 +241,7 @@ impl<F: AnswerForm> PianoClient<F> {
         let mut offsets = Zeroizing::new(vec![0; chunks]);
         let (key, records) = (self.table.key(), self.parameters.chunk_records());
         self.kernels.subset_rebuild(key, hint.id, records, &mut selects, &mut offsets);
-        // A hint without an extra record has the wanted one in its place anyway.
+        // A hint without an extra record already has the wanted record in its place.
         let (chunk, offset) = self.parameters.cut().place(hint.extra.unwrap_or(position));
         for (place, at) in (0u32..).zip(offsets.iter_mut()) {
             at.conditional_assign(&(offset as u16), place.ct_eq(&chunk));
@@ -251,7 +251,8 @@ impl<F: AnswerForm> PianoClient<F> {
 
     /// The offset of a pair of `chunk`.
     pub(super) fn pair_offset(&self, chunk: u32, spare: u32) -> u16 {
-        // Secret addresses, in the list of a chunk's numbers: those of offsets of unused pairs.
+        // Secret addresses, in the list of a chunk's numbers. They point to offsets of unused
+        // pairs.
         let (chunk, spare) = (admit(chunk), admit(spare));
         let key = Zeroizing::new(admit(*self.table.key()));
         let within = spare - chunk * self.parameters.spares();
@@ -261,11 +262,11 @@ impl<F: AnswerForm> PianoClient<F> {
         conceal(offsets[(within - group) as usize])
     }
 
-    /// A query that is good for nothing but to be sent: uniform offsets, as every query's look.
+    /// A query that only looks like one: uniform offsets.
     pub(super) fn cover(&self, rng: &mut SecretRng) -> PianoQuery<F> {
         let mut words = Zeroizing::new(vec![0; PianoQuery::<F>::count(&self.parameters)]);
         rng.fill_words(&mut words);
-        // A power of two of records, so no bits are better than others.
+        // The number of records is a power of two, so masking the bits gives uniform offsets.
         let mask = self.parameters.chunk_records() - 1;
         #[cfg(test)]
         let mask = mask >> u32::from(planted::is(planted::Flaw::CoverUnlikeAQuery));
@@ -276,7 +277,7 @@ impl<F: AnswerForm> PianoClient<F> {
 
 #[cfg(test)]
 impl<F: AnswerForm> PianoClient<F> {
-    /// Mistakes in what takes the place of the wanted offset.
+    /// Mistakes in the offset that replaces the wanted one.
     fn replace_badly(&self, position: u64, offsets: &mut [u16]) {
         let (chunk, wanted) = self.parameters.cut().place(position);
         let (place, wanted) = (&mut offsets[chunk as usize], wanted as u16);
@@ -343,7 +344,7 @@ impl<F: AnswerForm> PianoClient<F> {
         Ok(())
     }
 
-    /// Takes in what the hint that a reservation used contains beside its record, and keeps every
+    /// Takes in the sum of the other records of the hint that a reservation used. Keeps every
     /// record that is known now.
     fn answer(&mut self, id: u64, sum: Zeroizing<Vec<u8>>) -> Result<()> {
         let spare = self.ledger.unanswered(id).map(|spare| spare as usize);
@@ -368,8 +369,8 @@ impl<F: AnswerForm> SchemeOf for PianoClient<F> {
 
 /// Edits of the table, which are public: nothing here needs to take the same time.
 impl<F: AnswerForm> Updatable for PianoClient<F> {
-    /// The records of a table of another number lie in another order, of which these hints know
-    /// nothing.
+    /// Records of a table with another number of records lie in another order. These hints do not
+    /// fit it.
     fn follows(&self, after: TableShape) -> bool {
         after == self.parameters.shape()
     }
@@ -407,8 +408,8 @@ impl<F: AnswerForm> PianoClient<F> {
         Ok(())
     }
 
-    /// The backups in reserve that contain the record. One that is in use stands in the table of
-    /// hints.
+    /// Patches the backups in reserve that contain the record. A backup that is in use is in the
+    /// table of hints.
     fn patch_backups(&mut self, position: u64, difference: &[u8]) {
         let (chunk, offset) = self.parameters.cut().place(position);
         let (first, spares) = (self.parameters.primaries(), self.parameters.spares());
@@ -433,7 +434,7 @@ impl<F: AnswerForm> PianoClient<F> {
         }
     }
 
-    /// The pairs in reserve whose record it is.
+    /// Patches the pairs in reserve whose record this is.
     fn patch_pairs(&mut self, position: u64, difference: &[u8]) {
         let (chunk, offset) = self.parameters.cut().place(position);
         let spares = self.parameters.spares();

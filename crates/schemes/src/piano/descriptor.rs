@@ -1,4 +1,4 @@
-//! What the registry has of both forms of Piano.
+//! The entries of both forms of Piano in the registry.
 
 use super::{AnswerForm, PianoClient, PianoParameters, PianoPreparation, PianoScheme, PianoServer};
 use crate::registry::room::*;
@@ -12,7 +12,7 @@ impl<F: AnswerForm> Registered for PianoScheme<F> {
             "lookups of records chosen by somebody who knows the table's public shuffle may use up one chunk's spare hints; such a lookup fails with an error, and the query that was sent looks like any other",
         ),
         weaker_by_key: Some(
-            "whoever built the table (often who runs the server) chose where keys lie, and can make lookups of a class of keys fail; for lookups by key, dummy-subsets is the better scheme",
+            "the maker of the table (often the operator of the server) chose where keys lie, and can make lookups of a class of keys fail; for lookups by key, dummy-subsets is the better scheme",
         ),
         ..match F::REPLACES_THE_WANTED {
             true => {
@@ -72,8 +72,8 @@ impl<F: AnswerForm> Registered for PianoScheme<F> {
         let chunks = u64::from(parameters.chunks());
         let records = match F::REPLACES_THE_WANTED {
             true => chunks,
-            // Without the wanted record's chunk, the offsets may belong to either of two chunks in
-            // each place.
+            // As the wanted record's chunk is left out, each offset may belong to either of two
+            // chunks.
             false => 2 * chunks,
         };
         let hints = u64::from(parameters.primaries()) + parameters.window();
@@ -84,10 +84,10 @@ impl<F: AnswerForm> Registered for PianoScheme<F> {
         let chunks = count(parameters.chunks().into());
         Some(match F::REPLACES_THE_WANTED {
             true => format!(
-                "Each names one record in each of {chunks} chunks, and gets their sum back. In the wanted record's chunk it names another one, which the client knows; which chunk that is does not show."
+                "Each query names one record in each of {chunks} chunks, and gets their sum back. In the wanted record's chunk it names another record, which the client knows. The query does not show which chunk that is."
             ),
             false => format!(
-                "Each names a place in all but one of {chunks} chunks, not saying which one is left out, and gets back a sum for each of them that it may be. The client's hint tells which sum has its record."
+                "Each query names a place in all but one of {chunks} chunks, and does not say which chunk it leaves out. The answer has a sum for each chunk that this may be. The client's hint tells which sum has its record."
             ),
         })
     }

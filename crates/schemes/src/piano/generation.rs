@@ -1,5 +1,5 @@
-//! How the hints of a window are laid out, in memory and on disk; and offsets of the pseudorandom
-//! function one by one.
+//! The layout of a window's hints, in memory and on disk; and single offsets of the pseudorandom
+//! function.
 
 use super::{AnswerForm, PianoParameters};
 #[cfg(test)]
@@ -18,9 +18,8 @@ const VERSION: u32 = 1;
 ///
 /// The key is the client's own, and everything else follows from it and the table: hint `j`
 /// consists of the record at offset `r(j, k)` of every chunk `k` (see
-/// [`privet_kernels::subset_hints`]), a backup only of those outside its own chunk, and a pair's
-/// record is the one at offset `r(j, k)` of its chunk `k`. Pairs exist where the answer form uses
-/// them.
+/// [`privet_kernels::subset_hints`]), a backup only of those outside its own chunk. A pair's record
+/// is the one at offset `r(j, k)` of its chunk `k`. Pairs exist only if the answer form uses them.
 #[derive(Clone, Copy)]
 pub(super) struct Layout {
     record_len: usize,
@@ -63,7 +62,7 @@ impl Layout {
         start..start + self.record_len
     }
 
-    /// A fresh key, and all else zero.
+    /// A fresh key; everything else is zero.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
@@ -110,8 +109,8 @@ pub(super) fn key(bytes: &[u8]) -> Zeroizing<[u8; 16]> {
     key
 }
 
-/// Tells offsets of neighbouring hints in one chunk: it lets them take their records from a chunk
-/// in which each record is its own number.
+/// Computes the offsets of neighbouring hints in one chunk. To do so, it lets them take their
+/// records from a chunk in which each record is its own number.
 pub(super) struct Offsets {
     numbers: PartitionGroup,
     kernels: Kernels,

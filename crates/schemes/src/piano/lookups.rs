@@ -1,14 +1,15 @@
-//! What was looked up in the window: so that no record is asked for twice, and the ones that are
-//! known can be told again.
+//! The lookups of the window. With them, the client asks for no record twice, and finds known
+//! records again.
 //!
-//! A record that was asked for before in the window is not asked for again, or it would use up the
-//! spares of its chunk, and whoever asks for one record all the time would run out of hints soon. A
-//! *filler* is asked for instead, a uniformly chosen record that was not yet, and the wanted one
-//! comes from here. Nobody can tell: filler or not, a query is made in the same way.
+//! The client does not ask again for a record that it asked for before in the window. Each query
+//! would use up a spare of that chunk, and a client that looks up one record all the time would
+//! soon run out of hints. Instead it asks for a *filler*, a uniformly chosen record that it has not
+//! asked for yet, and takes the wanted record from here. The server cannot tell: the query is made
+//! in the same way, filler or not.
 //!
-//! **The work is the same for every record**, and depends on the number of queries made before:
-//! everything that was looked up is compared with the wanted record, and a filler is drawn whether
-//! or not it is needed.
+//! **The work is the same for every record**, and depends on the number of queries made before: the
+//! client compares all earlier lookups with the wanted record, and draws a filler whether it is
+//! needed or not.
 
 use privet_core::hints::xor;
 use privet_core::{Error, Result, SecretRng};
@@ -16,26 +17,26 @@ use privet_kernels::Kernels;
 use privet_kernels::taint::declassify;
 use zeroize::Zeroizing;
 
-/// Everything that was asked for in a window, by position in the shuffled table, in order. What was
-/// asked for in reservation `k` is *entry* `k`.
+/// All records that were asked for in a window, by position in the shuffled table, in order. The
+/// record of reservation `k` is *entry* `k`.
 pub(super) struct Lookups {
     records: u64,
     window: u64,
     record_len: usize,
     kernels: Kernels,
-    /// The lower halves of the positions, all ones for an entry that is none because a cover was
-    /// sent; and the upper halves, which only large tables need to tell positions apart.
+    /// The lower halves of the positions; all ones if a cover was sent. And the upper halves, which
+    /// only large tables need.
     lower: Zeroizing<Vec<u32>>,
     upper: Zeroizing<Vec<u32>>,
-    /// For each reservation the entry of the record that was wanted, its own if it was not known
-    /// before.
+    /// For each reservation, the entry of the wanted record: the reservation's own if the record
+    /// was not known before.
     wanted: Zeroizing<Vec<u64>>,
     outcomes: Vec<Outcome>,
     told: Vec<bool>,
     known: Zeroizing<Vec<u8>>,
 }
 
-/// What came of an entry.
+/// The state of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Open,
@@ -63,7 +64,7 @@ impl Lookups {
         window: u64,
         kernels: Kernels,
     ) -> Result<Self> {
-        // Room for all at once: growing would leave copies behind.
+        // Reserves room for everything at once: a vector that grows would leave copies behind.
         let room = window as usize;
         let mut known = Zeroizing::new(Vec::new());
         known.try_reserve_exact(room * record_len).map_err(|error| {
@@ -83,7 +84,7 @@ impl Lookups {
         })
     }
 
-    /// Whether positions and the mark for none do not fit into 32 bits.
+    /// Whether 32 bits are too few for positions and the mark for none.
     fn is_wide(&self) -> bool {
         self.records > u64::from(u32::MAX)
     }
@@ -111,14 +112,14 @@ impl Lookups {
         marks
     }
 
-    /// A position to ask for if the wanted one is known: uniform among those that were not asked
-    /// for. In tables that have fewer records than a window has queries, among all: every chunk has
-    /// spares for all queries there.
+    /// A position to ask for if the wanted record is known: uniform among those that were not asked
+    /// for. If the table has fewer records than a window has queries, it is uniform among all:
+    /// there, every chunk has spares for all queries.
     pub(super) fn filler(&self, rng: &mut SecretRng) -> u64 {
         loop {
             let position = rng.below(self.records);
-            // Fewer than three quarters of the records are asked for in a window, but in tables of
-            // less than a dozen. How many draws it takes depends on how many records were asked
+            // Except in tables of less than a dozen records, a window asks for fewer than three
+            // quarters of the records. The number of draws depends on how many records were asked
             // for, not on which.
             let is_new = || declassify(self.find(position).is_none());
             if self.records < self.window || is_new() {
@@ -127,8 +128,8 @@ impl Lookups {
         }
     }
 
-    /// Notes a reservation that asks for `position`, or sends a cover, because of a record that
-    /// belongs to the entry `wanted`.
+    /// Records a reservation that asks for `position`, or sends a cover. The wanted record belongs
+    /// to the entry `wanted`.
     pub(super) fn reserve(&mut self, asked: Result<u64, Failure>, wanted: u64) {
         let position = asked.unwrap_or(u64::MAX);
         self.lower.push(position as u32);
@@ -140,7 +141,7 @@ impl Lookups {
         self.known.resize(len, 0);
     }
 
-    /// What reservation `id` asked for.
+    /// The position that reservation `id` asked for.
     pub(super) fn position(&self, id: u64) -> Option<u64> {
         let at = id as usize;
         let failed = matches!(self.outcomes.get(at)?, Outcome::Failed(_));
@@ -154,7 +155,7 @@ impl Lookups {
         self.known_mut(id).copy_from_slice(record);
     }
 
-    /// The record that the answered reservation `id` was made for, once, if it is known.
+    /// The record that reservation `id` was made for, if it is known. Returns it once.
     pub(super) fn take(&mut self, id: u64) -> Option<Result<Zeroizing<Vec<u8>>>> {
         let wanted = *self.wanted.get(id as usize)?;
         if self.told[id as usize] {
@@ -188,7 +189,7 @@ impl Lookups {
 
 #[cfg(test)]
 impl Lookups {
-    /// Plants a mistake: nothing is known to have been asked for.
+    /// Plants a mistake: forgets what was asked for.
     pub(super) fn forget(&mut self) {
         self.lower.fill(u32::MAX);
     }

@@ -1,7 +1,7 @@
 //! Query and answer, in both forms.
 //!
-//! A query is a row of offsets, one for each chunk of the table, or for all but the one that the
-//! wanted record lies in. Which one that is, nothing tells.
+//! A query is a row of offsets, one for each chunk of the table, or one for each chunk except the
+//! wanted record's. Nothing in it tells which chunk that is.
 
 use super::{AnswerForm, PianoParameters};
 use crate::contract::Message;
@@ -13,8 +13,8 @@ use std::marker::PhantomData;
 /// Uniform offsets: of the form [`SingleParity`](super::SingleParity) one for each chunk, of the
 /// form [`AllParities`](super::AllParities) one fewer.
 ///
-/// Encoding: `log2 s` bits for each, a row of bits from the lowest of each byte on, filled up with
-/// zeros to whole bytes.
+/// Encoding: `log2 s` bits for each, a row of bits, from the lowest bit of each byte on, padded
+/// with zeros to whole bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PianoQuery<F> {
     pub(super) offsets: Vec<u16>,
@@ -23,8 +23,8 @@ pub struct PianoQuery<F> {
 }
 
 /// Of the form [`SingleParity`](super::SingleParity) one record, the XOR of those that the query
-/// names; of the form [`AllParities`](super::AllParities) one for each chunk: what the XOR is if
-/// that chunk is the one left out.
+/// names; of the form [`AllParities`](super::AllParities) one for each chunk: the XOR in the case
+/// that this chunk is left out.
 pub struct PianoAnswer<F> {
     pub(super) parities: Vec<u8>,
     pub(super) form: PhantomData<F>,

@@ -1,23 +1,23 @@
-//! How a table is cut into chunks, how many queries a window has, and how many hints make a failure
-//! in it improbable enough.
+//! How a table is cut into chunks, how many queries a window has, and how many hints make failures
+//! in it rare enough.
 //!
-//! A window of `Q` queries, all for different records, fails in one of two ways, and each may do so
-//! with probability 2^-41 at most.
+//! A window of `Q` queries, all for different records, can fail in two ways. Each has probability
+//! 2^-41 at most.
 //!
 //! **No hint contains the record.** Each of the `M₁` hints in use contains a given record with
-//! probability `1/s`, independently, before every query, so that in all windows together this
-//! happens with probability at most `Q·(1 - 1/s)^M₁`.
+//! probability `1/s`, independently, before every query. So over the whole window this failure has
+//! probability at most `Q·(1 - 1/s)^M₁`.
 //!
-//! **A chunk is asked about too often.** Every query takes one of the `M₂` spares of the chunk that
-//! its record lies in. The table is shuffled, so the records that are asked for are a random sample
-//! of it without replacement, as long as they are chosen without regard to the shuffle. The number
-//! of those in one chunk of `s` records has then a hypergeometric distribution with mean `μ =
-//! Q·s/n`, whose tail is below Hoeffding's bound for the binomial distribution (W. Hoeffding,
-//! *Probability inequalities for sums of bounded random variables*, 1963: theorem 1, and section 6
-//! for sampling without replacement): at least `m > μ` of them with probability at most
-//! `exp(-Q·D(m/Q ‖ s/n))`, where `D(x ‖ y) = x·ln(x/y) + (1-x)·ln((1-x)/(1-y))`. `M₂` is the least
-//! number for which that, with `m = M₂ + 1`, is at most 2^-41 over the number of chunks. More than
-//! the chunk has records are never needed.
+//! **Too many records of one chunk are asked for.** Every query takes one of the `M₂` spares of the
+//! chunk that its record lies in. The table is shuffled, so the records that are asked for are a
+//! random sample of it without replacement, as long as they are chosen without regard to the
+//! shuffle. So the number of them in one chunk of `s` records has a hypergeometric distribution
+//! with mean `μ = Q·s/n`. Its tail is below Hoeffding's bound for the binomial distribution (W.
+//! Hoeffding, *Probability inequalities for sums of bounded random variables*, 1963: theorem 1, and
+//! section 6 for sampling without replacement): there are at least `m > μ` of them with probability
+//! at most `exp(-Q·D(m/Q ‖ s/n))`, where `D(x ‖ y) = x·ln(x/y) + (1-x)·ln((1-x)/(1-y))`. `M₂` is
+//! the least number for which this bound, with `m = M₂ + 1`, is at most 2^-41 divided by the number
+//! of chunks. A chunk never needs more spares than it has records.
 
 use super::AnswerForm;
 use crate::contract::{Parameters, table_seed};
@@ -29,13 +29,13 @@ use privet_core::{Error, Result, TableIdentity, TableShape};
 /// A window fails with probability at most 2 to the power of minus this.
 pub const STATISTICAL_SECURITY: u32 = 40;
 
-/// A window has no fewer queries, however small the table is.
+/// The least number of queries in a window, however small the table is.
 const LEAST_WINDOW: u64 = 8;
 /// A client holds its hints in memory: at most 4 GiB (1 GiB where addresses have 32 bits), whatever
 /// a server announces, …
 const MAX_STATE_BYTES: u64 = if cfg!(target_pointer_width = "32") { 1 << 30 } else { 1 << 32 };
-/// … and at most four times the table, if that is more than 64 MiB: beyond that, the table itself
-/// would be the better thing to keep.
+/// … and at most four times the table, if that is more than 64 MiB: beyond that, a client should
+/// keep the table itself.
 const MAX_STATE_TO_TABLE: u64 = 4;
 const SMALL_STATE_BYTES: u64 = 1 << 26;
 /// Primary hints come in blocks of 64, because searches mark hints by the bits of words, …
@@ -44,7 +44,7 @@ const PRIMARY_BLOCK: u64 = 64;
 const SPARE_BLOCK: u64 = 8;
 
 /// The shuffled table as `chunks` chunks of `chunk_records` records, and the numbers of queries and
-/// hints in a window. The last chunk may reach beyond the table; what lies there counts as zero.
+/// hints in a window. The last chunk may reach beyond the table; records there count as zero.
 #[derive(Clone, Debug)]
 pub struct PianoParameters {
     chunks: Partitions,
@@ -65,20 +65,20 @@ impl PianoParameters {
         Self::with_chunk_records(identity, 1 << log2_chunk as u32)
     }
 
-    /// A cut with the given number of records in a chunk. More of them: shorter queries and less
-    /// work for the server, more state for the client.
+    /// A cut with the given number of records in a chunk. More records mean shorter queries, less
+    /// work for the server, and more state for the client.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if it is no power of
-    /// two up to 2^16 or the client's state or the queries would be beyond reason.
+    /// two up to 2^16 or the client's state or the queries would be too large.
     pub fn with_chunk_records(identity: &TableIdentity, chunk_records: u64) -> Result<Self> {
         let shape = identity.shape;
         let chunks = Partitions::new(shape, chunk_records, 1, 2)?;
         let window = window(shape.records());
         let primaries = primaries(window, chunk_records);
         let spares = spares(window, shape.records(), chunk_records, u64::from(chunks.count()));
-        // The hints' ids are numbers of 32 bits, with room to spare; further checks count on these
-        // products.
+        // Checks that the hints' ids fit into 32 bits, with room to spare; later code relies on
+        // these products.
         let hints = u64::from(chunks.count()) * 2 * spares + primaries;
         let state =
             bytes_of_state(&chunks, primaries + 2 * spares * u64::from(chunks.count()), window);
@@ -126,8 +126,8 @@ impl PianoParameters {
         self.window
     }
 
-    /// Whether a window has more queries than there are records, so that records are asked for
-    /// repeatedly.
+    /// Whether a window has more queries than there are records, so that some records are asked for
+    /// more than once.
     pub fn repeats(&self) -> bool {
         self.window > self.shape().records()
     }
@@ -138,14 +138,14 @@ impl PianoParameters {
     }
 
     /// How many spares each chunk has, `M₂`: backup hints, and as many pairs of offset and record
-    /// where the answer form has use for them. Backups have the ids from `M₁` on, `M₂` for each
-    /// chunk in turn, and pairs the ids after those in the same order.
+    /// if the answer form uses pairs. Backups have the ids from `M₁` on, `M₂` for each chunk in
+    /// turn. Pairs have the ids after those, in the same order.
     pub fn spares(&self) -> u32 {
         self.spares
     }
 
-    /// The probability that any lookup of a window fails, at most: that no hint contains the
-    /// record, or that a chunk is asked about too often.
+    /// A bound on the probability that any lookup of a window fails: because no hint contains the
+    /// record, or because too many records of a chunk are asked for.
     pub fn failure_probability(&self) -> f64 {
         let (records, chunk_records) = (self.shape().records(), u64::from(self.chunk_records()));
         let miss = (-1.0 / f64::from(self.chunk_records())).ln_1p();
@@ -181,8 +181,8 @@ impl PianoParameters {
     }
 
     /// How many groups of eight hints may be in use after `queries` queries: those of all
-    /// primaries, and those of backups that came into use. A query opens at most one, and the next
-    /// seven of the same chunk open none.
+    /// primaries, and those of the backups that came into use. A query opens at most one group, and
+    /// the next seven queries of the same chunk open none.
     pub(super) fn searched_groups(&self, queries: u64) -> usize {
         let opened = queries.min(u64::from(self.chunks()) + queries / SPARE_BLOCK);
         (u64::from(self.primaries) / SPARE_BLOCK + opened) as usize
@@ -214,7 +214,7 @@ fn window(records: u64) -> u64 {
     ((records.sqrt() * records.ln()).ceil() as u64).max(LEAST_WINDOW)
 }
 
-/// log2 of what either kind of failure may come to, as a natural logarithm.
+/// The largest allowed probability of either kind of failure, as a natural logarithm.
 fn log_failure() -> f64 {
     -f64::from(STATISTICAL_SECURITY + 1) * std::f64::consts::LN_2
 }
@@ -225,8 +225,8 @@ fn primaries(window: u64, chunk_records: u64) -> u64 {
     (needed.ceil() as u64).max(1).next_multiple_of(PRIMARY_BLOCK)
 }
 
-/// The queries of a window that can fall into one chunk at all. In tables of fewer records than a
-/// window has queries, records are asked for repeatedly.
+/// The most queries of a window that can fall into one chunk. If the table has fewer records than a
+/// window has queries, some records are asked for more than once.
 fn most_in_one_chunk(window: u64, records: u64, chunk_records: u64) -> u64 {
     if window > records { window } else { window.min(chunk_records).min(records) }
 }
@@ -235,7 +235,8 @@ fn spares(window: u64, records: u64, chunk_records: u64, chunks: u64) -> u64 {
     let most = most_in_one_chunk(window, records, chunk_records);
     let allowed = log_failure() - (chunks as f64).ln();
     let mean = window as f64 * chunk_records as f64 / records as f64;
-    // The tail falls with every spare more, so the first that suffices is found by halving.
+    // The tail shrinks with every additional spare, so bisection finds the least number that
+    // suffices.
     let (mut low, mut high) = ((mean.ceil() as u64).min(most), most);
     while low < high {
         let middle = low.midpoint(high);
@@ -260,7 +261,8 @@ fn log_tail(count: u64, window: u64, records: u64, chunk_records: u64) -> f64 {
     -(window as f64) * divergence
 }
 
-/// `records` records, those looked up in a window, and twenty bytes to tell each of them by.
+/// `records` records, the records that were looked up in a window, and twenty bytes for each of the
+/// latter to find it again.
 fn bytes_of_state(chunks: &Partitions, records: u64, window: u64) -> u64 {
     let record_len = chunks.shape().record_len();
     records.saturating_mul(record_len).saturating_add(window.saturating_mul(record_len + 20))
@@ -268,7 +270,7 @@ fn bytes_of_state(chunks: &Partitions, records: u64, window: u64) -> u64 {
 
 impl Parameters for PianoParameters {
     /// Eight bytes: the number of records in a chunk, little-endian. Everything else follows from
-    /// the table's identity or concerns the client alone.
+    /// the table's identity, or only the client uses it.
     fn encode(&self) -> Vec<u8> {
         u64::from(self.chunk_records()).to_le_bytes().to_vec()
     }
@@ -286,7 +288,7 @@ impl Parameters for PianoParameters {
 
 #[cfg(test)]
 impl PianoParameters {
-    /// For tests: fewer hints than would do.
+    /// For tests: fewer hints than suffice.
     pub(super) fn with_hints(mut self, primaries: u32, spares: u32) -> Self {
         (self.primaries, self.spares) = (primaries, spares);
         self

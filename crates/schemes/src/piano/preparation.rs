@@ -1,10 +1,10 @@
-//! The offline phase: the shuffled table streams past once, every hint picks up its records, and
-//! every chunk leaves some of its records behind (§2.4 of the paper).
+//! The offline phase: the shuffled table streams by once, every hint takes in its records, and the
+//! client keeps some records of every chunk (§2.4 of the paper).
 //!
-//! A backup of a chunk does not contain a record of that chunk, because the one that is wanted will
-//! take that place. It picks one up like all the others, and puts it back when the chunk's turn is
-//! over: some hundred hints that are touched once more cost less than a condition in the loop over
-//! half a million.
+//! A backup of a chunk does not contain a record of that chunk, because the wanted record will take
+//! that place. It takes in a record of the chunk like all other hints, and removes it when the
+//! chunk is done. Touching some hundred hints once more costs less than a condition in the loop
+//! over half a million.
 
 use super::generation::{Layout, Offsets, key};
 use super::{AnswerForm, PianoParameters, PianoScheme};
@@ -127,7 +127,7 @@ impl<F: AnswerForm> Preparation for PianoPreparation<F> {
 
     /// `chunks taken in and digest so far ‖ generation so far`
     fn checkpoint(&self) -> Zeroizing<Vec<u8>> {
-        // Room for all of it at once: growing would leave copies behind.
+        // Reserves room for everything at once: a vector that grows would leave copies behind.
         let generation = &self.hints.generation;
         let mut bytes = Zeroizing::new(Vec::with_capacity(generation.len() + (1 << 17)));
         self.stream.encode(&mut bytes);

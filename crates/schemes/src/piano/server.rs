@@ -1,9 +1,8 @@
-//! The server: the shuffled table in memory, of which a query reads one record for each chunk, or
-//! two.
+//! The server: the shuffled table in memory. A query reads one record of each chunk, or two.
 //!
 //! The table's id decides the order ([`privet_core::permutation`]), so it stays the same in all of
-//! the table's epochs. The server keeps the shuffled copy alone, and streams it to clients as it
-//! lies.
+//! the table's epochs. The server keeps only the shuffled copy, and streams it to clients in that
+//! order.
 
 use super::{AnswerForm, PianoAnswer, PianoParameters, PianoQuery, PianoScheme};
 use crate::contract::{Answerer, Message as _, Role, SchemeOf, StreamingServer};
@@ -14,11 +13,11 @@ use privet_kernels::memory::HugeBuffer;
 use std::marker::PhantomData;
 
 /// Records are copied in batches of about this many bytes: few enough to stay in the second-level
-/// cache, many enough that reading ahead seldom has to begin anew.
+/// cache, and enough that prefetching seldom has to start again.
 const BATCH_BYTES: usize = 1 << 16;
 
-/// A table laid out for answering: its records in shuffled order in huge pages, with zero records
-/// after the last up to whole chunks.
+/// A table laid out for answering: its records in shuffled order in huge pages, padded with zero
+/// records to whole chunks.
 pub struct PianoServer<F> {
     parameters: PianoParameters,
     records: HugeBuffer<u8>,
@@ -75,14 +74,14 @@ impl<F: AnswerForm> PianoServer<F> {
         PianoAnswer { parities, form: PhantomData }
     }
 
-    /// For each chunk the XOR of the records that `offsets` name if that chunk is the one left out
-    /// (`PossibleParities` of the paper). If it is chunk `k`, offset `j` is for chunk `j` where `j
-    /// < k`, and for chunk `j + 1` elsewhere; so from one chunk to the next a single offset moves
-    /// to another chunk.
+    /// For each chunk, the XOR of the records that `offsets` name if that chunk is left out
+    /// (`PossibleParities` of the paper). If chunk `k` is left out, offset `j` is for chunk `j` if
+    /// `j < k`, and for chunk `j + 1` otherwise. So from one chunk to the next, a single offset
+    /// moves to another chunk.
     fn possible_parities(&self, offsets: &[u16], parities: &mut [u8]) {
         let record_len = self.parameters.record_len();
-        // All are worked out relative to the first, which is the XOR of every offset's record in
-        // the *next* chunk and so is known last.
+        // Computes all relative to the first, which is the XOR of every offset's record in the
+        // *next* chunk and so is known last.
         let mut first_parity = vec![0; record_len];
         let (mut parity, mut rest) = parities.split_at_mut(record_len);
         let batch = batch(2 * record_len);
@@ -118,8 +117,8 @@ fn batch(len: usize) -> usize {
     (BATCH_BYTES / len).max(1)
 }
 
-/// The XOR of three records, each byte written once: as steps, each would wait for the one before
-/// to reach memory.
+/// The XOR of three records, with each byte written once. In two steps, the second would wait for
+/// the first to reach memory.
 #[inline]
 fn xor_of(out: &mut [u8], a: &[u8], b: &[u8], c: &[u8]) {
     let (pieces, rest) = out.as_chunks_mut();

@@ -19,58 +19,58 @@ pub trait ErasedClient: Send {
     fn plan(&self) -> &SchemePlan;
 
     /// Prepares one lookup. A client with single-use hints takes its hint out of use in memory at
-    /// once, so that two lookups under way never share one; the reservation's journal record makes
+    /// once, so that two concurrent lookups never share one. The reservation's journal record makes
     /// that durable before anything is sent. `rng` has a [new key](SecretRng::rekey) on return, so
-    /// that the lookup's coins cannot be computed from it any more.
+    /// that nobody can compute the lookup's random numbers from it afterwards.
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared>;
 
-    /// What the answers to a lookup's queries, one of each server in order, come to.
+    /// The result of the answers to a lookup's queries: one answer from each server, in order.
     fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Recovered>;
 
-    /// The single-use hints, if the client has such.
+    /// The single-use hints, if the client has any.
     fn hints(&mut self) -> Option<&mut dyn ErasedHints> {
         None
     }
 
-    /// A rehearsal of lookups with this client, which never makes one again. `None`: its lookups
-    /// ask nobody, so there is nothing to be hidden in how long they take.
+    /// A rehearsal of lookups with this client, which never makes a real one again. `None`: its
+    /// lookups ask no server, so the time that they take need not be hidden.
     fn into_rehearsal(self: Box<Self>) -> Option<Box<dyn Rehearsal>>;
 }
 
-/// What came of one lookup.
+/// The result of one lookup.
 pub enum Recovered {
     /// The record: of a scheme without state.
     Record(Record),
     /// The record and a state change, already applied in memory: of a scheme with single-use hints.
-    /// The change belongs into the journal, but nothing waits for it: until it is there, a restart
-    /// finds the lookup unfinished and sends the same queries again.
+    /// The change belongs in the journal, but nothing waits for it: until it is there, a client
+    /// that restarts finds the lookup unfinished and sends the same queries again.
     Settled {
         /// The reservation that is settled.
         id: ReservationId,
         /// The state change. Secret.
         change: Zeroizing<Vec<u8>>,
-        /// The record. `None`: it waits for the answer of another reservation; ask
-        /// [`ErasedHints::take_record`] after each that is settled.
+        /// The record. `None`: it waits for the answer of another reservation; call
+        /// [`ErasedHints::take_record`] after each reservation that is settled.
         record: Option<Result<Record>>,
     },
 }
 
-/// The state of a client with single-use hints. See [`HintedClient`](crate::contract::HintedClient)
-/// for what each does.
+/// The state of a client with single-use hints. [`HintedClient`](crate::contract::HintedClient)
+/// explains the methods.
 pub trait ErasedHints {
     /// Applies a change from the journal, in the order in which changes were written.
     ///
     /// # Errors
     /// As [`HintedClient::apply`](crate::contract::HintedClient::apply); and
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it follows edits of another version
-    /// of the table than the hints belong to.
+    /// of the table than that of the hints.
     fn apply(&mut self, change: &[u8]) -> Result<()>;
 
     /// Settles a reservation whose queries were sent by an earlier process: [`Recovered::Settled`],
     /// with the change applied in memory.
     fn settle(&mut self, id: ReservationId, answers: &[&[u8]]) -> Result<Recovered>;
 
-    /// The record of a settled reservation, once it can be told.
+    /// The record of a settled reservation, once it is known.
     fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>>;
 
     /// Reservations that are not settled, oldest first.
@@ -79,38 +79,39 @@ pub trait ErasedHints {
     /// How far the generation is used up.
     fn supply(&self) -> Supply;
 
-    /// What the work of the next lookup grows with. See
+    /// The number that the work of the next lookup is proportional to. See
     /// [`HintedClient::search_len`](crate::contract::HintedClient::search_len).
     fn search_len(&self) -> u64;
 
-    /// Whether hints never run out: then the next generation is [`condense`](Self::condense)d from
-    /// this one, and nobody is asked for it.
+    /// Whether hints never run out. If so, the client [`condense`](Self::condense)s the next
+    /// generation from this one, and asks no server for it.
     fn is_endless(&self) -> bool;
 
     /// The next generation, once this one is used up and nothing is open. See [`Endless`].
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is not, or hints do run out.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the generation is not used up, a
+    /// lookup is open, or hints do run out.
     fn condense(&self) -> Result<Zeroizing<Vec<u8>>>;
 
-    /// The table in the version that the hints belong to.
+    /// The identity of the table in the version of the hints.
     fn table(&self) -> TableIdentity;
 
-    /// Whether the hints can follow edits that make the table one of the shape `after`. If not,
-    /// others are prepared for that. See [`Updatable::follows`].
+    /// Whether the hints can follow edits that lead to a table of shape `after`. If not, the client
+    /// prepares others for it. See [`Updatable::follows`].
     fn follows(&self, after: TableShape) -> bool;
 
-    /// Follows edits that make `before`, the [table](Self::table) that the hints belong to, the
-    /// table `after`, as every server tells them in order; and returns the change for the journal.
-    /// See [`Updatable`]. From then on [`plan`](ErasedClient::plan) is that of `after`.
+    /// Follows edits from `before`, the [table](Self::table) of the hints, to `after`, and returns
+    /// the change for the journal. There is one delta from each server, in order. See
+    /// [`Updatable`]. Afterwards [`plan`](ErasedClient::plan) is that of `after`.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the hints belong to another version
     /// than `before` (so that no edit is applied twice, or before its turn), or `after` is not a
-    /// later one of the same table; beside what [`Updatable`] says.
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the servers tell different edits. Of
-    /// a client that [`verifies`](Self::verifies), that has a change as well, one that ends it:
-    /// then the result is that change, and [`ended`](Self::ended) the error.
+    /// later version of the same table; and the errors of [`Updatable`].
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the servers send different edits. But
+    /// a client that [`verifies`](Self::verifies) then ends: the result is the change that ends it,
+    /// and [`ended`](Self::ended) is the error.
     fn apply_deltas(
         &mut self,
         before: &TableIdentity,
@@ -118,42 +119,42 @@ pub trait ErasedHints {
         deltas: &[TableDelta],
     ) -> Result<Zeroizing<Vec<u8>>>;
 
-    /// Ends the hints of a client that [`verifies`](Self::verifies), because servers tell different
-    /// updates of the table: returns the change that does it, and [`ended`](Self::ended) is the
-    /// error from then on. For a difference that is not in the edits: two signed updates of one
-    /// version.
+    /// Ends the hints of a client that [`verifies`](Self::verifies), because servers send different
+    /// updates of the table. Returns the change that ends them; afterwards [`ended`](Self::ended)
+    /// is the error. This is for a difference outside the edits: two different signed updates of
+    /// one version.
     ///
     /// # Errors
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the client does not verify, or has
-    /// ended already.
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the client does not verify answers,
+    /// or has ended already.
     fn disagree(&mut self) -> Result<Zeroizing<Vec<u8>>>;
 
-    /// Whether answers are verified: then queries go strictly one after the other, each when the
-    /// one before is settled. See [`Verifying`].
+    /// Whether the client verifies answers. If so, it makes each query only when the one before is
+    /// settled. See [`Verifying`].
     fn verifies(&self) -> bool;
 
-    /// Why no query will ever be made again: an answer or an update did not belong to what the
+    /// Why the client will never make a query again: an answer or an update did not fit what the
     /// servers had agreed on.
     fn ended(&self) -> Option<Error>;
 }
 
-/// A generation of hints in the making. See [`Preparation`] for what each does.
+/// A generation of hints in preparation. [`Preparation`] explains the methods.
 pub trait ErasedPreparation: StreamConsumer + Send {
     /// What is needed to go on after a restart. Secret.
     fn checkpoint(&self) -> Zeroizing<Vec<u8>>;
 
-    /// Where a checkpoint taken now would go on.
+    /// The offset at which a checkpoint taken now would go on.
     fn checkpoint_offset(&self) -> u64;
 
     /// The generation, once [`finish`](StreamConsumer::finish) has succeeded. Secret.
     fn generation(&self) -> Result<Zeroizing<Vec<u8>>>;
 
-    /// The request whose reply is to be absorbed next, whole: if hints are asked for rather than
-    /// made from the streamed table, and not everything was. Secret.
+    /// The request whose whole reply is to be absorbed next. `None` if hints are made from the
+    /// streamed table, or if nothing is left to ask. Secret.
     fn request(&mut self) -> Option<Zeroizing<Vec<u8>>>;
 }
 
-/// A generation in the making.
+/// A generation in preparation.
 pub(crate) struct PreparationHost<P> {
     preparation: P,
     /// Bytes of all replies, if a server is asked.
@@ -273,25 +274,25 @@ pub(crate) struct HintedHost<C: Updatable> {
     plan: SchemePlan,
     table: TableIdentity,
     client: C,
-    /// If hints never run out.
+    /// `Some` if hints never run out.
     condense: Option<Condense<C>>,
-    /// If answers are verified.
+    /// `Some` if answers are verified.
     verifies: Option<Verifies<C>>,
 }
 
-/// What a client that verifies answers has beside the others.
+/// The additional functions of a client that verifies answers.
 struct Verifies<C> {
     disagreement: fn(&C) -> Zeroizing<Vec<u8>>,
     ended: fn(&C) -> Option<Error>,
 }
 
 impl<C: Updatable> HintedHost<C> {
-    /// One whose hints run out.
+    /// A client whose hints run out.
     pub(crate) fn new(plan: SchemePlan, table: TableIdentity, client: C) -> Self {
         Self { plan, table, client, condense: None, verifies: None }
     }
 
-    /// One whose hints never run out.
+    /// A client whose hints never run out.
     pub(crate) fn endless(plan: SchemePlan, table: TableIdentity, client: C) -> Self
     where
         C: Endless,
@@ -299,7 +300,7 @@ impl<C: Updatable> HintedHost<C> {
         Self { condense: Some(C::condense), ..Self::new(plan, table, client) }
     }
 
-    /// Its answers are verified.
+    /// The same, with verified answers.
     pub(crate) fn verifying(mut self) -> Self
     where
         C: Verifying,

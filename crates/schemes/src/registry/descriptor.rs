@@ -1,4 +1,4 @@
-//! What a scheme's room says of the scheme, typed as the room has it, and with its types erased.
+//! A scheme's description of itself, with the types of its folder and with erased types.
 
 use super::clients::{HintedHost, LocalHost, PreparationHost, StatelessHost};
 use super::rehearsal::Rehearsed;
@@ -17,34 +17,35 @@ use privet_kernels::Kernels;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
-/// What is the same of a scheme on every table.
+/// The properties of a scheme that are the same on every table.
 #[derive(Clone, Debug)]
 pub struct About {
-    /// What it is, in one line without a full stop.
+    /// A description in one line, without a full stop.
     pub summary: &'static str,
     /// How many servers take part in a query.
     pub servers: RangeInclusive<u32>,
-    /// Whether each answer is verified against what two servers had agreed on, so that one of them
-    /// that lies is found out before anything of its answer is used.
+    /// Whether the client verifies each answer against what two servers had agreed on. If one of
+    /// them lies, the client notices before it uses anything of the answer.
     pub verifies: bool,
-    /// Whether servers commit to the table: they follow edits where they are, and tell clients with
-    /// each epoch what these must know of the new commitments.
+    /// Whether servers commit to the table. If so, they follow edits in place, and tell clients
+    /// with each epoch what they must know of the new commitments.
     pub commits: bool,
-    /// What can be chosen of it, in the order in which it is explained.
+    /// Its options, in the order in which they are explained.
     pub options: &'static [&'static SchemeOption],
-    /// Its place in the order of preference of a client that lists no schemes: the lowest is taken.
-    /// Those that verify answers come first (below 50), of these one without state before one with,
-    /// and last the one that takes a trusted setup. Of the others, those that clients keep no
-    /// secret state for come first, and those with a weaker promise last.
+    /// Its place in the order of preference of a client that lists no schemes. The client takes the
+    /// lowest. Schemes that verify answers come first (below 50): among them, those without state
+    /// before those with state, and last the one with a trusted setup. Among the others, schemes
+    /// without secret state on the client come first, and those with a weaker promise last.
     pub preference: u8,
-    /// What it promises less than others of its kind, if it does, in one sentence.
+    /// If it promises less than others of its kind: what it does not promise, in one sentence.
     pub weaker_promise: Option<&'static str>,
-    /// What to warn of if lookups by key are weak by it: what can happen, and what to use instead.
+    /// The warning if it is weak for lookups by key: what can happen, and what to use instead.
     pub weaker_by_key: Option<&'static str>,
 }
 
 impl About {
-    /// One server, no options, no reservations: what a room says differently, it says.
+    /// The defaults: one server, no options, no weaker promise. A scheme overrides what is
+    /// different.
     pub(crate) const fn new(summary: &'static str, preference: u8) -> Self {
         Self {
             summary,
@@ -64,28 +65,28 @@ impl About {
     }
 }
 
-/// What a scheme needs beside the table and nobody chose, made here and now: where client and
-/// servers are one process, there is nobody whom it had to be kept from.
+/// What a scheme needs besides the table if the user did not choose it. It is made on the spot: if
+/// client and servers are one process, nobody needs to be kept from its secrets.
 pub struct Makeshift {
-    /// What is made: `a reference string for partitions of 2,048 records`.
+    /// What it makes, in words: `a reference string for partitions of 2,048 records`.
     pub what: String,
     /// Makes it, and chooses it.
     pub make: Box<dyn FnOnce() -> Result<Tuning>>,
 }
 
-/// A scheme as its room registers it, in `descriptor.rs`. Parameters come decoded.
+/// A scheme as its folder registers it, in `descriptor.rs`. Parameters come decoded.
 pub(crate) trait Registered: Offline + Sized + 'static {
-    /// What is the same on every table.
+    /// The properties that are the same on every table.
     const ABOUT: About;
-    /// How clients bring what they downloaded up to date with edits, if they can.
+    /// How clients patch their download when the table is edited, if they can.
     const PATCHES: Option<&'static dyn ErasedPatches> = None;
-    /// How what servers answer from is computed apart from them, if it can be.
+    /// How the data that servers answer from is computed apart from them, if that is possible.
     const STORED_SETUP: Option<&'static dyn StoresSetup> = None;
 
-    /// The parameters on a table, as far as they are not chosen.
+    /// The parameters on a table. What `tuning` does not choose follows from the table.
     fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters>;
 
-    /// The parameters of a server that are fixed already, as they are announced.
+    /// The parameters of a server from their announced encoding.
     fn parameters_as(
         identity: &TableIdentity,
         announced: &[u8],
@@ -120,12 +121,13 @@ pub(crate) trait Registered: Offline + Sized + 'static {
         Err(other_kind(Self::ID))
     }
 
-    /// What servers need beside the table and nobody chose, if it can be made on the spot.
+    /// What servers need besides the table if the user did not choose it and it can be made on the
+    /// spot.
     fn makeshift(_identity: &TableIdentity, _tuning: &Tuning) -> Option<Makeshift> {
         None
     }
 
-    /// Bytes that a client keeps of one generation of single-use hints; 0 without such.
+    /// Bytes that a client keeps of one generation of single-use hints; 0 if it has none.
     fn hints_len(_parameters: &Self::Parameters) -> u64 {
         0
     }
@@ -135,7 +137,7 @@ pub(crate) trait Registered: Offline + Sized + 'static {
         None
     }
 
-    /// What a person may want to know of the parameters, if there is anything.
+    /// A description of the parameters for people, if there is anything to say.
     fn words(_parameters: &Self::Parameters) -> Option<String> {
         None
     }
@@ -145,19 +147,19 @@ pub(crate) trait Registered: Offline + Sized + 'static {
         Work::WholeTable
     }
 
-    /// What queries say to the server of role `role`, if that takes words.
+    /// What queries reveal to the server of role `role`, in words, if words are needed.
     fn queries_say(_parameters: &Self::Parameters, _role: Role) -> Option<String> {
         None
     }
 
-    /// Whether the bits of a query to the server of role `role` look like coins. Numbers that count
-    /// up, and numbers with bits to spare, do not; nor does a point, which has too few bits.
+    /// Whether the bits of a query to the server of role `role` look random. Numbers that count up
+    /// do not, nor do numbers with unused bits, nor does a point, which has too few bits.
     fn queries_look_random(_role: Role) -> bool {
         true
     }
 }
 
-/// With what a server starts.
+/// The arguments with which a server starts.
 pub(crate) struct ServerStart<'t> {
     plan: SchemePlan,
     pub(crate) table: TableView<'t>,
@@ -166,7 +168,7 @@ pub(crate) struct ServerStart<'t> {
 }
 
 impl ServerStart<'_> {
-    /// Nothing is computed: the server is ready, and can do what `with` says beside answering.
+    /// A server that computes nothing: it is ready. `with` adds what it can do besides answering.
     pub(crate) fn ready<A: Answerer + 'static>(
         self,
         server: A,
@@ -175,7 +177,8 @@ impl ServerStart<'_> {
         Ok(Box::new(Ready::at_once(with(ServerHost::new(self.plan, server)))))
     }
 
-    /// Nothing of what is computed is kept in a file: `make` makes the server while somebody waits.
+    /// A server that computes something, but keeps nothing of it in a file: `make` makes the server
+    /// at each start.
     pub(crate) fn after<A: Answerer + 'static>(
         self,
         make: impl FnOnce(&(dyn Fn(f64) + Sync)) -> Result<A> + Send + Sync + 'static,
@@ -186,7 +189,7 @@ impl ServerStart<'_> {
         })))
     }
 
-    /// Something is computed that may be kept in a file.
+    /// A server that computes something that may be kept in a file.
     pub(crate) fn precomputing<S>(
         self,
         setup: S,
@@ -198,13 +201,13 @@ impl ServerStart<'_> {
         Ok(Box::new(SetupHost::new(self.plan, setup).with(with)))
     }
 
-    /// The table is fetched whole: there is nothing to ask the server.
+    /// A server of a table that clients fetch whole: it answers no queries.
     pub(crate) fn fetched(self) -> NewServer {
         Ok(Box::new(Ready::at_once(FetchedHost { plan: self.plan })))
     }
 }
 
-/// With what a client starts.
+/// The arguments with which a client starts.
 pub(crate) struct ClientStart {
     plan: SchemePlan,
     identity: TableIdentity,
@@ -261,7 +264,7 @@ impl ClientStart {
     }
 }
 
-/// With what a generation of hints begins, or from where it goes on.
+/// The arguments with which a generation of hints begins or goes on.
 pub(crate) struct HintsStart<'c> {
     records_digest: [u8; 32],
     checkpoint: Option<&'c [u8]>,
@@ -269,7 +272,7 @@ pub(crate) struct HintsStart<'c> {
 }
 
 impl HintsStart<'_> {
-    /// Hints that are made of the table as it streams past.
+    /// Hints that are made from the streamed table.
     pub(crate) fn streaming<P: Preparation + Send + 'static>(
         self,
         parameters: ParametersOf<P>,
@@ -277,7 +280,7 @@ impl HintsStart<'_> {
         Ok(Box::new(PreparationHost::streaming(self.begin::<P>(parameters)?)))
     }
 
-    /// Hints that a server is asked for.
+    /// Hints that the client asks a server for.
     pub(crate) fn asking<P: AskingPreparation + Send + 'static>(
         self,
         parameters: ParametersOf<P>,
@@ -302,8 +305,7 @@ impl HintsStart<'_> {
     }
 }
 
-/// A scheme with its types erased. What each asks for is said where [`Registered`] or the
-/// [registry](super) has it.
+/// A scheme with erased types. [`Registered`] and the [registry](super) explain the methods.
 pub(crate) trait Descriptor: Sync {
     fn patches(&self) -> Option<&'static dyn ErasedPatches>;
     fn stored_setup(&self) -> Option<&'static dyn StoresSetup>;
@@ -349,7 +351,7 @@ pub(crate) trait Descriptor: Sync {
     fn queries_look_random(&self, role: Role) -> bool;
 }
 
-/// What a scheme's parameters come to.
+/// The facts that follow from a scheme's parameters.
 pub(crate) struct Told {
     pub(crate) words: Option<String>,
     pub(crate) work: Work,
@@ -365,7 +367,7 @@ impl<S: Registered> Of<S> {
 }
 
 impl<S> Of<S> {
-    /// The same as a value, for what a room has beside.
+    /// The same as a value, for the other traits that a scheme may implement.
     pub(crate) const VALUE: Self = Self(PhantomData);
 }
 

@@ -1,8 +1,8 @@
 //! What a user may choose about a scheme beyond its name. Each scheme declares its own options, in
-//! its room; whoever reads a command line or a file learns from that what there is.
+//! its folder. Code that reads a command line or a file takes the list from there.
 //!
-//! A [`Tuning`] holds by name what was chosen, and [`check_options`] is the one place that refuses
-//! what does not suit.
+//! A [`Tuning`] holds the choices by name. [`check_options`] is the one place that refuses options
+//! that do not fit the scheme.
 
 use crate::SchemeId;
 use privet_core::{Error, Reason, Result};
@@ -10,28 +10,28 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// An option of one scheme, or of several that mean the same by it.
+/// An option of one scheme, or of several that give it the same meaning.
 #[derive(Debug)]
 pub struct SchemeOption {
     /// Its name, in lower case: `partition-records`. One name is one option.
     pub name: &'static str,
-    /// What it takes.
+    /// The kind of value that it takes.
     pub kind: OptionKind,
-    /// What it chooses, in a sentence.
+    /// Its help text, in a sentence.
     pub help: &'static str,
-    /// The option without which it means nothing.
+    /// Another option that it needs.
     pub requires: Option<&'static str>,
-    /// Options that choose the same thing otherwise.
+    /// Options that choose the same thing in another way.
     pub conflicts_with: &'static [&'static str],
-    /// What a scheme that has no such option is told, after its name. Without it: whose option it
-    /// is.
+    /// The error text for a scheme without this option, after the scheme's name. `None`: the error
+    /// says which schemes have it.
     pub elsewhere: Option<&'static str>,
-    /// If servers cannot do without it: what to do when it is not given.
+    /// For an option that servers need: what to do if it is not given.
     pub missing: Option<&'static str>,
 }
 
 impl SchemeOption {
-    /// An option that stands for itself.
+    /// An option that does not depend on others.
     pub(crate) const fn new(name: &'static str, kind: OptionKind, help: &'static str) -> Self {
         Self {
             name,
@@ -50,58 +50,58 @@ impl SchemeOption {
     }
 }
 
-/// What an option takes.
+/// The kind of value that an option takes.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum OptionKind {
     /// Nothing.
     Flag,
-    /// A positive number, of bytes or records, that may be large.
+    /// A positive number of bytes or records, which may be large.
     Amount {
-        /// What stands for it in help texts.
+        /// The name of the value in help texts.
         value_name: &'static str,
     },
     /// A number of few digits.
     Count {
-        /// What stands for it in help texts.
+        /// The name of the value in help texts.
         value_name: &'static str,
         /// The least.
         least: u32,
         /// The most.
         most: u32,
     },
-    /// What a file holds.
+    /// The contents of a file.
     File {
-        /// What that is: `a reference string`.
+        /// What the file contains, in words: `a reference string`.
         what: &'static str,
-        /// The reason of the error where there is no such file.
+        /// The reason of the error if there is no such file.
         needed: Reason,
-        /// No such file has more bytes.
+        /// The most bytes of such a file.
         most_bytes: u64,
         /// Reads and checks its bytes.
         decode: fn(&[u8]) -> Result<Value>,
     },
 }
 
-/// Records in a partition, of schemes that cut the table into such.
+/// Records in a partition, for schemes that cut the table into partitions.
 pub static PARTITION_RECORDS: SchemeOption = SchemeOption {
     elsewhere: Some("does not cut the table into partitions, so their size cannot be chosen"),
     ..SchemeOption::new(
         "partition-records",
         OptionKind::Amount { value_name: "S" },
         "Records in each partition (or chunk) of the table; default: by the table's shape. Two \
-         servers of one scheme have to agree",
+         servers of one scheme must use the same number",
     )
 };
 
-/// What was chosen of an option.
+/// The value that was chosen for an option.
 #[derive(Clone)]
 pub enum Value {
-    /// That it was.
+    /// The option was given; it has no value.
     Given,
     /// A number.
     Number(u64),
-    /// What a file held, as the scheme's own type.
+    /// The contents of a file, as the scheme's own type.
     Object(Arc<dyn Any + Send + Sync>),
 }
 
@@ -133,20 +133,20 @@ impl fmt::Debug for Value {
     }
 }
 
-/// What a user chose about a scheme beyond its name. What is not chosen follows from the table's
+/// The user's choices about a scheme beyond its name. Everything else follows from the table's
 /// shape.
 #[derive(Clone, Debug, Default)]
 pub struct Tuning(Vec<(&'static SchemeOption, Value)>);
 
 impl Tuning {
-    /// The same with a choice more. A choice made twice is the last one.
+    /// The same with one more choice. If an option is chosen twice, the last choice counts.
     pub fn with(mut self, option: &'static SchemeOption, value: impl Into<Value>) -> Self {
         self.0.retain(|(chosen, _)| chosen.name != option.name);
         self.0.push((option, value.into()));
         self
     }
 
-    /// The same with a choice more, if it was made.
+    /// The same with one more choice, if there is a value.
     pub fn with_some(self, option: &'static SchemeOption, value: Option<impl Into<Value>>) -> Self {
         match value {
             Some(value) => self.with(option, value),
@@ -154,12 +154,12 @@ impl Tuning {
         }
     }
 
-    /// The same with an option given that takes no value, if it is.
+    /// The same with one more option that takes no value, if it was given.
     pub fn with_flag(self, option: &'static SchemeOption, given: bool) -> Self {
         self.with_some(option, given.then_some(Value::Given))
     }
 
-    /// Whether something was chosen of `option`.
+    /// Whether `option` was chosen.
     pub fn has(&self, option: &SchemeOption) -> bool {
         self.value(option).is_some()
     }
@@ -172,13 +172,13 @@ impl Tuning {
         }
     }
 
-    /// The number chosen, of a [`OptionKind::Count`]. One that is larger than any is refused by
-    /// whatever bound there is.
+    /// The number chosen for an [`OptionKind::Count`]. A number beyond 32 bits becomes the largest,
+    /// which every bound refuses.
     pub fn count(&self, option: &SchemeOption) -> Option<u32> {
         self.number(option).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
     }
 
-    /// What the file chosen held.
+    /// The contents of the chosen file.
     pub fn object<T: Any + Send + Sync>(&self, option: &SchemeOption) -> Option<Arc<T>> {
         match self.value(option)? {
             Value::Object(object) => Arc::clone(object).downcast().ok(),
@@ -190,17 +190,17 @@ impl Tuning {
         self.0.iter().find(|(chosen, _)| chosen.name == option.name).map(|(_, value)| value)
     }
 
-    /// The options of which something was chosen.
+    /// The options that were chosen.
     pub(super) fn chosen(&self) -> impl Iterator<Item = &'static SchemeOption> {
         self.0.iter().map(|(option, _)| *option)
     }
 }
 
-/// Refuses options that a scheme does not have. `None`: it is no scheme, or one that follows from
-/// the table and is not known yet.
+/// Refuses options that a scheme does not have. `None`: there is no scheme, or the table will
+/// decide it and it is not known yet.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), saying whose option it is.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), which says whose option it is.
 pub fn check_options(
     scheme: Option<SchemeId>,
     chosen: impl IntoIterator<Item = &'static SchemeOption>,
@@ -214,7 +214,7 @@ pub fn check_options(
             _ => {
                 let names: Vec<&str> = option.schemes().map(SchemeId::name).collect();
                 Error::api_misuse(format!(
-                    "the option {} is for {} alone: leave it away, or choose {}",
+                    "the option {} is for {} alone: leave it out, or choose {}",
                     option.name,
                     names.join(" and "),
                     names.join(" or ")

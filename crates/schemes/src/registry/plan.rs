@@ -1,9 +1,9 @@
-//! What is known of a scheme on a table before any of its state exists.
+//! What is known about a scheme on a table before any of its state exists.
 //!
-//! Public parameters are derived where they can be, and not announced. SimplePIR's matrix seed
-//! follows from the table's id and its number of columns from shape and layout, so its server
-//! announces eight bytes. [`SchemePlan::from_announcement`] refuses what a scheme's security does
-//! not cover.
+//! Public parameters are derived if possible, not announced. SimplePIR's matrix seed follows from
+//! the table's id and its number of columns from shape and layout, so its server announces eight
+//! bytes. [`SchemePlan::from_announcement`] refuses parameters that a scheme's security does not
+//! cover.
 
 use super::Work;
 use super::descriptor::Told;
@@ -12,11 +12,11 @@ use crate::contract::{Message, Offline, Parameters, QueryMessage, Role};
 use crate::offline::OfflinePhase;
 use privet_core::{Error, Result, TableIdentity};
 
-/// No query, answer, request or reply is longer, 128 MiB: both sides hold them in memory.
+/// The most bytes of a query, answer, request or reply: 128 MiB. Both sides hold them in memory.
 pub(crate) const MAX_MESSAGE_LEN: usize = 1 << 27;
 
-/// What is known of a scheme on a table before any of its state exists: sizes of all messages, and
-/// what has to flow first.
+/// What is known about a scheme on a table before any of its state exists: the sizes of all
+/// messages, and what clients must receive first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemePlan {
     /// The scheme.
@@ -29,12 +29,12 @@ pub struct SchemePlan {
     pub query_lens: Vec<usize>,
     /// Size of every answer of one server, in bytes.
     pub answer_len: usize,
-    /// What has to flow before the first query.
+    /// What a client must receive before the first query.
     pub offline: OfflinePhase,
 }
 
 impl SchemePlan {
-    /// Reads what a server announced, refusing parameters that are malformed, inconsistent with the
+    /// Reads what a server announced. Refuses parameters that are malformed, inconsistent with the
     /// table or below the security target.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl SchemePlan {
         Ok(plan)
     }
 
-    /// Refuses messages beyond reason.
+    /// Refuses messages that are too long.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers.
@@ -90,13 +90,13 @@ impl SchemePlan {
         self.query_lens.iter().copied().max().unwrap_or(0)
     }
 
-    /// How much a client of the table keeps, in bytes, of one generation of single-use hints; 0 by
-    /// schemes without such. The journal of the lookups made with them comes on top, and while the
-    /// next generation is prepared, as much again.
+    /// How many bytes a client of the table keeps of one generation of single-use hints; 0 for
+    /// schemes without such hints. The journal of lookups comes on top. While the client prepares
+    /// the next generation, it keeps as much again.
     ///
     /// It follows from the parameters, so it is known before anything is received.
     pub fn hints_len(&self, identity: &TableIdentity) -> u64 {
-        // Parameters that are none never get here: no plan is made of them.
+        // Invalid parameters never get here: no plan is made of them.
         self.told(identity).map_or(0, |told| told.hints_len)
     }
 
@@ -105,23 +105,23 @@ impl SchemePlan {
         self.told(identity)?.supply
     }
 
-    /// What a person may want to know of the parameters beyond the scheme's name, if there is
-    /// anything.
+    /// A description of the parameters for people, beyond the scheme's name, if there is anything
+    /// to say.
     pub fn words(&self, identity: &TableIdentity) -> Option<String> {
         self.told(identity)?.words
     }
 
-    /// What bounds a query from below.
+    /// The least work of a query.
     pub fn work(&self, identity: &TableIdentity) -> Work {
         self.told(identity).map_or(Work::WholeTable, |told| told.work)
     }
 
-    /// What queries say to the server of role `role`, if that takes words.
+    /// What queries reveal to the server of role `role`, in words, if words are needed.
     pub fn queries_say(&self, identity: &TableIdentity, role: Role) -> Option<String> {
         self.scheme.descriptor().ok()?.queries_say(identity, &self.parameters, role)
     }
 
-    /// Whether the bits of a query to the server of role `role` look like coins.
+    /// Whether the bits of a query to the server of role `role` look random.
     pub fn queries_look_random(&self, role: Role) -> bool {
         self.scheme.descriptor().is_ok_and(|scheme| scheme.queries_look_random(role))
     }

@@ -1,8 +1,8 @@
-//! Rehearsals: lookups that are computed and never sent, to learn how long a lookup takes.
+//! Rehearsals: lookups that are computed but never sent, to measure how long a lookup takes.
 //!
-//! A client turns into a rehearsal for good: there is no way back to one that makes queries, and
-//! what a rehearsal would have sent is erased where it was made. So a client with single-use hints
-//! is loaded once more for it, and the hints of the one that makes lookups stay as they are.
+//! A client that becomes a rehearsal stays one: it can never make queries again, and the queries of
+//! a rehearsal are erased where they were made. So a client with single-use hints is loaded a
+//! second time for it. The hints of the client that makes lookups do not change.
 
 use super::clients::StatelessHost;
 use crate::contract::{
@@ -12,25 +12,25 @@ use crate::contract::{
 use crate::reservation::Reservation;
 use privet_core::{Error, RecordIndex, Result, SecretRng};
 
-/// A client whose lookups are for nothing.
+/// A client whose lookups are never sent.
 pub trait Rehearsal: Send {
-    /// Does what preparing a lookup of `index` takes, and drops what would be sent.
+    /// Does the work of preparing a lookup of `index`, and drops the queries.
     ///
     /// # Errors
     /// As [`ErasedClient::prepare`](super::ErasedClient::prepare):
-    /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if single-use hints are used up, and
+    /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if single-use hints are used up. Then
     /// another copy of them is needed.
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<()>;
 
-    /// Does what reading the answers to the last lookup takes, whose bytes may all be zero.
+    /// Does the work of reading the answers to the last lookup. The answers' bytes may all be zero.
     ///
     /// # Errors
-    /// As [`ErasedClient::recover`](super::ErasedClient::recover). Where answers are verified,
-    /// these do not pass; the work is that of verifying them all the same.
+    /// As [`ErasedClient::recover`](super::ErasedClient::recover). If answers are verified, these
+    /// fail. The work is the same as for right ones.
     fn recover(&mut self, answers: &[&[u8]]) -> Result<()>;
 }
 
-/// A client with single-use hints that can be rehearsed with.
+/// A client with single-use hints that can become a rehearsal.
 pub(crate) trait Rehearsed: HintedClient {
     /// Settles a lookup with answers that no server gave.
     fn settle_rehearsed(&mut self, id: ReservationId, answers: &[AnswerOf<Self>]) -> Result<()> {
@@ -39,7 +39,7 @@ pub(crate) trait Rehearsed: HintedClient {
     }
 }
 
-/// Of a client without state.
+/// The rehearsal of a client without state.
 pub(super) struct StatelessRehearsal<C: StatelessClient> {
     host: StatelessHost<C>,
     pending: Option<C::Pending>,
@@ -65,7 +65,7 @@ impl<C: StatelessClient + Send> Rehearsal for StatelessRehearsal<C> {
     }
 }
 
-/// Of a client with single-use hints.
+/// The rehearsal of a client with single-use hints.
 pub(super) struct HintedRehearsal<C> {
     client: C,
     open: Option<ReservationId>,

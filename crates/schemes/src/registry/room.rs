@@ -1,7 +1,6 @@
-//! What a scheme's `descriptor.rs` takes from the registry, all at once: `use
-//! crate::registry::room::*`.
+//! Everything that a scheme's `descriptor.rs` uses of the registry: `use crate::registry::room::*`.
 
-// Browsers lack a room, and with it who uses some of these.
+// The build for browsers lacks a scheme, so some of these have no user there.
 #![cfg_attr(target_family = "wasm", allow(unused_imports))]
 
 pub(crate) use super::descriptor::{
@@ -23,20 +22,20 @@ use zeroize::Zeroizing;
 
 use super::{ErasedClient, ErasedPreparation, ErasedSetup};
 
-/// A server in the making.
+/// A server that is starting.
 pub(crate) type NewServer = Result<Box<dyn ErasedSetup>>;
 /// A client.
 pub(crate) type NewClient = Result<Box<dyn ErasedClient>>;
-/// Hints in the making.
+/// Hints in preparation.
 pub(crate) type NewHints = Result<Box<dyn ErasedPreparation>>;
 /// What a client downloaded.
 pub(crate) type Downloaded = Arc<dyn HintSource>;
 /// A generation of hints, as it is written down.
 pub(crate) type Generation = Zeroizing<Vec<u8>>;
 
-/// What a descriptor says where one server is asked for hints, and the other answers from the
-/// table.
-/// All of it is of types of its room: so it is written out rather than called.
+/// The part of a descriptor that is the same for schemes in which one server computes hints and the
+/// other answers from the table. Its types are those of the scheme's folder, so it is a macro and
+/// not a function.
 macro_rules! asks_one_answers_other {
     ($server:ident, $client:ident, $preparation:ident) => {
         fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {

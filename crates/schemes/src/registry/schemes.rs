@@ -17,8 +17,8 @@ use crate::singlepass::SinglePass;
 use crate::tapir::{MerkleForm, Tapir};
 use privet_core::{Error, Result};
 
-/// Every scheme there is, in the order in which they are listed. A new scheme is its room, and a
-/// line here.
+/// All schemes, in the order in which they are listed. A new scheme needs its folder, and a line
+/// here.
 const SCHEMES: &[Line] = &[
     of::<SimplePir>(),
     of::<DoublePir>(),
@@ -31,7 +31,7 @@ const SCHEMES: &[Line] = &[
     of::<Tapir<MerkleForm>>(),
     #[cfg(not(target_family = "wasm"))]
     of::<Tapir<crate::tapir::PointproofsForm>>(),
-    // Its curve is not in the build of browsers, which have the name alone.
+    // Its curve is not in the build for browsers. They know only the name.
     #[cfg(target_family = "wasm")]
     Line {
         id: crate::tapir::POINTPROOFS,
@@ -61,7 +61,7 @@ const fn of<S: Registered>() -> Line {
 }
 
 impl SchemeId {
-    /// Every scheme there is.
+    /// All schemes.
     pub const ALL: &'static [SchemeId] = &{
         let mut all = [SCHEMES[0].id; SCHEMES.len()];
         let mut place = 0;
@@ -72,16 +72,15 @@ impl SchemeId {
         all
     };
 
-    /// What is the same of the scheme on every table.
+    /// The properties that are the same on every table.
     pub fn about(self) -> &'static About {
         self.line().about
     }
 
-    /// What its room registers.
+    /// The descriptor that its folder registers.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if this build has no more of it than the
-    /// name.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if this build has only its name.
     pub(super) fn descriptor(self) -> Result<&'static dyn Descriptor> {
         self.line().descriptor.ok_or_else(|| {
             Error::api_misuse(format!("{self} is not a part of Privet for browsers"))

@@ -1,9 +1,9 @@
-//! Servers of any scheme: in the making, and ready.
+//! Servers of any scheme: starting, and ready.
 //!
-//! A server comes about in stages. [`setup`](super::setup) copies the table into place.
+//! A server starts in stages. [`setup`](super::setup) copies the table into place.
 //! [`ErasedSetup::precompute`] does the long work, whose result may be cached.
-//! [`ErasedSetup::finish`] takes of it what the server itself needs, and yields something that
-//! answers. So a server that was not set up cannot be asked, and a restart from the cache computes
+//! [`ErasedSetup::finish`] takes the part that the server itself needs, and returns a server that
+//! answers. So nobody can query a server that was not set up, and a restart from the cache computes
 //! nothing.
 
 use super::{SchemePlan, ServerOptions};
@@ -14,22 +14,22 @@ use crate::contract::{
 use crate::offline::Precomputed;
 use privet_core::{Error, Result, TableChanges, TableView};
 
-/// A server of any scheme in the making. See [`Setup`] for what each does.
+/// A server of any scheme that is starting. [`Setup`] explains the methods.
 pub trait ErasedSetup: Send + Sync {
     /// The scheme it will answer.
     fn plan(&self) -> &SchemePlan;
 
-    /// Size of what the server itself needs of the precomputed, in bytes.
+    /// Size in bytes of the precomputed data that the server itself needs.
     fn kept_len(&self) -> u64;
 
     /// The long part of a server's start. Its result may be kept in a file, because it follows from
-    /// the table and [`SchemePlan::parameters`] alone. `progress` hears of the share done, from 0
-    /// to 1.
+    /// the table and [`SchemePlan::parameters`] alone. `progress` is called with the share done,
+    /// from 0 to 1.
     fn precompute(&self, progress: &(dyn Fn(f64) + Sync)) -> Result<Precomputed>;
 
-    /// The server, given what was just computed or read back: [`Precomputed::kept`]. Where that is
-    /// nothing although the table has to be transformed, because the result is kept in memory
-    /// alone, it is transformed now: `progress` hears of it.
+    /// The server, from [`Precomputed::kept`], just computed or read back. Some schemes keep
+    /// nothing in a file although they transform the table: their result exists only in memory.
+    /// They transform it now, and report to `progress`.
     fn finish(
         self: Box<Self>,
         kept: &[u8],
@@ -43,31 +43,31 @@ pub trait ErasedServer: Send + Sync {
     fn plan(&self) -> &SchemePlan;
 
     /// Answers a batch in one pass: one result for each query, in order. A query that does not
-    /// parse gets an error and does not disturb the others. All get one if
-    /// [`check_held`](Self::check_held) does afterwards: no answer was read from a file that had
+    /// parse gets an error and does not disturb the others. If [`check_held`](Self::check_held)
+    /// fails afterwards, all queries get its error, so that no answer comes from a file that has
     /// changed.
     fn answer(&self, role: Role, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>>;
 
     /// The reply to a request of the offline phase, if clients of this scheme ask for their hints.
-    /// May take long.
+    /// May take a long time.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if there is nothing to ask
-    /// for, or nothing of this role, or the request does not parse.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if the scheme has no such
+    /// requests, or not for this role, or the request does not parse.
     fn prepare(&self, role: Role, request: &[u8]) -> Result<Vec<u8>>;
 
     /// The table in the order in which clients stream it, if that is not the natural one.
     fn streamed(&self) -> Option<&[u8]>;
 
-    /// The server for `table`, all records of the version after `changes`, made from this one,
-    /// which goes on answering for its own version. `plan` is [that of the next
+    /// The server for `table`, which has all records of the version after `changes`. It is made
+    /// from this server, which goes on answering for its own version. `plan` is [that of the next
     /// version](super::plan_next). `None`: start one from the table, with
     /// [`setup_as`](super::setup_as). See [`Succession`].
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the changes do not lead from this
-    /// server's table to `table`, or the plan is of another scheme or table, beside what the scheme
-    /// says.
+    /// server's table to `table`, or the plan is of another scheme or table; and the scheme's
+    /// errors.
     fn successor(
         &self,
         _plan: &SchemePlan,
@@ -78,12 +78,12 @@ pub trait ErasedServer: Send + Sync {
         Ok(None)
     }
 
-    /// Whether several queries cost less in one pass than one by one, so that it is worth a wait to
-    /// collect some.
+    /// Whether several queries cost less in one pass than one by one. If so, it pays to wait for
+    /// more queries.
     fn shares_passes(&self) -> bool;
 
     /// Memory held for answering, in bytes: the table's own bytes, if the scheme holds a copy, and
-    /// what comes on top.
+    /// its additional memory.
     fn resident_bytes(&self) -> u64;
 
     /// How much of the table's memory the system backs with huge pages, if it says.
@@ -92,7 +92,7 @@ pub trait ErasedServer: Send + Sync {
     /// All bytes that answers come from. See [`Answerer::held`].
     fn held(&self) -> Vec<&[u8]>;
 
-    /// Whether the files that answers come from are what they were.
+    /// Checks that the files that answers come from are unchanged.
     ///
     /// # Errors
     /// As [`Answerer::check_held`].
@@ -105,7 +105,7 @@ pub struct Successor {
     pub server: Box<dyn ErasedServer>,
     /// What clients that verify answers must know of the new commitments, for
     /// [`TableDelta::with_commitments`](privet_core::TableDelta::with_commitments): the same on
-    /// every server that has the same table. Empty for all others.
+    /// every server that has the same table. Empty for schemes without verification.
     pub commitments: Vec<u8>,
 }
 
@@ -113,7 +113,7 @@ pub struct Successor {
 pub(crate) struct SetupHost<S: Setup> {
     plan: SchemePlan,
     setup: S,
-    /// What the server can do beside answering.
+    /// Adds what the server can do besides answering.
     with: fn(ServerHost<S::Server>) -> ServerHost<S::Server>,
 }
 
@@ -122,7 +122,7 @@ impl<S: Setup> SetupHost<S> {
         Self { plan, setup, with: |server| server }
     }
 
-    /// The server can do more than answer: `with` says so.
+    /// Sets what the server can do besides answering.
     pub(crate) fn with(self, with: fn(ServerHost<S::Server>) -> ServerHost<S::Server>) -> Self {
         Self { with, ..self }
     }
@@ -154,7 +154,7 @@ where
     }
 }
 
-/// A server of which nothing is kept in a file.
+/// A server that keeps nothing in a file.
 pub(crate) struct Ready {
     plan: SchemePlan,
     make: Box<MakeServer>,
@@ -164,12 +164,12 @@ type MakeServer =
     dyn FnOnce(SchemePlan, &(dyn Fn(f64) + Sync)) -> Result<Box<dyn ErasedServer>> + Send + Sync;
 
 impl Ready {
-    /// One that is ready without further ado.
+    /// A server that is ready at once.
     pub(crate) fn at_once(server: impl ErasedServer + 'static) -> Self {
         Self::after(server.plan().clone(), |_, _| Ok(Box::new(server)))
     }
 
-    /// One that `make` makes, of what it holds, while somebody waits and hears of the progress.
+    /// A server that `make` makes at the last stage, with reports of the progress.
     pub(crate) fn after(
         plan: SchemePlan,
         make: impl FnOnce(SchemePlan, &(dyn Fn(f64) + Sync)) -> Result<Box<dyn ErasedServer>>
@@ -206,7 +206,7 @@ impl ErasedSetup for Ready {
     }
 }
 
-/// A server that answers. A copy of what it can do goes with its successor.
+/// A server that answers. Its successor gets a copy of its abilities.
 pub(crate) struct ServerHost<A: Answerer> {
     plan: SchemePlan,
     server: A,
@@ -230,7 +230,7 @@ impl<A: Answerer> ServerHost<A> {
         }
     }
 
-    /// Clients ask it for their hints.
+    /// The same, for a server that clients ask for their hints.
     pub(crate) fn preparing(mut self) -> Self
     where
         A: PreparingServer,
@@ -240,7 +240,7 @@ impl<A: Answerer> ServerHost<A> {
         self
     }
 
-    /// Clients stream the table as it lies in its memory.
+    /// The same, for a server from which clients stream the table in the order of its memory.
     pub(crate) fn streaming(mut self) -> Self
     where
         A: StreamingServer,
@@ -251,7 +251,7 @@ impl<A: Answerer> ServerHost<A> {
 }
 
 impl<A: Succession> ServerHost<A> {
-    /// It makes the server of the table's next version.
+    /// The same, for a server that makes the server of the table's next version.
     pub(crate) fn succeeding(mut self) -> Self {
         self.succeed = A::successor;
         self
@@ -316,7 +316,7 @@ impl<A: Answerer + 'static> ErasedServer for ServerHost<A> {
     }
 }
 
-/// The server of a table that is fetched whole: there is nothing to ask it.
+/// The server of a table that clients fetch whole: it answers no queries.
 pub(crate) struct FetchedHost {
     pub(crate) plan: SchemePlan,
 }
@@ -416,7 +416,7 @@ fn answer_encoded<A: Answerer>(server: &A, role: Role, queries: &[&[u8]]) -> Vec
         }));
     }
     let answers = if valid.is_empty() { Vec::new() } else { server.answer(role, &valid) };
-    // A scheme that answers fewer would give some client another's answer.
+    // With a missing answer, some client would get the answer for another one.
     assert_eq!(answers.len(), valid.len(), "one answer for each query");
     for (result, answer) in results.iter_mut().flatten().zip(answers) {
         *result = AnswerOf::<A>::encode(&answer);

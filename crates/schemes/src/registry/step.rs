@@ -1,5 +1,5 @@
-//! A step of the table's versions in the journal of hints: which change of hints belongs to which
-//! edits.
+//! A step between versions of the table, in the journal of hints: it says which change of hints
+//! belongs to which edits.
 
 use privet_core::codec::Reader;
 use privet_core::{Epoch, Error, Result, TableDigest, TableIdentity, TableShape};
@@ -17,8 +17,8 @@ const STEP: u8 = 0xff;
 const STEP_LEN: usize = 1 + 40 + 48;
 
 impl HintsStep {
-    /// The step of hints that stand at `standing`, whoever takes it having said from where to
-    /// where.
+    /// The step for hints that belong to version `standing`. The caller names the versions before
+    /// and after.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it begins elsewhere or leads to no
@@ -46,7 +46,7 @@ impl HintsStep {
     /// The journal's record: `255 ‖ epoch before (u64) ‖ digest before (32) ‖ epoch after (u64) ‖
     /// digest after (32) ‖ records after (u64) ‖ change`
     pub(super) fn before_change(&self, change: &[u8]) -> Zeroizing<Vec<u8>> {
-        // Room for all of it at once: growing would leave copies behind.
+        // Reserves room for everything at once: a vector that grows would leave copies behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(STEP_LEN + change.len()));
         bytes.push(STEP);
         for version in [&self.before, &self.after] {
@@ -58,12 +58,12 @@ impl HintsStep {
         bytes
     }
 
-    /// The step of a journal's record, and the scheme's change. `None`: it is the scheme's change
-    /// alone.
+    /// The step of a journal's record, and the scheme's change. `None`: the record is only a change
+    /// of the scheme.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it does not parse, or the step does
-    /// not begin where the hints stand.
+    /// not begin at the version of the hints.
     pub(super) fn split_off<'a>(
         standing: &TableIdentity,
         bytes: &'a [u8],

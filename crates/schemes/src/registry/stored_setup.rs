@@ -1,6 +1,6 @@
-//! A server's setup apart from a server: computed once and written to a store, and answered from
-//! ever after. A scheme that can do so says how in its descriptor; the points of finite differences
-//! are such.
+//! A server's setup, computed apart from the server: once, into a store, from which servers answer
+//! later. A scheme that supports this says so in its descriptor. The points of finite differences
+//! are such a setup.
 
 use super::{ErasedServer, SchemePlan, ServerOptions};
 use crate::SchemeId;
@@ -10,7 +10,8 @@ use crate::stored_setup::{SetupStore, StoredSetup};
 use privet_core::{Error, Result, TableIdentity, TableView};
 use privet_kernels::Kernels;
 
-/// Whether what servers of the scheme answer from can be computed apart from them, and kept.
+/// Whether the data that servers of the scheme answer from can be computed apart from them, and
+/// kept.
 pub fn stores_setup(scheme: SchemeId) -> bool {
     setup_of(scheme).is_some()
 }
@@ -24,16 +25,15 @@ pub fn setup_bytes(plan: &SchemePlan, identity: &TableIdentity) -> Result<u64> {
     of(plan)?.bytes(plan, identity)
 }
 
-/// Computes what servers of `table` answer from, and writes all of it to `store`, from byte 0 on.
-/// Besides the table that takes `memory` bytes, and up to one MiB for each thread. If it has more
-/// bytes than that, it is written in pieces, some of which, or all, are read and written again.
-/// `progress` hears of the share done: it never falls, and the last is 1.
+/// Computes the data that servers of `table` answer from, and writes all of it to `store`, from
+/// byte 0 on. Besides the table, that takes `memory` bytes, and up to one MiB for each thread. If
+/// the data has more bytes than `memory`, it is written in pieces, and some or all of them are read
+/// and written again. `progress` hears of the share done: it never falls, and the last is 1.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme keeps nothing, or
-/// records should be single bits and one is not,
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, beside what
-/// the store says.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme keeps nothing, or records must
+/// be single bits and one is not, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there
+/// is not enough memory; and the store's errors.
 pub fn write_setup(
     plan: &SchemePlan,
     table: TableView<'_>,
@@ -48,8 +48,8 @@ pub fn write_setup(
 /// A server that answers from what was computed before.
 ///
 /// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it has not as many bytes as the plan
-/// says, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme keeps nothing; as
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it does not have as many bytes as the
+/// plan says, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme keeps nothing; as
 /// [`Parameters::decode`] if the plan does not belong to the table.
 pub fn server_of_setup(
     plan: SchemePlan,
@@ -144,7 +144,7 @@ mod tests {
             let answers = |server: &dyn ErasedServer| -> Vec<Vec<u8>> {
                 server.answer(Role(0), &queries).into_iter().map(Result::unwrap).collect()
             };
-            // In pieces, and in one.
+            // Once in pieces, and once as a whole.
             for memory in [bytes / 5, bytes] {
                 let store = InMemory(Mutex::new(HugeBuffer::new_zeroed(bytes as usize).unwrap()));
                 write_setup(&plan, table, options(), memory, &store, &|_| {}).unwrap();

@@ -1,19 +1,20 @@
 //! From one version of a table to the next: parameters, and what clients downloaded.
 //!
 //! A server makes its successor ([`ErasedServer::successor`](super::ErasedServer::successor)), or
-//! one is started from the table ([`setup_as`](super::setup_as)). What clients downloaded is
-//! patched, by whoever has it, to the bytes that a start would compute. Clients with single-use
-//! hints apply the difference ([`ErasedHints::apply_deltas`](super::ErasedHints::apply_deltas)).
+//! one is started from the table ([`setup_as`](super::setup_as)). Clients patch what they
+//! downloaded, and servers what they announce; the result is the same bytes that a start would
+//! compute. Clients with single-use hints apply the difference
+//! ([`ErasedHints::apply_deltas`](super::ErasedHints::apply_deltas)).
 //!
 //! | what follows edits | how | when the table grows |
 //! |---|---|---|
 //! | SimplePIR's hint | `H' = H + ΔD·A` in the rows that change | new columns, as long as a column keeps its rows |
 //! | DoublePIR's and APIR-Matrix' hint | downloaded again | |
 //! | a downloaded table | written over | it follows |
-//! | dummy subsets, SinglePass | the hints that contain a record are XORed with its change | it follows while its partitions have room: what lies beyond the table counts as zero |
+//! | dummy subsets, SinglePass | the hints that contain a record are XORed with its change | it follows while its partitions have room: records beyond the table count as zero |
 //! | Piano | the same | new hints: the order of records is a permutation of exactly so many |
 //! | TAPIR | the same, and the verifier takes in the commitments | partitions are added |
-//! | points of finite differences | copied and patched, or computed anew, whichever takes less; mapped points do not follow | it follows as long as the polynomial has coefficients left |
+//! | points of finite differences | copied and patched, or computed anew, whichever costs less; points in a file do not follow | it follows as long as the polynomial has coefficients left |
 
 use super::descriptor::Of;
 use super::{SchemePlan, Tuning, plan};
@@ -22,9 +23,9 @@ use crate::offline::HintSource;
 use privet_core::{Error, Result, TableChanges, TableIdentity};
 use privet_kernels::Kernels;
 
-/// The plan for the next version of a table whose last one was served as `before` says: the same
-/// parameters, if they suit it, so that hints and whatever else clients keep stays good; those of
-/// [`plan`] otherwise.
+/// The plan for the next version of a table whose last version was served with the plan `before`.
+/// It has the same parameters if they suit the new version, so that hints and other data of clients
+/// stay good. Otherwise it has those of [`plan`].
 ///
 /// # Errors
 /// As [`plan`].
@@ -37,23 +38,23 @@ pub fn plan_next(
         .or_else(|_| plan(before.scheme, after, tuning))
 }
 
-/// Whether what was downloaded under `before` can be [patched](patch_downloaded) to what `after`
-/// prescribes. If not, it is downloaded again. `false` for schemes that have nothing downloaded.
+/// Whether a download under `before` can be [patched](patch_downloaded) to what `after` prescribes.
+/// If not, clients download it again. `false` for schemes without a download.
 pub fn patches_downloads(before: Version<'_>, after: Version<'_>) -> bool {
     let same = before.0.scheme == after.0.scheme && before.1.id == after.1.id;
     same && patches_of(before).is_some_and(|patches| patches.suits(before, after))
 }
 
 /// Writes what a client of the table `after` would download to `sink`, whole and in order, in
-/// pieces of at most about a MiB, from what was downloaded for `before` and the changes since.
-/// Takes memory for the changes and a piece. Servers make what they announce for the next version
-/// in the same way.
+/// pieces of at most about a MiB. It makes this from the download for `before` and the changes
+/// since. Takes memory for the changes and a piece. Servers patch what they announce in the same
+/// way.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) unless this is
 /// [possible](patches_downloads), or if the changes are not those between the two;
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `part` is not of the size that was
-/// prescribed before, beside what `part` and `sink` say.
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `part` is not of the size that `before`
+/// prescribes; and the errors of `part` and `sink`.
 pub fn patch_downloaded(
     before: Version<'_>,
     after: Version<'_>,
@@ -80,7 +81,7 @@ fn patches_of(version: Version<'_>) -> Option<&'static dyn ErasedPatches> {
     version.0.scheme.descriptor().ok()?.patches()
 }
 
-/// A table in one of its versions, as it is served.
+/// A version of a table, with the plan with which it is served.
 pub type Version<'a> = (&'a SchemePlan, &'a TableIdentity);
 
 /// [`PatchedDownload`] with its types erased. Both versions are of this scheme.

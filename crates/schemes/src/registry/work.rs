@@ -1,18 +1,19 @@
-//! What bounds a query from below, whoever implements the scheme.
+//! The least work of a query, for any implementation of the scheme.
 
 use privet_core::TableShape;
 
-/// What bounds a query from below, whoever implements the scheme.
+/// The least work of a query, for any implementation of the scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Every server reads its whole table, from the beginning to the end.
+    /// Every server reads its whole table, from beginning to end.
     WholeTable,
     /// The client has the table, and reads the record itself.
     Nothing,
-    /// Servers read single records, but most of their time and the client's goes into points of a
-    /// curve, for which there is no yardstick here.
+    /// Servers read single records, but servers and client spend most of their time on points of a
+    /// curve. There is no yardstick for that here.
     Points,
-    /// Servers read cache lines of 64 bytes, from all over what they made of the table.
+    /// Servers read cache lines of 64 bytes, spread over the data that they computed from the
+    /// table.
     Lines {
         /// Lines that each server reads.
         lines: u64,
@@ -24,16 +25,17 @@ pub enum Work {
     Records {
         /// Records that each server reads.
         records: u64,
-        /// Blocks that the client computes, at most: one for eight hints while it looks for those
-        /// that contain the record, and some for each partition when it takes one of them apart. 0
+        /// The most blocks that the client computes: one for eight hints while it searches for
+        /// those that contain the record, and some for each partition when it rebuilds one hint. 0
         /// for a client that computes none.
         aes_blocks: u64,
     },
 }
 
 impl Work {
-    /// What single reads are of, and from how much: the records of a table of that shape, or cache
-    /// lines of what was made of it. The yardstick of random reads has the same shape.
+    /// The size of single reads, and of the data that they read from: records of a table of that
+    /// shape, or cache lines of the data computed from it. The yardstick of random reads has the
+    /// same shape.
     pub fn reads(self, table: TableShape) -> TableShape {
         match self {
             Work::Lines { from_bytes, .. } => {

@@ -1,4 +1,4 @@
-//! The client: encrypts which column it wants, reads its record from the answer.
+//! The client: encrypts the number of the wanted column, and reads its record from the answer.
 
 use super::{SimplePir, SimplePirAnswer, SimplePirParameters, SimplePirQuery};
 use crate::contract::{Record, SchemeOf, StatelessClient};
@@ -79,8 +79,8 @@ impl StatelessClient for SimplePirClient {
 }
 
 impl SimplePirClient {
-    /// Rows of the hint as words. Which rows is secret, but reading them is a local matter that no
-    /// server sees.
+    /// Rows of the hint as words. Which rows these are is secret, but the read is local: no server
+    /// sees it.
     fn hint_rows(&self, first_row: usize, rows: usize) -> Result<Zeroizing<Vec<u32>>> {
         let row_bytes = SECRET_DIMENSION * 4;
         let mut bytes = Zeroizing::new(vec![0; rows * row_bytes]);

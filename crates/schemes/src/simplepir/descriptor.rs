@@ -1,4 +1,4 @@
-//! What the registry has of SimplePIR.
+//! The entry of SimplePIR in the registry.
 
 use super::{SimplePir, SimplePirClient, SimplePirParameters, SimplePirServer};
 use crate::registry::room::*;

@@ -8,10 +8,9 @@ use privet_core::{Error, RecordIndex, Result, TableIdentity, TableShape};
 /// A hint of at most 64 GiB: 2^24 rows.
 const MAX_ROWS: u64 = 1 << 24;
 
-/// How a table is read as a matrix of `rows` × `columns` bytes: column `c` is the bytes `[c·rows,
-/// (c+1)·rows)` of the table in its natural order, and `rows` is a multiple of `record_len`, so
-/// every record lies whole in one column. The last column may end in zeros that belong to no
-/// record.
+/// How a table is read as a matrix of `rows` × `columns` bytes. Column `c` is the bytes `[c·rows,
+/// (c+1)·rows)` of the table in its natural order. `rows` is a multiple of `record_len`, so every
+/// record lies whole in one column. The last column may end in zeros that belong to no record.
 #[derive(Clone, Debug)]
 pub struct SimplePirParameters {
     shape: TableShape,
@@ -30,17 +29,18 @@ impl SimplePirParameters {
         let shape = identity.shape;
         let square = (shape.bytes() as f64).sqrt();
         let wanted = (square / shape.record_len() as f64).round().max(1.0) as u64;
-        // Very large tables must be taller than wide: the encryption limits the columns.
+        // Very large tables have more rows than columns, because the encryption limits the columns.
         let needed = shape.records().div_ceil(MAX_COLUMNS);
         Self::with_records_per_column(identity, wanted.max(needed).min(shape.records()))
     }
 
-    /// A layout with the given number of records in a column. More of them: a longer hint and
-    /// answer, a shorter query.
+    /// A layout with the given number of records in a column. More records make a longer hint and
+    /// answer, and a shorter query.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if no error of the
-    /// encryption is both safe and small enough for as many columns, or the hint is beyond 64 GiB.
+    /// encryption is both safe and small enough for that many columns, or the hint is larger than
+    /// 64 GiB.
     pub fn with_records_per_column(
         identity: &TableIdentity,
         records_per_column: u64,
@@ -100,7 +100,7 @@ impl SimplePirParameters {
         self.rows * hint_bytes_per_row()
     }
 
-    /// log2 of a bound for the probability that a record comes back with a wrong byte, for any
+    /// log2 of a bound on the probability that a recovered record has a wrong byte, for any
     /// contents of the table.
     pub fn failure_bound_log2(&self) -> f64 {
         self.encryption.failure_log2() + (self.shape.record_len() as f64).log2()

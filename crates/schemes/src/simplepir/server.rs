@@ -36,7 +36,7 @@ impl SimplePirServer {
     }
 
     /// Computes the hint `H = D·A`, `rows` × 1024 words: public, the same for every client. The
-    /// long part of the offline phase. `progress` hears of the share done, from 0 to 1.
+    /// long part of the offline phase. `progress` is called with the share done, from 0 to 1.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.

@@ -1,5 +1,5 @@
-//! A hint follows edits: what changes in `H = D·A` is `ΔD·A`, and only in the rows where something
-//! of the table has changed.
+//! A hint follows edits: `H = D·A` changes by `ΔD·A`, and only in the rows where the table has
+//! changed.
 
 use super::{SimplePir, SimplePirParameters};
 use crate::contract::PatchedDownload;
@@ -24,8 +24,8 @@ struct ChangedRecord<'a> {
 }
 
 impl ChangedRecord<'_> {
-    /// Adds to the rows `rows` of the hint, of which `piece` holds the words, what they gain by the
-    /// change; `of_column` is the row of A that belongs to the change's column.
+    /// Adds the effect of the change to the rows `rows` of the hint. `piece` holds the words of
+    /// these rows, and `of_column` is the row of A that belongs to the change's column.
     fn add_to(&self, rows: &Range<u64>, piece: &mut [u8], of_column: &[u32]) {
         for (row, (before, after)) in (self.first_row..).zip(self.before.iter().zip(self.after)) {
             let difference = u32::from(*after).wrapping_sub(u32::from(*before));
@@ -43,8 +43,8 @@ impl ChangedRecord<'_> {
 }
 
 impl PatchedDownload for SimplePir {
-    /// As long as a column has the same rows: then every record stays where it was, and new ones
-    /// make new columns, for which A has more rows.
+    /// True if a column has as many rows as before. Then every record stays in its place, and new
+    /// records make new columns, for which A has more rows.
     fn patches(before: &SimplePirParameters, after: &SimplePirParameters) -> bool {
         before.rows() == after.rows() && before.columns() <= after.columns()
     }
@@ -84,8 +84,8 @@ impl PatchedDownload for SimplePir {
             part.read_at(start * ROW_BYTES as u64, piece)?;
             let first = changes.partition_point(|change| change.first_row + record_len <= start);
             let end = changes.partition_point(|change| change.first_row < rows.end);
-            // By column, so that a row of A is made once for all that has changed here in its
-            // column.
+            // Takes the changes by column, so that each row of A is made once for all changes in
+            // its column.
             let mut here: Vec<&ChangedRecord<'_>> = changes[first..end].iter().collect();
             here.sort_unstable_by_key(|change| change.column);
             for in_column in here.chunk_by(|one, other| one.column == other.column) {

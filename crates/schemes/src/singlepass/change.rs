@@ -1,4 +1,4 @@
-//! What changes a generation of hints: the journal's records of this scheme.
+//! The changes of a generation of hints: the journal's records of this scheme.
 
 use super::SinglePassParameters;
 use super::draws::Seed;
@@ -8,13 +8,13 @@ use zeroize::Zeroizing;
 
 /// One state change, as it is read.
 pub(super) enum StateChange<'a> {
-    /// A reservation: what the query shows is shuffled in again.
+    /// A reservation: the numbers that the query shows are shuffled in again.
     Lookup(Lookup),
-    /// What the answers to a reservation's queries bring.
+    /// The values from the answers to a reservation's queries.
     Answers {
         /// Which reservation.
         id: u64,
-        /// What they bring.
+        /// The values.
         brought: Brought<'a>,
     },
     /// Edits of the table.
@@ -27,16 +27,16 @@ pub(super) struct Lookup {
     pub(super) id: u64,
     /// The record that is wanted.
     pub(super) index: RecordIndex,
-    /// From which everything is drawn that the lookup needs.
+    /// The seed from which all random numbers of the lookup are drawn.
     pub(super) seed: Seed,
 }
 
-/// What two answers come to.
+/// The values that follow from two answers.
 #[derive(Clone, Copy)]
 pub(super) struct Brought<'a> {
-    /// The XOR of what server 1 sent, the decoy aside: one record.
+    /// The XOR of the records that server 1 sent, without the decoy: one record.
     pub(super) others: &'a [u8],
-    /// For each partition the XOR of what the two servers sent: `Q` records.
+    /// For each partition, the XOR of the records that the two servers sent: `Q` records.
     pub(super) differences: &'a [u8],
 }
 
@@ -55,7 +55,8 @@ impl Lookup {
     }
 }
 
-/// `2 ‖ id (u64) ‖ others ‖ differences`, the last from what server 0 and server 1 sent.
+/// `2 ‖ id (u64) ‖ others ‖ differences`. The differences are between the records of server 0 and
+/// those of server 1.
 pub(super) fn encode_answers(
     id: u64,
     others: &[u8],
@@ -76,7 +77,8 @@ pub(super) fn encode_edits(delta: &TableDelta) -> Zeroizing<Vec<u8>> {
     bytes
 }
 
-/// A change's first byte, and room for all of it at once: growing would leave copies behind.
+/// A change's first byte. Reserves room for the whole change: a vector that grows would leave
+/// copies behind.
 fn with_room(kind: u8, room: usize) -> Zeroizing<Vec<u8>> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(1 + room));
     bytes.push(kind);

@@ -1,30 +1,31 @@
-//! The client: shows one server the hint that contains the record, but for the record, the other
-//! one what is shuffled in for it, and shuffles (Figure 5 of the TAPIR paper, without the
-//! commitments).
+//! The client: shows one server the hint that contains the record, without the record itself; shows
+//! the other server the offsets that are shuffled in for it; and shuffles (Figure 5 of the TAPIR
+//! paper, without the commitments).
 //!
-//! # Why queries teach nothing
+//! # Why queries reveal nothing
 //!
 //! *Server 0* sees `σ_q(r_q)` for each partition `q`, with fresh uniform `r_q`: uniform offsets,
-//! whatever the permutations are by then. So it may know what they were in the beginning.
+//! whatever the permutations are at that time. So it may know their first state.
 //!
 //! *Server 1* sees `σ_q(m)` for the hint `m` that contains the record, and a uniform offset in
-//! place of the record's. If it has no idea of the permutations, these are uniform offsets: `m` is
-//! where one of them has the record, and they are independent. What matters is that it has no idea
-//! of them afterwards either, although it knows numbers that stood at one place, of all partitions
-//! but one. There each of these numbers changes places with a uniformly chosen one, and then it is
-//! at a uniform place; the rest was and is uniform. In the wanted record's own partition nothing
-//! was shown, so nothing is exchanged. (Lemma A.1.1, where the advantage of whoever would tell two
-//! records apart is 0. What is left is to tell the pseudorandom numbers from random ones.)
+//! place of the record's. If it knows nothing of the permutations, these are uniform offsets: `m`
+//! is the place of the record in one permutation, and the permutations are independent. It must
+//! know nothing of them afterwards either, although it has seen the numbers at one place in all
+//! partitions except one. In these partitions, each such number changes places with a uniformly
+//! chosen one. Then it is at a uniform place; the rest was uniform and still is. In the wanted
+//! record's own partition nothing was shown, so nothing is exchanged. (Lemma A.1.1 shows that an
+//! attacker's advantage in telling two records apart is 0. What remains is to tell the pseudorandom
+//! numbers from random ones.)
 //!
-//! The exchange is complete with the reservation, and what the answers bring is the *values* of
-//! hints. So what is sent does not depend on what was answered, or whether anything was.
+//! The exchange is complete with the reservation. Answers bring only the *values* of hints. So what
+//! the client sends does not depend on any answer, nor on whether there was one.
 //!
 //! # The order of answers
 //!
-//! A hint's value is that of the permutations at one moment. A record is told from the value that
-//! its hint had when the query was made, so what the answers bring is taken in in the order of the
-//! queries. Answers may come in any order; one that comes before its turn is kept, and its record
-//! told when those before it are there.
+//! A hint's value belongs to the permutations at one moment. A record follows from the value that
+//! its hint had when the query was made. So the client takes answers in, in the order of the
+//! queries. Answers may come in any order: the client keeps an answer that comes before its turn,
+//! and recovers its record when the earlier answers are there.
 
 use super::change::{Brought, Lookup, StateChange, encode_answers, encode_edits};
 use super::draws::Seed;
@@ -47,15 +48,15 @@ use zeroize::Zeroizing;
 pub struct SinglePassClient {
     parameters: SinglePassParameters,
     kernels: Kernels,
-    /// The permutations as of the last reservation, the hints as of the last one before those in
-    /// `pending`.
+    /// The permutations after the last reservation, and the hints after the last reservation before
+    /// those in `pending`.
     pub(super) generation: Generation,
     reservations: u64,
-    /// What answers brought before their turn takes no more memory than the journal does on disk,
-    /// about twice the generation.
+    /// Reservations whose records are not known yet. The values that came before their turn take no
+    /// more memory than the journal takes on disk: about twice the generation.
     pending: BTreeMap<u64, Pending>,
-    /// Told and not taken, of this generation: far less than that. All of them, because one answer
-    /// that was late may tell any number.
+    /// Records of this generation that are known and not taken yet: far less memory than that.
+    /// There may be many, because one late answer can make any number of records known.
     records: BTreeMap<u64, Record>,
     /// The hint and its partners, for a mistake that tests plant.
     #[cfg(test)]
@@ -66,11 +67,11 @@ pub struct SinglePassClient {
 struct Pending {
     place: Place,
     seed: Seed,
-    /// Once the answers are there, if those to an earlier reservation are not.
+    /// `Some` if the answers are there, but those to an earlier reservation are not.
     brought: Option<Kept>,
 }
 
-/// What the answers to a reservation came to, kept until it is their turn. See [`Brought`].
+/// The values from the answers to a reservation, kept until it is their turn. See [`Brought`].
 struct Kept {
     others: Zeroizing<Vec<u8>>,
     differences: Zeroizing<Vec<u8>>,
@@ -81,7 +82,7 @@ impl SinglePassClient {
         Coins::from_seed(&self.parameters, seed, self.kernels)
     }
 
-    /// What the records that both servers sent bring: [`settle`](HintedClient::settle).
+    /// The change that the records from both servers bring: [`settle`](HintedClient::settle).
     pub(crate) fn settle_records(
         &self,
         id: ReservationId,
@@ -106,8 +107,8 @@ impl SinglePassClient {
         Some(self.generation.permutations.shown(pending.place, &self.coins(&pending.seed)))
     }
 
-    /// What [`follow_grown`](Self::follow_grown) needs of memory: permutations of the partitions
-    /// that come, drawn from `seed`.
+    /// The memory that [`follow_grown`](Self::follow_grown) needs: permutations of the new
+    /// partitions, drawn from `seed`.
     pub(crate) fn later_permutations(
         &self,
         after: &SinglePassParameters,
@@ -279,7 +280,7 @@ impl Updatable for SinglePassClient {
 
 /// State changes.
 impl SinglePassClient {
-    /// Shuffles in what a query shows.
+    /// Shuffles in the numbers that a query shows.
     fn look_up(&mut self, lookup: Lookup) -> Result<()> {
         let Lookup { id, index, seed } = lookup;
         if id != self.reservations || self.supply().left() == 0 {
@@ -302,7 +303,8 @@ impl SinglePassClient {
         Ok(())
     }
 
-    /// Takes in what answers bring, if it is their turn, and what was kept for its turn after them.
+    /// Takes in the values from answers if it is their turn, and then those that were kept for the
+    /// turns after them.
     fn answered(&mut self, id: u64, brought: Brought<'_>) -> Result<()> {
         let first = self.pending.keys().next() == Some(&id);
         let Some(pending) = self.pending.get_mut(&id).filter(|pending| pending.brought.is_none())
@@ -330,7 +332,7 @@ impl SinglePassClient {
         Ok(())
     }
 
-    /// Tells the record, and changes the values of the hints that changed places.
+    /// Recovers the record, and changes the values of the hints that changed places.
     fn take_in(&mut self, id: u64, pending: &Pending, brought: Brought<'_>) {
         let partners = self.coins(&pending.seed).partners_of(pending.place);
         let record_len = self.parameters.record_len();
@@ -342,7 +344,7 @@ impl SinglePassClient {
         let used = range(pending.place.hint);
         let mut record = Zeroizing::new(brought.others.to_vec());
         xor(&mut record, &hints[used.clone()]);
-        // Where the used hint stays in its place, both XORs are of the same hint and cancel.
+        // If the used hint stays in its place, both XORs are of the same hint, and cancel.
         xor(&mut hints[used], &sum(brought.differences, record_len));
         let each = brought.differences.chunks_exact(record_len).zip(partners.iter());
         each.for_each(|(difference, partner)| xor(&mut hints[range(*partner)], difference));
@@ -354,7 +356,7 @@ impl SinglePassClient {
         self.parameters.grown(delta.shape_after())
     }
 
-    /// Brings the hints up to date with a table in which some records are others.
+    /// Brings the hints up to date with a table in which some records have changed.
     fn follow(&mut self, delta: &TableDelta) -> Result<()> {
         if !self.pending.is_empty() {
             return Err(impossible("the table was edited while a lookup was open"));
@@ -374,7 +376,7 @@ fn impossible(what: &str) -> Error {
     Error::corrupted(format!("the journal of hints does not fit the hints: {what}"))
 }
 
-/// The XOR of several records. Short ones are XORed many at a time, because one long row of bytes
+/// The XOR of several records. XORs many short records at a time, because one long row of bytes
 /// takes less time than many short ones.
 fn sum(records: &[u8], record_len: usize) -> Zeroizing<Vec<u8>> {
     let mut sums = Zeroizing::new(vec![0; record_len * (1024 / record_len).max(1)]);
@@ -386,7 +388,7 @@ fn sum(records: &[u8], record_len: usize) -> Zeroizing<Vec<u8>> {
 
 #[cfg(test)]
 impl SinglePassClient {
-    /// The partition of the record that a lookup under way is for.
+    /// The partition of the record of an open lookup.
     pub(crate) fn wanted_partition(&self, id: ReservationId) -> u32 {
         self.unanswered(id.0).unwrap().place.partition
     }

@@ -1,4 +1,4 @@
-//! What the registry has of SinglePass, and what TAPIR shares of it.
+//! The entry of SinglePass in the registry, and the parts that TAPIR shares.
 
 use super::{
     SinglePass, SinglePassClient, SinglePassParameters, SinglePassPreparation, SinglePassServer,
@@ -37,7 +37,7 @@ impl Registered for SinglePass {
     }
 }
 
-/// The cut that was chosen, or the one that suits the table.
+/// The cut that the operator chose, or the one that suits the table.
 pub(crate) fn cut(identity: &TableIdentity, tuning: &Tuning) -> Result<SinglePassParameters> {
     match tuning.number(&PARTITION_RECORDS) {
         Some(records) => SinglePassParameters::with_partition_records(identity.shape, records),
@@ -59,10 +59,10 @@ pub(crate) fn work(parameters: &SinglePassParameters) -> Work {
     Work::Records { records: parameters.partitions().into(), aes_blocks: 0 }
 }
 
-/// What a query says to either server, which sends back `what`.
+/// What each server sees of a query; it sends back `what`.
 pub(crate) fn one_of_each(parameters: &SinglePassParameters, what: &str) -> String {
     format!(
-        "Each names one record in each of {} partitions, and gets {what} back. In the wanted record's partition it names one at random; which partition that is does not show.",
+        "Each query names one record in each of {} partitions, and gets {what} back. In the wanted record's partition it names a random one. The query does not show which partition that is.",
         count(parameters.partitions().into())
     )
 }

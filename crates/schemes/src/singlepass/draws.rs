@@ -1,34 +1,34 @@
-//! Uniform numbers from a seed, which both ends compute alike.
+//! Uniform numbers from a seed. Client and server compute the same ones.
 //!
 //! A stream of 32-bit words is AES-128 in counter mode (see [`privet_kernels::keystream`]) under a
 //! key that BLAKE3 derives from the seed: the first 16 bytes that its key-derivation mode gives for
 //! the stream's purpose. Stream `s` begins with block `s·2^32` and is never that long, so streams
 //! of one key do not meet.
 //!
-//! A number below `b` takes the next word `w`, unless `w·b mod 2^32` is less than `2^32 mod b`, in
-//! which case it takes the next; the number is `⌊w·b / 2^32⌋`. This is exactly uniform (Lemire:
-//! *Fast Random Integer Generation in an Interval*, 2019). For the bounds here, at most 2^16, a
-//! word is passed over with probability below 2^-16.
+//! A number below `b` takes the next word `w`. If `w·b mod 2^32` is less than `2^32 mod b`, it
+//! takes the word after that, and so on. The number is `⌊w·b / 2^32⌋`. This is exactly uniform
+//! (Lemire: *Fast Random Integer Generation in an Interval*, 2019). For the bounds here, at most
+//! 2^16, a word is passed over with probability below 2^-16.
 
 use privet_core::Secret;
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
 
-/// Words computed at a time, at most.
+/// The most words that are computed at a time.
 const BATCH_WORDS: usize = 1 << 13;
 const BLOCK_WORDS: usize = 4;
 
-/// The secret from which one side draws what the other is to draw as well, or a journal to draw
-/// again. 32 uniform bytes.
+/// A secret from which both sides draw the same numbers, or from which a client draws the same
+/// numbers again after a restart. 32 uniform bytes.
 pub(crate) type Seed = Secret<[u8; 32]>;
 
-/// What a seed is expanded to.
+/// The purpose of the numbers from a seed.
 pub(crate) enum Purpose {
     /// A client's permutations, a stream for each partition.
     Permutations,
-    /// What one lookup draws.
+    /// The random numbers of one lookup.
     Lookup,
-    /// Permutations of partitions that a table gets later, a stream for each.
+    /// Permutations of partitions that are added to a table later, a stream for each.
     LaterPermutations,
 }
 

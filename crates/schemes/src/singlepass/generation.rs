@@ -1,4 +1,4 @@
-//! A generation: the permutations and the hints that belong to them. How it is written down.
+//! A generation: the permutations and the hints that belong to them; and its encoding.
 
 use super::SinglePassParameters;
 use super::draws::Seed;
@@ -11,8 +11,8 @@ use zeroize::Zeroizing;
 const VERSION: u32 = 1;
 const HEADER: usize = 4;
 
-/// Permutations and hints that fit each other: hint `m` is the XOR over all partitions of the
-/// record that the partition's permutation has at `m`.
+/// Permutations and hints that fit each other. Hint `m` is the XOR of one record of each partition:
+/// the one that the partition's permutation has at `m`.
 pub(crate) struct Generation {
     pub(crate) permutations: Permutations,
     /// `M` records.
@@ -20,8 +20,8 @@ pub(crate) struct Generation {
 }
 
 impl Generation {
-    /// The encoding of a first generation: its permutations follow from the seed, its hints are
-    /// what the server replied.
+    /// The encoding of a first generation: its permutations follow from the seed, and the server
+    /// sent its hints.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
@@ -53,10 +53,10 @@ impl Generation {
         Ok(bytes)
     }
 
-    /// Takes an encoding for what it is.
+    /// Reads an encoding.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is none for `parameters`,
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is not one for `parameters`,
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
     pub(crate) fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
         let len = encoded_len(parameters);
@@ -84,12 +84,12 @@ fn encoded_len(parameters: &SinglePassParameters) -> u64 {
     HEADER as u64 + parameters.state_bytes()
 }
 
-/// An encoding of nothing but the version.
+/// An encoding that has only the version yet.
 fn blank(parameters: &SinglePassParameters) -> Result<Zeroizing<Vec<u8>>> {
     let len = encoded_len(parameters);
     let no_memory = || Error::unavailable(format!("no memory for {len} bytes of hints"));
     let room = usize::try_from(len).map_err(|_| no_memory())?;
-    // Room for all of it at once: growing would leave copies behind.
+    // Reserves room for everything at once: a vector that grows would leave copies behind.
     let mut bytes = Zeroizing::new(Vec::new());
     bytes.try_reserve_exact(room).map_err(|error| no_memory().caused_by(error))?;
     bytes.resize(room, 0);
@@ -97,7 +97,7 @@ fn blank(parameters: &SinglePassParameters) -> Result<Zeroizing<Vec<u8>>> {
     Ok(bytes)
 }
 
-/// Where the permutations and where the hints are written down.
+/// The parts of an encoding for the permutations and for the hints.
 fn parts<'a>(
     parameters: &SinglePassParameters,
     bytes: &'a mut [u8],

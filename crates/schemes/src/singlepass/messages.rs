@@ -19,9 +19,9 @@ pub struct SinglePassReply {
 
 /// One record of each partition.
 ///
-/// Encoding: the offset of the record in its partition, two bytes each, little-endian. (Of up to
-/// 2^16 records it would take a bit less for other sizes than the largest; that would save a few
-/// bytes in a hundred of what comes back.)
+/// Encoding: the offset of the record in its partition, two bytes each, little-endian. (Smaller
+/// partitions could do with fewer bits. That would save only a few percent of the size of the
+/// answer.)
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinglePassQuery {
     /// One for each partition, below `M`.
@@ -83,7 +83,8 @@ impl Message<SinglePassParameters> for SinglePassQuery {
         reader.finish()?;
         let offsets: Vec<u16> = numbers.iter().map(|number| u16::from_le_bytes(*number)).collect();
         let records = parameters.partition_records();
-        // One comparison of the largest, so that a refusal says nothing about which one it was.
+        // Compares only the largest offset, so that a refusal does not tell which one was too
+        // large.
         if offsets.iter().max().is_some_and(|largest| u32::from(*largest) >= records) {
             return Err(Error::invalid_message(format!(
                 "a query names a record beyond the {records} of a partition"

@@ -18,16 +18,16 @@ const MAX_STATE_BYTES: u64 = if cfg!(target_pointer_width = "32") { 1 << 30 } el
 const MAX_MESSAGE_BYTES: u64 = 1 << 26;
 /// How many lookups the default cut expects of a client.
 const EXPECTED_LOOKUPS: u64 = 1024;
-/// What the default cut has a client download before its first lookup, at most.
+/// The most bytes that a client downloads before its first lookup with the default cut.
 const DEFAULT_MAX_HINT_BYTES: u64 = 1 << 22;
 
-/// A generation serves as many queries as make its journal about twice as large as itself, but at
-/// least and at most these.
+/// The fewest and the most queries of a generation. In between, they are as many as make its
+/// journal about twice as large as the generation.
 const FEWEST_QUERIES: u64 = 64;
 const MOST_QUERIES: u64 = 4096;
 
 /// The table as `partitions` partitions of `partition_records` records. The last ones may reach
-/// beyond the table; what lies there counts as zero.
+/// beyond the table; records there count as zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinglePassParameters {
     shape: TableShape,
@@ -36,13 +36,13 @@ pub struct SinglePassParameters {
 }
 
 impl SinglePassParameters {
-    /// The default cut: the one for which a client that makes 1024 lookups sends and receives the
-    /// least, hints included, as long as they come to no more than 4 MiB.
+    /// The default cut: a client that makes 1024 lookups with it sends and receives the least,
+    /// including its hints, as long as the hints have no more than 4 MiB.
     ///
-    /// That is `M·w` bytes of hints and `4·Q + 2·Q·w` for each lookup, least where `M² =
-    /// 1024·n·(2·w + 4)/w`. So 2^24 records of 32 bytes are cut into 256 partitions of 65 536: 2
-    /// MiB once, and 17 KiB for each lookup. For fewer than some thousand records it comes to two
-    /// halves.
+    /// The costs are `M·w` bytes of hints, and `4·Q + 2·Q·w` bytes for each lookup. They are least
+    /// for `M² = 1024·n·(2·w + 4)/w`. So 2^24 records of 32 bytes are cut into 256 partitions of 65
+    /// 536: 2 MiB once, and 17 KiB for each lookup. A table of fewer than some thousand records is
+    /// cut into two halves.
     ///
     /// # Errors
     /// As [`with_partition_records`](Self::with_partition_records).
@@ -56,15 +56,15 @@ impl SinglePassParameters {
 
         let most_records = (DEFAULT_MAX_HINT_BYTES / record_len).clamp(2, MAX_PARTITION_RECORDS);
         let fewest = records.div_ceil(most_records).max(MIN_PARTITIONS);
-        // Records so long that one of each partition would make too long an answer are the one case
-        // for longer hints.
+        // Only one case has longer hints: records so long that one record of each partition would
+        // make too long an answer.
         let most = (MAX_MESSAGE_BYTES / record_len).max(MIN_PARTITIONS);
         let bytes = |partitions: &u64| {
             let hints = records.div_ceil(*partitions).saturating_mul(record_len);
             hints.saturating_add(EXPECTED_LOOKUPS * lookup * partitions)
         };
-        // The costs are convex in the number of partitions, so it is one of the two next to where
-        // they are least.
+        // The costs are convex in the number of partitions. So the best number is one of the two
+        // next to the minimum.
         let about = records / cheapest;
         let candidates = [about, about + 1].map(|partitions| partitions.max(fewest).min(most));
         let partitions = candidates.into_iter().min_by_key(bytes).unwrap_or(fewest);
@@ -72,12 +72,12 @@ impl SinglePassParameters {
         Self::with_partition_records(shape, chosen)
     }
 
-    /// A cut with the given number of records in a partition. More of them: shorter queries and
-    /// answers and less work for the servers, more hints to download.
+    /// A cut with the given number of records in a partition. More records mean shorter queries and
+    /// answers, less work for the servers, and more hints to download.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if it is not between
-    /// 2 and 2^16, or the client's state or the messages would be beyond reason.
+    /// 2 and 2^16, or the client's state or the messages would be too large.
     pub fn with_partition_records(shape: TableShape, partition_records: u64) -> Result<Self> {
         if !(2..=MAX_PARTITION_RECORDS).contains(&partition_records) {
             return Err(Error::api_misuse(format!(
@@ -102,7 +102,7 @@ impl SinglePassParameters {
                 shape.record_len()
             )));
         }
-        // An answer has a byte at least for each partition, so there are at most 2^26.
+        // An answer has at least a byte for each partition, so there are at most 2^26 partitions.
         Ok(Self {
             shape,
             partition_records: partition_records as u32,
@@ -110,11 +110,11 @@ impl SinglePassParameters {
         })
     }
 
-    /// The parameters of the same table with more records, as long as they have room in the
-    /// partitions that there are: hints for one are hints for the other.
+    /// The parameters of the same table with more records, if the present partitions have room for
+    /// them. Hints for one are then hints for the other.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they do not have, or it is not the
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they have no room, or it is not the
     /// same table with more records.
     pub fn grown(&self, after: TableShape) -> Result<Self> {
         check_grown(self.shape, after, self.padded_records())?;
@@ -148,8 +148,8 @@ impl SinglePassParameters {
     }
 
     /// How many queries a generation serves before it is written down anew: as many as make the
-    /// journal, to which each adds about `Q` records and both its queries, about twice as large as
-    /// the generation, but at least 64 and at most 4096.
+    /// journal about twice as large as the generation, but at least 64 and at most 4096. Each query
+    /// adds about `Q` records and both its messages to the journal.
     pub fn queries_per_generation(&self) -> u64 {
         #[cfg(test)]
         if let Some(queries) = planted::queries_per_generation() {

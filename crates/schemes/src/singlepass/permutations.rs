@@ -1,4 +1,5 @@
-//! One permutation of the offsets for each partition: which record of it each hint contains.
+//! One permutation of the offsets for each partition. It says which record of the partition each
+//! hint contains.
 
 use super::SinglePassParameters;
 use super::draws::{Draws, Purpose, Seed, Streams};
@@ -10,9 +11,9 @@ use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use zeroize::{Zeroize as _, Zeroizing};
 
-/// Fills `row` with the permutation that the numbers of a stream make: Fisher and Yates' shuffle,
-/// in the form that needs no row to begin with. For `i` from 1 on, with a number `j` below `i + 1`:
-/// `σ(i) = σ(j)`, then `σ(j) = i`.
+/// Fills `row` with the permutation that the numbers of a stream make: the Fisher–Yates shuffle, in
+/// the form that needs no initial row. For `i` from 1 on, with a number `j` below `i + 1`: `σ(i) =
+/// σ(j)`, then `σ(j) = i`.
 pub(crate) fn draw(draws: &mut Draws<'_>, row: &mut [u16]) {
     if let Some(first) = row.first_mut() {
         *first = 0;
@@ -24,8 +25,8 @@ pub(crate) fn draw(draws: &mut Draws<'_>, row: &mut [u16]) {
     }
 }
 
-/// The permutations as they are in the beginning, one partition after the other: `each` gets the
-/// partition and its row.
+/// Draws the first permutations, one partition after the other: `each` gets the partition and its
+/// row.
 pub(crate) fn draw_all(
     parameters: &SinglePassParameters,
     seed: &Seed,
@@ -41,12 +42,12 @@ pub(crate) fn draw_all(
     }
 }
 
-/// What a lookup draws. The same for every record, and nothing of it depends on one.
+/// The random numbers of a lookup. They do not depend on the record.
 pub(crate) struct Coins {
-    /// For each partition a hint, below `M`: the one whose record is shown to the server that knows
-    /// the permutations' beginnings, and in whose place the used one then goes.
+    /// For each partition a hint, below `M`: its record is shown to the server that knows the first
+    /// permutations, and the used hint's record then takes its place.
     pub(crate) partners: Zeroizing<Vec<u16>>,
-    /// What is read in the place of the wanted record: an offset, below `M`.
+    /// The offset, below `M`, that is read in the place of the wanted record.
     pub(crate) decoy: u16,
 }
 
@@ -66,8 +67,9 @@ impl Coins {
         Self { partners: Zeroizing::new(partners), decoy: draws.below(records) }
     }
 
-    /// The partners with whom the hint that contains the record at `place` does change places. In
-    /// the record's own partition it is itself: nothing was shown there, so it stays where it is.
+    /// The partners with which the hint that contains the record at `place` changes places. In the
+    /// record's own partition, its partner is the hint itself: nothing was shown there, so it stays
+    /// in its place.
     pub(crate) fn partners_of(mut self, place: Place) -> Zeroizing<Vec<u16>> {
         #[cfg(test)]
         self.spoil(place);
@@ -114,7 +116,7 @@ impl Permutations {
                     *seen = true;
                 }
             }
-            // As many different numbers as there are places.
+            // There are as many different numbers as places.
             if !seen.iter().all(|seen| *seen) {
                 return Err(Error::corrupted("the stored hints hold a permutation that is none"));
             }
@@ -122,14 +124,13 @@ impl Permutations {
         Ok(read)
     }
 
-    /// What [`decode`](Self::decode) reads, into as many bytes.
+    /// Writes the bytes that [`decode`](Self::decode) reads.
     pub(crate) fn encode(&self, bytes: &mut [u8]) {
         encode_row(&self.offsets, bytes);
     }
 
-    /// Where the record `index` is. Takes the same steps for every record of the table, because the
-    /// whole permutation of its partition is gone through; which partition's it is, caches may
-    /// know.
+    /// Where the record `index` is. Takes the same steps for every record of the table, because it
+    /// searches the whole permutation of its partition. Caches may tell which partition that is.
     pub(crate) fn place_of(&self, index: &RecordIndex) -> Place {
         let (partition, offset) = index.divide(self.records as u64);
         let row = &self.offsets[partition as usize * self.records..][..self.records];
@@ -140,8 +141,8 @@ impl Permutations {
         Place { partition: partition as u32, hint }
     }
 
-    /// The two queries of a lookup: what is shuffled in, for the server that knows the
-    /// permutations' beginnings, and the used hint, for the one that knows nothing.
+    /// The two queries of a lookup: the numbers that are shuffled in, for the server that knows the
+    /// first permutations; and the used hint, for the server that knows nothing.
     pub(crate) fn show(&self, place: Place, coins: &Coins) -> [SinglePassQuery; 2] {
         #[cfg(test)]
         let coins = &coins.spoiled(place);
@@ -161,8 +162,7 @@ impl Permutations {
         [SinglePassQuery { offsets: fresh }, SinglePassQuery { offsets: used }]
     }
 
-    /// What [`show`](Self::show) returned, after the [`exchange`](Self::exchange) that followed and
-    /// before any other.
+    /// The same as [`show`](Self::show) returned before the last [`exchange`](Self::exchange).
     pub(crate) fn shown(&self, place: Place, coins: &Coins) -> [SinglePassQuery; 2] {
         #[cfg(test)]
         let coins = &coins.spoiled(place);
@@ -171,8 +171,8 @@ impl Permutations {
             .zip(coins.partners.iter())
             .zip(0u32..)
             .map(|((row, partner), partition)| {
-                // Exchanged everywhere but in the wanted record's partition, where the decoy was
-                // shown.
+                // They were exchanged in every partition except the wanted record's, where the
+                // decoy was shown.
                 let wanted = u16::from(partition == place.partition).wrapping_neg();
                 let fresh = place.hint ^ ((place.hint ^ partner) & wanted);
                 let used = row[usize::from(*partner)];
@@ -182,8 +182,8 @@ impl Permutations {
         [SinglePassQuery { offsets: fresh }, SinglePassQuery { offsets: used }]
     }
 
-    /// These and permutations of partitions that come at the end, drawn from `seed`, until there
-    /// are `partitions`. `None`: there are as many.
+    /// These permutations, and more at the end, drawn from `seed`, until there are `partitions`.
+    /// `None`: there are already as many.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
@@ -215,7 +215,7 @@ impl Permutations {
         Ok(Some(Self { offsets, records: self.records }))
     }
 
-    /// In every partition, `hint` and its partner there exchange their records.
+    /// Exchanges the records of `hint` and its partner in every partition.
     pub(crate) fn exchange(&mut self, hint: u16, partners: &[u16]) {
         let rows = self.offsets.chunks_exact_mut(self.records);
         rows.zip(partners).for_each(|(row, partner)| {

@@ -1,5 +1,5 @@
-//! The offline phase: a seed goes to the hint server, the hints come back, and the client draws the
-//! same permutations.
+//! The offline phase: the client sends a seed to the hint server, gets the hints back, and draws
+//! the same permutations.
 
 use super::draws::Seed;
 use super::generation::Generation;
@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 const VERSION: u32 = 1;
 
-/// A generation of hints in the making: asked for, or received.
+/// A generation of hints in preparation: requested, or received.
 pub struct SinglePassPreparation {
     parameters: SinglePassParameters,
     kernels: Kernels,
@@ -43,8 +43,8 @@ impl StreamConsumer for SinglePassPreparation {
         Ok(())
     }
 
-    /// Checks that the hints have arrived. Whether they are right cannot be checked: no digest of
-    /// the table says what they should be.
+    /// Checks that the hints have arrived. The client cannot check that they are right: no digest
+    /// of the table determines them.
     fn finish(&mut self) -> Result<()> {
         match self.hints {
             Some(_) => Ok(()),
@@ -100,7 +100,7 @@ impl Preparation for SinglePassPreparation {
     /// `version (u32) ‖ seed (32) ‖ hints, if they have arrived`
     fn checkpoint(&self) -> Zeroizing<Vec<u8>> {
         let hints = self.hints.as_ref().map_or(&[][..], |hints| hints);
-        // Room for all of it at once: growing would leave copies behind.
+        // Reserves room for everything at once: a vector that grows would leave copies behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(36 + hints.len()));
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend(self.seed.expose());

@@ -1,5 +1,5 @@
-//! The servers: the table in memory, of which a query reads one record for each partition. The hint
-//! server goes through all of it once for each client.
+//! The servers: the table in memory. A query reads one record of each partition. The hint server
+//! reads the whole table once for each client.
 
 use super::permutations::draw_all;
 use super::{
@@ -11,8 +11,8 @@ use privet_core::{Error, Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 
-/// A table laid out for answering: its records in their natural order in huge pages, with zero
-/// records after the last up to whole partitions. The same for both roles.
+/// A table laid out for answering: its records in their natural order in huge pages, padded with
+/// zero records to whole partitions. The same for both roles.
 pub struct SinglePassServer {
     parameters: SinglePassParameters,
     records: HugeBuffer<u8>,
@@ -90,8 +90,8 @@ impl Answerer for SinglePassServer {
 }
 
 impl PreparingServer for SinglePassServer {
-    /// The single pass: partition after partition, each permuted and XORed into the hints. Takes
-    /// one thread; several clients' requests may be worked on side by side.
+    /// The single pass: partition after partition, each permuted and XORed into the hints. Uses one
+    /// thread; requests of several clients can run in parallel.
     fn prepare(&self, request: &SinglePassRequest) -> Result<SinglePassReply> {
         let record_len = self.parameters.record_len();
         let partition_bytes = self.parameters.hint_bytes() as usize;

@@ -1,5 +1,5 @@
-//! What changes a generation: the journal's records of this scheme. Lookups and their answers are
-//! those of SinglePass; two kinds come on top.
+//! The changes of a generation: the journal's records of this scheme. Lookups and their answers are
+//! those of SinglePass; there are two more kinds.
 
 use super::{Form, TapirParameters};
 use privet_core::codec::Reader;
@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 /// One state change, as it is read.
 pub(super) enum StateChange<'a> {
-    /// One of SinglePass: a reservation, or what verified answers bring.
+    /// One of SinglePass: a reservation, or the values from verified answers.
     Pass(&'a [u8]),
     /// The servers' agreed update of the table.
     Update(TableDelta),
@@ -45,7 +45,7 @@ impl Reason {
         }
     }
 
-    /// What a user is told.
+    /// The error for the user.
     pub(super) fn error(self) -> Error {
         let what = match self {
             Reason::Answers { servers: [true, false] } => {
@@ -84,7 +84,8 @@ pub(super) fn encode_end(reason: Reason) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(vec![END, reason.code()])
 }
 
-/// A change's first byte, and room for all of it at once: growing would leave copies behind.
+/// A change's first byte. Reserves room for the whole change: a vector that grows would leave
+/// copies behind.
 fn with_room(kind: u8, room: usize) -> Zeroizing<Vec<u8>> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(1 + room));
     bytes.push(kind);

@@ -1,5 +1,4 @@
-//! The client, for those who drive it from outside: whatever they do, the order of `order.rs` is
-//! kept.
+//! The client's public side. It keeps the order of `order.rs`, whatever the caller does.
 
 use super::change::{Reason, StateChange, encode_end, encode_pass, encode_update};
 use super::order::{Asked, Ended, Ready};
@@ -18,10 +17,10 @@ use zeroize::Zeroizing;
 pub struct TapirClient<F: Form> {
     /// `None` only while a change takes place.
     standing: Option<Standing<F>>,
-    /// As of the last change before the end.
+    /// The parameters after the last change before the end.
     parameters: TapirParameters<F>,
     supply: Supply,
-    /// Verifies what it needs alone: a mistake that the tests must catch.
+    /// Verifies only what it needs: a mistake that the tests must catch.
     #[cfg(test)]
     pub(super) planted: super::tests::Planted,
 }
@@ -37,7 +36,7 @@ impl<F: Form> TapirClient<F> {
         self.standing.as_ref().ok_or_else(|| Error::corrupted("the hints were lost half-way"))
     }
 
-    /// The client that may ask.
+    /// The client, if it may ask.
     ///
     /// # Errors
     /// [`Blame::Integrity`](privet_core::Blame::Integrity) if it has ended,
@@ -60,7 +59,7 @@ impl<F: Form> TapirClient<F> {
         }
     }
 
-    /// What answers come to, whether or not they are right.
+    /// The change that answers bring, whether they are right or not.
     fn settled(&self, asked: &Asked<F>, answers: [&TapirAnswer; 2]) -> Result<Zeroizing<Vec<u8>>> {
         let verified = asked.verify(answers)?;
         #[cfg(test)]
@@ -71,8 +70,8 @@ impl<F: Form> TapirClient<F> {
         }
     }
 
-    /// Lets `step` take the place of the present standing. If it fails, the standing is what it
-    /// gives back.
+    /// Replaces the present standing by the result of `step`. If `step` fails, the standing is the
+    /// one that it returns.
     fn step(
         &mut self,
         step: impl FnOnce(Standing<F>) -> std::result::Result<Standing<F>, (Standing<F>, Error)>,
@@ -151,15 +150,15 @@ impl<F: Form> HintedClient for TapirClient<F> {
                     Standing::Ready(_) => None,
                     Standing::Ended(_) => return Err((standing, beyond_the_end())),
                 };
-                // Permutations and hints are erased with what they were in.
+                // This erases permutations and hints.
                 drop(standing);
                 Ok(Standing::Ended(Ended { reason, lookup }))
             }),
         }
     }
 
-    /// What the answers bring. If they are wrong that is the end, and this returns the change that
-    /// makes it.
+    /// The change that the answers bring. If they are wrong, this is the change that ends the
+    /// client.
     fn settle(&self, id: ReservationId, answers: &[TapirAnswer]) -> Result<Zeroizing<Vec<u8>>> {
         let [first, second] = answers else {
             return Err(Error::api_misuse(format!(
@@ -196,7 +195,7 @@ impl<F: Form> HintedClient for TapirClient<F> {
 }
 
 impl<F: Form> Rehearsed for TapirClient<F> {
-    /// The answers do not pass, and what answers that pass bring is made of them all the same: both
+    /// The answers fail the check. The change of answers that pass is computed nevertheless: both
     /// are a part of the work.
     fn settle_rehearsed(&mut self, id: ReservationId, answers: &[TapirAnswer]) -> Result<()> {
         let (Standing::Asked(asked), [first, second]) = (self.standing()?, answers) else {
@@ -206,8 +205,8 @@ impl<F: Form> Rehearsed for TapirClient<F> {
         let [first, second] = [first, second]
             .map(|answer| TapirAnswer { records: answer.records.clone(), proof: proof.clone() });
         debug_assert_eq!(asked.id(), id);
-        // Of zeros, only a table of zeros has a proof. Which server would be to blame is not
-        // found out, because a lookup that comes to something does not find it out either.
+        // Answers of zeros pass only for a table of zeros. This does not find out which server is
+        // to blame, because a successful lookup does not either.
         let _ = std::hint::black_box(asked.accepts([&first, &second])?);
         let change = encode_pass(&asked.brought([&first, &second])?);
         self.apply(&change)
@@ -255,7 +254,7 @@ impl<F: Form> TapirClient<F> {
         ready.written_down(&ready.hints.encoded().unwrap())
     }
 
-    /// The queries of the lookup under way, as the client tells them afterwards.
+    /// The queries of the open lookup, as the client computes them afterwards.
     pub(super) fn shown(&self) -> Vec<TapirQuery> {
         match self.standing.as_ref() {
             Some(Standing::Asked(asked)) => {

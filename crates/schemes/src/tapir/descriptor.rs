@@ -1,4 +1,4 @@
-//! What the registry has of both forms of TAPIR.
+//! The entries of both forms of TAPIR in the registry.
 
 use super::{
     Form, MerkleForm, Tapir, TapirClient, TapirParameters, TapirPreparation, TapirServer,
@@ -8,15 +8,15 @@ use crate::registry::room::*;
 use crate::singlepass::SinglePassParameters;
 use crate::singlepass::descriptor::{cut, one_of_each, permutations, work};
 
-/// What the forms differ in, beside the commitment.
+/// The differences between the forms, besides the commitment.
 pub(crate) trait RegisteredForm: Form + Sized {
     const ABOUT: About;
-    /// What a server can do beside answering.
+    /// Adds what a server can do besides answering.
     const SERVER: fn(ServerHost<TapirServer<Self>>) -> ServerHost<TapirServer<Self>>;
 
     fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<TapirParameters<Self>>;
 
-    /// Of a server, with what it needs and clients do not.
+    /// The parameters of a server, including what clients do not need.
     fn parameters_as(
         identity: &TableIdentity,
         announced: &[u8],
@@ -27,12 +27,12 @@ pub(crate) trait RegisteredForm: Form + Sized {
         None
     }
 
-    /// What is verified, in words.
+    /// A description of the verification for people.
     fn words(parameters: &TapirParameters<Self>) -> String;
 
     fn work(pass: &SinglePassParameters) -> Work;
 
-    /// What comes back beside the records: `them, …`
+    /// What comes back with the records, in words: `them, …`
     const WITH_A_PROOF: &'static str;
 }
 
@@ -102,7 +102,7 @@ impl RegisteredForm for MerkleForm {
         options: &[&PARTITION_RECORDS],
         ..About::new("SinglePass whose answers are verified by Merkle trees", 30)
     };
-    // Clients stream the table itself, which any copy of it will do for.
+    // Clients stream the table itself, so any copy of it will do.
     const SERVER: fn(ServerHost<TapirServer<Self>>) -> ServerHost<TapirServer<Self>> =
         ServerHost::succeeding;
     const WITH_A_PROOF: &'static str = "them, each with a proof,";
@@ -135,7 +135,8 @@ impl RegisteredForm for MerkleForm {
     }
 }
 
-/// What is the same of the form with Pointproofs everywhere, also where it is not in the build.
+/// The properties of the form with Pointproofs. They are the same in every build, also in one
+/// without this form.
 pub(crate) const POINTPROOFS_ABOUT: About = About {
     servers: 2..=2,
     verifies: true,

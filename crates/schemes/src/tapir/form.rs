@@ -1,8 +1,8 @@
 //! The two forms of the scheme, which differ in the vector commitment.
 //!
 //! A client of TAPIR-MT has streamed the table, so it can compute the upper levels of every tree
-//! and keep them. With 2^20 records of 32 bytes a proof then has 3 or 4 hashes for each partition,
-//! where a whole path has 10 to 16.
+//! and keep them. With 2^20 records of 32 bytes, a proof then has 3 or 4 hashes for each partition;
+//! a whole path has 10 to 16.
 
 use crate::SchemeId;
 use privet_core::Result;
@@ -17,13 +17,13 @@ pub trait Form: Send + Sync + 'static {
     /// How the table is committed to.
     type Commitment: VectorCommitment;
 
-    /// What a server announces of the commitment, beside how the table is cut.
+    /// What a server announces about the commitment, besides the cut of the table.
     fn encode(commitment: &Self::Commitment) -> Vec<u8>;
 
     /// Memory that a client needs to verify with it, in bytes.
     fn verifier_memory(commitment: &Self::Commitment) -> u64;
 
-    /// A proof that is of the right form and proves nothing: of answers that no server gave.
+    /// A proof of the right form that proves nothing, for answers that no server gave.
     fn proof_in_form(commitment: &Self::Commitment) -> Vec<u8> {
         vec![0; commitment.proof_len()]
     }
@@ -42,10 +42,11 @@ pub struct MerkleForm;
 
 impl MerkleForm {
     /// The default commitment: the client keeps as many levels as take no more memory than the rest
-    /// of what it keeps.
+    /// of its state.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table does not suit.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table does not suit the
+    /// commitment.
     pub fn commitment(vectors: Vectors, state_bytes: u64) -> Result<Merkle> {
         Merkle::new(vectors, Merkle::cap_levels_for(vectors, state_bytes))
     }
@@ -64,8 +65,8 @@ impl Form for MerkleForm {
         commitment.verifier_len()
     }
 
-    /// A table that has grown keeps the levels that it began with, so a server may announce another
-    /// number than would be chosen for it now.
+    /// A table that has grown keeps its first number of levels. So a server may announce another
+    /// number than the default for the present table.
     fn decode(vectors: Vectors, reader: &mut Reader<'_>) -> Result<Merkle> {
         Merkle::new(vectors, reader.u8()?)
     }
@@ -97,13 +98,14 @@ mod pointproofs {
             bytes
         }
 
-        /// Multiples of the commitments, and what pairings with the reference string's points begin
-        /// with.
+        /// Memory for multiples of the commitments, and for the precomputed part of pairings with
+        /// the reference string's points.
         fn verifier_memory(commitment: &Pointproofs) -> u64 {
             commitment.verifier_memory() + commitment.announcement_len()
         }
 
-        /// Some point: what is none is not verified any further, and infinity is easily added.
+        /// A valid point: a check stops early if the bytes are no point, and adding the point at
+        /// infinity is faster than adding another one.
         fn proof_in_form(_: &Pointproofs) -> Vec<u8> {
             G1::generator().compress().to_vec()
         }

@@ -1,4 +1,4 @@
-//! A generation as it is written down: that of SinglePass, and what answers are verified with.
+//! The encoding of a generation: that of SinglePass, and the verifier of answers.
 
 use super::{Form, TapirParameters};
 use crate::singlepass::draws::Seed;
@@ -13,8 +13,8 @@ const VERSION: u32 = 1;
 
 /// The parts of a generation.
 pub(super) struct Parts<'a> {
-    /// From which the permutations of partitions are drawn that the table gets later. Known to
-    /// nobody else.
+    /// The seed for the permutations of partitions that are added to the table later. Nobody else
+    /// knows it.
     pub(super) later: Seed,
     /// The generation of SinglePass, encoded.
     pub(super) pass: &'a [u8],
@@ -25,7 +25,7 @@ pub(super) struct Parts<'a> {
 /// `version (u32) ‖ seed of later permutations (32) ‖ verifier ‖ generation of SinglePass`. The
 /// verifier's length follows from the parameters.
 pub(super) fn encode(later: &Seed, verifier: &[u8], pass: &[u8]) -> Zeroizing<Vec<u8>> {
-    // Room for all of it at once: growing would leave copies behind.
+    // Reserves room for everything at once: a vector that grows would leave copies behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(36 + verifier.len() + pass.len()));
     bytes.extend(VERSION.to_le_bytes());
     bytes.extend(later.expose());
@@ -46,8 +46,8 @@ pub(super) fn encode_first<F: Form>(
     kernels: Kernels,
 ) -> Result<Zeroizing<Vec<u8>>> {
     let pass = Generation::encode_first(parameters.pass(), seed, hints, kernels)?;
-    // The seed itself would do, since streams for later permutations have a key of their own; but
-    // nothing needs the first permutations again.
+    // The seed itself would do, because streams for later permutations have a key of their own. But
+    // nothing needs the first permutations again, so it is not kept.
     let later = Zeroizing::new(blake3::derive_key(
         "privet 2026-11 tapir seed of later permutations",
         seed.expose(),
@@ -56,7 +56,7 @@ pub(super) fn encode_first<F: Form>(
 }
 
 /// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is no generation for `parameters`.
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is not a generation for `parameters`.
 pub(super) fn decode<'a, F: Form>(
     parameters: &TapirParameters<F>,
     bytes: &'a [u8],

@@ -1,4 +1,4 @@
-//! Query and answer: those of SinglePass, the answer with a proof.
+//! Query and answer: those of SinglePass; the answer has a proof.
 
 use super::{Form, TapirParameters};
 use crate::contract::Message;
@@ -11,7 +11,7 @@ use privet_core::commit::{Opened, VectorCommitment};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TapirQuery(pub(crate) SinglePassQuery);
 
-/// The records that a query names, in order, and the proof that they are what was committed to.
+/// The records that a query names, in order, and the proof that they belong to the commitments.
 pub struct TapirAnswer {
     /// `Q` records.
     pub(crate) records: Vec<u8>,
@@ -34,7 +34,7 @@ impl<F: Form> Message<TapirParameters<F>> for TapirQuery {
 }
 
 impl TapirAnswer {
-    /// What it says of the records at the given offsets.
+    /// Its claim about the records at the given offsets.
     pub(super) fn opened<'a>(&'a self, offsets: &'a [u16]) -> Opened<'a> {
         Opened { offsets, records: &self.records, proof: &self.proof }
     }

@@ -1,4 +1,4 @@
-//! The order of things, by types: Query → Recover → (Query | UpdateHint), or the end.
+//! The order of steps, enforced by types: Query → Recover → (Query | UpdateHint), or the end.
 //!
 //! ```text
 //!            ask                   every record of both answers verified
@@ -9,12 +9,12 @@
 //!   Ready, or Ended if the servers tell different ones
 //! ```
 //!
-//! A client that is [`Ready`] has no way to take in an answer, and one that has [`Asked`] none to
-//! ask again or to follow an update: there is no such method. What has [`Ended`] holds no hints any
-//! more, and nothing leads out of it.
+//! A client that is [`Ready`] cannot take in an answer, and a client that has [`Asked`] can neither
+//! ask again nor follow an update: there are no such methods. A client that has [`Ended`] holds no
+//! hints any more, and no method leads out of this state.
 //!
-//! TAPIR is SinglePass, verified: a [`Ready`] client owns a [`SinglePassClient`] and lets nothing
-//! reach it that was not checked.
+//! TAPIR is verified SinglePass: a [`Ready`] client owns a [`SinglePassClient`], and passes only
+//! checked data to it.
 
 use super::change::Reason;
 use super::{Form, TapirAnswer, TapirParameters, TapirQuery, generation};
@@ -25,7 +25,8 @@ use privet_core::commit::{Opened, Rejected, VectorCommitment, Verifier};
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta};
 use zeroize::Zeroizing;
 
-/// What a change leads to, or where the client still is if it is none that it can go through.
+/// The state after a change; or the unchanged state and an error, if the change does not fit the
+/// state.
 type OrStays<To, From> = std::result::Result<To, (From, Error)>;
 
 /// A client between lookups.
@@ -34,26 +35,26 @@ pub(super) struct Ready<F: Form> {
     /// Permutations, hints, and which lookups were made.
     pub(super) hints: SinglePassClient,
     pub(super) verifier: <F::Commitment as VectorCommitment>::Verifier,
-    /// From which the permutations of later partitions are drawn.
+    /// The seed for the permutations of later partitions.
     pub(super) later: Seed,
 }
 
-/// A client whose last query waits for its answers. The queries are known from the permutations,
-/// which have changed since by this one lookup alone.
+/// A client whose last query waits for its answers. The queries follow from the permutations, which
+/// have changed since then only by this lookup.
 pub(super) struct Asked<F: Form> {
     ready: Box<Ready<F>>,
     id: ReservationId,
 }
 
-/// A client that met a lie.
+/// A client that has noticed a lie.
 pub(super) struct Ended {
     pub(super) reason: Reason,
-    /// The lookup that it met it at, if its record was not asked for yet.
+    /// The lookup at which it noticed the lie, if its result was not taken yet.
     pub(super) lookup: Option<ReservationId>,
 }
 
 impl<F: Form> Ready<F> {
-    /// Query, Figure 5, but for the exchange in the permutations.
+    /// Query, Figure 5, without the exchange in the permutations.
     pub(super) fn show(
         &self,
         index: &RecordIndex,
@@ -70,7 +71,7 @@ impl<F: Form> Ready<F> {
             Ok(()) if self.hints.supply().used == before + 1 => {
                 Ok(Asked { ready: self, id: ReservationId(before) })
             }
-            // Nothing else can be applied to a client without a lookup under way.
+            // No other change fits a client without an open lookup.
             Ok(()) => Err((self, Error::corrupted("the journal of hints is out of order"))),
             Err(error) => Err((self, error)),
         }
@@ -83,11 +84,11 @@ impl<F: Form> Ready<F> {
         generation::encode(&self.later, &verifier, pass)
     }
 
-    /// UpdateHint, Figure 6. Nothing is changed if it fails.
+    /// UpdateHint, Figure 6. Changes nothing if it fails.
     pub(super) fn update(&mut self, delta: &TableDelta) -> Result<()> {
         delta.check_before(self.parameters.shape())?;
         let after = self.parameters.grown(delta.shape_after())?;
-        // What can fail comes first.
+        // The steps that can fail come first.
         let permutations = self.hints.later_permutations(after.pass(), &self.later)?;
         self.verifier.update(after.commitment().vectors(), delta.commitments())?;
         self.hints.follow_grown(after.pass().clone(), permutations, delta)?;
@@ -105,8 +106,8 @@ impl<F: Form> Asked<F> {
         &self.ready
     }
 
-    /// Recon, Figure 5, lines 9 to 15: every record of both answers, in an order that depends on
-    /// nothing.
+    /// Recon, Figure 5, lines 9 to 15: checks every record of both answers, always in the same
+    /// order.
     pub(super) fn verify(
         &self,
         answers: [&TapirAnswer; 2],
@@ -127,7 +128,7 @@ impl<F: Form> Asked<F> {
         let [fresh, used] = self.ready.hints.shown(self.id).ok_or_else(|| {
             Error::corrupted("the hints do not know the query that waits for answers")
         })?;
-        // Each server knows which offsets it was shown; both together they are secret.
+        // Each server knows the offsets that it was shown; both lists together are secret.
         let (fresh, used) = (Zeroizing::new(fresh.offsets), Zeroizing::new(used.offsets));
         Ok(check(&self.ready.verifier, [first.opened(&fresh), second.opened(&used)]))
     }
@@ -137,7 +138,7 @@ impl<F: Form> Asked<F> {
         self.ready.hints.settle_records(self.id, [&first.records, &second.records])
     }
 
-    /// The state change takes place.
+    /// Applies the state change.
     pub(super) fn take_in(mut self, change: &[u8]) -> OrStays<Box<Ready<F>>, Self> {
         match self.ready.hints.apply(change) {
             Ok(()) if self.ready.hints.open().is_empty() => Ok(self.ready),

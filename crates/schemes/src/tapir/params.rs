@@ -1,4 +1,4 @@
-//! How a table is cut, as SinglePass does it, and committed to.
+//! How a table is cut, as in SinglePass, and committed to.
 
 use super::Form;
 use crate::contract::Parameters;
@@ -7,8 +7,8 @@ use privet_core::codec::Reader;
 use privet_core::commit::{VectorCommitment, Vectors, stream_len};
 use privet_core::{Error, Result, TableIdentity, TableShape};
 
-/// What a client holds in memory to verify answers with, beside its hints: at most 2 GiB (512 MiB
-/// where addresses have 32 bits), whatever servers announce.
+/// The most memory that a client uses to verify answers, besides its hints: 2 GiB (512 MiB where
+/// addresses have 32 bits), whatever servers announce.
 const MAX_VERIFIER_BYTES: u64 = if cfg!(target_pointer_width = "32") { 1 << 29 } else { 1 << 31 };
 
 /// The parameters of SinglePass, and a commitment to each partition.
@@ -28,7 +28,7 @@ impl<F: Form> TapirParameters<F> {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the commitment is on another cut, or
-    /// a client would need memory beyond reason.
+    /// a client would need too much memory.
     pub fn new(pass: SinglePassParameters, commitment: F::Commitment) -> Result<Self> {
         if commitment.vectors() != vectors_of(&pass)? {
             return Err(Error::api_misuse("the commitment is to a table that is cut otherwise"));
@@ -62,18 +62,18 @@ impl<F: Form> TapirParameters<F> {
         stream_len(&self.commitment.vectors(), self.commitment.announcement_len())
     }
 
-    /// What a client keeps of a generation, in bytes: hints and permutations, and what it verifies
-    /// answers with.
+    /// What a client keeps of a generation, in bytes: hints, permutations, and the verifier of
+    /// answers.
     pub fn state_bytes(&self) -> u64 {
         self.pass.state_bytes() + self.commitment.verifier_len()
     }
 
-    /// The parameters of the same table with more records: the partitions keep their size, and some
-    /// may have come.
+    /// The parameters of the same table with more records. The partitions keep their size, and
+    /// there may be more of them.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is not the same with more records,
-    /// or too large.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is not the same table with more
+    /// records, or is too large.
     pub fn grown(&self, after: TableShape) -> Result<Self> {
         let records = u64::from(self.pass.partition_records());
         let pass = SinglePassParameters::with_partition_records(after, records)?;
@@ -85,13 +85,13 @@ impl<F: Form> TapirParameters<F> {
 /// The partitions as vectors that are committed to.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they are no such thing.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they do not suit a commitment.
 pub fn vectors_of(pass: &SinglePassParameters) -> Result<Vectors> {
     Vectors::new(pass.shape(), pass.partition_records(), pass.partitions())
 }
 
 impl<F: Form> Parameters for TapirParameters<F> {
-    /// The number of records in a partition (u64), and what the form says of its commitment.
+    /// The number of records in a partition (u64), and the form's encoding of its commitment.
     fn encode(&self) -> Vec<u8> {
         let mut bytes = self.pass.encode();
         bytes.extend(F::encode(&self.commitment));

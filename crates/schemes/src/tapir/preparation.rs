@@ -1,5 +1,5 @@
-//! The offline phase: the table streams past once; the client commits to it, and every hint picks
-//! up its records (RequestHint and VerSetup, Figure 4).
+//! The offline phase: the table streams by once; the client commits to it, and every hint takes in
+//! its records (RequestHint and VerSetup, Figure 4).
 
 use super::generation::encode_first;
 use super::{Form, Tapir, TapirParameters};
@@ -24,13 +24,13 @@ pub struct TapirPreparation<F: Form> {
     verifier: Option<<F::Commitment as VectorCommitment>::Verifier>,
 }
 
-/// What the stream is taken into.
+/// The part that takes the stream in.
 struct GrowingHints {
-    /// Of the permutations. No server ever gets it.
+    /// The seed of the permutations. No server ever gets it.
     seed: Seed,
     kernels: Kernels,
     record_len: usize,
-    /// The permutation of the partition that is being taken in.
+    /// The permutation of the present partition.
     row: Zeroizing<Vec<u16>>,
     hints: Zeroizing<Vec<u8>>,
 }
@@ -137,7 +137,7 @@ impl<F: Form> Preparation for TapirPreparation<F> {
         if let Some(gathering) = &self.gathering {
             gathering.encode(&mut gathered);
         }
-        // Room for all of it at once: growing would leave copies behind.
+        // Reserves room for everything at once: a vector that grows would leave copies behind.
         let room = 36 + public.len() + self.hints.hints.len() + gathered.len();
         let mut bytes = Zeroizing::new(Vec::with_capacity(room));
         bytes.extend(VERSION.to_le_bytes());
@@ -152,8 +152,8 @@ impl<F: Form> Preparation for TapirPreparation<F> {
         self.stream.checkpoint_offset()
     }
 
-    /// Draws the permutations once more, a nanosecond or two for each record of the table, instead
-    /// of keeping them while the table streams past.
+    /// Draws the permutations again, which takes a nanosecond or two for each record of the table.
+    /// So they need not be kept while the table streams by.
     fn generation(&self) -> Result<Zeroizing<Vec<u8>>> {
         let verifier = self.verifier.as_ref().ok_or_else(|| {
             Error::api_misuse("a generation of hints is asked for before it is finished")

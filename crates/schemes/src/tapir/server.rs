@@ -1,4 +1,5 @@
-//! The servers: the table in memory with what opens it. Both do the same.
+//! The servers: the table in memory, and the prover that opens its commitments. Both servers do the
+//! same.
 
 use super::{Form, Tapir, TapirAnswer, TapirParameters, TapirQuery};
 use crate::contract::{
@@ -10,15 +11,15 @@ use privet_core::{Error, Result, TableChanges, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 
-/// A server in the making: the table is there, and has still to be committed to (Setup, Figure 4).
+/// A server that is starting: it has the table, but no commitments yet (Setup, Figure 4).
 pub struct TapirSetup<F: Form> {
     parameters: TapirParameters<F>,
     records: HugeBuffer<u8>,
     kernels: Kernels,
 }
 
-/// A table laid out for answering: its records in their natural order in huge pages, zero records
-/// after the last up to whole partitions, then what is announced to clients; and the prover.
+/// A table laid out for answering: its records in their natural order in huge pages, padded with
+/// zero records to whole partitions; then the announcement to clients; and the prover.
 pub struct TapirServer<F: Form> {
     parameters: TapirParameters<F>,
     records: HugeBuffer<u8>,
@@ -128,7 +129,7 @@ impl<F: Form> Answerer for TapirServer<F> {
         self.records.huge_page_bytes().map(|bytes| bytes as u64)
     }
 
-    /// Not all that proofs are made of: clients check every proof.
+    /// Leaves out some data that proofs are made from: clients check every proof.
     fn held(&self) -> Vec<&[u8]> {
         [&*self.records].into_iter().chain(self.prover.held()).collect()
     }
@@ -141,8 +142,8 @@ impl<F: Form> StreamingServer for TapirServer<F> {
 }
 
 impl<F: Form> Succession for TapirServer<F> {
-    /// UpdateDB, Figure 6: the records, the commitments of the partitions they are in, and what
-    /// opens these. A start only, if the table was cut anew.
+    /// UpdateDB, Figure 6: changes the records, the commitments to their partitions, and the
+    /// prover. `None`, so that a new server starts, if the table was cut anew.
     fn successor(
         &self,
         parameters: TapirParameters<F>,
@@ -153,7 +154,8 @@ impl<F: Form> Succession for TapirServer<F> {
         if changes.shape() != self.parameters.shape() {
             return Err(Error::api_misuse("the changes begin with a table of another shape"));
         }
-        // What was announced lacks what a server makes proofs from, which this one has.
+        // The announced parameters lack the data from which a server makes proofs. This server has
+        // it.
         let grown = match self.parameters.grown(parameters.shape()) {
             Ok(grown) if grown.encode() == parameters.encode() => grown,
             _ => return Ok(None),

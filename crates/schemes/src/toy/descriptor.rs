@@ -1,4 +1,4 @@
-//! All that the registry has of the toy.
+//! The whole entry of the toy in the registry.
 
 use super::{Toy, ToyClient, ToyParameters, ToyServer};
 use crate::contract::Message as _;

@@ -71,7 +71,7 @@ fn it_says_what_it_is_and_what_can_be_chosen() {
     assert_eq!(refusal.blame(), Blame::ApiMisuse);
     assert_eq!(
         refusal.message(),
-        "the option padding is for toy alone: leave it away, or choose toy"
+        "the option padding is for toy alone: leave it out, or choose toy"
     );
     assert_eq!(refusal.reason(), Some(Reason::OptionOfAnotherScheme));
     let cut = Tuning::default().with(&registry::PARTITION_RECORDS, 4u32);

@@ -12,22 +12,22 @@ const INDEX_LEN: usize = 8;
 /// The longest record that is hashed side by side with others.
 pub(super) const SHORT_RECORD_LEN: usize = MAX_INPUT_LEN - INDEX_LEN;
 
-/// Paths that climb together: enough to fill the lanes, and few enough for the stack and the
-/// first-level cache.
+/// The number of paths that are hashed together: enough to fill the lanes, and few enough for the
+/// stack and the first-level cache.
 const PATHS: usize = 128;
 
 /// Hashes leaves and inner nodes, many at a time.
 ///
 /// * A *leaf* is keyed BLAKE3 of `index (u64, little-endian) ‖ record` under the key
 ///   `derive_key("privet 2026-11 merkle leaf", "")`, where the index is the number of the record in
-///   the whole table. So no record can stand in for another, in whichever tree.
+///   the whole table. So no record can replace another, in any tree.
 /// * An *inner node* is keyed BLAKE3 of `left ‖ right` under the key `derive_key("privet 2026-11
 ///   merkle node", "")`.
 ///
-/// The two keys are public constants. They are what keeps leaves and inner nodes apart: under
-/// different keys the hash is two unrelated functions, so no inner node can be passed off as a
-/// leaf. A byte in front of the input would do the same, but would make an inner node 65 bytes
-/// long, and so twice the work.
+/// The two keys are public constants. They separate leaves and inner nodes: with different keys,
+/// the hash is two unrelated functions, so nobody can present an inner node as a leaf. A byte in
+/// front of the input would do the same, but the input of an inner node would then have 65 bytes,
+/// and take twice the work.
 #[derive(Clone, Copy, Debug)]
 pub struct MerkleHasher {
     kernels: Kernels,
@@ -51,7 +51,7 @@ impl MerkleHasher {
         *hasher.update(&index.to_le_bytes()).update(record).finalize().as_bytes()
     }
 
-    /// The leaves of consecutive records of the table, of which the first has number `first_index`.
+    /// The leaves of consecutive records of the table. The first record has number `first_index`.
     ///
     /// # Panics
     /// If `records` is not one record of `record_len` bytes for each node of `out`.
@@ -100,11 +100,11 @@ impl MerkleHasher {
         *Hasher::new_keyed(&self.node_key).update(left).update(right).finalize().as_bytes()
     }
 
-    /// The nodes above `children`, of which each has two; if there is an odd number of them, the
-    /// last one's right child is [`ZERO`].
+    /// The nodes above `children`, one for every two. If the number of children is odd, the last
+    /// node's right child is [`ZERO`].
     ///
     /// # Panics
-    /// If `out` has not half as many nodes as `children`, rounded up.
+    /// If `out` does not have half as many nodes as `children`, rounded up.
     pub fn parents(&self, children: &[Node], out: &mut [Node]) {
         assert_eq!(children.len().div_ceil(2), out.len(), "half as many parents as children");
         let (pairs, rest) = children.as_chunks::<2>();
@@ -120,22 +120,23 @@ impl MerkleHasher {
         }
     }
 
-    /// The node above a leaf, as many levels higher as there are `siblings`, which go from the
-    /// leaf's own upwards: the root, if it is all of them. `position` is the leaf's place in its
-    /// tree.
+    /// The node above a leaf, as many levels higher as there are `siblings`: the root if all are
+    /// given. The siblings begin with the leaf's own and go up. `position` is the leaf's place in
+    /// its tree.
     ///
-    /// Takes the same steps wherever the leaf is.
+    /// Takes the same steps for every position.
     pub fn root_of_path(&self, position: u64, leaf: Node, siblings: &[Node]) -> Node {
         let mut nodes = [leaf];
         self.climb(&[position], &mut nodes, siblings.as_flattened());
         nodes[0]
     }
 
-    /// The same for many leaves: each of `nodes` becomes the node that stands above it. `paths`
-    /// holds the siblings of all, path after path, of equal length.
+    /// The same for many leaves: each of `nodes` is replaced by the node above it. `paths` holds
+    /// the siblings of all leaves, path after path, of equal length.
     ///
     /// # Panics
-    /// If there are not as many positions as nodes, or `paths` cannot be that.
+    /// If there are not as many positions as nodes, or `paths` does not have paths of equal length
+    /// for them.
     pub fn climb(&self, positions: &[u64], nodes: &mut [Node], paths: &[u8]) {
         assert_eq!(positions.len(), nodes.len(), "a position for each node");
         let (siblings, rest) = paths.as_chunks::<32>();
@@ -159,8 +160,8 @@ impl MerkleHasher {
     }
 }
 
-/// `node` and `sibling`, the other way round if `node` is the right one. Without a branch: at the
-/// client, it tells which record was asked for.
+/// `node` and `sibling`, in the other order if `node` is the right one. There is no branch: on a
+/// client, the order tells which record was asked for.
 fn ordered(node: &Node, sibling: &Node, node_is_right: Choice) -> [Node; 2] {
     let mut pair = [ZERO; 2];
     let words = node.as_chunks::<8>().0.iter().zip(sibling.as_chunks::<8>().0);

@@ -3,7 +3,7 @@
 use super::{MerkleHasher, Node, ZERO};
 use std::ops::{Range, RangeInclusive};
 
-/// Leaves hashed before the level above them is, where leaves themselves are not kept.
+/// How many leaves are hashed before the level above them, if leaves are not kept.
 const LEAVES_AT_ONCE: usize = 512;
 
 /// The levels above the leaves of a tree over `leaves` leaves: the logarithm, rounded up. 0 for one
@@ -26,7 +26,7 @@ pub fn width(leaves: u64, height: u32) -> u64 {
 pub(super) struct Levels {
     leaves: usize,
     lowest: u32,
-    /// Of each height from the lowest on, and behind the last.
+    /// The start of each height from the lowest on, and the end of the last.
     starts: Vec<usize>,
 }
 
@@ -48,7 +48,7 @@ impl Levels {
         self.starts[self.starts.len() - 1]
     }
 
-    /// The nodes of one height, which is among them.
+    /// The nodes of one height, which must be one of these heights.
     pub(super) fn at(&self, height: u32) -> Range<usize> {
         let level = (height - self.lowest) as usize;
         self.starts[level]..self.starts[level + 1]
@@ -59,8 +59,7 @@ impl Levels {
         nodes[self.at(height)].get(position).copied().unwrap_or(ZERO)
     }
 
-    /// Computes the nodes from the records, of which the first has number `first_index` in the
-    /// table.
+    /// Computes the nodes from the records. The first record has number `first_index` in the table.
     pub(super) fn fill(
         &self,
         hasher: &MerkleHasher,

@@ -10,13 +10,13 @@ use privet_kernels::{HugeBuffer, Kernels};
 /// Vectors opened, or nodes recomputed, at a time.
 const AT_ONCE: usize = 128;
 
-/// The trees of all vectors, without leaves and without what a client has.
+/// The trees of all vectors, without the leaves and without the nodes that a client has.
 pub struct MerkleProver {
     merkle: Merkle,
     kernels: Kernels,
     hasher: MerkleHasher,
     levels: Levels,
-    /// Of each vector in turn, the nodes of `levels`.
+    /// The nodes of `levels`, for each vector in turn.
     pub(super) nodes: HugeBuffer<u8>,
 }
 
@@ -37,10 +37,10 @@ impl MerkleProver {
         Ok(Self { merkle, kernels, hasher, levels, nodes })
     }
 
-    /// The leaves of records here and there.
+    /// The leaves of records at any places.
     fn leaves(&self, table: &[u8], indices: &[u64], out: &mut [Node]) {
         let len = self.merkle.vectors.record_len();
-        // Short ones are collected, to be hashed side by side.
+        // Short records are collected and hashed side by side.
         if len > hasher::SHORT_RECORD_LEN {
             for (leaf, &index) in out.iter_mut().zip(indices) {
                 let record = &table[index as usize * len..][..len];
@@ -58,7 +58,7 @@ impl MerkleProver {
         gathered.expect("positions are computed from offsets below a vector's length");
     }
 
-    /// The nodes at `height` in the given places, from what is below them.
+    /// The nodes at `height` in the given places, computed from their children.
     fn compute(&self, table: &[u8], height: u32, places: &[Place], out: &mut [Node]) {
         let vector_len = self.merkle.vectors.vector_len();
         if height == 0 {
@@ -71,8 +71,8 @@ impl MerkleProver {
         let children: Vec<Place> = places.iter().flat_map(pair).collect();
         let mut nodes = vec![ZERO; children.len()];
         if height == 1 {
-            // A right child may lie beyond the end. Its leaf is computed from another record and
-            // replaced.
+            // A right child may lie beyond the end. Then its leaf is computed from another record
+            // first, and replaced later.
             let inside =
                 |place: &Place| Place { position: place.position.min(vector_len - 1), ..*place };
             let indices: Vec<u64> =
@@ -97,8 +97,8 @@ impl MerkleProver {
         &self.nodes.as_chunks().0[vector as usize * len..][..len]
     }
 
-    /// Recomputes what is above the given leaves, and appends the nodes of the cap to `changes`.
-    /// `places` are in order and different.
+    /// Recomputes the nodes above the given leaves, and appends those of the cap to `changes`.
+    /// `places` are in order, without repetitions.
     fn follow_edits(&mut self, table: &[u8], mut places: Vec<Place>, changes: &mut Vec<u8>) {
         let cap_height = self.merkle.cap_height();
         for height in cap_height.min(1)..=cap_height {
@@ -147,7 +147,7 @@ impl Prover for MerkleProver {
     }
 
     /// # Panics
-    /// If lengths or offsets are not as prescribed, which whoever parsed the query has seen to.
+    /// If lengths or offsets are not as prescribed. The code that parses queries has checked them.
     fn open(&self, _: u8, table: &[u8], offsets: &[u16], _: &[u8], proof: &mut [u8]) {
         let (vectors, height) = (self.merkle.vectors, self.merkle.cap_height() as usize);
         let (vector_len, kept) = (vectors.vector_len(), self.levels.nodes() as u64);
@@ -161,7 +161,7 @@ impl Prover for MerkleProver {
         let groups = (0..).step_by(AT_ONCE).zip(offsets.chunks(AT_ONCE));
         for ((first, offsets), paths) in groups.zip(paths) {
             if kept > 0 {
-                // Where a sibling is not kept, something else is copied here and replaced below.
+                // If a sibling is not kept, another node is copied here first, and replaced below.
                 let positions = (first..).zip(offsets).flat_map(|(vector, &offset)| {
                     (0..height as u32).map(move |height| {
                         let level = self.levels.at(height.max(1));

@@ -1,8 +1,8 @@
 //! The client's side: computes the cap while the table streams past, then checks answers against
 //! it.
 //!
-//! Checking takes the same steps whatever was asked for and whatever is wrong. Only which nodes of
-//! the cap are read follows the offsets, and that no server sees.
+//! A check takes the same steps, whatever was asked for and whatever is wrong. Only the choice of
+//! the nodes of the cap that it reads follows the offsets, and no server sees that.
 
 use super::{Levels, Merkle, MerkleHasher, Node, ZERO};
 use crate::codec::Reader;
@@ -56,7 +56,7 @@ impl Gathering for MerkleGathering {
     type Verifier = MerkleVerifier;
 
     /// # Panics
-    /// If it is not the next vector, or has not a vector's length.
+    /// If it is not the next vector, or does not have a vector's length.
     fn absorb(&mut self, number: u32, records: &[u8]) {
         let vectors = self.merkle.vectors;
         assert!(number == self.absorbed && number < vectors.count(), "vectors come in order");
@@ -90,7 +90,7 @@ impl Gathering for MerkleGathering {
 pub struct MerkleVerifier {
     merkle: Merkle,
     hasher: MerkleHasher,
-    /// Of each vector in turn, the nodes of its tree.
+    /// The nodes of the cap, for each vector in turn.
     pub(super) cap: Vec<Node>,
 }
 
@@ -108,8 +108,8 @@ impl MerkleVerifier {
         Ok(Self { merkle, hasher: MerkleHasher::new(kernels), cap })
     }
 
-    /// Whether anything in an answer does not belong to the cap. All of it is looked at, whatever
-    /// is found.
+    /// Whether anything in an answer does not belong to the cap. Checks all of the answer, even
+    /// after an error.
     fn is_wrong(&self, answer: Opened<'_>) -> bool {
         let Opened { offsets, records, proof } = answer;
         let (vectors, height) = (self.merkle.vectors, self.merkle.cap_height());
@@ -173,7 +173,7 @@ impl Verifier for MerkleVerifier {
     }
 }
 
-/// What an update says of one node of the cap.
+/// The change of one node of the cap in an update.
 struct CapChange {
     vector: u32,
     position: u32,
@@ -187,8 +187,8 @@ pub(super) fn write_cap_node(out: &mut Vec<u8>, vector: u32, position: u32, node
     out.extend(node);
 }
 
-/// The changes of an update, after checking that they are nodes of the cap, each at most once, in
-/// order, and every node of the new vectors among them.
+/// Reads the changes of an update. Checks that they are nodes of the cap, in order, each at most
+/// once, and that they include every node of the new vectors.
 fn read_changes<'a>(
     before: &Merkle,
     after: &Merkle,

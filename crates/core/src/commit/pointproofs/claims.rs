@@ -8,8 +8,8 @@ const COMMITMENTS: &str = "privet 2026-11 pointproofs commitments";
 const ANSWER: &str = "privet 2026-11 pointproofs answer";
 const BOTH_ANSWERS: &str = "privet 2026-11 pointproofs both answers";
 
-/// Turns records into scalars: BLAKE3, reduced modulo the order of the groups. The position of a
-/// record need not go in, because the commitment binds it.
+/// Turns records into scalars: BLAKE3, reduced modulo the order of the groups. The hash need not
+/// include the position of a record, because the commitment binds it.
 pub(super) struct RecordHash(blake3::Hasher);
 
 impl RecordHash {
@@ -23,7 +23,7 @@ impl RecordHash {
         Scalar::from_uniform(&bytes)
     }
 
-    /// Those of all `records`, of `record_len` bytes each.
+    /// The scalars of all `records`, of `record_len` bytes each.
     pub(super) fn scalars(
         &self,
         records: &[u8],
@@ -40,7 +40,7 @@ pub(super) fn commitments_digest(commitments: &[[u8; POINT_LEN]]) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// What one server says, hashed.
+/// One server's claim, hashed.
 pub(super) struct Claim {
     digest: [u8; 32],
     /// One for each vector.
@@ -48,8 +48,8 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// `commitments` is the [digest](commitments_digest) of all. Everything of variable length has
-    /// its length fixed by the parameters, which go in first.
+    /// `commitments` is the [digest](commitments_digest) of all commitments. The parameters are
+    /// hashed first. They fix the length of everything that follows.
     pub(super) fn new(
         parameters: &Pointproofs,
         commitments: &[u8; 32],
@@ -83,7 +83,7 @@ impl Claim {
     }
 }
 
-/// The power to which server 1's equation is raised before it is multiplied with server 0's. See
+/// The exponent for server 1's equation before it is multiplied with server 0's. See
 /// [`verify`](super::PointproofsVerifier).
 pub(super) fn second_weight(claims: [&Claim; 2], proofs: [&G1; 2]) -> u128 {
     let mut hasher = blake3::Hasher::new_derive_key(BOTH_ANSWERS);

@@ -10,15 +10,15 @@ use privet_kernels::bls12_381::{
 };
 use std::sync::Arc;
 
-/// The most memory that tables of multiples take for a moment while commitments are computed, and
-/// for as long as a prover lives.
+/// The most memory for tables of multiples: for a short time while commitments are computed, and
+/// for as long as a prover exists.
 const TABLES_FOR_COMMITMENTS: u64 = 64 << 20;
 const TABLES_FOR_OPENINGS: u64 = 32 << 20;
 
-/// Tables with digits of fewer bits than this are no faster than no tables.
+/// Tables with digits of fewer bits than this save no time.
 const NARROWEST_WORTHWHILE: usize = 8;
 
-/// The commitments, and what a proof is computed from.
+/// The commitments, and the data from which proofs are computed.
 pub struct PointproofsProver {
     parameters: Pointproofs,
     commitments: Vec<[u8; POINT_LEN]>,
@@ -28,7 +28,7 @@ pub struct PointproofsProver {
     source: Source,
 }
 
-/// Where the product of openings comes from.
+/// The data from which the product of openings is computed.
 enum Source {
     /// The bases of openings, of all vectors.
     Bases(Arc<Bases>),
@@ -42,7 +42,7 @@ enum Bases {
     Points(Vec<G1>),
 }
 
-/// Computes what is kept: the commitments, and the openings if they are wanted.
+/// Computes the kept data: the commitments, and the openings if they are precomputed.
 pub(super) fn precompute(
     parameters: &Pointproofs,
     table: &[u8],
@@ -54,7 +54,7 @@ pub(super) fn precompute(
     let hash = RecordHash::new();
     let count = parameters.count();
     let mut kept = reserved(parameters.kept_len())?;
-    // Room for the commitments, which are known at the end.
+    // Room for the commitments, which are known only at the end.
     kept.resize(count * POINT_LEN, 0);
     let mut sums = Vec::with_capacity(count);
     for (number, vector) in table.chunks_exact(vectors.vector_bytes() as usize).enumerate() {
@@ -113,10 +113,10 @@ impl Commit {
     }
 }
 
-/// The tables with which `products` products of powers of that many bases take the least time,
-/// their making included, within a limit of memory. (An entry costs about as much as two of the
-/// additions that wider digits save. Cutting exponents into pieces does not pay from a hundred
-/// bases on.)
+/// The tables with which `products` products of powers of that many bases take the least time
+/// within a limit of memory. The time includes making the tables. (An entry costs about as much as
+/// two of the additions that wider digits save. From a hundred bases on, it does not pay to cut
+/// exponents into pieces.)
 fn layout(bases: usize, products: usize, limit: u64) -> TableLayout {
     let widths = (4..=11).map(|window| TableLayout { pieces: 1, piece_bits: 256, window });
     let affordable = widths.filter(|layout| layout.window == 4 || layout.bytes(bases) <= limit);
@@ -128,7 +128,7 @@ fn layout(bases: usize, products: usize, limit: u64) -> TableLayout {
 
 impl Bases {
     fn new(points: &[G1]) -> Result<Self> {
-        // A server is there for many answers.
+        // Chosen for many answers.
         let layout = layout(points.len(), 1 << 10, TABLES_FOR_OPENINGS);
         if layout.window < NARROWEST_WORTHWHILE {
             return Ok(Self::Points(points.to_vec()));
@@ -203,7 +203,7 @@ impl PointproofsProver {
                 let mut exponents = vec![ScalarSum::default(); 2 * len - 1];
                 let vectors = self.scalars.chunks_exact(len);
                 for ((vector, offset), weight) in vectors.zip(offsets).zip(weights) {
-                    // The opened record itself falls on the base in the middle, which is infinity.
+                    // The opened record itself meets the base in the middle, which is infinity.
                     let from = len - 1 - usize::from(*offset);
                     add_products(&mut exponents[from..from + len], *weight, vector);
                 }
@@ -297,7 +297,7 @@ impl Prover for PointproofsProver {
     }
 }
 
-/// A record of a vector that was there before and has other bytes now.
+/// A record that has changed, in a vector that was there before.
 struct RecordEdit {
     vector: usize,
     offset: usize,
@@ -305,7 +305,7 @@ struct RecordEdit {
 }
 
 impl PointproofsProver {
-    /// What has really changed in vectors that there were, once each and in order.
+    /// The records that have really changed in the old vectors, once each and in order.
     fn edits(
         &self,
         parameters: &Pointproofs,
@@ -389,7 +389,7 @@ impl PointproofsProver {
         commit.commitment(&scalars)
     }
 
-    /// Puts commitments in their places, and returns them with their numbers as clients need them.
+    /// Stores new commitments, and returns them with their numbers in the form that clients need.
     fn renew(&mut self, renewed: &[(u32, G1Sum)]) -> Vec<u8> {
         let (numbers, sums): (Vec<u32>, Vec<G1Sum>) = renewed.iter().copied().unzip();
         let mut message = Vec::with_capacity(renewed.len() * (4 + POINT_LEN));

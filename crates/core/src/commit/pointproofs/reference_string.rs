@@ -12,18 +12,18 @@ const VERSION: u16 = 1;
 const IDENTITY: &str = "privet 2026-11 pointproofs reference string";
 const CHECK: &str = "privet 2026-11 pointproofs reference string check";
 
-/// The largest there is: as long as vectors can be.
+/// The size of the largest reference string: the greatest length of vectors.
 const LARGEST: u32 = 1 << 16;
 
-/// What all commitments and proofs are made with: powers of a number α in the exponent. 192 bytes
-/// in a file for each record of the longest vectors it is for.
+/// All commitments and proofs are made with it: powers of a number α in the exponent. A file has
+/// 192 bytes for each record of the longest vectors that it is for.
 ///
-/// **Whoever made it must be trusted.** The number α is drawn, used and erased within
-/// [`generate`](Self::generate); but who keeps it, by changing the program or by reading the memory
-/// of the machine while it runs, can prove any record at any position to every client that uses the
-/// string. No check of the string can tell whether somebody did. So it should be made by somebody
-/// who has no interest in wrong answers, and above all not by a server that clients do not trust. A
-/// string for `M` serves vectors of up to `M` records, of all tables.
+/// **Clients must trust the person who made it.** [`generate`](Self::generate) draws, uses and
+/// erases the number α. But somebody may keep it, by changing the program or by reading the memory
+/// of the machine while it runs. That person can prove any record at any position to every client
+/// that uses the string. No check of the string can tell whether this has happened. So its maker
+/// should have no interest in wrong answers. Above all, a server that clients do not trust must not
+/// make it. A string for `M` serves vectors of up to `M` records, of all tables.
 pub struct ReferenceString {
     size: u32,
     /// g₁ to the power α^e in place e − 1, for e from 1 to 2M; infinity for e = M + 1.
@@ -34,11 +34,11 @@ pub struct ReferenceString {
 }
 
 impl ReferenceString {
-    /// What every encoding begins with.
+    /// The first bytes of every encoding.
     pub const MAGIC: [u8; 8] = *b"PRIVETRS";
 
-    /// A new one for vectors of up to `size` records. Takes about a third of a millisecond for
-    /// each.
+    /// A new reference string for vectors of up to `size` records. Takes about a third of a
+    /// millisecond for each record.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) unless `size` is 1 to 2^16.
@@ -47,7 +47,7 @@ impl ReferenceString {
         let mut uniform = Zeroizing::new([0; 48]);
         rng.fill(uniform.as_mut());
         let alpha = Zeroizing::new(Scalar::from_uniform(&uniform));
-        // Happens once in 2^255 times, and then never.
+        // Probability 2^-255.
         if alpha.is_zero() {
             return Self::generate(size, rng);
         }
@@ -61,7 +61,7 @@ impl ReferenceString {
         let mut power = G1::generator().to_sum().power(alpha);
         for exponent in 1..=size_in_first {
             if exponent == size as usize + 1 {
-                // This one is the secret: it is stepped over, not computed.
+                // This power must stay secret: it is skipped, not computed.
                 first.push(G1Sum::default());
                 continue;
             }
@@ -90,8 +90,8 @@ impl ReferenceString {
         self.size
     }
 
-    /// What identifies it. A client checks it against what a server sends of the string, and that
-    /// share determines the rest.
+    /// Identifies the string. A client compares it with the digest of the share that a server
+    /// sends, and this share determines the rest of the string.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
     }
@@ -110,10 +110,10 @@ impl ReferenceString {
         &self.first[..len]
     }
 
-    /// The powers of g₁ in openings of vectors of `len` records, 2·len − 1: those around the
-    /// missing one, which is in the middle, as infinity. Record `j` is raised to number len − 1 −
-    /// i + j in the opening of record `i`, both from 0; so it would be the missing one in the
-    /// opening of itself.
+    /// The 2·len − 1 powers of g₁ in openings of vectors of `len` records: those around the missing
+    /// one, which is in the middle, as infinity. In the opening of record `i`, record `j` is the
+    /// exponent of number len − 1 − i + j; all numbers count from 0. So in its own opening, a
+    /// record would meet the missing power.
     pub(super) fn opening_bases(&self, len: usize) -> &[G1] {
         let missing = self.size as usize;
         &self.first[missing + 1 - len..missing + len]
@@ -136,9 +136,9 @@ impl ReferenceString {
         bytes
     }
 
-    /// Reads an encoding and checks that it is a reference string: that all its points belong to
-    /// the groups and are the consecutive powers of one number, whatever that may be. Takes about a
-    /// third of a millisecond for each record of the longest vectors.
+    /// Reads an encoding and checks that it is a reference string: all its points must belong to
+    /// the groups, and be the consecutive powers of one number, which can be any number. Takes
+    /// about a third of a millisecond for each record of the longest vectors.
     ///
     /// ```text
     /// "PRIVETRS"  version: u16  M: u32
@@ -191,10 +191,10 @@ impl ReferenceString {
         Ok(string)
     }
 
-    /// Whether all points are powers of one α that is not zero. Each is compared with the one
-    /// before by a pairing, e.g. e(g₁^(α^(e+1)), g₂) = e(g₁^(α^e), g₂^α), and all those equations
-    /// are multiplied, each to a random power of 128 bits: hashed from `content`, that is, from all
-    /// points.
+    /// Whether all points are powers of one α that is not zero. A pairing compares each point with
+    /// the one before, e.g. e(g₁^(α^(e+1)), g₂) = e(g₁^(α^e), g₂^α). All these equations are
+    /// multiplied, each to a random power of 128 bits. These powers are hashed from `content`, and
+    /// so from all points.
     fn is_consecutive(&self, content: &[u8]) -> bool {
         let mut weights = Weights::new(content);
         let size = self.size as usize;
@@ -206,7 +206,7 @@ impl ReferenceString {
                 powers.push(weights.next());
             }
         }
-        // Over the gap in two steps: by g₂^(α²).
+        // Crosses the gap with a step of two powers, by g₂^(α²).
         let over_gap = weights.next();
         let gap = (size >= 2).then(|| {
             later.push(self.first[size + 1]);
@@ -242,7 +242,7 @@ fn ended_early(_: Error) -> Error {
     Error::corrupted("the reference string ends too early; copy it again from where it was made")
 }
 
-/// Random weights from what is to be checked.
+/// Random weights, hashed from the data to be checked.
 struct Weights(blake3::OutputReader);
 
 impl Weights {
@@ -257,8 +257,8 @@ impl Weights {
     }
 }
 
-/// Pairs whose pairings cancel if `second` are the powers of g₂ that `alpha` is the first of, of
-/// g₁.
+/// Pairs whose pairings cancel if `second` are the powers of g₂ under the same α as `alpha`, the
+/// first power of g₁.
 fn second_is_consecutive(alpha: &G1, second: &[G2], weights: &mut Weights) -> [(G1, G2); 2] {
     let powers: Vec<u128> = second.iter().map(|_| weights.next()).collect();
     let mut earlier = vec![G2::generator()];
@@ -268,8 +268,8 @@ fn second_is_consecutive(alpha: &G1, second: &[G2], weights: &mut Weights) -> [(
     [(alpha.negated(), earlier), (G1::generator(), later)]
 }
 
-/// Reads what a client receives of a reference string, and checks that it is the one with that
-/// digest and consistent in itself. `None` if not.
+/// Reads a client's share of a reference string. Checks that it has this digest and is consistent
+/// in itself. `None` if not.
 pub(super) fn read_share(size: u32, digest: &[u8; 32], share: &[u8]) -> Option<(G1, Vec<G2>)> {
     if share.len() as u64 != share_len(size) || digest_of_share(size, share) != *digest {
         return None;

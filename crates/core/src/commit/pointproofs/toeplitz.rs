@@ -1,13 +1,13 @@
 //! All openings of a vector at once.
 //!
-//! With `s` the [bases of openings](super::ReferenceString), 2V − 1 points with infinity in the
-//! middle, and exponents that are written as factors, the opening of record `i` is `Σ_j m_j · s[V −
-//! 1 − i + j]`. These V sums are the product of a Toeplitz matrix of points and a vector of
-//! scalars, and so a part of the convolution of `s` with the reversed records. Convolutions are
-//! products under the Fourier transform, which works for points as it does for numbers: a root of
-//! unity modulo the order of the group is an exponent. That is Feist and Khovratovich's method
-//! (*Fast amortized KZG proofs*, 2023): n/2·log₂ n + n powers, for n the power of two from 2V − 1
-//! on, in the place of V².
+//! Let `s` be the [bases of openings](super::ReferenceString), 2V − 1 points with infinity in the
+//! middle, and write exponents as factors. Then the opening of record `i` is `Σ_j m_j · s[V − 1 −
+//! i + j]`. These V sums are the product of a Toeplitz matrix of points and a vector of scalars,
+//! and so a part of the convolution of `s` with the reversed records. The Fourier transform turns
+//! convolutions into products. It works for points as for numbers: a root of unity modulo the
+//! order of the group is an exponent. That is Feist and Khovratovich's method (*Fast amortized KZG
+//! proofs*, 2023). It takes n/2·log₂ n + n powers instead of V², where n is the least power of two
+//! not below 2V − 1.
 
 use privet_kernels::bls12_381::{G1, G1Sum, Scalar};
 
@@ -30,7 +30,7 @@ impl Toeplitz {
     }
 
     /// How many records may change in a vector before it is cheaper to compute all openings again
-    /// than to change each for each of them.
+    /// than to patch every opening for each changed record.
     pub(super) fn worthwhile_changes(&self) -> usize {
         let size = self.roots.len();
         (size / 2 * size.ilog2() as usize + size) / self.len
@@ -76,7 +76,7 @@ fn roots_of_unity(size: usize) -> Vec<Scalar> {
     powers.take(size).collect()
 }
 
-/// What can be transformed.
+/// Values that can be transformed.
 trait Element: Copy {
     fn plus(&self, other: &Self) -> Self;
     fn minus(&self, other: &Self) -> Self;
@@ -113,8 +113,8 @@ impl Element for G1Sum {
     }
 }
 
-/// The Fourier transform in place (Cooley and Tukey's), of as many values as there are roots, a
-/// power of two.
+/// The Fourier transform in place (Cooley and Tukey). There are as many values as roots, a power of
+/// two.
 fn transform<E: Element>(values: &mut [E], roots: &[Scalar]) {
     let size = values.len();
     if size == 1 {

@@ -17,16 +17,17 @@ const LAYOUT: TableLayout = TableLayout { pieces: 4, piece_bits: 32, window: 5 }
 /// Bytes of both tables of a commitment.
 pub(super) const TABLES_LEN: u64 = 2 * 6 * 1024;
 
-/// Bytes of so many powers of g₂, about.
+/// About how many bytes `powers` powers of g₂ take.
 pub(super) fn powers_len(powers: u64) -> u64 {
     let prepared = if powers <= MOST_PREPARED as u64 { powers * 19 * 1024 } else { 0 };
     powers * 192 + prepared
 }
 
-/// Powers of g₂ are prepared for their pairings if there are at most so many: 20 MiB.
+/// The most powers of g₂ that are prepared for their pairings: 20 MiB. If there are more, none is
+/// prepared.
 const MOST_PREPARED: usize = 1 << 10;
 
-/// While the table streams past there is nothing to do: a client does not compute commitments, it
+/// Has nothing to do while the table streams past: a client does not compute commitments, but
 /// compares what two servers announce.
 pub struct PointproofsGathering {
     parameters: Pointproofs,
@@ -54,7 +55,7 @@ impl Gathering for PointproofsGathering {
                 parameters.announcement_len()
             )));
         }
-        // The share fits in memory, because the announcement that it is part of does.
+        // The share fits in memory, because it is a part of the announcement.
         let (share, commitments) = announcement.split_at(parameters.share_len() as usize);
         let share = read_share(parameters.size, &parameters.reference_digest, share);
         let (alpha, mut powers) = share.ok_or_else(|| {
@@ -78,29 +79,29 @@ impl Gathering for PointproofsGathering {
 /// # One equation for both servers
 /// The equation of server 1, to the power of a further weight ρ, is multiplied with that of
 /// server 0. Then all pairings with the same power of g₂ become one: there is one for each offset
-/// that occurs in either answer, and one for the proofs. How many offsets occur depends on what
-/// *both* servers were asked, of which each must know only its own half; so that the time does
-/// not tell, pairings that change nothing are added up to the number there can be at most. (What
-/// remains is some microseconds for each offset, since products at one offset share their
-/// doublings.) If the product is wrong, each server's equation is checked by itself, to see whose
-/// fault it is.
+/// that occurs in either answer, and one for the proofs. The number of different offsets depends
+/// on the queries to *both* servers, and each server may know only its own query. To hide this
+/// number, the client adds pairings that change nothing, up to the largest possible number. (A
+/// difference of some microseconds for each offset remains, because products at one offset share
+/// their doublings.) If the product is wrong, the client checks each server's equation alone, to
+/// see which server is at fault.
 ///
-/// ρ is 128 bits of a hash of both answers and both proofs. Were it left out, two servers that work
-/// together could make two wrong equations whose errors cancel: proofs times a point and its
-/// inverse, say. One of them alone could not, since the other's equation would be right. But the
-/// weights of an answer do not depend on the other answer, and ρ costs little, so that two servers
-/// which lie together fail too.
+/// ρ is 128 bits of a hash of both answers and both proofs. Without ρ, two servers that collude
+/// could make two wrong equations whose errors cancel, such as proofs multiplied with a point and
+/// with its inverse: the weights of an answer do not depend on the other answer. One server alone
+/// could not do that, because the other's equation would be right. ρ costs little, and makes two
+/// servers that lie together fail too.
 pub struct PointproofsVerifier {
     parameters: Pointproofs,
     /// g₁^α.
     alpha: G1,
-    /// What the commitment of a vector is paired with if its record at an offset is opened, the
-    /// last offset first: g₂^(α^(M + 1 − i)) for position i, offset i − 1.
+    /// The points with which the commitment of a vector is paired if its record at an offset is
+    /// opened, the last offset first: g₂^(α^(M + 1 − i)) for position i, offset i − 1.
     powers: Powers,
     commitments: Vec<G1>,
     commitments_digest: [u8; 32],
-    /// Of each commitment C two, C and C^(2^128), in places 2q and 2q + 1: exponents are weights of
-    /// 128 bits, and products of ρ and such weights.
+    /// Two tables for each commitment C: for C and for C^(2^128), in places 2q and 2q + 1. The
+    /// exponents are weights of 128 bits, and products of ρ and such weights.
     tables: FixedBases,
 }
 
@@ -150,7 +151,7 @@ impl PointproofsVerifier {
         Self::new(parameters, alpha, powers, commitments.ok_or_else(damaged)?)
     }
 
-    /// What a server says, if it has the form it should have. `None` is as wrong as a wrong proof.
+    /// A server's answer, if it has the right form. `None` counts like a wrong proof.
     fn examine<'a>(
         &self,
         role: u8,
@@ -186,7 +187,7 @@ impl PointproofsVerifier {
         [0, 1].map(|role| self.examine(role as u8, &answers[role], &hash))
     }
 
-    /// Whether both answers are right, by one equation.
+    /// Whether both answers are right, by a single equation.
     fn hold_together(&self, examined: &[Option<Examined<'_>>; 2]) -> bool {
         let [Some(first), Some(second)] = examined else { return false };
         let proofs = [&first.proof, &second.proof];
@@ -194,8 +195,8 @@ impl PointproofsVerifier {
         self.holds(&[(first, 1), (second, weight)])
     }
 
-    /// Whether the equations of all `answers`, each to the power of its factor, multiply to one
-    /// that holds.
+    /// Whether the product of the equations of all `answers`, each to the power of its factor,
+    /// holds.
     fn holds(&self, answers: &[(&Examined<'_>, u128)]) -> bool {
         let mut factors = Factors::default();
         let mut proofs = G1Sum::default();
@@ -226,7 +227,8 @@ impl PointproofsVerifier {
                 powers.push(Power::OfOffset(group[0].offset));
             }
         }
-        // P paired with some power, and 1/P multiplied to what is paired with it anyway.
+        // A pairing that changes nothing: P is paired with some power, and 1/P is multiplied to the
+        // point that is paired with this power anyway.
         let one = G1::generator().to_sum();
         let most = 1 + self.powers.points.len().min(1 + answers.len() * self.commitments.len());
         while sums.len() < most {
@@ -239,11 +241,11 @@ impl PointproofsVerifier {
     }
 }
 
-/// The powers of g₂ that something is paired with.
+/// The powers of g₂ for pairings.
 struct Powers {
     /// For the last offset first.
     points: Vec<G2>,
-    /// As many, and the generator behind them; or none.
+    /// The same powers, prepared, and then the generator; or empty.
     prepared: Vec<PreparedG2>,
 }
 
@@ -290,7 +292,7 @@ struct Examined<'a> {
     weighted_records: Scalar,
 }
 
-/// What the tables' bases are raised to, by the offset they are opened at.
+/// The exponents of the tables' bases, by the offset at which a commitment is opened.
 #[derive(Default)]
 struct Factors(Vec<Factor>);
 
@@ -304,7 +306,7 @@ impl Factors {
     fn push(&mut self, offset: u16, vector: usize, exponent: Scalar) {
         for (half, bytes) in exponent.to_bytes().as_chunks::<16>().0.iter().enumerate() {
             let exponent = u128::from_le_bytes(*bytes);
-            // Server 0's weights have no upper half. That is no secret.
+            // Server 0's weights have no upper half. That is public.
             if exponent != 0 {
                 self.0.push(Factor { offset, place: (2 * vector + half) as u32, exponent });
             }
@@ -334,7 +336,8 @@ impl Verifier for PointproofsVerifier {
         }
         let alone =
             examined.map(|answer| !answer.is_some_and(|answer| self.holds(&[(&answer, 1)])));
-        // Both hold alone and not together with probability zero, but then neither may be believed.
+        // Both cannot hold alone but not together. If that happened nevertheless, the client would
+        // accept neither.
         let servers = if alone == [false; 2] { [true; 2] } else { alone };
         Err(Rejected { servers })
     }

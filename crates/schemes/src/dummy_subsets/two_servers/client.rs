@@ -1,10 +1,10 @@
-//! The client: as in the single-server form, but what takes a used hint's place comes with the
+//! The client: as in the single-server form, but the replacement of a used hint comes with the
 //! answer (Algorithms 2 and 3).
 //!
-//! The successor of the hint that is used is the pair of the next id: the half of it that does not
-//! select the record's partition, with the record as its extra. Which half that is follows from the
-//! key and the pair's cutoff, both of which the client has. The offline server sends both halves'
-//! parities and cannot tell which is used.
+//! The successor of a used hint comes from the pair of the next id. It is the half that does not
+//! select the record's partition, with the record as its extra. The key and the pair's cutoff,
+//! which the client has, tell which half that is. The offline server sends the parities of both
+//! halves, and cannot tell which one the client uses.
 
 use super::generation::Layout;
 use super::messages::{Replenishment, TwoServersQuery};
@@ -21,12 +21,12 @@ use privet_kernels::Kernels;
 use privet_kernels::taint::declassify;
 use zeroize::Zeroizing;
 
-/// A generation serves at least so many queries, and at most so many.
+/// The fewest and the most queries that a generation serves.
 const FEWEST_QUERIES: u64 = 64;
 const MOST_QUERIES: u64 = 1 << 16;
-/// Bytes that a lookup adds to the journal beside two records.
+/// Bytes that a lookup adds to the journal, besides two records.
 const JOURNALLED: u64 = 128;
-/// Cutoffs are computed for so many ids at a time.
+/// The number of ids whose cutoffs are computed at a time.
 const CUTOFF_BLOCK: u32 = 8;
 
 /// A client whose hints never run out.
@@ -36,7 +36,7 @@ pub struct DummySubsetsTwoClient {
     pub(super) table: HintTable,
     /// The pair that will take the next used hint's place: its id, …
     next_id: u32,
-    /// … and the cutoffs of the block of ids in which it is.
+    /// … and the cutoffs of its block of ids.
     cutoffs: Zeroizing<[u32; CUTOFF_BLOCK as usize]>,
     /// Queries that this generation serves.
     pub(super) queries: u64,
@@ -44,8 +44,8 @@ pub struct DummySubsetsTwoClient {
 }
 
 impl DummySubsetsTwoClient {
-    /// The queries of a generation, after which the state is written down anew: as many as make a
-    /// journal of about twice the state.
+    /// The number of queries of a generation. After them the client writes its state down anew.
+    /// They are as many as make a journal of about twice the state.
     pub(super) fn queries_per_generation(parameters: &DummySubsetsParameters) -> u64 {
         #[cfg(test)]
         if let Some(queries) = planted::queries_per_generation() {
@@ -84,10 +84,10 @@ impl DummySubsetsTwoClient {
     }
 
     /// How many groups of hints a search looks at: all that were ever begun, until there might be a
-    /// live hint in each. Used hints leave gaps. If which hints are used were as good as random,
-    /// the live ones would be spread over 2.72 times as many groups as they fill (the sum of 1/k
-    /// for k up to 8); but records that are asked for again and again use young hints up, and leave
-    /// more gaps. The time must not tell.
+    /// live hint in each. Used hints leave gaps. If the choice of used hints were as good as
+    /// random, the live ones would be spread over 2.72 times as many groups as they fill (the sum
+    /// of 1/k for k up to 8). But repeated lookups of one record use young hints up, and leave more
+    /// gaps. The search time must not tell.
     fn search_len(&self) -> usize {
         self.next_id.div_ceil(8).min(self.parameters.singles()) as usize
     }
@@ -123,7 +123,7 @@ impl DummySubsetsTwoClient {
         if planted::is(planted::Flaw::PairsPassedOver) && index % 2 == 1 {
             self.advance_to(self.next_id + 1);
         }
-        // A cover takes no hint out of use, so its pair does not come into use either.
+        // A cover takes no hint out of use. So its pair does not come into use either.
         if let Some(row) = row {
             #[cfg(test)]
             let index = index ^ u64::from(planted::is(planted::Flaw::SuccessorOfTheNeighbour));

@@ -1,4 +1,4 @@
-//! What the registry has of dummy subsets with two servers.
+//! The entry of dummy subsets with two servers in the registry.
 
 use super::{
     DummySubsetsTwo, DummySubsetsTwoClient, DummySubsetsTwoPreparation, DummySubsetsTwoServer,
@@ -37,7 +37,7 @@ impl Registered for DummySubsetsTwo {
 
     fn queries_say(parameters: &Self::Parameters, role: Role) -> Option<String> {
         Some(match role == OFFLINE {
-            true => "Each asks for what replaces one hint: hints are numbered, and the numbers count up, whatever is looked up.".to_owned(),
+            true => "Each query asks for the replacement of one hint. Hints are numbered, and the numbers count up, whatever the client looks up.".to_owned(),
             false => halves(parameters),
         })
     }

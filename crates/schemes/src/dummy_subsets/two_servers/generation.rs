@@ -91,11 +91,11 @@ impl Layout {
         Some(LiveHint { id, cutoff: word(self.cutoffs), above, extra })
     }
 
-    /// Checks that `bytes` are a generation, as far as can be told without reading its hints: their
-    /// length and version. Returns the key and the next id.
+    /// Checks what it can without reading the hints: that `bytes` have the length and the version
+    /// of a generation. Returns the key and the next id.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are none.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are not one.
     pub(super) fn check(&self, bytes: &[u8]) -> Result<([u8; 16], u32)> {
         if bytes.len() != self.len {
             return Err(Error::corrupted(format!(
@@ -118,7 +118,7 @@ impl Layout {
         Ok((key, next_id))
     }
 
-    /// Cuts off what describes the hints; what is left in `bytes` ends with the parities.
+    /// Cuts off the description of the hints. Afterwards `bytes` ends with the parities.
     pub(super) fn split_off_hints(&self, bytes: &mut Zeroizing<Vec<u8>>) -> Zeroizing<Vec<u8>> {
         let hints = Zeroizing::new(bytes[self.ids..].to_vec());
         bytes[self.ids..].zeroize();

@@ -1,4 +1,4 @@
-//! What the client asks of either server, before and with a lookup.
+//! The client's messages to either server, before and with a lookup.
 
 use super::{DummySubsetsParameters, ONLINE};
 use crate::contract::{Message, QueryMessage, Role};
@@ -6,13 +6,15 @@ use crate::dummy_subsets::DummySubsetsQuery;
 use privet_core::codec::Reader;
 use privet_core::{Error, Result, Secret};
 
-/// Hints of one request: as many as have parities of about so many bytes. Each request costs the
-/// offline server a pass over its table.
+/// About how many bytes the parities of one request have. Each request costs the offline server a
+/// pass over its table.
 const REPLY_BYTES: usize = 1 << 20;
-/// Hints of a request are a multiple of this: they share blocks of the pseudorandom function.
+/// The number of hints of a request is a multiple of this: so many share a block of the
+/// pseudorandom function.
 const HINT_BLOCK: usize = 8;
 
-/// Hints of each request; in the last, some may be beyond the last one wanted, and are of no use.
+/// Hints of each request. The last request may ask for some more than are needed; they are not
+/// used.
 pub(super) fn hints_per_request(parameters: &DummySubsetsParameters) -> usize {
     let hints = REPLY_BYTES / parameters.cut().record_len() / HINT_BLOCK * HINT_BLOCK;
     hints.max(HINT_BLOCK).min(parameters.singles() as usize)
@@ -63,7 +65,7 @@ impl Message<DummySubsetsParameters> for HintsRequest {
     }
 
     fn encode(&self) -> Vec<u8> {
-        // Room for all of it at once: growing would leave copies behind.
+        // Reserves room for everything at once: a vector that grows would leave copies behind.
         let mut bytes = Vec::with_capacity(20 + 4 * self.cutoffs.len());
         bytes.extend(self.key.expose());
         bytes.extend(self.first_id.to_le_bytes());

@@ -1,5 +1,5 @@
-//! The offline phase: the client draws a key and computes cutoffs, the offline server the parities
-//! (Algorithm 1 of the paper).
+//! The offline phase: the client draws a key and computes cutoffs, and the offline server computes
+//! the parities (Algorithm 1 of the paper).
 
 use super::generation::Layout;
 use super::messages::{HintsRequest, hints_per_request, requests};
@@ -20,11 +20,11 @@ pub struct DummySubsetsTwoPreparation {
     kernels: Kernels,
     layout: Layout,
     key: Secret<[u8; 16]>,
-    /// The generation, as far as there were replies.
+    /// The generation, as far as the replies have come.
     generation: Zeroizing<Vec<u8>>,
     /// Replies so far.
     replies: u64,
-    /// The cutoffs of the request under way.
+    /// The cutoffs of the present request.
     cutoffs: Option<Zeroizing<Vec<u32>>>,
     finished: bool,
 }
@@ -64,12 +64,12 @@ impl DummySubsetsTwoPreparation {
         (hints_per_request(&self.parameters) * self.parameters.cut().record_len()) as u64
     }
 
-    /// The first id of the request under way.
+    /// The first id of the present request.
     fn first_id(&self) -> u32 {
         self.replies as u32 * hints_per_request(&self.parameters) as u32
     }
 
-    /// The cutoffs of the request under way; those of ids beyond the last hint are 0, which selects
+    /// The cutoffs of the present request. Those of ids beyond the last hint are 0, which selects
     /// nothing.
     fn compute_cutoffs(&self) -> Zeroizing<Vec<u32>> {
         let (singles, partitions) = (self.parameters.singles(), self.parameters.partitions());
@@ -172,7 +172,7 @@ impl Preparation for DummySubsetsTwoPreparation {
 
     /// `replies so far (u64) ‖ generation so far`
     fn checkpoint(&self) -> Zeroizing<Vec<u8>> {
-        // Room for all of it at once: growing would leave copies behind.
+        // Reserves room for everything at once: a vector that grows would leave copies behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(8 + self.generation.len()));
         bytes.extend(self.replies.to_le_bytes());
         bytes.extend_from_slice(&self.generation);

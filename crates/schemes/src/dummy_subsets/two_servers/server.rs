@@ -30,7 +30,7 @@ impl DummySubsetsTwoServer {
         table: TableView<'_>,
         kernels: Kernels,
     ) -> Result<Self> {
-        // One group at least can be had, so that a request can be served.
+        // Takes memory for one group now, so that a request can always be served.
         let groups = Mutex::new(vec![empty_group(parameters.cut())?]);
         let server = DummySubsetsServer::new(parameters, table, kernels)?;
         Ok(Self { server, kernels, groups })
@@ -43,7 +43,8 @@ impl DummySubsetsTwoServer {
         let (mut selects, mut offsets) = (vec![0; partitions], vec![0; partitions]);
         let key = request.key.expose();
         self.kernels.subset_rebuild(key, request.id, cut.records(), &mut selects, &mut offsets);
-        // Whatever the cutoff: all below it go to one sum and all others to the other.
+        // The work is the same for every cutoff: partitions below it go to one sum, and all others
+        // to the other.
         let mut positions = vec![0; partitions];
         let (mut below, mut above) = (0, partitions);
         for ((partition, select), offset) in (0u64..).zip(&selects).zip(&offsets) {

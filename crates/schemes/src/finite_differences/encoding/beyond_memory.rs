@@ -1,11 +1,11 @@
-//! Points that need not fit into memory: computed in pieces, in a store that is read and written
+//! Computes points that need not fit into memory: in pieces, in a store that is read and written
 //! again.
 //!
-//! A polynomial of degree 1 in each variable is, seen from its *high* variables, one with
-//! coefficients that are polynomials in the *low* ones: one coefficient for each set of high
-//! variables. Its points are rows, one for each point of the high variables, and each row as long
-//! as all points of the low ones. That gives two kinds of work, neither of which needs more than it
-//! is given:
+//! The polynomial has degree 1 in each variable. So it is a polynomial in the *high* variables,
+//! whose coefficients are polynomials in the *low* ones. There is one coefficient for each set of
+//! high variables. Its points form rows: one row for each point of the high variables, and each row
+//! has all points of the low ones. That gives two kinds of work, which both fit into the given
+//! memory:
 //!
 //! ```text
 //! pieces   the rows in which each high variable is 0 or 1 take the truth tables of the coefficients: q^low entries
@@ -14,44 +14,45 @@
 //!          all are written
 //! ```
 //!
-//! A column is read in as many parts as there are coefficients, each of which lies somewhere else
-//! in the store. If the memory is so little against the points that these get short, the high
-//! variables are taken in several groups, lowest first, each of which makes longer rows of shorter
-//! ones. With parts of 64 KiB that is one group as long as the points take no more than M²/64 KiB
-//! (1 TiB for M = 256 MiB); each more gets M/64 KiB times as far.
+//! A column is read in as many parts as there are coefficients, and each part lies in another place
+//! of the store. If memory is small compared with the points, these parts get short. Then the high
+//! variables are taken in several groups, the lowest first. Each group makes longer rows from
+//! shorter ones. With parts of 64 KiB and a memory of M bytes, one group is enough for points of up
+//! to M²/64 KiB (1 TiB for M = 256 MiB). Each further group allows M/64 KiB times as much.
 //!
-//! Both kinds of work are the transform in memory, once with points for entries and once with
-//! columns. Two servers and many share this module; each form brings the arithmetic of its field.
+//! Both kinds of work are the transform in memory: once its entries are points, and once they are
+//! columns. The forms with two servers and with many share this module; each brings the arithmetic
+//! of its field.
 
 use super::sharing::{Progress, share};
 use crate::finite_differences::points::room_to_compute;
 use crate::stored_setup::SetupStore;
 use privet_core::Result;
 
-/// No part of a column is shorter where memory allows for it: so much is read from a disk at close
-/// to its best.
+/// The least length of a part of a column, if memory allows it. Reads of this length come close to
+/// a disk's best speed.
 pub(in crate::finite_differences) const LEAST_PART: u64 = 64 << 10;
 
-/// What one thread writes of a piece at a time.
+/// How many bytes of a piece one thread writes at a time.
 const PART: usize = 1 << 20;
 
-/// Parts of columns begin at multiples of a page, as far as rows do.
+/// Parts of columns begin at multiples of a page, if rows do.
 const PAGE: u64 = 4 << 10;
 
-/// The making of points in memory, of which the store's is composed. Points are numbered `Σ_j z_j ·
-/// q^j`.
+/// Computes points in memory. The work on a store consists of such steps. Points are numbered `Σ_j
+/// z_j · q^j`.
 pub(in crate::finite_differences) trait Transform: Sync {
     /// Elements of the field, q.
     fn order(&self) -> u64;
 
-    /// Variables by which the store is cut: entries are q^variables.
+    /// The number of variables by which the store is cut: it has q^variables entries.
     fn variables(&self) -> u32;
 
     /// Size of an entry, in bytes.
     fn entry_len(&self) -> u64;
 
-    /// Overwrites `piece` with the truth table, in the lowest `low` variables, of the coefficient
-    /// of the product of those of the other variables that `word` names.
+    /// Overwrites `piece` with a truth table in the lowest `low` variables. It is that of the
+    /// coefficient of one product: the product of the other variables that `word` names.
     fn fill(
         &self,
         word: u64,
@@ -60,8 +61,8 @@ pub(in crate::finite_differences) trait Transform: Sync {
         progress: &(dyn Fn(f64) + Sync),
     ) -> Result<()>;
 
-    /// Rows of `row_len` bytes, as many as a power of q, of which those that [`place_of`] names
-    /// hold coefficients: makes all of them values.
+    /// Turns rows of coefficients into rows of values. The rows have `row_len` bytes, and their
+    /// number is a power of q. Before, those that [`place_of`] names hold coefficients.
     fn sum_rows(
         &self,
         rows: &mut [u8],
@@ -102,10 +103,10 @@ pub(super) struct Cut {
 /// Variables that are summed over together.
 pub(super) struct Group {
     variables: u32,
-    /// All that is below them.
+    /// The length of a row of this group.
     pub(super) row_len: u64,
     rows: u64,
-    /// Rows of so many bytes are in memory at once.
+    /// How many bytes of each row are in memory at once.
     pub(super) width: u64,
 }
 
@@ -141,14 +142,14 @@ impl Cut {
         columns.fold(self.piece_len, u64::max)
     }
 
-    /// Where the rows of a group begin that later groups read.
+    /// Where those rows of a group begin that later groups read.
     fn starts(&self, group: &Group, below: u32) -> impl Iterator<Item = u64> + use<> {
         let (order, len) = (self.order, group.row_len * group.rows);
         (0..1u64 << (self.variables - below - group.variables))
             .map(move |word| place_of(order, word) * len)
     }
 
-    /// The work in bytes: of which each is computed, and written.
+    /// The work in bytes, each of which is computed and written.
     fn total(&self) -> u128 {
         let mut below = self.low;
         let mut total = u128::from(self.piece_len) << (self.variables - self.low);
@@ -161,11 +162,11 @@ impl Cut {
 }
 
 /// Computes all points and writes them to `store`, from byte 0 on. Besides what `transform` takes,
-/// it takes no more than `memory` bytes; less than an entry, or than q bytes, count as that.
+/// it takes no more than `memory` bytes, but at least an entry and at least q bytes.
 ///
 /// # Errors
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, beside what
-/// `transform` and the store say.
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory; and the
+/// errors of `transform` and the store.
 pub(in crate::finite_differences) fn write(
     transform: &dyn Transform,
     memory: u64,
@@ -178,7 +179,7 @@ pub(in crate::finite_differences) fn write(
     let mut buffer = room_to_compute(cut.buffer_len())?;
     let progress = Progress::new(cut.total(), report);
 
-    // No more than there was room for, as all lengths below.
+    // The buffer has room for this many bytes, and for all lengths below.
     let piece = &mut buffer[..cut.piece_len as usize];
     for word in 0..1 << (cut.variables - cut.low) {
         let work = piece.len() as u128;

@@ -3,12 +3,11 @@
 use privet_core::Result;
 use std::sync::{Mutex, PoisonError};
 
-/// Gives each item to one of up to `threads` threads, the calling one among them, each of which
-/// works with a function of its own. With fewer threads than asked for, where the system refuses
-/// them, all is done the same.
+/// Gives each item to one of up to `threads` threads, one of which is the caller. Each thread works
+/// with a function of its own. If the system refuses some threads, the others do all the work.
 ///
 /// # Errors
-/// What a worker says: the first of it. Nothing is begun any more after that.
+/// The first error of a worker. No item is begun after that.
 pub(in crate::finite_differences) fn share<I, W>(
     threads: usize,
     items: impl Iterator<Item = I> + Send,
@@ -17,7 +16,7 @@ pub(in crate::finite_differences) fn share<I, W>(
 where
     W: FnMut(I) -> Result<()>,
 {
-    // What is left, and what has gone wrong.
+    // The items that are left, and the first error.
     let queue = Mutex::new((items.fuse(), Ok(())));
     let drain = || {
         let mut work = worker();
@@ -51,7 +50,7 @@ where
     outcome
 }
 
-/// How much of some work is done, told in order.
+/// Reports how much of some work is done, in ascending order.
 pub(in crate::finite_differences) struct Progress<'a> {
     done: Mutex<u128>,
     total: u128,
@@ -67,16 +66,16 @@ impl<'a> Progress<'a> {
         Self { done: Mutex::new(0), total, report }
     }
 
-    /// So much more is done.
+    /// Reports that so much more is done.
     pub(in crate::finite_differences) fn add(&self, work: u128) {
-        // Reported under the lock: otherwise a thread could overtake another between counting and
-        // telling.
+        // Reports under the lock: otherwise a thread could overtake another between its count and
+        // its report.
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         *done += work;
         (self.report)(*done as f64 / self.total as f64);
     }
 
-    /// Such a share of the next so much is done, and will be added.
+    /// Reports that the given share of the next `work` is done. The caller adds the whole later.
     pub(in crate::finite_differences) fn within(&self, work: u128, share: f64) {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         (self.report)((*done as f64 + work as f64 * share) / self.total as f64);

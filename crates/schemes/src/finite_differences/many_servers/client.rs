@@ -1,4 +1,4 @@
-//! The client: asks each server about another point on a line in a secret direction, and
+//! The client asks each server about another point on a line in a secret direction, and
 //! interpolates.
 
 use super::encoding::Encoding;
@@ -30,7 +30,7 @@ impl ManyServersClient {
     /// A client that needs nothing but the parameters.
     ///
     /// # Errors
-    /// None with parameters that exist.
+    /// None with valid parameters.
     pub fn new(parameters: ManyServersParameters) -> Result<Self> {
         let subsets = Ball::new(parameters.degree(), parameters.ball().radius())?;
         let (encoding, recovery) = (Encoding::new(&parameters), Recovery::new(&parameters));
@@ -46,7 +46,7 @@ impl ManyServersClient {
             let mut number = Zeroizing::new(0u64);
             for (variable, coordinate) in origin.iter().enumerate().rev() {
                 let moved = u64::from(*coordinate) + server * (word >> variable & 1);
-                // Below 2·q; no branch, because it follows from the word.
+                // The sum is below 2·q. There is no branch, because the sum follows from the word.
                 let (less, borrowed) = moved.overflowing_sub(order);
                 let keeps = u64::from(borrowed).wrapping_neg();
                 *number = *number * order + ((moved & keeps) | (less & !keeps));
@@ -57,12 +57,12 @@ impl ManyServersClient {
     }
 
     /// For each server, and each set of at most K of the word's variables: the server, the size of
-    /// the set, and its place in the ball. As many for every word.
+    /// the set, and its place in the ball. Their number is the same for every word.
     fn entries_of(&self, word: u64) -> impl Iterator<Item = (usize, usize, u64)> + '_ {
         let mut variables = Zeroizing::new(vec![0u32; self.parameters.degree() as usize + 1]);
         let mut found = 0;
         for variable in 0..self.parameters.variables() {
-            // Each is written, and stays if it is one of the word's.
+            // Each variable is written, and stays if it is one of the word's.
             variables[found] = variable;
             found += (word >> variable & 1) as usize;
         }
@@ -99,12 +99,12 @@ impl StatelessClient for ManyServersClient {
 
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the answers belong to other
-    /// parameters, or are not one of each server. A wrong answer makes a wrong record, and is not
-    /// noticed.
+    /// parameters, or there is not one from each server. A wrong answer gives a wrong record,
+    /// without an error.
     ///
-    /// Where the entries lie that are added up follows from the word, so with answers that are
-    /// larger than the processor's caches it takes somewhat longer for some records than for
-    /// others, after the answers are in.
+    /// The places of the entries that are added follow from the word. So if answers are larger than
+    /// the processor's caches, recovery takes somewhat longer for some records than for others.
+    /// This happens after the answers are in.
     fn recover(
         &self,
         pending: ManyServersPending,
@@ -123,8 +123,8 @@ impl StatelessClient for ManyServersClient {
         }
         let (entry_len, per_byte) =
             (self.parameters.entry_len(), self.parameters.packing().per_byte());
-        // The coefficient of each entry that is part of the record, by its answer and where it
-        // begins there.
+        // The coefficient of each entry that is part of the record, with its answer and its place
+        // there.
         let terms = self.entries_of(*pending.word.expose()).map(|(server, size, place)| {
             let coefficient = u64::from(self.recovery.coefficient(server, size));
             (server, place as usize * entry_len, coefficient)
@@ -132,14 +132,14 @@ impl StatelessClient for ManyServersClient {
         let terms: Zeroizing<Vec<(usize, usize, u64)>> = Zeroizing::new(terms.collect());
         let order = u64::from(self.parameters.field());
         let mut record = Zeroizing::new(vec![0; self.parameters.shape().record_len() as usize]);
-        // A record may be long, and its symbols take several times as much: one piece after the
-        // other.
+        // A record may be long, and its symbols take several times as much memory. So it is read
+        // piece by piece.
         let (of_record, of_entry) = self.encoding.piece();
         for (piece, record) in record.chunks_mut(of_record).enumerate() {
             let from = piece * of_entry;
             let len = of_entry.min(entry_len - from);
-            // Products of two elements, at most 144, for no more entries than all answers have: far
-            // below 2^64.
+            // The sums stay far below 2^64: each product of two elements is at most 144, and there
+            // are no more of them than entries in all answers.
             let mut sums = Zeroizing::new(vec![0u64; len * per_byte]);
             for (server, start, coefficient) in terms.iter() {
                 let entry = &answers[*server].entries[start + from..][..len];

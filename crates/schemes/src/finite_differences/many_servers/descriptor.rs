@@ -1,4 +1,4 @@
-//! What the registry has of finite differences with three or more servers.
+//! The entry of finite differences with three or more servers in the registry.
 
 use super::{FEWEST_SERVERS, FiniteDifferencesMany, ManyServersClient, ManyServersParameters};
 use crate::finite_differences::costs::Choice;
@@ -9,8 +9,8 @@ use crate::registry::room::*;
 pub static SERVERS: SchemeOption = SchemeOption::new(
     "servers",
     OptionKind::Count { value_name: "S", least: 3, most: 13 },
-    "How many servers are asked, 3 unless it is said. The more there are, the fewer points each \
-     reads, and the more storage each needs",
+    "How many servers a client asks; default: 3. The more servers, the fewer points each reads, \
+     and the more storage each needs",
 );
 
 impl Registered for FiniteDifferencesMany {

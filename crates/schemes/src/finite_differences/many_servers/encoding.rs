@@ -1,8 +1,9 @@
 //! Records as symbols of the field.
 //!
-//! A record is cut into chunks of 16 bytes, the last of what is left. A chunk of c bytes is a
-//! little-endian number, written in base q with the fewest digits that do for all of them, the
-//! lowest first; the digits of all chunks in a row, packed, are the record's entry.
+//! A record is cut into chunks of 16 bytes; the last one may be shorter. A chunk of c bytes is a
+//! little-endian number. It is written in base q, the lowest digit first, with the fewest digits
+//! that are enough for all chunks of c bytes. The digits of all chunks in a row, packed, are the
+//! record's entry.
 
 pub(super) mod planes;
 pub(super) mod truth_table;
@@ -16,7 +17,7 @@ use zeroize::Zeroizing;
 /// Bytes that are one number.
 const CHUNK: usize = 16;
 
-/// How many chunks a piece has for each symbol in a byte: some kilobytes in all.
+/// How many chunks a piece has for each symbol of a byte. A piece has some kilobytes.
 const PIECE: usize = 16;
 
 /// Size of a record's symbols, packed, in bytes. `None` beyond 64 bits.
@@ -79,18 +80,18 @@ impl Encoding {
         self.field.pack(&symbols, entry);
     }
 
-    /// Records and entries can be read in pieces that begin with a chunk and, in the entry, with a
-    /// byte: how many bytes of either a piece has.
+    /// The lengths of a piece, in bytes of the record and of the entry. A piece begins with a chunk
+    /// in the record and with a byte in the entry, so that pieces can be read one by one.
     pub(super) fn piece(&self) -> (usize, usize) {
-        // As many chunks as a byte has symbols end with a byte.
+        // If there are as many chunks as a byte has symbols, their digits end with a byte.
         (PIECE * CHUNK * self.field.per_byte(), PIECE * self.digits[CHUNK])
     }
 
-    /// The record, or the piece of it, that has these symbols. Those of a wrong answer may be no
-    /// record's: a number too large for its chunk, or more digits than there are. They give some
-    /// record all the same, each number modulo what its chunk can hold, because an error would show
-    /// by what the client does next, and whether there is one can depend on the record that was
-    /// asked for.
+    /// The record, or the piece of it, that has these symbols. The symbols of a wrong answer may
+    /// not be those of any record: a number may be too large for its chunk, or symbols beyond the
+    /// record's last one may not be zero. They still give some record, each number modulo the size
+    /// of its chunk. An error would show in what the client does next, and whether there is one can
+    /// depend on the wanted record.
     pub(super) fn read(&self, symbols: &[u8], record: &mut [u8]) {
         let mut left = symbols;
         for chunk in record.chunks_mut(CHUNK) {

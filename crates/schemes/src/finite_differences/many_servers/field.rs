@@ -1,14 +1,14 @@
 //! The fields: numbers modulo a small prime q, one symbol each, and several symbols in a byte.
 //!
 //! A byte holds as many symbols as fit, p of them, as the digits of a number in base q, the first
-//! one lowest: `byte = Σ_i symbol_i · q^i < q^p ≤ 256`. Bytes of q^p and more are no packing.
+//! one lowest: `byte = Σ_i symbol_i · q^i < q^p ≤ 256`. A byte of q^p or more holds no symbols.
 
 use privet_core::{Error, Result};
 
-/// How many elements the fields have that there are to choose from: primes.
+/// The orders of the fields: primes.
 pub const FIELDS: [u32; 5] = [3, 5, 7, 11, 13];
 
-/// Fewer servers have no use for these fields: two have a scheme of their own.
+/// The fewest servers. Two servers have a scheme of their own.
 pub const FEWEST_SERVERS: u32 = 3;
 
 /// At most so many symbols in a byte: with q = 3.
@@ -49,7 +49,7 @@ impl Field {
         self.per_byte.into()
     }
 
-    /// What a byte with all its symbols is smaller than: q^p.
+    /// The number of bytes that hold symbols: those below q^p.
     pub(super) fn packings(self) -> u32 {
         self.order().pow(self.per_byte.into())
     }
@@ -68,7 +68,7 @@ impl Field {
         (2..self.order()).fold(1, |power, _| self.product(power, of))
     }
 
-    /// Puts symbols into bytes. The last byte is filled up with zeros.
+    /// Puts symbols into bytes. The last byte is padded with zeros.
     pub(super) fn pack(self, symbols: &[u8], bytes: &mut [u8]) {
         debug_assert_eq!(symbols.len().div_ceil(self.per_byte()), bytes.len());
         for (byte, symbols) in bytes.iter_mut().zip(symbols.chunks(self.per_byte())) {
@@ -76,8 +76,8 @@ impl Field {
         }
     }
 
-    /// The symbols of every byte: the first p of each row. Those of bytes that are no packing mean
-    /// nothing.
+    /// The symbols of every byte: the first p of each row. They mean nothing for a byte of q^p or
+    /// more.
     pub(super) fn unpacked(self) -> Vec<[u8; MOST_PER_BYTE]> {
         (0..=255u8)
             .map(|mut byte| {

@@ -1,4 +1,4 @@
-//! Query and answer: a point, and what lies around it.
+//! Query and answer: a point, and the entries around it.
 
 use super::ManyServersParameters;
 use crate::contract::Message;
@@ -6,14 +6,14 @@ use privet_core::codec::Reader;
 use privet_core::{Error, Result};
 use zeroize::Zeroizing;
 
-/// A point z, as the number `Σ_j z_j · q^j` in eight bytes, little-endian. To each server alone it
-/// is uniform; any two together are the index.
+/// A point z, as the number `Σ_j z_j · q^j` in eight bytes, little-endian. For one server alone it
+/// is uniform; any two together reveal the index.
 pub struct ManyServersQuery {
     pub(super) point: Zeroizing<u64>,
 }
 
 /// The entries at `z + 1_U` for all words U of the ball, in ascending order of U. Erased when
-/// dropped: those of all servers are the record.
+/// dropped: the answers of all servers together give the record.
 pub struct ManyServersAnswer {
     pub(super) entries: Zeroizing<Vec<u8>>,
 }

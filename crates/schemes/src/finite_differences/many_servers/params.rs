@@ -108,14 +108,14 @@ impl ManyServersParameters {
         self.ball().count() * self.entry_len as u64
     }
 
-    /// How many cache lines of 64 bytes a server reads for a query: exactly so many for the point
-    /// 0, and about so many for any other, because short entries share a line where they differ in
-    /// the lowest variables alone. Entries of 64 bytes and more are counted as if none did. Takes
-    /// time and memory like an answer.
+    /// How many cache lines of 64 bytes a server reads for a query. The number is exact for the
+    /// point 0 and approximate for others: short entries share a line if they differ only in the
+    /// lowest variables. Entries of 64 bytes and more are counted as if none shared a line. Takes
+    /// as much time and memory as an answer.
     pub fn cache_lines(&self) -> u64 {
         let (field, entry_len) = (u64::from(self.field()), self.entry_len as u64);
         if entry_len >= 64 {
-            // Hardly any share a line.
+            // Hardly any entries share a line.
             return self.ball().count().saturating_mul(entry_len.div_ceil(64));
         }
         let strides: Vec<u64> = (0..self.variables()).map(|variable| field.pow(variable)).collect();

@@ -1,4 +1,4 @@
-//! Hermite interpolation: how much of each entry is in the record.
+//! Hermite interpolation: the coefficient of each entry in the record.
 
 use super::ManyServersParameters;
 use super::field::Field;
@@ -20,8 +20,9 @@ impl Recovery {
         let mut coefficients = Vec::with_capacity(weights.len());
         for of_server in weights.chunks(orders as usize) {
             for size in 0..orders {
-                // A derivative of order k is a sum over the sets T of k variables of the word, in
-                // which a set U counts with its sign; U is in C(D − u, k − u) of them.
+                // A derivative of order k is a sum over the sets T of k variables of the word. A
+                // set U counts in it with its sign, once for each of the C(D − u, k − u) sets T
+                // that contain it.
                 let terms = (size..orders).map(|order| {
                     let sets = residue(field, binomial(degree - size, order - size));
                     let sets = match (order - size) % 2 {
@@ -42,8 +43,9 @@ impl Recovery {
 }
 
 /// The weights w with which `Σ_b Σ_k w[b][k] · g^[k](b)` is the coefficient of t^`degree` in every
-/// polynomial g of degree below `servers · orders`, where g^[k] is the Hasse derivative of order k,
-/// which takes t^j to C(j, k)·t^(j−k), for k below `orders`. One after the other for each server.
+/// polynomial g of degree below `servers · orders`, for k below `orders`. g^[k] is the Hasse
+/// derivative of order k, which takes t^j to C(j, k)·t^(j−k). The weights of one server stand
+/// together, in the order of k.
 ///
 /// Each power of t gives an equation: the sum is 1 for t^`degree` and 0 for all others. There is
 /// exactly one solution, because the points are different elements of the field.
@@ -64,8 +66,8 @@ pub(super) fn hermite_weights(field: Field, servers: u32, orders: u32, degree: u
     solve(field, (0..conditions).map(equation).collect())
 }
 
-/// The solution of linear equations of which there is exactly one, by Gaussian elimination. A row
-/// has the factors of all unknowns, and then the constant.
+/// Solves linear equations that have exactly one solution, by Gaussian elimination. A row has the
+/// factors of all unknowns, and then the constant.
 fn solve(field: Field, mut rows: Vec<Vec<u32>>) -> Vec<u32> {
     for column in 0..rows.len() {
         let Some(pivot) = (column..rows.len()).find(|row| rows[*row][column] != 0) else {
@@ -86,8 +88,8 @@ fn solve(field: Field, mut rows: Vec<Vec<u32>>) -> Vec<u32> {
     rows.into_iter().filter_map(|row| row.last().copied()).collect()
 }
 
-/// A number modulo q. Those here are binomials of less than a hundred elements, which 128 bits
-/// hold.
+/// A number modulo q. The numbers here are binomials of less than a hundred elements, which fit
+/// into 128 bits.
 fn residue(field: Field, number: Option<u128>) -> u32 {
     (number.unwrap_or_default() % u128::from(field.order())) as u32
 }

@@ -1,4 +1,4 @@
-//! The server: the truth table, of which each query reads a ball.
+//! The server: a truth table. Each query reads a ball of it.
 
 use super::update::{self, Patch};
 use super::{
@@ -13,11 +13,11 @@ use privet_core::{Result, TableChanges, TableView};
 use privet_kernels::memory::HugeBuffer;
 use zeroize::Zeroizing;
 
-/// How many entries are read at a time: enough that reads overlap, and few enough that their
-/// positions stay in cache.
+/// How many entries are read at a time: enough for reads to overlap, and few enough for their
+/// positions to stay in the cache.
 const BATCH: usize = 4096;
 
-/// Of so many entries one is looked for, to see whether they are in memory.
+/// One entry of so many is checked, to see whether they are in memory.
 const SAMPLED: usize = 128;
 
 /// The records of a table, and nothing computed from them yet.
@@ -27,8 +27,8 @@ pub type ManyServersSetup = PointsSetup<FiniteDifferencesMany>;
 pub type ManyServersServer = PointsServer<FiniteDifferencesMany>;
 
 impl ManyServersServer {
-    /// How far it is from a point to the next one in each variable. A coordinate of q − 1 goes
-    /// round to 0, which is back: modulo 2^64.
+    /// The distance from a point to the next one in each variable. A coordinate of q − 1 goes round
+    /// to 0; that distance is negative, modulo 2^64.
     fn steps(&self, point: u64) -> Vec<u64> {
         let field = u64::from(self.parameters.field());
         let step = |stride: &u64| match point / stride % field {

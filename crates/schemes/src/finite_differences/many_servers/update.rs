@@ -1,9 +1,9 @@
-//! Points follow edits, as with two servers: [`update`](crate::finite_differences) there says why
-//! they are copied and when they are computed anew.
+//! Points follow edits, as with two servers. The module [`update`](crate::finite_differences) there
+//! says why they are copied, and when they are computed anew.
 //!
-//! What a monomial adds to a point is the difference of its coefficient times the product of its
-//! variables' values. It is not zero at ((q−1)/q)^D of all points: many more than with two servers,
-//! so that some edits together already touch as many as there are.
+//! A changed monomial adds to each point the change of its coefficient times the product of its
+//! variables' values. This is not zero at ((q−1)/q)^D of all points. That is many more than with
+//! two servers: a few edits together already need as many additions as there are points.
 
 use super::ManyServersParameters;
 use super::encoding::Encoding;
@@ -18,8 +18,8 @@ use privet_kernels::memory::HugeBuffer;
 /// cache.
 const BLOCK: usize = 128 << 10;
 
-/// How many times a point can be patched in the time that computing it takes longer than copying
-/// it: between 0.5 and 0.8 measured over the field of three elements.
+/// Computing a point takes longer than copying it. This is the number of patches that fit into the
+/// difference: measured between 0.5 and 0.8 over the field of three elements.
 const PATCHES_PER_POINT: f64 = 0.5;
 
 pub(super) fn cheaper_way(parameters: &ManyServersParameters, changes: usize) -> Way {
@@ -31,7 +31,7 @@ pub(super) fn cheaper_way(parameters: &ManyServersParameters, changes: usize) ->
     }
 }
 
-/// What changes make of points.
+/// The patch that changes of the table make for the points.
 pub(super) struct Patch<'a> {
     parameters: &'a ManyServersParameters,
     order: usize,
@@ -71,8 +71,8 @@ impl<'a> Patch<'a> {
         Self { parameters, order, monomials, sums }
     }
 
-    /// Of any two bytes, what comes of their symbols in each place. (Those that are no packing come
-    /// to something that means nothing.)
+    /// The result for any two bytes, symbol by symbol. (For bytes that hold no symbols it means
+    /// nothing.)
     fn combinations(field: Field, of: impl Fn(u32, u32) -> u32) -> Vec<[u8; 256]> {
         let (symbols, count) = (field.unpacked(), field.per_byte());
         let combined = |one: usize, other: usize| {
@@ -105,7 +105,7 @@ impl<'a> Patch<'a> {
         Ok(after)
     }
 
-    /// The product of the variables of `word` where they have the values of the digits of `point`.
+    /// The product of the variables of `word`, whose values are the digits of `point`.
     fn product(&self, mut word: u64, mut point: usize) -> usize {
         let mut product = 1;
         while word != 0 && product != 0 {
@@ -118,21 +118,21 @@ impl<'a> Patch<'a> {
         product
     }
 
-    /// Adds `factor` times the monomial to all points of `block`, in which its variables are those
-    /// of `word`.
+    /// Adds `factor` times the monomial to all points of `block`. The monomial's variables within
+    /// the block are those of `word`.
     fn add(&self, monomial: &Monomial, word: u64, factor: usize, block: &mut [u8]) {
         if factor == 0 {
             return;
         }
         let entry_len = self.parameters.entry_len();
         let Some(highest) = word.checked_ilog2() else {
-            // It does not depend on any variable that is left.
+            // No variable is left that it depends on.
             let multiple = &monomial.multiples[factor - 1];
             block.chunks_exact_mut(entry_len).for_each(|it| combine(&self.sums, it, multiple));
             return;
         };
-        // The blocks in which the highest variable of the word has its values, repeated for those
-        // above.
+        // The blocks for the values of the word's highest variable, repeated for the variables
+        // above it.
         let len = entry_len * self.order.pow(highest);
         for values in block.chunks_exact_mut(len * self.order) {
             for (value, block) in values.chunks_exact_mut(len).enumerate() {
@@ -142,7 +142,7 @@ impl<'a> Patch<'a> {
     }
 }
 
-/// Makes each byte what comes of it and another.
+/// Combines each byte with another one.
 fn combine(table: &[[u8; 256]], into: &mut [u8], with: &[u8]) {
     for (byte, with) in into.iter_mut().zip(with) {
         *byte = table[usize::from(*with)][usize::from(*byte)];

@@ -1,9 +1,9 @@
-//! Costs as powers of the table's size, when tables grow and the degree stays in proportion to the
-//! variables.
+//! Costs as powers of the table's size, when tables grow and the ratio of the degree to the number
+//! of variables stays the same.
 //!
-//! Let D = θ·m, and m grow. All that is counted then grows as 2^(c·m), up to factors that are
-//! polynomials in m, and storage and reads become powers of the number of records, n: the quotients
-//! of the rates c.
+//! Let D = θ·m, and let m grow. Then every count grows as 2^(c·m) with some rate c, up to factors
+//! that are polynomials in m. So storage and reads are powers of the number of records, n; each
+//! exponent is a quotient of two rates.
 //!
 //! **Records.** A vector in {0, …, d}^m has a *type*: the share of its entries that are 0, that are
 //! 1, and so on. There are at most (m + 1)^(d + 1) types, and of a type P there are 2^(m·H(P))
@@ -16,21 +16,21 @@
 //! the binary entropy H(θ).
 //!
 //! **Reads.** C(m, i)·d^i with i = x·m grows at the rate H(x) + x·log₂ d, which rises up to x =
-//! d/(d + 1). So their sum up to i = θ·m/s grows at that rate for the lesser of θ/s and d/(d + 1).
+//! d/(d + 1). So their sum up to i = θ·m/s grows at the rate for x = min(θ/s, d/(d + 1)).
 //!
 //! **Storage** is q^m, with rate log₂ q.
 //!
-//! For two servers this is storage n^(1/H(θ)) and n^(H(θ/2)/H(θ)) reads: with θ = 1/2 nearly n, and
-//! n^0.8113.
+//! For two servers this gives storage n^(1/H(θ)) and n^(H(θ/2)/H(θ)) reads. With θ = 1/2 that is
+//! storage of nearly n, and n^0.8113 reads.
 
 use super::Family;
 
 /// Storage n^`storage` and n^`reads` reads, for n records.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exponents {
-    /// Of the storage on each server.
+    /// The exponent of the storage on each server.
     pub storage: f64,
-    /// Of what each server reads, and sends.
+    /// The exponent of the number of records that each server reads and sends.
     pub reads: f64,
 }
 
@@ -62,11 +62,11 @@ impl Family {
         }
     }
 
-    /// Storage and reads with precomputed derivatives, of which count(i, d, m) have order i, up to
-    /// K.
+    /// Storage and reads with precomputed derivatives up to order K. count(i, d, m) of them have
+    /// order i.
     pub fn precomputed_exponents(self, mean: MeanDegree) -> Exponents {
-        // At most half of the highest degree, because there are two servers or more: up to there
-        // the last order has the most derivatives.
+        // The order is at most half of the highest degree, because there are at least two servers.
+        // Up to there, the last order has the most derivatives.
         let order = mean.0 / f64::from(self.servers());
         let derivatives = growth(order, self.individual_degree());
         let records = self.records(mean);
@@ -77,7 +77,7 @@ impl Family {
     }
 
     /// The curve in `steps` equal steps, from the fewest reads to the least storage: θ up to d/2,
-    /// because a larger degree only has more reads for fewer records.
+    /// because a larger degree takes more reads for fewer records.
     pub fn curve(self, steps: u32) -> impl Iterator<Item = MeanDegree> {
         let highest = f64::from(self.individual_degree());
         (1..=steps).map(move |step| MeanDegree(highest / 2.0 * f64::from(step) / f64::from(steps)))
@@ -88,8 +88,8 @@ impl Family {
     }
 }
 
-/// The entropy of a coin that shows heads with that probability, in bits: H. 0 for what is no
-/// probability.
+/// H: the entropy of a coin that shows heads with that probability, in bits. 0 if the number is not
+/// a probability.
 pub fn entropy(probability: f64) -> f64 {
     let term = |share: f64| if share > 0.0 { -share * share.log2() } else { 0.0 };
     match probability {
@@ -100,19 +100,19 @@ pub fn entropy(probability: f64) -> f64 {
     }
 }
 
-/// The largest entropy of a distribution on {0, …, `highest`} with that mean, in bits: how many
-/// more bits it takes to write count(D, d, m) for each variable more. 0 if there is no such
+/// The largest entropy of a distribution on {0, …, `highest`} with that mean, in bits. This is how
+/// many bits count(D, d, m) gains with each additional variable. 0 if there is no such
 /// distribution, or only one.
 pub fn growth(mean: f64, highest: u32) -> f64 {
     let top = f64::from(highest);
     if !(mean > 0.0 && mean < top) {
         return 0.0;
     }
-    // Counted from the other end the entropy is the same, and then no power of p is above 1.
+    // Counted from the other end, the entropy is the same. Then no power of p is above 1.
     let mean = mean.min(top - mean);
-    // log₂ Z − mean·log₂ p is convex in log₂ p and has its minimum where the distribution has that
-    // mean: what is left of the error after the halvings does not show. Without an end the mean
-    // would be p/(1 − p), and it is no more: so p is at least mean/(1 + mean).
+    // log₂ Z − mean·log₂ p is convex in log₂ p, and has its minimum where the distribution has that
+    // mean. After the halvings the error is too small to matter. Without a highest value the mean
+    // would be p/(1 − p). With one it is at most that, so p is at least mean/(1 + mean).
     let (mut low, mut high) = ((mean / (1.0 + mean)).log2(), 0.0);
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);

@@ -7,11 +7,11 @@ use privet_core::{Error, Result};
 /// length of a record, so 128 bits hold them all.
 pub const MOST_POINTS: u128 = 1 << 100;
 
-/// The precomputing scheme's parameters are looked for among polynomials of up to so many
+/// The search for the precomputing scheme's parameters covers polynomials of up to so many
 /// variables.
 const MOST_VARIABLES: u32 = 64;
 
-/// A polynomial in m variables, of which every product has degree D.
+/// A polynomial in m variables. Every product has degree D.
 #[derive(Clone, Debug)]
 pub struct Polynomial {
     family: Family,
@@ -23,7 +23,7 @@ pub struct Polynomial {
     reads: u128,
 }
 
-/// What precomputed derivatives cost, with the table cut so that they cost the least.
+/// The costs of precomputed derivatives, with the cut of the table that makes them least.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Precomputed {
     /// Variables of the polynomial.
@@ -59,7 +59,7 @@ impl Polynomial {
             )));
         }
         let radius = degree / family.servers();
-        // Of at most that many entries other than 0, d ways to fill each.
+        // At most `radius` entries other than 0, with d ways to fill each.
         let mut weights = 1u128;
         let reads = counts(variables, 1, radius.min(variables)).into_iter().map(|places| {
             let words = places * weights;
@@ -86,8 +86,8 @@ impl Polynomial {
         self.degree
     }
 
-    /// In how many variables a point that is read differs from the one that is asked about, at
-    /// most, and the highest order of derivatives that are needed: K = ⌊D/s⌋.
+    /// K = ⌊D/s⌋: the most variables in which a point that a server reads differs from the query's
+    /// point, and the highest order of the derivatives that are needed.
     pub fn radius(&self) -> u32 {
         self.degree / self.family.servers()
     }
@@ -107,9 +107,9 @@ impl Polynomial {
         self.reads
     }
 
-    /// How many derivatives there are up to order K: what each server sends, and stores for each
-    /// point, if they are precomputed. With d = 1 as many as are read with finite differences,
-    /// otherwise fewer.
+    /// How many derivatives there are up to order K. If they are precomputed, each server sends so
+    /// many, and stores so many for each point. With d = 1 they are as many as the reads with
+    /// finite differences, otherwise fewer.
     pub fn derivatives(&self) -> u128 {
         self.counts[..=self.radius() as usize].iter().sum()
     }
@@ -139,9 +139,9 @@ impl Polynomial {
         }
     }
 
-    /// Storage and reads as powers of the number of records, as they are for this polynomial: log
-    /// q^m and log of the reads, over log count(D, d, m). `None` with a single record, which has no
-    /// other powers.
+    /// Storage and reads of this polynomial as powers of the number of records: log q^m and log of
+    /// the reads, each divided by log count(D, d, m). `None` with a single record, because all
+    /// powers of 1 are 1.
     pub fn exact_exponents(&self) -> Option<Exponents> {
         let records = (self.coefficients() as f64).ln();
         (records > 0.0).then(|| Exponents {
@@ -150,18 +150,18 @@ impl Polynomial {
         })
     }
 
-    /// What these powers tend to if the table grows, and the variables and the degree with it, in
-    /// this proportion. `None` if D = d·m, where the table does not grow.
+    /// The limits of these powers if the table grows, and the variables and the degree grow with it
+    /// in this ratio. `None` if D = d·m, where the table does not grow.
     pub fn exponents(&self) -> Option<Exponents> {
         let mean = f64::from(self.degree) / f64::from(self.variables);
         Some(self.family.exponents(MeanDegree::new(self.family, mean)?))
     }
 
-    /// The least storage for this table with precomputed derivatives, if answers are to be no
-    /// longer than this polynomial's. Several records may share a coefficient, which makes answers
-    /// longer and the table's polynomial smaller: for each number of variables and degree there is
-    /// a least number r, and with B derivatives answers are of r·B records, and storage of r·B·2^m.
-    /// `None` unless two servers compute over the field of two elements.
+    /// The least storage for this table with precomputed derivatives, if answers must be no longer
+    /// than this polynomial's. Several records may share a coefficient, which makes answers longer
+    /// and the table's polynomial smaller. For each number of variables and each degree there is a
+    /// least number r of such records. With B derivatives, answers have r·B records, and storage
+    /// has r·B·2^m. `None` unless two servers compute over the field of two elements.
     pub fn precomputed(&self) -> Option<Precomputed> {
         if self.family.field() != 2 {
             return None;
@@ -184,9 +184,9 @@ impl Polynomial {
 }
 
 /// `count(sum, d, m)` for all sums from 0 to `most`: how many vectors in {0, …, d}^m have that sum.
-/// Variable by variable, in m·`most` steps: with one variable more, a sum is reached from the d + 1
-/// sums that lie 0 to d below it, and what they are together moves along with the sum. No number
-/// exceeds (d + 1)^m, so with d < q none exceeds q^m.
+/// Counts variable by variable, in m·`most` steps. With one more variable, a sum is reached from
+/// the d + 1 sums that lie 0 to d below it. The total of these d + 1 counts is updated from one sum
+/// to the next. No number exceeds (d + 1)^m, so with d < q none exceeds q^m.
 fn counts(variables: u32, individual_degree: u32, most: u32) -> Vec<u128> {
     let mut counts = vec![0u128; most as usize + 1];
     counts[0] = 1;
@@ -196,7 +196,7 @@ fn counts(variables: u32, individual_degree: u32, most: u32) -> Vec<u128> {
         for (sum, count) in counts.iter_mut().enumerate() {
             together += fewer[sum];
             *count = together;
-            // The one that is d below this sum is too far below the next.
+            // The count of the sum d below this one is not part of the next total.
             if let Some(leaves) = sum.checked_sub(individual_degree as usize) {
                 together -= fewer[leaves];
             }

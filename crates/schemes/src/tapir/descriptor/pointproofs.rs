@@ -9,7 +9,7 @@ use privet_core::codec::Reader;
 use privet_core::commit::pointproofs::{Openings, Pointproofs, ReferenceString};
 use privet_core::quantities::hexadecimal;
 
-/// What TAPIR-PP commits with: a [`ReferenceString`].
+/// The [`ReferenceString`] with which TAPIR-PP commits.
 pub static REFERENCE_STRING: SchemeOption = SchemeOption {
     missing: Some(
         "tapir-pp commits to the table with a reference string, and none is given: have one made by somebody whom all clients trust, and give it to both servers",
@@ -19,21 +19,21 @@ pub static REFERENCE_STRING: SchemeOption = SchemeOption {
         OptionKind::File {
             what: "the reference string",
             needed: Reason::ReferenceStringNeeded,
-            // They end at partitions of 2^16 records, with 192 bytes for each.
+            // The largest ones are for partitions of 2^16 records, with 192 bytes for each record.
             most_bytes: 16 << 20,
             decode: |bytes| Ok(Arc::new(ReferenceString::decode(bytes)?).into()),
         },
-        "The reference string to commit to the table with, made by somebody whom all clients trust. \
-         Two servers of one table take the same file",
+        "The reference string for the commitments to the table. Somebody whom all clients trust \
+         must make it. Both servers of a table need the same file",
     )
 };
 
-/// Whether a server computes all openings before it starts, so that its answers take the less work.
+/// Whether a server computes all openings before it starts, so that answers take less work.
 pub static PRECOMPUTE_OPENINGS: SchemeOption = SchemeOption::new(
     "precompute-openings",
     OptionKind::Flag,
-    "Compute the openings of all records before serving, which takes long and 96 bytes of the cache \
-     and of memory for each, so that answers take less",
+    "Compute the openings of all records before serving, so that answers take less work. This \
+     takes long, and for each record 96 bytes of memory and of the cache",
 );
 
 impl RegisteredForm for PointproofsForm {
@@ -67,7 +67,7 @@ impl RegisteredForm for PointproofsForm {
         TapirParameters::new(pass, commitment)
     }
 
-    /// With the cut that was announced, and with the reference string that was.
+    /// The parameters with the announced cut and the announced reference string.
     fn parameters_as(
         identity: &TableIdentity,
         announced: &[u8],
@@ -116,9 +116,9 @@ impl RegisteredForm for PointproofsForm {
     }
 }
 
-/// How many records a partition of a table of `records` records should have: a power of two next to
-/// 2·√n, and no more than there can be. Work per answer grows with the size of partitions, bytes
-/// with their number.
+/// How many records a partition of a table of `records` records should have: the power of two
+/// nearest to 2·√n, within the limits of partitions. The work for an answer grows with the size of
+/// partitions, and its bytes with their number.
 fn partition_records_for(records: u64) -> u32 {
     const MOST: u64 = 1 << 16;
     let about = records.isqrt().saturating_mul(2).clamp(2, MOST);

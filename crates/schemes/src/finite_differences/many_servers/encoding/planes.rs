@@ -1,10 +1,10 @@
-//! Packed bytes taken apart, for sums: one symbol to a byte.
+//! Packed bytes taken apart for sums, with one symbol in each byte.
 //!
-//! Plane j holds symbol j of each byte. In a plane, a sum of two symbols is the byte's sum less q
-//! if that does not make it negative, which is the smaller one of the two as bytes: three
-//! instructions for as many symbols as a register has bytes. Symbols are put together again only
-//! where they leave the cache. The compiler makes vector code of that, which is several times
-//! faster than a table of the sums of packed bytes.
+//! Plane j holds symbol j of each byte. In a plane, the sum of two symbols is the sum of their
+//! bytes, minus q if the result is not negative. As unsigned bytes, this is the smaller of the two
+//! numbers. So it takes three instructions for as many symbols as a register has bytes. Symbols are
+//! packed again only when they leave the cache. The compiler turns this into vector code, which is
+//! several times faster than a table of the sums of packed bytes.
 
 use crate::finite_differences::many_servers::field::Field;
 
@@ -73,7 +73,7 @@ impl Planes {
         }
     }
 
-    /// Makes so many bytes zero.
+    /// Sets `len` bytes from `at` on to zero.
     pub(in crate::finite_differences::many_servers) fn clear(&mut self, at: usize, len: usize) {
         for plane in self.symbols.chunks_exact_mut(self.len) {
             plane[at..][..len].fill(0);
@@ -93,8 +93,8 @@ impl Planes {
         }
     }
 
-    /// From `at` on there are q blocks of `len` bytes, of which the first are c₀ and c₁. Makes them
-    /// c₀, c₀ + c₁, c₀ + 2·c₁, and so on.
+    /// From `at` on there are q blocks of `len` bytes, and the first two are c₀ and c₁. Overwrites
+    /// them with c₀, c₀ + c₁, c₀ + 2·c₁, and so on.
     pub(in crate::finite_differences::many_servers) fn add_up(&mut self, at: usize, len: usize) {
         let order = self.field.order() as usize;
         for plane in self.symbols.chunks_exact_mut(self.len) {

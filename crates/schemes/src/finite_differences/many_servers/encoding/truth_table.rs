@@ -1,16 +1,16 @@
 //! The truth table of the polynomial that has the records as coefficients.
 //!
 //! A polynomial of degree 1 in a variable is `c₀ + z·c₁`, with polynomials c₀ and c₁ in the others.
-//! Seen from its highest variable, the truth table is q blocks: the first is that of c₀, and each
-//! following one is that before it plus the truth table of c₁. So both are computed, where the
-//! first two blocks are, and the others follow by addition; and each of the two, smaller
-//! polynomials is treated likewise. The words come up in ascending order, as the records do.
+//! For the highest variable, the truth table has q blocks. The first is the truth table of c₀; each
+//! later block is the block before it plus the truth table of c₁. So both truth tables are computed
+//! in the places of the first two blocks, and the others follow by addition. The same is done for
+//! each of the two smaller polynomials. The words come up in ascending order, as the records do.
 //!
-//! Blocks that fit into the second-level cache are made there in one go, in [`Planes`]. Then
-//! several variables at once are summed over: of q^h rows, the same few columns, of which 2^h rows
-//! hold coefficients, go through the cache and become values. So of each q^h bytes 2^h are read and
-//! q^h written, and earlier passes touch but (2/q)^h of the points. What is summed over is
-//! independent of all else, so that threads share it.
+//! Blocks that fit into the second-level cache are made there at once, in [`Planes`]. Then each
+//! pass sums over several variables, h of them. It takes the same few columns of q^h rows through
+//! the cache: before, 2^h of these rows hold coefficients; afterwards, all hold values. So of each
+//! q^h bytes the pass reads 2^h and writes q^h, and earlier passes touch only (2/q)^h of the
+//! points. Columns do not depend on each other, so threads share them.
 
 use super::Encoding;
 use super::planes::Planes;
@@ -50,16 +50,16 @@ pub fn encode(
 
 /// Computes all points of `table` and writes them to `store`, from byte 0 on:
 /// [`points_bytes`](ManyServersParameters::points_bytes) in all. It takes `memory` bytes (at least
-/// an entry, and q bytes), and about half a MiB more for each of the `threads` that work, which
-/// also share reads and writes. If all points fit, each is written once. If it takes pieces of
-/// 1/q^h of them, those in which none of the h highest variables is more than 1, a share of
-/// (2/q)^h, are written, read, and written again. The records are read once, in order, where they
-/// are. `progress` hears of the share done: it never falls, and the last is 1.
+/// an entry, and q bytes), and about half a MiB more for each of the `threads` threads, which also
+/// share reads and writes. If all points fit, each is written once. Otherwise the store is cut into
+/// pieces of 1/q^h of the points. Pieces in which none of the h highest variables is more than 1, a
+/// share of (2/q)^h, are written, read, and written again. The records are read once, in order,
+/// without a copy. `progress` hears of the share done: it never falls, and the last is 1.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another
-/// shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had,
-/// beside what the store says.
+/// shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory;
+/// and the store's errors.
 pub fn write_points(
     parameters: &ManyServersParameters,
     table: TableView<'_>,
@@ -116,8 +116,8 @@ impl<'a> FieldSums<'a> {
         })
     }
 
-    /// The most variables by which something of `len` bytes can grow without getting longer than
-    /// `most`.
+    /// The most variables that can be added to something of `len` bytes before it has more than
+    /// `most` bytes.
     fn variables_up_to(&self, most: usize, len: usize) -> u32 {
         (most / len).checked_ilog(self.order).unwrap_or(0)
     }
@@ -126,8 +126,7 @@ impl<'a> FieldSums<'a> {
         Planes::new(self.parameters.packing(), len)
     }
 
-    /// The records of the words whose variables from `low` on are those of `word`, and those that
-    /// follow.
+    /// The records from the first word on whose variables from `low` on are those of `word`.
     fn records_from(&self, word: u64, low: u32) -> std::slice::ChunksExact<'a, u8> {
         let first = self.parameters.words().rank(word << low);
         let record_len = self.parameters.shape().record_len();
@@ -135,8 +134,8 @@ impl<'a> FieldSums<'a> {
         self.records[start as usize..].chunks_exact(record_len as usize)
     }
 
-    /// Makes `block` the truth table, in the lowest `low` variables, of the coefficient of the
-    /// product of the others that `word` names.
+    /// Writes to `block` a truth table in the lowest `low` variables. It is that of the coefficient
+    /// of one product: the product of the other variables that `word` names.
     fn fill_block(&self, word: u64, low: u32, block: &mut [u8], planes: &mut Planes) {
         let mut records = self.records_from(word, low);
         let weight = self.parameters.degree().checked_sub(word.count_ones());
@@ -161,7 +160,7 @@ impl<'a> FieldSums<'a> {
         planes.store(0, block);
     }
 
-    /// Sums over all variables of which there are rows, by several at once.
+    /// Sums over all variables that number the rows, several in each pass.
     fn sum_over(
         &self,
         points: &mut [u8],
@@ -206,7 +205,7 @@ impl<'a> FieldSums<'a> {
         (0..count).map(move |pass| (variables + pass) / count)
     }
 
-    /// Of q^variables rows some columns.
+    /// Sums some columns of q^variables rows.
     fn sum_tile(&self, rows: &mut [&mut [u8]], variables: u32, planes: &mut Planes) {
         let order = self.order as u64;
         let len = rows[0].len();
@@ -220,13 +219,13 @@ impl<'a> FieldSums<'a> {
                 planes.add_up(place_of(order, word) as usize * self.order * block, block);
             }
         }
-        // The first one is all the same.
+        // The first one is unchanged.
         for (number, row) in rows.iter_mut().enumerate().skip(1) {
             planes.store(number * len, row);
         }
     }
 
-    /// The work of summing over all variables of which there are rows, in bytes.
+    /// The work of summing over all variables that number the rows, in bytes.
     fn work(&self, len: u128, row_len: u128) -> u128 {
         let (order, mut row_len, mut work) = (self.order as u128, row_len, 0);
         let mut left = (len / row_len).ilog(order);
@@ -297,7 +296,7 @@ impl Transform for FieldSums<'_> {
 
 /// A block in the making, in the cache.
 struct Expansion<'a> {
-    /// Those whose words have not come up yet.
+    /// The records whose words have not come up yet.
     records: std::slice::ChunksExact<'a, u8>,
     encoding: &'a Encoding,
     order: usize,
@@ -307,15 +306,16 @@ struct Expansion<'a> {
 }
 
 impl Expansion<'_> {
-    /// From byte `at` on, makes `len` bytes the truth table of the polynomial in so many variables
-    /// whose coefficients are the next records, one for each word of so much weight.
+    /// Writes a truth table to `len` bytes from byte `at` on. It is that of the polynomial in
+    /// `variables` variables whose coefficients are the next records, one for each word of weight
+    /// `weight`.
     fn expand(&mut self, at: usize, len: usize, variables: u32, weight: u32) {
         if weight > variables || self.records.len() == 0 {
             self.planes.clear(at, len);
             return;
         }
         if weight == 0 {
-            // Constant: one record, and no variable to depend on.
+            // A constant: one record that depends on no variable.
             if let Some(record) = self.records.next() {
                 self.encoding.write(record, &mut self.entry);
                 self.planes.load(at, &self.entry);
