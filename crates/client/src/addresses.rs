@@ -128,7 +128,7 @@ pub(crate) fn check_encrypted(addresses: &[Address]) -> Result<()> {
         addresses.iter().filter(|address| !address.secure && !address.is_this_machine());
     let (Some(one), Some(other)) = (plain.next(), plain.next()) else { return Ok(()) };
     Err(Error::api_misuse(format!(
-        "what is sent to {} and to {} is not encrypted: whoever listens on the line sees both queries of each lookup, and could tell from them what is looked up; use https:// for at least one of them, better for both, or allow it on a line that nobody else can listen on",
+        "what is sent to {} and to {} is not encrypted: anybody who listens on the line sees both queries of each lookup, and could tell from them what is looked up; use https:// for at least one of them, better for both, or allow it on a line that nobody else can listen on",
         one.url, other.url
     ))
     .because(Reason::NotEncrypted))
@@ -142,7 +142,7 @@ pub(crate) fn one_host_notice(addresses: &[Address]) -> Option<String> {
     let (one, other) =
         pairs.find(|(one, other)| one.host == other.host && !one.is_this_machine())?;
     Some(format!(
-        "{} and {} are on one host: whoever runs it may see both queries of each lookup, and could tell from them what is looked up; better name servers that are run by parties that do not collude",
+        "{} and {} are on one host: its operator may see both queries of each lookup, and could tell from them what is looked up; better name servers that are run by parties that do not collude",
         one.url, other.url
     ))
 }

@@ -410,7 +410,7 @@ impl<D: Desk> Conductor<D> {
                     }
                     None => {
                         let error = Error::unavailable(format!(
-                            "another process has been holding the download of the {kind} without getting on for {} s; end it, wait and try again, or use a state directory of your own",
+                            "another process has been holding the download of the {kind} without progress for {} s; end it, wait and try again, or use a state directory of your own",
                             self.busy_patience.as_secs()
                         ));
                         let error = error.because(Reason::UsedByAnotherProcess);
@@ -481,7 +481,7 @@ impl<D: Desk> Conductor<D> {
             }
             Event::NextGeneration { done, total } => Progress::NextGeneration { done, total },
             Event::NotPrepared(error) => Progress::Notice(format!(
-                "the next hints cannot be prepared for now ({error}); the present ones go on being used"
+                "the next hints cannot be prepared for now ({error}); the present ones stay in use"
             )),
             Event::Ready => {
                 self.stats.ready_after = self.now();

@@ -601,7 +601,7 @@ pub(crate) fn no_hints_to_end() -> Error {
 
 pub(crate) fn after_the_end() -> Error {
     Error::integrity(
-        "the hints have ended, because a server was found to lie, so nothing is asked with them any more",
+        "the hints have ended, because a server was found to lie, so they serve no more lookups",
     )
 }
 

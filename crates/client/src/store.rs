@@ -236,7 +236,7 @@ impl Store {
             }
             Err(error) if error.blame() == Blame::Unavailable => Err(error),
             Err(error) => Err(Error::corrupted(format!(
-                "{} cannot be read ({}), so it is not known which tables were seen at that server before; if you believe what it serves now, accept its tables anew",
+                "{} cannot be read ({}), so the tables that were seen at that server before are unknown; if you believe what it serves now, accept its tables anew",
                 self.pins.path(name).display(),
                 error.message()
             ))),
@@ -274,7 +274,7 @@ impl Store {
                     ),
                 };
                 return Err(Error::integrity(format!(
-                    "another process has just used {seen}, or another version of it that does not lead to this one, or one of another publisher: the server may be showing different clients different tables"
+                    "another process has just used {seen}, or a version of it that does not lead to this one, or that has another publisher: the server may be showing different clients different tables"
                 )));
             }
         }

@@ -211,7 +211,7 @@ impl Transport {
         if let Some(tls) = find::<rustls::Error>(error) {
             return match tls {
                 rustls::Error::InvalidCertificate(reason) => Error::integrity(format!(
-                    "the certificate of {url} is not to be trusted ({reason}); if the server uses a certificate of its own, name its authority's file"
+                    "the certificate of {url} is not trusted ({reason}); if the server uses a certificate of its own, name its authority's file"
                 ))
                 .because(Reason::CertificateNotTrusted),
                 _ => Error::peer_misbehaved(format!(

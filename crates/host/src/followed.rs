@@ -285,7 +285,7 @@ impl FollowedTable {
         };
         if known != chain.identity() {
             return Err(Error::unavailable(format!(
-                "{} begins after epoch {}, and what became of the table until then cannot be told \
+                "{} begins after epoch {}, and the changes of the table until then cannot be found \
                 from the files: start the server again",
                 log.path().display(),
                 log.base().0
@@ -298,7 +298,7 @@ impl FollowedTable {
         let parts = DigestParts { layout: chain.layout_digest(), records: hasher.digest() };
         if parts.combine(known.shape) != known.digest {
             return Err(Error::integrity(format!(
-                "the records of {} at epoch {} are damaged, so what became of them cannot be told: \
+                "the records of {} at epoch {} are damaged, so their changes cannot be found: \
                  start the server again",
                 self.files.snapshot.path().display(),
                 known.epoch.0

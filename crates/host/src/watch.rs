@@ -105,8 +105,8 @@ async fn watch(
             (table, look, changed, found)
         });
         let Ok((back, looked, changed, found)) = looked.await else {
-            let error = "reading the table's files has failed in a way that is this program's \
-            fault: they are no longer watched, so start the server again after an update";
+            let error = "reading the table's files has failed because of a bug in this program: \
+            they are no longer watched, so start the server again after an update";
             updates.failed(&name, &Error::unavailable(error));
             return;
         };

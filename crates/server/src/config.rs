@@ -172,7 +172,7 @@ impl ServerConfig {
     pub fn check(&self) -> Result<()> {
         if self.tls.is_none() && !self.insecure && !is_loopback(self.listen.ip()) {
             return Err(Error::api_misuse(format!(
-                "{} can be reached from other machines, and without TLS whoever is on the way sees which table is asked and can change answers: give a \
+                "{} can be reached from other machines, and without TLS anybody on the network path sees which table is asked and can change answers: give a \
                  certificate and key, listen on 127.0.0.1, or accept plaintext",
                 self.listen
             ))

@@ -124,7 +124,7 @@ fn no_such_role(table: &Version, role: Role) -> Error {
 fn check_preparation(table: &Version, role: Role, request: &[u8]) -> Result<()> {
     let OfflinePhase::Ask { role: asked, request_len, .. } = table.plan.offline else {
         return Err(Error::invalid_message(format!(
-            "there are no hints to ask for: clients of {}, which serves table {}, do without or make their own",
+            "there are no hints to ask for: clients of {}, which serves table {}, need none or make their own",
             table.plan.scheme, table.name
         )));
     };

@@ -128,7 +128,7 @@ impl Authentication {
             return Ok(record);
         }
         Err(Error::integrity(
-            "what came is not the record of the table that was asked for: it does not belong to the root. The table is damaged, or whoever sent this does not tell the truth",
+            "the received bytes are not the record of the table that was asked for: they do not belong to the root. The table is damaged, or the server does not tell the truth",
         ))
     }
 }

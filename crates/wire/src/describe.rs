@@ -307,7 +307,7 @@ fn check_scheme_count(name: &str, count: usize) -> Result<()> {
 
 fn foreign_digest(scheme: SchemeId) -> Error {
     Error::peer_misbehaved(format!(
-        "the parameters of {scheme} do not have the digest that was announced for them; server and client are probably of versions that do not fit"
+        "the parameters of {scheme} do not have the digest that was announced for them; server and client are probably of incompatible versions"
     ))
 }
 

@@ -351,7 +351,7 @@ fn a_certificate_may_be_trusted_by_file() {
     assert_snapshot!(get(&place, &served, "-k ada"), @r#"
     [exit 4]
     [stderr]
-    privet: the certificate of https://127.0.0.1:[PORT] is not to be trusted (UnknownIssuer); if the server uses a certificate of its own, name its authority's file (--ca-file)
+    privet: the certificate of https://127.0.0.1:[PORT] is not trusted (UnknownIssuer); if the server uses a certificate of its own, name its authority's file (--ca-file)
     "#);
     assert_snapshot!(get(&place, &served, "-k ada --ca-file key.pem"), @r#"
     [exit 2]

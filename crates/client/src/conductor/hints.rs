@@ -99,7 +99,7 @@ impl<D: Desk> Conductor<D> {
             for ticket in mem::take(&mut self.finishing) {
                 let outcome = if self.keeper.not_kept {
                     Err(Error::unavailable(
-                        "what the last lookups brought may not have been kept; their queries will be sent again",
+                        "results of the last lookups may not have been kept; their queries will be sent again",
                     ))
                 } else {
                     Ok(())

@@ -152,7 +152,7 @@ impl Open {
                 return NextLookup::Wait;
             }
             return NextLookup::Refuse(Error::unavailable(format!(
-                "{UNFINISHED_LIMIT} earlier queries have never been answered, so no new one is asked; they are sent again whenever the client starts: see to it that the server answers, and start again"
+                "{UNFINISHED_LIMIT} earlier queries have never been answered, so no new one is asked; they are sent again at each start of the client: make sure that the server answers, and start again"
             )));
         }
         NextLookup::Go

@@ -541,7 +541,7 @@ impl Calls {
         let waited = self.patience_for(call).as_secs_f64();
         let message = match (&call.request, silent) {
             (Request::Fetch(request), false) => format!(
-                "{server} sends the {} slower than {} bytes a second; if the line is that slow, allow it",
+                "{server} sends the {} slower than {} bytes a second; if the line is that slow, allow that rate",
                 request.part, self.patience.least_rate
             ),
             (Request::Fetch(request), true) => format!(

@@ -281,7 +281,7 @@ pub(super) fn check_table_digest(chosen: &ChosenTable) -> Result<()> {
         return Ok(());
     }
     Err(Error::integrity(format!(
-        "the server announces digests of the layout and of the records of table {} that do not come to the table's digest: they belong to different tables, or the server is at fault; nothing was asked",
+        "the server announces digests of the layout and of the records of table {} that do not give the table's digest: they belong to different tables, or the server is at fault; nothing was asked",
         chosen.name
     )))
 }
@@ -340,7 +340,7 @@ pub(super) fn check_comparable(chosen: &ChosenTable, options: &SessionOptions) -
         return Ok(());
     }
     Err(Error::api_misuse(format!(
-        "by {scheme} no table is streamed from two servers, so there is nothing to compare; nothing was asked. Do without the comparison"
+        "{scheme} does not stream the table from two servers, so there is nothing to compare; nothing was asked. Leave out the comparison"
     ))
     .because(Reason::NothingToCompare))
 }

@@ -131,14 +131,14 @@ impl Lead {
 
 fn differ(at: u64) -> Error {
     Error::integrity(format!(
-        "the two servers sent different bytes of the table, from byte {at} of the stream on; at least one of them lies, or has a damaged file. Nothing was asked. Which it is, those who run them have to find out"
+        "the two servers sent different bytes of the table, from byte {at} of the stream on; at least one of them lies, or has a damaged file. Nothing was asked. Ask those who run them to find out which one it is"
     ))
 }
 
 /// The error if a stream of shares does not have the digest that all servers announced.
 pub(super) fn wrong_shares(error: &Error) -> Error {
     Error::integrity(format!(
-        "{}. Each of the two servers sent a half, and one of them wrong bytes: which, does not show. To stop at the first byte in which they differ, have both send everything",
+        "{}. Each of the two servers sent a half, and one of them sent wrong bytes; it is unknown which one. To stop at the first byte in which they differ, have both send everything",
         error.message().trim_end_matches('.')
     ))
     .because(Reason::WrongHalf)

@@ -60,7 +60,7 @@ impl Open {
             return NextLookup::SendAgain;
         }
         NextLookup::Refuse(Error::unavailable(format!(
-            "{open} earlier queries have not been answered, also when they were sent again, and until they are the hints cannot be renewed, so nothing was asked; see to it that the servers answer, and try again"
+            "{open} earlier queries have not been answered, even after they were sent again; the hints cannot be renewed before that, so nothing was asked; make sure that the servers answer, and try again"
         )))
     }
 

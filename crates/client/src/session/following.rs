@@ -46,7 +46,7 @@ use std::time::Duration;
 const MEMORY_LIMIT: u64 = 1 << 30;
 
 /// Why hints are given up if the first epoch that they would follow cannot be checked.
-const LAYOUT_UNKNOWN: &str = "how their version was laid out is not known any more";
+const LAYOUT_UNKNOWN: &str = "the layout of their version is no longer known";
 
 /// Fetching and checking.
 impl Open {
@@ -251,7 +251,7 @@ impl Open {
         let (then, target) = (stand_at.table, chosen.identity);
         if then.epoch >= target.epoch {
             return Err(Error::integrity(format!(
-                "the hints that are kept are for version {} of table {}, and what the server shows as version {} is not a later one of the same history; nothing was asked, and they were kept. If you believe this server, accept its table, which erases them",
+                "the stored hints are for version {} of table {}, and the server's version {} is not a later one of the same history; nothing was asked, and the hints were kept. If you believe this server, accept its table, which erases them",
                 then.epoch.0, chosen.name, target.epoch.0
             ))
             .because(Reason::HintsOfAnotherVersion));
@@ -261,7 +261,7 @@ impl Open {
                 Some(version) => self.stay_with(shared, version),
                 None => self.leave_hints_behind(
                     shared,
-                    "some of their queries were not answered as long as the former version was served",
+                    "some of their queries were not answered while the earlier version was served",
                 ),
             }
             return Ok(());
@@ -294,7 +294,7 @@ impl Open {
             false => updates.map(|updates| updates.first_epoch),
         };
         if first_epoch.is_none_or(|first_epoch| first_epoch > then.epoch) {
-            self.leave_hints_behind(shared, "the epochs between are no longer to be had");
+            self.leave_hints_behind(shared, "the epochs in between are no longer available");
             return Ok(());
         }
         let followed = self

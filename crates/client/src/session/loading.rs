@@ -22,7 +22,7 @@ impl Open {
         let to_follow = publisher_of(chosen, options).is_some() && !self.versions.accepting;
         if chosen.scheme.plan.servers > 1 && options.addresses_digest.is_none() {
             return Err(Error::api_misuse(
-                "by this scheme hints are used with the same servers in the same order only; the session must be told the digest of the servers' addresses, and was not",
+                "hints of this scheme stay with the same servers in the same order, so the session needs the digest of the servers' addresses, and has none",
             ));
         }
         let key = self.hints_key(options);
@@ -103,7 +103,7 @@ impl Open {
         }
         if hints.table() != version {
             return Err(Error::corrupted(
-                "the stored hints belong to another version of the table than was noted with them",
+                "the stored hints belong to another version of the table than the note with them says",
             ));
         }
         check_unfinished(hints, &unfinished)?;

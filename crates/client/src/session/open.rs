@@ -129,7 +129,7 @@ impl Open {
             return outcome;
         }
         let error = Error::exhausted(format!(
-            "more came than the {} bytes that are allowed before the first lookup; if the table that you expect has as much, allow more",
+            "the server sent more than the {} bytes that are allowed before the first lookup; if the table that you expect is that large, allow more",
             shared.options.max_download
         ));
         Err(Fault::Session(error.because(Reason::TooMuchToDownload)))

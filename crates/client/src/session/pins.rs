@@ -127,7 +127,7 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
                 (Some(_), Some(updates)) => {
                     return refused(
                         &format!(
-                            "{updated}, and the epochs between are no longer to be had: those after version {} are",
+                            "{updated}, and the epochs in between are no longer available: only those after version {} are",
                             updates.first_epoch.0
                         ),
                         "",
@@ -150,7 +150,7 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
             let (advice, reason) = match options.schemes.is_empty() && !options.verified {
                 true => ("", Reason::TableReplaced),
                 false => (
-                    ", or, if it was you who chose another scheme, keep what belongs to that in a place of its own",
+                    ", or, if you have chosen another scheme, keep its data in a place of its own",
                     Reason::SchemeReplaced,
                 ),
             };
@@ -190,11 +190,11 @@ fn check_elsewhere(chosen: &ChosenTable, options: &SessionOptions) -> Result<()>
         let same_contents = (pin.table, pin.layout) == (seen.table, seen.layout);
         let what = match (pin.publisher, announced) {
             (Some(there), Some(here)) if there != here && options.publisher != Some(here) => {
-                format!("is said to be published by {here}, and there by {there}")
+                format!("has the publisher {here} here, and {there} there")
             }
             (Some(there), None) if then < now => {
                 format!(
-                    "is version {now} here and says of nobody that they publish it, and there {there} does"
+                    "is version {now} here without a publisher, and has the publisher {there} there"
                 )
             }
             _ if then > now && !known_here => {
@@ -258,7 +258,7 @@ pub(super) fn check_publishers(
         match (expected, known.pin.publisher) {
             (Some(expected), Some(pinned)) if expected != pinned => {
                 return Err(Error::integrity(format!(
-                    "table {table} was said to be published by {pinned} when {} was first used, and not by {expected}; nothing was asked. Ask the table's owner who publishes it, and accept the table as it is now if that is right",
+                    "table {table} had the publisher {pinned} when {} was first used, and not {expected}; nothing was asked. Ask the table's owner who publishes it, and accept the table as it is now if that is right",
                     server_name(known.server, options.servers)
                 ))
                 .because(Reason::PublisherDiffers));
@@ -287,7 +287,7 @@ pub(super) fn check_publishers(
             }) =>
         {
             Err(Error::integrity(format!(
-                "no server says who signs the updates of table {table}, so that it is the one published by {publisher} cannot be known; nothing was asked. Leave out the publisher if the table has none"
+                "no server says who signs the updates of table {table}, so the client cannot check that its publisher is {publisher}; nothing was asked. Leave out the publisher if the table has none"
             ))
             .because(Reason::NotPublished))
         }

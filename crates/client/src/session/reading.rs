@@ -204,7 +204,7 @@ fn where_the_record_leads(error: Error) -> Error {
 /// session.
 fn unanswered_before() -> Error {
     Error::selective(
-        "the server did not answer an earlier query, and what this one was to bring cannot be told without that answer. Do not look it up again because of that: a server that held the answer back would learn about the record",
+        "the server did not answer an earlier query, and the record of this lookup depends on that answer. Do not look it up again because of that: a server that held the answer back would learn about the record",
     )
 }
 

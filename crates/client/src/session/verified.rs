@@ -55,7 +55,7 @@ impl Open {
             return NextLookup::SendAgain;
         }
         NextLookup::Refuse(Error::unavailable(
-            "an earlier query has not been answered, also when it was sent again, and by this scheme none is made before it is, so nothing was asked; see to it that the servers answer, and try again",
+            "an earlier query has not been answered, even after it was sent again; this scheme asks one query at a time, so nothing was asked; make sure that the servers answer, and try again",
         ))
     }
 

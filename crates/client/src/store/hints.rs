@@ -246,7 +246,7 @@ impl KeptHints {
         match self.poisoned {
             false => Ok(()),
             true => Err(Error::unavailable(
-                "an earlier write to the hints failed, so nothing more is done with them; start again",
+                "an earlier write to the hints failed, so they are not used any more; start again",
             )),
         }
     }
@@ -432,13 +432,13 @@ impl Found {
         };
         if !suits {
             return Err(Error::integrity(
-                "the hints that are kept here are for another version of the table than this server shows; nothing was asked, and they were kept. If you believe this server, accept its table, which erases them",
+                "the stored hints are for another version of the table than this server shows; nothing was asked, and the hints were kept. If you believe this server, accept its table, which erases them",
             )
             .because(Reason::HintsOfAnotherVersion));
         }
         if *servers != key.servers {
             return Err(Error::api_misuse(
-                "the hints that are kept here were used with other servers, or with the same ones named in another order: what one of them has learned of the hints, another must not. Nothing was asked. Name the servers as before, or erase the hints and begin anew",
+                "the stored hints were used with other servers, or with the same servers in another order: a server must not learn of the hints what another has learned. Nothing was asked. Name the servers as before, or erase the hints and begin anew",
             )
             .because(Reason::HintsOfOtherServers));
         }

@@ -251,7 +251,7 @@ impl Maker {
             Some(server) => Finished::of_successor(server, base.origin)?,
             None if base.has_setup_of_a_file() => {
                 return Err(Error::api_misuse(format!(
-                    "the points that {} answers from do not follow the table: start the server anew with points of this version, which have to be computed",
+                    "the points that {} answers from do not follow the table: compute points of this version, and start the server again with them",
                     plan.scheme
                 ))
                 .because(Reason::PointsNeeded));
@@ -521,7 +521,7 @@ fn plan_of_setup(
 ) -> Result<SchemePlan> {
     let plan = SchemePlan::from_announcement(scheme, identity, setup.parameters()).map_err(|error| {
         Error::corrupted(format!(
-            "its points bear parameters that {scheme} does not have on this table; compute them again"
+            "its points have parameters that {scheme} does not have on this table; compute them again"
         ))
         .caused_by(error)
     })?;

@@ -157,19 +157,19 @@ impl Link {
     pub(super) fn check(&self, entry: &Entry) -> Result<()> {
         if entry.id != self.id {
             return Err(Error::integrity(format!(
-                "an epoch of the table {} came where one of the table {} was due: whoever sent it serves another table",
+                "an epoch of the table {} came where one of the table {} was due: its sender serves another table",
                 entry.id, self.id
             )));
         }
         let (before, came) = (self.epoch.0, entry.epoch.0);
         if came <= before {
             return Err(Error::integrity(format!(
-                "epoch {came} came when the table was at epoch {before} already (a rollback): whoever sent it is behind, or goes back on what it said"
+                "epoch {came} came when the table was at epoch {before} already (a rollback): its sender is behind, or contradicts what it sent before"
             )));
         }
         if came - before > 1 {
             return Err(Error::integrity(format!(
-                "epoch {came} came when the table was at epoch {before} (a gap): the epochs between are missing; ask for those after {before}"
+                "epoch {came} came when the table was at epoch {before} (a gap): the epochs in between are missing; ask for those after {before}"
             )));
         }
         // Check the signature before the comparison below: only an epoch that the publisher signed

@@ -312,7 +312,7 @@ pub(crate) fn check_can_be_sent(update: &TableUpdate, layout: Option<&TableLayou
     let layout_len = layout.map_or(0, |layout| layout.encode().len() as u64);
     if layout_len > MAX_LAYOUT_LEN {
         return Err(Error::api_misuse(format!(
-            "the key map, with what lies in its stash, would have {layout_len} bytes, and clients accept at most {MAX_LAYOUT_LEN}: build the table anew with more room"
+            "the key map, with its stash, would have {layout_len} bytes, and clients accept at most {MAX_LAYOUT_LEN}: build the table anew with more room"
         )));
     }
     let shape = update.shape();

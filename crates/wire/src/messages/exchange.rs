@@ -18,7 +18,7 @@ macro_rules! exchange {
                     return Ok(());
                 }
                 Err(Error::peer_misbehaved(
-                    "the server answered for another table, version or scheme than it was asked about; the answer was not used",
+                    "the server answered about another table, version or scheme than the request; the answer was not used",
                 ))
             }
         }

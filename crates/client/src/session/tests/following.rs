@@ -247,7 +247,7 @@ fn gaps_forks_rollbacks_and_what_somebody_else_signed_end_the_session_before_any
             (back, "went back"),
             (contents, ""),
             (another_publisher, "published by"),
-            (too_late, "no longer to be had"),
+            (too_late, "no longer available"),
         ] {
             let world = shown(scheme, &living, peer);
             let failure =

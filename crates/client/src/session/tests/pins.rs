@@ -391,7 +391,7 @@ fn a_table_that_was_pinned_elsewhere_is_not_contradicted_at_first_use() {
         let message = refusal(&mut world, &[("old", ID, EPOCH)]);
         assert!(message.contains("has other contents of version 6 than there"), "{message}");
         let mut world = shown(nothing(), &later, elsewhere(pin));
-        assert!(refusal(&mut world, &[]).contains("says of nobody that they publish it"));
+        assert!(refusal(&mut world, &[]).contains("without a publisher"));
         for fine in [
             known.clone(),
             called(later, "new", PUBLISHER),
