@@ -3,15 +3,15 @@
 pub(crate) mod examples;
 mod get;
 mod options;
-mod serve;
 mod reading;
+mod serve;
 mod setup;
 mod update;
 
 pub(crate) use get::Get;
 pub(crate) use options::{SchemeOptions, Typed};
-pub(crate) use serve::Serve;
 pub(crate) use reading::{Delimiter, InputFormat};
+pub(crate) use serve::Serve;
 pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};
 pub(crate) use update::{Keygen, Update};
 

@@ -1,10 +1,10 @@
 //! Servers' addresses: one spelling for each, and whether two of them are two servers.
 //!
-//! A scheme of two servers hides nothing from somebody who sees both queries of a lookup. So one
-//! server cannot be named twice, and two addresses of one host are worth a word. Nor can two
-//! servers be asked over a line that is not encrypted: whoever listens near the client sees both
-//! queries. That two names lead to one machine, or two machines to one operator, nobody can see
-//! from here.
+//! A scheme of two servers hides nothing from a party that sees both queries of a lookup. So a
+//! client refuses to name one server twice, and warns if two addresses are on one host. It also
+//! refuses to ask two servers over lines that are not encrypted: an attacker who listens near the
+//! client sees both queries. A client cannot tell whether two names lead to one machine, or two
+//! machines to one operator.
 
 use privet_core::{Error, Reason, Result};
 use std::net::IpAddr;
@@ -25,7 +25,7 @@ impl Address {
     /// Reads `http://host:port` or `https://host:port`.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `url` is none.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `url` is not such an address.
     pub(crate) fn parse(url: &str) -> Result<Self> {
         let secure = match url.split_once("://") {
             Some((scheme, _)) if scheme.eq_ignore_ascii_case("http") => false,
@@ -47,8 +47,8 @@ impl Address {
     fn of(secure: bool, uri: Option<&Uri>) -> Option<Self> {
         let (authority, rest) = (uri?.authority()?, uri?.path_and_query()?);
         let (written, port) = (authority.host(), authority.port_u16());
-        // A port that is no number would otherwise be replaced by the default one. Neither a user's
-        // name before the host nor a path behind it has a meaning here.
+        // The parser would replace a port that is not a number by the default one. A user name
+        // before the host or a path behind it has no meaning here.
         let behind = authority.as_str().strip_prefix(written)?;
         if written.is_empty() || (port.is_none() && !behind.is_empty()) || rest != "/" {
             return None;
@@ -66,13 +66,13 @@ impl Address {
         Some(Self { url, host, port: number, secure })
     }
 
-    /// The address in the one spelling that it has here: scheme and host in lower case, the usual
-    /// port left out, no slash at the end.
+    /// The address in its normal spelling: scheme and host in lower case, the usual port left out,
+    /// no slash at the end.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Whether it leads back to this very machine, as in a trial.
+    /// Whether the address leads back to this machine, as in a trial.
     fn is_this_machine(&self) -> bool {
         match self.host.parse::<IpAddr>() {
             // A connection to the unspecified address is one to this machine.
@@ -81,8 +81,8 @@ impl Address {
         }
     }
 
-    /// Whether both lead to one server, as far as can be seen: one port of one host, whatever is
-    /// spoken there. This machine has many names.
+    /// Whether both addresses lead to one server, as far as the client can see: they name the same
+    /// port of the same host, whatever the protocol. All names of this machine count as one host.
     fn is_same_server(&self, other: &Self) -> bool {
         let one_host =
             self.host == other.host || (self.is_this_machine() && other.is_this_machine());
@@ -94,7 +94,7 @@ fn one_spelling(host: &str) -> String {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     match bare.parse::<IpAddr>() {
         Ok(address) => address.to_canonical().to_string(),
-        // A name may end with a dot, which says that it is whole.
+        // A fully qualified name may end with a dot.
         Err(_) => bare.trim_end_matches('.').to_ascii_lowercase(),
     }
 }
@@ -121,20 +121,20 @@ pub(crate) fn check_distinct(addresses: &[Address]) -> Result<()> {
 /// Checks that nobody who listens on the client's line sees the queries to two servers.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if more than one of them is asked without
-/// encryption, this machine apart.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if more than one server on another machine
+/// is asked without encryption.
 pub(crate) fn check_encrypted(addresses: &[Address]) -> Result<()> {
     let mut plain =
         addresses.iter().filter(|address| !address.secure && !address.is_this_machine());
     let (Some(one), Some(other)) = (plain.next(), plain.next()) else { return Ok(()) };
     Err(Error::api_misuse(format!(
-        "what is sent to {} and to {} is not encrypted: whoever listens on the line sees both queries of each lookup, and could tell from them what is looked up; use https:// for at least one of them, better for both, or allow it on a line that nobody else can listen on",
+        "what is sent to {} and to {} is not encrypted: anybody who listens on the line sees both queries of each lookup, and could tell from them what is looked up; use https:// for at least one of them, better for both, or allow it on a line that nobody else can listen on",
         one.url, other.url
     ))
     .because(Reason::NotEncrypted))
 }
 
-/// What a person should hear who named several servers on one host, unless that is this machine.
+/// A warning if several servers are on one host, unless that host is this machine.
 pub(crate) fn one_host_notice(addresses: &[Address]) -> Option<String> {
     let pairs = addresses.iter().enumerate();
     let mut pairs =
@@ -142,7 +142,7 @@ pub(crate) fn one_host_notice(addresses: &[Address]) -> Option<String> {
     let (one, other) =
         pairs.find(|(one, other)| one.host == other.host && !one.is_this_machine())?;
     Some(format!(
-        "{} and {} are on one host: whoever runs it may see both queries of each lookup, and could tell from them what is looked up; better name servers that are run by parties that do not collude",
+        "{} and {} are on one host: its operator may see both queries of each lookup, and could tell from them what is looked up; better name servers that are run by parties that do not collude",
         one.url, other.url
     ))
 }

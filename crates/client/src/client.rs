@@ -41,52 +41,55 @@ use tokio::sync::{mpsc, oneshot};
 #[derive(Clone)]
 pub struct ClientOptions {
     /// The servers' addresses, one for each of the scheme's roles in order: `http://host:port` or
-    /// `https://host:port`. A scheme of two servers hides what is looked up as long as the parties
-    /// that run them do not put together what they see, so no server can be named twice.
+    /// `https://host:port`. A scheme of two servers hides what is looked up only as long as the
+    /// parties that run the servers do not put together what they see. So the client refuses an
+    /// address that is named twice.
     pub urls: Vec<String>,
-    /// The table's name. `None`: the only one that the server has, if that is the one that was used
-    /// there last; a server that has another now is refused until it is named.
+    /// The table's name. `None`: the only table that the server has. If the client used another
+    /// table there last, it refuses this one until the caller names it.
     pub table: Option<String>,
-    /// The schemes that may be used, the most wanted first. Empty: any, those that verify answers
-    /// first; then the order is this client's own and public. What was used before with a table
-    /// stays the scheme for it, and no server's order of offers decides.
+    /// The schemes that may be used, the most wanted first. Empty: any scheme, those that verify
+    /// answers first, in an order that is fixed in the client and public. A table stays with the
+    /// scheme that it was used with before. The order in which a server offers schemes decides
+    /// nothing.
     pub schemes: Vec<SchemeId>,
     /// Use only schemes that verify answers ([`SchemeId::verifies`]).
     pub verified: bool,
-    /// Where to keep hints, tables and pins; `None` keeps them in memory, for this client alone.
+    /// Where to keep hints, tables and pins. `None` keeps them in memory, for this client alone.
     pub state_dir: Option<PathBuf>,
     /// A PEM file with certificates to trust besides the system's.
     pub ca_file: Option<PathBuf>,
     /// Believe a server that shows another table or version than last time.
     pub accept_new_table: bool,
-    /// The root of the table, as whoever built it says: a table with another root, or with none, is
-    /// refused before anything is asked of it. Without this, records of an authenticated table are
-    /// verified against the root that the server announced at first use: that shows damage, but not
-    /// a server that lied from the beginning.
+    /// The root of the table, as its builder says. The client refuses a table with another root, or
+    /// with none, before it asks anything of it. Without this, the client verifies records of an
+    /// authenticated table against the root that the server announced at first use. That shows
+    /// damage, but not a server that lied from the beginning.
     pub root: Option<TableRoot>,
-    /// Who publishes the table, as the table's owner says: a table with updates by somebody else,
-    /// or by nobody, is refused before anything is asked. Without this, whoever the servers named
-    /// when the table was first used is the publisher from then on.
+    /// Who publishes the table, as the table's owner says. The client refuses a table that somebody
+    /// else publishes, or nobody, before it asks anything of it. Without this, the client keeps to
+    /// the publisher that the servers named when the table was first used.
     pub publisher: Option<PublisherId>,
-    /// Ask several servers even if what is sent to two or more of them is not encrypted (`http://`,
-    /// to other machines than this one). Whoever listens on the line then sees both queries of each
-    /// lookup, and can tell from them what is looked up. One server can always be asked: its
-    /// queries hide that from everybody.
+    /// Ask several servers even if the lines to two or more of them are not encrypted (`http://`,
+    /// to other machines than this one). Anybody who listens on those lines sees both queries of
+    /// each lookup, and can tell from them what is looked up. This is never needed for one server:
+    /// a query to one server hides what is looked up from everybody.
     pub insecure: bool,
-    /// The most bytes that are received before the first lookup (layout, hint or table, a stream,
-    /// hints from a server, updates), and the most that a generation of hints may take that is
-    /// kept. How many there are is for servers to say: more is refused before it is fetched.
+    /// The most bytes that the client receives before the first lookup (layout, hint or table, a
+    /// stream, hints from a server, updates), and the most bytes that a kept generation of hints
+    /// may take. Servers announce these sizes; the client refuses a larger one before it fetches
+    /// anything.
     pub max_download: u64,
-    /// By a scheme of two servers that stream the table before the first lookup: have both stream
-    /// all of it, compare what they send byte for byte, and stop at the first difference. Otherwise
-    /// each streams a half, and the whole is checked against the digest that both have announced,
-    /// which shows a wrong byte as surely, but only at the end.
+    /// For a scheme of two servers that stream the table before the first lookup: have both stream
+    /// all of it, compare the streams byte for byte, and stop at the first difference. Otherwise
+    /// each server streams one half, and the client checks the whole against the digest that both
+    /// have announced. That finds a wrong byte as surely, but only at the end.
     pub compare_streams: bool,
     /// The instruction set to compute with.
     pub kernels: Kernels,
     /// How long to wait for what.
     pub patience: Patience,
-    /// How long the client may take for everything, from its beginning: then whatever is open
+    /// How long the client may take for everything, from its beginning. After that, every open call
     /// fails with [`Blame::Unavailable`](privet_core::Blame::Unavailable). `None`: as long as it
     /// needs; `patience` bounds each wait.
     pub max_time: Option<Duration>,
@@ -133,10 +136,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// Asks the servers what they serve, checks it against what was seen before, and fetches layout
-    /// and hint (or the table, to keep it or to prepare single-use hints from it; or asks one of
-    /// the servers for those) unless they are stored. `progress` hears of each step, on the
-    /// client's own thread.
+    /// Asks the servers what they serve, and checks it against what was seen before. Then fetches
+    /// the layout and what the scheme needs, unless they are stored: a public hint, the table (to
+    /// keep it, or to prepare single-use hints from it), or single-use hints that a server
+    /// computes. `progress` is called at each step, on the client's own thread.
     ///
     /// # Errors
     /// Of every [`Blame`](privet_core::Blame); [`Blame::Integrity`](privet_core::Blame::Integrity)
@@ -153,8 +156,8 @@ impl Client {
         ready.wait().await
     }
 
-    /// As [`connect`](Self::connect), for programs without a runtime. Not to be called from
-    /// asynchronous code.
+    /// As [`connect`](Self::connect), for programs without a runtime. Asynchronous code must not
+    /// call it.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -167,9 +170,9 @@ impl Client {
         ready.wait_blocking()
     }
 
-    /// The value of `key`, or `None` if the table does not have it. Either costs the same: one
-    /// query to each server for each record in which a key of the table may lie, however long its
-    /// value is; or none, by a scheme whose client holds the table. If keys have several values,
+    /// The value of `key`, or `None` if the table does not have it. Both cost the same: one query
+    /// to each server for each record in which a key of the table may lie, however long its value
+    /// is. A scheme whose client holds the table sends no query. If keys have several values,
     /// [`Value::values`] has all of them.
     ///
     /// # Errors
@@ -196,17 +199,17 @@ impl Client {
         received(self.ask(target).await)
     }
 
-    /// Hands a target over and does not wait. Queries go out in the order in which targets are
-    /// handed over, as far as several may be under way.
+    /// Begins a lookup and does not wait for it. Queries leave in the order of the calls, as far as
+    /// several may be under way.
     pub fn begin(&self, target: Target) -> Begun {
         Begun(self.ask(target))
     }
 
-    /// The values of several targets, in their order. Several queries are under way at once; how
-    /// many there are follows from the number of targets, whatever they are (or there are none at
-    /// all, by a scheme whose client holds the table).
+    /// The values of several targets, in their order. Several queries are under way at once. How
+    /// many there are depends only on the number of targets (a scheme whose client holds the table
+    /// sends none).
     pub async fn get_many(&self, targets: &[Target]) -> Vec<Result<Option<Value>>> {
-        // All are handed over before the first is waited for.
+        // Begin all of them before waiting for the first.
         let replies: Vec<_> = targets.iter().map(|target| self.ask(target.clone())).collect();
         let mut values = Vec::with_capacity(replies.len());
         for reply in replies {
@@ -215,7 +218,7 @@ impl Client {
         values
     }
 
-    /// As [`get_target`](Self::get_target). Not to be called from asynchronous code.
+    /// As [`get_target`](Self::get_target). Asynchronous code must not call it.
     ///
     /// # Errors
     /// As [`get_target`](Self::get_target).
@@ -223,18 +226,18 @@ impl Client {
         received(self.ask(target).blocking_recv())
     }
 
-    /// As [`get_many`](Self::get_many). Not to be called from asynchronous code.
+    /// As [`get_many`](Self::get_many). Asynchronous code must not call it.
     pub fn get_many_blocking(&self, targets: &[Target]) -> Vec<Result<Option<Value>>> {
         let replies: Vec<_> = targets.iter().map(|target| self.ask(target.clone())).collect();
         replies.into_iter().map(|reply| received(reply.blocking_recv())).collect()
     }
 
-    /// Waits until all lookups are over, the share of the next generation of single-use hints that
-    /// is due has been prepared (as much of the table as goes with the lookups that were made: a
-    /// 64th, say), and everything is kept. What comes after can be cut off at any moment.
+    /// Waits until all lookups are over, until the due share of the next generation of single-use
+    /// hints is prepared, and until everything is kept. The due share follows from the number of
+    /// lookups: a 64th of the table, say. After that the program can end at any moment.
     ///
-    /// A program that leaves this out loses no lookup and no privacy; but if all do, the hints will
-    /// be used up one day with no others ready.
+    /// A program that never calls this loses no lookup and no privacy. But if no program calls it,
+    /// the hints will be used up one day, with no others ready.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if something cannot be kept.
@@ -242,7 +245,7 @@ impl Client {
         self.ask_to_finish().await.unwrap_or_else(|_| Err(driver_gone()))
     }
 
-    /// As [`finish`](Self::finish). Not to be called from asynchronous code.
+    /// As [`finish`](Self::finish). Asynchronous code must not call it.
     ///
     /// # Errors
     /// As [`finish`](Self::finish).
@@ -250,8 +253,8 @@ impl Client {
         self.ask_to_finish().blocking_recv().unwrap_or_else(|_| Err(driver_gone()))
     }
 
-    /// The table, and the scheme it is queried by, as they were when the client connected: a client
-    /// of a table that changes moves on to later versions, which [`Progress::Updated`] tells.
+    /// The table and its scheme as they were when the client connected. If the table changes, the
+    /// client moves on to later versions, and [`Progress::Updated`] says so.
     pub fn table(&self) -> &ChosenTable {
         &self.table
     }
@@ -263,8 +266,8 @@ impl Client {
 
     fn ask(&self, target: Target) -> oneshot::Receiver<Result<Option<Value>>> {
         let (reply, receiver) = oneshot::channel();
-        // If the driver is gone, the reply's other end is dropped with the command, and whoever
-        // waits sees that.
+        // If the driver is gone, this drops the command and with it the reply's other end, which
+        // tells the waiting caller.
         let _ = self.commands.send(Command::Lookup { target, reply });
         receiver
     }
@@ -276,7 +279,7 @@ impl Client {
     }
 }
 
-/// A lookup that was begun. Dropped, it takes its course all the same.
+/// A lookup that has begun. Dropping this does not stop it.
 pub struct Begun(oneshot::Receiver<Result<Option<Value>>>);
 
 impl Begun {
@@ -288,7 +291,7 @@ impl Begun {
         received(self.0.await)
     }
 
-    /// As [`outcome`](Self::outcome). Not to be called from asynchronous code.
+    /// As [`outcome`](Self::outcome). Asynchronous code must not call it.
     ///
     /// # Errors
     /// As [`outcome`](Self::outcome).
@@ -388,8 +391,8 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     let mut state: Box<dyn State> = match &options.state_dir {
         Some(directory) => {
             let store = Store::open(directory)?.replacing_damaged_pins(options.accept_new_table);
-            // Former versions kept pins under the address as it was given, but for slashes at its
-            // end.
+            // Earlier releases kept pins under the address as the user gave it, without slashes at
+            // its end.
             for (given, address) in options.urls.iter().zip(&addresses) {
                 store.adopt_pins(given.trim_end_matches('/'), address.url())?;
             }

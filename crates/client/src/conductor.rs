@@ -1,8 +1,9 @@
 //! The client without a runtime: a [`Session`], what it keeps, and what it tells.
 //!
-//! A [`Conductor`] does everything that a session says and that needs no socket, thread or person.
-//! What does is left to a *shell*, as [`Errand`]s: a native client's is `driver.rs`; a browser or a
-//! simulator has another. A shell hands in what arrived and what time it is, and polls.
+//! A [`Conductor`] does everything that a session asks for and that needs no socket, thread or
+//! person. It leaves the rest to a *shell*, as [`Errand`]s. The shell of a native client is
+//! `driver.rs`; a browser or a simulator has another. A shell hands in what arrived and the time,
+//! and polls.
 //!
 //! ```text
 //!         lookup, finish                                   Reply, Finished, Ready, Tell
@@ -16,29 +17,29 @@
 //! # Waiting
 //!
 //! A session computes in slots of a public length (the module `timetable` in `session` says why).
-//! Nothing leaves before a slot ends, and what is begun meanwhile would begin at a moment that
-//! tells how long the work took. So [`Errand::Wait`] asks the thread that polls to do nothing at
-//! all until a moment, to the microsecond if it can.
+//! Nothing leaves before a slot ends. Other work that began during a slot would begin at a moment
+//! that tells how long the slot's work took. So [`Errand::Wait`] asks the polling thread to do
+//! nothing at all until a moment, to the microsecond if it can.
 //!
 //! # Journal records go together
 //!
-//! The session reserves for one lookup after the other, each in a slot of its own, as long as there
-//! is one that may be asked for. The conductor gathers their records, has all of them made durable
-//! at once ([`HintStore::reserve`](crate::state::HintStore::reserve)), and hands the receipts back;
-//! then the queries leave together. So lookups that were handed in together cost one sync, not one
-//! each.
+//! The session reserves for one lookup after the other, each in a slot of its own, while there are
+//! lookups that may be asked for. The conductor gathers their records, makes all of them durable at
+//! once ([`HintStore::reserve`](crate::state::HintStore::reserve)), and hands the receipts back.
+//! Then the queries leave together. So lookups that are handed in together cost one sync in all,
+//! not one each.
 //!
-//! That tells a server nothing new. Which records are gathered follows from how many lookups were
-//! handed in by then, how many may be under way, and how many hints are left; each slot is given
-//! whatever was looked up in it; and how long the sync takes follows from how many records there
-//! are and how long they are, which the parameters fix. Queries leave after the last slot and the
-//! sync, where each used to leave after its own. Between the first record and the receipts nothing
-//! else is done with what is kept, and no answer is read: see [`Session::poll`].
+//! That tells a server nothing new. The number of gathered records follows from the lookups handed
+//! in so far, the lookups that may be under way, and the hints that are left. Each slot takes the
+//! same time whatever was looked up in it. How long the sync takes follows from the number and
+//! length of the records, which the parameters fix. Queries leave after the last slot and the sync.
+//! Between the first record and the receipts the conductor does nothing else with stored state, and
+//! reads no answer: see [`Session::poll`].
 //!
 //! # Time
 //!
-//! There is one clock: the session's ([`SessionOptions::clock`]). All times are counted from the
-//! same start as those that are told, and what is told late counts as what the clock shows
+//! There is one clock: the session's ([`SessionOptions::clock`]). All times count from the same
+//! start as those that the shell tells. If the shell tells a time late, the clock's time counts
 //! ([`Session::time`]).
 
 mod desk;
@@ -69,7 +70,7 @@ const BUSY_PAUSE: Duration = Duration::from_millis(50);
 /// What a conductor wants from its shell.
 #[derive(Debug)]
 pub enum Errand {
-    /// Send this, and hand in what comes of it with [`Conductor::handle_delivery`].
+    /// Send this, and hand in the outcome with [`Conductor::handle_delivery`].
     Send {
         /// Names the exchange.
         exchange: ExchangeId,
@@ -77,32 +78,32 @@ pub enum Errand {
         server: usize,
         /// What.
         request: Request,
-        /// How long the (next) response is waited for.
+        /// How long to wait for the (next) response.
         patience: Duration,
     },
-    /// Nobody waits for this exchange any more; whatever still comes of it is ignored.
+    /// Nothing waits for this exchange any more; later deliveries of it are ignored.
     Abandon(ExchangeId),
     /// From here on, refuse longer messages before they are received.
     Expect(ResponseLimits),
-    /// Do nothing at all until this moment, then poll again. What is begun meanwhile would begin at
-    /// a moment that may depend on what is looked up.
+    /// Do nothing at all until this moment, then poll again. Work that began in the meantime would
+    /// begin at a moment that may depend on what is looked up.
     Wait {
         /// When.
         until: Duration,
     },
-    /// What came of a lookup.
+    /// The outcome of a lookup.
     Reply {
         /// Which one.
         lookup: LookupId,
-        /// Its value; `None`: the table does not have the key. Erasing a long value takes long: who
-        /// does not want it drops it where nothing waits for that.
+        /// Its value; `None`: the table does not have the key. Erasing a long value takes long, so
+        /// drop it where nothing waits for that.
         outcome: Result<Option<Value>>,
     },
-    /// Lookups can begin, or never will. Said once.
+    /// Lookups can begin, or never will. Comes once.
     Ready(Result<Box<ChosenTable>>),
-    /// Nothing is under way any more and everything is kept; or something may not have been.
+    /// Nothing is under way any more and everything is kept; or something may not be kept.
     Finished {
-        /// Who asked.
+        /// Which call asked for this.
         ticket: FinishId,
         /// Whether everything is kept.
         outcome: Result<()>,
@@ -115,7 +116,7 @@ pub enum Errand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FinishId(u64);
 
-/// What a conductor is to do, and how patiently.
+/// What a conductor is to do, and how long it waits.
 pub struct ConductorOptions {
     /// What its session is to do.
     pub session: SessionOptions,
@@ -124,11 +125,11 @@ pub struct ConductorOptions {
     /// How long another process's download of the same part may stand still before this one gives
     /// up waiting for it.
     pub busy_patience: Duration,
-    /// When everything must be over, or it fails. `None`: never.
+    /// The time by which everything must be over, or it fails. `None`: never.
     pub max_time: Option<Duration>,
 }
 
-/// Something that another process has.
+/// Something that another process holds.
 struct Busy {
     done: u64,
     /// When it last grew.
@@ -139,9 +140,9 @@ struct Busy {
 enum Wanted {
     /// A part that another process is downloading.
     Part(PartKey),
-    /// The same of one that is to be made out of another.
+    /// A part that another process is making out of an earlier one.
     Patch(Box<Patch>),
-    /// Single-use hints, which one process at a time may have.
+    /// Single-use hints, which only one process may hold at a time.
     Hints { key: HintsKey, to_follow: bool },
 }
 
@@ -153,16 +154,16 @@ pub struct Conductor<D> {
     gathered: Vec<Reserved>,
     busy: Option<(Wanted, Busy)>,
     busy_patience: Duration,
-    /// `None` also once that is over.
+    /// `None` also once that time is over.
     max_time: Option<Duration>,
-    /// What time the shell said last that it is.
+    /// The time that the shell told last.
     told: Duration,
-    /// Since when the session has been at what it polled for, if it waits for the end of a slot.
+    /// When the session began the work for which it now waits for the end of a slot.
     working_since: Option<Duration>,
     exchanges: HashMap<ExchangeId, Phase>,
-    /// It was said whether lookups can begin.
+    /// Whether the shell was told if lookups can begin.
     is_ready: bool,
-    /// Waiting for nothing to be under way.
+    /// Calls that wait until nothing is under way.
     finishing: Vec<FinishId>,
     finishes: u64,
     stats: Stats,
@@ -170,8 +171,9 @@ pub struct Conductor<D> {
 }
 
 impl<D: Desk> Conductor<D> {
-    /// A client that has yet to begin: [`poll`](Self::poll) it. It keeps what it has to in `state`,
-    /// and has hints prepared at `desk`. `now` is the time since whatever start the shell chose,
+    /// A client that has yet to begin: [`poll`](Self::poll) it. It keeps its state in `state`, and
+    /// has hints prepared at `desk`. `now` is the time since a start that the shell chooses, here
+    /// and everywhere.
     /// here and everywhere.
     ///
     /// # Errors
@@ -265,7 +267,7 @@ impl<D: Desk> Conductor<D> {
         }
     }
 
-    /// What came of an exchange. Late and repeated deliveries are ignored.
+    /// Takes the outcome of an exchange. Ignores late and repeated deliveries.
     pub fn handle_delivery(&mut self, exchange: ExchangeId, delivery: Delivery, now: Duration) {
         self.told = now;
         if let Some(phase) = self.exchanges.get(&exchange)
@@ -308,7 +310,7 @@ impl<D: Desk> Conductor<D> {
         }
     }
 
-    /// Ends the client. What cannot be made durable now is sent again by the next process.
+    /// Ends the client. The next process sends again whatever cannot be made durable now.
     pub fn close(mut self) {
         let _ = self.keeper.flush();
     }
@@ -317,7 +319,8 @@ impl<D: Desk> Conductor<D> {
         self.session.time(self.told)
     }
 
-    /// What was computed, and waited for after it, shows in what came of it.
+    /// Adds the time of the computation, and of the wait for the end of its slot, to the statistics
+    /// of the output's kind.
     fn count_work(&mut self, output: &Output, took: Duration) {
         match output {
             Output::Transmit { request: Request::Answer(_), .. }
@@ -341,7 +344,7 @@ impl<D: Desk> Conductor<D> {
             }
             output => output,
         };
-        // What is kept is kept in the order in which the session said so.
+        // State must be kept in the order in which the session asked for it.
         self.commit();
         match output {
             Output::Transmit { exchange, server, request, patience } => {
@@ -382,7 +385,7 @@ impl<D: Desk> Conductor<D> {
         self.opened(opened, patch.to.clone(), busy, || Wanted::Patch(patch));
     }
 
-    /// Tells the session what opening `part` came to, or asks again in a while for what is
+    /// Tells the session the outcome of opening `part`, or asks again in a while for what is
     /// `wanted`.
     fn opened(
         &mut self,
@@ -407,7 +410,7 @@ impl<D: Desk> Conductor<D> {
                     }
                     None => {
                         let error = Error::unavailable(format!(
-                            "another process has been holding the download of the {kind} without getting on for {} s; end it, wait and try again, or use a state directory of your own",
+                            "another process has been holding the download of the {kind} without progress for {} s; end it, wait and try again, or use a state directory of your own",
                             self.busy_patience.as_secs()
                         ));
                         let error = error.because(Reason::UsedByAnotherProcess);
@@ -419,7 +422,8 @@ impl<D: Desk> Conductor<D> {
         }
     }
 
-    /// When to ask again for something that another process has; `None` if that does not get on.
+    /// When to ask again for something that another process holds; `None` if that process makes no
+    /// progress.
     fn ask_again(&self, done: u64, busy: Option<Busy>) -> Option<Busy> {
         let now = self.now();
         let grew = match &busy {
@@ -477,7 +481,7 @@ impl<D: Desk> Conductor<D> {
             }
             Event::NextGeneration { done, total } => Progress::NextGeneration { done, total },
             Event::NotPrepared(error) => Progress::Notice(format!(
-                "the next hints cannot be prepared for now ({error}); the present ones go on being used"
+                "the next hints cannot be prepared for now ({error}); the present ones stay in use"
             )),
             Event::Ready => {
                 self.stats.ready_after = self.now();

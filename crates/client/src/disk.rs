@@ -1,10 +1,10 @@
 //! The disk as the store sees it: folders of named files, in which writes and names last only once
 //! they are synced.
 //!
-//! Parts, pins and single-use hints all stand on [`Folder`] and [`Medium`], and know of no other
-//! disk, no clock and no waiting. So a test can put a disk of its own underneath, stop it before
-//! any operation, and let any part of what was not synced survive. [`Directory`] is the one that
-//! the operating system has.
+//! Parts, pins and single-use hints all stand on [`Folder`] and [`Medium`], and use no other disk,
+//! no clock and no sleep. So a test can put a disk of its own underneath. It can stop that disk
+//! before any operation, and let any part of the unsynced writes survive. [`Directory`] is the
+//! operating system's disk.
 
 #[cfg(test)]
 pub(crate) mod simulated;
@@ -26,7 +26,7 @@ pub trait Medium: Debug + Send + Sync + 'static {
     /// Length in bytes.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The disk's error.
     fn len(&self) -> io::Result<u64>;
 
     /// Fills `out` from `offset`.
@@ -38,76 +38,75 @@ pub trait Medium: Debug + Send + Sync + 'static {
     /// Writes all of `bytes` at `offset`.
     ///
     /// # Errors
-    /// What the disk says. Any part of it may be written then.
+    /// The disk's error. Any part of `bytes` may be written then.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
     /// Cuts the file, or extends it with zeros, to `len` bytes.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The disk's error.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
     /// Makes length and contents durable.
     ///
     /// # Errors
-    /// What the disk says. Nothing is known then of what is durable.
+    /// The disk's error. After it, it is unknown what is durable.
     fn sync(&self) -> io::Result<()>;
 
-    /// What tells this file from a copy of it, as far as the system says: equal when the file is
-    /// opened again, even after a move or a restart, different for a copy or for a restored backup.
+    /// Distinguishes this file from a copy of it, as far as the system can: equal when the file is
+    /// opened again, even after a move or a restart; different for a copy or a restored backup.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The disk's error.
     fn place(&self) -> io::Result<[u8; 32]>;
 
     /// When the file was last touched; `None` if the system does not say.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The disk's error.
     fn times(&self) -> io::Result<Option<Times>>;
 
-    /// The time by the clock of the machine that writes, in milliseconds since 1970: what is kept
-    /// in a file to be compared with its [`times`](Self::times).
+    /// The time by the clock of the machine that writes, in milliseconds since 1970. A file keeps
+    /// it to compare it with its [`times`](Self::times).
     fn now(&self) -> u64;
 }
 
 /// When a file was last touched, in milliseconds since 1970 by the file system's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// When anything about it last changed. Nobody can set this.
+    /// The last change of anything about the file. No program can set this.
     pub changed: u64,
-    /// When its contents were last written, on a file system that does not keep births: whatever
-    /// makes a faithful copy sets this time, and cannot set the other. (Where births are kept,
-    /// they tell a copy, and some servers of shared files are late with this time.)
+    /// The last write of its contents, on a file system that does not keep birth times. A tool that
+    /// makes a faithful copy sets this time, and cannot set the other. (Where birth times are kept,
+    /// they reveal a copy, and some servers of shared files report this time late.)
     pub written: Option<u64>,
 }
 
-/// A folder of files, and of folders. Names hold no path.
+/// A folder of files and folders. Names are not paths.
 pub trait Folder: Debug + Send + Sync + 'static {
-    /// The path of what is called `name` in it, for messages; of the folder itself if that is
-    /// empty.
+    /// The path of the entry `name`, for messages. An empty name means the folder itself.
     fn path(&self, name: &str) -> PathBuf;
 
     /// The names of the files in it, in no order.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The disk's error.
     fn names(&self) -> io::Result<Vec<String>>;
 
     /// The names of the folders in it, in no order.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The disk's error.
     fn folders(&self) -> io::Result<Vec<String>>;
 
     /// Opens a file; `None` if there is none.
     ///
     /// # Errors
-    /// What the disk says; also if it is no file.
+    /// The disk's error; also if it is not a file.
     fn open(&self, name: &str) -> io::Result<Option<Arc<dyn Medium>>>;
 
-    /// Opens a file that is only read, on a disk that nobody may write to as well; `None` if there
-    /// is none.
+    /// Opens a file that is only read, perhaps on a disk that this process may not write to; `None`
+    /// if there is none.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -120,60 +119,60 @@ pub trait Folder: Debug + Send + Sync + 'static {
     /// As [`open`](Self::open).
     fn create(&self, name: &str) -> io::Result<Arc<dyn Medium>>;
 
-    /// Opens or creates a file and locks it until the last handle is dropped, or the process is no
-    /// more; `None` if somebody else has it locked.
+    /// Opens or creates a file and locks it until the last handle is dropped or the process ends;
+    /// `None` if another holder has locked it.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     fn lock(&self, name: &str) -> io::Result<Option<Arc<dyn Medium>>>;
 
-    /// The same, and waits for `patience` at most if somebody else has it locked.
+    /// The same, but waits for `patience` at most while another holder has it locked.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     fn lock_within(&self, name: &str, patience: Duration) -> io::Result<Option<Arc<dyn Medium>>>;
 
-    /// Gives a file another name, in place of what had that name: after a crash either has it.
-    /// Durable after [`sync`](Self::sync).
+    /// Renames a file and replaces any file of the new name. After a crash that name leads to the
+    /// old file or the new one. Durable after [`sync`](Self::sync).
     ///
     /// # Errors
-    /// What the disk says.
+    /// The disk's error.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
     /// Removes a file if it is there.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The disk's error.
     fn remove(&self, name: &str) -> io::Result<()>;
 
     /// Makes the names of all files durable.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The disk's error.
     fn sync(&self) -> io::Result<()>;
 
     /// A folder in it; `None` if there is none.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The disk's error.
     fn folder(&self, name: &str) -> io::Result<Option<Arc<dyn Folder>>>;
 
     /// Opens a folder in it, and creates it, durably, if there is none.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The disk's error.
     fn create_folder(&self, name: &str) -> io::Result<Arc<dyn Folder>>;
 
-    /// Removes a folder in it that holds nothing any more.
+    /// Removes an empty folder in it.
     ///
     /// # Errors
-    /// What the disk says; also if it holds anything.
+    /// The disk's error; also if the folder is not empty.
     fn remove_folder(&self, name: &str) -> io::Result<()>;
 
-    /// Lets nobody but its owner into this folder. (That is how one is created; whatever copied it
-    /// here may have been more liberal.)
+    /// Makes this folder accessible to its owner alone. (New folders are created like that, but a
+    /// tool that copied it here may have set wider permissions.)
     ///
     /// # Errors
-    /// What the disk says.
+    /// The disk's error.
     fn seclude(&self) -> io::Result<()>;
 }

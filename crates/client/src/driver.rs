@@ -1,10 +1,10 @@
 //! Carries out the errands of a [`Conductor`] with sockets and threads.
 //!
-//! One thread owns the conductor, and everything about it happens there in order: computing
-//! queries, reading records, writing files. When something was computed, the thread waits until the
-//! conductor says ([`Errand::Wait`]) and begins nothing meanwhile. The network runs beside it, so
-//! that a query under computation delays no answer on its way. The next generation of single-use
-//! hints is prepared on a third thread: see [`OtherThread`].
+//! One thread owns the conductor and does everything about it in order: computing queries, reading
+//! records, writing files. After a computation the thread waits until the moment that the conductor
+//! names ([`Errand::Wait`]), and begins nothing meanwhile. The network runs beside it, so that the
+//! computation of a query delays no answer on its way. A third thread prepares the next generation
+//! of single-use hints: see [`OtherThread`].
 
 use crate::conductor::{Conductor, Errand, FinishId, Progress, Stats};
 use crate::exchange::{Delivery, goes_on};
@@ -45,7 +45,7 @@ pub(crate) struct Driver {
     pub(crate) commands: mpsc::UnboundedReceiver<Command>,
     pub(crate) progress: Box<dyn FnMut(Progress) + Send>,
     pub(crate) stats: Arc<Mutex<Stats>>,
-    /// Told once whether there is anything to look things up in.
+    /// Receives one message: whether lookups can begin.
     pub(crate) ready: Option<oneshot::Sender<Result<ChosenTable>>>,
     pub(crate) started: Instant,
 }
@@ -106,10 +106,10 @@ impl Driver {
         self.started.elapsed()
     }
 
-    /// What to do next. What was done is to be seen before anybody hears of it.
+    /// The next errand. Statistics are published before anything that follows from them is told.
     fn next_errand(&mut self) -> Option<Errand> {
         let errand = self.conductor.poll(self.now());
-        // Numbers stay numbers, whatever happened to another holder of the lock.
+        // The statistics stay valid even if another holder of the lock panicked.
         let mut stats = self.stats.lock().unwrap_or_else(PoisonError::into_inner);
         *stats = *self.conductor.stats();
         errand
@@ -133,12 +133,12 @@ impl Driver {
             }
             Errand::Wait { until } => precise::wait_until(self.started + until),
             Errand::Reply { lookup, outcome } => {
-                // Whoever asked may have stopped waiting; the lookup took its course all the same.
+                // The caller may have stopped waiting; the lookup took its course all the same.
                 if let Some(reply) = running.replies.remove(&lookup)
                     && let Err(unwanted) = reply.send(outcome)
                 {
-                    // Erasing it takes the longer the longer it is, and the next query does not
-                    // wait.
+                    // Erasing a longer value takes longer, and the next query must not wait for
+                    // that.
                     tokio::task::spawn_blocking(move || drop(unwanted));
                 }
             }

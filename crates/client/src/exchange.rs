@@ -1,4 +1,4 @@
-//! What passes between a client and one server, whatever carries it: how long messages are, and how
+//! The messages between a client and one server, over any transport: how long they are, and how
 //! long they may be.
 
 use crate::session::{Request, Response};
@@ -12,8 +12,8 @@ use privet_wire::proto;
 /// gRPC puts five bytes before every message.
 const FRAME_LEN: u64 = 5;
 
-/// What came of an exchange: a response, or a piece of one, with its size on the wire; or why there
-/// is none.
+/// The outcome of an exchange: a response, or a piece of one, with its size on the wire; or why
+/// there is none.
 pub type Delivery = Result<(Response, u64)>;
 
 /// Whether more may come of the exchange after `delivery`.
@@ -32,7 +32,7 @@ pub struct ResponseLimits {
 }
 
 impl ResponseLimits {
-    /// What `plan` prescribes.
+    /// The limits that `plan` prescribes.
     pub fn of(plan: &SchemePlan) -> Self {
         let reply = match plan.offline {
             OfflinePhase::Ask { reply_len, .. } => prepare_response_limit(reply_len),

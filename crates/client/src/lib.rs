@@ -1,14 +1,14 @@
-//! Looking records up privately: the client's side of Privet.
+//! Private lookups of records: the client's side of Privet.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`session`] | everything a client does, as a state machine without I/O or clock; states the invariants that keep the index secret |
-//! | [`conductor`] | the session and what it keeps, put together; what is left is sockets, threads and people |
-//! | [`exchange`] | what passes between a client and one server, whatever carries it |
+//! | [`conductor`] | the session together with its stored state; only sockets, threads and people are left out |
+//! | [`exchange`] | the messages between a client and one server, over any transport |
 //! | [`preparation`] | the next generation of single-use hints, from stored checkpoint to stored generation |
-//! | [`state`] | what a client keeps between runs: the seam, and an implementation in memory |
+//! | [`state`] | what a client keeps between runs: the traits, and an implementation in memory |
 //! | [`store`] | the same in a state directory, safe against crashes and concurrent processes |
-//! | [`disk`] | what a state directory stands on: the seam, and the operating system's implementation |
+//! | [`disk`] | the disk under a state directory: the traits, and the operating system's implementation |
 //! | [`transport`] | exchanges over gRPC, and what their failures mean |
 //! | [`client`] | [`Client`]: all of it put together, for programs that just want their records |
 //!

@@ -1,11 +1,11 @@
 //! Turns the streamed table, or a server's replies, into a stored generation of single-use hints,
 //! step by step.
 //!
-//! A [`Session`](crate::session::Session) says which steps to do ([`Prepare`]); a [`Preparer`] does
+//! A [`Session`](crate::session::Session) says which steps to do ([`Prepare`]). A [`Preparer`] does
 //! them, with the scheme's [`Preparation`](privet_schemes::contract::Preparation) and a
-//! [`PreparationStore`], and says what came of each. A step can take long (a checkpoint is as large
-//! as the client's state), and no query is to wait for it: native clients run the preparer on a
-//! thread of its own, the `Worker`. A browser may give it a worker of its kind.
+//! [`PreparationStore`], and reports the outcome of each. A step can take long (a checkpoint is as
+//! large as the client's state), and no query may wait for it. So native clients run the preparer
+//! on a thread of its own, the `Worker`; a browser may run it in a web worker.
 
 use crate::session::{ChosenTable, PreparationEvent, Prepare};
 use crate::state::PreparationStore;
@@ -22,7 +22,7 @@ mod worker;
 #[cfg(feature = "native")]
 pub use worker::Worker;
 
-/// Begins a generation, or goes on from a checkpoint: the registry, except in tests.
+/// Begins a generation, or goes on from a checkpoint. This is the registry, except in tests.
 pub(crate) type StartPreparation = fn(
     &SchemePlan,
     &TableIdentity,
@@ -45,15 +45,15 @@ enum Stage {
         preparation: Box<dyn ErasedPreparation>,
         store: Keeper,
     },
-    /// Nothing more is done, and the store is free for others.
+    /// Nothing is left to do, and others may use the store.
     Over,
 }
 
 type Keeper = Box<dyn PreparationStore>;
 
 impl Preparer {
-    /// Will prepare hints for `table`, as [`Session::table`](crate::session::Session::table)
-    /// describes it, and keep them in `store`.
+    /// Prepares hints for `table`, as [`Session::table`](crate::session::Session::table) describes
+    /// it, and keeps them in `store`.
     pub fn new(table: &ChosenTable, store: Box<dyn PreparationStore>, kernels: Kernels) -> Self {
         Self::with_start(table, store, kernels, registry::preparation)
     }
@@ -67,8 +67,8 @@ impl Preparer {
         Self(Stage::Waiting { table: Box::new(table.clone()), kernels, start, store })
     }
 
-    /// Does one step. `None`: nothing was done, because there is nothing more to do. After the last
-    /// step, or one that failed, the store is dropped.
+    /// Does one step. `None`: there is nothing more to do. After the last step, or a failed one,
+    /// the preparer drops the store.
     pub fn step(&mut self, step: Prepare) -> Option<PreparationEvent> {
         let done = match (step, mem::replace(&mut self.0, Stage::Over)) {
             (_, Stage::Over) => return None,
@@ -113,7 +113,7 @@ impl Preparer {
     ) -> Result<PreparationEvent> {
         let ChosenTable { identity, scheme, .. } = table;
         let digest = match (scheme.plan.offline, scheme.hint) {
-            // Of replies to one client there is no digest that anybody could announce.
+            // Replies are made for one client, so no server can announce a digest of them.
             (OfflinePhase::Ask { .. }, _) => [0; 32],
             (_, Some(streamed)) => streamed.digest,
             _ => return Err(Error::api_misuse("the scheme has no hints to prepare")),
@@ -123,7 +123,7 @@ impl Preparer {
             None => start(None)?,
             Some((offset, checkpoint)) => match start(Some(&checkpoint)) {
                 Ok(preparation) if preparation.next_offset() == offset => preparation,
-                // A checkpoint holds nothing that could not be prepared again.
+                // A checkpoint holds nothing that cannot be prepared again.
                 Ok(_) => start(None)?,
                 Err(error) if error.blame() == Blame::Corrupted => start(None)?,
                 Err(error) => return Err(error),
@@ -144,7 +144,7 @@ fn finish(
     mut store: Keeper,
 ) -> Result<PreparationEvent> {
     if let Err(error) = preparation.finish() {
-        // The checkpoint may hold bytes that were wrong.
+        // The checkpoint may hold wrong bytes.
         return Err(match store.discard() {
             Ok(()) => error,
             Err(storage) => error.caused_by(storage),

@@ -1,8 +1,8 @@
 //! The client session: everything a client does, without I/O.
 //!
-//! A [`Session`] is a state machine. A *driver* hands it what arrived and what time it is, and does
-//! what [`Session::poll`] says: sockets and files, a browser, or a simulator drive the same
-//! machine. It is also given a [`Clock`], to learn how long its own work took.
+//! A [`Session`] is a state machine. A *driver* hands it what arrived and the time, and does what
+//! [`Session::poll`] says. Sockets and files, a browser, or a simulator can drive the same machine.
+//! The session also gets a [`Clock`], to learn how long its own work took.
 //!
 //! ```text
 //!            handle_message, handle_failure            Transmit, Abandon
@@ -26,98 +26,99 @@
 //!                                                          none: stream the table or ask a server, prepare, switch
 //! ```
 //!
-//! Layout and hint come from storage, or what is missing of them from the server. So does the whole
-//! table, for a scheme whose client keeps it: its lookups are read from there. Single-use hints
-//! come from storage, with all that happened to them; if there are none, or they are used up, they
-//! are prepared first.
+//! Layout and hint come from storage, and whatever is missing there comes from the server. So does
+//! the whole table, for a scheme whose client keeps it: its lookups read from that. Single-use
+//! hints come from storage, with every change that the journal holds. If there are none, or they
+//! are used up, the session has new ones prepared first.
 //!
 //! # Several servers
 //!
-//! A scheme of two servers hides what is looked up from each of them as long as they do not put
+//! A scheme of two servers hides what is looked up from each of them, as long as the two do not put
 //! together what they saw. All must describe the same table, in the same version, with the same
-//! contents and layout, and serve it by the same scheme with the same parameters, or nothing is
-//! asked. Parts are fetched from the first, and checked against the digests that all of them
-//! announced; of a table that is streamed, each sends a share, or each all of it: the module
-//! `compared` says why. A lookup's queries go out at once, one to each, and take their course
-//! independently: what becomes of one server's neither holds up nor changes another's. The lookup
-//! is over when all are.
+//! contents and layout, and serve it by the same scheme with the same parameters. Otherwise the
+//! session asks nothing. It fetches parts from the first server, and checks them against the
+//! digests that all servers announced. If the table is streamed, each server sends a share, or each
+//! sends all of it: the module `compared` says why. A lookup's queries leave at once, one to each
+//! server, and take their course independently: the outcome of one query neither delays nor changes
+//! another. The lookup is over when all its queries are.
 //!
 //! # Single-use hints
 //!
-//! A lookup by a scheme with such hints goes through storage before it goes out: *reserve* a hint,
-//! have the journal record made durable ([`Persist::Journal`]), and only with the receipt for that
-//! very record *send*. The answer *settles* the reservation ([`Persist::Completion`]). What an
-//! earlier process reserved and did not settle is sent again, byte for byte, before anything else;
-//! a reservation that fails in this session is left to the next, unless hints never run out. While
-//! one generation of hints is in use, the next is prepared beside it: the module `preparation` says
-//! when.
+//! A lookup by a scheme with such hints goes through storage before it leaves. It *reserves* a
+//! hint, has the journal record made durable ([`Persist::Journal`]), and *sends* only with the
+//! receipt for that very record. The answer *settles* the reservation ([`Persist::Completion`]). If
+//! an earlier process reserved a query and did not settle it, the session sends it again, byte for
+//! byte, before anything else. If a reservation fails in this session, the next session sends it
+//! again, unless hints never run out. While one generation of hints is in use, the next is prepared
+//! beside it: the module `preparation` says when.
 //!
-//! What hints are made from is the table, streamed in its natural order or in one of the scheme's
-//! own, or the replies of one of several servers to requests. Such a request holds what no other
-//! server may learn. It goes to the server that the scheme names, and when that fails, to the same
-//! one again; there is no other to turn to.
+//! Hints are made from the table, streamed in its natural order or in an order of the scheme's own,
+//! or from one server's replies to requests. Such a request holds a secret that the other server
+//! must not learn. It goes to the server that the scheme names. If that server fails, the request
+//! goes to the same server again, and to no other.
 //!
-//! By some schemes hints never run out, and the next generation is made of the one in use and
-//! nothing else: the module `endless` says how. Some schemes verify answers: then queries go one
-//! after the other, and the first answer that does not pass is the end of the hints, for this
-//! session and all later ones. The module `verified` says how.
+//! In some schemes hints never run out, and the next generation is made of the one in use and
+//! nothing else: the module `endless` says how. Some schemes verify answers. Then queries go one
+//! after the other, and the first answer that fails verification ends the hints, for this session
+//! and all later ones: the module `verified` says how.
 //!
-//! Hints follow the table from version to version where they can
-//! ([`Updatable`](privet_schemes::contract::Updatable)); so does what was downloaded. The modules
-//! `following` and `versions` say how a session goes from one version to the next.
+//! Hints follow the table from version to version where the scheme allows it
+//! ([`Updatable`](privet_schemes::contract::Updatable)). So do downloaded hints and tables. The
+//! modules `following` and `versions` say how a session goes from one version to the next.
 //!
 //! # Keys
 //!
-//! A table's key map says how many records a key may lie in, one or two. A lookup fetches all of
-//! them, each with a query (and a hint) of its own, and only together do they have an outcome: the
-//! module `candidates` says why.
+//! A table's key map says how many records a key may lie in. A lookup fetches all of them, each
+//! with a query (and a hint) of its own. The outcome is known only when all are there: the module
+//! `candidates` says why.
 //!
 //! # Time
 //!
-//! Nor may the moment at which something is sent. What depends on an index is done in slots of a
-//! public length, and leaves at their ends: the module `timetable` says how.
+//! The moment at which something is sent must not depend on the index either. Work that depends on
+//! an index is done in slots of a public length, and its result leaves at the slot's end: the
+//! module `timetable` says how.
 //!
 //! # Invariants
 //!
-//! What a server sees of a client must not depend on what the client looks for. So, whatever
-//! servers do:
+//! What a server sees of a client must not depend on what the client looks for. The following holds
+//! whatever servers do:
 //!
 //! 1. **Bytes out depend only on public parameters, the history's length and coins.** A lookup is
-//!    one query to each server for each record that a key of the table may lie in, of lengths fixed
-//!    by the parameters, whether its key is there or not; by a scheme whose client holds the table,
-//!    it is none, whatever is looked up. Which stretch of the table is streamed when, or which
-//!    hints are asked for, for the next generation of single-use hints, follows from the number of
-//!    queries that were sent; and which queries are sent again, by this process or a later one,
-//!    from which of them were answered.
+//!    one query to each server for each record that a key of the table may lie in. The parameters
+//!    fix the queries' lengths, whether the key is there or not. A scheme whose client holds the
+//!    table sends no query, whatever is looked up. For the next generation of single-use hints, the
+//!    number of queries sent so far decides which stretch of the table is streamed when, or which
+//!    hints are asked for. Which queries this process or a later one sends again follows from which
+//!    were answered.
 //! 2. **Traffic after a failed recover equals traffic after a success.** An answer ends its query
-//!    whatever it holds; nothing is asked again because of what was or was not in it, and how long
-//!    it took to read moves nothing. By a scheme that verifies answers, there is none after one
-//!    that does not pass: all of each answer is verified, so whether it does follows from what the
-//!    server sent and not from what was looked up. (What is no answer at all, which its length
-//!    shows, leaves its query to be repeated by the next session; by a scheme whose hints never run
-//!    out, by this one, with the next lookup.)
+//!    whatever it holds. Nothing is asked again because of what an answer did or did not hold, and
+//!    the time that reading took delays nothing. By a scheme that verifies answers, no traffic
+//!    follows an answer that fails verification. The client verifies all of each answer, so the
+//!    outcome follows from what the server sent and not from what was looked up. (A message of a
+//!    wrong length is not an answer. Its query is left for the next session to repeat, or, by a
+//!    scheme whose hints never run out, for this session with the next lookup.)
 //! 3. **A repeated or locally known index still sends a well-formed query.** There is no cache and
-//!    no way around the network: a key whose value the client already holds (in the layout's public
+//!    no way around the network. A key whose value the client already holds (in the layout's public
 //!    stash) costs the same queries as any other, and so does each of several equal keys. Only a
-//!    scheme whose client holds the whole table does without queries, and then without any: no
-//!    lookup of its session sends anything.
-//! 4. **A retry re-sends identical bytes.** A query is fixed once, before it is first sent; one
-//!    that belongs to a single-use hint is read back from the journal by a later process. No hint
-//!    serves two different queries.
+//!    scheme whose client holds the whole table needs no queries, and then no lookup of its session
+//!    sends anything.
+//! 4. **A retry re-sends identical bytes.** A query is fixed once, before it is first sent. A later
+//!    process reads the query of a single-use hint back from the journal. No hint serves two
+//!    different queries.
 //! 5. **Every message carries table id, epoch and parameter digest, and all servers must agree** on
-//!    these and on everything else they say of the table. After any failure a server is asked to
-//!    describe itself again before it gets another query. (Only what is streamed in the background
-//!    may fail without that: it is checked by digest or, where it is a reply to this client alone,
-//!    by its length; and no query is to wait for it.)
+//!    these and on everything else they say of the table. After any failure a server must describe
+//!    itself again before it gets another query. (Streaming and asking in the background are
+//!    exempt: a digest checks what they bring or, for a reply to this client alone, its length
+//!    does; and no query may wait for them.)
 //!
 //! # Failures
 //!
-//! A server that cannot be reached or is busy is tried again, with growing pauses, for as long as
-//! [`Patience`] says; a restarted server that tells the same story as before loses no lookup. One
-//! that tells another story ends the session, and so does an answer that does not pass where
-//! answers are verified ([`Blame::Integrity`]). A lookup that fails otherwise fails alone. If a
-//! journal record may not be durable, no query is sent in this session any more; those on their way
-//! take their course.
+//! If a server cannot be reached or is busy, the session tries it again, with growing pauses, for
+//! as long as [`Patience`] says. If a server restarts and describes the same as before, no lookup
+//! is lost. If it describes something else, the session ends. An answer that fails verification
+//! also ends the session ([`Blame::Integrity`]). Any other failure of a lookup concerns that lookup
+//! alone. If a journal record may not be durable, this session sends no more queries; those on
+//! their way take their course.
 
 mod agreement;
 mod asking;
@@ -186,17 +187,17 @@ enum Phase {
     Describing(Vec<Option<ServerDescription>>),
     /// Table and scheme are chosen.
     Open(Box<Open>),
-    /// Over, and why; and the table that was chosen last.
+    /// Over; why; and the table that was chosen last.
     Over(Error, Option<Box<ChosenTable>>),
 }
 
 impl Session {
-    /// A session that has yet to begin: [`poll`](Self::poll) it. `now` is the time since whatever
-    /// start the driver chose, here and everywhere.
+    /// A session that has yet to begin: [`poll`](Self::poll) it. `now` is the time since a start
+    /// that the driver chooses, here and everywhere.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`] if the system gives no entropy, [`Blame::ApiMisuse`]
-    /// if there is no server or nothing may be under way.
+    /// [`Blame::Unavailable`] if the system gives no entropy, [`Blame::ApiMisuse`] if there is no
+    /// server or no lookup may be under way.
     pub fn new(options: SessionOptions, now: Duration) -> Result<Self> {
         Self::with_parts(options, now, Parts::of_the_registry()?)
     }
@@ -233,8 +234,7 @@ impl Session {
         }
     }
 
-    /// What time it is if somebody says that it is `told`: that, or what the session's own
-    /// [`Clock`] shows, whichever is later.
+    /// The current time: `told`, or the time of the session's own [`Clock`], whichever is later.
     pub fn time(&self, told: Duration) -> Duration {
         self.shared.timetable.shown(told)
     }
@@ -273,24 +273,24 @@ impl Session {
     }
 
     /// What to do next; `None`: nothing until something is handed in or
-    /// [`next_timeout`](Self::next_timeout) has come. What can be sent comes before what only
-    /// concerns this side.
+    /// [`next_timeout`](Self::next_timeout) has come. Output for servers comes before work that
+    /// concerns only this side.
     ///
-    /// Each call computes one query or reads one answer at most, and what that comes to leaves when
-    /// [`busy_until`](Self::busy_until) says.
+    /// Each call computes one query or reads one answer at most. The result leaves at
+    /// [`busy_until`](Self::busy_until).
     ///
-    /// Between a journal record ([`Persist::Journal`]) and what the driver says of it, more lookups
-    /// may be reserved for, each in a slot of its own, and nothing is read. So a driver may gather
-    /// records until there are no more, and make them durable together. How many there are follows
-    /// from the number of lookups that were handed in. If it tells of each at once, nothing
-    /// changes.
+    /// After a journal record ([`Persist::Journal`]) and before the driver's reply to it, the
+    /// session may reserve for more lookups, each in a slot of its own, and reads nothing. So a
+    /// driver may gather records until there are no more, and make them durable together. How many
+    /// there are follows from the number of lookups that were handed in. A driver may also reply to
+    /// each record at once; the session behaves the same.
     pub fn poll(&mut self, now: Duration) -> Option<Output> {
         if !self.shared.timetable.lets_out(now) {
             return None;
         }
         let now = self.shared.timetable.at(now);
         loop {
-            // What was just done has begun a slot, and nothing leaves before its end.
+            // The last step has begun a slot, and nothing leaves before its end.
             if self.shared.timetable.ends().is_some() {
                 return None;
             }
@@ -298,9 +298,9 @@ impl Session {
                 return Some(output);
             }
             let did_something = self.ask_next(now)
-                // Queries that wait for receipts do not wait for what is read as well.
+                // Queries that wait for receipts must not also wait for reading.
                 || (!self.shared.lookups.await_receipts() && self.read_next());
-            // Nothing may have been done, and something said all the same.
+            // A step that did nothing may still have given output.
             if !did_something && self.shared.outputs.is_empty() {
                 return None;
             }
@@ -308,14 +308,14 @@ impl Session {
     }
 
     /// Whether nothing is under way that is worth waiting for: no lookup, no query of an earlier
-    /// session, no piece of the next generation of hints that is due (unless the server cannot give
-    /// it now). To be asked once [`poll`](Self::poll) has returned `None`.
+    /// session, no due piece of the next generation of hints (unless the server cannot give it
+    /// now). Ask only after [`poll`](Self::poll) has returned `None`.
     pub fn is_at_rest(&self) -> bool {
         let Shared { outputs, timetable, lookups, calls, opened_before, .. } = &self.shared;
         let everything_left = outputs.is_empty() && timetable.ends().is_none();
         everything_left
             && match &self.phase {
-                // The servers could not be had, and nobody waits for them.
+                // No server could be reached, and no lookup waits for one.
                 Phase::Describing(_) => {
                     *opened_before && lookups.is_empty() && !calls.is_open(Purpose::Describe)
                 }
@@ -324,7 +324,7 @@ impl Session {
             }
     }
 
-    /// Whether no lookup waits for anything. To be asked once [`poll`](Self::poll) has returned
+    /// Whether no lookup waits for anything. Ask only after [`poll`](Self::poll) has returned
     /// `None`.
     pub fn has_no_lookups(&self) -> bool {
         self.shared.lookups.is_empty() && self.shared.timetable.ends().is_none()
@@ -335,10 +335,9 @@ impl Session {
         self.shared.timetable.ends().or_else(|| self.shared.calls.next_timeout())
     }
 
-    /// Until when nothing leaves the session, because it has computed something that took a time of
-    /// its own. The module `timetable` says why. A driver that does nothing at all until then sends
-    /// everything in time: what it might begin now, it would begin at a moment that tells how long
-    /// the work took.
+    /// Until when nothing leaves the session, because it has computed something whose duration must
+    /// stay hidden. The module `timetable` says why. A driver should do nothing at all until then:
+    /// other work would begin at a moment that tells how long the computation took.
     pub fn busy_until(&self) -> Option<Duration> {
         self.shared.timetable.ends()
     }
@@ -351,7 +350,7 @@ impl Session {
         }
     }
 
-    /// A response, or a piece of one, came. Late and repeated ones are ignored.
+    /// A response, or a piece of one, came. The session ignores late and repeated ones.
     pub fn handle_message(&mut self, exchange: ExchangeId, response: Response, now: Duration) {
         let now = self.shared.timetable.at(now);
         let Some(call) = self.shared.calls.waiting_for(exchange) else { return };
@@ -363,7 +362,7 @@ impl Session {
             (_, response, Phase::Open(open)) => {
                 open.heard(&mut self.shared, exchange, response, now)
             }
-            // Nothing else is asked before a table is chosen, or when all is over.
+            // The session asks nothing else before a table is chosen, or after its end.
             _ => Ok(()),
         };
         match heard {
@@ -384,26 +383,26 @@ impl Session {
         }
         let Shared { calls, parts, outputs, .. } = &mut self.shared;
         let ended = calls.failed(exchange, error, now, &mut parts.rng, outputs);
-        // Before what it ends: that may be the session.
+        // Tell this before the failure that it causes, which may end the session.
         if let Some(GivenUp { server, error }) = calls.take_given_up() {
             self.shared.server_given_up(server, &error);
         }
         for ended in ended {
             self.call_ended(ended);
         }
-        // A fetch in the background may have been given up: what came of it is kept.
+        // A background fetch may have been given up; keep what it brought.
         if let Phase::Open(open) = &mut self.phase {
             open.prepare(&mut self.shared, now);
         }
     }
 
-    /// What is stored of the part that was to be opened or completed.
+    /// The stored state of the part that was to be opened or completed.
     pub fn handle_part(&mut self, state: PartState, now: Duration) {
         let now = self.shared.timetable.at(now);
         self.in_open(|open, shared| open.part_is(shared, state, now));
     }
 
-    /// What is kept of the single-use hints that were to be opened, or switched.
+    /// The stored state of the single-use hints that were to be opened or switched.
     pub fn handle_hints(&mut self, saved: SavedHints, now: Duration) {
         let now = self.shared.timetable.at(now);
         self.in_open(|open, shared| open.hints_are(shared, saved, now));
@@ -423,21 +422,21 @@ impl Session {
         }
     }
 
-    /// The journal record of a fetch may not be durable: its query will not be sent, nor will any
-    /// other by a scheme with single-use hints. What is kept of them has to be opened again first,
-    /// by another session.
+    /// The journal record of a fetch may not be durable. The session will not send its query, nor
+    /// any other by a scheme with single-use hints. Another session must open the stored hints
+    /// again first.
     pub fn handle_not_persisted(&mut self, fetch: FetchId, error: Error) {
         if let Phase::Open(open) = &mut self.phase {
             open.journal_record_failed(&mut self.shared, fetch, error);
         }
     }
 
-    /// The end of the hints is durable: it is told now, and the session is over.
+    /// The end of the hints is durable: report it now, and end the session.
     pub fn handle_hints_ended(&mut self) {
         self.in_open(|open, shared| open.tell_the_end(shared, None));
     }
 
-    /// What came of a step of the preparation.
+    /// The outcome of a step of the preparation.
     pub fn handle_preparation(&mut self, event: PreparationEvent, now: Duration) {
         let now = self.shared.timetable.at(now);
         self.in_open(|open, shared| {
@@ -447,8 +446,8 @@ impl Session {
         });
     }
 
-    /// Nobody waits any longer: ends the session, and every lookup that is open, with `error`. An
-    /// end of the hints that is being kept is told first.
+    /// The caller waits no longer: ends the session, and every open lookup, with `error`. If an end
+    /// of the hints is being kept, the session reports that first.
     pub fn stop(&mut self, error: Error) {
         let is_ending = match &self.phase {
             Phase::Open(open) => matches!(open.stage, Stage::Ending { .. }),
@@ -459,9 +458,9 @@ impl Session {
         }
     }
 
-    /// Something could not be kept or read. Ends the session unless it is ready. A ready one needs
-    /// no more of storage, unless it has single-use hints: then it sends no more queries. If what
-    /// is kept contradicts what the servers show, nothing is sent any more at all.
+    /// Something could not be kept or read. Ends the session unless it is ready. A ready session
+    /// needs no more of storage, unless it has single-use hints: then it sends no more queries. If
+    /// stored state contradicts what the servers show, the session sends nothing more at all.
     pub fn handle_storage_failure(&mut self, error: Error) {
         let Phase::Open(open) = &mut self.phase else { return self.fail(error) };
         match &open.stage {
@@ -480,10 +479,10 @@ impl Session {
     }
 }
 
-/// What poll does.
+/// The steps of `poll`.
 impl Session {
-    /// Asks for the next waiting lookup, if its turn has come, or reads it from the table that is
-    /// kept. Returns whether anything happened.
+    /// Asks for the next waiting lookup, if its turn has come, or reads it from the kept table.
+    /// Returns whether anything happened.
     fn ask_next(&mut self, now: Duration) -> bool {
         match &mut self.phase {
             Phase::Describing(_) => self.describes_again(now),
@@ -500,7 +499,7 @@ impl Session {
     }
 
     /// Reads one record from its answers, or tells one that was read. Returns whether there was
-    /// anything.
+    /// one.
     fn read_next(&mut self) -> bool {
         let Phase::Open(open) = &mut self.phase else { return false };
         match open.read_next(&mut self.shared) {
@@ -513,9 +512,9 @@ impl Session {
     }
 }
 
-/// Endings.
+/// Ends of the session.
 impl Session {
-    /// Does something with the table that is open, if one is. If it fails, the session is over.
+    /// Acts on the open table, if one is open. If that fails, the session is over.
     fn in_open(&mut self, act: impl FnOnce(&mut Open, &mut Shared) -> Result<()>) {
         if let Phase::Open(open) = &mut self.phase
             && let Err(error) = act(open, &mut self.shared)
@@ -534,7 +533,7 @@ impl Session {
                 open.hints.resends.settled(id, server, Err(error));
             }
             (Purpose::Background, Phase::Open(open)) => {
-                // Another server may have been asked for the same stretch, to compare them.
+                // To compare streams, another server may have been asked for the same stretch.
                 self.shared.calls.abandon(Purpose::Background, &mut self.shared.outputs);
                 open.hints.fetched(true);
             }

@@ -1,9 +1,9 @@
 //! What a client keeps between runs, as a session and its driver see it: parts downloaded from
 //! servers, and pins.
 //!
-//! [`State`] is the seam. [`MemoryState`] keeps everything for as long as the process lives; the
-//! state directory ([`store`](crate::store), native builds only) keeps it in files that survive a
-//! crash at any moment.
+//! [`State`] is the trait between them. [`MemoryState`] keeps everything as long as the process
+//! lives. The state directory ([`store`](crate::store), native builds only) keeps it in files that
+//! survive a crash at any moment.
 
 mod memory;
 mod patch;
@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Names one part of one table: which table, which part, and what its bytes must be.
+/// Names one part of one table: the table, the part, and its digest.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PartKey {
     /// The table, in its epoch.
@@ -36,13 +36,14 @@ pub struct PartKey {
 }
 
 impl PartKey {
-    /// What it is kept under: the same bytes serve every version of the table that names them.
+    /// The name that it is stored under: the same bytes serve every version of the table that has
+    /// the same part.
     pub(crate) fn name(&self) -> PartName {
         PartName { table: self.table.id, kind: self.kind, len: self.len, digest: self.digest }
     }
 }
 
-/// Names a part of a table, whatever version it was fetched for.
+/// Names a part of a table, independent of the version that it was fetched for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PartName {
     pub(crate) table: TableId,
@@ -55,59 +56,60 @@ pub(crate) struct PartName {
 pub enum PartState {
     /// All of it, and its digest was checked when the last byte arrived.
     Complete(Arc<dyn HintSource>),
-    /// The bytes up to the download's next offset, already absorbed by it. The rest is to be
-    /// fetched and appended.
+    /// The bytes up to the download's next offset, which the download has absorbed. The rest must
+    /// be fetched and appended.
     Partial(Box<Download>),
 }
 
-/// What opening a part came to.
+/// The outcome of opening a part.
 pub enum Opened {
-    /// The part, whole or in part. A partial one is now this state's to append to.
+    /// The part, complete or partial. This process may now append to a partial one.
     Have {
-        /// What there is.
+        /// The stored part.
         part: PartState,
-        /// Something that a person should hear: a damaged file was dropped and its contents will be
-        /// fetched again.
+        /// Something that a person should know: a damaged file was dropped, and its contents will
+        /// be fetched again.
         notice: Option<String>,
     },
     /// Another process is downloading it: ask again in a while.
     Busy {
-        /// How many bytes of it seem to be there by now. If this does not grow, the other process
+        /// About how many bytes of it are there by now. If this does not grow, the other process
         /// has stalled.
         done: u64,
     },
 }
 
-/// What was seen when a server was first asked for a table under some name, or after the table's
-/// epochs were followed from there. A server that later shows something else is not believed.
+/// What a server showed when it was first asked for a table under some name, or after the client
+/// followed the table's epochs from there. The client does not believe a server that later shows
+/// something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pin {
-    /// The table: which, in which version, with which contents, of which shape.
+    /// The table's id, version, contents and shape.
     pub table: TableIdentity,
     /// Scheme, parameters and table in one digest.
     pub parameter_digest: [u8; 32],
-    /// How keys and values lie in records. It follows from the table, as does [`hint`](Self::hint),
-    /// but a client cannot check that; it can see them change.
+    /// The layout: how keys and values lie in records. The layout and the [`hint`](Self::hint)
+    /// follow from the table. A client cannot check that, but it can see them change.
     pub layout: PartDescription,
-    /// What is received before the first query, if it is the same for every client.
+    /// What the client receives before the first query, if it is the same for every client.
     pub hint: Option<PartDescription>,
     /// Who signs the table's epochs, if the servers have said so.
     pub publisher: Option<PublisherId>,
-    /// The hash of the epoch that made this version, if it was followed to it.
+    /// The hash of the epoch that made this version, if the client followed the table to it.
     pub last_epoch: Option<EpochHash>,
 }
 
 impl Pin {
-    /// Whether both are about the same table in the same version, served in the same way. Who signs
-    /// its epochs is not a part of that: it may become known later.
+    /// Whether both pins are of the same table in the same version, served in the same way. The
+    /// publisher does not count: it may become known later.
     pub fn agrees_with(&self, other: &Self) -> bool {
         let Self { table, parameter_digest, layout, hint, .. } = *self;
         (table, parameter_digest, layout, hint)
             == (other.table, other.parameter_digest, other.layout, other.hint)
     }
 
-    /// Whether this is a later version of the same table by the same publisher, who is known in
-    /// both: what was prepared for the one can follow to the other.
+    /// Whether this is a later version of the same table by the same publisher, which both pins
+    /// know: what was prepared for one can follow to the other.
     pub(crate) fn follows(&self, earlier: &Self) -> bool {
         self.table.id == earlier.table.id
             && self.table.epoch > earlier.table.epoch
@@ -115,7 +117,7 @@ impl Pin {
             && self.publisher == earlier.publisher
     }
 
-    /// Whether `part` is one of those that it names.
+    /// Whether `part` is one that the pin names.
     pub(crate) fn names(&self, part: &PartName) -> bool {
         let described = match part.kind {
             PartKind::Layout => Some(self.layout),
@@ -127,14 +129,14 @@ impl Pin {
     }
 }
 
-/// A pin at a server that is not asked now.
+/// A pin at another server, which is not asked now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinElsewhere {
     /// The server's address.
     pub server: String,
     /// The table's name there.
     pub name: String,
-    /// What was seen.
+    /// What was seen there.
     pub pin: Pin,
 }
 
@@ -145,22 +147,22 @@ pub struct HintsKey {
     pub table: TableIdentity,
     /// The scheme.
     pub scheme: SchemeId,
-    /// Scheme, parameters and table in one digest: hints of another digest are of no use and are
+    /// Scheme, parameters and table in one digest: hints with another digest are useless and are
     /// discarded.
     pub parameter_digest: [u8; 32],
-    /// Digest of the servers' addresses in the order of their roles, if there are several: what one
-    /// of them has seen of the hints, or knows because it computed them, no other may ever see.
+    /// Digest of the servers' addresses in the order of their roles, if there are several. What one
+    /// server has seen of the hints, or knows because it computed them, no other may ever see.
     /// Zeros for one server.
     pub servers: [u8; 32],
 }
 
-/// What opening single-use hints came to.
+/// The outcome of opening single-use hints.
 pub enum HintsOpened {
-    /// They are this process's until the store is dropped.
+    /// This process holds them until the store is dropped.
     Have {
         /// Where they are kept.
         hints: Box<dyn HintStore>,
-        /// Something that a person should hear: that hints were discarded because they had been
+        /// Something that a person should know: that hints were discarded because they had been
         /// copied, say.
         notice: Option<String>,
     },
@@ -168,7 +170,7 @@ pub enum HintsOpened {
     Busy,
 }
 
-/// Everything kept of one table's single-use hints.
+/// Everything stored of one table's single-use hints.
 #[derive(Default)]
 pub struct SavedHints {
     /// The generation in use, as it was prepared. `None`: there is none yet.
@@ -180,58 +182,58 @@ pub struct SavedHints {
     pub unfinished: Vec<(ReservationId, StoredRecord)>,
     /// How far the next generation is.
     pub next: NextGeneration,
-    /// The version of the table that the generation in use was prepared for. Its changes lead on
-    /// from there. `None`: there is no generation, or it was prepared for the version that was
-    /// asked for and has followed no edits.
+    /// The version of the table that the generation in use was prepared for, from which its changes
+    /// lead on. `None`: there is no generation, or it was prepared for the version that was asked
+    /// for and has followed no edits.
     pub prepared_for: Option<TableIdentity>,
     /// Why the hints have [ended](HintStore::end), if they have.
     pub ended: Option<String>,
-    /// Which table, version and parameters the hints stand at, if those are not the ones that were
-    /// asked for: [`State::open_hints_to_follow`] only.
+    /// The table, version and parameters at which the hints stand, if these are not the requested
+    /// ones: only after [`State::open_hints_to_follow`].
     pub stands_at: Option<HintsKey>,
 }
 
-/// How far the next generation is.
+/// How far the next generation has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NextGeneration {
     /// Not begun.
     #[default]
     None,
-    /// There is a checkpoint from which the stream goes on at `offset`. It has not been read: if it
-    /// turns out to be damaged, [`PreparationStore::checkpoint`] has an older one, or none.
+    /// A checkpoint exists, from which the stream goes on at `offset`. It has not been read: if it
+    /// is damaged, [`PreparationStore::checkpoint`] returns an older one, or none.
     Partial {
-        /// Bytes of the stream that need not come again.
+        /// Bytes of the stream that are not needed again.
         offset: u64,
     },
-    /// Prepared, and waiting for [`HintStore::switch`].
+    /// Prepared, and waits for [`HintStore::switch`].
     Ready,
 }
 
-/// Keeps the single-use hints of one table. One process at a time has it.
+/// Keeps the single-use hints of one table. Only one process at a time holds it.
 ///
 /// Its journal is **trusted**: an implementation makes receipts and reads records back through its
 /// own [`Journal`](privet_schemes::reservation::Journal) and
-/// [`JournalReader`](privet_schemes::reservation::JournalReader), and these must be true to what
-/// they promise.
+/// [`JournalReader`](privet_schemes::reservation::JournalReader), and these must keep what they
+/// promise.
 ///
-/// After any failure of a method that writes, nothing is known of what reached the disk: the store
-/// is then *poisoned*, and every further call fails until it is opened again.
+/// After a method that writes has failed, it is unknown what reached the disk. The store is then
+/// *poisoned*, and every further call fails until the store is opened again.
 pub trait HintStore: Send {
-    /// What is kept.
+    /// Everything that is stored.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged: it names the file and
-    /// says what to do.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged: the error names the
+    /// file and says what to do.
     fn load(&mut self) -> Result<SavedHints>;
 
-    /// Appends the journal records of reservations and returns once all would survive a crash,
-    /// together with everything that was handed to [`settle`](Self::settle) before: a receipt for
-    /// each, in their order. All that come together take one sync.
+    /// Appends the journal records of reservations. Returns a receipt for each, in their order,
+    /// once all would survive a crash, together with everything that was handed to
+    /// [`settle`](Self::settle) before. One call costs one sync.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if one may not be durable: then
-    /// there is no receipt for any. [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there
-    /// is no generation, or the numbers do not go on from that of reservations made in it before.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if a record may not be durable: then
+    /// there is no receipt for any. [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is
+    /// no generation, or the numbers do not continue those of its earlier reservations.
     fn reserve(&mut self, batch: &[(ReservationId, &JournalRecord)]) -> Result<Vec<Receipt>>;
 
     /// The same for one reservation.
@@ -251,72 +253,70 @@ pub trait HintStore: Send {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if no such reservation is unfinished.
     fn settle(&mut self, id: ReservationId, change: &[u8]) -> Result<()>;
 
-    /// Notes the change that ends the hints for good, `why` in words for people: the change that
-    /// settles the reservation `id`, or, without one, a change of its own. Durable on return, and
-    /// after it nothing is reserved any more. Nothing but the user's erasing takes it back: the
-    /// hints stay as they are, whatever key they are opened for.
+    /// Notes the change that ends the hints for good, and `why`, in words for people. It is the
+    /// change that settles the reservation `id`, or, without one, a change of its own. Durable on
+    /// return; after it nothing is reserved any more. Only the user can undo it, by erasing the
+    /// hints: otherwise they stay as they are, whatever key they are opened for.
     ///
     /// # Errors
     /// As [`settle`](Self::settle) and [`reserve`](Self::reserve).
     fn end(&mut self, id: Option<ReservationId>, change: &[u8], why: &str) -> Result<()>;
 
-    /// Appends the change by which the hints follow edits of the table, and makes them those of
-    /// `to`, the table after the edits; together with everything that was handed to
-    /// [`settle`](Self::settle) before. Durable on return, all of it or nothing. What was prepared
-    /// of a next generation belongs to the table before, and is erased.
+    /// Appends the change by which the hints follow edits of the table, together with everything
+    /// that was handed to [`settle`](Self::settle) before. The hints are then those of `to`, the
+    /// table after the edits. Durable on return, all of it or nothing. Anything prepared of a next
+    /// generation belongs to the earlier version, and is erased.
     ///
     /// # Errors
     /// As [`reserve`](Self::reserve); [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a
     /// reservation is unfinished, `to` is not a later version of the same table under the same
-    /// scheme with the same servers, or there still is a [`preparation`](Self::preparation).
+    /// scheme with the same servers, or a [`preparation`](Self::preparation) still exists.
     /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the hints have [ended](Self::end).
     fn follow(&mut self, change: &[u8], to: &HintsKey) -> Result<()>;
 
-    /// Erases everything that is kept, and begins anew for `key`, the same table under the same
-    /// scheme: the hints cannot follow the table. Durable on return; a crash leaves all that was
-    /// there, or nothing of it.
+    /// Erases everything, and begins anew for `key`, the same table under the same scheme: the
+    /// hints cannot follow the table. Durable on return. A crash leaves everything or nothing.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it may not be durable;
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `key` is of another table or scheme,
-    /// or there still is a [`preparation`](Self::preparation).
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the hints have [ended](Self::end):
-    /// that a server was caught is not forgotten because the table has changed since.
+    /// or a [`preparation`](Self::preparation) still exists.
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the hints have [ended](Self::end): a
+    /// change of the table must not erase the record that a server was caught.
     fn restart(&mut self, key: &HintsKey) -> Result<()>;
 
-    /// Makes durable what was handed to [`settle`](Self::settle).
+    /// Makes everything durable that was handed to [`settle`](Self::settle).
     ///
     /// # Errors
     /// As [`reserve`](Self::reserve).
     fn flush(&mut self) -> Result<()>;
 
-    /// Where the next generation is prepared. It does not touch what the other methods write, so
-    /// another thread may use it meanwhile. At most one exists at a time, and the hints stay this
-    /// process's until it is dropped, too.
+    /// The store in which the next generation is prepared. It writes other files than the other
+    /// methods, so another thread may use it meanwhile. At most one exists at a time, and this
+    /// process holds the hints until that one is dropped too.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is one already;
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) after a failure.
     fn preparation(&mut self) -> Result<Box<dyn PreparationStore>>;
 
-    /// Replaces the generation in use by the prepared one; the old one, its changes and its
-    /// unfinished reservations are erased. [`load`](Self::load) tells of the new one.
+    /// Replaces the generation in use by the prepared one. The old one, its changes and its
+    /// unfinished reservations are erased. After it, [`load`](Self::load) returns the new one.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if none is prepared; otherwise as
     /// [`reserve`](Self::reserve).
     fn switch(&mut self) -> Result<()>;
 
-    /// Replaces the generation in use by `generation`, which it was condensed into: see
-    /// [`Endless`](privet_schemes::contract::Endless). Whatever is kept of a next generation is
-    /// erased first: it belongs to another state, or was made by a process that did not live to
-    /// switch to it.
+    /// Replaces the generation in use by `generation`, which was condensed from it: see
+    /// [`Endless`](privet_schemes::contract::Endless). First erases any stored next generation: it
+    /// belongs to another state, or to a process that ended before it switched.
     ///
     /// # Errors
     /// As [`switch`](Self::switch) and [`PreparationStore::save_generation`]. The generation in use
-    /// is then still the one before, or already this one.
+    /// is then either still the earlier one, or already the new one.
     fn switch_to(&mut self, generation: &[u8]) -> Result<()> {
-        // The changes that went into it are durable before it is.
+        // The changes that went into it must be durable before it is.
         self.flush()?;
         let mut next = self.preparation()?;
         next.discard()?;
@@ -326,10 +326,10 @@ pub trait HintStore: Send {
     }
 }
 
-/// Keeps a generation in the making.
+/// Keeps a generation that is being prepared.
 pub trait PreparationStore: Send {
-    /// The last checkpoint, and the offset at which the stream goes on from it. A damaged one
-    /// counts as none: it holds nothing that could not be prepared again.
+    /// The last checkpoint, and the offset at which the stream goes on after it. A damaged one
+    /// counts as none: everything in it can be prepared again.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used.
@@ -338,8 +338,8 @@ pub trait PreparationStore: Send {
     /// Replaces the checkpoint. Durable on return.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be kept; the one before
-    /// is then still there. [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a complete
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be kept; the earlier
+    /// one is then still there. [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a complete
     /// generation waits for its turn.
     fn save_checkpoint(&mut self, offset: u64, checkpoint: &[u8]) -> Result<()>;
 
@@ -350,96 +350,95 @@ pub trait PreparationStore: Send {
     /// As [`save_checkpoint`](Self::save_checkpoint).
     fn save_generation(&mut self, generation: &[u8]) -> Result<()>;
 
-    /// Erases what is kept of the next generation, complete or not: the stream that it was made
-    /// from had another digest than announced, say.
+    /// Erases the next generation, complete or not: because its stream had another digest than
+    /// announced, say.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used.
     fn discard(&mut self) -> Result<()>;
 }
 
-/// Where parts, single-use hints and pins are kept.
+/// Stores parts, single-use hints and pins.
 pub trait State: Send {
-    /// What is there of `part`; if it is incomplete, makes it ready to be appended to.
+    /// Opens what is stored of `part`; if it is incomplete, prepares it for appending.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used,
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the part is longer than it ever
-    /// takes. Damage is no error: parts are public and are fetched again. Whether a table
+    /// takes. Damage is not an error: parts are public and are fetched again. Whether a table
     /// ([`PartKind::Table`]) is complete must not depend on where it was read before.
     fn open(&mut self, part: &PartKey) -> Result<Opened>;
 
-    /// Keeps the bytes at `offset`, which is where the last call ended. They may be lost in a
-    /// crash, but are never kept damaged.
+    /// Keeps the bytes at `offset`, which is where the last call ended. A crash may lose them, but
+    /// they are never kept damaged.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be kept: a full disk,
     /// say.
     fn append(&mut self, part: &PartKey, offset: u64, bytes: &[u8]) -> Result<()>;
 
-    /// Marks the part complete. Only for a part whose digest has been checked over every byte.
+    /// Marks the part complete. The caller must have checked its digest over every byte.
     ///
     /// # Errors
     /// As [`append`](Self::append); [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if bytes
     /// are missing.
     fn complete(&mut self, part: &PartKey) -> Result<Arc<dyn HintSource>>;
 
-    /// Drops what there is of `part`: its bytes turned out to be wrong.
+    /// Drops what is stored of `part`: its bytes are wrong.
     ///
     /// # Errors
     /// As [`append`](Self::append).
     fn discard(&mut self, part: &PartKey) -> Result<()>;
 
-    /// The single-use hints named by `key`. Hints that are kept for the same table and scheme under
-    /// another key (an older version, say) are erased if the user has decided to believe what the
-    /// server shows now, and refused otherwise.
+    /// The single-use hints named by `key`. If hints of the same table and scheme are stored under
+    /// another key (an older version, say), this refuses to open them; if the user has decided to
+    /// believe what the server shows now, it erases them instead.
     ///
     /// # Errors
     /// [`Blame::Integrity`](privet_core::Blame::Integrity) if there are hints of another key, and
-    /// nobody said to replace them; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the
-    /// storage cannot be used, [`Blame::Corrupted`](privet_core::Blame::Corrupted) if what is kept
-    /// is damaged.
+    /// the user did not allow to replace them;
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used,
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the stored hints are damaged.
     fn open_hints(&mut self, key: &HintsKey) -> Result<HintsOpened>;
 
     /// The same for a client that has seen the table change, epoch by epoch, each signed by its
-    /// publisher: hints that are kept for another version of the same table and scheme, used with
-    /// the same servers, are opened as they are. [`SavedHints::stands_at`] says where they stand,
-    /// and it is for the client to have them [`follow`](HintStore::follow) or to
-    /// [`restart`](HintStore::restart) them.
+    /// publisher. This opens hints of another version of the same table and scheme as they are, if
+    /// they were used with the same servers. [`SavedHints::stands_at`] says where they stand. The
+    /// client must then have them [`follow`](HintStore::follow), or [`restart`](HintStore::restart)
+    /// them.
     ///
     /// # Errors
     /// As [`open_hints`](Self::open_hints).
     fn open_hints_to_follow(&mut self, key: &HintsKey) -> Result<HintsOpened>;
 
-    /// What was pinned under `server`, with the tables' names. The one that was pinned last is the
-    /// last.
+    /// The pins of `server`, with the tables' names. The last pin of the list was pinned last.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if the pins are
-    /// damaged: they protect against a server that changes its story, so they are not quietly
-    /// forgotten.
+    /// damaged. They protect against a server that changes what it shows, so damage must not
+    /// silently erase them.
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>>;
 
-    /// What was pinned under all other servers than these. What is damaged of that is left out:
-    /// whoever asks such a server is told.
+    /// The pins of all servers but these. Damaged pins are left out: a client that asks such a
+    /// server hears of the damage.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used.
     fn pins_elsewhere(&mut self, servers: &[&str]) -> Result<Vec<PinElsewhere>>;
 
-    /// Remembers `pin` for the table called `name` on `server`. If that replaces a pin of another
-    /// table or version, what was kept for the old one and is pinned nowhere else is dropped; but
-    /// not single-use hints for an earlier version of the same table by the same publisher, which
-    /// can follow.
+    /// Stores `pin` for the table called `name` on `server`. If that replaces a pin of another
+    /// table or version, this drops what was stored for the old pin and is pinned nowhere else. It
+    /// keeps single-use hints for an earlier version of the same table by the same publisher,
+    /// because they can follow.
     ///
     /// # Errors
     /// As [`append`](Self::append); [`Blame::Integrity`](privet_core::Blame::Integrity) if another
-    /// process has pinned meanwhile, under this name or for a table with this id, what contradicts
-    /// `pin`.
+    /// process has meanwhile stored a pin that contradicts `pin`, under this name or for a table
+    /// with this id.
     fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()>;
 }
 
-/// The longest part that is kept in memory: how long it is, a server says.
+/// The longest part that is kept in memory; servers decide how long parts are.
 const MEMORY_LIMIT: u64 = 1 << 30;
 
 /// A state that lives as long as the process. It takes no parts longer than 1 GiB.
@@ -551,7 +550,7 @@ pub(crate) fn out_of_order(offset: u64, due: u64) -> Error {
     Error::api_misuse(format!("byte {offset} of a part was to be kept when byte {due} was due"))
 }
 
-/// Checks that reservations are numbered on from the one that is due.
+/// Checks that the reservations' numbers go on from the one that is due.
 pub(crate) fn check_numbers(batch: &[(ReservationId, &JournalRecord)], due: u64) -> Result<()> {
     for ((id, _), due) in batch.iter().zip(due..) {
         if id.0 != due {
@@ -562,7 +561,7 @@ pub(crate) fn check_numbers(batch: &[(ReservationId, &JournalRecord)], due: u64)
     Ok(())
 }
 
-/// Checks that hints of the key `from` may follow their table to `to`.
+/// Checks that hints of the key `from` can follow their table to `to`.
 pub(crate) fn check_follows(from: &HintsKey, to: &HintsKey) -> Result<()> {
     let same = (from.table.id, from.scheme, from.servers) == (to.table.id, to.scheme, to.servers);
     if same && to.table.epoch > from.table.epoch {
@@ -573,7 +572,7 @@ pub(crate) fn check_follows(from: &HintsKey, to: &HintsKey) -> Result<()> {
     ))
 }
 
-/// Checks that hints of the key `from` may be begun anew for `to`, in the same place.
+/// Checks that hints of the key `from` can be begun anew for `to`, in the same place.
 pub(crate) fn check_restarts(from: &HintsKey, to: &HintsKey) -> Result<()> {
     match (from.table.id, from.scheme) == (to.table.id, to.scheme) {
         true => Ok(()),
@@ -583,8 +582,8 @@ pub(crate) fn check_restarts(from: &HintsKey, to: &HintsKey) -> Result<()> {
     }
 }
 
-/// Checks that nobody prepares a next generation, which is then not for the table in the right
-/// version any more.
+/// Checks that no next generation is being prepared: it would then be for the wrong version of the
+/// table.
 pub(crate) fn check_not_lent(lent: bool) -> Result<()> {
     match lent {
         false => Ok(()),
@@ -602,7 +601,7 @@ pub(crate) fn no_hints_to_end() -> Error {
 
 pub(crate) fn after_the_end() -> Error {
     Error::integrity(
-        "the hints have ended, because a server was found to lie, so nothing is asked with them any more",
+        "the hints have ended, because a server was found to lie, so they serve no more lookups",
     )
 }
 

@@ -17,24 +17,25 @@
 //! **Readers never wait.** A complete part never changes, so any number of processes read it
 //! without a lock.
 //!
-//! **One writer.** Whoever downloads holds the table's lock; others are told [`Opened::Busy`] and
-//! ask again until the part is complete. The lock ends with its process, even if that is killed,
-//! and the next one goes on where the file ends.
+//! **One writer.** The process that downloads holds the table's lock. Others get [`Opened::Busy`]
+//! and ask again until the part is complete. The lock ends with its process, even if that is
+//! killed, and the next process goes on where the file ends.
 //!
-//! **Versions.** A part is known by its length and digest, whatever version of its table it was
-//! fetched for. What is kept when a table changes is decided by the pins: a part stays as long as
-//! one names it, so the next version's part can be there before its pin, and after a crash in
-//! between either version is usable. Single-use hints stay if the pins show that they can follow.
+//! **Versions.** A part is identified by its length and digest, whatever version of its table it
+//! was fetched for. The pins decide what stays when a table changes: a part stays as long as a pin
+//! names it. So the next version's part can be there before its pin, and after a crash in between
+//! both versions are usable. Single-use hints stay if the pins show that they can follow.
 //!
 //! **Secrets.** Single-use hints have a directory, a lock and rules of their own: they are never
-//! fetched again by stealth, and never used twice.
+//! fetched again silently, and never used twice.
 //!
 //! **Damage.** Parts are public: a damaged one is dropped and fetched again, and [`Opened::Have`]
-//! says so. Pins are not rebuilt: a damaged pin file is refused by name.
+//! says so. Pins cannot be fetched again: a damaged pin file is refused, and the error names it.
 //!
-//! A part is checked whole whenever it is opened. That it is fetched again tells the server that
-//! this client's disk lost some of it, and nothing about what was looked up. What is damaged while
-//! it is open fails the lookups that read it. The next session finds it whatever was looked up.
+//! Opening a part checks all of it. That it is fetched again tells the server that this client's
+//! disk lost some of it, and nothing about what was looked up. If a part is damaged while it is
+//! open, the lookups that read there fail. The next session finds the damage, whatever was looked
+//! up.
 
 mod files;
 mod hints;
@@ -65,7 +66,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long to wait for another process that rewrites pins, which takes it an instant.
+/// How long to wait for another process that rewrites pins; that takes an instant.
 const PIN_LOCK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The folder of the pins' files.
@@ -74,13 +75,13 @@ const PINS: &str = "pins";
 /// The folder of the tables' folders.
 const TABLES: &str = "tables";
 
-/// The file that is held by whoever writes in a folder.
+/// The lock of a folder: a process that writes in the folder holds it.
 const LOCK: &str = "lock";
 
-/// What the name of a folder of single-use hints begins with; the scheme's follows.
+/// Prefix of the name of a folder of single-use hints; the scheme's name follows.
 const PRIVATE: &str = "private-";
 
-/// What the name of a part's file ends with, as long as it grows, …
+/// Extension of a part's file while it grows, …
 const PARTIAL: &str = "partial";
 
 /// … and once it is complete.
@@ -98,13 +99,12 @@ pub struct Store {
     replace_damaged_pins: bool,
     chunk_len: u32,
     growing: Vec<(PartKey, GrowingPart, Arc<dyn Medium>)>,
-    /// The pins as they were read, and those that were written since: what a session compared with
-    /// what it is served. Never what another process has written meanwhile.
+    /// The pins as this process read them, with its own later changes. A session compared them with
+    /// the servers' descriptions. They never include what another process has written meanwhile.
     known: HashMap<String, Pins>,
 }
 
-/// Where the state lies if nobody says otherwise: `$XDG_STATE_HOME/privet`, or else
-/// `~/.local/state/privet`.
+/// Where the state lies by default: `$XDG_STATE_HOME/privet`, or else `~/.local/state/privet`.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`] if neither variable is set.
@@ -147,7 +147,7 @@ impl Store {
         })
     }
 
-    /// Lets damaged pins be replaced by what the server shows now: for a user who has decided to
+    /// Allows to replace damaged pins by what the server shows now: for a user who has decided to
     /// believe it.
     #[must_use]
     pub fn replacing_damaged_pins(mut self, replace: bool) -> Self {
@@ -155,14 +155,14 @@ impl Store {
         self
     }
 
-    /// Has parts stored in chunks of another length: for tests with small tables.
+    /// Stores parts in chunks of another length: for tests with small tables.
     #[cfg(test)]
     pub(crate) fn with_chunk_len(mut self, chunk_len: u32) -> Self {
         self.chunk_len = chunk_len;
         self
     }
 
-    /// The folder of a table; `None` if nothing was kept for it.
+    /// The folder of a table; `None` if nothing is stored for it.
     fn table(&self, table: TableId) -> Result<Option<Arc<dyn Folder>>> {
         files::folder(&*self.tables, &table.to_string())
     }
@@ -176,7 +176,7 @@ impl Store {
         found.ok_or_else(|| Error::api_misuse("a part must be opened before it is written"))
     }
 
-    /// The complete part, if it is there and whole. Otherwise what was wrong with it.
+    /// The complete part, if it is there and whole. Otherwise what is wrong with it.
     fn open_complete(&self, part: &PartKey) -> Result<Result<Option<CompletePart>>> {
         let Some(folder) = self.table(part.table.id)? else { return Ok(Ok(None)) };
         match CompletePart::open(&*folder, &part_file_name(part, COMPLETE), part) {
@@ -185,7 +185,7 @@ impl Store {
         }
     }
 
-    /// Waits for whoever rewrites pins.
+    /// Waits until no other process rewrites pins.
     fn lock_pins(&self) -> Result<Arc<dyn Medium>> {
         let path = self.pins.path(LOCK);
         let locked = self.pins.lock_within(LOCK, PIN_LOCK_PATIENCE);
@@ -203,8 +203,8 @@ impl Store {
         Ok(files::open_to_read(&*self.pins, name)?.is_some())
     }
 
-    /// Takes the pins that were kept for a server under an earlier spelling of its address over to
-    /// `server`, unless there are any under that already.
+    /// Moves the pins of a server from an earlier spelling of its address to `server`, unless that
+    /// has pins already.
     ///
     /// # Errors
     /// As [`State::pins`] and [`State::pin`].
@@ -214,9 +214,9 @@ impl Store {
             return Ok(());
         }
         let _lock = self.lock_pins()?;
-        // Another process may have done it in between.
+        // Another process may have done it in the meantime.
         if let (false, Some(pins)) = (self.has_pins(&to)?, self.read_pins(&from)?) {
-            // Either step alone leaves pins that are found by the next attempt.
+            // After each step alone, the next attempt finds the pins.
             files::replace(&*self.pins, &from, &pin_file::encode(server, &pins))?;
             files::rename(&*self.pins, &from, &to)?;
         }
@@ -236,22 +236,22 @@ impl Store {
             }
             Err(error) if error.blame() == Blame::Unavailable => Err(error),
             Err(error) => Err(Error::corrupted(format!(
-                "{} cannot be read ({}), so it is not known which tables were seen at that server before; if you believe what it serves now, accept its tables anew",
+                "{} cannot be read ({}), so the tables that were seen at that server before are unknown; if you believe what it serves now, accept its tables anew",
                 self.pins.path(name).display(),
                 error.message()
             ))),
         }
     }
 
-    /// What to remember of the table called `name` at `server`, now that `pins` are remembered
-    /// there: `pin`, or the later version to which another process has followed the table.
+    /// The pin to store for the table called `name` at `server`, given the stored `pins`: `pin`, or
+    /// the later version to which another process has followed the table.
     ///
-    /// The session has compared `pin` with what was remembered when it began, by the table's name
-    /// and by its id. What another process has written since is compared here, by both as well: a
-    /// server may have told that process another name.
+    /// When the session began, it compared `pin` with the stored pins, by the table's name and by
+    /// its id. This compares what another process has written since, also by both: a server may
+    /// have told that process another name.
     ///
     /// # Errors
-    /// [`Blame::Integrity`] if another process has seen something else meanwhile.
+    /// [`Blame::Integrity`] if another process has meanwhile seen something else.
     fn compared(&self, server: &str, name: &str, pin: &Pin, pins: &Pins) -> Result<Pin> {
         let known = self.known.get(server).map_or(&[][..], |known| known);
         let mut latest = *pin;
@@ -274,15 +274,15 @@ impl Store {
                     ),
                 };
                 return Err(Error::integrity(format!(
-                    "another process has just used {seen}, or another version of it that does not lead to this one, or one of another publisher: the server may be showing different clients different tables"
+                    "another process has just used {seen}, or a version of it that does not lead to this one, or that has another publisher: the server may be showing different clients different tables"
                 )));
             }
         }
         Ok(latest)
     }
 
-    /// The pins of `table` at all servers; `None` if a file of pins cannot be read, which may name
-    /// it too.
+    /// The pins of `table` at all servers; `None` if a pin file cannot be read, because it may name
+    /// the table too.
     fn pins_of(&self, table: TableId) -> Result<Option<Vec<Pin>>> {
         let mut found = Vec::new();
         for name in pin_files(&*self.pins)? {
@@ -292,20 +292,20 @@ impl Store {
         Ok(Some(found))
     }
 
-    /// Drops what was kept for a table under the pin `old`, which `new` has replaced: downloaded
-    /// parts that no pin names any more, and single-use hints, of whichever scheme, that none calls
-    /// for. These hold the journal of what was looked up with them. If `new` follows `old`, the
-    /// hints stay: they can follow, too, when they are next used.
+    /// Drops what was stored for a table under the pin `old`, which `new` has replaced: downloaded
+    /// parts that no pin names any more, and single-use hints, of any scheme, that no pin needs.
+    /// Those hold the journal of what was looked up with them. If `new` follows `old`, the hints
+    /// stay: they can follow, too, when they are next used.
     fn drop_superseded(&self, old: &Pin, new: &Pin) -> Result<()> {
         let table = old.table.id;
-        // What a file of pins that cannot be read calls for, nobody knows.
+        // An unreadable pin file may need anything.
         let Some(pins) = self.pins_of(table)? else { return Ok(()) };
         self.drop_parts(table, &pins)?;
         if new.follows(old) {
             return Ok(());
         }
         self.erase_hints(table, |folder| match pins.is_empty() {
-            // That a server was caught is for the user to forget.
+            // Only the user may erase the record that a server was caught.
             _ if hints::has_ended(folder)? => Ok(false),
             true => hints::erase_folder(folder),
             false => hints::erase_folder_if(folder, |parameter_digest| {
@@ -314,8 +314,8 @@ impl Store {
         })
     }
 
-    /// Has `erase` go through the directories of the single-use hints of `table`, and removes those
-    /// that it says it has erased.
+    /// Calls `erase` for each directory of single-use hints of `table`, and removes those that it
+    /// has erased.
     fn erase_hints(
         &self,
         table: TableId,
@@ -323,20 +323,21 @@ impl Store {
     ) -> Result<()> {
         let Some(folder) = self.table(table)? else { return Ok(()) };
         for (name, private) in private_folders(&*folder)? {
-            // Somebody who uses them still is not disturbed.
+            // A process that still uses them is not disturbed.
             if erase(&*private)? {
                 drop(private);
-                // Somebody else's file in it stays, and the folder with it.
+                // A foreign file in it stays, and so does the folder.
                 let _ = folder.remove_folder(&name);
             }
         }
         Ok(())
     }
 
-    /// Removes the files of a table's parts that none of `pins` names, if nobody is writing there.
+    /// Removes the files of a table's parts that none of `pins` names, unless a process is writing
+    /// there.
     fn drop_parts(&self, table: TableId, pins: &[Pin]) -> Result<()> {
         let Some(folder) = self.table(table)? else { return Ok(()) };
-        // Somebody else's download goes on; its files are merely superfluous.
+        // Another process's download goes on; its files are merely not needed.
         let Some(_lock) = files::lock(&*folder, LOCK)? else { return Ok(()) };
         let named: Vec<_> = pins.iter().flat_map(part_names).collect();
         for name in files::names(&*folder)? {
@@ -373,7 +374,7 @@ fn pin_files(folder: &dyn Folder) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// What a file's name has behind its last dot.
+/// The extension of a file's name.
 fn extension(name: &str) -> &str {
     Path::new(name).extension().and_then(|extension| extension.to_str()).unwrap_or_default()
 }
@@ -426,8 +427,8 @@ impl State for Store {
             let done = growing.map_or(0, |file| file.len().unwrap_or(0));
             return Ok(Opened::Busy { done });
         };
-        // Again, now that nobody else can be writing: it may have been completed in between, and
-        // damage is ours to remove.
+        // Look again, now that no other process can write: the part may have been completed in the
+        // meantime, and this process may remove a damaged one.
         let mut notice = None;
         match self.open_complete(part)? {
             Ok(Some(complete)) => {
@@ -472,8 +473,8 @@ impl State for Store {
     }
 
     fn open_hints_to_follow(&mut self, key: &HintsKey) -> Result<HintsOpened> {
-        // A table's id is public. Who announces it with another publisher than it has elsewhere
-        // does not lead hints anywhere, nor have them erased.
+        // A table's id is public. A server that announces it with another publisher than it has
+        // elsewhere must not lead hints anywhere, nor have them erased.
         let agree = self.pins_of(key.table.id)?.is_some_and(|pins| {
             let first = pins.first().and_then(|pin| pin.publisher);
             pins.iter().all(|pin| first.is_some() && pin.publisher == first)
@@ -527,7 +528,7 @@ impl State for Store {
         known.retain(|(known, _)| known != name);
         known.push((name.to_owned(), *pin));
         match replaced {
-            // What this process uses stays, where another process is further.
+            // What this process uses stays if another process is further.
             Some(old) if kept == *pin && !old.agrees_with(pin) => self.drop_superseded(&old, pin),
             _ => Ok(()),
         }

@@ -1,8 +1,8 @@
 //! Exchanges with one server over gRPC, and what their failures mean to a person.
 //!
-//! A transport sends what a session says and hands back what comes, validated by [`privet_wire`].
-//! It decides nothing: when to try again, and whether to believe what came, is the session's
-//! business. The connection is made with the first exchange, and made again when it was lost.
+//! A transport sends what a session says and returns what arrives, validated by [`privet_wire`]. It
+//! decides nothing: the session decides when to try again, and what to believe. The first exchange
+//! makes the connection; a later one makes it again if it was lost.
 
 mod certificates;
 
@@ -21,17 +21,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 
-/// A host that does not answer at all is given up after this long.
+/// How long to wait for a host that does not answer at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An idle connection is probed this often, so that one that a router has forgotten is noticed
-/// before the next query.
+/// How often an idle connection is probed. If a router has forgotten the connection, this notices
+/// it before the next query.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 
-/// A probe not answered within this time means that the connection is lost.
+/// The connection counts as lost if a probe is not answered within this time.
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A server is told this much more time than the session waits.
+/// A server is told to take at most the session's patience plus this.
 const DEADLINE_GRACE: Duration = Duration::from_secs(1);
 
 pub use crate::exchange::Delivery;
@@ -42,18 +42,19 @@ pub struct Transport {
     url: String,
     client: PrivetClient<Channel>,
     limits: ResponseLimits,
-    /// Whether the server has ever said anything that is gRPC. Then a broken connection is just
-    /// that.
+    /// Whether the server has ever spoken gRPC. If it has, a broken connection is only a broken
+    /// connection.
     has_spoken: Arc<AtomicBool>,
 }
 
 impl Transport {
     /// A transport to the server at `url`, `http://host:port` or `https://host:port`. Certificates
-    /// are checked against the system's authorities and those in the PEM file `ca_file`, in which a
-    /// server's own certificate may stand as well. Nothing is sent yet. To be called within a tokio runtime.
+    /// are checked against the system's authorities and those in the PEM file `ca_file`, which may
+    /// also hold the server's own certificate. Sends nothing yet. Call it within a tokio runtime.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`] if `url` is none, or `ca_file` cannot be read or is no certificate.
+    /// [`Blame::ApiMisuse`] if `url` is not an address, or `ca_file` cannot be read or holds no
+    /// certificate.
     pub fn new(url: &str, ca_file: Option<&Path>) -> Result<Self> {
         let url = Address::parse(url)?.url().to_owned();
         let misuse = |error: tonic::transport::Error| {
@@ -69,8 +70,8 @@ impl Transport {
             .tcp_keepalive(Some(KEEPALIVE_INTERVAL))
             .http2_keep_alive_interval(KEEPALIVE_INTERVAL)
             .keep_alive_timeout(KEEPALIVE_TIMEOUT)
-            // Hints are large; the default window of 64 KiB would make a long line wait for its
-            // acknowledgements.
+            // Hints are large. With the default window of 64 KiB, a line with a long delay would
+            // wait for acknowledgements.
             .initial_stream_window_size(4 << 20)
             .initial_connection_window_size(8 << 20);
         if url.starts_with("https://") {
@@ -86,14 +87,14 @@ impl Transport {
         &self.url
     }
 
-    /// From here on longer messages are refused before they are received. Before the first call,
-    /// all answers and replies are.
+    /// Refuses longer messages from here on, before they are received. Before the first call,
+    /// refuses all answers and replies.
     pub fn expect_responses(&mut self, limits: ResponseLimits) {
         self.limits = limits;
     }
 
-    /// Sends `request` and passes what comes back to `deliver`, in order, until that says that it
-    /// wants no more.
+    /// Sends `request` and passes each response to `deliver`, in order, until `deliver` wants no
+    /// more.
     pub async fn exchange<F>(
         &self,
         request: Request,
@@ -172,8 +173,8 @@ impl Transport {
 
     /// What a failed exchange means.
     fn failure(&self, status: &tonic::Status) -> Error {
-        // A status that the server sent has no source; one that was made on this side, because
-        // there was no server to send one, has.
+        // A status that the server sent has no source. A status that was made here, because no
+        // server sent one, has a source.
         match status.source() {
             Some(source) => self.unreachable(source),
             None => {
@@ -183,8 +184,8 @@ impl Transport {
         }
     }
 
-    /// What a failed attempt to have the server describe itself means: whatever answers there may
-    /// be something else altogether.
+    /// What it means if a server failed to describe itself: the program at that address may not be
+    /// a Privet server.
     fn no_description(&self, status: &tonic::Status) -> Error {
         let error = self.failure(status);
         let refused_by_privet =
@@ -203,7 +204,7 @@ impl Transport {
         }
     }
 
-    /// What it means that no exchange took place.
+    /// What the failure of an exchange means if no server answered.
     fn unreachable(&self, error: &(dyn StdError + 'static)) -> Error {
         let url = &self.url;
         if let Some(tls) = find::<rustls::Error>(error) {
@@ -240,8 +241,8 @@ impl Transport {
     }
 }
 
-/// `message` with the time after which nobody waits for its response. The channel watches it too,
-/// and knows less of what it means than the session does: so it is the later of the two.
+/// `message` with a deadline for its response. The channel enforces the deadline too, and knows
+/// less of what it means than the session does. So the channel's deadline is the later of the two.
 fn with_deadline<M>(message: M, patience: Duration) -> tonic::Request<M> {
     let mut request = tonic::Request::new(message);
     request.set_timeout(patience + DEADLINE_GRACE);
@@ -264,7 +265,7 @@ fn find<'e, T: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Optio
         if let Some(found) = error.downcast_ref::<T>() {
             return Some(found);
         }
-        // `io::Error` hides what it wraps from `source`.
+        // `io::Error` does not return the error that it wraps from `source`.
         if let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref)
             && let Some(found) = find::<T>(inner)
         {

@@ -1,13 +1,13 @@
-//! A table as its file and its update log have it, at the start and from then on.
+//! A table with its file and its update log, at the start and while it is served.
 //!
 //! A table file and its log change in two ways. An update appends an epoch to the log. A compaction
-//! puts new files in the place of both: first a table file that has all epochs in it, then a log
-//! that begins later: it has the last epochs, or none. What was open stays readable, so nothing is
-//! lost between two looks: epochs are read to the end of the old log first, and only then from the
-//! new files. If several compactions came between, with epochs in a log that nobody here has seen,
-//! the records of the two table files are compared instead.
+//! replaces both by new files: first a table file that has all epochs in it, then a log that begins
+//! later, with the last epochs or none. Open files stay readable, so nothing is lost between two
+//! looks: epochs are read to the end of the old log first, and only then from the new files. If
+//! there were several compactions in between, some epochs may lie in a log that this process never
+//! saw. Then the records of the two table files are compared instead.
 //!
-//! What is found is offered to the server, and counts when the server has taken it. Until then
+//! A new version is offered to the server, and counts when the server has taken it. Until then
 //! every look finds it again.
 
 use crate::TableFile;
@@ -25,33 +25,33 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// A table that is served, and the files that say what becomes of it.
+/// A table that is served, and the files from which it is updated.
 pub struct FollowedTable {
     name: String,
     path: PathBuf,
     files: Files,
-    /// Reading on in the log has failed, so that it has to be opened again.
+    /// Reading from the log has failed, so it must be opened again.
     broken: bool,
-    /// What the server serves.
+    /// The version that the server serves.
     position: Position,
-    /// Who has to publish the table, if that was said: whatever the log's own header says.
+    /// The publisher that the caller named, if any: the log's own header does not change it.
     publisher: Option<PublisherId>,
-    /// What was offered to the server.
+    /// The version that was offered to the server.
     offered: Option<(Option<Files>, Position)>,
-    /// Where the log began before the last compaction: older epochs are not kept.
+    /// Where the log began before the last compaction: older epochs are no longer available.
     keep_from: Epoch,
-    /// How the files looked before the last look into them.
+    /// The state of the files before they were last read.
     stamps: Stamps,
 }
 
-/// A table file with its log, if it has one, as they were opened.
+/// A table file with its log, if it has one, opened.
 struct Files {
     snapshot: Arc<Snapshot>,
     log: Option<UpdateLog>,
     stamps: Stamps,
 }
 
-/// A version of the table, and who has to have signed what follows.
+/// A version of the table, and the publisher who must have signed what follows.
 #[derive(Clone)]
 struct Position {
     identity: TableIdentity,
@@ -60,10 +60,10 @@ struct Position {
     previous: Option<EpochHash>,
 }
 
-/// An epoch that was followed, and where it lies.
+/// An epoch that was followed, and its place in the file.
 type Followed = (EpochUpdate, StoredEpoch);
 
-/// What [`TableFile::open`] says.
+/// The work of [`TableFile::open`].
 pub(crate) fn open(table: &TableFile) -> Result<(ServedTable, FollowedTable)> {
     let files = Files::open(&table.path, table.publisher)?;
     let snapshot = &files.snapshot;
@@ -75,8 +75,8 @@ pub(crate) fn open(table: &TableFile) -> Result<(ServedTable, FollowedTable)> {
     };
     let mut served = table.served(Arc::clone(snapshot));
     if let Some(log) = &files.log {
-        // Chosen as it was in the beginning, whatever was folded into the table file since:
-        // clients go on with what they have.
+        // Chosen for the table's first shape, whatever was folded into the table file since: so
+        // clients keep what they have.
         let shape = snapshot.identity().shape;
         let first = TableShape::new(log.first_records(), shape.record_len())?;
         served.planned_for = Some(first);
@@ -103,22 +103,23 @@ impl FollowedTable {
         &self.name
     }
 
-    /// Whether the files look other than before the last look into them.
+    /// Whether the files have changed since before they were last read.
     pub fn has_changed(&self) -> bool {
         Stamps::of(&self.path) != self.stamps
     }
 
-    /// What the table has become, if it has become anything since what the server serves. Every
-    /// epoch is verified, and so are the records after the last. It takes time in proportion to the
+    /// The table's new version, if it has changed since the version that the server serves.
+    /// Verifies every epoch, and the records after the last one. Takes time in proportion to the
     /// table, and waits for disks.
     ///
-    /// Say that the server has [taken](Self::taken) it; until then it is found again.
+    /// Call [`taken`](Self::taken) when the server has taken it; until then every look finds it
+    /// again.
     ///
     /// # Errors
-    /// What is served is not affected, and the next look is the next try.
+    /// An error does not affect what is served, and the next look tries again.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if a file is damaged;
-    /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if the files do not continue what is
-    ///   served: another table, another publisher, an earlier epoch, another history;
+    /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if the files do not continue the
+    ///   served version: another table, another publisher, an earlier epoch, another history;
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a file is missing or of another
     ///   kind;
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the log is gone or a file
@@ -127,8 +128,7 @@ impl FollowedTable {
         self.offered = None;
         self.stamps = Stamps::of(&self.path);
         let replaced = self.stamps.are_other_files(&self.files.stamps) || self.broken;
-        // A log that appeared may have been offered and not taken: then it is followed all the
-        // same.
+        // A new log may have been offered and not taken: then it is still followed.
         let offered = self.files.log.as_ref().map(UpdateLog::publisher);
         let publisher = self.position.publisher.or(offered);
         let mut chain = publisher.map(|publisher| self.position.chain_of(publisher));
@@ -142,7 +142,7 @@ impl FollowedTable {
                     self.broken = true;
                     return Err(error);
                 }
-                // What the new files say counts.
+                // The new files decide.
                 Err(_) => {}
             }
         }
@@ -193,15 +193,14 @@ impl FollowedTable {
             ..files.current(log)?
         };
         let whole = log.base() <= self.position.identity.epoch;
-        // Where all that is offered can be found again in the new files, the old ones are of no
-        // use.
+        // If the new files have everything that is offered, the old ones are not needed.
         let (now, later) = if whole { (opened, None) } else { (None, opened) };
         self.offered = Some((later, Position::at(&chain)));
         now.into_iter().for_each(|files| self.replace_files(files));
         Ok(Some(next))
     }
 
-    /// Takes note that the server serves what it was offered last.
+    /// Notes that the server serves the version that it was offered last.
     pub fn taken(&mut self) {
         let Some((files, position)) = self.offered.take() else { return };
         self.position = position;
@@ -210,7 +209,7 @@ impl FollowedTable {
         }
     }
 
-    /// What is served is what the files have, as it should be.
+    /// Checks that the files have the served version, as they should.
     fn nothing_new(
         &mut self,
         identity: TableIdentity,
@@ -219,7 +218,7 @@ impl FollowedTable {
         let served = self.position.identity;
         let log_lost = opened.as_ref().is_some_and(|files| files.log.is_none())
             && self.position.publisher.is_some();
-        // The table file alone may well be at an earlier epoch: that is no other table.
+        // The table file alone may well be at an earlier epoch: it is still the same table.
         if log_lost && identity.id == served.id {
             return Err(Error::unavailable(format!(
                 "the update log of {} is gone: bring it back",
@@ -269,8 +268,8 @@ impl FollowedTable {
         Ok(())
     }
 
-    /// The step over epochs that are in the table file and in no log that was seen, if there are
-    /// such, and where the rest goes on.
+    /// The step over epochs that are in the table file and in no log that this process saw, if
+    /// there are any, and where the rest goes on.
     fn skipped(
         &self,
         files: &Files,
@@ -286,19 +285,20 @@ impl FollowedTable {
         };
         if known != chain.identity() {
             return Err(Error::unavailable(format!(
-                "{} begins after epoch {}, and what became of the table until then cannot be told \
+                "{} begins after epoch {}, and the changes of the table until then cannot be found \
                 from the files: start the server again",
                 log.path().display(),
                 log.base().0
             )));
         }
-        // The difference says what each record was before, and hints are made of that.
+        // The difference depends on the earlier contents of each record, and hints are made from
+        // it.
         let mut hasher = SharedHasher::on_all_cores();
         hasher.update(&before);
         let parts = DigestParts { layout: chain.layout_digest(), records: hasher.digest() };
         if parts.combine(known.shape) != known.digest {
             return Err(Error::integrity(format!(
-                "the records of {} at epoch {} are damaged, so what became of them cannot be told: \
+                "the records of {} at epoch {} are damaged, so their changes cannot be found: \
                  start the server again",
                 self.files.snapshot.path().display(),
                 known.epoch.0
@@ -336,7 +336,7 @@ impl Files {
         Ok(Self { snapshot, log, stamps })
     }
 
-    /// The table after the last epoch, all of it verified, without what leads there.
+    /// The table after the last epoch, all of it verified, without its steps.
     fn current(&self, log: &UpdateLog) -> Result<NextVersion> {
         let identity = log.current();
         let layout = log.layout().encode();
@@ -379,13 +379,13 @@ impl Position {
         }
     }
 
-    /// Where the table's history goes on, if this is who signs it.
+    /// Where the table's history goes on, if this publisher signs it.
     fn chain_of(&self, publisher: PublisherId) -> Chain {
         Chain::knowing_digest(self.identity, self.layout_digest, publisher, self.previous)
     }
 }
 
-/// The log as far as the table file has it, and the rest as what follows.
+/// The log up to the table file's version, and the later epochs as the next version.
 fn first_feed(log: &UpdateLog, files: &Files, position: &mut Position) -> Result<UpdateFeed> {
     let base = log.base();
     let in_snapshot = position.identity.epoch.0.saturating_sub(base.0);
@@ -400,13 +400,12 @@ fn first_feed(log: &UpdateLog, files: &Files, position: &mut Position) -> Result
     Ok(UpdateFeed { publisher: log.publisher().0, first_epoch: base, epochs, next })
 }
 
-/// As [`follow_chain`], where it is known already who signs.
+/// As [`follow_chain`], if the publisher is known already.
 fn follow(chain: &mut Option<Chain>, log: &UpdateLog) -> Result<Vec<Followed>> {
     chain.as_mut().map_or(Ok(Vec::new()), |chain| follow_chain(chain, log))
 }
 
-/// The epochs of the log after where the chain is, each of them verified. None of a log that begins
-/// later.
+/// The epochs of the log after the chain's position, each verified. None if the log begins later.
 fn follow_chain(chain: &mut Chain, log: &UpdateLog) -> Result<Vec<Followed>> {
     let epoch = chain.identity().epoch;
     if epoch < log.base() {
@@ -424,7 +423,7 @@ fn step((update, stored): Followed) -> Result<VersionStep> {
     Ok(VersionStep { identity, changes, epoch: Some(source(stored)) })
 }
 
-/// An epoch in the file of a log, to be sent from there.
+/// An epoch in a log file, sent from there.
 struct EpochInFile(StoredEpoch);
 
 impl EpochSource for EpochInFile {
@@ -449,14 +448,14 @@ fn source(stored: StoredEpoch) -> Arc<dyn EpochSource> {
     Arc::new(EpochInFile(stored))
 }
 
-/// How a table file and its log look from outside.
+/// The metadata of a table file and its log.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Stamps {
     snapshot: Option<Stamp>,
     log: Option<Stamp>,
 }
 
-/// How one file looks from outside.
+/// The metadata of one file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     file: FileId,
@@ -470,7 +469,7 @@ impl Stamps {
         Self { snapshot: stamp(path), log: stamp(&log_path(path)) }
     }
 
-    /// Whether either is not the same file any more, whatever is in it.
+    /// Whether either name now leads to another file, whatever its contents.
     fn are_other_files(&self, opened: &Self) -> bool {
         let id = |stamp: Option<Stamp>| stamp.map(|stamp| stamp.file);
         id(self.snapshot) != id(opened.snapshot) || id(self.log) != id(opened.log)
@@ -483,7 +482,7 @@ impl Stamp {
     }
 }
 
-/// What tells a file from one that took its place.
+/// Distinguishes a file from another that took its place.
 #[cfg(unix)]
 type FileId = (u64, u64);
 

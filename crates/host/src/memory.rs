@@ -2,26 +2,26 @@
 
 use std::path::Path;
 
-/// What the system has, in bytes. `None` where it does not say.
+/// The memory of the machine, in bytes. `None` if the system does not say.
 pub fn total() -> Option<u64> {
     of_system("MemTotal:")
 }
 
-/// A figure of `/proc/meminfo`, in bytes; `None` where the system has no such file.
+/// A value of `/proc/meminfo`, in bytes; `None` if the system has no such file.
 fn of_system(name: &str) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// What this process can still get, in bytes: of what the system has, and within the limit of its
-/// control group (that of a container, for example). `None` where the system does not say.
+/// How many bytes this process can still get: from the machine, and within the limit of its control
+/// group (a container's, for example). `None` if the system does not say.
 pub fn available() -> Option<u64> {
     let of_system = of_system("MemAvailable:")?;
     Some(within_group().map_or(of_system, |left| left.min(of_system)))
 }
 
-/// What the control group allows beyond what it uses (version 2; its own limit, not those of groups
+/// How many more bytes the control group allows (version 2; its own limit, not those of groups
 /// above it).
 fn within_group() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;

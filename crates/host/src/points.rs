@@ -1,4 +1,4 @@
-//! A table served from points that were computed into a file.
+//! Serving a table from a file of precomputed points.
 
 use crate::memory;
 use privet_core::{Error, Reason, Result, TableIdentity, quantities};
@@ -10,22 +10,22 @@ use privet_table::points_file::PointsFile;
 use std::num::NonZero;
 use std::path::Path;
 
-/// Where points are when they are answered from.
+/// Where answers read the points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PointsIn {
-    /// Read into memory. It must have room for all of them.
+    /// Read into memory, which must have room for all of them.
     Memory,
-    /// Left in their file, of which the system keeps in memory what is asked for.
+    /// Left in their file; the system keeps in memory what is used.
     File,
 }
 
-/// The same table, served from the points in `file`, by the scheme that they were computed for:
-/// whoever wanted another finds out by what is returned. They belong to the table as its file has
-/// it, and then follow its update log; or to the table as it is now.
+/// The same table, served from the points in `file`, by the scheme that they were computed for; a
+/// caller who wants another scheme must check the result. The points belong to the table as its
+/// file has it, and then follow its update log; or they belong to the table as it is now.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such file, it holds no
-/// points, or those of another table or of a scheme that is unknown here;
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such file, or it holds no
+/// points, or points of another table or of an unknown scheme;
 /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if its header is damaged;
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read. The points
 /// themselves are checked when the server starts.
@@ -41,7 +41,7 @@ pub fn with_points(table: ServedTable, file: &Path, points: PointsIn) -> Result<
     Ok(ServedTable { scheme, setup: Some(Box::new(FilePoints { file, points })), ..table })
 }
 
-/// The same table, begun with where its updates lead.
+/// The same table, beginning with the version after its updates.
 fn as_it_is(table: ServedTable) -> ServedTable {
     let Some(updates) = table.updates else { return table };
     let UpdateFeed { publisher, first_epoch, mut epochs, next } = updates;
@@ -86,7 +86,7 @@ impl SetupSource for FilePoints {
         let threads = NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN);
         let report = |done: u64, total: u64| progress(done as f64 / total as f64);
         if self.points == PointsIn::File {
-            // Mapped first: whatever happens to the file from then on is noticed.
+            // Map the file first: a change after that is noticed.
             let (mapping, start) = self.file.map()?;
             self.file.verify(threads, report)?;
             mapping
@@ -103,7 +103,7 @@ impl SetupSource for FilePoints {
             ))
             .because(Reason::PointsFileExceedsMemory)
         };
-        // The system grants more than it has, and ends processes when it is needed.
+        // The system grants more memory than it has, and ends processes when that memory is used.
         if memory::available().is_some_and(|available| available < len) {
             return Err(no_memory());
         }

@@ -1,4 +1,4 @@
-//! A table file, and how it is to be served.
+//! A table file, and how to serve it.
 
 use crate::FollowedTable;
 use crate::followed;
@@ -11,21 +11,21 @@ use privet_table::update_log::{PublisherId, log_path};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Which table file is served, and how. [`TableFile::new`] chooses nothing beyond the file.
+/// Which table file is served, and how. [`TableFile::new`] leaves everything else at its default.
 #[derive(Clone, Debug)]
 pub struct TableFile {
     /// The name under which clients find the table: 1 to 64 characters of `A-Z a-z 0-9 . _ -`.
     /// The server refuses any other.
     pub name: String,
-    /// Where the file lies. Its update log, if it has one, lies beside it.
+    /// The file's path. Its update log, if it has one, lies beside it.
     pub path: PathBuf,
     /// The scheme that serves it; `None` for the one that suits the table
     /// ([`choose`](registry::choose)).
     pub scheme: Option<SchemeId>,
-    /// What of the scheme's parameters is chosen rather than computed.
+    /// The scheme's parameters that are chosen rather than computed.
     pub tuning: Tuning,
-    /// Who has to publish the table's updates, if that is known: no other log is followed then,
-    /// whatever its own header says.
+    /// The publisher of the table's updates, if the caller knows it: then a log of another
+    /// publisher is refused, even if its own header names that one.
     pub publisher: Option<PublisherId>,
 }
 
@@ -41,8 +41,8 @@ impl TableFile {
         }
     }
 
-    /// The name that a file gives its table: its own, without the extension. `None` if that is no
-    /// text.
+    /// The default name for a file's table: the file's name without the extension. `None` if that
+    /// is not text.
     pub fn default_name(path: &Path) -> Option<&str> {
         path.file_stem()?.to_str()
     }
@@ -52,33 +52,34 @@ impl TableFile {
         log_path(&self.path).exists()
     }
 
-    /// Opens the file and its update log, if it has one: what a server serves first, and what says
-    /// later what became of it. What is served first is the table after the log's last epoch.
+    /// Opens the file and its update log, if it has one. Returns the table that a server serves
+    /// first, and the object that follows its files later. The first version is the table after the
+    /// log's last epoch.
     ///
-    /// The epochs are verified. The records of the file are not: the server does that at its start.
+    /// Verifies the epochs. Does not verify the records of the file: the server does that at its
+    /// start.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the file is missing or no table
-    ///   file, or the log is none or another table's;
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the file is missing or not a table
+    ///   file, or the log is not a log or belongs to another table;
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if either is damaged;
-    /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if the log is another publisher's than
-    ///   was named, or its epochs do not follow one another;
+    /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if the log has another publisher than
+    ///   the named one, or its epochs do not follow one another;
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if either cannot be read, or the
     ///   table file was replaced in between: try again.
     pub fn open(&self) -> Result<(ServedTable, FollowedTable)> {
         followed::open(self)
     }
 
-    /// Opens the file alone: the table as the file has it, whatever its update log says, and
-    /// without updates.
+    /// Opens the file alone: the table as the file has it, without its update log.
     ///
     /// # Errors
-    /// As those of [`open`](Self::open) that are not about the log.
+    /// As [`open`](Self::open), apart from errors of the log.
     pub fn open_without_log(&self) -> Result<ServedTable> {
         Ok(self.served(Arc::new(Snapshot::open_guarded(&self.path)?)))
     }
 
-    /// What was opened, to be served as it is.
+    /// The opened table, to be served as it is.
     pub(crate) fn served(&self, snapshot: Arc<Snapshot>) -> ServedTable {
         let identity = snapshot.identity();
         let (layout, scheme) =
@@ -88,13 +89,13 @@ impl TableFile {
         ServedTable { tuning: self.tuning.clone(), ..table }
     }
 
-    /// The scheme that was named, or the one that suits the table.
+    /// The named scheme, or the one that suits the table.
     pub(crate) fn scheme_for(&self, table: &TableIdentity) -> SchemeId {
         self.scheme.unwrap_or_else(|| registry::choose(table))
     }
 }
 
-/// A table file, opened guarded, as a source of records.
+/// An open table file, guarded against changes, as a source of records.
 pub(crate) struct SnapshotRecords(pub(crate) Arc<Snapshot>);
 
 impl RecordSource for SnapshotRecords {

@@ -8,24 +8,25 @@ use tokio::sync::watch::{Receiver, channel};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-/// After so long, what failed for want of something is tried again.
+/// When to try again after something was missing.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// Tables that are being watched. Dropping it ends that; what is served stays.
+/// Tables that are being watched. Dropping this ends the watching; the server goes on.
 #[must_use = "dropping it ends the watching"]
 pub struct Watching {
     _tasks: JoinSet<()>,
 }
 
 impl Watching {
-    /// Watches the tables. Looks whether their files have changed once in each `interval`, if that
-    /// is longer than nothing, and into them whatever they look like when `hangups` says so.
+    /// Watches the tables. Checks once in each `interval`, unless it is zero, whether their files
+    /// have changed, and reads them if so. When `hangups` says so, it reads them even if they seem
+    /// unchanged.
     ///
-    /// Failures are the server's to log: what it serves stays as it is, and the next change or
-    /// signal is the next try; or the next minute, if something was only missing.
+    /// The server logs failures: it goes on with the version that it serves. The next change or
+    /// signal tries again; if something was only missing, the next minute does.
     ///
     /// # Panics
-    /// Outside of a Tokio runtime.
+    /// If called outside a Tokio runtime.
     pub fn start(
         tables: Vec<FollowedTable>,
         updates: TableUpdates,
@@ -40,21 +41,21 @@ impl Watching {
     }
 }
 
-/// SIGHUP, by which the one who runs a process tells it to look into its files.
+/// SIGHUP: an operator sends it to make a process read its files.
 pub struct Hangups {
     hearing: JoinSet<()>,
     told: Receiver<()>,
 }
 
 impl Hangups {
-    /// Has no SIGHUP end the process from now on. Whoever begins to watch later hears of one that
-    /// came before. Where there are no such signals, as [`ignored`](Self::ignored).
+    /// From now on SIGHUP does not end the process. A later watcher also gets a signal that came
+    /// before it. On systems without such signals, as [`ignored`](Self::ignored).
     ///
     /// # Errors
-    /// [`Blame::Unavailable`] if the system does not tell of signals.
+    /// [`Blame::Unavailable`] if the system does not deliver signals.
     ///
     /// # Panics
-    /// Outside of a Tokio runtime.
+    /// If called outside a Tokio runtime.
     pub fn heard() -> Result<Self> {
         #[cfg(unix)]
         return heard_on_unix();
@@ -62,14 +63,14 @@ impl Hangups {
         Ok(Self::ignored())
     }
 
-    /// Leaves SIGHUP to what it does otherwise. Nothing is heard.
+    /// Does not change what SIGHUP does; no signal arrives here.
     ///
     /// # Panics
-    /// Outside of a Tokio runtime.
+    /// If called outside a Tokio runtime.
     pub fn ignored() -> Self {
         let (tell, told) = channel(());
         let mut hearing = JoinSet::new();
-        // Whoever watches takes the other end's going away for the end of the process.
+        // When the other end is dropped, watchers treat that as the end of the process.
         hearing.spawn(async move { tell.closed().await });
         Self { hearing, told }
     }
@@ -82,15 +83,15 @@ async fn watch(
     mut told: Receiver<()>,
 ) {
     let mut ticks = (!interval.is_zero()).then(|| ticks(interval));
-    // A change may be noticed while it is being made, and the rest of it leave length and time as
-    // they are.
+    // A change may be noticed before it is finished, and the rest of it may leave length and time
+    // as they are.
     let mut once_more = false;
     let mut retry = None;
     loop {
         let at_once = tokio::select! {
             changed = told.changed() => match changed {
                 Ok(()) => true,
-                // No signals any more: the process is ending.
+                // No more signals: the process is ending.
                 Err(_) => return,
             },
             () = tick(&mut ticks) => false,
@@ -104,8 +105,8 @@ async fn watch(
             (table, look, changed, found)
         });
         let Ok((back, looked, changed, found)) = looked.await else {
-            let error = "reading the table's files has failed in a way that is this program's \
-            fault: they are no longer watched, so start the server again after an update";
+            let error = "reading the table's files has failed because of a bug in this program: \
+            they are no longer watched, so start the server again after an update";
             updates.failed(&name, &Error::unavailable(error));
             return;
         };
@@ -116,15 +117,15 @@ async fn watch(
         }
         let outcome = match found {
             Ok(None) => Ok(()),
-            // A failure is logged where it happens.
+            // Failures are logged where they happen.
             Ok(Some(next)) => updates.update(&name, next).await.map(|_| table.taken()),
             Err(error) => {
                 updates.failed(&name, &error);
                 Err(error)
             }
         };
-        // Memory, open files, a file that is being copied: nothing of the table's own changes when
-        // it is there.
+        // Memory, open files, or a file that is still being copied: when these become available,
+        // nothing changes in the table's own files.
         let missing = outcome.is_err_and(|error| error.blame() == Blame::Unavailable);
         retry = missing.then(|| Instant::now() + RETRY);
     }
@@ -174,7 +175,7 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpStream;
 
-    /// What the server's metrics say.
+    /// The server's metrics.
     async fn metrics(server: &RunningServer) -> String {
         let mut stream = TcpStream::connect(server.metrics_addr().unwrap()).await.unwrap();
         let request = b"GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n";

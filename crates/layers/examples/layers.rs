@@ -1,12 +1,12 @@
-//! What it costs to keep a table up to date in layers, against making it anew for each batch of
-//! changes, and against the bound of the paper.
+//! The cost of keeping a table up to date in layers, compared with building it anew for each batch
+//! of changes, and with the bound of the paper.
 //!
 //! ```text
 //! cargo run --release -p privet-layers --example layers -- dummy-subsets 2^18
 //! ```
 //!
-//! Runs as many changes as the table has keys, twice, in batches: once so that levels fill, and
-//! once to measure. Every value that comes back is compared with a map. Prints one line of JSON for
+//! Makes as many changes as the table has keys, twice, in batches: once to fill the levels, and
+//! once to measure. Compares every value that comes back with a map. Prints one line of JSON for
 //! each table. Without arguments: dummy subsets, SimplePIR and DPF-PIR with 2^16, 2^18 and 2^20
 //! keys.
 
@@ -27,10 +27,10 @@ use std::time::Duration;
 const VALUE_LEN: usize = 32;
 /// Changes in one batch.
 const BATCH: u64 = 16;
-/// Lookups are made every so many batches: at all stages of a list.
+/// One lookup after so many batches, so that lookups come at all stages of a list.
 const LOOKUP_EVERY: u64 = 61;
 
-/// This process does not outlive its hints.
+/// This process ends before it needs its hints again.
 struct Forgetful;
 
 impl HintStore for Forgetful {
@@ -53,7 +53,7 @@ impl HintStore for Forgetful {
     fn forget(&mut self, _: Span, _: u64) {}
 }
 
-/// Time that this thread has spent on a processor: others that share the machine do not count.
+/// Time that this thread has spent on a processor: other programs on the machine do not count.
 /// (Nothing here uses more than one thread.)
 #[derive(Clone, Copy)]
 struct ProcessorTime(Duration);
@@ -91,8 +91,8 @@ struct World {
 }
 
 impl World {
-    /// Follows announcements and fetches what is due. Returns the bytes and the time that took the
-    /// client.
+    /// Follows announcements and fetches what is due. Returns the bytes, and the time that it took
+    /// the client.
     fn follow(&mut self, announcements: &[Announcement]) -> (u64, Duration) {
         let encoded: Vec<_> = announcements.iter().map(Announcement::encode).collect();
         let mut bytes: u64 = encoded.iter().map(|encoded| encoded.len() as u64).sum();
@@ -146,7 +146,7 @@ impl World {
         (sent as u64 + received as u64, time)
     }
 
-    /// A change of a random key, which comes, goes or gets another value.
+    /// A change of a random key: it is inserted, deleted or gets another value.
     fn change(&mut self, keys: u64) -> KeyChange {
         let number = self.rng.below(2 * keys);
         let value = match (self.oracle.contains_key(&number), self.rng.below(2)) {
@@ -169,7 +169,7 @@ fn value(rng: &mut SecretRng) -> Vec<u8> {
 
 fn measure(scheme: SchemeId, keys: u64, list: u32) {
     let mut rng = SecretRng::from_os().unwrap();
-    // Half of all keys that there may be.
+    // Half of all possible keys.
     let oracle: BTreeMap<u64, _> = (0..keys).map(|of| (2 * of, value(&mut rng))).collect();
     let first = oracle.iter().map(|(key, value)| (key.to_le_bytes().to_vec(), value.clone()));
     let first: Vec<_> = first.collect();

@@ -1,4 +1,4 @@
-//! What clients must know of a layered table: public, and the same for all of them.
+//! What clients must know of a layered table: public, and the same for all clients.
 //!
 //! # As bytes
 //!
@@ -26,20 +26,20 @@ use std::sync::Arc;
 
 const VERSION: u16 = 1;
 
-/// What became of a layered table, in order.
+/// The changes of a layered table, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Announcement {
     /// The layered table.
     pub table: TableId,
-    /// What happened.
+    /// The events.
     pub events: Vec<Event>,
 }
 
-/// One thing that happened to a layered table.
+/// One event of a layered table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A key was changed; it is in the list.
+    /// A key was changed; the change is in the list.
     Changed {
         /// The number of the change, from 1.
         number: u64,
@@ -50,26 +50,26 @@ pub enum Event {
     Built {
         /// The layer.
         layer: Arc<LayerDescription>,
-        /// The number of the change with which it takes over.
+        /// The number of the change at which it takes over.
         takes_over_at: u64,
     },
-    /// A layer takes over from all that its span contains, in the list and in older layers.
+    /// A layer takes over from everything that its span covers, in the list and in older layers.
     TakesOver(Span),
 }
 
-/// One layer, as everybody may know it.
+/// The public description of one layer.
 #[derive(PartialEq, Eq)]
 pub struct LayerDescription {
-    /// The changes it holds.
+    /// The changes that it holds.
     pub span: Span,
     /// The BLAKE3 digest of its records.
     pub records: [u8; 32],
-    /// The BLAKE3 digest of what clients fetch before they can query it; zeros if that is nothing,
-    /// or made for each of them.
+    /// The BLAKE3 digest of what clients fetch before they can query it; zeros if there is nothing
+    /// to fetch, or each client gets its own.
     pub fetched: [u8; 32],
     /// The scheme's parameters.
     pub parameters: Vec<u8>,
-    /// How keys get to records.
+    /// How keys map to records.
     pub key_map: KeyMap,
     /// Digest of the encoded key map.
     layout: [u8; 32],
@@ -87,8 +87,8 @@ impl LayerDescription {
         Self { span, records, fetched, parameters, key_map, layout }
     }
 
-    /// The layer's table, a part of the layered table `table`: an id of its own, because each layer
-    /// is a table of its own to its scheme. Its version is the last change it holds.
+    /// The layer's table, a part of the layered table `table`. It has an id of its own, because for
+    /// its scheme each layer is a separate table. Its version is the last change that it holds.
     pub fn identity(&self, table: TableId) -> TableIdentity {
         let shape = self.key_map.shape();
         let parts = DigestParts { layout: self.layout, records: self.records };
@@ -121,7 +121,7 @@ impl Span {
 }
 
 impl Announcement {
-    /// As bytes, in the one form that [`decode`](Self::decode) accepts.
+    /// The canonical encoding, which is the only one that [`decode`](Self::decode) accepts.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = VERSION.to_le_bytes().to_vec();
         out.extend(self.table.0);
@@ -155,8 +155,8 @@ impl Announcement {
         out
     }
 
-    /// Reads an announcement that came from outside. Allocates no more than a small multiple of
-    /// what `bytes` is long.
+    /// Reads an announcement from outside. Allocates no more than a small multiple of the length of
+    /// `bytes`.
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) unless `bytes` is exactly one
@@ -171,7 +171,7 @@ impl Announcement {
         }
         let table = TableId(reader.array()?);
         let count = reader.u32()?;
-        // Grows with the bytes that are there, not with the number announced.
+        // Grows with the bytes that are there, not with the announced number.
         let mut events = Vec::new();
         for _ in 0..count {
             events.push(read_event(&mut reader)?);

@@ -1,5 +1,4 @@
-//! A layer in the making: long work that needs nobody's attention, on whichever thread has time for
-//! it.
+//! Building a layer: long work that can run on any thread, at any time.
 
 use super::announcement::LayerDescription;
 use super::entries::Entries;
@@ -11,24 +10,24 @@ use privet_schemes::registry::{self, ErasedServer, ServerOptions, Tuning};
 use privet_table::key_map::{Pairs, pack};
 use std::sync::Arc;
 
-/// What all layers of a table are made with.
+/// The settings with which all layers of a table are made.
 pub(super) struct Recipe {
     pub(super) table: TableId,
     pub(super) parameters: LayeredParameters,
     pub(super) options: ServerOptions,
 }
 
-/// A layer that is to be built. Everything that goes into it is here, so it can be built anywhere,
-/// at any time, again if it was interrupted, and always comes out the same: also at another server
-/// that has the same changes.
+/// A layer that is to be built. It holds all its inputs, so it can be built anywhere, at any time,
+/// and again after an interruption. The result is always the same, also at another server that has
+/// the same changes.
 #[derive(Clone)]
 pub struct Build {
     pub(super) recipe: Arc<Recipe>,
     pub(super) span: Span,
     pub(super) newer: Arc<Entries>,
-    /// `None` if the layer is made of the list alone.
+    /// `None` if the layer is made from the list alone.
     pub(super) older: Option<Arc<Entries>>,
-    /// Whether there is nothing older behind it, so that tombstones have served.
+    /// Whether no older layer is behind it, so that tombstones are no longer needed.
     pub(super) oldest: bool,
 }
 
@@ -38,16 +37,16 @@ impl Build {
         self.span
     }
 
-    /// How many entries go into it: at least as many as come out.
+    /// How many entries go into it: the layer has at most as many.
     pub fn entries(&self) -> u64 {
         (self.newer.len() + self.older.as_ref().map_or(0, |older| older.len())) as u64
     }
 
-    /// Merges, packs the entries into records, and starts the scheme's server on them, with all it
-    /// has to precompute. Takes as long as starting that scheme on a table of this size does.
+    /// Merges, packs the entries into records, and starts the scheme's server on them, with all its
+    /// precomputation. Takes as long as starting that scheme on a table of this size.
     ///
     /// # Errors
-    /// If the scheme does not suit a table of this shape, or the memory cannot be had.
+    /// If the scheme does not suit a table of this shape, or there is not enough memory.
     pub fn run(&self) -> Result<Built> {
         let mut entries = self.older.as_ref().map(|older| Entries::merged(&self.newer, older));
         if self.oldest {
@@ -67,8 +66,8 @@ impl std::fmt::Debug for Build {
 /// A layer that was built, for [`LayeredServer::install`](super::LayeredServer::install).
 pub struct Built(pub(super) Arc<Layer>);
 
-/// One layer at a server: a static table and all that clients ask of it. Does not change, and is
-/// shared by threads.
+/// One layer at a server: a static table and everything that clients need of it. It does not
+/// change, and threads share it.
 pub struct Layer {
     description: Arc<LayerDescription>,
     identity: TableIdentity,
@@ -82,7 +81,7 @@ enum Fetched {
     Nothing,
     /// A hint, or the records.
     Bytes(Vec<u8>),
-    /// What the scheme's server holds anyway.
+    /// Data that the scheme's server holds anyway.
     OfServer,
 }
 
@@ -130,7 +129,7 @@ impl Layer {
         Ok(layer)
     }
 
-    /// The layer as everybody may know it.
+    /// The layer's public description.
     pub fn description(&self) -> &Arc<LayerDescription> {
         &self.description
     }
@@ -140,7 +139,7 @@ impl Layer {
         self.identity
     }
 
-    /// How many entries it holds, tombstones included.
+    /// How many entries it holds, with tombstones.
     pub fn entries(&self) -> u64 {
         self.entries.len() as u64
     }
@@ -184,9 +183,9 @@ impl std::fmt::Debug for Layer {
     }
 }
 
-/// The seed under which a layer's keys are hashed: it follows from the keys, so that nobody can
-/// choose them after it, and from nothing else, so that all servers of a table build the same
-/// layer.
+/// The seed under which a layer's keys are hashed. It follows from the keys, so that nobody can
+/// choose keys after it. It follows from nothing else, so that all servers of a table build the
+/// same layer.
 fn seed(table: TableId, span: Span, entries: &Entries) -> PublicSeed {
     let mut material = span.table(table).0.to_vec();
     material.extend(entries.digest());

@@ -1,4 +1,4 @@
-//! The client's side: follows announcements, prepares for layers before they take over, and asks
+//! The client's side: follows announcements, prepares for layers before they take over, and queries
 //! all of them.
 
 mod prepared;
@@ -17,38 +17,39 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Where a client keeps hints so that they outlive it, for each layer and each generation of its
-/// hints. For schemes without hints, [`NoHints`].
+/// A store in which a client keeps hints that must outlive it, for each layer and each generation
+/// of its hints. For schemes without hints, [`NoHints`].
 ///
-/// **Implementations are trusted**, as those of a
-/// [`Journal`](privet_schemes::reservation::Journal) are: what [`reserved`](Self::reserved) took
-/// is sent, and what [`log`](Self::log) returns is sent again.
+/// **Implementations are trusted**, like those of a
+/// [`Journal`](privet_schemes::reservation::Journal): a query is sent once
+/// [`reserved`](Self::reserved) has taken its record, and what [`log`](Self::log) returns is sent
+/// again.
 pub trait HintStore {
-    /// Keeps a generation of hints that was prepared: secret. Durable when it returns; nothing of
-    /// it is used before.
+    /// Keeps a prepared generation of hints: secret. Durable on return; the client uses it only
+    /// after that.
     ///
     /// # Errors
     /// If it may not have reached the disk.
     fn generation(&mut self, layer: Span, number: u64, bytes: &[u8]) -> Result<()>;
 
-    /// Appends the record of a reservation: secret, durable when it returns. Its queries are sent
-    /// only then.
+    /// Appends the record of a reservation: secret, durable on return. Its queries are sent only
+    /// after that.
     ///
     /// # Errors
     /// If it may not have reached the disk.
     fn reserved(&mut self, layer: Span, generation: u64, record: &[u8]) -> Result<()>;
 
-    /// Appends what answers changed: secret. Nothing waits for it: until it is there, a restart
+    /// Appends the state change of answers: secret. Nothing waits for it. If it is lost, a restart
     /// finds the lookup unfinished.
     ///
     /// # Errors
     /// If it may not have been written.
     fn settled(&mut self, layer: Span, generation: u64, change: &[u8]) -> Result<()>;
 
-    /// Everything that was appended of a generation, in order.
+    /// Everything that was appended for a generation, in order.
     ///
     /// # Errors
-    /// If it cannot be read, or is not as it was.
+    /// If it cannot be read, or has changed.
     fn log(&mut self, layer: Span, generation: u64) -> Result<Vec<Logged>>;
 
     /// The generation is not needed any more.
@@ -83,7 +84,7 @@ fn needs_store() -> Error {
     Error::api_misuse("a scheme with single-use hints needs a store that keeps them")
 }
 
-/// What was appended of one generation of hints. Secret.
+/// What was appended for one generation of hints. Secret.
 pub enum Logged {
     /// By [`HintStore::reserved`].
     Reserved(Zeroizing<Vec<u8>>),
@@ -91,11 +92,11 @@ pub enum Logged {
     Settled(Zeroizing<Vec<u8>>),
 }
 
-/// What a client has to fetch now. What is due, and when, depends on the numbers of changes and of
+/// What a client must fetch now. What is due, and when, depends on the numbers of changes and of
 /// lookups and on public sizes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Due {
-    /// Bytes of what clients [fetch](super::Layer::fetched) of a layer, from any server.
+    /// Bytes that clients [fetch](super::Layer::fetched) of a layer, from any server.
     Fetch {
         /// The layer.
         layer: Span,
@@ -119,7 +120,7 @@ pub enum Due {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LookupNumber(u64);
 
-/// The queries of one lookup: all of them are to be sent, before any answer is looked at.
+/// The queries of one lookup. Send all of them before looking at any answer.
 pub struct Queries {
     /// The lookup.
     pub lookup: LookupNumber,
@@ -133,7 +134,7 @@ pub struct LayerQuery<'a> {
     pub layer: Span,
     /// The server.
     pub role: Role,
-    /// What is sent, each time it is.
+    /// The bytes to send, the same at each attempt.
     pub bytes: &'a [u8],
 }
 
@@ -158,31 +159,31 @@ impl Queries {
 /// lookup(key) ──► Queries ──► answers ──► settle(lookup, answers) ──► take(lookup) ──► the value, or that there is none
 /// ```
 ///
-/// **What a server sees** is the announcements fetched, the pieces that were due, and for each
-/// lookup one query to each layer in charge, all at once. Which layers these are and how long their
-/// messages are is public, and what each query says is its scheme's promise. So all of it depends
-/// on the number of changes and lookups, and not on the keys looked up, nor on where they are, nor
-/// on whether they are anywhere.
+/// **A server sees** which announcements a client fetched, which due pieces it fetched, and for
+/// each lookup one query to each layer in charge, all at once. These layers and the lengths of
+/// their messages are public, and each query is as private as its scheme promises. So everything
+/// depends on the number of changes and lookups. It does not depend on which keys are looked up,
+/// where they are, or whether they exist.
 ///
 /// **Hints are used in order**: one call reserves the hints of all layers and has their records
-/// stored before it returns what may be sent. If the store fails, what it holds is not known, and
-/// no lookup is made any more: load the client from its store.
+/// stored before it returns the queries. If the store fails, its contents are unknown, and no
+/// lookup is made any more: load the client from its store again.
 pub struct LayeredClient {
     table: TableId,
     parameters: LayeredParameters,
     kernels: Kernels,
     view: View,
-    /// In charge, on their way, and replaced ones whose lookups are under way.
+    /// Layers in charge, coming layers, and replaced layers whose lookups are under way.
     layers: BTreeMap<Span, PreparedLayer>,
     lookups: BTreeMap<u64, UnderWay>,
     next_lookup: u64,
     failed: bool,
 }
 
-/// A lookup whose value was not taken.
+/// A lookup whose value was not taken yet.
 struct UnderWay {
     key: Zeroizing<Vec<u8>>,
-    /// What the list says of the key.
+    /// The key's entry in the list.
     listed: Option<Option<Record>>,
     /// One for each query, the oldest layer first.
     parts: Vec<Part>,
@@ -197,14 +198,14 @@ struct Part {
 
 enum PartRecord {
     Sent(Pending),
-    /// The layer tells it once others are settled.
+    /// The layer returns it once other reservations are settled.
     Waiting(ReservationId),
     Told(Result<Record>),
 }
 
 impl LayeredClient {
-    /// A client of the layered table `table`, which knows nothing of it yet: follow the server's
-    /// [`state`](super::LayeredServer::state) next.
+    /// A client of the layered table `table`, which knows nothing of it yet: it must follow the
+    /// server's [`state`](super::LayeredServer::state) next.
     pub fn new(table: TableId, parameters: LayeredParameters, kernels: Kernels) -> Self {
         let view = View::empty(table, parameters.list);
         Self {
@@ -219,13 +220,13 @@ impl LayeredClient {
         }
     }
 
-    /// Takes note of what was announced. What is known already may be announced again, so the
-    /// server's [`state`](super::LayeredServer::state) can be followed at any time.
+    /// Takes in an announcement. It may repeat what is known already, so the client can follow the
+    /// server's [`state`](super::LayeredServer::state) at any time.
     ///
     /// # Errors
-    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if something is missing before
-    /// it, or it makes no sense; [`Blame::Integrity`](privet_core::Blame::Integrity) if it
-    /// contradicts what was announced before. Nothing has changed then.
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if events before it are
+    /// missing, or it makes no sense; [`Blame::Integrity`](privet_core::Blame::Integrity) if it
+    /// contradicts an earlier announcement. After an error nothing has changed.
     pub fn follow(
         &mut self,
         announcement: &Announcement,
@@ -254,7 +255,7 @@ impl LayeredClient {
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no entropy or no memory.
     pub fn due(&mut self) -> Result<Option<Due>> {
         let changes = self.view.changes;
-        // What takes over next is wanted first. Layers that were replaced need no more hints.
+        // Fetch first for the layer that takes over next. Replaced layers need no more hints.
         let spans = self.view.layers.keys().chain(self.view.coming.keys());
         let mut wanted: Vec<Span> = spans.copied().collect();
         let takes_over = |span: &Span| self.view.coming.get(span).map_or(0, |(_, at)| *at);
@@ -269,24 +270,24 @@ impl LayeredClient {
         Ok(None)
     }
 
-    /// Takes what was [due](Self::due) for a layer.
+    /// Takes the [due](Self::due) bytes of a layer.
     ///
     /// # Errors
     /// [`Blame::Integrity`](privet_core::Blame::Integrity) or
-    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it is not what was
-    /// announced: the layer is then fetched from the start; the store's.
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if the bytes are not the
+    /// announced ones: the layer is then fetched from the start; the store's errors.
     pub fn absorb(&mut self, layer: Span, bytes: &[u8], store: &mut impl HintStore) -> Result<()> {
         self.layer(layer)?.absorb(bytes, store)
     }
 
-    /// Makes the queries for `key`: to each layer in charge, and with all that has to be stored
-    /// before they may be sent.
+    /// Makes the queries for `key`, one to each layer in charge, and has everything stored that
+    /// must be durable before they are sent.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if something has to be fetched, or
-    /// another lookup to be settled, before; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if
-    /// the key is too long. Then nothing has happened, for any key. Otherwise the store's, after
-    /// which no lookup is made any more.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if something must be fetched first,
+    /// or another lookup settled first; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the
+    /// key is too long. In these cases nothing has happened, for any key. Otherwise the store's
+    /// errors; after one of them, no lookup is made any more.
     pub fn lookup(
         &mut self,
         key: &[u8],
@@ -335,13 +336,13 @@ impl LayeredClient {
         Ok(Queries { lookup, queries })
     }
 
-    /// Takes the answers to all queries of a lookup, in their order. Each layer takes note of its
-    /// own, whatever becomes of the others.
+    /// Takes the answers to all queries of a lookup, in their order. Each layer takes its own
+    /// answer, even if the others' are wrong.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such lookup or its
-    /// answers are not as many as its queries; nothing has happened then. The store's. What is
-    /// wrong with an answer is told with the value.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such lookup or the number
+    /// of answers differs from that of its queries; nothing has happened then. The store's errors.
+    /// A wrong answer is reported with the value.
     pub fn settle(
         &mut self,
         lookup: LookupNumber,
@@ -352,14 +353,14 @@ impl LayeredClient {
         self.settle_each(lookup, &answers, store)
     }
 
-    /// Gives up a lookup of which a layer was replaced so long ago that it does not answer any
-    /// more: `None` for each of its answers. The answers of all layers in charge are needed,
-    /// because later lookups build on them.
+    /// Gives up a lookup if one of its layers was replaced so long ago that it no longer answers:
+    /// pass `None` for each of that layer's answers. The answers of all layers in charge are
+    /// needed, because later lookups build on them.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such lookup, its answers
-    /// are not as many as its queries, or one of a layer in charge is missing: send that query
-    /// again. The store's.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such lookup, the number
+    /// of answers differs from that of its queries, or an answer of a layer in charge is missing:
+    /// send that query again. The store's errors.
     pub fn abandon(
         &mut self,
         lookup: LookupNumber,
@@ -381,7 +382,7 @@ impl LayeredClient {
         let Self { lookups, layers, view, .. } = self;
         let under_way = lookups.get_mut(&lookup.0).filter(|lookup| !lookup.settled);
         let under_way = under_way.ok_or_else(no_lookup)?;
-        // The answers of each query's servers, side by side.
+        // The answers to each query, side by side.
         let (mut rest, mut of_parts) = (answers, Vec::new());
         for part in &under_way.parts {
             let servers = match (&part.record, layers.get(&part.layer.span)) {
@@ -428,12 +429,12 @@ impl LayeredClient {
         stored
     }
 
-    /// The value of the key that was looked up, `None` if it has none: once, when the lookup is
-    /// settled and, of some schemes, those before it.
+    /// The value of the key that was looked up; `None` inside if the key has none. Returned once,
+    /// when the lookup is settled and, for some schemes, earlier ones too.
     ///
     /// # Errors
-    /// If the answer of any layer is wrong, whether the value is there or in another: telling them
-    /// apart would tell a server which layer it is.
+    /// If the answer of any layer is wrong, whether the value is in that layer or in another: a
+    /// different outcome would tell a server which layer holds it.
     pub fn take(&mut self, lookup: LookupNumber) -> Option<Result<Option<Record>>> {
         let told = |part: &Part| matches!(part.record, PartRecord::Told(_));
         self.lookups.get(&lookup.0).filter(|of| of.settled && of.parts.iter().all(told))?;
@@ -451,29 +452,29 @@ impl LayeredClient {
         self.view.layers.values()
     }
 
-    /// Whether all layers in charge can be asked.
+    /// Whether all layers in charge can be queried.
     pub fn is_ready(&self) -> bool {
         let ready = |span| self.layers.get(span).is_some_and(PreparedLayer::is_ready);
         !self.view.layers.is_empty() && self.view.layers.keys().all(ready)
     }
 
     /// A digest of the table as this client knows it. With several servers,
-    /// [each](super::LayeredServer::version) must say the same before a lookup: otherwise they
-    /// answer for different tables.
+    /// [each](super::LayeredServer::version) must report the same digest before a lookup: otherwise
+    /// they answer for different tables.
     pub fn version(&self) -> [u8; 32] {
         let list = self.view.list.iter().map(|(number, change)| (*number, &**change));
         version(self.table, self.view.layers.values().map(|layer| &**layer), list)
     }
 
-    /// Goes on with hints that were kept: a generation of a layer, and what `store` logged of it.
-    /// To be called for each that was not forgotten, in their order, before anything that is due
-    /// is fetched. Returns the queries that have no answer: they are sent again, the same bytes,
-    /// and their answers go to [`settle_again`](Self::settle_again).
+    /// Loads stored hints: a generation of a layer, and what `store` logged of it. Call it for each
+    /// generation that was not forgotten, in their order, before fetching anything due. Returns the
+    /// queries without an answer: send them again, byte for byte, and give their answers to
+    /// [`settle_again`](Self::settle_again).
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the layer is unknown or has this
     /// generation or a later one already; [`Blame::Corrupted`](privet_core::Blame::Corrupted) if
-    /// what was kept does not fit it; the store's.
+    /// the stored data does not fit it; the store's errors.
     pub fn restore(
         &mut self,
         layer: Span,
@@ -484,11 +485,11 @@ impl LayeredClient {
         self.layer(layer)?.restore(generation, bytes, store)
     }
 
-    /// Takes the answers to queries that were sent before a restart. Whoever looked the key up is
-    /// gone, so the value is dropped.
+    /// Takes the answers to queries that were sent before a restart. Their lookups ended with the
+    /// earlier process, so the values are dropped.
     ///
     /// # Errors
-    /// If there is no such reservation, or the answers cannot belong to it; the store's.
+    /// If there is no such reservation, or the answers cannot belong to it; the store's errors.
     pub fn settle_again(
         &mut self,
         layer: Span,
@@ -512,7 +513,7 @@ impl LayeredClient {
         layer.ok_or_else(|| Error::api_misuse("this client knows of no such layer"))
     }
 
-    /// What the list says of a key. Looks at all of it.
+    /// The key's entry in the list. Always reads the whole list.
     fn listed(&self, key: &[u8]) -> Option<Option<Record>> {
         let mut newest: Option<&KeyChange> = None;
         for change in self.view.list.values() {
@@ -536,8 +537,7 @@ impl LayeredClient {
         }
     }
 
-    /// Drops layers that were replaced, and generations that were used up, once no lookup needs
-    /// them.
+    /// Drops replaced layers and used-up generations once no lookup needs them.
     fn drop_replaced(&mut self, store: &mut impl HintStore) {
         let Self { view, layers, lookups, .. } = self;
         let in_use = |span: Span, generation: Option<u64>| {
@@ -561,8 +561,8 @@ impl LayeredClient {
     }
 }
 
-/// What the newest layer that knows the key says; the list, if that knows it. Looks into all of
-/// them.
+/// The newest entry of the key: the list's, or that of the newest layer that has one. Always looks
+/// into all of them.
 fn newest(key: &[u8], listed: Option<Option<Record>>, parts: Vec<Part>) -> Result<Option<Record>> {
     let (mut newest, mut wrong) = (None, None);
     for of_layer in parts.chunk_by(|part, next| Arc::ptr_eq(&part.layer, &next.layer)) {
@@ -577,8 +577,7 @@ fn newest(key: &[u8], listed: Option<Option<Record>>, parts: Vec<Part>) -> Resul
     }
 }
 
-/// What a layer says of a key, if it knows it: `parts` are all records of it in which the key may
-/// lie.
+/// A layer's entry for a key, if it has one: `parts` are all its records in which the key may lie.
 fn held_in(key: &[u8], parts: &[Part]) -> Result<Option<Option<Record>>> {
     let Some(Part { layer, .. }) = parts.first() else { return Ok(None) };
     let mut records = Vec::with_capacity(parts.len());

@@ -1,15 +1,15 @@
-//! What a layer holds: keys in ascending order, each once, with a value or the note that it was
+//! The entries of a layer: keys in ascending order, each once, with a value or the note that it was
 //! deleted.
 
 use super::KeyChange;
 use privet_table::key_map::Pairs;
 use std::collections::BTreeMap;
 
-/// The first byte of what a layer's table keeps for a key that has a value. For one that was
-/// deleted, the *tombstone*, it keeps nothing at all.
+/// The first byte of what a layer's table holds for a key with a value. For a deleted key, the
+/// *tombstone*, it holds no bytes at all.
 const PRESENT: u8 = 1;
 
-/// Keys and what they hold, one after the other in one stretch of memory.
+/// Keys and their contents, in a row in one stretch of memory.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Entries {
     bytes: Vec<u8>,
@@ -29,7 +29,7 @@ impl Entries {
         entries
     }
 
-    /// The entries of both; of a key that both have, what `newer` says.
+    /// The entries of both; for a key that both have, the entry of `newer`.
     pub(super) fn merged(newer: &Self, older: &Self) -> Self {
         let mut merged = Self::default();
         merged.bytes.reserve(newer.bytes.len() + older.bytes.len());
@@ -54,7 +54,7 @@ impl Entries {
         merged
     }
 
-    /// Without tombstones: for what has nothing older behind it. If nothing is left, one tombstone
+    /// The entries without tombstones, for the oldest layer. If nothing is left, one tombstone
     /// stays, because a table has at least one record.
     pub(super) fn without_tombstones(&self) -> Self {
         let mut kept = Self::default();
@@ -67,7 +67,7 @@ impl Entries {
         kept
     }
 
-    /// All of it, for whoever needs a digest.
+    /// All bytes, for a digest.
     pub(super) fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         for (key_end, value_end) in &self.ends {
@@ -116,8 +116,7 @@ impl Pairs for Entries {
     }
 }
 
-/// What a layer's table keeps for a key, read: `Some(None)` is a tombstone. `None`: no layer keeps
-/// that.
+/// Decodes what a layer's table holds for a key: `Some(None)` is a tombstone. `None`: not valid.
 pub(super) fn read_held(held: &[u8]) -> Option<Option<&[u8]>> {
     match held.split_first() {
         None => Some(None),
@@ -135,7 +134,7 @@ mod tests {
         let change = (0..8u8, proptest::option::of(any::<u8>()));
         proptest::collection::vec(change, 1..40).prop_map(|changes| {
             let change = |(key, value): (u8, Option<u8>)| KeyChange {
-                // Keys of different lengths, one of which begins the other.
+                // Keys of different lengths, one a prefix of the other.
                 key: vec![1; key.into()],
                 value: value.map(|byte| vec![byte; byte as usize % 3]),
             };
@@ -144,8 +143,8 @@ mod tests {
     }
 
     proptest! {
-        /// Merged in any two parts, a history comes to its newest changes; without tombstones, to
-        /// what a map says.
+        /// Split into any two parts and merged, a history yields its newest changes; without
+        /// tombstones, it yields the same as a map.
         #[test]
         fn the_newest_change_of_each_key_is_left(changes in changes(), cut in any::<prop::sample::Index>()) {
             let (older, newer) = changes.split_at(cut.index(changes.len() + 1));

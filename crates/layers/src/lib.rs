@@ -1,11 +1,11 @@
 //! Tables that keep changing, of any scheme: recent changes in a list that clients hold, older ones
 //! in static tables of doubling size.
 //!
-//! A scheme answers queries on a table that stays as it is. Some can follow edits of records (the
-//! contract's `Updatable`, `UpdatingServer`); for keys that come and go, or schemes that cannot,
-//! there is the method of Bentley and Saxe (*Decomposable searching problems I*, 1980), as Zhou,
-//! Park, Zheng and Shi use it (*Piano*, appendix A.2). It makes a static scheme a dynamic one
-//! without looking into it:
+//! A scheme answers queries on a table that does not change. Some schemes can follow edits of
+//! records (the contract's `Updatable`, `UpdatingServer`). For keys that are inserted and deleted,
+//! and for other schemes, there is the method of Bentley and Saxe (*Decomposable searching problems
+//! I*, 1980), as Zhou, Park, Zheng and Shi use it (*Piano*, appendix A.2). It makes a static scheme
+//! dynamic, with the scheme as a black box:
 //!
 //! ```text
 //!   newest                                                                             oldest
@@ -18,27 +18,26 @@
 //! ```
 //!
 //! The *list* has the newest changes, B of them or somewhat more; it is public, and every client
-//! has it. When B have come together, they become a *layer*: a static table by key. Two layers of
-//! one *level* are merged into one of the next, in which the newer of two changes of one key is
-//! left. A deleted key leaves a *tombstone*, which hides what older layers say of it, and vanishes
-//! in the oldest.
+//! has it. B changes together become a *layer*: a static table by key. Two layers of one *level*
+//! are merged into one of the next level, which keeps only the newer of two changes of the same
+//! key. A deleted key leaves a *tombstone*, which hides its older entries, and is dropped in the
+//! oldest layer.
 //!
-//! A lookup asks **every** layer, always all of them, for the record in which the key would be,
-//! whatever the list or any other layer says; and then the newest that knows the key is right.
-//! Which layers there are is public: it follows from the number of changes and the public contents.
-//! Stopping at the first layer that knows the key would tell the server which one that is.
+//! A lookup always queries **every** layer, for the record in which the key would be, whatever the
+//! list or any other layer holds. Then the newest entry for the key counts. The set of layers is
+//! public: it follows from the number of changes and the public contents. If a lookup stopped at
+//! the first layer that has the key, it would tell the server which layer that is.
 //!
 //! # In the background
 //!
-//! Merging on the spot would make one update in 2^*i* cost as much as a table of B·2^*i* entries.
-//! Here, what is merged goes on answering while the new layer is being built, and while clients
-//! fetch what they need for it, piece by piece with the updates. At a change whose number is known
-//! beforehand, the new layer takes over. What it replaced answers for B more changes, so that no
-//! lookup under way is lost.
+//! If layers were merged at once, one update in 2^*i* would cost as much as a table of B·2^*i*
+//! entries. Here the old layers go on answering while the new layer is being built, and while
+//! clients fetch what they need for it, piece by piece with the updates. At a change whose number
+//! is fixed in advance, the new layer takes over. The layers that it replaces answer for B more
+//! changes, so that no lookup under way is lost.
 //!
-//! A build (merging, packing, the scheme's own setup) cannot be cut into pieces without looking
-//! into the scheme. So it is handed out as a value, a [`Build`], to run on any thread, at any time
-//! before it is due.
+//! A build (merging, packing, the scheme's own setup) cannot be split without opening the black
+//! box. So it is a value, a [`Build`], which can run on any thread, at any time before it is due.
 //!
 //! # What happens when
 //!
@@ -46,10 +45,10 @@
 //! |---|---|
 //! | every B changes | the list's oldest B become a layer of level 0, which takes over B/2 changes later |
 //! | two layers of level *i* are there | they are merged; the new layer takes over B·2^*i* / 2 changes later |
-//! | a layer was built | clients hear of it; what they fetch for it is due in equal parts until it takes over |
+//! | a layer was built | it is announced to clients; they fetch equal parts for it until it takes over |
 //!
-//! So there are at most two layers of each level, and one on average. (With lists of one change,
-//! whose half counts as one, there can be three of level 0 for a moment.)
+//! So there are at most two layers of each level, and one on average. (If the list holds one
+//! change, its half counts as one, and there can be three layers of level 0 for a moment.)
 //!
 //! # What it costs
 //!
@@ -62,13 +61,14 @@
 //! | key maps, half a byte for an entry | (L + 2)/2 bytes | that of the largest layer, once it is built | not said |
 //!
 //! The paper counts one rebuild of each entry for each of the levels 0 to L. Here a list becomes a
-//! layer before it is merged, and layers are merged two at a time. What an entry costs is what it
-//! costs in a static table of that scheme; where that is more in small tables than in large ones,
-//! as with SimplePIR, whose hint grows with √*n*, most of the cost lies in the lowest levels, and a
-//! longer list saves it.
+//! layer before it is merged, and layers are merged two at a time. An entry costs what it costs in
+//! a static table of that scheme. In some schemes that is more in small tables than in large ones:
+//! SimplePIR's hint grows with √*n*. Then most of the cost lies in the lowest levels, and a longer
+//! list reduces it.
 //!
-//! A lookup costs one query to each layer, at most 2·(L + 2); a scheme's cost that grows with the
-//! table's size comes to at most four times that of one table of *n* entries, in sum.
+//! A lookup costs one query to each layer, at most 2·(L + 2). If a cost of the scheme grows with
+//! the table's size, its sum over all layers is at most four times that of one table of *n*
+//! entries.
 //!
 //! # Measured
 //!
@@ -108,22 +108,23 @@
 //!
 //! # What is public, and what is trusted
 //!
-//! Keys, values, changes and layers are public: they are the table. Secret is what a client looks
-//! up; [`LayeredClient`] says what a server sees of it.
+//! Keys, values, changes and layers are public: they are the table. The key that a client looks up
+//! is secret; [`LayeredClient`] says what a server sees of it.
 //!
-//! An announcement is not signed. Clients believe what the server says of the table, as they do for
+//! Announcements are not signed. Clients believe what the server says of the table, as they do for
 //! a table that does not change; with several servers, they compare
-//! [versions](LayeredClient::version) before they ask. What an owner signs is the [update
-//! log](privet_table::update_log), from which servers take the changes.
+//! [versions](LayeredClient::version) before they ask. An owner signs the [update
+//! log](privet_table::update_log), and servers take the changes from that.
 //!
-//! # Why in a crate of its own
+//! # Why this is a separate crate
 //!
 //! Layers are tables by key of a scheme, so they need both [key maps](privet_table::key_map) and
-//! the schemes' registry. No command serves them yet: what a layered table announces has no place
-//! in the wire protocol, whose descriptions name one table with one digest. So they stand beside
-//! what is served, and nothing else depends on them.
+//! the schemes' registry. No command serves them yet: the announcements of a layered table have no
+//! place in the wire protocol, whose descriptions name one table with one digest. So this crate
+//! stands beside the served tables, and nothing else depends on it.
 //!
-//! A layer is never edited, so its key map is one of buckets, and a lookup one query for each.
+//! A layer is never edited, so its key map uses buckets, and a lookup makes one query to each
+//! layer.
 
 mod announcement;
 mod build;
@@ -146,17 +147,17 @@ pub use server::LayeredServer;
 use privet_core::{Error, Result, TableId};
 use privet_schemes::SchemeId;
 
-/// No key is longer.
+/// The longest key.
 pub const MAX_KEY_LEN: usize = 1 << 16;
 
-/// No value is longer. The longest value of a layer decides how wide all its records are, but for
-/// the few in its stash.
+/// The longest value. The longest value of a layer decides how wide all its records are, apart from
+/// the few values in its stash.
 pub const MAX_VALUE_LEN: usize = 1 << 20;
 
-/// No list is longer.
+/// The longest list.
 pub const MAX_LIST: u32 = 1 << 20;
 
-/// What a layered table is made of.
+/// The parameters of a layered table.
 #[derive(Clone, Debug)]
 pub struct LayeredParameters {
     scheme: SchemeId,
@@ -164,10 +165,10 @@ pub struct LayeredParameters {
 }
 
 impl LayeredParameters {
-    /// Layers of this scheme, and B: how many changes come together before they become a layer.
+    /// Layers of this scheme, and B: how many changes make a layer.
     ///
-    /// A longer list means fewer layers and less to rebuild, and more for each client to hold. The
-    /// paper takes about √*n*·log *n*, so that the list is no larger than the hints of its scheme.
+    /// A longer list means fewer layers and less to rebuild, but each client holds more. The paper
+    /// takes about √*n*·log *n*, so that the list is no larger than the hints of its scheme.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the list is empty or longer than
@@ -197,7 +198,7 @@ impl LayeredParameters {
 pub struct KeyChange {
     /// The key, of at most [`MAX_KEY_LEN`] bytes.
     pub key: Vec<u8>,
-    /// Its value from now on, of at most [`MAX_VALUE_LEN`] bytes; `None`: it has none any more.
+    /// Its new value, of at most [`MAX_VALUE_LEN`] bytes; `None`: the key is deleted.
     pub value: Option<Vec<u8>>,
 }
 
@@ -214,8 +215,8 @@ impl KeyChange {
     }
 }
 
-/// The changes that a layer holds, from the first to the last. Names the layer: no two of a table
-/// have the same. What the table had before its first change counts as change 0.
+/// The changes that a layer holds, from the first to the last. It names the layer: no two layers of
+/// a table have the same span. The table's first contents count as change 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
     /// The number of its first change.
@@ -234,7 +235,7 @@ impl Span {
     }
 }
 
-/// A digest of a layered table in one version: what its layers and its list are.
+/// A digest of a layered table in one version: of its layers and its list.
 fn version<'a>(
     table: TableId,
     layers: impl Iterator<Item = &'a LayerDescription>,

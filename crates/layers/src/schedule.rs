@@ -1,21 +1,21 @@
-//! When layers are merged, and by when that has to be done: functions of sizes and of the number of
+//! When layers are merged, and when the merge must be done: functions of sizes and of the number of
 //! changes, nothing else.
 //!
-//! Level *i* is for layers of at most B·2^*i* entries, B being the length of the list. The list is
-//! full every B changes and becomes a layer of level 0. Two layers of level *i* that are neighbours
-//! in age are merged into one of level *i* + 1, so that one more comes to level *i* every B·2^*i*
-//! changes. A merge must be done after half of that time, and is before the next layer comes: never
-//! are there more than two of one level (with a list of one change, whose half counts as one, for a
-//! moment three of level 0). In the amortized form of the paper, which merges on the spot, there is
-//! one at most, and half of one on average. Two at most, and one on average, are the price of
-//! merging in the background (Overmars and van Leeuwen, *Worst-case optimal insertion and deletion
-//! methods for decomposable searching problems*, 1981).
+//! Level *i* is for layers of at most B·2^*i* entries, where B is the length of the list. The list
+//! is full every B changes and becomes a layer of level 0. Two layers of level *i* that are
+//! neighbours in age are merged into one of level *i* + 1, so that a new layer comes to level *i*
+//! every B·2^*i* changes. A merge must be done after half of that time, before the next layer
+//! comes. So there are never more than two of one level. (With a list of one change, its half
+//! counts as one, and there are three of level 0 for a moment.) In the amortized form of the paper,
+//! which merges at once, there is at most one, and half of one on average. Two at most, and one on
+//! average, are the price of merging in the background (Overmars and van Leeuwen, *Worst-case
+//! optimal insertion and deletion methods for decomposable searching problems*, 1981).
 //!
-//! What is merged with the oldest layer is everything there is, without tombstones. Its level
-//! follows from its size, at most one up and at most one down from where it was: this is how the
-//! paper's bound *n* doubles and halves.
+//! A merge with the oldest layer yields all older entries, without tombstones. Its level follows
+//! from its size, at most one up and at most one down from where it was: this is how the paper's
+//! bound *n* doubles and halves.
 
-/// What the schedule must know of a layer.
+/// What the schedule needs to know of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Standing {
     /// Its level.
@@ -24,7 +24,7 @@ pub(super) struct Standing {
     pub(super) merging: bool,
 }
 
-/// The level of an oldest layer of `entries` entries, made of one of level `before`.
+/// The level of an oldest layer of `entries` entries that is made from one of level `before`.
 pub(super) fn level_of_oldest(entries: u64, list: u32, before: u32) -> u32 {
     smallest_level(entries, list).clamp(before.saturating_sub(1), before + 1)
 }
@@ -34,18 +34,18 @@ pub(super) fn smallest_level(entries: u64, list: u32) -> u32 {
     entries.div_ceil(list.into()).max(1).next_power_of_two().ilog2()
 }
 
-/// How many changes a merge of two layers of level `level` may take: half of those after which the
+/// How many changes a merge of two layers of level `level` may take: half of the changes until the
 /// next layer comes, rounded down, and at least 1.
 pub(super) fn merge_time(list: u32, level: u32) -> u64 {
     ((u64::from(list) << level) / 2).max(1)
 }
 
-/// How many changes it may take to make a layer of a full list.
+/// How many changes may come while a layer is made from a full list.
 pub(super) fn list_time(list: u32) -> u64 {
     u64::from(list).div_ceil(2)
 }
 
-/// The first two neighbours, the oldest first, that are to be merged: the number of the older one.
+/// The first two neighbours to merge, the oldest first: returns the position of the older one.
 pub(super) fn next_merge(layers: &[Standing]) -> Option<usize> {
     layers
         .windows(2)
@@ -57,13 +57,13 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
 
-    /// Layers by their sizes alone, with every change of the list's a key of its own.
+    /// A model of layers by their sizes alone, in which every change of the list has a key of its
+    /// own.
     struct Sizes {
         list: u32,
         changes: u64,
         layers: VecDeque<(u64, Standing)>,
-        /// When a merge is due and the number of entries it will have, beside the older layer's
-        /// age.
+        /// When a merge is due and how many entries it will have, with the older layer's age.
         merges: Vec<(u64, u64)>,
         next_age: u64,
         ages: VecDeque<u64>,
@@ -87,7 +87,7 @@ mod tests {
             }
         }
 
-        /// One more change. `oldest` says what comes of merging everything.
+        /// Makes one more change. `oldest` gives the size after everything is merged.
         fn change(&mut self, oldest: impl Fn(u64) -> u64) {
             self.changes += 1;
             let now = self.changes;
@@ -129,7 +129,7 @@ mod tests {
 
         fn check(&self) {
             let levels: Vec<u32> = self.layers.iter().map(|(_, of)| of.level).collect();
-            // The oldest may have shrunk below its neighbour, with which it is merged at once.
+            // The oldest may have shrunk below its neighbour; then the two are merged at once.
             assert!(levels[1..].is_sorted_by(|a, b| a >= b), "{levels:?}");
             for level in 0..=levels.iter().copied().max().unwrap() {
                 let of_level = levels.iter().filter(|of| **of == level).count();
@@ -140,7 +140,7 @@ mod tests {
             for ((entries, standing), number) in self.layers.iter().zip(0..) {
                 let most = u64::from(self.list) << standing.level;
                 // An oldest layer that shrinks fast goes down one level at a time; none holds more
-                // than its level says.
+                // than its level allows.
                 assert!(*entries <= most, "{entries} in layer {number} of {levels:?}");
             }
         }
@@ -158,8 +158,8 @@ mod tests {
                 let size = first + 3000;
                 let top = u64::from(smallest_level(size, list));
                 assert!(u64::from(sizes.layers[0].1.level) <= top);
-                // Every entry is merged once for each level it goes up, and the oldest layer at
-                // most once for each time as many come.
+                // Every entry is merged once for each level that it goes up. The oldest layer is
+                // merged at most once each time as many entries have come.
                 assert!(sizes.work <= size * (top + 3), "{} of {size} · {top}", sizes.work);
             }
         }

@@ -1,10 +1,10 @@
-//! The server's side: takes changes, says what is to be built, and keeps every layer that somebody
-//! may still ask.
+//! The server's side: takes changes, says what must be built, and keeps every layer that a client
+//! may still query.
 //!
 //! All servers of a table build the same layers. The seed of a layer's key map is a hash of its
 //! keys, and the schedule counts changes. So servers that take the same changes in the same order
-//! have the same layers, byte for byte. A build is run by whoever has time; one that is late is run
-//! in the update that needs it, so whoever asks for no builds has the amortized form.
+//! have the same layers, byte for byte. Any thread can run a build. A late build runs inside the
+//! update that needs it, so a caller that asks for no builds gets the amortized form.
 
 use super::announcement::{Announcement, Event};
 use super::build::{Build, Built, Layer, Recipe};
@@ -26,20 +26,21 @@ use std::sync::Arc;
 ///      └─ builds() ──► Build::run(), on any thread ──► install(built) ──► Announcement
 /// ```
 ///
-/// A build has until [`update`](Self::update) comes to the change with which its layer takes over.
-/// Whoever never asks for [`builds`](Self::builds) gets the amortized form: what is due is built in
-/// the update that needs it.
+/// A build has time until [`update`](Self::update) comes to the change at which its layer takes
+/// over. A caller that never asks for [`builds`](Self::builds) gets the amortized form: the update
+/// that needs a layer builds it.
 pub struct LayeredServer {
     recipe: Arc<Recipe>,
     changes: u64,
-    /// What no layer in charge holds, by number: oldest first, without gaps, up to `changes`.
+    /// The changes that no layer in charge holds, by number: oldest first, without gaps, up to
+    /// `changes`.
     list: VecDeque<(u64, KeyChange)>,
     /// The layers in charge, the oldest first.
     layers: Vec<InCharge>,
     pending: Vec<Pending>,
-    /// Layers that were replaced, and the number of changes up to which they are kept.
+    /// Replaced layers, each with the number of changes up to which it is kept.
     replaced: Vec<(u64, Arc<Layer>)>,
-    /// What was not announced yet.
+    /// Events that were not announced yet.
     events: Vec<Event>,
 }
 
@@ -48,22 +49,22 @@ struct InCharge {
     standing: Standing,
 }
 
-/// A layer on its way.
+/// A layer that is not in charge yet.
 struct Pending {
     build: Build,
-    /// The highest level of what it is made of; `None` for a list.
+    /// The highest level of its sources; `None` for a list.
     made_of: Option<u32>,
-    /// The number of the change with which it takes over.
+    /// The number of the change at which it takes over.
     due: u64,
     built: Option<Arc<Layer>>,
 }
 
 impl LayeredServer {
-    /// A table with these keys and values; of a key that comes twice, the last. They are built into
-    /// the first layer on the spot.
+    /// A table with these keys and values; if a key comes twice, the last one counts. The first
+    /// layer is built from them at once.
     ///
-    /// All servers of a table must be given the same `table`, parameters, keys and values, and then
-    /// the same changes in the same order.
+    /// All servers of a table must get the same `table`, parameters, keys and values, and then the
+    /// same changes in the same order.
     ///
     /// # Errors
     /// As [`Build::run`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a key or a value
@@ -96,13 +97,13 @@ impl LayeredServer {
         })
     }
 
-    /// Takes changes, in order. A build that is due by then and was not installed is run now.
+    /// Takes changes, in order. Runs a build now if it is due by then and was not installed.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a key or a value is too long; then
-    /// nothing was taken. Otherwise as [`Build::run`]: then the changes before the one that needed
-    /// the build were taken, as [`changes`](Self::changes) says, and what there is to announce of
-    /// them comes with the next announcement.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a key or a value is too long; then no
+    /// change was taken. Otherwise as [`Build::run`]: then the changes before the one that needed
+    /// the build were taken, as [`changes`](Self::changes) says, and their events come with the
+    /// next announcement.
     pub fn update(&mut self, changes: Vec<KeyChange>) -> Result<Announcement> {
         let changes = checked(changes)?;
         let known = self.changes;
@@ -119,8 +120,8 @@ impl LayeredServer {
         Ok(self.announce())
     }
 
-    /// The layers that are to be built and were not installed, the most urgent first. Nothing is
-    /// begun by asking, and a build that is dropped is found here again.
+    /// The layers that must be built and were not installed yet, the most urgent first. The call
+    /// begins nothing, and a dropped build is returned again.
     pub fn builds(&self) -> Vec<Build> {
         let mut waiting: Vec<&Pending> =
             self.pending.iter().filter(|pending| pending.built.is_none()).collect();
@@ -128,8 +129,8 @@ impl LayeredServer {
         waiting.into_iter().map(|pending| pending.build.clone()).collect()
     }
 
-    /// Takes in a layer that was built, and announces it, so that clients can prepare for it. One
-    /// that is not, or no longer, waited for is dropped.
+    /// Takes in a built layer, and announces it, so that clients can prepare for it. Drops the
+    /// layer if the server does not, or no longer, wait for it.
     pub fn install(&mut self, built: Built) -> Announcement {
         let span = built.0.description().span;
         let waiting = self
@@ -143,8 +144,8 @@ impl LayeredServer {
         self.announce()
     }
 
-    /// All that a client has to know, whatever it knows already: for one that is new, or has been
-    /// away.
+    /// Everything that a client must know, whatever it knows already: for a new client, or one that
+    /// has been away.
     pub fn state(&self) -> Announcement {
         let in_charge = self.layers.iter().flat_map(|of| {
             let span = of.layer.description().span;
@@ -161,9 +162,9 @@ impl LayeredServer {
         Announcement { table: self.recipe.table, events }
     }
 
-    /// The layer of this span: in charge, on its way, or replaced not long ago. What was replaced
-    /// answers for as many more changes as the list is long, and not less than until the next
-    /// update but one, so that no lookup under way is lost.
+    /// The layer of this span: in charge, not in charge yet, or replaced not long ago. A replaced
+    /// layer answers for as many more changes as the list is long, and at least until the update
+    /// after the next, so that no lookup under way is lost.
     pub fn layer(&self, span: Span) -> Option<Arc<Layer>> {
         let in_charge = self.layers.iter().map(|of| &of.layer);
         let coming = self.pending.iter().filter_map(|pending| pending.built.as_ref());
@@ -211,8 +212,9 @@ impl LayeredServer {
         Ok(())
     }
 
-    /// Puts the layers in charge whose time has come: all of them are built. What they replace is
-    /// kept if anybody can know of it: if it was there after `known` changes.
+    /// Puts the layers in charge whose time has come: all of them are built. Keeps the layers that
+    /// they replace if a client can know of them, that is, if they were there after `known`
+    /// changes.
     fn hand_over(&mut self, known: u64) {
         let due;
         (due, self.pending) =
@@ -229,7 +231,7 @@ impl LayeredServer {
 
             let before = self.layers.partition_point(|of| of.layer.description().span < build.span);
             let level = match made_of {
-                // Nothing but the list was put into it.
+                // Only the list went into it.
                 None => 0,
                 Some(level) if before > 0 => level + 1,
                 Some(level) => {
@@ -242,8 +244,7 @@ impl LayeredServer {
         }
     }
 
-    /// Plans what is to be built from now on: of the list, if it is full, and of neighbours of one
-    /// level.
+    /// Plans the next builds: of the list, if it is full, and of neighbours of one level.
     fn plan(&mut self) {
         let list = self.recipe.parameters.list;
         let now = self.changes;
@@ -283,7 +284,7 @@ fn built_event(layer: &Layer, takes_over_at: u64) -> Event {
     Event::Built { layer: layer.description().clone(), takes_over_at }
 }
 
-/// Refuses changes that do not fit into any table, before one of them is taken.
+/// Refuses changes that fit into no table, before any of them is taken.
 fn checked(changes: impl IntoIterator<Item = KeyChange>) -> Result<Vec<KeyChange>> {
     changes.into_iter().map(|change| change.check().map(|()| change)).collect()
 }

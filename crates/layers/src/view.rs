@@ -1,5 +1,5 @@
-//! What a client knows of a layered table: public, and the same for all clients that followed the
-//! same announcements.
+//! A client's view of a layered table: public, and the same for all clients that followed the same
+//! announcements.
 
 use super::announcement::{Announcement, Event, LayerDescription};
 use super::{KeyChange, Span};
@@ -7,26 +7,27 @@ use privet_core::{Error, Result, TableId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// There are at most two layers of each of at most 64 levels, in charge and on their way.
+/// There are at most two layers of each of at most 64 levels, in charge or coming.
 const MAX_LAYERS: usize = 256;
 
-/// The layers and the list. Its layers in charge and its list hold each change from 0 to the last
-/// exactly once.
+/// The layers and the list. Together, the layers in charge and the list hold each change from 0 to
+/// the last exactly once.
 #[derive(Clone)]
 pub(super) struct View {
     table: TableId,
-    /// The most that the list can hold: what is not full, and what is being built into a layer.
+    /// The most changes that the list can hold: those that do not fill it, and those of which a
+    /// layer is being built.
     longest_list: usize,
     pub(super) changes: u64,
     pub(super) list: BTreeMap<u64, Arc<KeyChange>>,
-    /// In charge, the oldest first.
+    /// Layers in charge, the oldest first.
     pub(super) layers: BTreeMap<Span, Arc<LayerDescription>>,
-    /// On their way, and when they take over.
+    /// Coming layers, and when each takes over.
     pub(super) coming: BTreeMap<Span, (Arc<LayerDescription>, u64)>,
 }
 
 impl View {
-    /// Nothing is known yet.
+    /// An empty view.
     pub(super) fn empty(table: TableId, list: u32) -> Self {
         Self {
             table,
@@ -38,11 +39,11 @@ impl View {
         }
     }
 
-    /// The view after what was announced, of which some may be known already.
+    /// The view after an announcement, part of which may be known already.
     ///
     /// # Errors
     /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it does not follow, or
-    /// something between was not announced.
+    /// events in between were not announced.
     pub(super) fn after(&self, announcement: &Announcement) -> Result<Self> {
         if announcement.table != self.table {
             return Err(misbehaved("the announcement is of another table"));
@@ -55,7 +56,7 @@ impl View {
                 Event::TakesOver(span) => view.takes_over(*span)?,
             }
         }
-        // A layer that was on its way when the client left may have been merged since.
+        // A layer that was coming when the client left may have been merged since.
         let View { layers, coming, .. } = &mut view;
         coming.retain(|span, _| !layers.keys().any(|of| of.contains(*span)));
         view.check()?;

@@ -1,25 +1,25 @@
-//! What every request passes on its way in, and every response on its way out: slots, a deadline, a
-//! watch over clients that do not read, and the counting.
+//! What every request and response passes: slots, a deadline, a watch over clients that do not
+//! read, and counters.
 //!
 //! A request that finds no free slot is refused with RESOURCE_EXHAUSTED before its body is read, so
-//! that being overloaded costs little. A slot is free again when the response has been sent to its
-//! end, or given up. Downloads and requests for hints have slots of their own, because each takes
-//! far longer than a query: however many clients prepare, those that are prepared are served.
-//! RESOURCE_EXHAUSTED says of all of them that the server is there and busy: clients pause, ask
-//! again, and do not take it for a server that went away.
+//! that overload costs little. A slot is free again when the response has been sent to its end, or
+//! given up. Downloads and requests for hints have slots of their own, because each takes far
+//! longer than a query: clients that prepare can never block clients that look up.
+//! RESOURCE_EXHAUSTED always means that the server is there and busy: clients pause and ask again,
+//! and do not take the server for gone.
 //!
-//! Slots for hints are few and kept for minutes, so a request for hints is given one only when all
-//! of it has arrived. Until then it is one of the many requests, with their deadline; its own
-//! begins with its slot. Otherwise a handful of clients that begin such requests and never end them
-//! would keep everybody from hints.
+//! Slots for hints are few and held for minutes, so a request for hints gets one only when all of
+//! it has arrived. Until then it has one of the many slots of requests, with their deadline; its
+//! own deadline begins with its own slot. Otherwise a few clients could begin such requests, never
+//! end them, and so keep all others from hints.
 //!
-//! The transport takes a response as fast as its client reads, but each of its pieces as a whole.
-//! So they are cut here: otherwise an answer of megabytes would count as sent, and its slot as
+//! The transport takes a response as fast as its client reads, but takes each piece as a whole. So
+//! responses are cut here. Otherwise an answer of megabytes would count as sent, and its slot as
 //! free, while all of it still lay in memory.
 //!
 //! A client that does not read its response would hold a slot and the memory behind it for ever:
 //! HTTP/2 lets it stay connected, and answer pings, while its window is closed. So a response that
-//! makes no progress for the *stall limit* costs its client the connection.
+//! makes no progress for the *stall limit* closes its client's connection.
 
 use crate::connections::ConnectionHandle;
 use crate::observe::Metrics;
@@ -39,10 +39,10 @@ use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
-/// What the transport is given at a time, in bytes: no more than it may send in one go.
+/// What the transport gets at a time, in bytes: no more than it may send at once.
 const PIECE_LEN: usize = 1 << 16;
 
-/// The limits of [`ServerConfig`](crate::ServerConfig) that requests meet here.
+/// The limits of [`ServerConfig`](crate::ServerConfig) that are enforced here.
 #[derive(Clone, Copy)]
 pub(crate) struct AdmissionLimits {
     pub(crate) max_concurrent_requests: usize,
@@ -107,7 +107,7 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        // The service that was polled ready is the one to call; its clone is not ready yet.
+        // Call the service that was polled ready; its clone is not ready yet.
         let clone = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let admission = Arc::clone(&self.admission);
@@ -142,7 +142,7 @@ where
                 return Ok(status.into_http());
             };
             let response = response?;
-            // Computed so quickly that the slot and the response came at once.
+            // The reply was computed so quickly that slot and response came at once.
             slot = arrived.try_recv().unwrap_or(slot);
             outcome.status = status_in(response.headers());
             let progress = Arc::new(AtomicU64::new(0));
@@ -199,8 +199,8 @@ impl Admission {
     }
 }
 
-/// A method's name as it is counted. One word for everything unknown: a client must not be able to
-/// invent metrics.
+/// The name under which a method is counted. All unknown methods share one name: a client must not
+/// be able to create metrics.
 fn method(path: &str) -> &'static str {
     match path {
         "/privet.v1.Privet/Describe" => "Describe",
@@ -236,7 +236,7 @@ async fn close_when_stalled(
     }
 }
 
-/// Counts a request when it ends, however it ends.
+/// Counts a request when it ends, in any way.
 struct Outcome {
     method: &'static str,
     started: Instant,
@@ -256,7 +256,7 @@ impl Outcome {
 
 impl Drop for Outcome {
     fn drop(&mut self) {
-        // Without a status it was given up by the client, or with its connection.
+        // Without a status, the client gave it up, or its connection ended.
         let status = self.status.unwrap_or(StatusCode::Cancelled);
         let elapsed = self.started.elapsed();
         self.metrics.request(self.method, status, elapsed);
@@ -276,8 +276,8 @@ struct Arrival {
 }
 
 impl Arrival {
-    /// For a request for hints, with where its slot will come; for others `None`, and nothing will
-    /// come.
+    /// For a request for hints, with the channel on which its slot will come. For others `None`,
+    /// and the channel stays empty.
     fn of(
         method: &'static str,
         admission: &Arc<Admission>,
@@ -288,14 +288,14 @@ impl Arrival {
     }
 
     fn take_slot(self) -> Result<(), Status> {
-        // Nobody waits for it if the request has been given up: the slot is free again at once.
+        // If the request has been given up, this frees the slot at once.
         let _ = self.arrived.send(self.admission.preparation_slot()?);
         Ok(())
     }
 }
 
-/// A request body whose bytes are counted, and at whose end a request for hints gets its slot.
-/// Without one it ends with the refusal, so the service never sees it.
+/// A request body whose bytes are counted. At its end a request for hints gets its slot. If no slot
+/// is free, the body ends with the refusal, so the service never sees the request.
 struct Counted {
     body: Body,
     bytes: Counter,
@@ -316,8 +316,8 @@ impl HttpBody for Counted {
         {
             self.bytes.inc_by(data.len() as u64);
         } else if let Some(arrival) = self.arrival.take()
-            // Trailers are an end as well, and so are errors: the reader may take a client's
-            // cancelling for the end of a message that is complete.
+            // Trailers also end a body, and so do errors: the reader may take a client's cancelling
+            // for the end of a complete message.
             && let Err(refusal) = arrival.take_slot()
         {
             return Poll::Ready(Some(Err(refusal)));
@@ -334,11 +334,11 @@ impl HttpBody for Counted {
     }
 }
 
-/// A response body: cuts it in pieces, counts bytes, reports progress, learns the status from the
-/// trailers, and keeps the slot until it is sent.
+/// A response body: cuts it into pieces, counts bytes, reports progress, reads the status from the
+/// trailers, and keeps the slot until the response is sent.
 struct Sent {
     body: Body,
-    /// What is left of the data that the body gave last.
+    /// The rest of the data that the body gave last.
     rest: Bytes,
     bytes: Counter,
     progress: Arc<AtomicU64>,

@@ -1,28 +1,28 @@
 //! The queue in front of the compute thread: queries of different clients, answered in one pass
 //! over the table.
 //!
-//! A pass is bound by reading the table from memory, and several queries share one reading, so
-//! queries for the same table and role are collected and answered together:
+//! Reading the table from memory is the bottleneck of a pass, and several queries share one
+//! reading. So queries for the same table and role are collected and answered together:
 //!
 //! - The first query of a batch waits at most the *window* for others to join. Under light load a
-//!   query therefore takes a pass and a window; there is nothing to gain, and two milliseconds are
-//!   lost. A window of zero loses nothing and gathers nothing by waiting.
-//! - A batch that is full does not wait, and neither does one under a scheme whose queries share
-//!   nothing (`ErasedServer::shares_passes`).
-//! - While a pass runs, queries gather anyway. The window counts from a query's arrival, so those
+//!   query therefore takes a pass and a window; the two milliseconds gain nothing there. A window
+//!   of zero costs nothing, and no query waits for others.
+//! - A full batch does not wait. Nor does a batch of a scheme whose queries share nothing
+//!   (`ErasedServer::shares_passes`).
+//! - While a pass runs, queries gather anyway. The window counts from a query's arrival, so queries
 //!   that arrived during a pass longer than the window start the next one at once. Under heavy load
-//!   the window no longer matters: batches are as large as the load makes them.
+//!   the window no longer matters: the load decides how large batches are.
 //!
-//! There is one compute thread, whatever the number of tables, because each pass is given all of
-//! the machine: two at once would only share its memory bandwidth. Tables take turns by age: the
-//! batch that is due longest goes first, so none starves.
+//! There is one compute thread, whatever the number of tables, because each pass gets all of the
+//! machine: two at once would only share its memory bandwidth. Tables take turns by age: the batch
+//! that has been due longest goes first, so every table gets its turn.
 //!
-//! Versions of tables come and go while the queue stays: it knows a lane only while queries wait in
-//! it. What answers them is freed with the last of them, if nobody else holds it.
+//! Versions of tables come and go while the queue stays: it holds a lane only while queries wait in
+//! it. When the last of them is answered, the lane is freed, if nothing else holds it.
 //!
-//! A query whose caller has gone (connection lost, deadline passed) is dropped when its turn comes,
-//! before anything is computed. A query that does not parse gets an error of its own and leaves the
-//! others of its batch alone.
+//! If a query's caller has gone (connection lost, deadline passed), the query is dropped when its
+//! turn comes, before anything is computed. A query that does not parse gets an error of its own
+//! and does not affect the others of its batch.
 
 use crate::hosted::Condition;
 use crate::observe::Metrics;
@@ -37,7 +37,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// What queries may be answered together: those for one version of a table, one scheme and one
+/// Queries that may be answered together: those for one version of a table, one scheme and one
 /// role.
 pub(crate) struct Lane {
     pub(crate) condition: Arc<Condition>,
@@ -101,12 +101,11 @@ impl Batcher {
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Queues a query for `lane` and waits for its answer. Dropping the future takes the query
-    /// back.
+    /// Queues a query for `lane` and waits for its answer. Dropping the future withdraws the query.
     ///
     /// # Errors
-    /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if too many queries wait already; what
-    /// the scheme says of the query itself.
+    /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if too many queries wait already; the
+    /// scheme's error about the query itself.
     pub(crate) async fn answer(&self, lane: &Arc<Lane>, query: SecretBytes) -> Result<Vec<u8>> {
         let answer = self.shared.enqueue(lane, query)?;
         answer.await.map_err(|_| {
@@ -114,8 +113,8 @@ impl Batcher {
         })?
     }
 
-    /// Stops the compute thread after the pass that it is at, and waits for it. Queries still
-    /// waiting get an error.
+    /// Stops the compute thread after the current pass, and waits for it. Queries that still wait
+    /// get an error.
     pub(crate) fn stop(&self) {
         let unanswered = {
             let mut state = self.shared.lock();
@@ -143,7 +142,7 @@ impl Drop for Batcher {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing that can panic runs under the lock, so a poisoned state is still whole.
+        // No code that can panic runs under the lock, so a poisoned state is still whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -155,7 +154,7 @@ impl Shared {
         let (reply, answer) = oneshot::channel();
         let mut state = self.lock();
         if state.stopped {
-            // The reply is dropped, which the caller reads as a server that is stopping.
+            // This drops the reply, and the caller then sees a server that is stopping.
             return Ok(answer);
         }
         if state.waiting >= self.settings.queue_limit {
@@ -186,8 +185,8 @@ impl Shared {
         }
     }
 
-    /// Waits until a batch is due and takes it: of its queries, those whose callers are still
-    /// there. `None` once stopped.
+    /// Waits until a batch is due and takes it: those of its queries whose callers are still there.
+    /// `None` once stopped.
     fn next_batch(&self) -> Option<(Arc<Lane>, Vec<Job>)> {
         let mut state = self.lock();
         loop {
@@ -235,7 +234,7 @@ impl Shared {
         self.metrics.queue_depth.set(state.waiting as i64);
         let (lane, emptied) = (Arc::clone(lane), jobs.is_empty());
         if emptied {
-            // The last hold on a lane is let go of where nobody waits for the lock.
+            // Drop the last hold on a lane where no thread waits for the lock.
             state.queues.remove(place);
         }
         (lane, taken)
@@ -244,8 +243,8 @@ impl Shared {
     fn compute(&self, lane: &Lane, jobs: Vec<Job>) {
         let started = Instant::now();
         let queries: Vec<&[u8]> = jobs.iter().map(|job| &*job.query).collect();
-        // A panic here is a bug of a scheme. It must cost these queries their answers, not
-        // everybody the server.
+        // A panic here is a bug of a scheme. Only these queries may lose their answers; the server
+        // must go on.
         let answers = catch_unwind(AssertUnwindSafe(|| lane.server.answer(lane.role, &queries)));
         let Ok(answers) = answers else {
             tracing::error!(
@@ -267,7 +266,7 @@ impl Shared {
             seconds = elapsed.as_secs_f64(),
             "pass"
         );
-        // Damage that is found during a pass, or by it, counts for all its answers.
+        // Damage that is found before the pass ends counts for all its answers.
         let answers: Vec<_> =
             answers.into_iter().map(|answer| lane.condition.or_end(answer)).collect();
         for (job, answer) in jobs.into_iter().zip(answers) {

@@ -1,4 +1,4 @@
-//! Every knob of a server, with its default.
+//! All settings of a server, with their defaults.
 
 use privet_core::{Error, Reason, Result};
 use privet_kernels::Kernels;
@@ -9,21 +9,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The longest batch window: beyond it, clients give up.
+/// The longest batch window: clients would not wait longer.
 const MAX_BATCH_WINDOW: Duration = Duration::from_secs(10);
 
 /// How a server listens, computes, and defends itself. [`ServerConfig::new`] gives the defaults.
 #[derive(Clone)]
 pub struct ServerConfig {
-    /// Where clients connect. Port 0 lets the system choose;
-    /// [`RunningServer::local_addr`](crate::RunningServer::local_addr) tells.
+    /// Where clients connect. With port 0 the system chooses the port, and
+    /// [`RunningServer::local_addr`](crate::RunningServer::local_addr) returns it.
     pub listen: SocketAddr,
     /// Where `/metrics` and `/healthz` are served, over plain HTTP. Default: nowhere.
     pub metrics_listen: Option<SocketAddr>,
     /// Certificate and key for TLS. Default: none, and then `listen` must be a loopback address.
     pub tls: Option<TlsFiles>,
-    /// Allows plaintext on any address. A network then sees which table is asked and when, and can
-    /// change answers. Default: false.
+    /// Allows plaintext on any address. Then an attacker on the network sees which table is asked
+    /// and when, and can change answers. Default: false.
     pub insecure: bool,
     /// The instruction set to compute with. Default: the best this processor has.
     pub kernels: Kernels,
@@ -39,30 +39,30 @@ pub struct ServerConfig {
     pub queue_limit: usize,
     /// Connections open at once; one more is closed as soon as it is accepted. Default: 1024.
     pub max_connections: usize,
-    /// Requests of one connection that may be under way; further ones wait in the client. Default:
-    /// 256.
+    /// Requests of one connection that may be under way; more wait in the client. Default: 256.
     pub max_streams_per_connection: u32,
-    /// Requests read, waiting or being answered, of all clients together; one more is refused with
-    /// RESOURCE_EXHAUSTED before its body is read. Default: 2048.
+    /// Requests of all clients together that are being read, waiting or being answered; one more is
+    /// refused with RESOURCE_EXHAUSTED before its body is read. Default: 2048.
     pub max_concurrent_requests: usize,
-    /// Downloads under way, of all clients together; one more is refused with RESOURCE_EXHAUSTED.
-    /// Default: 64.
+    /// Downloads of all clients together that are under way; one more is refused with
+    /// RESOURCE_EXHAUSTED. Default: 64.
     pub max_concurrent_fetches: usize,
     /// Requests for hints (of schemes whose clients ask a server for them), of all clients
-    /// together, from when they have arrived until the last of the reply is sent: those that wait,
-    /// those computed, and the replies on their way. One more is refused with RESOURCE_EXHAUSTED.
-    /// It bounds the memory for replies, which may have megabytes each. While they are read they
-    /// count among `max_concurrent_requests`. Default: 16.
+    /// together: those that wait, those that are being computed, and those whose replies are being
+    /// sent. A request counts from when it has arrived until the last of its reply is sent. One
+    /// more is refused with RESOURCE_EXHAUSTED. This bounds the memory for replies, which may have
+    /// megabytes each. While a request is being read, it counts among `max_concurrent_requests`.
+    /// Default: 16.
     pub max_preparations: usize,
     /// How many requests for hints are computed at once, each on a thread of its own, beside the
-    /// queries. Default: as many as `threads`.
+    /// queries. Default: `threads`.
     pub preparations_at_once: Option<usize>,
-    /// How long a request may take from its first byte until its answer begins; a request for
-    /// hints, until it has arrived. Default: 30 s.
+    /// How long a request may take from its first byte until its answer begins. For a request for
+    /// hints: until it has arrived. Default: 30 s.
     pub request_deadline: Duration,
-    /// How long a request for hints may take from when it has arrived until its reply begins, the
-    /// wait for its turn included: computing the reply takes time in proportion to the table.
-    /// Default: 10 min.
+    /// How long a request for hints may take from when it has arrived until its reply begins, with
+    /// the wait for its turn: computing the reply takes time in proportion to the table. Default:
+    /// 10 min.
     pub preparation_deadline: Duration,
     /// How long a client may leave a response unread before its connection is closed. Default: 60
     /// s.
@@ -71,46 +71,47 @@ pub struct ServerConfig {
     /// first byte of HTTP. Default: 10 s.
     pub handshake_limit: Duration,
     /// How often a quiet connection is asked whether it is still there, and how long it may take to
-    /// say so. Default: 20 s.
+    /// reply. Default: 20 s.
     pub keepalive: Duration,
-    /// How long requests under way may take to finish when the server stops; those for hints are
-    /// cut off as well, but what is being computed is computed to its end. Default: 10 s.
+    /// How long requests under way may take to finish when the server stops. Requests for hints are
+    /// cut off as well, but a computation that has begun runs to its end. Default: 10 s.
     pub drain_limit: Duration,
-    /// How long the version of a table before a new one is still served, so that clients come to
-    /// the end of what they began with it. Zero: not at all, beyond what is under way. Each version
-    /// holds its own memory. Default: 10 min, in which clients prepare hints.
+    /// How long the earlier version of a table is still served after a new one came, so that
+    /// clients can finish what they began with it. Zero: only requests under way are finished. Each
+    /// version holds its own memory. Default: 10 min, in which clients prepare hints.
     pub grace: Duration,
-    /// Where precomputed hints, and what servers keep of the computation for themselves, lie in
-    /// files, so that a restart need not compute them again. Nobody else may write there. Default:
-    /// none; hints then live in memory.
+    /// A directory for precomputed hints, and for what servers keep of the computation for
+    /// themselves, so that a restart need not compute them again. No other program or user may
+    /// write there. Default: none; hints then live in memory.
     pub cache_dir: Option<PathBuf>,
-    /// Whether the records of every table are hashed at the start, and refused unless they have the
-    /// table's digest. Default: true. Without it a damaged table is answered from, and clients of
-    /// most schemes get wrong records that nothing tells from right ones; what is computed is not
-    /// kept in the cache; and the memory that is answered from is not checked later either.
+    /// Whether the records of every table are hashed at the start. A table whose records do not
+    /// have its digest is refused. Default: true. Without this check a damaged table is served, and
+    /// clients of most schemes get wrong records that they cannot recognise. Nor is what is
+    /// computed then kept in the cache, nor is the memory that queries are answered from checked
+    /// later.
     pub verify_records: bool,
-    /// How many bytes a second are read again, to find out whether what is answered from and
-    /// fetched is still what it was: see the module `scrub`. Default: 32 MiB; 0 reads nothing
+    /// How many bytes a second are read again, to find out whether the data behind answers and
+    /// downloads is still unchanged: see the module `scrub`. Default: 32 MiB; 0 reads nothing
     /// again.
     pub scrub_rate: u64,
-    /// How long after the beginning of one such pass the next begins, at the soonest. Default: 10
-    /// min.
+    /// The shortest time from the beginning of one such pass to the beginning of the next. Default:
+    /// 10 min.
     pub scrub_interval: Duration,
-    /// Hears how far the precomputation of hints is; of nothing if a scheme has none, or the cache
-    /// has it. Default: nobody.
+    /// Is called with the progress of precomputing hints; never if a scheme has none, or the cache
+    /// has them. Default: none.
     pub progress: Option<ProgressListener>,
-    /// Sees every query that is about to be answered: for demonstrations and tests of what a server
-    /// sees. Default: nobody.
+    /// Is called with every query that is about to be answered: for demonstrations and tests of
+    /// what a server sees. Default: none.
     pub query_observer: Option<QueryObserver>,
 }
 
-/// Sees queries as they arrive; it is called on the server's own threads and should be quick.
+/// Sees queries as they arrive. The server calls it on its own threads, so it should be quick.
 pub type QueryObserver = Arc<dyn Fn(&AnswerRequest) + Send + Sync>;
 
-/// Hears of progress, from whichever thread computes.
+/// Is called with progress, on any thread that computes.
 pub type ProgressListener = Arc<dyn Fn(Progress<'_>) + Send + Sync>;
 
-/// How far the precomputation of one table's hint is, with all that the server keeps of it for
+/// The progress of precomputing one table's hint, with everything that the server keeps of it for
 /// itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
@@ -166,13 +167,12 @@ impl ServerConfig {
 
     /// Checks what can be checked before anything is started.
     ///
-    /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) with a sentence that says what to
     /// change.
     pub fn check(&self) -> Result<()> {
         if self.tls.is_none() && !self.insecure && !is_loopback(self.listen.ip()) {
             return Err(Error::api_misuse(format!(
-                "{} can be reached from other machines, and without TLS whoever is on the way sees which table is asked and can change answers: give a \
+                "{} can be reached from other machines, and without TLS anybody on the network path sees which table is asked and can change answers: give a \
                  certificate and key, listen on 127.0.0.1, or accept plaintext",
                 self.listen
             ))
@@ -194,7 +194,7 @@ impl ServerConfig {
                 "{name} must be at least 1: with 0 nobody could be served"
             )));
         }
-        // The bound of what the semaphores behind these numbers can count.
+        // The largest number that the semaphores behind these settings can count.
         if let Some((name, _)) = counts.iter().find(|(_, count)| *count > 1 << 24) {
             return Err(Error::api_misuse(format!("{name} can be at most {}", 1 << 24)));
         }

@@ -1,10 +1,10 @@
-//! Accepting connections: the cap, TLS, and limits for the silent ones.
+//! Accepting connections: the cap, TLS, and limits for silent ones.
 //!
-//! A connection over the cap is closed as soon as it is accepted: the client sees that at once and
-//! can go elsewhere, instead of waiting in a queue it does not know of. TLS handshakes run beside
-//! each other, each within a time limit and inside a slot. Afterwards a connection on which nothing
-//! arrives for longer than the keepalive allows is closed; as HTTP/2 pings are answered by every
-//! live client, this meets the dead ones, and those that never say a word.
+//! A connection over the cap is closed as soon as it is accepted. The client sees that at once and
+//! can go elsewhere, instead of waiting in a queue without knowing it. TLS handshakes run in
+//! parallel, each within a time limit and inside a slot. Afterwards a connection is closed if
+//! nothing arrives on it for longer than the keepalive allows. Every live client answers HTTP/2
+//! pings, so this closes dead connections and those that never send anything.
 
 use crate::observe::{Metrics, Open};
 use crate::{ServerConfig, TlsFiles};
@@ -29,7 +29,7 @@ use tonic::transport::server::Connected;
 /// Connections whose handshake is done, waiting to be served.
 const ACCEPTED_AHEAD: usize = 64;
 
-/// What accepting needs to know.
+/// The settings and limits for accepting.
 pub(crate) struct Acceptor {
     pub(crate) listener: TcpListener,
     pub(crate) tls: Option<TlsAcceptor>,
@@ -57,7 +57,7 @@ impl Acceptor {
             tls,
             slots: Arc::new(Semaphore::new(config.max_connections)),
             handshake_limit: config.handshake_limit,
-            // A ping, the time to answer it, and some.
+            // A ping, the time to answer it, and a reserve.
             idle_limit: config.keepalive.saturating_mul(3),
             metrics,
             stop,
@@ -65,8 +65,7 @@ impl Acceptor {
         }
     }
 
-    /// Accepts until stopped. The listener is closed then, so that new clients are refused by the
-    /// system.
+    /// Accepts until stopped. Then the listener is closed, so that the system refuses new clients.
     pub(crate) fn start(self) -> mpsc::Receiver<io::Result<Connection>> {
         let (ready, connections) = mpsc::channel(ACCEPTED_AHEAD);
         tokio::spawn(self.accept_all(ready));
@@ -82,8 +81,8 @@ impl Acceptor {
             let stream = match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    // Usually the limit of open files: others must close before another try makes
-                    // sense.
+                    // Usually the limit of open files: another try makes sense only after other
+                    // files are closed.
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
@@ -123,7 +122,7 @@ async fn prepare(
     closed: CancellationToken,
     ready: mpsc::Sender<io::Result<Connection>>,
 ) {
-    // Answers are written whole; waiting to fill a packet would only delay their ends. Where it
+    // Answers are written whole; waiting to fill a packet would only delay their ends. If this call
     // fails, they are delayed.
     let _ = stream.set_nodelay(true);
     let io = match tls {
@@ -148,11 +147,11 @@ async fn prepare(
         handle: ConnectionHandle(closed),
         _held: held,
     };
-    // When nobody takes connections any more, this one is closed by being dropped.
+    // If the server takes no more connections, this drops the connection and so closes it.
     let _ = ready.send(Ok(connection)).await;
 }
 
-/// Closes a connection from elsewhere. Every request carries that of its connection.
+/// Closes a connection from outside. Every request carries the handle of its connection.
 #[derive(Clone)]
 pub(crate) struct ConnectionHandle(CancellationToken);
 
@@ -162,8 +161,8 @@ impl ConnectionHandle {
     }
 }
 
-/// A connection, encrypted or not, that ends when it is closed from elsewhere or has been silent
-/// for too long.
+/// A connection, encrypted or not, that ends when it is closed from outside or has been silent for
+/// too long.
 pub(crate) struct Connection {
     io: Io,
     idle_limit: Duration,
@@ -178,7 +177,7 @@ enum Io {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// The same call on whichever stream it is.
+/// The same call on either kind of stream.
 macro_rules! on_stream {
     ($connection:expr, $method:ident($($argument:expr),*)) => {
         match &mut $connection.io {
@@ -281,8 +280,8 @@ impl Connected for Connection {
 /// TLS 1.2 and 1.3 with the certificate and key in `files`.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), naming the file, if one cannot be read,
-/// holds nothing of use, or the key is not the certificate's.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), naming the file, if a file cannot be read
+/// or holds nothing usable, or the key does not belong to the certificate.
 pub(crate) fn tls_acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
     let chain = certificates(&files.cert)?;
     let key =

@@ -1,8 +1,9 @@
 //! Streaming a part, as fast as the client reads and no faster.
 //!
 //! A producer copies chunk after chunk into a channel with room for [`READ_AHEAD`] of them. When
-//! the channel is full it waits, so a client that stops reading makes the server hold those, the
-//! one being sent and the transport's own bounded buffer: under a megabyte, however long the part.
+//! the channel is full, the producer waits. So for a client that stops reading, the server holds
+//! those chunks, the one being sent and the transport's own bounded buffer: under a megabyte, for a
+//! part of any length.
 //!
 //! Chunks are copied on a thread that may block: parts lie in files, and reading one may have to
 //! wait for a disk.
@@ -25,7 +26,7 @@ type Chunks = mpsc::Sender<Result<proto::FetchChunk, Status>>;
 /// The bytes of `part` in `wanted`, in chunks. The end of `wanted` is at most that of the part.
 ///
 /// # Errors
-/// The stream ends with one if a part cannot be read, or damage is found in its table.
+/// The stream ends with an error if a part cannot be read, or damage is found in its table.
 pub(crate) fn stream(
     part: Arc<Part>,
     condition: Arc<Condition>,
@@ -45,7 +46,7 @@ async fn produce(part: Arc<Part>, condition: Arc<Condition>, wanted: Range<u64>,
 async fn send(part: &Arc<Part>, condition: &Condition, wanted: Range<u64>, chunks: &Chunks) {
     let mut offset = wanted.start;
     while offset < wanted.end {
-        // Room first, then read: what is read has a place to go.
+        // Reserve room before reading, so that the chunk has a place to go.
         let Ok(room) = chunks.reserve().await else { return };
         let source = Arc::clone(part);
         let len = (wanted.end - offset).min(FETCH_CHUNK_LEN as u64) as usize;
@@ -80,7 +81,7 @@ mod tests {
         Arc::new(Condition::new("t"))
     }
 
-    /// Counts how often it is read, one chunk each time.
+    /// Counts its reads, one for each chunk.
     struct Counting {
         bytes: Vec<u8>,
         reads: Arc<AtomicUsize>,
@@ -110,7 +111,7 @@ mod tests {
         let mut stream = stream(Arc::new(Part::Records(Box::new(source))), condition(), 0..end);
         for taken in 1..=CHUNKS {
             stream.next().await.unwrap().unwrap();
-            // However long the producer is left alone, it reads no further than its room.
+            // However long the producer runs, it reads no further than its room.
             for _ in 0..20 {
                 tokio::task::yield_now().await;
                 tokio::task::spawn_blocking(|| ()).await.unwrap();

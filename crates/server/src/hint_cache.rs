@@ -1,11 +1,10 @@
-//! Files in which what was precomputed from a table survives a restart.
+//! Files that keep precomputed data of a table across a restart.
 //!
-//! A hint costs minutes to compute and follows from the table and the scheme's parameters alone, so
-//! it is kept in a file named by a digest of both. So is what the server itself needs of the
-//! computation, if the scheme is one whose server does: both parts lie in one entry, because either
-//! is of use only with the other. An entry is believed only as far as its checksums reach: whatever
-//! is damaged, truncated, or belongs to something else is reported to the caller, who computes all
-//! of it again.
+//! A hint costs minutes to compute and follows only from the table and the scheme's parameters, so
+//! it is kept in a file whose name is a digest of both. If the scheme's server keeps a part of the
+//! computation for itself, the same entry holds that too: each of the two is useless without the
+//! other. An entry is believed only as far as its checksums reach. If anything is damaged,
+//! truncated, or belongs to something else, the caller gets an error and computes all of it again.
 //!
 //! # The file
 //!
@@ -24,12 +23,12 @@
 //!   4096         the hint, then what the server keeps
 //! ```
 //!
-//! Either part may be empty, not both: then there is nothing to keep a file for.
+//! One of the two parts may be empty. If both are, no file is kept.
 //!
-//! It is written under a temporary name, synced, renamed, and the directory is synced: a crash at
-//! any moment leaves either no entry or a whole one (and perhaps a temporary file, removed by a
-//! later start). A whole entry is not held in memory: what clients download is read from the file,
-//! piece by piece, and what the server keeps is mapped while a server is made of it.
+//! It is written under a temporary name, synced, renamed, and the directory is synced. A crash at
+//! any moment leaves either no entry or a whole one (and perhaps a temporary file, which a later
+//! start removes). Entries are not held in memory: clients' downloads are read from the file, piece
+//! by piece. The server's part is mapped while a server is being made of it.
 
 use privet_core::codec::Reader;
 use privet_core::{Error, Result, TableIdentity};
@@ -42,13 +41,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 const MAGIC: &[u8; 8] = b"privhint";
-/// Since version 3 entries are computed from records that were verified.
+/// Since version 3, entries are computed only from verified records.
 const VERSION: u32 = 3;
 const SIGNED_LEN: usize = 128;
 const HEADER_LEN: usize = 4096;
 const TEMPORARY_PREFIX: &str = ".privet-hint-";
 
-/// What an entry belongs to: a digest of the table in its version, the scheme and its parameters.
+/// Identifies an entry: a digest of the table in its version, the scheme and its parameters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CacheKey([u8; 32]);
 
@@ -64,7 +63,7 @@ impl CacheKey {
     }
 }
 
-/// How long the two parts of an entry are, in bytes.
+/// The lengths of an entry's two parts, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PartLengths {
     pub(crate) hint: u64,
@@ -76,7 +75,7 @@ pub(crate) struct HintCache {
     dir: PathBuf,
 }
 
-/// An entry as it lies in a file whose checksums have been verified.
+/// An entry in a file whose checksums have been verified.
 pub(crate) struct CachedEntry {
     mapping: FileMapping,
     kept_start: usize,
@@ -84,28 +83,30 @@ pub(crate) struct CachedEntry {
 }
 
 impl CachedEntry {
-    /// What clients download, as it is mapped: to be [checked](Self::check_unchanged) afterwards.
+    /// The mapped hint, which clients download: [check](Self::check_unchanged) the file after use.
     #[cfg(test)]
     pub(crate) fn hint(&self) -> &[u8] {
-        // A mapping shorter than this is never verified.
+        // A mapping shorter than this never passes verification.
         self.mapping.as_slice().get(HEADER_LEN..self.kept_start).unwrap_or_default()
     }
 
-    /// The length of what clients download, in bytes.
+    /// The length of the hint, in bytes.
     pub(crate) fn hint_len(&self) -> u64 {
         (self.kept_start - HEADER_LEN) as u64
     }
 
-    /// Reads as many bytes of it as `out` has, from byte `offset` on, which lie within.
+    /// Fills `out` with the hint's bytes from byte `offset` on. They must lie within the hint.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), naming the file, if they are not there.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), naming the file, if the bytes are not
+    /// there.
     pub(crate) fn read_hint(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         read_exact_at(self.mapping.file(), HEADER_LEN as u64 + offset, out)
             .map_err(|error| unusable(self.file(), "it cannot be read").caused_by(error))
     }
 
-    /// That the file is what it was when it was loaded, as far as the system says at once.
+    /// Checks that the file is still as it was loaded, as far as the system can say without reading
+    /// it.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), naming the file, if it is not.
@@ -124,21 +125,21 @@ impl CachedEntry {
         self.hint_digest
     }
 
-    /// What the server needs to answer, as it is mapped: to be [checked](Self::check_unchanged)
-    /// afterwards.
+    /// The mapped part that the server needs to answer: [check](Self::check_unchanged) the file
+    /// after use.
     pub(crate) fn kept(&self) -> &[u8] {
         self.mapping.as_slice().get(self.kept_start..).unwrap_or_default()
     }
 
-    /// Says that [`kept`](Self::kept) will not be read again, so that its pages need not stay in
-    /// memory.
+    /// Says that the caller will not read [`kept`](Self::kept) again, so that its pages need not
+    /// stay in memory.
     pub(crate) fn release_kept(&self) {
         self.mapping.release_pages(self.kept_start..self.mapping.len());
     }
 }
 
 impl HintCache {
-    /// The cache in `dir`, which is created for this user alone if it is not there.
+    /// The cache in `dir`. If the directory is missing, it is created for this user alone.
     pub(crate) fn open(dir: &Path) -> Result<Self> {
         create_private_dir(dir).map_err(|source| {
             Error::unavailable(format!("cannot use {} as a cache directory", dir.display()))
@@ -149,7 +150,7 @@ impl HintCache {
         Ok(cache)
     }
 
-    /// Where the entry for `key` is, if it is.
+    /// The path of the entry for `key`, whether or not it exists.
     pub(crate) fn path(&self, key: &CacheKey) -> PathBuf {
         self.dir.join(key.file_name())
     }
@@ -157,8 +158,8 @@ impl HintCache {
     /// The entry for `key`, whose parts must have these lengths; `None` if there is none.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), naming the file, if there is an entry
-    /// that cannot be used.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), naming the file, if the entry cannot be
+    /// used.
     pub(crate) fn load(&self, key: &CacheKey, lengths: PartLengths) -> Result<Option<CachedEntry>> {
         let path = self.path(key);
         let mapping = match FileMapping::open(&path) {
@@ -174,7 +175,7 @@ impl HintCache {
         Ok(Some(entry))
     }
 
-    /// Writes the entry for `key` in place of whatever entry there is.
+    /// Writes the entry for `key`, and replaces any that is there.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be written; no
@@ -196,8 +197,8 @@ impl HintCache {
         sync_dir(&self.dir)
     }
 
-    /// Removes temporary files of writers that crashed: those a day old, so that no writer at work
-    /// loses its file.
+    /// Removes temporary files of writers that crashed. Only those a day old, so that no active
+    /// writer loses its file.
     fn remove_leftovers(&self) {
         let Ok(entries) = fs::read_dir(&self.dir) else { return };
         let old = SystemTime::now() - Duration::from_secs(24 * 3600);
@@ -206,7 +207,7 @@ impl HintCache {
                 entry.file_name().to_str().is_some_and(|name| name.starts_with(TEMPORARY_PREFIX));
             let modified = entry.metadata().and_then(|metadata| metadata.modified());
             if ours && modified.is_ok_and(|modified| modified < old) {
-                // Another server may have been quicker; then there is nothing left to do.
+                // Another server may have removed it first.
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -242,7 +243,7 @@ fn verify<'a>(
     if reader.array::<8>()? != *MAGIC {
         return corrupted("it is no cached hint");
     }
-    // Before the rest is looked at, which has other places in other versions.
+    // Check this before the other fields: they have other places in other versions.
     if reader.u32()? != VERSION {
         return corrupted("it was written by another release");
     }
@@ -275,7 +276,7 @@ fn verify<'a>(
             parts.len()
         )));
     }
-    // The hint is no longer than the file, so its length is one that can be counted here.
+    // The hint is no longer than the file, so its length fits.
     let (hint, kept) = parts.split_at(hint_len as usize);
     if blake3::hash(hint) != hint_digest {
         return corrupted("the hint in it is damaged");
@@ -299,7 +300,7 @@ fn create_private_dir(dir: &Path) -> std::io::Result<()> {
 }
 
 /// Makes the renaming of a file in `dir` durable. Systems that cannot open a directory do not need
-/// it.
+/// this.
 fn sync_dir(dir: &Path) -> std::io::Result<()> {
     if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
 }

@@ -1,11 +1,10 @@
-//! Tables made ready, each in the versions that are served: for each version, the scheme's server,
-//! the parts that clients fetch, and what is announced of both.
+//! Tables that are ready, each in all its served versions: for each version, the scheme's server,
+//! the parts that clients fetch, and the announced descriptions of both.
 //!
-//! A version never changes. When a table does, the next version is made ready beside those that are
-//! served, and then takes its place as the current one at once; the version before stays for a
-//! while under the table's earlier ones. Whoever asks says which version is meant. Everything that
-//! works on a version holds it, so one that is retired is freed when the last request about it has
-//! ended.
+//! A version never changes. When a table changes, the next version is made beside the served ones,
+//! and then becomes the current one at once. The earlier version stays for a while, as one of the
+//! table's earlier ones. Every request says which version it means. Work on a version holds that
+//! version, so a retired version is freed when the last request about it has ended.
 
 mod condition;
 mod feed;
@@ -33,29 +32,29 @@ pub(crate) use tables::HostedTables;
 use verification::HeldDigests;
 pub(crate) use verification::Reading;
 
-/// What a server says of a table that is ready.
+/// The description of a table that is ready.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReadyTable {
     /// Its name, identity and scheme as clients see them: of this version alone, without the update
-    /// log and the versions before.
+    /// log and the earlier versions.
     pub description: TableDescription,
-    /// Where its hint, and what else its scheme needs beside the table, came from.
+    /// Where its hint came from, and whatever else its scheme needs beside the table.
     pub hint_origin: HintOrigin,
-    /// Seconds it took to be ready.
+    /// Seconds until it was ready.
     pub seconds: f64,
-    /// Memory held beyond the bytes of the table itself, in bytes: padding, what the scheme's
-    /// server keeps, and the hint if no file has it.
+    /// Memory held beyond the bytes of the table itself, in bytes: padding, data of the scheme's
+    /// server, and the hint if no file has it.
     pub extra_bytes: u64,
-    /// Size of the points that it answers from, in memory or in a file, for schemes that make
-    /// points of a table.
+    /// Size of the points that its server answers from, in memory or in a file, for schemes that
+    /// make points of a table.
     pub setup_bytes: Option<u64>,
     /// How much of the memory of the table, or of its points, the system backs with huge pages, if
-    /// it says.
+    /// the system says.
     pub huge_page_bytes: Option<u64>,
 }
 
-/// One version of a table, ready to be asked about.
+/// One version of a table, ready to answer.
 pub(crate) struct Version {
     pub(crate) name: String,
     pub(crate) identity: TableIdentity,
@@ -67,21 +66,21 @@ pub(crate) struct Version {
     layout: Arc<Part>,
     hint: Option<Arc<Part>>,
     records: Arc<Part>,
-    /// What is announced of it.
+    /// Its announced description.
     description: TableDescription,
-    /// What the next version is made with.
+    /// The settings with which the next version is made.
     tuning: Tuning,
     origin: HintOrigin,
-    /// Whether its table is served.
+    /// Whether the table is served.
     pub(crate) condition: Arc<Condition>,
-    /// The digests that what the server answers from had when it was made.
+    /// The digests that the data behind answers had when this version was made.
     held_digests: HeldDigests,
-    /// The file of points that it answers from, if it does.
+    /// The file of points that answers come from, if they do.
     setup_file: Option<PathBuf>,
 }
 
 impl Version {
-    /// The part `kind`, or `None` if the version has none such of its own.
+    /// The part `kind`; `None` if the version has no such part of its own.
     pub(crate) fn part(&self, kind: PartKind) -> Option<&Arc<Part>> {
         match kind {
             PartKind::Layout => Some(&self.layout),
@@ -91,7 +90,7 @@ impl Version {
         }
     }
 
-    /// Where queries in that role wait, if the scheme has it.
+    /// The queue for queries in that role, if the scheme has it.
     pub(crate) fn lane(&self, role: Role) -> Option<&Arc<Lane>> {
         self.lanes.get(usize::from(role.0))
     }

@@ -1,13 +1,13 @@
 //! The Privet server: holds tables, answers queries about them without learning which records they
-//! ask for, and stays up.
+//! ask for, and keeps running.
 //!
 //! The cryptography is elsewhere ([`privet_schemes`]), and so are the messages ([`privet_wire`]).
-//! What is here is the work around one line,
+//! This crate does the work around one line,
 //! [`ErasedServer::answer`](privet_schemes::registry::ErasedServer::answer) (and, for schemes that
-//! have it, [`prepare`](privet_schemes::registry::ErasedServer::prepare)): to have the table ready,
-//! with its hint and whatever else the scheme computes from it, to bring many queries to one pass
-//! over the table, to bound what any client can make the server hold, and to stop without dropping
-//! a query half answered.
+//! have it, [`prepare`](privet_schemes::registry::ErasedServer::prepare)). It makes the table
+//! ready, with its hint and whatever else the scheme computes from it. It brings many queries to
+//! one pass over the table. It bounds what any client can make the server hold. And it stops
+//! without dropping a query that is being answered.
 //!
 //! ```text
 //!            ┌ connections ─ admission ─ service ─┬─ Describe
@@ -18,65 +18,65 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`config`] | [`ServerConfig`]: every knob, its default and the reason |
-//! | [`table`] | [`ServedTable`]: what is to be served, [`RecordSource`], where its records lie, and [`SetupSource`], where what was computed from them lies, if it was |
+//! | [`config`] | [`ServerConfig`]: all settings, their defaults and the reasons |
+//! | [`table`] | [`ServedTable`]: a table to be served, [`RecordSource`]: its records, and [`SetupSource`]: data that was precomputed from them |
 //! | [`running`] | [`Server::start`] and [`RunningServer`]: start, wait, stop |
-//! | [`updates`] | [`NextVersion`]: what becomes of a table while it is served, and the [epochs](UpdateFeed) that say so |
-//! | [`updating`] | [`TableUpdates`]: has a next version take the place of the one before, and retires that after a while |
-//! | `hosted` | tables made ready, in each version that is served: the scheme's server, the parts to fetch, the hint (and what the server keeps) from cache, patched or computed |
-//! | `scrub` | reading again, all the time, what is answered from: is it still what it was? |
-//! | `hint_cache` | the files in which what was precomputed survives a restart |
+//! | [`updates`] | [`NextVersion`]: how a served table changes, and the [epochs](UpdateFeed) that say so |
+//! | [`updating`] | [`TableUpdates`]: replaces the current version by the next, and retires the earlier one after a while |
+//! | `hosted` | tables that are ready, in each served version: the scheme's server, the parts to fetch, the hint (and what the server keeps) from cache, patched or computed |
+//! | `scrub` | reads served data again, all the time, and checks that it is unchanged |
+//! | `hint_cache` | the files that keep precomputed data across a restart |
 //! | `connections` | accepting, TLS, the connection cap, idle limits |
 //! | `admission` | slots, deadlines and load shedding for requests; counts what passes |
-//! | `service` | the four methods: is this about a table that is served, in a version that is, under its parameters? |
-//! | `fetch` | streams that read no further ahead than a bound |
-//! | `secret_bytes` | what a client sent, erased after use |
+//! | `service` | the four methods: is this about a served table, in a served version, under its parameters? |
+//! | `fetch` | streams that read ahead no further than a bound |
+//! | `secret_bytes` | clients' messages, erased after use |
 //! | `preparations` | turns to compute hints for one client |
 //! | `batch` | the queue in front of the compute thread |
 //! | `observe` | metrics, and the HTTP endpoint that shows them |
 //!
-//! # Schemes of one server, of two, and of none to ask
+//! # Schemes with one server, with two, and with none
 //!
-//! What a scheme's clients fetch first and whom they ask is the scheme's own matter, and this crate
-//! serves all of them alike:
+//! What clients fetch first and which servers they ask depends on the scheme. This crate serves all
+//! of them:
 //!
 //! | clients | the server |
 //! |---|---|
-//! | download a hint | computes it at the first start and serves it from the cache's file; what it keeps for itself lies in the same file |
-//! | receive the table, to make hints from it or to keep it | announces the digest of the records, once they are found to be the table's, and streams them from where they lie |
+//! | download a hint | computes it at the first start and serves it from the cache's file; the same file holds what the server keeps for itself |
+//! | receive the table, to make hints from it or to keep it | announces the digest of the records, once they are found to be the table's, and streams them from their source |
 //! | receive the table in an order of the scheme's own | announces the digest of the table as the scheme's server holds it, and streams it from that memory |
-//! | ask for hints of their own | computes them for each client anew, on request and in the one role that may know the client's secret; everything of the request is erased afterwards |
-//! | ask servers that answer from points of the table | computes the points at each start, or takes those of a file that were computed once: read into memory, or left there and mapped |
-//! | ask two servers | runs twice, in two places, as the same program; each request says which of the two it is asked to be, and roles never share a pass |
-//! | keep the table and ask nobody | refuses every query: a client that sends one gives away what it looks for |
+//! | ask for hints of their own | computes them for each client anew, on request and only in the role that may know the client's secret; erases the request afterwards |
+//! | ask servers that answer from points of the table | computes the points at each start, or takes precomputed ones from a file: reads them into memory, or maps the file |
+//! | ask two servers | runs twice, in two places, as the same program; each request says which of the two roles it is for, and roles never share a pass |
+//! | keep the table and ask no server | refuses every query: a client that sends one reveals what it looks for |
 //!
 //! # Tables that change
 //!
 //! A table is served in several versions side by side: the current one, and for a [grace
-//! period](ServerConfig::grace) those before it. Every message says which version it is about, so a
-//! switch-over costs no request anything: what was begun with one version is finished with it.
-//! Clients that want to move on fetch the signed epochs that lead from the version that they have
-//! to one that is served; from these, each brings its own state up to date.
+//! period](ServerConfig::grace) the earlier ones. Every message says which version it is about, so
+//! a switch-over costs no request anything: a client finishes with one version what it began with
+//! it. Clients that want to move on fetch the signed epochs from their version to a served one, and
+//! bring their own state up to date from these.
 //!
-//! What a version holds, it holds alone: its scheme's server, its records and its hint. While a
-//! table changes the server so needs the memory for it as many times as versions are served, and
-//! once more for the one in the making.
+//! Versions share no memory: each has its own scheme's server, records and hint. So while a table
+//! changes, the server needs this memory once for each served version, and once more for the
+//! version that is being made.
 //!
 //! # What one client can make the server hold
 //!
 //! | by | at most |
 //! |---|---|
-//! | connecting | [`max_connections`](ServerConfig::max_connections), each with a window of 1 MiB; the silent ones are closed |
+//! | connecting | [`max_connections`](ServerConfig::max_connections), each with a window of 1 MiB; silent ones are closed |
 //! | asking | [`max_concurrent_requests`](ServerConfig::max_concurrent_requests) requests no longer than the longest valid one, and as many answers, each within [`request_deadline`](ServerConfig::request_deadline) |
 //! | fetching | [`max_concurrent_fetches`](ServerConfig::max_concurrent_fetches) streams of three chunks each |
-//! | asking for hints | [`max_preparations`](ServerConfig::max_preparations) requests and as many replies, of which [`preparations_at_once`](ServerConfig::preparations_at_once) are computed at a time, each within [`preparation_deadline`](ServerConfig::preparation_deadline) |
+//! | asking for hints | [`max_preparations`](ServerConfig::max_preparations) requests and as many replies, at most [`preparations_at_once`](ServerConfig::preparations_at_once) of them being computed at a time, each within [`preparation_deadline`](ServerConfig::preparation_deadline) |
 //! | not reading | [`stall_limit`](ServerConfig::stall_limit), then its connection is closed |
 //!
 //! # What is observed
 //!
-//! Logs and metrics hold sizes, counts, durations and statuses: all of them follow from public
-//! parameters and from when a client asks. Query content is never logged; the index that a query is
-//! about is nowhere in this process to be logged.
+//! Logs and metrics hold sizes, counts, durations and statuses. All of them follow from public
+//! parameters and from when a client asks. Query content is never logged, and the index that a
+//! query is about does not exist in this process.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,21 +1,21 @@
 //! Hints that are computed for one client, in reply to a request of its own.
 //!
-//! A reply costs what thousands of answers cost: up to seconds of a processor, and megabytes. So
-//! these requests go past the queue of the queries:
+//! A reply costs as much as thousands of answers: up to seconds of a processor, and megabytes. So
+//! these requests do not go through the queue of the queries:
 //!
-//! - Admission lets in a fixed number of them, from when they have arrived until the last of the
-//!   reply has been sent, and refuses more. That bounds the replies in memory.
-//! - Of those that are in, a fixed number is computed at once, each on a thread that may block; the
-//!   others wait in the order in which they came.
-//! - Queries have their compute thread, which nothing here takes from them. While hints are
-//!   computed, the system shares the processors among these threads.
+//! - Admission accepts a fixed number of them, counted from when they have arrived until the last
+//!   of the reply has been sent, and refuses more. That bounds the replies in memory.
+//! - A fixed number of the accepted ones is computed at once, each on a thread that may block; the
+//!   others wait in order of arrival.
+//! - Queries have their own compute thread, which is never used here. While hints are computed, the
+//!   system shares the processors among these threads.
 //!
-//! A client that goes away while it waits has its place free at once. A computation that has begun
-//! is brought to its end, and holds its turn until then: a client cannot have more computed by
-//! leaving and coming back.
+//! If a client goes away while it waits, its place is free at once. A computation that has begun
+//! runs to its end, and holds its turn until then: a client cannot have more computed by leaving
+//! and coming back.
 //!
-//! A request says what the other servers of its scheme must not learn. It is not logged, and the
-//! server's own copy is [erased](SecretBytes) when it has served or was refused.
+//! A request holds what the other servers of its scheme must not learn. It is not logged, and the
+//! server [erases](SecretBytes) its own copy when it has served or refused the request.
 
 use crate::hosted::{Condition, Version};
 use crate::observe::{Metrics, Open};
@@ -29,7 +29,7 @@ use std::time::Instant;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
-/// The turns to compute, and what is being computed.
+/// The turns to compute, and the running computations.
 pub(crate) struct Preparations {
     turns: Arc<Semaphore>,
     running: TaskTracker,
@@ -42,11 +42,12 @@ impl Preparations {
         Self { turns: Arc::new(Semaphore::new(at_once)), running: TaskTracker::new(), metrics }
     }
 
-    /// Waits for a turn and computes the reply. Dropping the future gives up waiting.
+    /// Waits for a turn and computes the reply. Dropping the future withdraws the request while it
+    /// waits.
     ///
     /// # Errors
-    /// What the scheme says of the request; [`Blame::Unavailable`](privet_core::Blame::Unavailable)
-    /// if the server is stopping.
+    /// The scheme's error about the request;
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the server is stopping.
     pub(crate) async fn reply(
         &self,
         version: Arc<Version>,
@@ -68,7 +69,7 @@ impl Preparations {
         self.running.spawn_blocking(move || computation.run()).await.map_err(|_| stopping())?
     }
 
-    /// Refuses whatever waits, and waits for what is being computed.
+    /// Refuses all waiting requests, and waits for the running computations.
     pub(crate) async fn stop(&self) {
         self.turns.close();
         self.running.close();
@@ -87,7 +88,7 @@ struct Computation {
     role: Role,
     request: SecretBytes,
     metrics: Arc<Metrics>,
-    // Given back when the computation ends, whether anybody waits for it still or not.
+    // Released when the computation ends, whether or not its caller still waits.
     running: Open,
     turn: OwnedSemaphorePermit,
 }
@@ -97,8 +98,7 @@ impl Computation {
         let Self { condition, server, role, request, metrics, running, turn } = self;
         let table = condition.table();
         let started = Instant::now();
-        // A panic here is a bug of a scheme. It must cost this request its reply, and nobody
-        // anything else.
+        // A panic here is a bug of a scheme. Only this request may lose its reply.
         let reply = catch_unwind(AssertUnwindSafe(|| server.prepare(role, &request)));
         drop(request);
         let elapsed = started.elapsed();

@@ -22,11 +22,11 @@ use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 
-/// Connections that the system keeps until they are accepted.
+/// Connections that the system queues until they are accepted.
 const BACKLOG: u32 = 1024;
 
-/// What one stream, and one connection, may send before it is read. Together with the cap on
-/// connections this bounds the memory for requests that are not being read yet.
+/// How many bytes one stream, and one connection, may send before they are read. Together with the
+/// cap on connections this bounds the memory for requests that are not being read yet.
 const STREAM_WINDOW: u32 = 1 << 18;
 const CONNECTION_WINDOW: u32 = 1 << 20;
 
@@ -34,20 +34,19 @@ const CONNECTION_WINDOW: u32 = 1 << 20;
 pub struct Server;
 
 impl Server {
-    /// Starts a server for `tables`. Returns when all of them are ready and clients are let in;
-    /// until then clients' connections are refused, and `/healthz` says *starting*. Must be called
-    /// within a Tokio runtime, on which the server then runs.
+    /// Starts a server for `tables`. Returns when all of them are ready and clients can connect.
+    /// Until then connections are refused, and `/healthz` says *starting*. Must be called within a
+    /// Tokio runtime, on which the server then runs.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the configuration or a table cannot
-    /// be served as it is, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if an address or
-    /// memory cannot be had.
+    /// be served as it is, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if an address is
+    /// not free or there is not enough memory.
     pub async fn start(config: ServerConfig, tables: Vec<ServedTable>) -> Result<RunningServer> {
         config.check()?;
         check_distinct(&tables)?;
         let tls = config.tls.as_ref().map(tls_acceptor).transpose()?;
-        // Both addresses are taken first: that they are in use should not be found out after
-        // minutes of computing.
+        // Take both addresses first: an address in use must show before minutes of computing.
         let socket = bind(config.listen)?;
         let metrics_listener = config
             .metrics_listen
@@ -133,7 +132,7 @@ impl Server {
     }
 }
 
-/// Clients tell tables apart by name and by id. Looked at before the long work of making them
+/// Clients distinguish tables by name and by id. Check both before the long work of making tables
 /// ready.
 fn check_distinct(tables: &[ServedTable]) -> Result<()> {
     for (place, table) in tables.iter().enumerate() {
@@ -155,7 +154,7 @@ fn check_distinct(tables: &[ServedTable]) -> Result<()> {
     Ok(())
 }
 
-/// A server at work. Dropping it shuts the server down, without waiting.
+/// A running server. Dropping it shuts the server down, without waiting.
 pub struct RunningServer {
     local_addr: SocketAddr,
     metrics_addr: Option<SocketAddr>,
@@ -166,12 +165,12 @@ pub struct RunningServer {
 }
 
 impl RunningServer {
-    /// Where clients connect, with the port that the system chose if none was asked for.
+    /// The address for clients, with the port that the system chose if the port was 0.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
     }
 
-    /// Where `/metrics` and `/healthz` are, if they are anywhere.
+    /// The address of `/metrics` and `/healthz`, if they are served.
     pub fn metrics_addr(&self) -> Option<SocketAddr> {
         self.metrics_addr
     }
@@ -184,19 +183,18 @@ impl RunningServer {
     /// As [`TableUpdates::update`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`TableUpdates::update`].
     pub async fn update(&self, name: &str, next: NextVersion) -> Result<ReadyTable> {
         self.updates.update(name, next).await
     }
 
-    /// A handle that updates tables from elsewhere. It keeps them in memory for as long as it
-    /// lives.
+    /// A handle that updates tables from elsewhere. It keeps them in memory as long as it lives.
     pub fn table_updates(&self) -> TableUpdates {
         self.updates.clone()
     }
 
-    /// Begins to stop: no new connections, `/healthz` says *draining*, requests under way are
-    /// finished within [`drain_limit`](ServerConfig::drain_limit). Returns at once; see
+    /// Begins to stop: no new connections, `/healthz` says *draining*, and requests under way get
+    /// until [`drain_limit`](ServerConfig::drain_limit) to finish. Returns at once; see
     /// [`wait`](Self::wait).
     pub fn shutdown(&self) {
         self.handle.shutdown();
@@ -207,10 +205,10 @@ impl RunningServer {
         self.handle.clone()
     }
 
-    /// Has SIGTERM or SIGINT shut the server down, and a second one end it at once.
+    /// Makes SIGTERM or SIGINT shut the server down, and a second one end it at once.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system does not tell of
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system does not deliver
     /// signals.
     pub fn shutdown_on_signals(&self) -> Result<()> {
         let mut signals = Signals::new().map_err(|source| {
@@ -308,7 +306,7 @@ fn serve(
         .serve_with_incoming_shutdown(ReceiverStream::new(connections), stop.cancelled_owned())
 }
 
-/// What has to happen from the moment the server is asked to stop.
+/// The steps from the moment the server is asked to stop.
 struct Ending {
     serving: JoinHandle<Result<(), tonic::transport::Error>>,
     stop: CancellationToken,
@@ -354,11 +352,11 @@ fn serving_ended(
     }
 }
 
-/// Takes an address without letting anybody connect yet.
+/// Takes an address without accepting connections yet.
 fn bind(address: SocketAddr) -> Result<TcpSocket> {
     let bound = || -> io::Result<TcpSocket> {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        // A restarted server need not wait until the connections of the one before are forgotten.
+        // A restarted server need not wait until the system has forgotten its old connections.
         #[cfg(unix)]
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
@@ -425,7 +423,7 @@ impl Signals {
     }
 
     async fn next(&mut self) {
-        // Without a console there is nobody to interrupt the server this way.
+        // Without a console, this signal can never come.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,30 +1,31 @@
-//! Reading again, at a bounded rate, what is answered from and what clients fetch: is it still what
-//! it was?
+//! Reads the data behind answers and downloads again, at a bounded rate, and checks that it is
+//! unchanged.
 //!
-//! Memory and disks lose bits, and somebody copies another file over one that is served. Clients
-//! notice that for what they fetch, which has an announced digest, and for schemes that verify
-//! answers. Of all other answers nobody can tell a wrong one from a right one. So a running server
-//! checks:
+//! Memory and disks lose bits, and an operator may copy another file over a served one. Clients
+//! notice that in what they fetch, which has an announced digest, and in schemes that verify
+//! answers. In all other schemes neither client nor server can recognise a wrong answer. So a
+//! running server checks:
 //!
 //! | what | against |
 //! |---|---|
 //! | the memory that answers come from, of every version | its digest right after it was made |
 //! | points in a mapped file | the digest that the file was made with |
-//! | layout and hint; the records, if clients fetch them first | the digest that is announced |
-//! | the epochs of the update log, where they lie | their digest when they were verified |
+//! | layout and hint; the records, if clients fetch them first | the announced digest |
+//! | the epochs of the update log, in their files | their digest when they were verified |
 //! | commitments that clients fetch with epochs | their digest when they were made |
 //!
-//! That nobody has written to one of these files, or cut it short, is looked at each second, and
-//! with each piece that is sent; not of the update log, which grows where it is.
+//! Each second, and with each piece that is sent, the server also checks that these files were not
+//! written to or cut short. The update log is exempt: it grows in place.
 //!
-//! Not checked are the table's file where answers come from a copy in memory (the next start does),
-//! and what the program itself computes with.
+//! Two things are not checked: the table's file if answers come from a copy in memory (the next
+//! start checks it), and the memory that the program itself computes with.
 //!
-//! One pass after the other reads everything once, [`scrub_rate`](crate::ServerConfig::scrub_rate)
-//! bytes a second, on one thread, beside serving. Each begins
-//! [`scrub_interval`](crate::ServerConfig::scrub_interval) after the one before did, or when that
-//! is over. What is damaged ends the service of its [table](crate::hosted::Condition); other tables
-//! go on. A check that cannot be done ends nothing: it is logged and counted, and tried again in
+//! Passes read everything once, one pass after the other,
+//! [`scrub_rate`](crate::ServerConfig::scrub_rate) bytes a second, on one thread, while the server
+//! answers. A pass begins [`scrub_interval`](crate::ServerConfig::scrub_interval) after the
+//! beginning of the last one, or at its end if that is later. Damage ends the service of its
+//! [table](crate::hosted::Condition); other tables go on. A check that fails for another reason
+//! ends nothing: it is logged and counted, and the next pass tries again.
 //! the next pass.
 
 use crate::EpochSource;
@@ -41,7 +42,7 @@ use tokio_util::sync::CancellationToken;
 /// Bytes read at a time.
 const STEP: usize = 1 << 20;
 
-/// How often it is asked whether files were changed.
+/// How often to check whether files were changed.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Begins to check, until `stop`.
@@ -67,21 +68,21 @@ struct Scrub {
     interval: Duration,
 }
 
-/// The epochs of a table that clients fetch, and their commitments, none of them kept alive.
+/// The epochs of a table that clients fetch, and their commitments, through weak references.
 struct Log {
     condition: Arc<Condition>,
     epochs: Vec<Weak<dyn EpochSource>>,
 }
 
-/// What a pass did to a version.
+/// The result of a pass over a version.
 enum Outcome {
     Whole(u64),
-    /// It is not served any more.
+    /// The version is not served any more.
     Gone,
 }
 
 impl Scrub {
-    /// The versions that are served, none of them kept alive.
+    /// The served versions, through weak references.
     fn versions(&self) -> Vec<Weak<Version>> {
         self.tables.now().versions().map(Arc::downgrade).collect()
     }
@@ -96,19 +97,19 @@ impl Scrub {
         feeds.collect()
     }
 
-    /// Says that a table could not be checked.
+    /// Reports that a table could not be checked.
     fn failed(&self, table: &str, epoch: Option<u64>, error: &Error, what: &str) {
         self.metrics.scrub_failed(table);
         let error = error.message();
         tracing::warn!(table, epoch, error, "{what} cannot be checked");
     }
 
-    /// Looks at the files from time to time.
+    /// Checks the files from time to time.
     async fn watch(&self) {
         loop {
             sleep(LOOK).await;
             let versions = self.versions();
-            // A file may be far away.
+            // A file may be on a slow or remote disk.
             let looked = spawn_blocking(move || {
                 for version in versions.iter().filter_map(Weak::upgrade) {
                     if !version.condition.has_ended() {
@@ -130,7 +131,7 @@ impl Scrub {
         }
     }
 
-    /// Pass after pass.
+    /// Runs pass after pass.
     async fn run(&self) {
         self.take_digests().await;
         loop {
@@ -145,8 +146,8 @@ impl Scrub {
         }
     }
 
-    /// Has the digests taken of what all versions answer from, before the first of them is read at
-    /// the rate: the sooner, the less can happen before.
+    /// Takes the digests of what all versions answer from, before the first version is read at the
+    /// rate: the sooner they are taken, the less can be damaged before.
     async fn take_digests(&self) {
         for version in self.versions().into_iter().filter_map(|version| version.upgrade()) {
             let (table, epoch) = (version.name.clone(), version.identity.epoch.0);
@@ -192,7 +193,7 @@ impl Scrub {
         }
     }
 
-    /// Reads all of an epoch, at the rate, for as long as clients may fetch it.
+    /// Reads all of an epoch, at the rate, while clients may fetch it.
     async fn read_epoch(&self, epoch: &Weak<dyn EpochSource>) -> Result<()> {
         let mut reading = EpochReading::new();
         while let Some(held) = epoch.upgrade() {
@@ -215,7 +216,7 @@ impl Scrub {
         for checked in checked {
             let mut reading = Reading::new(checked);
             loop {
-                // Held for a step: a version that is retired meanwhile is freed then.
+                // Held only for a step: a version that is retired meanwhile is then freed.
                 let Some(held) = version.upgrade().filter(|held| !held.condition.has_ended())
                 else {
                     return Ok(Outcome::Gone);
@@ -232,8 +233,8 @@ impl Scrub {
         Ok(Outcome::Whole(bytes))
     }
 
-    /// Has `read` read the next bytes, where it may wait for a disk. Returns how many those were
-    /// when as much time has passed as so many may take.
+    /// Has `read` read the next bytes, on a thread that may wait for a disk. Returns how many they
+    /// were, not before the time that so many bytes may take has passed.
     async fn step<R: Send + 'static>(
         &self,
         mut reading: R,

@@ -1,14 +1,14 @@
-//! What a client sent, for as long as it is needed.
+//! A client's message, for as long as the server needs it.
 //!
-//! Queries and requests for hints may hold a client's key, of schemes in which one server may know
-//! it and another must not. So the server's own copy of each is erased as soon as it has served or
-//! was refused, whatever the scheme: the bytes of a message, from when it has been read.
+//! Queries and requests for hints may hold a client's key, in schemes in which one server may know
+//! it and another must not. So the server erases its own copy of each as soon as it has served or
+//! refused it, whatever the scheme. This covers the bytes of a message from when it has been read.
 //!
-//! That is less than all traces. On its way here a message went through buffers of TLS, HTTP/2 and
-//! gRPC, which hold pieces of it too and are freed as they are; so is one that is no message at
-//! all. Nor does anything keep memory out of a swap file or a core dump. Erasing shortens how long
-//! a key lies about and in how many places; it does not prove that a server whose memory is seen
-//! later knows none.
+//! It does not erase all traces. On its way here a message went through buffers of TLS, HTTP/2 and
+//! gRPC, which hold pieces of it too and are freed without erasing. Bytes that do not parse as a
+//! message are not erased either. Nor does anything keep memory out of a swap file or a core dump.
+//! Erasing shortens how long a key stays in memory and in how many places. It does not prove that
+//! an attacker who sees the server's memory later finds no key.
 
 use bytes::{Bytes, BytesMut};
 use std::ops::Deref;
@@ -18,7 +18,8 @@ use zeroize::Zeroize;
 pub(crate) struct SecretBytes(Bytes);
 
 impl SecretBytes {
-    /// These bytes, which should have no other owner: otherwise they stay when this one goes.
+    /// Takes these bytes, which should have no other owner: otherwise they stay when this one is
+    /// dropped.
     pub(crate) fn new(bytes: Bytes) -> Self {
         Self(bytes)
     }
@@ -38,7 +39,7 @@ impl Drop for SecretBytes {
     }
 }
 
-/// The bytes with nothing left of them, if they have no other owner.
+/// The bytes, overwritten, if they have no other owner.
 fn erased(bytes: Bytes) -> Option<BytesMut> {
     let mut bytes = bytes.try_into_mut().ok()?;
     bytes.zeroize();

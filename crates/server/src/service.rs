@@ -1,9 +1,9 @@
-//! The four methods. Each first asks: is this about a table that is served, in a version that is,
-//! under its parameters?
+//! The four methods. Each first checks: is this about a served table, in a served version, under
+//! its parameters?
 //!
-//! No request may be longer than the longest valid one. Which that is changes with the tables, and
-//! what reads requests has one limit for as long as it lives; so each request is read by one of its
-//! own, made for what is served as it comes.
+//! No request may be longer than the longest valid one. That length changes with the tables, but a
+//! gRPC service has one limit for as long as it lives. So each request gets a service of its own,
+//! made for what is served when it comes.
 
 use crate::batch::Batcher;
 use crate::config::QueryObserver;
@@ -61,8 +61,8 @@ impl PrivetService {
     }
 
     async fn answer_to(&self, message: proto::AnswerRequest) -> Result<AnswerResponse> {
-        // Before anything can be refused. The message's own share of the bytes has to be gone by
-        // the end.
+        // Do this before any refusal. The message's own reference to the bytes must be gone by the
+        // end.
         let secret = SecretBytes::new(message.query.clone());
         let request = AnswerRequest::try_from(message)?;
         if let Some(observe) = &self.query_observer {
@@ -93,14 +93,14 @@ impl PrivetService {
     }
 }
 
-/// Refuses before queueing what a pass could not answer.
+/// Refuses queries that a pass could not answer, before they are queued.
 fn check_query(table: &Version, role: Role, query: &[u8]) -> Result<()> {
     let Some(query_len) = table.plan.query_lens.get(usize::from(role.0)) else {
         return Err(no_such_role(table, role));
     };
     if let OfflinePhase::KeepTable { .. } = table.plan.offline {
-        // Nobody has to wait for a pass to hear that there are none, and no length would be a
-        // better one.
+        // The scheme takes no queries: say so now, without a pass; no other length would be right
+        // either.
         table.server.answer(role, &[query]).into_iter().collect::<Result<Vec<_>>>()?;
     }
     if query.len() != *query_len {
@@ -120,11 +120,11 @@ fn no_such_role(table: &Version, role: Role) -> Error {
     ))
 }
 
-/// Refuses before it waits for its turn what could not be replied to.
+/// Refuses requests that cannot get a reply, before they wait for a turn.
 fn check_preparation(table: &Version, role: Role, request: &[u8]) -> Result<()> {
     let OfflinePhase::Ask { role: asked, request_len, .. } = table.plan.offline else {
         return Err(Error::invalid_message(format!(
-            "there are no hints to ask for: clients of {}, which serves table {}, do without or make their own",
+            "there are no hints to ask for: clients of {}, which serves table {}, need none or make their own",
             table.plan.scheme, table.name
         )));
     };
@@ -149,7 +149,7 @@ fn status(error: Error) -> Status {
     WireStatus::from(&error).into()
 }
 
-/// The service as the transport meets it: requests longer than the longest valid one are refused
+/// The service as the transport sees it: requests longer than the longest valid one are refused
 /// before they are read.
 #[derive(Clone)]
 pub(crate) struct LimitedService(Arc<PrivetService>);
@@ -187,7 +187,7 @@ impl Privet for PrivetService {
         &self,
         request: Request<proto::DescribeRequest>,
     ) -> Result<Response<proto::DescribeResponse>, Status> {
-        // There is one version so far, which every client speaks.
+        // There is only one version so far, which every client speaks.
         DescribeRequest::try_from(request.into_inner()).map_err(status)?;
         Ok(Response::new(self.tables.now().description.clone()))
     }

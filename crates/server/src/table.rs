@@ -1,4 +1,4 @@
-//! What is to be served.
+//! Tables to be served.
 
 use crate::UpdateFeed;
 use privet_core::{Result, TableIdentity, TableShape};
@@ -9,39 +9,39 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// One table to be served, by one scheme: the version that is served first, or from which that
-/// follows.
+/// version follows.
 ///
-/// [`new`](Self::new) takes what every table has; what is chosen beside is a field to be set.
+/// [`new`](Self::new) takes what every table has; optional settings are fields.
 pub struct ServedTable {
     /// The name under which clients find it: 1 to 64 characters of `A-Z a-z 0-9 . _ -`.
     pub name: String,
-    /// Which table, in which version.
+    /// The table's id and version.
     pub identity: TableIdentity,
-    /// The encoded record layout: how keys and values lie in records. Handed to clients as it is.
+    /// The encoded record layout: how keys and values lie in records. Clients get it unchanged.
     pub layout: Arc<[u8]>,
-    /// Where the records lie.
+    /// The source of the records.
     pub records: Box<dyn RecordSource>,
     /// The scheme that serves it.
     pub scheme: SchemeId,
-    /// What of the scheme's parameters is chosen rather than computed from the table's shape;
-    /// [`Tuning::default`] chooses nothing. Clients hear of the outcome and need no choice of their
-    /// own, but of two servers of one scheme both must make the same.
+    /// The scheme's parameters that are chosen rather than computed from the table's shape;
+    /// [`Tuning::default`] chooses nothing. Clients are told the outcome and choose nothing
+    /// themselves, but both servers of a scheme must make the same choice.
     pub tuning: Tuning,
-    /// The shape that the scheme's parameters are chosen for, if it is not the table's: of a table
-    /// that has grown, the one with which its history began. Parameters then stay what they were,
-    /// as far as they suit the table.
+    /// The shape that the scheme's parameters are chosen for, if it is not the table's: for a table
+    /// that has grown, its first shape. The parameters then stay the same, as far as they suit the
+    /// table.
     pub planned_for: Option<TableShape>,
-    /// What the scheme's server answers from, if that was computed before and not at each start.
-    /// Its parameters are then those it was computed with, and `tuning` chooses nothing. Only for
-    /// schemes that [store their setup](registry::stores_setup).
+    /// The data that the scheme's server answers from, if it was precomputed. The parameters are
+    /// then those of the computation, and `tuning` chooses nothing. Only for schemes that [store
+    /// their setup](registry::stores_setup).
     pub setup: Option<Box<dyn SetupSource>>,
     /// Its update log, if it has one.
     pub updates: Option<UpdateFeed>,
 }
 
 impl ServedTable {
-    /// A table to be served by `scheme`, as it is: nothing else is chosen, nothing was computed
-    /// before, and no updates follow. `records` holds `identity.shape.bytes()` bytes.
+    /// A table to be served by `scheme`, with nothing else chosen, nothing precomputed, and no
+    /// updates. `records` holds `identity.shape.bytes()` bytes.
     pub fn new(
         name: impl Into<String>,
         identity: TableIdentity,
@@ -62,7 +62,7 @@ impl ServedTable {
         }
     }
 
-    /// What the scheme comes to on the table as it is first served.
+    /// The scheme's plan for the table as it is first served.
     pub(crate) fn plan(&self) -> Result<SchemePlan> {
         let first = TableIdentity {
             shape: self.planned_for.unwrap_or(self.identity.shape),
@@ -76,19 +76,19 @@ impl ServedTable {
     }
 }
 
-/// Where a table's records lie: in memory, in a file.
+/// The source of a table's records: memory or a file.
 ///
 /// The scheme's server makes a copy in the order in which it computes. The source stays, because
 /// clients may also fetch the table as a whole.
 pub trait RecordSource: Send + Sync {
-    /// All records, one after the other in their natural order: `identity.shape.bytes()` bytes, the
-    /// same on every call. They may lie in a mapped file, whose bytes somebody can change: what was
-    /// made of them is of use only if they are [unchanged](Self::check_unchanged) afterwards. That
-    /// it is cut short must not end the process.
+    /// All records in a row in their natural order: `identity.shape.bytes()` bytes, the same on
+    /// every call. They may lie in a mapped file, whose bytes another program can change: results
+    /// are valid only if the bytes are [unchanged](Self::check_unchanged) afterwards. If the file
+    /// is cut short, that must not end the process.
     fn bytes(&self) -> &[u8];
 
-    /// Reads as many of these bytes as `into` has, from byte `offset` on, which lie within: of a
-    /// file by an ordinary read.
+    /// Fills `into` with these bytes from byte `offset` on, which must lie within. Reads a file
+    /// with ordinary reads.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the file was cut short,
@@ -99,8 +99,8 @@ pub trait RecordSource: Send + Sync {
         Ok(())
     }
 
-    /// That all that was read so far is what was there when the source was made, as far as the
-    /// system says at once.
+    /// Checks that everything read so far is unchanged since the source was made, as far as the
+    /// system can say without reading.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if it was written
@@ -109,7 +109,7 @@ pub trait RecordSource: Send + Sync {
         Ok(())
     }
 
-    /// The file in which they lie, if they lie in one.
+    /// The file of the records, if they lie in one.
     fn file(&self) -> Option<&Path> {
         None
     }
@@ -119,38 +119,37 @@ pub trait RecordSource: Send + Sync {
     fn release(&self);
 }
 
-/// What a scheme's server answers from, computed of a table before, and where it lies: in a file,
-/// as a rule.
+/// Precomputed data that a scheme's server answers from, usually in a file.
 #[expect(clippy::len_without_is_empty, reason = "there is always something")]
 pub trait SetupSource: Send + Sync {
-    /// The scheme's parameters in their canonical encoding, with which it was computed.
+    /// The scheme's parameters with which it was computed, in their canonical encoding.
     fn parameters(&self) -> &[u8];
 
-    /// Refuses any table but the one, in the one version, that it was computed from: answers from
-    /// that of another would be wrong, and nobody would notice.
+    /// Refuses any table but the one, in the one version, that the data was computed from: with the
+    /// data of another table, answers would be wrong, and nobody would notice.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with what both tables are.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the identities of both tables.
     fn check_table(&self, table: &TableIdentity) -> Result<()>;
 
     /// How many bytes it has.
     fn len(&self) -> u64;
 
-    /// Its BLAKE3 digest, which [`load`](Self::load) has found it to have.
+    /// Its BLAKE3 digest, which [`load`](Self::load) has checked.
     fn digest(&self) -> [u8; 32];
 
-    /// The file in which it lies, if it lies in one.
+    /// Its file, if it lies in one.
     fn file(&self) -> Option<&Path> {
         None
     }
 
-    /// All of it, once it is found to be what was written, with so many threads. `progress` hears
-    /// of the share done, from 0 to 1.
+    /// Returns all of it, after checking with so many threads that it is what was written.
+    /// `progress` is called with the share done, from 0 to 1.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read or the memory
-    /// cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read or there is not
+    /// enough memory.
     fn load(&self, threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<StoredSetup>;
 }
 

@@ -1,47 +1,46 @@
-//! What becomes of a table while it is served: its next versions, and the signed epochs that lead
-//! to them.
+//! How a served table changes: its next versions, and the signed epochs that lead to them.
 
 use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The update log of a table, as far as the version that is served first.
+/// The update log of a table, up to the version that is served first.
 pub struct UpdateFeed {
-    /// The Ed25519 public key by which its epochs are signed.
+    /// The Ed25519 public key of the epochs' signatures.
     pub publisher: [u8; 32],
-    /// The oldest version from which clients can be brought up to date.
+    /// The oldest version from which clients can follow.
     pub first_epoch: Epoch,
     /// The epochs after that, up to the version of the [`ServedTable`](crate::ServedTable), each
-    /// with its number. All of them are there.
+    /// with its number, without gaps.
     pub epochs: Vec<Arc<dyn EpochSource>>,
-    /// Epochs that the table still has to follow, before it is served at all. Clients of some
-    /// schemes have to be told of the commitments to the table after each epoch, and only a server
-    /// that knew the version before can say; and whatever of a scheme's parameters was fixed by the
-    /// first version stays what it was, as far as it can. So a table with an update log is best
-    /// handed over as its snapshot has it, with the rest in here.
+    /// Epochs that the table must still follow before it is served at all. Clients of some schemes
+    /// need the commitments to the table after each epoch, and only a server that knew the earlier
+    /// version can compute them. Also, parameters that the first version fixed then stay, as far as
+    /// possible. So it is best to hand over a table with an update log as its snapshot has it, with
+    /// the later epochs in here.
     pub next: Option<NextVersion>,
 }
 
-/// A table's next version, and what leads to it. Whoever makes one has verified it: that the epochs
-/// are signed and follow one another, that these are the records after the last of them.
+/// A table's next version, and the steps to it. Its maker has verified that the epochs are signed
+/// and follow one another, and that these are the records after the last of them.
 pub struct NextVersion {
-    /// The Ed25519 public key by which its epochs are signed.
+    /// The Ed25519 public key of the epochs' signatures.
     pub publisher: [u8; 32],
     /// The encoded record layout after the last step.
     pub layout: Arc<[u8]>,
-    /// Where all records lie, after the last step.
+    /// The source of all records after the last step.
     pub records: Box<dyn crate::RecordSource>,
     /// Their BLAKE3 digest.
     pub records_digest: [u8; 32],
-    /// What happened to the table since the version before, in order: one step at least.
+    /// The table's changes since the earlier version, in order: at least one step.
     pub steps: Vec<VersionStep>,
-    /// Nobody needs the epochs that follow versions before this one any more. [`Epoch(0)`](Epoch):
-    /// all that are at hand stay so.
+    /// Epochs that follow versions before this one are no longer needed. [`Epoch(0)`](Epoch): all
+    /// epochs stay.
     pub keep_from: Epoch,
 }
 
 impl NextVersion {
-    /// Which table this is, in which version: `None` if there is no step.
+    /// The identity of this version: `None` if there is no step.
     pub fn identity(&self) -> Option<TableIdentity> {
         self.steps.last().map(|step| step.identity)
     }
@@ -51,21 +50,21 @@ impl NextVersion {
 pub struct VersionStep {
     /// The table afterwards.
     pub identity: TableIdentity,
-    /// What became of its records.
+    /// The changes of its records.
     pub changes: TableChanges,
-    /// The epoch that says so, as its publisher signed it; the version afterwards is the one after
-    /// that before then. `None` if there is none at hand, or more than one happened: clients that
-    /// have a version before cannot follow then, and start again.
+    /// The epoch of this step, as its publisher signed it; its number is that of the version before
+    /// plus one. `None` if no epoch is available, or the step is more than one epoch: then clients
+    /// that have an earlier version cannot follow, and start again.
     pub epoch: Option<Arc<dyn EpochSource>>,
 }
 
-/// An epoch of an update log, as its publisher signed it, wherever its bytes lie.
+/// An epoch of an update log, as its publisher signed it, in memory or in a file.
 #[expect(clippy::len_without_is_empty, reason = "a signature alone has bytes")]
 pub trait EpochSource: Send + Sync {
     /// How many bytes it has: the same on every call.
     fn len(&self) -> u64;
 
-    /// `len` bytes from `offset` on, which lie within. May wait for a disk.
+    /// `len` bytes from `offset` on, which must lie within. May wait for a disk.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read,
@@ -75,15 +74,15 @@ pub trait EpochSource: Send + Sync {
     /// The BLAKE3 digest that all of it had when it was verified.
     fn digest(&self) -> [u8; 32];
 
-    /// The file in which it lies, if it lies in one.
+    /// Its file, if it lies in one.
     fn file(&self) -> Option<&Path> {
         None
     }
 }
 
-/// Bytes in memory that clients fetch with updates: epochs, or what servers tell of them. Their
-/// digests are taken when they are made. Whatever is read of them is held against these, so no
-/// damaged byte is read as a good one.
+/// Bytes in memory that clients fetch with updates: epochs, or commitments. Their digests are taken
+/// when they are made. Every read is compared with the digests, so a damaged byte is never
+/// returned.
 pub struct CheckedBytes {
     bytes: Vec<u8>,
     digest: [u8; 32],
@@ -102,12 +101,12 @@ impl From<Vec<u8>> for CheckedBytes {
 }
 
 impl CheckedBytes {
-    /// Those from `offset` on, if they lie within and all pieces that they lie in are whole.
+    /// The bytes from `offset` on, if they lie within and all pieces that they touch are whole.
     fn checked(&self, offset: u64, len: usize) -> Option<Vec<u8>> {
         let start = usize::try_from(offset).ok()?;
         let end = start.checked_add(len)?;
         let read = self.bytes.get(start..end)?.to_vec();
-        // Looked at after they were read: what is whole now was whole then.
+        // Check after reading: what is whole now was whole then.
         let touched = start / PIECE..end.div_ceil(PIECE);
         let pieces = self.bytes.chunks(PIECE).zip(&self.pieces);
         let mut pieces = pieces.skip(touched.start).take(touched.len());
@@ -136,7 +135,7 @@ impl EpochSource for CheckedBytes {
 
 #[cfg(test)]
 impl CheckedBytes {
-    /// Where they lie.
+    /// The address of the bytes.
     pub(crate) fn address(&self) -> usize {
         self.bytes.as_ptr().addr()
     }
@@ -177,7 +176,7 @@ mod tests {
                 let refused = bytes.read(offset as u64, len).unwrap_err();
                 assert_eq!(refused.blame(), Blame::Corrupted, "{len} at {offset}");
             }
-            // All else is as good as before.
+            // All other pieces are still whole.
             for piece in (0..4).filter(|piece| *piece != at / PIECE) {
                 let offset = piece * PIECE;
                 bytes.read(offset as u64, PIECE.min(LEN - offset)).unwrap();

@@ -1,13 +1,13 @@
 //! Replacing a table's version while it is served.
 //!
-//! The next version is made ready on a thread of its own, while requests go on about those that are
-//! there; then it is the current one, from one request to the next. If it cannot be made, nothing
-//! has happened: the version before goes on being served, and the failure is logged and counted.
+//! A thread of its own makes the next version ready, while the server answers requests about the
+//! present ones. Then it becomes current between two requests. If it cannot be made, the earlier
+//! version is still served, and the failure is logged and counted.
 //!
-//! The version before stays for a [grace period](ServerConfig::grace): clients that have just heard
-//! of it, or are in the middle of preparing hints from it, are served to the end of what they do.
-//! Each version holds its own memory, so at most [`MAX_EARLIER`](privet_wire::limits::MAX_EARLIER)
-//! stay, and one version is made at a time, whichever table's it is.
+//! The earlier version stays for a [grace period](ServerConfig::grace): clients that have just
+//! heard of it, or are preparing hints from it, can finish. Each version holds its own memory, so
+//! at most [`MAX_EARLIER`](privet_wire::limits::MAX_EARLIER) stay, and one version is made at a
+//! time, over all tables.
 
 use crate::hosted::{HostedTables, Maker, Version};
 use crate::observe::Metrics;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-/// Replaces versions of a server's tables, from wherever it is held.
+/// Replaces versions of a server's tables. Any thread may hold it.
 #[derive(Clone)]
 pub struct TableUpdates(Arc<Updating>);
 
@@ -29,7 +29,7 @@ struct Updating {
     metrics: Arc<Metrics>,
     grace: Duration,
     stop: CancellationToken,
-    /// Whose turn it is to make a version.
+    /// The turn to make a version.
     turn: Mutex<()>,
 }
 
@@ -45,17 +45,17 @@ impl TableUpdates {
         Self(Arc::new(Updating { tables, maker, metrics, grace, stop, turn: Mutex::new(()) }))
     }
 
-    /// Makes the table's next version ready, beside serving, and has it take the place of the
-    /// current one. Returns when it has.
+    /// Makes the table's next version ready while the server answers, and then makes it current.
+    /// Returns after that.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if no table of that name is served, or
     /// `next` does not follow its current version or cannot be served under its scheme;
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if it is of another publisher;
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is not what its digest says;
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, or the
-    /// server is stopping. The version before is served on then, and the failure has been logged
-    /// and counted.
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if another publisher signed it;
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it does not have its digest;
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory, or
+    /// the server is stopping. After an error the earlier version is still served, and the failure
+    /// has been logged and counted.
     pub async fn update(&self, name: &str, next: NextVersion) -> Result<ReadyTable> {
         let updated = self.make_and_switch(name, next).await;
         if let Err(error) = &updated {
@@ -65,7 +65,7 @@ impl TableUpdates {
     }
 
     /// Logs and counts that an update of a table could not even be read: its current version is
-    /// served on.
+    /// still served.
     pub fn failed(&self, name: &str, error: &Error) {
         self.0.metrics.update_failed(name);
         tracing::error!(
@@ -76,8 +76,8 @@ impl TableUpdates {
         );
     }
 
-    /// Retires all earlier versions of a table now, whatever is left of their grace periods. What
-    /// is under way about them is finished.
+    /// Retires all earlier versions of a table now, before their grace periods end. Requests under
+    /// way about them are finished.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if no table of that name is served.
@@ -141,7 +141,7 @@ impl TableUpdates {
                 }
             });
         }
-        // It may be the last to hold what takes long to be freed.
+        // This may drop the last reference to a version, and freeing it takes long.
         let _ = tokio::task::spawn_blocking(move || drop(before)).await;
         Ok(ready)
     }
@@ -171,7 +171,7 @@ struct Retiring {
 
 impl Retiring {
     fn run(self) {
-        // It may be gone already, because too many came after it.
+        // It may be gone already, because too many versions came after it.
         let (Some(updating), Some(version)) = (self.updating.upgrade(), self.version.upgrade())
         else {
             return;

@@ -1,22 +1,23 @@
 //! Authenticated tables: every record comes with the proof that it belongs to the table.
 //!
-//! Whoever asks one server gets whatever that server answers. In an *authenticated* table each
-//! record is followed by its path in a Merkle tree over all records (Merkle, *A digital signature
-//! based on a conventional encryption function*, CRYPTO '87), and a client that knows the tree's
-//! root looks at nothing else of a record before the path has led there:
+//! A client that asks one server gets whatever that server answers. In an *authenticated* table
+//! each record is followed by its path in a Merkle tree over all records (Merkle, *A digital
+//! signature based on a conventional encryption function*, CRYPTO '87). A client that knows the
+//! tree's root first checks that the path leads there, and only then uses the record:
 //!
 //! ```text
 //! served record = record ‖ sibling of its leaf ‖ sibling of the node above ‖ … ‖ a child of the root
 //! ```
 //!
 //! The tree is that of [`merkle`](privet_core::commit::merkle): a leaf is a hash of the record's
-//! number and the record, and what lies beyond the last record is zeros. A path has 32 bytes for
-//! each level, ⌈log₂ n⌉ for n records. Schemes need not know: to them a record is a little longer.
+//! number and the record, and leaves beyond the last record are zeros. A path has 32 bytes for each
+//! level, ⌈log₂ n⌉ levels for n records. Schemes need not know of it: their records are just a
+//! little longer.
 //!
-//! The Merkle root stands in the [`TableLayout`](crate::TableLayout). What people copy, pin and
-//! compare is the [`TableRoot`], a digest of the *whole* layout and of the table's shape: a server
-//! that could choose the key map or the stash, which are part of the layout, could give a key any
-//! value without touching a record.
+//! The Merkle root is a part of the [`TableLayout`](crate::TableLayout). People copy, pin and
+//! compare the [`TableRoot`] instead, a digest of the *whole* layout and of the table's shape. The
+//! key map and the stash are part of the layout. A server that could choose them could give a key
+//! any value without changing a record.
 
 use privet_core::commit::merkle::{MerkleHasher, Node, ZERO, depth};
 use privet_core::{Error, Reason, Result, TableShape};
@@ -27,15 +28,15 @@ use std::str::FromStr;
 /// Bytes of a node of the tree.
 const NODE_LEN: usize = size_of::<Node>();
 
-/// What fixes an authenticated table for its clients: its shape, how keys get to records, and every
-/// record.
+/// The digest that fixes an authenticated table for its clients: its shape, how keys map to
+/// records, and every record.
 ///
 /// ```text
 /// root = BLAKE3-derive-key("privet table root v1", records (u64) ‖ record_len (u64) ‖ layout digest)
 /// ```
 ///
-/// Numbers are little-endian. A client can compute it from what a server announces, before it asks
-/// for anything.
+/// Numbers are little-endian. A client can compute the root from a server's description, before it
+/// asks for anything else.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TableRoot(pub [u8; 32]);
 
@@ -89,7 +90,7 @@ pub struct Authentication {
 }
 
 impl Authentication {
-    /// For records that belong to this Merkle root.
+    /// An authentication with this Merkle root.
     pub fn new(merkle_root: Node) -> Self {
         Self { merkle_root }
     }
@@ -99,8 +100,8 @@ impl Authentication {
         self.merkle_root
     }
 
-    /// The record in `served`, which came as record number `index` of a table of shape `shape`, its
-    /// path included.
+    /// The record in `served`, the bytes that a server sent as record number `index` of a table of
+    /// shape `shape`, with the record's path.
     ///
     /// # Errors
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `served` is not as long as the
@@ -127,12 +128,12 @@ impl Authentication {
             return Ok(record);
         }
         Err(Error::integrity(
-            "what came is not the record of the table that was asked for: it does not belong to the root. The table is damaged, or whoever sent this does not tell the truth",
+            "the received bytes are not the record of the table that was asked for: they do not belong to the root. The table is damaged, or the server does not tell the truth",
         ))
     }
 }
 
-/// Bytes of the path that follows each of `records` records.
+/// The length in bytes of the path that follows each of `records` records.
 pub fn path_len(records: u64) -> u64 {
     u64::from(depth(records)) * NODE_LEN as u64
 }
@@ -151,7 +152,7 @@ pub fn shape_within(shape: TableShape) -> Result<TableShape> {
 /// The shape of an authenticated table whose records alone have the shape `within`.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if that is too much for a table.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a table cannot be that large.
 pub fn shape_with_paths(within: TableShape) -> Result<TableShape> {
     let path_len = path_len(within.records());
     TableShape::new(within.records(), within.record_len() + path_len).map_err(|error| {
@@ -178,8 +179,9 @@ pub struct MerkleTree {
 }
 
 impl MerkleTree {
-    /// The tree over `records` records, at least one, of which `write` writes number `i` over its
-    /// second argument. They are asked for in order, each once.
+    /// The tree over `records` records, at least one. `write` puts record number `i` into its
+    /// second argument, in place of its old contents. The records are asked for in order, each
+    /// once.
     pub fn over(records: u64, mut write: impl FnMut(u64, &mut Vec<u8>)) -> Self {
         let hasher = hasher();
         let mut record = Vec::new();
@@ -198,13 +200,13 @@ impl MerkleTree {
         Self { levels }
     }
 
-    /// What clients verify records with.
+    /// What clients need to verify records.
     pub fn authentication(&self) -> Authentication {
-        // The last level is the root alone.
+        // The last level is only the root.
         Authentication::new(self.levels[self.levels.len() - 1][0])
     }
 
-    /// Appends the path of record `index`, which is one of those that the tree is over.
+    /// Appends the path of record `index`, which must be a record of the tree.
     pub fn append_path(&self, index: u64, served: &mut Vec<u8>) {
         let below_root = &self.levels[..self.levels.len() - 1];
         for (height, level) in below_root.iter().enumerate() {

@@ -1,9 +1,8 @@
-//! How a table's digest comes about.
+//! How a table's digest is computed.
 //!
 //! A table is more than its records: without its layout (the key map, above all) nobody can read
-//! them. Clients pin one digest that covers both, and that can be checked from either side: who has
-//! downloaded only the layout checks its part and takes the other on trust, who has the whole table
-//! checks all of it.
+//! them. Clients pin one digest that covers both. A client that has only the layout checks the
+//! layout's part and trusts the rest; a client that has the whole table checks all of it.
 //!
 //! ```text
 //! layout digest  = BLAKE3(encoded layout)

@@ -1,5 +1,5 @@
-//! What kind of Privet file a file is, by how it begins: so that no command writes one over
-//! another.
+//! Recognises the kind of a Privet file by its first bytes, so that no command overwrites a file of
+//! one kind with another.
 
 use crate::points_file;
 use crate::snapshot;
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-/// The longest of the beginnings. No more is read: what follows that of a key is secret.
+/// The longest of these prefixes. No more is read: in a key file, secret bytes follow.
 const LONGEST: usize = update_log::SECRET_KEY_PREFIX.len();
 
 /// The kinds of files that tables and their owners have.
@@ -25,8 +25,8 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// The kind of the file at `path`, whatever follows its beginning. `None` for other files, and
-    /// for what cannot be read or is no regular file.
+    /// The kind of the file at `path`, by its prefix alone. `None` for other files, and for what
+    /// cannot be read or is not a regular file.
     pub fn of(path: &Path) -> Option<Self> {
         if !path.is_file() {
             return None;

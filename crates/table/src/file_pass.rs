@@ -1,4 +1,4 @@
-//! Reading a part of a file once, by several threads, and hashing it on the way.
+//! Reading a part of a file once, with several threads, and hashing it in the same pass.
 
 use crate::positioned::read_exact_at;
 use crate::shared_hasher::SharedHasher;
@@ -12,7 +12,7 @@ use std::thread;
 /// bar.
 pub(crate) const STEP: usize = 16 << 20;
 
-/// One pass over a part of a file, from its first byte to its last, in which it is hashed.
+/// One pass over a part of a file, from its first byte to its last, that also hashes it.
 pub(crate) struct Pass<'a, P> {
     file: &'a File,
     offset: u64,
@@ -24,7 +24,8 @@ pub(crate) struct Pass<'a, P> {
 }
 
 impl<'a, P: FnMut(u64, u64)> Pass<'a, P> {
-    /// Over `total` bytes from `offset` on. `progress` is told how many of how many are done.
+    /// A pass over `total` bytes from `offset` on. `progress` is called with the number of bytes
+    /// done and the total.
     pub(crate) fn new(
         file: &'a File,
         offset: u64,
@@ -44,7 +45,7 @@ impl<'a, P: FnMut(u64, u64)> Pass<'a, P> {
         Ok(())
     }
 
-    /// Reads what is left, and keeps nothing of it.
+    /// Reads the remaining bytes, and keeps none of them.
     pub(crate) fn read_all(&mut self) -> io::Result<()> {
         let left = |pass: &Self| usize::try_from(pass.total - pass.done).unwrap_or(usize::MAX);
         let mut buffer = vec![0; left(self).min(STEP)];
@@ -60,8 +61,8 @@ impl<'a, P: FnMut(u64, u64)> Pass<'a, P> {
     }
 }
 
-/// Reads `into` from byte `offset` on: as many parts as there are threads, one after the other in
-/// the file. One thread does not keep up with a fast disk, nor with the system's own copy in
+/// Reads `into` from byte `offset` on, in as many parts as there are threads, one after the other
+/// in the file. One thread alone is too slow for a fast disk, and even for the system's own copy in
 /// memory.
 fn read_shared(
     file: &File,
@@ -69,7 +70,7 @@ fn read_shared(
     into: &mut [u8],
     threads: NonZero<usize>,
 ) -> io::Result<()> {
-    /// Less is not worth a thread.
+    /// A thread does not pay for fewer bytes.
     const LEAST: usize = 1 << 20;
     let part_len = into.len().div_ceil(threads.get()).max(LEAST);
     let parts = Mutex::new((offset..).step_by(part_len).zip(into.chunks_mut(part_len)));
@@ -81,7 +82,7 @@ fn read_shared(
         }
     };
     thread::scope(|scope| {
-        // As many as the system gives.
+        // As many threads as the system gives.
         let others: Vec<_> = (1..threads.get())
             .map_while(|_| thread::Builder::new().spawn_scoped(scope, drain).ok())
             .collect();

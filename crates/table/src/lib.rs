@@ -1,4 +1,4 @@
-//! From files to tables: what a server serves and what a client needs in order to read it.
+//! From files to tables: the tables that servers serve, and what clients need to read them.
 //!
 //! Private information retrieval works on a *table*: records of equal width, numbered from 0.
 //! People have files: packages with names, rows with columns, values of any length. This crate
@@ -7,21 +7,21 @@
 //! | module | what it holds | feature |
 //! |---|---|---|
 //! | [`layout`] | [`TableLayout`]: how to get from a key or a row number to a record, and from a record to a value; downloaded by every client | |
-//! | [`authentication`] | tables whose records are verified one by one against a [root](TableRoot) that is known | |
+//! | [`authentication`] | tables whose records are verified one by one against a known [root](TableRoot) | |
 //! | [`key_map`] | tables by key: a fixed number of records answer a key, and a miss looks like a hit | |
-//! | [`digest`] | how a table's digest comes about from its records and its layout | |
+//! | [`digest`] | how a table's digest is computed from its records and its layout | |
 //! | [`update_log`] | a table that changes: signed epochs, each the next of the one before, and (with `files`) the file they are kept in | |
 //! | [`edit`] | from keys or row numbers and values to the records that change | |
-//! | `owner` | a table as its owner has it: rows change, and a signed epoch lies in the log | `files` |
+//! | `owner` | a table at its owner: rows change, and a signed epoch is added to the log | `files` |
 //! | `snapshot` | a table as a file: checksummed, mapped or read, written whole or not at all | `files` |
-//! | `points_file` | what finite differences compute from a table, as a file of its own that is tied to the table's digest | `files` |
-//! | `new_file` | how all of these files come about: under a temporary name, synced, renamed | `files` |
-//! | `positioned`, `shared_hasher` | reads at a place in a file, and digests, by several threads | `large-files`, part of `files` |
+//! | `points_file` | what finite differences compute from a table, as a separate file that is tied to the table's digest | `files` |
+//! | `new_file` | how all of these files are written: under a temporary name, synced, renamed | `files` |
+//! | `positioned`, `shared_hasher` | reads at a position in a file, and digests, by several threads | `large-files`, part of `files` |
 //! | `import` | CSV, JSON Lines and Parquet, row by row | `files` |
-//! | `build` | the whole way from an input file to a snapshot | `files` |
+//! | `build` | everything from an input file to a snapshot | `files` |
 //!
-//! The feature `files` is on by default. Without it no file is touched and the crate compiles for
-//! browsers: what is left is what a client needs.
+//! The feature `files` is on by default. Without it the crate touches no file and compiles for
+//! browsers: the rest is what a client needs.
 //!
 //! # The whole way
 //!

@@ -1,8 +1,8 @@
-//! A file that appears under its name whole, or not at all.
+//! A file that appears under its name either whole or not at all.
 //!
-//! It is written under a temporary name in the directory of the output, synced, given its name, and
-//! the directory is synced. Whatever happens before it has its name leaves the output as it was.
-//! Who is killed leaves the temporary file, `.privet-….partial` beside the output, which may be
+//! It is written under a temporary name in the directory of the output, synced, and renamed; then
+//! the directory is synced. If anything happens before the rename, the output stays as it was. A
+//! killed process leaves the temporary file, `.privet-….partial` beside the output; it may be
 //! deleted.
 
 use privet_core::{Error, Result};
@@ -11,18 +11,18 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf, is_separator};
 use tempfile::NamedTempFile;
 
-/// What becomes of a file that has the name already.
+/// What happens to a file that already has the name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
-    /// The new one takes its place.
+    /// The new file replaces it.
     #[default]
     Replace,
-    /// It stays, and the new one is refused.
+    /// It stays, and the new file is refused.
     Keep,
 }
 
-/// A file that is being written under a temporary name; dropped before [`publish`](Self::publish),
-/// it leaves nothing.
+/// A file that is being written under a temporary name. If it is dropped before
+/// [`publish`](Self::publish), it leaves nothing.
 pub struct NewFile {
     output: PathBuf,
     existing: Existing,
@@ -31,18 +31,18 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Begins a file that will be `output`. Who may read it is what the user's mask grants.
+    /// Begins a file that will be `output`. The user's mask decides who may read it.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `output` cannot be a file, or is
-    ///   one that has to be kept.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `output` cannot be a file, or is a
+    ///   file that must be kept.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if nothing can be written there.
     pub fn create(output: &Path, existing: Existing) -> Result<Self> {
         Self::create_for(output, existing, 0o666)
     }
 
-    /// The same, for whom the file `like` grants as much, and the user's mask as well: nobody who
-    /// may not read that one should read this.
+    /// The same, with the permissions that both the file `like` and the user's mask grant: a user
+    /// who may not read `like` must not be able to read this file.
     ///
     /// # Errors
     /// As [`create`](Self::create).
@@ -70,7 +70,7 @@ impl NewFile {
         }
         match output.symlink_metadata() {
             Ok(_) if existing == Existing::Keep => return Err(already_there(output)),
-            // A rename would put a file where a device was.
+            // A rename would replace a device by a file.
             Ok(_) if output.metadata().is_ok_and(|metadata| !metadata.is_file()) => {
                 let other = Error::api_misuse("this is no regular file; name a file to write to");
                 return Err(other.within(output.display()));
@@ -87,7 +87,7 @@ impl NewFile {
         &self.output
     }
 
-    /// The file as it is written.
+    /// The file, for writing.
     pub fn as_file(&self) -> &File {
         self.temporary.as_file()
     }
@@ -96,8 +96,8 @@ impl NewFile {
     ///
     /// # Errors
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be synced or renamed.
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a file that has to be kept got the
-    ///   name meanwhile.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the name was meanwhile given to a
+    ///   file that must be kept.
     pub fn publish(self) -> Result<()> {
         let Self { output, existing, temporary } = self;
         temporary.as_file().sync_all().map_err(|error| cannot("write", &output, error))?;
@@ -109,7 +109,7 @@ impl NewFile {
             io::ErrorKind::AlreadyExists => already_there(&output),
             _ => {
                 let failed = cannot("rename to", &output, error.error);
-                // It may have taken hours, and nothing but the name is missing.
+                // The work may have taken hours, and only the name is missing.
                 match error.file.keep() {
                     Ok((_, path)) => {
                         failed.within(format!("its contents are complete in {}", path.display()))
@@ -138,7 +138,7 @@ impl Seek for NewFile {
     }
 }
 
-/// The error for a file that cannot be made: what could not be done, and what may help.
+/// The error for a file that cannot be made: what failed, and what may help.
 pub fn cannot(what: &str, output: &Path, error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::NotFound {
         return Error::api_misuse(format!(

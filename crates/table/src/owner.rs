@@ -1,5 +1,5 @@
-//! A table as its owner has it: what is to change goes in, and signed epochs lie in the log beside
-//! the table's file.
+//! A table at its owner: changes go in, and signed epochs come out, in the log beside the table's
+//! file.
 //!
 //! ```no_run
 //! use privet_table::owner::OwnedTable;
@@ -33,8 +33,8 @@ use crate::update_log::{
 use privet_core::{Error, Result, TableIdentity};
 use std::path::PathBuf;
 
-/// A compaction leaves so small a part of the table file's size, one of this many, to the last
-/// epochs: clients that stand at one of them still catch up.
+/// A compaction leaves the last epochs in the log, up to one part in this many of the table file's
+/// size: clients at one of these epochs can still follow.
 const KEPT_SHARE: u64 = 4;
 
 /// A table file with its update log, if it has one, open for its publisher alone.
@@ -42,7 +42,7 @@ pub struct OwnedTable<'s> {
     snapshot: &'s Snapshot,
     key: PublisherKey,
     log_path: PathBuf,
-    /// `None` as long as nothing was signed.
+    /// `None` before the first signature.
     writer: Option<LogWriter<'s>>,
 }
 
@@ -76,27 +76,27 @@ impl<'s> OwnedTable<'s> {
         self.writer.as_ref().map(LogWriter::log)
     }
 
-    /// The table as its last epoch has it.
+    /// The table after its last epoch.
     pub fn identity(&self) -> TableIdentity {
         self.log().map_or(self.snapshot.identity(), UpdateLog::current)
     }
 
-    /// Whoever has signed the table's updates; nobody yet if there are none.
+    /// The publisher who has signed the table's updates; `None` if there are no updates yet.
     pub fn publisher(&self) -> Option<PublisherId> {
         self.log().map(UpdateLog::publisher)
     }
 
-    /// Bytes of the epochs that are in the log alone.
+    /// Bytes of the epochs that are in the log but not in the table file.
     pub fn unfolded_bytes(&self) -> u64 {
         self.log().map_or(0, UpdateLog::unfolded_bytes)
     }
 
-    /// How the table is read.
+    /// How to read the table.
     pub fn layout(&self) -> &TableLayout {
         self.log().map_or(self.snapshot.layout(), UpdateLog::layout)
     }
 
-    /// Takes rows that change the table as it is. Nothing is written before
+    /// An editor of rows, which begins with the table as it is. Nothing is written before
     /// [`publish`](Self::publish).
     ///
     /// # Errors
@@ -122,15 +122,15 @@ impl<'s> OwnedTable<'s> {
     ///
     /// # Errors
     /// As [`LogWriter::append`] and [`LogWriter::create`]. After
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) the epoch may be in the log or not:
-    /// look there before it is made again. After others nothing was signed.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) the epoch may or may not be in the
+    /// log: look there before making it again. After other errors nothing was signed.
     pub fn publish(&mut self, edits: &TableEdits) -> Result<TableIdentity> {
         let TableEdits { update, layout } = edits;
         let writer = match &mut self.writer {
             Some(writer) => writer,
             None => {
-                // A log without epochs would tie the table to this key all the same, though nothing
-                // was signed. So what would be refused after it is made is refused first.
+                // Even a log without epochs would tie the table to this key, though nothing was
+                // signed. So do the checks that could refuse the epoch before making the log.
                 check_can_be_sent(update, layout.as_ref())?;
                 self.snapshot.verify(|_, _| ())?;
                 let log = LogWriter::create(&self.log_path, self.snapshot, self.key.id())?;
@@ -146,11 +146,11 @@ impl<'s> OwnedTable<'s> {
         log > 0 && u128::from(log) * 100 >= u128::from(file) * u128::from(percent)
     }
 
-    /// Writes the table file anew with all changes in it, and a log that keeps the last epochs.
-    /// Does nothing if nothing was ever signed.
+    /// Writes a new table file with all changes, and a log that keeps the last epochs. Does nothing
+    /// if nothing was ever signed.
     ///
     /// # Errors
-    /// As [`LogWriter::compact`]. The epochs are in the log all the same.
+    /// As [`LogWriter::compact`]. Also after an error, the log has all epochs.
     pub fn compact(self) -> Result<()> {
         let Some(writer) = self.writer else { return Ok(()) };
         let keep = self.snapshot.file_bytes() / KEPT_SHARE;

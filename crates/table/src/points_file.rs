@@ -1,13 +1,13 @@
-//! The points of a table as a file of its own.
+//! The points of a table in a file of their own.
 //!
-//! A server of finite differences does not answer from the table but from its *points*: the values
-//! of a polynomial that were computed from the table, many times as many bytes. They follow from
-//! the table, the scheme and its parameters alone, take minutes and gigabytes to compute, and may
-//! be more than the memory holds. So they are computed once, into a file, and served from it ever
-//! after: by any number of servers, after any number of restarts.
+//! A server of finite differences does not answer from the table but from its *points*: values of a
+//! polynomial that were computed from the table, many times as many bytes. They follow only from
+//! the table, the scheme and its parameters. They take minutes and gigabytes to compute, and may
+//! not fit into memory. So they are computed once, into a file, and then served from it by any
+//! number of servers, after any number of restarts.
 //!
-//! This crate knows nothing of schemes. To it points are bytes, and scheme and parameters are what
-//! has to be said about them.
+//! This crate knows nothing of schemes. Points are bytes here, and scheme and parameters are only
+//! fields that describe them.
 //!
 //! # Layout
 //!
@@ -35,19 +35,19 @@
 //!
 //! [`PointsFile::open`] checks everything before the points (magic, version, checksum, the zeros)
 //! and the exact length of the file, so a file that opens is whole.
-//! [`check_table`](PointsFile::check_table) says whether it belongs to a table. The points
+//! [`check_table`](PointsFile::check_table) checks whether it belongs to a table. The points
 //! themselves are compared with their digest when they are [read](PointsFile::read) into memory, or
-//! before they are [mapped](PointsFile::map): nobody answers from bytes that were not checked.
-//! BLAKE3 is a tree of hashes, so all cores share that work, in one pass over the file.
+//! before they are [mapped](PointsFile::map): no server answers from unchecked bytes. BLAKE3 is a
+//! tree of hashes, so all cores share that work, in one pass over the file.
 //!
-//! The checksums find damage. They do not find malice: whoever can write the file can make it
-//! consistent, and answers wrong.
+//! The checksums find damage, not malice: an attacker who can write the file can give it valid
+//! checksums, and wrong points.
 //!
 //! # A crash while writing
 //!
-//! [`PointsWriter`] writes to a [new file](crate::new_file), whose place on disk is reserved at the
-//! beginning, and which has no header until the points are complete. Whatever happens before it has
-//! its name leaves the output as it was.
+//! [`PointsWriter`] writes to a [new file](crate::new_file), whose space on disk is reserved at the
+//! beginning. The file has no header until the points are complete. If anything happens before it
+//! has its name, the output stays as it was.
 
 mod header;
 mod writer;
@@ -74,7 +74,7 @@ pub const PAGE: u64 = 4096;
 
 /// An open points file.
 ///
-/// It is read with ordinary reads, so that a file that is cut short meanwhile is an error; only
+/// It uses ordinary reads, so that a file that is cut short meanwhile gives an error; only
 /// [`map`](Self::map) maps it.
 pub struct PointsFile {
     path: PathBuf,
@@ -88,12 +88,12 @@ impl PointsFile {
     ///
     /// # Errors
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be read.
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is none, or it is no points
-    ///   file, or one of another version.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it does not exist, is not a points
+    ///   file, or has another version.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or truncated.
     pub fn open(path: &Path) -> Result<Self> {
         let unreadable = |error: io::Error| unreadable(path, error);
-        // Before it is opened: the opening of a pipe waits for somebody to write.
+        // Check this before opening: opening a pipe waits until another program writes to it.
         if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
             return Err(Error::api_misuse("this is no file").within(path.display()));
         }
@@ -106,8 +106,8 @@ impl PointsFile {
         Ok(Self { path: path.to_owned(), file, header, start })
     }
 
-    /// Whether the file at `path` begins as points files do, whatever follows. A file that cannot
-    /// be read does not.
+    /// Whether the file at `path` begins like a points file. `false` for a file that cannot be
+    /// read.
     pub fn is_one(path: &Path) -> bool {
         FileKind::of(path) == Some(FileKind::Points)
     }
@@ -124,14 +124,14 @@ impl PointsFile {
 
     /// The length of the file in bytes.
     pub fn file_bytes(&self) -> u64 {
-        // The sum is the length that the file was found to have.
+        // The sum is the checked length of the file.
         self.start + self.header.points_len
     }
 
     /// Refuses any table but the one, in the one version, that the points were computed from.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with what both tables are.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the identities of both tables.
     pub fn check_table(&self, table: &TableIdentity) -> Result<()> {
         let computed_from = &self.header.identity;
         if computed_from == table {
@@ -164,11 +164,11 @@ impl PointsFile {
     }
 
     /// Reads the points into `points`, with so many threads, and compares them with their digest.
-    /// `progress` is told how many of how many bytes are done. After an error, what is in `points`
-    /// is of no use.
+    /// `progress` is called with the number of bytes done and the total. After an error, the
+    /// contents of `points` are useless.
     ///
     /// # Errors
-    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are not what was written.
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they differ from what was written.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read.
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) unless `points` has
     ///   [`PointsHeader::points_len`] bytes.
@@ -202,11 +202,11 @@ impl PointsFile {
         self.compare(pass)
     }
 
-    /// Maps the file, for points that shall not be held in memory. Returns the mapping, which is
-    /// [guarded](FileMapping::guarded), and where in it the points begin. They have to be
-    /// [verified](Self::verify) afterwards, and the mapping
-    /// [unchanged](FileMapping::check_unchanged) since; it is of that very file, whatever has its
-    /// name by now.
+    /// Maps the file, for points that should not be held in memory. Returns the mapping, which is
+    /// [guarded](FileMapping::guarded), and the position of the points in it. Before using them,
+    /// the caller must [verify](Self::verify) them, and check that the mapping is
+    /// [unchanged](FileMapping::check_unchanged) since. The mapping is of this very file, even if
+    /// the name now leads to another.
     ///
     /// # Errors
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system does not map it.
@@ -218,7 +218,7 @@ impl PointsFile {
         if mapping.len() as u64 != self.file_bytes() {
             return Err(damaged("it was changed while it was read").within(self.path.display()));
         }
-        // It lies within the mapping, so it is one that can be counted here.
+        // It lies within the mapping, so it fits.
         Ok((mapping, self.start as usize))
     }
 

@@ -1,4 +1,4 @@
-//! Reads and writes at a place in a file, by several threads at once.
+//! Reads and writes at a position in a file, by several threads at once.
 
 use std::fs::File;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 /// Reads all of `into`, from byte `offset` of the file on.
 ///
 /// # Errors
-/// What the system says; [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends before.
+/// The system's error; [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the file ends before.
 pub fn read_exact_at(file: &File, offset: u64, into: &mut [u8]) -> io::Result<()> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_exact_at(file, into, offset);
@@ -17,7 +17,7 @@ pub fn read_exact_at(file: &File, offset: u64, into: &mut [u8]) -> io::Result<()
 /// Writes all of `bytes`, from byte `offset` of the file on.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn write_all_at(file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::write_all_at(file, bytes, offset);
@@ -25,7 +25,7 @@ pub fn write_all_at(file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
     return at(file, offset, |mut file| io::Write::write_all(&mut file, bytes));
 }
 
-/// Where a file has only one place to read and write at, its threads take turns.
+/// On systems where a file has only one position for reading and writing, threads take turns.
 #[cfg(not(unix))]
 fn at(mut file: &File, offset: u64, work: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
     use std::sync::{Mutex, PoisonError};

@@ -3,30 +3,30 @@
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::num::NonZero;
 
-/// A hasher whose work is shared by threads of its own: no more than it was told, and by the
-/// calling thread alone where the system refuses them.
+/// A hasher that shares its work among threads of its own: at most as many as given. If the system
+/// refuses threads, the calling thread does all of it.
 pub struct SharedHasher {
     hasher: blake3::Hasher,
     pool: Option<ThreadPool>,
 }
 
 impl SharedHasher {
-    /// By so many threads.
+    /// A hasher with so many threads.
     pub fn new(threads: NonZero<usize>) -> Self {
         let pool = match threads.get() {
             1 => None,
-            // Without them it only takes longer.
+            // Without threads it only takes longer.
             count => ThreadPoolBuilder::new().num_threads(count).build().ok(),
         };
         Self { hasher: blake3::Hasher::new(), pool }
     }
 
-    /// One thread for each core.
+    /// A hasher with one thread for each core.
     pub fn on_all_cores() -> Self {
         Self::new(std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN))
     }
 
-    /// Goes on with `bytes`: the more at a time, the better they are shared.
+    /// Hashes `bytes` next. The more bytes at a time, the better the threads share them.
     pub fn update(&mut self, bytes: &[u8]) {
         let Self { hasher, pool } = self;
         match pool {
@@ -39,7 +39,7 @@ impl SharedHasher {
         }
     }
 
-    /// The digest of all so far.
+    /// The digest of all bytes so far.
     pub fn digest(&self) -> [u8; 32] {
         *self.hasher.finalize().as_bytes()
     }

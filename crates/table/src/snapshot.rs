@@ -1,9 +1,9 @@
 //! A table as a file.
 //!
 //! A snapshot file holds one table in one version. It is written once, under a temporary name, and
-//! never changed: the next version is another file. Whoever needs single records of it, or copies
-//! all of them elsewhere, finds them in a mapping of the file; whoever passes a part of them on
-//! reads it.
+//! never changed: the next version is another file. Code that needs single records, or copies all
+//! of them elsewhere, uses a mapping of the file. Code that passes a part of them on reads the
+//! file.
 //!
 //! # Layout
 //!
@@ -36,22 +36,22 @@
 //! # What is checked when
 //!
 //! [`Snapshot::open`] checks everything before the records (magic, version, checksum, digest of the
-//! layout, the zeros between) and the exact length of the file, so a file that opens is whole. It
-//! does not read the records; [`Snapshot::verify`] does, and finds any changed bit.
+//! layout, the zeros in between) and the exact length of the file, so a file that opens is whole.
+//! It does not read the records; [`Snapshot::verify`] does, and finds any changed bit.
 //!
 //! # A file that is changed in place
 //!
-//! Nobody should do that, and somebody will: `cp` over a table writes into the file that is served.
-//! A program that does one thing and ends is ended by the system if the file is cut short under it.
-//! A server opens the file [guarded](Snapshot::open_guarded): then the records that are missing
-//! read as zeros, and [`check_unchanged`](Snapshot::check_unchanged) says that they are not to be
-//! used.
+//! Nobody should do that, and somebody will: `cp` over a table writes into the served file. If the
+//! file is cut short meanwhile, the system ends a program that has mapped it. That is acceptable
+//! for a program that does one thing and ends. A server opens the file
+//! [guarded](Snapshot::open_guarded): then missing records read as zeros, and
+//! [`check_unchanged`](Snapshot::check_unchanged) says that they must not be used.
 //!
 //! # A crash while writing
 //!
 //! [`SnapshotWriter`] writes to a temporary file in the directory of the output, syncs it, renames
-//! it over the output and syncs the directory. Whatever happens before the rename leaves the output
-//! as it was; a temporary file may be left behind by a crash of the machine, and only then.
+//! it to the output and syncs the directory. If anything happens before the rename, the output
+//! stays as it was; only a crash of the machine may leave a temporary file behind.
 
 mod header;
 mod writer;
@@ -81,7 +81,7 @@ pub const PAGE: u64 = 4096;
 pub struct Snapshot {
     mapping: FileMapping,
     parsed: ParsedHeader,
-    // A copy: only records are looked for in the file.
+    // A copy: only records are read from the file later.
     section: Vec<u8>,
     layout: TableLayout,
 }
@@ -93,7 +93,7 @@ impl Snapshot {
     /// # Errors
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be opened or
     ///   mapped.
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is no snapshot file, or one of
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is not a snapshot file, or has
     ///   another version.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or truncated.
     pub fn open(path: &Path) -> Result<Self> {
@@ -101,9 +101,8 @@ impl Snapshot {
     }
 
     /// As [`open`](Self::open), for a process that must not end when the file is truncated while it
-    /// is open. Records that are missing then read as zeros. Whoever has read some through
-    /// [`view`](Self::view) has to ask [`check_unchanged`](Self::check_unchanged) before they are
-    /// used.
+    /// is open. Missing records then read as zeros. So after reading records through
+    /// [`view`](Self::view) and before using them, call [`check_unchanged`](Self::check_unchanged).
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -145,7 +144,7 @@ impl Snapshot {
         &self.parsed.header
     }
 
-    /// Which table this is.
+    /// The table's identity.
     pub fn identity(&self) -> TableIdentity {
         self.header().identity
     }
@@ -176,7 +175,7 @@ impl Snapshot {
         self.layout.records().key_map()
     }
 
-    /// What fixes the table for its clients, if it is [authenticated](crate::authentication).
+    /// The root of the table, if it is [authenticated](crate::authentication).
     pub fn root(&self) -> Option<TableRoot> {
         self.layout.root(self.identity().shape)
     }
@@ -191,13 +190,13 @@ impl Snapshot {
         self.mapping.path()
     }
 
-    /// Reads records from the file, as many bytes as `into` has, from byte `offset` of all records
-    /// on. An ordinary read: a file that was cut short is an error.
+    /// Reads bytes of the records into all of `into`, from byte `offset` of the records on. Uses an
+    /// ordinary read: a file that was cut short gives an error.
     ///
     /// # Errors
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the file ends before.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read.
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are not so many records.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if that goes beyond the last record.
     pub fn read_records(&self, offset: u64, into: &mut [u8]) -> Result<()> {
         let records = &self.parsed.records;
         if offset.saturating_add(into.len() as u64) > records.len() as u64 {
@@ -218,20 +217,20 @@ impl Snapshot {
         .caused_by(error)
     }
 
-    /// That nobody has written to the file or cut it short since it was opened, as far as the
-    /// system says: then everything that was read of it so far is what it had.
+    /// Checks that the file was not written to or cut short since it was opened, as far as the
+    /// system says: then everything that was read so far is right.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if somebody has.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it was.
     pub fn check_unchanged(&self) -> Result<()> {
         self.mapping
             .check_unchanged()
             .map_err(|error| Error::corrupted(error.to_string()).caused_by(error))
     }
 
-    /// Reads all records and compares their digest with the header's, on all cores; those of an
-    /// authenticated table are then verified against its root as well, one by one. `progress` is
-    /// told how many of how many bytes are done.
+    /// Reads all records and compares their digest with the header's, on all cores. For an
+    /// authenticated table, then also verifies each record against its root. `progress` is called
+    /// with the number of bytes done and the total.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they differ, or a record does not
@@ -244,7 +243,7 @@ impl Snapshot {
         let shape = self.identity().shape;
         let record_len = shape.record_len() as usize;
         let authenticated = self.layout().authentication().is_some();
-        // Whole records at a time.
+        // Read whole records.
         let step = STEP.max(record_len) / record_len * record_len;
         let mut buffer = vec![0; step.min(len)];
         let (mut index, mut stranger) = (0, None);
@@ -270,8 +269,8 @@ impl Snapshot {
         })
     }
 
-    /// Takes the records out of this process's resident memory, for a server that has copied them
-    /// elsewhere. They stay readable and are read from the file again when touched.
+    /// Drops the records from this process's resident memory, for a server that has copied them
+    /// elsewhere. They stay readable: the next access reads them from the file again.
     pub fn release_pages(&self) {
         self.mapping.release_pages(self.parsed.records.clone());
     }

@@ -1,23 +1,23 @@
-//! A table that changes: the epochs that follow a snapshot, each signed and each tied to the one
+//! A table that changes: the epochs that follow a snapshot. Each is signed and tied to the one
 //! before.
 //!
-//! A snapshot is never altered. What changes afterwards is told in *epochs*: one batch of changed
-//! records, numbered one more than the table's version so far. Whoever has the table in one version
-//! and gets the epochs that follow has it in the next versions too: a server its records, a client
-//! its hints. So epochs travel from the owner's file through servers that nobody needs to trust to
-//! every client, and each of these checks them alike:
+//! A snapshot is never altered. Later changes come in *epochs*: an epoch is one batch of changed
+//! records, and its number is the table's version so far plus one. A server or client that has one
+//! version of the table, and gets the epochs that follow, has the next versions too: a server
+//! updates its records, a client its hints. So epochs travel from the owner's file to every client,
+//! through servers that need no trust. Each of them makes the same checks:
 //!
 //! - They are *signed* by the table's publisher (Ed25519, RFC 8032). A server cannot invent one.
 //! - They are *chained*: each names the hash of the epoch before and the table's digest before. A
-//!   server can hold epochs back, and that is all: leaving one out, going back, or joining two
-//!   histories is noticed at once.
-//! - They say the records' bytes *before* as well as after. Some schemes patch their hints with XOR
-//!   differences, others with differences modulo a number; and whoever applies an epoch to records
-//!   notices if these were not what they should have been.
+//!   server can withhold epochs, but nothing else: if it leaves one out, goes back, or joins two
+//!   histories, the next check finds it.
+//! - They hold the records' bytes *before* as well as after. Some schemes patch their hints with
+//!   XOR differences, others with differences modulo a number. And a program that applies an epoch
+//!   to records notices if the records were wrong.
 //!
-//! What the chain does not show is that there is a second history, if the publisher's own key signs
-//! one: a client that follows the first refuses the second, and the other way round. It does not
-//! say either whether the newest epoch has arrived.
+//! The chain does not show a second history that the publisher's own key has signed: a client that
+//! follows the first refuses the second, and the other way round. Nor does it show whether the
+//! newest epoch has arrived.
 //!
 //! # One epoch, as bytes
 //!
@@ -38,26 +38,26 @@
 //! | 142 | variable | length of the layout after; 0 if it is the one before |
 //! | | | the encoded [`TableLayout`](crate::TableLayout) after |
 //! | | variable | how many of the records before are changed |
-//! | | | these by ascending index, each once: how many records lie between it and the one before (variable; for the first: its index), its bytes before, its bytes after, which differ |
-//! | | | the bytes of the records that are appended |
+//! | | | these by ascending index, each once: how many records lie between it and the one before (variable; for the first: its index), its bytes before, its bytes after, which must differ |
+//! | | | the bytes of the appended records |
 //! | end − 64 | 64 | Ed25519 signature of the hash of everything before it |
 //!
-//! The hash is BLAKE3 in its key-derivation mode with the context `privet update log epoch v1`. It
-//! is what is signed, and what the next epoch names. The table's digest after follows from the
-//! digest of the records, the layout and the shape as [`digest`](crate::digest) says. An epoch
-//! changes something. It has one valid encoding, and any other is refused.
+//! The hash is BLAKE3 in its key-derivation mode with the context `privet update log epoch v1`. The
+//! publisher signs it, and the next epoch names it. The table's digest after follows from the
+//! digest of the records, the layout and the shape as [`digest`](crate::digest) says. An epoch must
+//! change something. It has one valid encoding, and any other is refused.
 //!
 //! | item | what it is for |
 //! |---|---|
-//! | [`Chain`] | follows epochs one by one and refuses what does not follow |
-//! | [`EpochUpdate`] | an epoch that did follow: what a scheme or a table is brought up to date with |
-//! | [`PublisherId`] | who signs |
+//! | [`Chain`] | follows epochs one by one and refuses those that do not follow |
+//! | [`EpochUpdate`] | an epoch that followed: it brings a scheme or a table up to date |
+//! | [`PublisherId`] | the publisher's public key |
 //! | [`RecordsDigest`] | the digest of all records, kept up to date without reading all of them |
 //! | `PublisherKey` | signs (feature `files`, as all that follows) |
-//! | `UpdateLog` | the file beside a snapshot, for those who serve it |
-//! | `StoredEpoch` | an epoch where it lies in that file, to be sent on |
-//! | `LogWriter` | the same, for its owner: appends epochs, and makes a new snapshot of them |
-//! | `CurrentTable` | the table as it is after the last epoch |
+//! | `UpdateLog` | the file beside a snapshot, for servers |
+//! | `StoredEpoch` | an epoch in that file, to be sent on |
+//! | `LogWriter` | the file beside a snapshot, for its owner: appends epochs, and makes a new snapshot of them |
+//! | `CurrentTable` | the table after the last epoch |
 
 mod chain;
 mod entry;

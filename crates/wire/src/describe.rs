@@ -1,14 +1,14 @@
-//! What a server serves.
+//! A server's description of what it serves.
 //!
-//! A [`ServerDescription`] is the first thing a client hears from a server, and everything in it is
-//! the server's word: sizes that the client will allocate, parameters that decide how well its
-//! queries are hidden, names that it will print. So it is checked here to the end: parameters are
-//! decoded by the scheme itself, which refuses those below the security target; the announced
+//! A [`ServerDescription`] is the first thing that a client gets from a server, and everything in
+//! it is only the server's claim: sizes that the client will allocate, parameters that decide how
+//! well its queries are hidden, names that it will print. So this module checks all of it. The
+//! scheme itself decodes the parameters, and refuses those below the security target. The announced
 //! digests and sizes must be the ones that follow from them.
 //!
-//! A scheme of a name that this program does not know is skipped, so that an older client can talk
-//! to a newer server. So is `plain`, the lookup without privacy that benchmarks compare with: it
-//! has no [`SchemeId`], and no server can talk a client into it.
+//! A scheme with an unknown name is skipped, so that an older client can talk to a newer server. So
+//! is `plain`, the lookup without privacy that benchmarks compare with: it has no [`SchemeId`], and
+//! no server can make a client use it.
 
 use crate::fields::{array, printable};
 use crate::limits::{
@@ -22,7 +22,7 @@ use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::SchemePlan;
 use std::collections::HashSet;
 
-/// Asks what is served.
+/// Asks the server what it serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DescribeRequest {
     /// The highest protocol version that the client speaks, at least 1.
@@ -35,14 +35,14 @@ impl Default for DescribeRequest {
     }
 }
 
-/// What a server serves.
+/// A server's description of itself and its tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerDescription {
-    /// Name and version of the server software, for people: at most [`MAX_SOFTWARE_LEN`] bytes, fit
-    /// to print.
+    /// Name and version of the server software, for people: at most [`MAX_SOFTWARE_LEN`] bytes, all
+    /// printable.
     pub software: String,
-    /// At most [`MAX_TABLES`] tables. No two have one name or one id.
+    /// At most [`MAX_TABLES`] tables, all with different names and ids.
     pub tables: Vec<TableDescription>,
 }
 
@@ -52,27 +52,27 @@ pub struct ServerDescription {
 pub struct TableDescription {
     /// 1 to [`MAX_NAME_LEN`] characters of `A-Z a-z 0-9 . _ -`.
     pub name: String,
-    /// Which table, in which version.
+    /// The table's id and version.
     pub identity: TableIdentity,
     /// How keys and values lie in records: at most [`MAX_LAYOUT_LEN`] bytes.
     pub layout: PartDescription,
-    /// At most [`MAX_SCHEMES`] schemes that serve it, no two with the same parameter digest. None
-    /// if the server offers only schemes unknown to this program.
+    /// At most [`MAX_SCHEMES`] schemes that serve it, all with different parameter digests. Empty
+    /// if this program knows none of the offered schemes.
     pub schemes: Vec<SchemeDescription>,
     /// Its update log, if it has one.
     pub updates: Option<UpdatesDescription>,
-    /// Versions before this one that are still served, at most [`MAX_EARLIER`], the latest first:
-    /// of the same name and id, none with an update log or earlier versions of its own.
+    /// Earlier versions that are still served, at most [`MAX_EARLIER`], the latest first. They have
+    /// the same name and id, and no update log or earlier versions of their own.
     pub earlier: Vec<TableDescription>,
 }
 
-/// What a server says of a table's update log.
+/// A server's description of a table's update log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpdatesDescription {
-    /// The Ed25519 public key by which epochs are signed.
+    /// The Ed25519 public key of the epochs' signatures.
     pub publisher: [u8; 32],
-    /// The oldest version from which the epochs that follow it can be fetched; at most the table's
-    /// own.
+    /// The oldest version from which the epochs that follow it can be fetched; at most the current
+    /// version.
     pub first_epoch: Epoch,
 }
 
@@ -84,10 +84,9 @@ pub struct SchemeDescription {
     pub plan: SchemePlan,
     /// [`SchemePlan::digest`] for the table.
     pub parameter_digest: [u8; 32],
-    /// What is fetched before the first query: all bytes of the part that
-    /// [`hint_kind`](Self::hint_kind) names, a hint proper or the table's records. Present exactly
-    /// if the plan says so, of the length that it says; absent if a server computes hints for each
-    /// client alone.
+    /// What a client fetches before the first query: the part that [`hint_kind`](Self::hint_kind)
+    /// names, a hint proper or the table's records. Present exactly if the plan says so, with the
+    /// length that it says; absent if a server computes hints for each client alone.
     pub hint: Option<PartDescription>,
 }
 
@@ -101,8 +100,8 @@ pub struct PartDescription {
 }
 
 impl ServerDescription {
-    /// What a server says of itself. Characters that do not belong on a terminal are replaced in
-    /// `software`.
+    /// A server's description of itself. Characters of `software` that a terminal cannot safely
+    /// print are replaced.
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if there are more than
@@ -137,8 +136,8 @@ impl ServerDescription {
         self.tables.iter().find(|table| table.name == name)
     }
 
-    /// The plans of all schemes of all tables in all versions: what message limits are computed
-    /// from.
+    /// The plans of all schemes of all tables in all versions; limits of messages are computed from
+    /// them.
     pub fn plans(&self) -> impl Iterator<Item = &SchemePlan> {
         let versions = self.tables.iter().flat_map(TableDescription::versions);
         versions.flat_map(|table| &table.schemes).map(|scheme| &scheme.plan)
@@ -146,11 +145,11 @@ impl ServerDescription {
 }
 
 impl TableDescription {
-    /// A table and what serves it.
+    /// A table and the schemes that serve it.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if the name is not one, the
-    /// layout is too long, there are too many schemes, or two with the same parameter digest.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if the name is not valid, the
+    /// layout is too long, there are too many schemes, or two have the same parameter digest.
     /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if a scheme does not belong to
     /// the table `identity`.
     pub fn new(
@@ -225,19 +224,19 @@ impl TableDescription {
         std::iter::once(self).chain(&self.earlier)
     }
 
-    /// How the table is served by `scheme`, if it is.
+    /// The description of `scheme`, if it serves the table.
     pub fn scheme(&self, scheme: SchemeId) -> Option<&SchemeDescription> {
         self.schemes.iter().find(|description| description.plan.scheme == scheme)
     }
 }
 
 impl SchemeDescription {
-    /// A scheme with the plan `plan` on the table `identity`; `hint` is what its clients receive
-    /// first.
+    /// A scheme with the plan `plan` on the table `identity`; `hint` describes what its clients
+    /// fetch first.
     ///
     /// # Errors
-    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if `hint` is not what the plan
-    /// prescribes.
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if `hint` differs from what
+    /// the plan prescribes.
     pub fn new(
         plan: SchemePlan,
         identity: &TableIdentity,
@@ -259,14 +258,14 @@ impl SchemeDescription {
         Ok(Self { plan, parameter_digest, hint })
     }
 
-    /// Which part [`hint`](Self::hint) describes: the one to fetch before the first query.
+    /// The part that [`hint`](Self::hint) describes: the one to fetch before the first query.
     pub fn hint_kind(&self) -> Option<PartKind> {
         part_received(self.plan.offline)
     }
 }
 
 impl PartDescription {
-    /// Describes a part that is at hand.
+    /// The description of a part with this length and digest.
     pub fn new(len: u64, digest: [u8; 32]) -> Self {
         Self { len, digest }
     }
@@ -275,8 +274,8 @@ impl PartDescription {
 /// Checks a table's name: 1 to [`MAX_NAME_LEN`] characters of `A-Z a-z 0-9 . _ -`.
 ///
 /// # Errors
-/// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if it is none. The message quotes
-/// only what is fit to print.
+/// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if it is not valid. The message
+/// quotes only printable characters.
 pub fn check_name(name: &str) -> Result<()> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if (1..=MAX_NAME_LEN).contains(&name.len()) && name.bytes().all(allowed) {
@@ -288,7 +287,7 @@ pub fn check_name(name: &str) -> Result<()> {
     )))
 }
 
-/// The part that flows in an offline phase.
+/// The part that clients receive in an offline phase.
 fn part_received(offline: OfflinePhase) -> Option<PartKind> {
     match offline {
         OfflinePhase::Download { .. } | OfflinePhase::StreamArranged { .. } => Some(PartKind::Hint),
@@ -308,11 +307,11 @@ fn check_scheme_count(name: &str, count: usize) -> Result<()> {
 
 fn foreign_digest(scheme: SchemeId) -> Error {
     Error::peer_misbehaved(format!(
-        "the parameters of {scheme} do not have the digest that was announced for them; server and client are probably of versions that do not fit"
+        "the parameters of {scheme} do not have the digest that was announced for them; server and client are probably of incompatible versions"
     ))
 }
 
-/// The longest beginning of `text` that has at most `max_len` bytes.
+/// The longest prefix of `text` with at most `max_len` bytes.
 fn shorten(text: &str, max_len: usize) -> &str {
     &text[..text.floor_char_boundary(max_len)]
 }
@@ -340,7 +339,8 @@ impl TryFrom<proto::DescribeResponse> for ServerDescription {
     type Error = Error;
 
     fn try_from(message: proto::DescribeResponse) -> Result<Self> {
-        // First of all: in a message of another version, nothing else need mean what it means here.
+        // Check this first: in a message of another version, all other fields may have another
+        // meaning.
         if message.protocol_version != PROTOCOL_VERSION {
             return Err(Error::peer_misbehaved(format!(
                 "the server speaks version {} of the protocol, this program version {PROTOCOL_VERSION}; install the release that fits the server",
@@ -385,7 +385,7 @@ impl TryFrom<proto::Table> for TableDescription {
         let checked = || {
             let table = checked_table(message)?;
             let updates = updates.map(UpdatesDescription::try_from).transpose()?;
-            // Counted before anything is made of them, and looked into no further than one level.
+            // Count before decoding, and look no deeper than one level.
             let nested =
                 |version: &proto::Table| version.updates.is_some() || !version.earlier.is_empty();
             if earlier.len() > MAX_EARLIER || earlier.iter().any(nested) {
@@ -458,7 +458,7 @@ impl From<TableDescription> for proto::Table {
     }
 }
 
-/// The scheme, or `None` if its name is not known here.
+/// The scheme, or `None` if this program does not know its name.
 fn checked_scheme(
     message: proto::Scheme,
     identity: &TableIdentity,

@@ -1,4 +1,4 @@
-//! Fields that several messages have.
+//! Fields that several messages share.
 
 use privet_core::{Error, Result};
 use privet_schemes::contract::Role;
@@ -10,7 +10,7 @@ pub(crate) fn array<const N: usize>(what: &str, bytes: &[u8]) -> Result<[u8; N]>
     })
 }
 
-/// Which of a scheme's servers is meant.
+/// The role that the number names.
 pub(crate) fn role(number: u32) -> Result<Role> {
     let role = u8::try_from(number).map_err(|_| {
         Error::invalid_message(format!("there is no role {number}: roles are below 256"))
@@ -18,8 +18,7 @@ pub(crate) fn role(number: u32) -> Result<Role> {
     Ok(Role(role))
 }
 
-/// Text from a peer that a program may print: bounded, and without characters that would steer a
-/// terminal.
+/// Text from a peer, safe to print: bounded, and without control characters for a terminal.
 pub(crate) fn printable(text: &str, max_len: usize) -> String {
     text.chars()
         .take(max_len)

@@ -1,9 +1,9 @@
-//! Messages as gRPC-Web frames them, for browsers, which cannot speak gRPC itself. No I/O.
+//! Messages in gRPC-Web frames, for browsers, which cannot speak gRPC itself. No I/O.
 //!
 //! A body is a sequence of frames. Each has five bytes before its contents: a flag and the length,
 //! big-endian. Messages come first, with the flag 0. A response ends with a frame of trailers, with
-//! the flag 128: lines of text that say the status. A server that refuses at once may send the
-//! status in the response's headers instead, and no body; [`WireStatus::from_headers`] reads those.
+//! the flag 128: lines of text with the status. A server that refuses at once may send the status
+//! in the response's headers instead, and no body; [`WireStatus::from_headers`] reads those.
 //!
 //! Source: the gRPC project, *gRPC Web* and *gRPC over HTTP2* (protocol descriptions).
 
@@ -11,11 +11,11 @@ use crate::status::{StatusCode, WireStatus};
 use privet_core::{Error, Result};
 use prost::Message;
 
-/// What stands before the contents of a frame, in bytes: the flag and the length.
+/// The length of a frame's header, in bytes: the flag and the length.
 pub const FRAME_HEADER_LEN: usize = 5;
 
 /// Trailers have at most this many bytes: a status message of the greatest length, each byte
-/// escaped, and room for fields of others.
+/// escaped, and room for other fields.
 pub const MAX_TRAILERS_LEN: usize = 16 << 10;
 
 const MESSAGE: u8 = 0;
@@ -31,23 +31,23 @@ pub fn frame(message: &impl Message) -> Vec<u8> {
     bytes
 }
 
-/// What a response holds, one after the other.
+/// The parts of a response, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// A message, still encoded.
     Message(Vec<u8>),
-    /// The end, and how it went.
+    /// The end, with the status.
     Trailers(WireStatus),
 }
 
-/// Takes the body of a response apart as it arrives, in pieces of any length.
+/// Splits the body of a response into frames as it arrives, in pieces of any length.
 ///
-/// It keeps no more than one frame, and of that only what has arrived, whatever length the frame
-/// claims.
+/// It keeps at most one frame, and only the bytes of it that have arrived, whatever length the
+/// frame claims.
 #[derive(Debug)]
 pub struct Frames {
     limit: usize,
-    /// What has arrived of the frame that is on its way, its five bytes first.
+    /// The bytes of the current frame that have arrived, its header first.
     partial: Vec<u8>,
     state: State,
 }
@@ -55,9 +55,9 @@ pub struct Frames {
 #[derive(Debug)]
 enum State {
     Open,
-    /// The trailers were there.
+    /// The trailers have arrived.
     Ended,
-    /// Nothing after it can be told apart any more.
+    /// The frames after this cannot be told apart.
     Broken(Error),
 }
 
@@ -65,18 +65,18 @@ impl Frames {
     /// For a response whose messages have at most `limit` bytes each: see
     /// [`limits`](crate::limits).
     pub fn new(limit: usize) -> Self {
-        // With its five bytes, a frame is no longer than what a 32-bit number counts.
+        // With its header, a frame's length must fit into 32 bits.
         let limit = limit.min(u32::MAX as usize - FRAME_HEADER_LEN);
         Self { limit, partial: Vec::new(), state: State::Open }
     }
 
-    /// Takes from the front of `bytes` what the frame on its way still lacks. Returns the frame if
-    /// it is complete, and `None` if it needs more bytes than there are. Call it until it does.
+    /// Takes from the front of `bytes` what the current frame still lacks. Returns the frame if it
+    /// is complete, and `None` if it needs more bytes. Call it until it returns `None`.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if this is no gRPC-Web, a
-    /// frame is compressed or longer than its limit, or something follows the trailers. It fails in
-    /// the same way ever after.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if this is not gRPC-Web, a
+    /// frame is compressed or longer than its limit, or something follows the trailers. Every later
+    /// call fails in the same way.
     pub fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<Frame>> {
         match &self.state {
             State::Open => {}
@@ -111,7 +111,7 @@ impl Frames {
         Ok(Some(Frame::Trailers(status_of(&contents))))
     }
 
-    /// To be called when nothing more will come.
+    /// Call this when no more bytes will come.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the response broke off, otherwise
@@ -124,7 +124,7 @@ impl Frames {
         }
     }
 
-    /// Moves bytes over until there are `len` of the frame, or none are left.
+    /// Moves bytes over until the frame has `len` of them, or none are left.
     fn take(&mut self, len: usize, bytes: &mut &[u8]) {
         let lacking = len.saturating_sub(self.partial.len());
         let (taken, rest) = bytes.split_at(lacking.min(bytes.len()));
@@ -143,8 +143,8 @@ impl Frames {
 }
 
 impl WireStatus {
-    /// The status that HTTP headers or trailers say: the values of `grpc-status` and
-    /// `grpc-message`. `None` if there is no status among them.
+    /// The status in HTTP headers or trailers: the values of `grpc-status` and `grpc-message`.
+    /// `None` if they hold no status.
     pub fn from_headers(code: Option<&str>, message: Option<&str>) -> Option<Self> {
         let number = code?.trim().parse().unwrap_or(-1);
         Some(Self::new(StatusCode::from_number(number), &unescaped(message.unwrap_or(""))))
@@ -165,8 +165,8 @@ fn status_of(trailers: &[u8]) -> WireStatus {
         .unwrap_or_else(|| WireStatus::new(StatusCode::Unknown, "the response has no status"))
 }
 
-/// Undoes the escapes of a status message: `%` and two hexadecimal digits for a byte. What is no
-/// escape stays as it is.
+/// Undoes the escapes of a status message: `%` and two hexadecimal digits for a byte. Anything else
+/// stays as it is.
 fn unescaped(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((&first, after)) = rest.split_first() {

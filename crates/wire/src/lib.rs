@@ -1,19 +1,19 @@
-//! What crosses the wire between a Privet client and a Privet server: the protobuf envelope, and
-//! the only way through it.
+//! The messages between a Privet client and a Privet server: the protobuf envelope, and its
+//! validation.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`proto`] | the messages (and, with the feature `grpc`, the stubs) generated from `proto/privet/v1/privet.proto` |
 //! | [`describe`] | what a server serves: [`ServerDescription`], its tables and their schemes |
-//! | [`messages`] | what is fetched and asked: [`FetchRequest`], [`FetchChunk`], [`PrepareRequest`], [`PrepareResponse`], [`AnswerRequest`], [`AnswerResponse`] |
-//! | [`updates`] | the epochs of a table's update log, as they are fetched one after the other |
+//! | [`messages`] | requests and responses: [`FetchRequest`], [`FetchChunk`], [`PrepareRequest`], [`PrepareResponse`], [`AnswerRequest`], [`AnswerResponse`] |
+//! | [`updates`] | the epochs of a table's update log, as clients fetch them in a row |
 //! | [`limits`] | how long a message may be, computed from the parameters |
-//! | [`frames`] | messages as gRPC-Web frames them, for browsers |
-//! | [`status`] | which blame travels as which gRPC status, and back |
+//! | [`frames`] | messages in gRPC-Web frames, for browsers |
+//! | [`status`] | which blame becomes which gRPC status, and back |
 //!
-//! A message arrives as a type of [`proto`], in which everything is possible. `TryFrom` turns it
-//! into a type of [`describe`] or [`messages`], and that conversion is the whole validation: a
-//! value of those types is valid, and there is no other way from outside to inside. `From` goes the
+//! A message arrives as a type of [`proto`], which can hold anything. `TryFrom` turns it into a
+//! type of [`describe`] or [`messages`], and that conversion is all of the validation: a value of
+//! those types is valid, and there is no other way to make one from outside bytes. `From` goes the
 //! other way and cannot fail.
 //!
 //! The crate does no I/O. Without its default feature `grpc` it knows nothing of gRPC but status

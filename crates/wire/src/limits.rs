@@ -1,13 +1,13 @@
 //! How long a message may be.
 //!
 //! A limit is what the longest valid message needs, computed field by field from the parameters of
-//! the tables that are served, so that a peer can make nobody allocate more. Protobuf leaves out
-//! fields that are zero and writes small numbers in few bytes; a limit assumes the longest form of
-//! each field.
+//! the served tables, so that no peer can make a program allocate more. Protobuf leaves out fields
+//! that are zero and writes small numbers in few bytes; a limit assumes the longest form of each
+//! field.
 //!
-//! A server has one limit for requests of all kinds: [`request_limit`]. A client has one for each
-//! kind of response: [`DESCRIBE_RESPONSE_LIMIT`], [`FETCH_CHUNK_LIMIT`], [`answer_response_limit`]
-//! and [`prepare_response_limit`].
+//! A server has one limit for all requests: [`request_limit`]. A client has one for each kind of
+//! response: [`DESCRIBE_RESPONSE_LIMIT`], [`FETCH_CHUNK_LIMIT`], [`answer_response_limit`] and
+//! [`prepare_response_limit`].
 
 pub use privet_core::table::{MAX_EPOCH_LEN, MAX_LAYOUT_LEN};
 use privet_schemes::offline::OfflinePhase;
@@ -22,7 +22,7 @@ pub const MAX_TABLES: usize = 1024;
 /// A table is served by at most this many schemes.
 pub const MAX_SCHEMES: usize = 16;
 
-/// At most so many versions of a table before the current one are served.
+/// A server serves at most this many earlier versions of a table.
 pub const MAX_EARLIER: usize = 3;
 
 /// A table's or scheme's name has at most this many characters.
@@ -34,10 +34,10 @@ pub const MAX_SOFTWARE_LEN: usize = 128;
 /// The canonical encoding of a scheme's parameters has at most this many bytes.
 pub const MAX_PARAMETERS_LEN: usize = 256;
 
-/// The longest valid request to describe what is served.
+/// The longest valid request for a description.
 pub const DESCRIBE_REQUEST_LIMIT: usize = VARINT_32;
 
-/// The longest valid description of what is served.
+/// The longest valid description.
 pub const DESCRIBE_RESPONSE_LIMIT: usize =
     VARINT_32 + delimited(MAX_SOFTWARE_LEN) + MAX_TABLES * delimited(TABLE_LIMIT);
 

@@ -1,9 +1,8 @@
 //! Fetching public parts, asking for hints, and asking queries.
 //!
 //! Every message about a table carries the table's id, its epoch and the parameter digest of one of
-//! its schemes. Whether these are the ones that are served, and whether a query or request has the
-//! length that the parameters prescribe, is for the receiver to say: it knows the table, this crate
-//! does not.
+//! its schemes. The receiver checks whether these are served, and whether a query or request has
+//! the length that the parameters prescribe: it knows the table, and this crate does not.
 
 mod exchange;
 
@@ -16,20 +15,19 @@ use privet_core::{Epoch, Error, Result, TableId};
 use privet_schemes::contract::Role;
 use std::fmt;
 
-/// Which public part of a table is fetched. All parts are the same for every client.
+/// A public part of a table. All parts are the same for every client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PartKind {
     /// How keys and values lie in records.
     Layout,
-    /// What a server computed from the table for the clients of a scheme, to be received before the
-    /// first query.
+    /// What a server computed from the table for the clients of a scheme; they receive it before
+    /// the first query.
     Hint,
-    /// The records themselves, in their natural order: what clients receive first that make hints
-    /// of their own from it, or keep it.
+    /// The records themselves, in their natural order. Some clients receive them first, to make
+    /// hints from them or to keep them.
     Table,
-    /// The epochs that lead from one version to a later one that is served: see
-    /// [`updates`](crate::updates).
+    /// The epochs from one version to a later one that is served: see [`updates`](crate::updates).
     Updates,
 }
 
@@ -56,16 +54,16 @@ impl fmt::Display for PartKind {
 pub struct FetchRequest {
     /// The table.
     pub table: TableId,
-    /// Its version; of updates, the one that they begin with.
+    /// Its version; for updates, the version that they begin with.
     pub epoch: Epoch,
-    /// The parameter digest of the scheme whose hint is wanted; for the other parts, of any scheme
-    /// of the table. Of updates, in the version that they lead to.
+    /// The parameter digest of the scheme whose hint is requested; for the other parts, of any
+    /// scheme of the table. For updates, in the version that they lead to.
     pub parameter_digest: [u8; 32],
-    /// Which part.
+    /// The part.
     pub part: PartKind,
-    /// The first byte wanted, counted from the beginning of the part.
+    /// The first requested byte, counted from the beginning of the part.
     pub offset: u64,
-    /// At most so many bytes are wanted; fewer come if the part ends before. 0: all up to its end.
+    /// At most so many bytes; fewer come if the part ends before. 0: all up to its end.
     pub len: u64,
 }
 
@@ -117,11 +115,11 @@ pub struct PrepareRequest {
     pub parameter_digest: [u8; 32],
     /// Which of the scheme's servers the receiver is asked to be.
     pub role: Role,
-    /// The request in the scheme's own encoding. Secret: it says what no other server may learn.
+    /// The request in the scheme's own encoding. Secret: no other server may learn it.
     pub request: Bytes,
 }
 
-/// What came of a request for hints.
+/// The reply to a request for hints.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PrepareResponse {
     /// As in the request.

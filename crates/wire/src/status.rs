@@ -1,7 +1,7 @@
-//! Which [`Blame`] travels as which gRPC status.
+//! Which [`Blame`] becomes which gRPC status.
 //!
 //! A status is a number and a sentence. One function chooses the number for a blame, one reads it
-//! back, and the first seven blames survive the journey:
+//! back, and the first seven blames come back unchanged:
 //!
 //! | blame | status |
 //! |---|---|
@@ -12,10 +12,10 @@
 //! | `Exhausted` | 8, `RESOURCE_EXHAUSTED` |
 //! | `Corrupted` | 15, `DATA_LOSS` |
 //! | `Unavailable` | 14, `UNAVAILABLE` |
-//! | `Internal` | 14 as well: a client can do no more about it than about a server that is away |
+//! | `Internal` | 14 as well: for a client it is the same as a server that is away |
 //!
-//! The other numbers come from gRPC itself, or from something that is no Privet server;
-//! [`WireStatus::blame`] says how they are read. Only an error's message travels, never its cause:
+//! The other numbers come from gRPC itself, or from a program that is not a Privet server;
+//! [`WireStatus::blame`] says how they are read. Only an error's message is sent, never its cause:
 //! a cause may name files of the server.
 
 use crate::fields::printable;
@@ -108,7 +108,7 @@ impl StatusCode {
     }
 }
 
-/// An error on its way over the wire.
+/// An error as it is sent over the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireStatus {
     /// What kind of error.
@@ -144,7 +144,7 @@ pub fn code_for(blame: Blame) -> StatusCode {
     }
 }
 
-/// The blame for a status number, whoever sent it.
+/// The blame for a status number, from any sender.
 pub fn blame_of(code: StatusCode) -> Blame {
     match code {
         StatusCode::NotFound => Blame::ApiMisuse,
@@ -158,9 +158,9 @@ pub fn blame_of(code: StatusCode) -> Blame {
         StatusCode::OutOfRange => Blame::InvalidMessage,
         // The other side stopped in the middle:
         StatusCode::Cancelled | StatusCode::DeadlineExceeded => Blame::Unavailable,
-        // Something in front of the server turns the caller away:
+        // A proxy in front of the server refuses the caller:
         StatusCode::PermissionDenied | StatusCode::Unauthenticated => Blame::ApiMisuse,
-        // No Privet server, or none of this version:
+        // Not a Privet server, or not of this version:
         StatusCode::Ok
         | StatusCode::Unknown
         | StatusCode::AlreadyExists
@@ -176,8 +176,8 @@ impl From<&Error> for WireStatus {
 }
 
 impl From<WireStatus> for Error {
-    /// The error for the one who receives a status. Its message is the sender's, or the status'
-    /// name where the sender gave none.
+    /// The error for the receiver of a status. Its message is the sender's, or the status' name if
+    /// the sender gave none.
     fn from(status: WireStatus) -> Self {
         let message =
             if status.message.is_empty() { status.code.name().to_owned() } else { status.message };

@@ -1,5 +1,5 @@
-//! The epochs of a table's update log as they are fetched:
-//! [`PartKind::Updates`](crate::PartKind::Updates), one after the other, each with its length.
+//! The epochs of a table's update log as clients fetch them:
+//! [`PartKind::Updates`](crate::PartKind::Updates), in a row, each with its length.
 //!
 //! ```text
 //! for each epoch, in order:
@@ -7,8 +7,8 @@
 //!     length u32 ‖ what clients that verify answers must know of the commitments to the table after it; empty for all others
 //! ```
 //!
-//! What an epoch says, and whether it follows, is for the update log to say
-//! (`privet_table::update_log`); this only takes them apart.
+//! The update log (`privet_table::update_log`) decides what an epoch means, and whether it follows;
+//! this module only separates them.
 
 use crate::limits::MAX_EPOCH_LEN;
 use bytes::Bytes;
@@ -16,12 +16,12 @@ use privet_core::{Error, Result};
 
 const LENGTH: usize = 4;
 
-/// One epoch as it was fetched.
+/// One fetched epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchedEpoch {
-    /// The epoch. Nothing of it has been checked.
+    /// The epoch, not checked in any way.
     pub epoch: Bytes,
-    /// What belongs to it of the commitments. Nothing of it has been checked.
+    /// Its part of the commitments, not checked in any way.
     pub commitments: Bytes,
 }
 
@@ -30,7 +30,7 @@ pub const fn encoded_len(epoch: usize, commitments: usize) -> usize {
     2 * LENGTH + epoch + commitments
 }
 
-/// Appends an epoch to what is sent.
+/// Appends an epoch to the bytes to send.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if either has more than [`MAX_EPOCH_LEN`]
@@ -50,19 +50,19 @@ pub fn encode(epoch: &[u8], commitments: &[u8], bytes: &mut Vec<u8>) -> Result<(
     Ok(())
 }
 
-/// Takes epochs apart as their bytes arrive, in pieces of any size.
+/// Separates epochs as their bytes arrive, in pieces of any size.
 #[derive(Default)]
 pub struct EpochReader {
     waiting: Vec<u8>,
 }
 
 impl EpochReader {
-    /// Takes the next bytes, and returns the epochs that are complete now. Holds on to no more than
-    /// one epoch and what came with its end.
+    /// Takes the next bytes, and returns the epochs that are complete now. Keeps no more than one
+    /// epoch and the bytes that came with its end.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if a part is announced that
-    /// has more than [`MAX_EPOCH_LEN`] bytes.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if a length above
+    /// [`MAX_EPOCH_LEN`] bytes is announced.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<FetchedEpoch>> {
         self.waiting.extend_from_slice(bytes);
         let (mut complete, mut at) = (Vec::new(), 0);
@@ -77,13 +77,13 @@ impl EpochReader {
         Ok(complete)
     }
 
-    /// Whether nothing is left over.
+    /// Whether no incomplete epoch is left.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 }
 
-/// A piece that begins at `at`, and where the next does; `None` if not all of it is there.
+/// The piece that begins at `at`, and where the next begins; `None` if not all of it is there.
 fn piece(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>> {
     let Some((len, rest)) = bytes.get(at..).and_then(<[u8]>::split_first_chunk::<LENGTH>) else {
         return Ok(None);

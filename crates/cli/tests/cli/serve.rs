@@ -174,7 +174,7 @@ fn plaintext_is_refused_off_loopback() {
     let place = Place::with_phones();
     assert_snapshot!(place.run("serve phones.privet --no-cache --listen 0.0.0.0:0").refusal(), @r#"
     [exit 2]
-    privet: 0.0.0.0:0 can be reached from other machines, and without TLS whoever is on the way sees which table is asked and can change answers: give a certificate and key, listen on 127.0.0.1, or accept plaintext (--tls-cert and --tls-key, --listen, or --insecure)
+    privet: 0.0.0.0:0 can be reached from other machines, and without TLS anybody on the network path sees which table is asked and can change answers: give a certificate and key, listen on 127.0.0.1, or accept plaintext (--tls-cert and --tls-key, --listen, or --insecure)
     "#);
 }
 

@@ -5,29 +5,29 @@ use crate::session::{PreparationEvent, Prepare};
 use privet_core::Result;
 use std::collections::VecDeque;
 
-/// Has the steps of a preparation done, one after the other: on a thread of its own where there are
-/// threads, because they take long and no query is to wait for them.
+/// Has the steps of a preparation done, one after the other. They take long and no query may wait
+/// for them, so they run on a thread of their own where there are threads.
 pub trait Desk {
-    /// Has `preparer` do the steps from now on. There is none at work.
+    /// Has `preparer` do the steps from now on. No preparer may be at work yet.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if nobody can do them.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if no thread can do them.
     fn start(&mut self, preparer: Preparer) -> Result<()>;
 
-    /// Has a step done, after all those before it. Without a preparer, nothing is.
+    /// Has a step done, after all those before it. Does nothing if there is no preparer.
     fn step(&mut self, step: Prepare);
 
-    /// Ends the preparation, if one is under way. On return the preparer's store is free for
-    /// others, and nothing more is told of its steps.
+    /// Ends the preparation, if one is under way. On return others may use the preparer's store,
+    /// and no more events of its steps come.
     fn stop(&mut self);
 
-    /// What came of the next step that is done, if one is. Whoever polls the conductor is to do so
-    /// again when there is something here.
+    /// The outcome of the next step that is done, if there is one. The thread that polls the
+    /// conductor must poll again when there is something here.
     fn done(&mut self) -> Option<PreparationEvent>;
 }
 
-/// Does the steps on the thread that polls, one at a time and each when there is nothing else to
-/// do. What comes meanwhile waits for it.
+/// Does the steps on the thread that polls, one at a time, each when there is nothing else to do.
+/// Whatever arrives meanwhile waits for the step.
 #[derive(Default)]
 pub struct SameThread {
     preparer: Option<Preparer>,

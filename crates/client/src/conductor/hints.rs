@@ -41,8 +41,8 @@ impl<D: Desk> Conductor<D> {
         }
     }
 
-    /// Makes the journal records that were gathered durable, all at once, and has their queries
-    /// sent. Returns whether there were any.
+    /// Makes the gathered journal records durable, all at once, and has their queries sent. Returns
+    /// whether there were any.
     pub(super) fn commit(&mut self) -> bool {
         if self.gathered.is_empty() {
             return false;
@@ -62,14 +62,15 @@ impl<D: Desk> Conductor<D> {
         self.keeper.prepare(step, &mut self.session, self.told);
     }
 
-    /// Hands the session what came of one step of the preparation. Returns whether there was one.
+    /// Hands the session the outcome of one step of the preparation. Returns whether there was one.
     pub(super) fn take_prepared(&mut self) -> bool {
         let Some(event) = self.keeper.desk.done() else { return false };
         self.session.handle_preparation(event, self.told);
         true
     }
 
-    /// Whether single-use hints were there, if the scheme has such. What is said first holds.
+    /// Notes whether single-use hints were stored, if the scheme has such hints. The first call
+    /// counts.
     pub(super) fn note_hints_origin(&mut self, stored: bool) {
         let are_kept = self.session.table().is_some_and(|table| {
             matches!(
@@ -84,8 +85,8 @@ impl<D: Desk> Conductor<D> {
         }
     }
 
-    /// Makes durable what can be, when there is nothing else to do, and tells those who wait for
-    /// that.
+    /// Makes durable what can be made durable when there is nothing else to do, and tells those who
+    /// wait for that.
     pub(super) fn come_to_rest(&mut self) {
         if self.keeper.unflushed
             && self.session.has_no_lookups()
@@ -98,7 +99,7 @@ impl<D: Desk> Conductor<D> {
             for ticket in mem::take(&mut self.finishing) {
                 let outcome = if self.keeper.not_kept {
                     Err(Error::unavailable(
-                        "what the last lookups brought may not have been kept; their queries will be sent again",
+                        "results of the last lookups may not have been kept; their queries will be sent again",
                     ))
                 } else {
                     Ok(())

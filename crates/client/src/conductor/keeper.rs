@@ -1,4 +1,4 @@
-//! Does what a session says with what is kept: parts, pins and single-use hints.
+//! Carries out what a session asks of stored state: parts, pins and single-use hints.
 
 use super::desk::Desk;
 use crate::session::{FetchId, Patch, Persist, PreparationEvent, Prepare, Session};
@@ -12,17 +12,17 @@ use privet_schemes::reservation::{JournalRecord, Receipt};
 use std::mem;
 use std::time::Duration;
 
-/// What there is to keep things with.
+/// The stores, and the desk where hints are prepared.
 pub(crate) struct Keeper<D> {
     pub(crate) state: Box<dyn State>,
     pub(crate) hints: Option<Box<dyn HintStore>>,
     pub(crate) desk: D,
-    /// The servers'.
+    /// The servers' addresses.
     pub(super) addresses: Vec<String>,
     pub(super) kernels: Kernels,
-    /// Something was handed to the hints' store that is not durable yet.
+    /// The hint store holds something that is not durable yet.
     pub(super) unflushed: bool,
-    /// What the last lookups brought may not have been kept.
+    /// Results of the last lookups may not have been kept.
     pub(super) not_kept: bool,
 }
 
@@ -59,10 +59,10 @@ impl<D: Desk> Keeper<D> {
         patch_part(&mut *self.state, patch, self.kernels)
     }
 
-    /// Keeps what `session` says, and tells it what came of that. `now`: when.
+    /// Keeps what `session` asks for, and tells it the outcome. `now` is the time.
     ///
     /// # Errors
-    /// If it may not be kept; the session has not been told of that.
+    /// If it may not be kept; the session does not hear of that.
     pub(crate) fn persist(
         &mut self,
         persist: Persist,
@@ -110,7 +110,7 @@ impl<D: Desk> Keeper<D> {
             Persist::RestartHints(key) => {
                 self.change_over(session, now, |hints| hints.restart(&key))
             }
-            // The preparer had the prepared generation's files.
+            // The preparer had the files of the prepared generation.
             Persist::SwitchHints => self.change_over(session, now, |hints| hints.switch()),
             Persist::CondenseHints { generation } => {
                 self.change_over(session, now, |hints| hints.switch_to(&generation))
@@ -118,12 +118,12 @@ impl<D: Desk> Keeper<D> {
         }
     }
 
-    /// Makes `reserved` durable in one go. The receipts come in the same order.
+    /// Makes `reserved` durable with one sync. The receipts come in the same order.
     pub(crate) fn commit(&mut self, reserved: &[Reserved]) -> Result<Vec<Receipt>> {
         let records: Vec<_> =
             reserved.iter().map(|reserved| (reserved.id, &reserved.record)).collect();
         let receipts = self.hints()?.reserve(&records)?;
-        // What was settled before is durable with them.
+        // The same sync made durable what was settled before.
         self.unflushed = false;
         Ok(receipts)
     }
@@ -144,8 +144,7 @@ impl<D: Desk> Keeper<D> {
         Ok(())
     }
 
-    /// Gives up the hints that are held, if any: this process keeps others from them as any other
-    /// would.
+    /// Gives up the hints that are held, if any: while this process holds them, no other can.
     pub(crate) fn put_hints_back(&mut self) -> Result<()> {
         self.desk.stop();
         if self.hints.is_some() {
@@ -173,7 +172,7 @@ impl<D: Desk> Keeper<D> {
     }
 
     fn start(&mut self, session: &Session) -> Result<()> {
-        // One at a time has the files.
+        // Only one of them may hold the files at a time.
         self.desk.stop();
         let store = self.hints()?.preparation()?;
         self.desk.start(session.preparer(store)?)
@@ -187,7 +186,7 @@ impl<D: Desk> Keeper<D> {
     }
 }
 
-/// Tells the session what came of the commit of `reserved`. If it failed, all of them have.
+/// Tells the session the outcome of the commit of `reserved`. A failure counts for all of them.
 pub(crate) fn tell_receipts(
     reserved: &[Reserved],
     receipts: Result<Vec<Receipt>>,

@@ -1,4 +1,4 @@
-//! What a client tells of what it does, and what it has done so far.
+//! What a client reports: its progress, and what it has done so far.
 
 use crate::session::{ChosenTable, Request};
 use privet_core::{Epoch, Error};
@@ -22,10 +22,10 @@ pub enum Progress {
         to: Epoch,
         /// Records that have changed, or are new.
         records: u64,
-        /// Bytes of the updates that led from one to the other.
+        /// Bytes of the updates that led from one version to the other.
         bytes: u64,
     },
-    /// A part is at hand up to `done` of `total` bytes.
+    /// `done` of `total` bytes of a part are at hand.
     Part {
         /// Which part.
         part: PartKind,
@@ -33,28 +33,28 @@ pub enum Progress {
         done: u64,
         /// Bytes in all.
         total: u64,
-        /// Whether they just came from the server, or were stored.
+        /// Whether they just came from the server, or were stored before.
         fetched: bool,
     },
-    /// Another process is downloading the part, or has the hints that are made of it; this one
+    /// Another process is downloading the part, or holds the hints that are made of it; this one
     /// waits for it.
     Waiting {
         /// Which part.
         part: PartKind,
-        /// Bytes that the other process has, about.
+        /// Bytes that the other process has, approximately.
         done: u64,
         /// Bytes in all.
         total: u64,
     },
-    /// The next generation of single-use hints is prepared up to `done` of `total` bytes of what it
-    /// is made from, while lookups go on.
+    /// While lookups go on, the next generation of single-use hints is prepared: `done` of the
+    /// `total` bytes that it is made from.
     NextGeneration {
-        /// Bytes taken.
+        /// Bytes processed.
         done: u64,
         /// Bytes in all.
         total: u64,
     },
-    /// Something worth telling a person: a damaged file that will be fetched again, say, or that
+    /// Something that a person should know: that a damaged file will be fetched again, say, or that
     /// two servers are on one host.
     Notice(String),
     /// A server failed and will be tried again.
@@ -67,19 +67,20 @@ pub enum Progress {
         error: Error,
     },
     /// A server failed for longer than [`Patience`](crate::session::Patience) allows, and is given
-    /// up. Every lookup that was handed in before has failed or will; a later one is another try.
+    /// up. Every lookup that was handed in before has failed or will fail; a later one tries the
+    /// server again.
     GivenUp {
         /// Which one.
         url: String,
-        /// What it last failed with.
+        /// Its last failure.
         error: Error,
     },
     /// Lookups can begin.
     Ready,
 }
 
-/// Bytes of messages that crossed the wire, gRPC's five bytes before each included, HTTP/2 and TLS
-/// not.
+/// Bytes of messages that crossed the wire, with gRPC's five bytes before each, without HTTP/2 and
+/// TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// To the servers.
@@ -92,33 +93,32 @@ pub struct Traffic {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Asking what is served.
+    /// Asking the servers what they serve.
     pub describe: Traffic,
-    /// Fetching layout and hint, or the table, or asking for hints, before the first lookup.
+    /// Before the first lookup: fetching layout and hint, or the table, or asking for hints.
     pub prepare: Traffic,
-    /// Streaming the table, or asking, for the next generation of single-use hints, while lookups
-    /// go on.
+    /// While lookups go on: streaming the table, or asking, for the next generation of single-use
+    /// hints.
     pub background: Traffic,
     /// Queries and answers. None for schemes whose client holds the table.
     pub lookup: Traffic,
-    /// Lookups that are over, whatever came of them.
+    /// Lookups that are over, with any outcome.
     pub lookups: u64,
-    /// Computing queries, in total, and waiting for the ends of the times that they are given: see
+    /// Total time of computing queries and of waiting for the ends of their slots: see
     /// [`Session::busy_until`](crate::session::Session::busy_until).
     pub query_time: Duration,
-    /// The same of reading records, from answers or from the table that is kept.
+    /// The same for reading records, from answers or from the kept table.
     pub recover_time: Duration,
-    /// Waiting for journal records to be durable, in total: for schemes with single-use hints.
+    /// Total time of waiting until journal records are durable: for schemes with single-use hints.
     pub journal_time: Duration,
     /// From the beginning to the first possible lookup.
     pub ready_after: Duration,
-    /// Whether the whole hint, the whole table, or single-use hints that are not used up, were
-    /// found in the state directory. `None`: the scheme has nothing of the kind, or it has not been
-    /// looked for yet.
+    /// Whether the state directory had the whole hint, the whole table, or single-use hints that
+    /// are not used up. `None`: the scheme has none of these, or the client has not looked yet.
     pub hint_was_stored: Option<bool>,
 }
 
-/// Which part of the traffic an exchange counts as.
+/// The part of the traffic that an exchange counts as.
 #[derive(Clone, Copy)]
 pub(super) enum Phase {
     Describe,

@@ -1,7 +1,7 @@
 //! A disk in memory that loses what was not synced, all of it or any part, and that can stop or
 //! refuse before any operation.
 //!
-//! It stands under everything that the store keeps. Its clock goes on when a test says so.
+//! It stands under everything that the store keeps. Its clock advances only when a test says so.
 
 use super::{Folder, Medium, Times};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,10 +10,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// What a power failure spares of the writes that were not synced, or that there is none.
+/// Which unsynced writes survive a power failure; or that there is no power failure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Survival {
-    /// The process is killed: the system still has every write, synced or not, and may lose it yet.
+    /// The process is killed. The system still has every write, synced or not, but may lose it
+    /// later.
     Killed,
     Nothing,
     Everything,
@@ -28,15 +29,15 @@ pub(crate) const SURVIVALS: [Survival; 5] =
 
 const SECTOR: usize = 512;
 
-/// When the clock begins, in milliseconds since 1970.
+/// The clock's first time, in milliseconds since 1970.
 const BEGINNING: u64 = 1_795_000_000_000;
 
-/// What a disk does not do though it was told to: to show what a test is worth.
+/// Operations that the disk skips although it was told to do them: they show that a test can fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Neglect {
     #[default]
     Nothing,
-    /// Syncs of what files hold.
+    /// Syncs of file contents.
     Contents,
     /// Syncs of names.
     Names,
@@ -107,7 +108,7 @@ fn name(names: &mut BTreeMap<String, usize>, naming: &Naming) {
     }
 }
 
-/// What folder a file is in: what its name has up to the last stroke.
+/// The folder that a file is in: its name up to the last slash.
 fn folder_of(name: &str) -> &str {
     name.rfind('/').map_or("", |stroke| &name[..=stroke])
 }
@@ -123,7 +124,7 @@ impl Naming {
 #[derive(Clone, Default)]
 struct World {
     files: Vec<Contents>,
-    /// With a stroke behind each. Their names are durable at once.
+    /// Each ends with a slash. Their names are durable at once.
     folders: BTreeSet<String>,
     synced_names: BTreeMap<String, usize>,
     pending_names: Vec<(usize, Naming)>,
@@ -215,7 +216,7 @@ impl World {
         }
     }
 
-    /// What has no name, and will not get one back, need not be carried on.
+    /// Drops files that have no name and cannot get one back.
     fn forget_the_nameless(&mut self) {
         let named: Vec<usize> =
             self.names.values().chain(self.synced_names.values()).copied().collect();
@@ -268,7 +269,7 @@ impl Disk {
         BEGINNING + self.world().passed
     }
 
-    /// Has so much time pass.
+    /// Advances the clock.
     pub(crate) fn pass(&self, time: Duration) {
         self.world().passed += time.as_millis() as u64;
     }
@@ -294,7 +295,7 @@ impl Disk {
         self
     }
 
-    /// Has it leave something out.
+    /// Makes the disk skip something.
     pub(crate) fn neglecting(self, neglect: Neglect) -> Self {
         self.world().neglect = neglect;
         self
@@ -314,7 +315,7 @@ impl Disk {
             next.synced_names = world.synced_names.clone();
             next.pending_names = world.pending_names.clone();
             next.names = world.names.clone();
-            // So that the order of changes stays the order of their numbers.
+            // So that the order of the operations' numbers stays the order of the changes.
             next.operations = 0;
             let renumber = |number: &mut usize| *number = 0;
             next.files.iter_mut().flat_map(|file| &mut file.pending).for_each(|(n, _)| renumber(n));
@@ -329,7 +330,7 @@ impl Disk {
             _ => last,
         };
         next.synced_names = world.synced_names.clone();
-        // A file system keeps the order of what it does to names.
+        // A file system keeps the order of changes to names.
         for (number, naming) in &world.pending_names {
             if *number < until {
                 name(&mut next.synced_names, naming);
@@ -384,7 +385,7 @@ impl Disk {
         world.synced_names.remove(file);
     }
 
-    /// Everything on the disk, whether it still has a name or not.
+    /// Everything on the disk, with a name or without.
     pub(crate) fn all_bytes(&self) -> Vec<Vec<u8>> {
         self.world().files.iter().map(|file| file.now.clone()).collect()
     }
@@ -439,7 +440,7 @@ impl Folder for Disk {
         Ok(Arc::new(DiskFile(self.clone(), file)))
     }
 
-    /// One process at a time is all that there is here.
+    /// There is only one process at a time here.
     fn lock(&self, name: &str) -> io::Result<Option<Arc<dyn Medium>>> {
         self.create(name).map(Some)
     }

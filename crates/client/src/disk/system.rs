@@ -1,8 +1,7 @@
-//! The disk and the clock that the operating system has: the only file of the client that knows
-//! them.
+//! The operating system's disk and clock. No other file of the client uses them.
 //!
 //! Files are readable and writable by their owner alone (0600, folders 0700): a downloaded hint is
-//! public, but which tables somebody asks for is not.
+//! public, but which tables a user asks for is not.
 
 use super::{Folder, Medium, Times};
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, TryLockError};
@@ -11,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long to wait until somebody else's lock is tried again.
+/// How long to wait before trying again to take a lock that another holder has.
 const LOCK_STEP: Duration = Duration::from_millis(5);
 
 /// A directory of the operating system, for its owner alone.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    /// As on a file system that does not keep the births of files.
+    /// Behaves as on a file system that does not keep birth times.
     #[cfg(test)]
     hides_births: bool,
 }
@@ -27,14 +26,14 @@ impl Directory {
     /// Opens the directory `path`, and creates it, durably, if there is none.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn create(path: &Path) -> io::Result<Self> {
         let directory = Self::existing(path);
         directory.create_at(path)?;
         Ok(directory)
     }
 
-    /// The directory `path`, which exists.
+    /// The existing directory `path`.
     #[must_use]
     pub fn existing(path: &Path) -> Self {
         Self {
@@ -58,11 +57,12 @@ impl Directory {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(path)?;
-        // What will be kept in it is durable only once its name is, and the names above it, which
+        // Files in it are durable only once its own name is, and the names of its parents, which
         // may be new as well.
         #[cfg(unix)]
         for parent in path.ancestors().skip(1).take(3) {
-            // A directory that may be entered but not read cannot be synced; it was there before.
+            // A directory that the process may enter but not read cannot be synced; it existed
+            // before.
             if let Ok(parent) = File::open(parent) {
                 let _ = parent.sync_all();
             }
@@ -112,7 +112,7 @@ impl Directory {
         self.open_file(name, OpenOptions::new().write(true).create(true).truncate(false))
     }
 
-    /// The names of what is in it: of folders, or of everything else.
+    /// The names of the entries: of folders, or of everything else.
     fn listed(&self, folders: bool) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&self.path)? {
@@ -163,7 +163,8 @@ impl Folder for Directory {
                 Ok(()) if is_still_at(&file, &self.path.join(name)) => {
                     return Ok(Some(self.medium(file)));
                 }
-                // Whoever had it removed it in between: there is another one now.
+                // The holder of the lock removed the file in the meantime: the next round opens the
+                // new one.
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(error),
@@ -222,8 +223,8 @@ impl Folder for Directory {
     }
 }
 
-/// Whether the open file is the one that its path leads to. Where the system does not say, files
-/// that are open or locked are not removed by anybody else either.
+/// Whether the open file is the one that its path leads to. Where the system does not say, another
+/// process cannot remove a file that is open or locked.
 fn is_still_at(file: &File, path: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -267,7 +268,7 @@ impl OpenFile {
         let machine = match std::fs::read("/etc/machine-id") {
             Ok(machine) => Some(machine),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            // What cannot be read today for another reason would make the hints look like a copy.
+            // An error for another reason must not make the hints look like a copy.
             Err(error) => return Err(error),
         };
         Ok(Attributes {
@@ -282,8 +283,8 @@ impl OpenFile {
     }
 }
 
-/// What the system says of a file, as far as it stays the same when the machine starts again. (The
-/// number of its device does not.)
+/// What the system says of a file, as far as it stays the same across a restart of the machine.
+/// (The device number does not.)
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attributes {
     /// The file's number.
@@ -316,9 +317,9 @@ impl Attributes {
     }
 }
 
-/// Names the snapshot that a file lies in, if its file system is one that makes snapshots file by
-/// file. There every container that is started from an image has its own. Of other file systems
-/// this name may change when the machine starts again, so it is not asked for.
+/// Names the snapshot that a file lies in, if its file system makes snapshots file by file. There
+/// every container that starts from an image has a snapshot of its own. On other file systems this
+/// name may change when the machine restarts, so it is not used.
 #[cfg(target_os = "linux")]
 fn snapshot_of(file: &File) -> io::Result<Option<u64>> {
     const BTRFS: u64 = 0x9123_683e;

@@ -7,11 +7,11 @@ use privet_core::Result;
 use std::sync::{Arc, mpsc};
 use tokio::sync::Notify;
 
-/// A [`Worker`], if hints are in the making, and what it has done.
+/// A [`Worker`], if hints are being prepared, and the events that it has reported.
 pub(crate) struct OtherThread {
     worker: Option<Worker>,
-    // The session has no more than two strides of the table, or two replies, on their way to the
-    // worker, so this is bounded.
+    // The session has at most two strides of the table, or two replies, on their way to the worker,
+    // so this is bounded.
     report: mpsc::Sender<PreparationEvent>,
     reported: mpsc::Receiver<PreparationEvent>,
     wake: Arc<Notify>,
@@ -25,7 +25,7 @@ impl Default for OtherThread {
 }
 
 impl OtherThread {
-    /// Told whenever there is something to be asked for with [`done`](Desk::done).
+    /// Notified whenever [`done`](Desk::done) has something to return.
     pub(super) fn wake(&self) -> Arc<Notify> {
         Arc::clone(&self.wake)
     }
@@ -35,7 +35,7 @@ impl Desk for OtherThread {
     fn start(&mut self, preparer: Preparer) -> Result<()> {
         let (report, wake) = (self.report.clone(), Arc::clone(&self.wake));
         let worker = Worker::start(preparer, move |event| {
-            // A driver that is gone has no use for it.
+            // If the driver is gone, no one needs the event.
             let _ = report.send(event);
             wake.notify_one();
         })?;

@@ -1,19 +1,19 @@
 //! Waiting to the microsecond, on the driver's own thread.
 //!
 //! A query leaves at a moment that does not depend on how long it took to compute. The runtime's
-//! timers go by milliseconds, and a query may take twenty microseconds; so the thread that computed
-//! it waits itself. Nothing else runs there: see [`Start::run`](crate::client).
+//! timers count milliseconds, and a query may take twenty microseconds. So the thread that computed
+//! it does the waiting. Nothing else runs on that thread: see [`Start::run`](crate::client).
 //!
-//! A thread that sleeps wakes up later than one that spins, and finds a slower processor. So the
-//! last stretch before the moment is spun whatever was before it, and a thread that slept has run
-//! for a while again by then.
+//! After a sleep a thread resumes later than after a spin, and on a processor with a lower clock.
+//! So the thread always spins for the last stretch before the moment. By then a thread that slept
+//! has been running for a while again.
 
 use std::time::{Duration, Instant};
 
-/// A thread that sleeps wakes up late by less than this, usually.
+/// A sleeping thread usually wakes up late by less than this.
 const OVERSLEPT: Duration = Duration::from_micros(120);
 
-/// A thread that has run for so long shows hardly anything of a sleep before.
+/// After spinning for this long, a thread shows hardly any effect of an earlier sleep.
 const SPUN: Duration = Duration::from_millis(1);
 
 /// Returns at `moment`, or at once if it has passed.

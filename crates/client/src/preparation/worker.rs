@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-/// A [`Preparer`] that does its steps on a thread of its own. The session bounds what waits for it.
-/// Dropped, it does not finish what waits, but perhaps the step that it is at.
+/// A [`Preparer`] that does its steps on a thread of its own. The session bounds how many steps
+/// wait for it. If it is dropped, it does none of the waiting steps, but may finish the current
+/// one.
 pub struct Worker {
-    /// `None` only while it is stopped.
+    /// `None` only while the worker is being stopped.
     steps: Option<mpsc::Sender<Prepare>>,
     dropped: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -22,7 +23,7 @@ impl Worker {
     /// Starts the thread. `report` hears of each step, on that thread.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no thread to be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system gives no thread.
     pub fn start(
         mut preparer: Preparer,
         report: impl Fn(PreparationEvent) + Send + 'static,
@@ -36,7 +37,7 @@ impl Worker {
                 if is_dropped.load(Ordering::Relaxed) {
                     return;
                 }
-                // Whoever waits for this thread must hear if it ends.
+                // If this thread ends, those that wait for it must hear of it.
                 let done = catch_unwind(AssertUnwindSafe(|| preparer.step(step)));
                 let panicked = done.is_err();
                 let ended = || {
@@ -60,12 +61,12 @@ impl Worker {
 
     /// Has a step done, after all those before it.
     pub fn step(&self, step: Prepare) {
-        // A thread that has ended has nothing to say.
+        // The send fails only if the thread has ended, and then it has reported why.
         let _ = self.steps.as_ref().map(|steps| steps.send(step));
     }
 
-    /// Waits for the step that it is at, and does no other. On return the preparer's store is free
-    /// for others.
+    /// Waits for the current step, and does no other. On return others may use the preparer's
+    /// store.
     pub fn stop(mut self) {
         self.dropped.store(true, Ordering::Relaxed);
         self.steps = None;

@@ -1,16 +1,14 @@
-//! Whether servers say the same: each what the first says, and each what it said before.
+//! Whether servers agree: each with the first server, and each with its own earlier description.
 //!
 //! Answers of different servers belong together only if the servers have the same table, byte for
-//! byte, and answer by the same scheme with the same parameters. And what one of them says must not
-//! change under a client that has begun to ask. Either way, a server that says something else gets
-//! no query.
+//! byte, and answer by the same scheme with the same parameters. And a server's description must
+//! not change once a client has begun to ask. In both cases a server that differs gets no query.
 
 use super::interface::ChosenTable;
 use privet_core::{Epoch, Error, Reason, TableId};
 use privet_wire::{SchemeDescription, ServerDescription};
 
-/// What a server is called: by its place among the addresses, which is all that a session knows of
-/// it.
+/// What to call a server in messages: a session knows only its place among the addresses.
 pub(super) fn server_name(server: usize, servers: usize) -> String {
     match (server, servers) {
         (_, 1) => "the server".to_owned(),
@@ -21,28 +19,28 @@ pub(super) fn server_name(server: usize, servers: usize) -> String {
     }
 }
 
-/// What a server says otherwise of the chosen table.
+/// How a server's description of the chosen table differs.
 pub(super) enum Difference {
     /// It has no table of that name; it has these.
     Missing(Vec<String>),
     /// Another table has that name.
     Table(TableId),
-    /// The version is not served there; this one is.
+    /// It does not serve the version, but this one.
     Version(Epoch),
     /// Other contents, or another shape, in the same version.
     Contents,
-    /// Keys and values lie otherwise in the records.
+    /// Another layout: keys and values lie elsewhere in the records.
     Layout,
-    /// It is not served by the chosen scheme.
+    /// It does not serve the table by the chosen scheme.
     Scheme,
-    /// It is, with other parameters.
+    /// It does, with other parameters.
     Parameters,
-    /// It is, with another hint.
+    /// It does, with another hint.
     Hint,
 }
 
-/// Compares what `description` says of the chosen table with what was said when it was chosen.
-/// `None`: the same.
+/// Compares what `description` says of the chosen table with what the servers said when it was
+/// chosen. `None`: the same.
 pub(super) fn difference(
     chosen: &ChosenTable,
     description: &ServerDescription,
@@ -74,9 +72,9 @@ pub(super) fn difference(
     }
 }
 
-/// The error if, `between` two servers, the second does not say of the chosen table what the first
-/// says. That they serve something else, or by something else, is a mistake of whoever named them
-/// or started them; that they differ on what the same table is may be a lie.
+/// The error if, `between` two servers, the second describes the chosen table differently from the
+/// first. If it serves another table or another scheme, the user named or the operators started a
+/// wrong server. If the two differ on what the same table is, one of them may lie.
 pub(super) fn disagreement(
     chosen: &ChosenTable,
     between: [usize; 2],
@@ -160,8 +158,8 @@ pub(super) fn disagreement(
     }
 }
 
-/// The error for server number `server` of `servers`, which no longer says what it said, in the
-/// middle of a session.
+/// The error if server number `server` of `servers` changes its description in the middle of a
+/// session.
 pub(super) fn changed_midway(
     chosen: &ChosenTable,
     server: usize,
@@ -191,7 +189,7 @@ pub(super) fn changed_midway(
     ))
 }
 
-/// By which schemes the servers serve the table, in words.
+/// The schemes by which the servers serve the table, in words.
 pub(super) fn served_by(table: &str, offered: &[&[SchemeDescription]]) -> String {
     match offered {
         [first, others @ ..] if others.iter().any(|other| schemes(other) != schemes(first)) => {
@@ -205,7 +203,7 @@ pub(super) fn served_by(table: &str, offered: &[&[SchemeDescription]]) -> String
     }
 }
 
-/// The names of schemes, the number of servers beside each if there are several.
+/// The names of schemes, with the number of servers of each if that differs.
 fn schemes(offered: &[SchemeDescription]) -> String {
     match offered {
         [] => "schemes that this version does not know".to_owned(),

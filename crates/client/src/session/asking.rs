@@ -17,22 +17,21 @@ use privet_wire::AnswerResponse;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// With so many reservations that were never answered, no more are made: something is
-/// wrong with the server, and each takes memory.
+/// With this many unanswered reservations, no more are made: something is wrong with the server,
+/// and each takes memory.
 const UNFINISHED_LIMIT: usize = 256;
 
-/// What came of asking for the next lookup.
+/// The outcome of asking for the next lookup.
 pub(super) enum Asked {
     Nothing,
     Something,
-    /// A later version of the table is there, and the session can go on with that.
+    /// A later version of the table exists, and the session can go on with it.
     ToOpenAgain,
 }
 
 /// Asking.
 impl Open {
-    /// Asks for the next waiting lookup, if its turn has come, or reads it from the table that is
-    /// kept.
+    /// Asks for the next waiting lookup, if its turn has come, or reads it from the kept table.
     pub(super) fn ask_next(&mut self, shared: &mut Shared, now: Duration) -> Asked {
         if !self.is_ready() {
             return Asked::Nothing;
@@ -40,7 +39,7 @@ impl Open {
         if self.resend_next(shared, now) {
             return Asked::Something;
         }
-        // A lookup of several records that has begun comes to its end first.
+        // A lookup of several records that has begun ends before the next begins.
         let begins = !shared.lookups.is_amid_one();
         if begins {
             match self.moves_on(shared) {
@@ -100,8 +99,7 @@ impl Open {
         };
         match prepared {
             Ok(Prepared::Ready(prepared)) => self.ask(shared, fetch, prepared, now),
-            // From the table that is kept here: there is nobody to ask, and nothing that a server
-            // could see.
+            // From the kept table: no query leaves, and no server can see anything.
             Ok(Prepared::Known(record)) => self.tell(shared, fetch, Ok(record)),
             Ok(Prepared::Reserved(reservation)) => {
                 let (id, record) = (reservation.id(), reservation.record().clone());
@@ -142,19 +140,19 @@ impl Open {
         if verifies {
             return self.next_in_strict_order(shared, open);
         }
-        // The answers to earlier queries are a part of what a hint is made of that never runs out.
+        // If hints never run out, answers to earlier queries become part of the next hint.
         match self.next_after_unanswered(shared) {
             NextLookup::Go => {}
             other => return other,
         }
         if open.saturating_sub(shared.lookups.reservations_under_way().count()) >= UNFINISHED_LIMIT
         {
-            // Some of them are on their way once more.
+            // Some of them are being sent again now.
             if !self.hints.resends.is_empty() {
                 return NextLookup::Wait;
             }
             return NextLookup::Refuse(Error::unavailable(format!(
-                "{UNFINISHED_LIMIT} earlier queries have never been answered, so no new one is asked; they are sent again whenever the client starts: see to it that the server answers, and start again"
+                "{UNFINISHED_LIMIT} earlier queries have never been answered, so no new one is asked; they are sent again at each start of the client: make sure that the server answers, and start again"
             )));
         }
         NextLookup::Go
@@ -227,8 +225,8 @@ impl Open {
         }
     }
 
-    /// A lookup was refused. If that was for want of hints, whatever kept the next ones from being
-    /// ready is tried again.
+    /// A lookup was refused. If no hint was left, this tries again whatever kept the next ones from
+    /// being ready.
     fn lookup_refused(&mut self, shared: &mut Shared, now: Duration) {
         let used_up = self.hinted().is_some_and(|hints| hints.supply().left() == 0);
         if let Some(preparing) = self.hints.preparing.as_mut().filter(|_| used_up) {
@@ -237,8 +235,8 @@ impl Open {
         }
     }
 
-    /// A lookup's queries are on their way: now is the time for the share of the next generation
-    /// that comes with them.
+    /// A lookup's queries are on their way. Now fetch the share of the next generation that is due
+    /// with them.
     fn lookup_sent(&mut self, shared: &mut Shared, now: Duration) {
         let supply: Option<Supply> = self.hinted().map(|hints| hints.supply());
         if let (Some(supply), Some(preparing)) = (supply, &mut self.hints.preparing) {

@@ -1,29 +1,30 @@
 //! Requests on their way: timeouts, pauses between attempts, and what to do after a server failed.
 //!
 //! A *call* is one request to one server until it is answered or given up; an *exchange* is one
-//! attempt at it. A retry sends the call's request as it is, so its bytes are identical.
+//! attempt at it. A retry sends the call's request again, with identical bytes.
 //!
-//! A *link* is what is known of one server. After a failure it is in doubt: the server may have
-//! been restarted with another table. Calls are then held, the server is asked to describe itself
-//! again, and only if it tells the same story do the held calls go out.
+//! A *link* is what the session knows of one server. After a failure the link is in doubt: the
+//! server may have been restarted with another table. The session then holds calls and asks the
+//! server to describe itself again. Only if the description is the same as before do the held calls
+//! leave.
 //!
-//! What is fetched in the *background* stays out of that: its failures put no server in doubt and
-//! hold up no query, and its successes vouch for none.
+//! *Background* fetches are apart: their failures put no server in doubt and delay no query, and
+//! their successes restore trust in none.
 //!
 //! # The end of patience
 //!
 //! No server can keep a session waiting for ever, whatever it does. A call ends at the latest when:
 //!
 //! - its server has failed, and kept failing, for [`Patience::give_up_after`]. Then the server is
-//!   *given up*: all calls to it end together, and so do lookups that wait for their turn, which
-//!   would each have waited as long. A later call tries once more, briefly;
-//! - its own attempts have failed for as long, whatever the server did for other calls meanwhile;
-//! - what it fetches comes slower than [`Patience::least_rate`]. Every byte that counts puts the
-//!   end off by as long as it may take at that rate, across all attempts, so neither a byte now and
-//!   then nor one with each attempt keeps a call alive.
+//!   *given up*: all calls to it end together, and so do lookups that wait for their turn, because
+//!   each would have waited as long. A later call tries once more, briefly;
+//! - its own attempts have failed for as long, even if the server answered other calls meanwhile;
+//! - its response comes slower than [`Patience::least_rate`]. Every new byte puts the end off by
+//!   the time that it may take at that rate, across all attempts. So a server cannot keep a call
+//!   alive with a byte now and then, nor with one byte at each attempt.
 //!
-//! Nothing here looks at what a request contains, nor does any request ever go to another server
-//! than the one that it was made for.
+//! Nothing here looks at the contents of a request, and no request ever goes to another server than
+//! the one that it was made for.
 
 use super::agreement::server_name;
 use super::interface::{Event, ExchangeId, FetchId, Output, Request};
@@ -65,9 +66,9 @@ pub(super) struct Call {
     state: CallState,
     /// Attempts of this call that failed without progress in between, and since when.
     failing: Failing,
-    /// When a fetch ends unless bytes come before.
+    /// When a fetch ends unless more bytes come before.
     ends: Option<Duration>,
-    /// The server refused the request; that stands if it still tells the same story.
+    /// The server refused the request. The refusal stands if the server still describes the same.
     refusal: Option<Error>,
 }
 
@@ -91,23 +92,23 @@ impl Failing {
 
 #[derive(Default)]
 struct Link {
-    /// It described itself, and nothing failed since.
+    /// The server described itself, and nothing has failed since.
     trusted: bool,
-    /// It described itself at least once.
+    /// The server described itself at least once.
     known: bool,
     failing: Failing,
-    /// It was given up, and nothing good was heard of it since.
+    /// The server was given up, and no exchange with it has succeeded since.
     given_up: bool,
 }
 
 impl Link {
-    /// It does what it should.
+    /// An exchange with it succeeded.
     fn recovers(&mut self) {
         (self.failing, self.given_up) = (Failing::default(), false);
     }
 }
 
-/// A server that was given up, for what it last failed with.
+/// A server that was given up, with its last failure.
 pub(super) struct GivenUp {
     pub(super) server: usize,
     pub(super) error: Error,
@@ -134,7 +135,7 @@ impl Calls {
         Self { patience, links, calls: Vec::new(), exchanges: 0, given_up: None }
     }
 
-    /// Begins a call. It goes out at once unless its server is in doubt.
+    /// Begins a call. Its request leaves at once unless its server is in doubt.
     pub(super) fn start(
         &mut self,
         server: usize,
@@ -161,7 +162,7 @@ impl Calls {
         }
     }
 
-    /// Has a server describe itself, unless it is being asked already.
+    /// Asks a server to describe itself, unless that is under way.
     pub(super) fn describe_now(
         &mut self,
         server: usize,
@@ -171,8 +172,7 @@ impl Calls {
         self.describe_again(server, now, now, out);
     }
 
-    /// The call that waits for `exchange`. `None` for late and repeated responses, which nobody
-    /// waits for.
+    /// The call that waits for `exchange`. `None` for late and repeated responses.
     pub(super) fn waiting_for(&self, exchange: ExchangeId) -> Option<&Call> {
         self.position(exchange).map(|at| &self.calls[at])
     }
@@ -187,7 +187,7 @@ impl Calls {
     }
 
     /// The next `bytes` bytes of the response came: waits anew for more. Another attempt would ask
-    /// for `rest`; `None`: there is none.
+    /// for `rest`; `None`: nothing is left.
     pub(super) fn progressed(
         &mut self,
         exchange: ExchangeId,
@@ -210,7 +210,7 @@ impl Calls {
         }
     }
 
-    /// The server told the same story as before (or its first). What was held goes out; refused
+    /// The server's description is the same as before (or its first). Held calls leave; refused
     /// calls end.
     pub(super) fn trust(
         &mut self,
@@ -260,24 +260,24 @@ impl Calls {
             Blame::Unavailable | Blame::Exhausted if purpose == Purpose::Background => {
                 self.paused(at, error, now, rng, out)
             }
-            // A refusal. Whether the server has another table now, the next query will tell.
+            // A refusal. The next query will tell whether the server has another table now.
             _ if purpose == Purpose::Background => {
                 self.calls.remove(at);
                 vec![Ended { server, purpose, error }]
             }
-            // There and busy: its story is not in doubt.
+            // The server is there but busy: it is not in doubt.
             Blame::Exhausted if purpose != Purpose::Describe => {
                 self.paused(at, error, now, rng, out)
             }
             Blame::Unavailable | Blame::Exhausted => self.link_failed(at, error, now, rng, out),
-            // Whoever is there has never been a server of ours.
+            // This address has never been a server for us.
             _ if purpose == Purpose::Describe && !self.links[server].known => {
                 self.calls.remove(at);
                 vec![Ended { server, purpose, error }]
             }
             _ if purpose == Purpose::Describe => self.link_failed(at, error, now, rng, out),
-            // A refusal. Perhaps because the server has another table now: ask, before believing
-            // that it is about this request.
+            // A refusal. The server may have another table now. So ask it to describe itself before
+            // treating the refusal as one of this request.
             _ => {
                 self.calls[at].state = CallState::Held;
                 self.calls[at].refusal = Some(error);
@@ -288,8 +288,8 @@ impl Calls {
         }
     }
 
-    /// Tries the call at `at` again after a pause, unless that went on for too long. Concerns
-    /// nothing but this call, unless the server was busy for all others as long.
+    /// Tries the call at `at` again after a pause, unless that went on for too long. Concerns only
+    /// this call, unless the server was busy for all other calls as long.
     fn paused(
         &mut self,
         at: usize,
@@ -307,7 +307,7 @@ impl Calls {
             link.failing.add(now);
         }
         if call.failing.for_how_long(now) >= patience {
-            // Busy for as long, and for everybody: others would wait in vain as well.
+            // Busy for as long, and for every call: other calls would wait in vain as well.
             if purpose != Purpose::Background && link.failing.for_how_long(now) >= patience {
                 (link.failing, link.given_up) = (Failing::default(), true);
                 return self.give_up(server, &error, out);
@@ -337,8 +337,8 @@ impl Calls {
         if purpose != Purpose::Describe
             && call.failing.for_how_long(now) >= self.patience.give_up_after
         {
-            // Others may have been answered all the while. Those that wait go out once it has
-            // described itself.
+            // Other calls may have been answered all the while. Those that wait leave once the
+            // server has described itself.
             self.calls.remove(at);
             self.links[server].trusted = false;
             self.describe_again(server, now, now, out);
@@ -395,7 +395,7 @@ impl Calls {
         self.given_up.take()
     }
 
-    /// Ends all calls, without a word: the session is over.
+    /// Ends all calls without reporting them: the session is over.
     pub(super) fn abandon_all(&mut self, out: &mut VecDeque<Output>) {
         for call in self.calls.drain(..) {
             if let CallState::InFlight { exchange, .. } = call.state {
@@ -404,7 +404,7 @@ impl Calls {
         }
     }
 
-    /// Ends all calls for `purpose`, without a word.
+    /// Ends all calls for `purpose` without reporting them.
     pub(super) fn abandon(&mut self, purpose: Purpose, out: &mut VecDeque<Output>) {
         self.calls.retain(|call| {
             if let CallState::InFlight { exchange, .. } = call.state
@@ -416,7 +416,7 @@ impl Calls {
         });
     }
 
-    /// Sends what has paused long enough; returns the exchanges whose time is up.
+    /// Sends requests whose pause is over; returns the exchanges whose time is up.
     pub(super) fn due(
         &mut self,
         now: Duration,
@@ -426,7 +426,7 @@ impl Calls {
         for at in 0..self.calls.len() {
             let Call { server, purpose, .. } = self.calls[at];
             match self.calls[at].state {
-                // Meanwhile another call put the server in doubt: it is being asked to describe
+                // Meanwhile another call put the server in doubt, and it is being asked to describe
                 // itself.
                 CallState::Pausing { until }
                     if until <= now
@@ -464,7 +464,7 @@ impl Calls {
         self.calls.iter().any(|call| call.purpose == purpose)
     }
 
-    /// Whether a call for `purpose` waits for a response: not for its next attempt.
+    /// Whether a call for `purpose` waits for a response, not for its next attempt.
     pub(super) fn is_in_flight(&self, purpose: Purpose) -> bool {
         let waits = |call: &Call| matches!(call.state, CallState::InFlight { .. });
         self.calls.iter().any(|call| call.purpose == purpose && waits(call))
@@ -489,8 +489,8 @@ impl Calls {
         });
     }
 
-    /// Asks the server to describe itself. A description that is on its way may be older than what
-    /// is in doubt since `now`, and is not waited for.
+    /// Asks the server to describe itself. A description already on its way may be older than the
+    /// doubt, which began at `now`, so the session does not wait for that one.
     fn describe_from_now_on(&mut self, server: usize, now: Duration, out: &mut VecDeque<Output>) {
         let asked = self.calls.iter().position(|call| {
             let waits = matches!(call.state, CallState::InFlight { .. });
@@ -507,8 +507,8 @@ impl Calls {
         }
     }
 
-    /// Sees to it that the server is asked to describe itself, at `when` or, if it is being asked
-    /// already, as planned.
+    /// Has the server asked to describe itself at `when`; if that is under way already, leaves the
+    /// plan as it is.
     fn describe_again(
         &mut self,
         server: usize,
@@ -534,13 +534,14 @@ impl Calls {
         }
     }
 
-    /// Who was too slow with what. `silent`: nothing at all came for as long as that is waited for.
+    /// Names the server that was too slow, and its call. `silent`: no byte came in the time that
+    /// the session waits for one.
     fn too_late(&self, call: &Call, silent: bool) -> Error {
         let server = server_name(call.server, self.links.len());
         let waited = self.patience_for(call).as_secs_f64();
         let message = match (&call.request, silent) {
             (Request::Fetch(request), false) => format!(
-                "{server} sends the {} slower than {} bytes a second; if the line is that slow, allow it",
+                "{server} sends the {} slower than {} bytes a second; if the line is that slow, allow that rate",
                 request.part, self.patience.least_rate
             ),
             (Request::Fetch(request), true) => format!(
@@ -573,13 +574,13 @@ impl Calls {
 }
 
 impl Patience {
-    /// How long a fetch may go on without a byte that counts, with all its attempts: through the
-    /// longest silence, and then as long as a server that was there may be away.
+    /// How long a fetch may go on without a new byte, over all its attempts: the longest allowed
+    /// silence, plus the time that a server may be away.
     fn grace(&self) -> Duration {
         self.chunk.saturating_add(self.give_up_after)
     }
 
-    /// How long so many bytes may take.
+    /// The time that so many bytes may take.
     fn earned(&self, bytes: usize) -> Duration {
         Duration::from_secs_f64(bytes as f64 / self.least_rate.max(1) as f64)
     }

@@ -1,19 +1,19 @@
-//! Lookups of keys that may lie in several records: all of them are fetched, always.
+//! Lookups of keys that may lie in several records: they always fetch all of them.
 //!
-//! A key map names as many *candidates* for every key, in the table or not: two for each part of a
-//! value, say, and as many parts as the longest value has. A lookup of a key with several of them
-//! is as many fetches, each with queries of its own, that go out one right after the other; only
-//! together do they have an outcome. Which of the records held the key, how many of them held a
-//! piece of its value, or that none did, shows neither in what is sent nor in when the outcome is
-//! told: nothing is put together, and no length looked at, before the last fetch is over. And a
-//! lookup of which one fetch fails has failed, also if the others have the whole value: otherwise a
-//! server that spoils one of the answers would learn, from a user who tries again, whether it was
-//! one that mattered.
+//! A key map names the same number of *candidates* for every key, in the table or not: two for each
+//! part of a value, say, and as many parts as the longest value has. A lookup makes one fetch for
+//! each candidate, each with queries of its own, one right after the other. Only together do the
+//! fetches have an outcome. A server cannot see which records held the key, how many of them held a
+//! piece of its value, or whether none did. Neither the queries nor the moment of the outcome shows
+//! it: the client puts nothing together, and looks at no length, before the last fetch is over. If
+//! one fetch fails, the lookup fails, even if the others have the whole value. Otherwise a server
+//! could spoil one of the answers, and learn from a user who tries again whether that answer
+//! mattered.
 
 use super::records::Piece;
 use privet_core::{Error, Result};
 
-/// What a lookup's fetches have come to.
+/// The results of a lookup's fetches so far.
 pub(super) struct Found {
     left: usize,
     /// What each of the candidates holds, or the first failure.
@@ -25,7 +25,7 @@ impl Found {
         Self { left: fetches, pieces: Ok(vec![None; fetches]) }
     }
 
-    /// Notes what one fetch came to. Returns whether it was the last.
+    /// Adds the result of one fetch. Returns whether it was the last.
     pub(super) fn add(&mut self, candidate: usize, found: Result<Piece>) -> bool {
         self.left -= 1;
         match (&mut self.pieces, found) {

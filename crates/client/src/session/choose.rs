@@ -1,4 +1,4 @@
-//! Which table and scheme to use, and whether what the servers say of it can be.
+//! Which table and scheme to use, and whether the servers' descriptions of it can be true.
 
 use super::agreement::{Difference, difference, disagreement, served_by, server_name};
 use super::interface::ChosenTable;
@@ -52,8 +52,8 @@ pub(super) fn choose(
             .next();
         match differs {
             None => common.push(chosen),
-            // While a table is being updated, some servers are ahead. All of them serve the version
-            // before for a while.
+            // While a table is being updated, some servers are ahead. All of them serve the earlier
+            // version for a while.
             Some((server, Difference::Version(_))) => {
                 behind.get_or_insert((chosen, server));
             }
@@ -103,7 +103,7 @@ struct Offer<'d> {
     scheme: &'d SchemeDescription,
 }
 
-/// What every server offers for `version`: nothing, if it has another or none.
+/// What every server offers for `version`: nothing if it does not have that version.
 fn offers<'d>(
     version: &TableDescription,
     descriptions: &'d [ServerDescription],
@@ -117,18 +117,17 @@ fn offers<'d>(
     descriptions.iter().map(|description| offered(description).unwrap_or_default()).collect()
 }
 
-/// Chooses among what the servers offer for `version`, by a rule of this client's own that the
-/// order of their offers does not enter:
+/// Chooses among what the servers offer for `version`, by a rule of the client. The order of the
+/// servers' offers has no effect:
 ///
 /// 1. Only a scheme that takes as many servers as there are, and that the options accept.
 /// 2. If the options list schemes: one that all servers offer before one that only some do.
-/// 3. What was pinned here before what was not.
-/// 4. The first of the options' list; without one, the first of
-///    [`preference`].
+/// 3. A pinned scheme before others.
+/// 4. The first of the options' list; without one, the first of [`preference`].
 ///
-/// Without a list, this may choose what only some servers offer, and the others are then refused
-/// for it: otherwise one that lies could have its clients use what promises less, by leaving out
-/// the rest.
+/// Without a list, this may choose a scheme that only some servers offer; the client then refuses
+/// the others. Otherwise a server that lies could move its clients to a scheme that promises less,
+/// by leaving out the rest.
 fn choose_scheme<'d>(
     options: &SessionOptions,
     version: &TableDescription,
@@ -160,7 +159,7 @@ fn choose_scheme<'d>(
     best.ok_or_else(|| nothing_fits(options, &version.name, &offered))
 }
 
-/// Whether `pin` is of this table as it is served by `scheme`, in whatever version.
+/// Whether `pin` is of this table as `scheme` serves it, in any version.
 fn is_of(
     scheme: &SchemeDescription,
     pin: &Pin,
@@ -173,7 +172,7 @@ fn is_of(
             .is_ok_and(|then| then.digest(&pin.table) == pin.parameter_digest)
 }
 
-/// The order of preference of a caller who lists no schemes, as the schemes say: see
+/// The order of preference if the caller lists no schemes, as the schemes say: see
 /// [`About::preference`](privet_schemes::registry::About).
 fn preference() -> Vec<SchemeId> {
     let mut schemes = SchemeId::ALL.to_vec();
@@ -193,7 +192,7 @@ fn nothing_fits(options: &SessionOptions, table: &str, offered: &[&[SchemeDescri
         .filter(|scheme| options.schemes.is_empty() || options.schemes.contains(scheme))
         .filter(|scheme| !options.verified || scheme.verifies())
         .collect();
-    // What is accepted is offered, but takes another number of servers.
+    // The options accept a scheme that is offered, but it takes another number of servers.
     let other_number = offers().find(|plan| accepted.contains(&plan.scheme));
     let message = match (other_number, &options.schemes[..], options.verified) {
         (Some(plan), [_, ..], _) | (Some(plan), _, true) => {
@@ -224,8 +223,8 @@ fn nothing_fits(options: &SessionOptions, table: &str, offered: &[&[SchemeDescri
     Error::api_misuse(message).because(reason)
 }
 
-/// What to do about a scheme that takes `servers` servers when another number was named. Goes on
-/// from the scheme's name.
+/// What to do if a scheme takes `servers` servers and the user named another number of them. The
+/// text goes on after the scheme's name.
 fn takes_other(servers: usize, given: usize) -> String {
     let named = were_named(given);
     match servers {
@@ -247,8 +246,9 @@ fn were_named(given: usize) -> String {
     }
 }
 
-/// Checks that the table has the root that the caller knows, if there is one. It follows from what
-/// was announced, so this comes before anything else is believed or kept.
+/// Checks that the table has the root that the caller knows, if the caller knows one. The root
+/// follows from what the servers announced, so this check comes before the client believes or keeps
+/// anything else.
 ///
 /// # Errors
 /// [`Blame::Integrity`](privet_core::Blame::Integrity) if it has another.
@@ -264,9 +264,9 @@ pub(super) fn check_root(chosen: &ChosenTable, options: &SessionOptions) -> Resu
     .because(Reason::RootDiffers))
 }
 
-/// Checks that a table that is to be received is the one that is described: the digest of its
-/// records and that of its layout must come to the table's own. So that the digest that every
-/// received byte is checked against is as good as the one that is pinned.
+/// Checks that a table to be received is the described one: the digests of its records and of its
+/// layout must lead to the table's own digest. Then the digest that checks every received byte is
+/// as good as the pinned one.
 ///
 /// # Errors
 /// [`Blame::Integrity`](privet_core::Blame::Integrity) if they do not.
@@ -281,13 +281,14 @@ pub(super) fn check_table_digest(chosen: &ChosenTable) -> Result<()> {
         return Ok(());
     }
     Err(Error::integrity(format!(
-        "the server announces digests of the layout and of the records of table {} that do not come to the table's digest: they belong to different tables, or the server is at fault; nothing was asked",
+        "the server announces digests of the layout and of the records of table {} that do not give the table's digest: they belong to different tables, or the server is at fault; nothing was asked",
         chosen.name
     )))
 }
 
-/// Checks that no more has to be received before the first lookup, nor kept for it, than is
-/// allowed. All sizes follow from what the servers announce, and nothing larger is taken later.
+/// Checks that the client receives no more before the first lookup, and keeps no more for it, than
+/// is allowed. All sizes follow from what the servers announce, and the client later accepts
+/// nothing larger.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is more.
@@ -325,7 +326,7 @@ pub(super) fn check_download(chosen: &ChosenTable, options: &SessionOptions) -> 
     Ok(())
 }
 
-/// Checks that there is something to compare if the options ask for that.
+/// Checks that there are streams to compare if the options ask for a comparison.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is not.
@@ -339,7 +340,7 @@ pub(super) fn check_comparable(chosen: &ChosenTable, options: &SessionOptions) -
         return Ok(());
     }
     Err(Error::api_misuse(format!(
-        "by {scheme} no table is streamed from two servers, so there is nothing to compare; nothing was asked. Do without the comparison"
+        "{scheme} does not stream the table from two servers, so there is nothing to compare; nothing was asked. Leave out the comparison"
     ))
     .because(Reason::NothingToCompare))
 }
@@ -352,7 +353,7 @@ mod tests {
     fn every_scheme_has_a_place_and_those_that_verify_come_first() {
         let order = preference();
         let places = order.iter().map(|scheme| scheme.about().preference);
-        // Two schemes in one place would be told apart by whatever a server says.
+        // If two schemes had the same place, a server's description would decide between them.
         assert!(places.is_sorted_by(|one, other| one < other));
         assert!(order.is_sorted_by_key(|scheme| !scheme.verifies()));
         let weaker = [SchemeId::PianoAllParities, SchemeId::Piano];

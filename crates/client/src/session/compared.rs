@@ -1,30 +1,29 @@
-//! From which servers a stream comes: each a share of it, or each all of it, compared byte for
-//! byte.
+//! Which servers send a stream: each a share of it, or each all of it, compared byte for byte.
 //!
-//! Where a scheme has two servers and has the table streamed, both have announced its digest, and
-//! an honest one announced the true digest. So it does not matter for the result who sends what: at
-//! the end all bytes together must have that digest. By default each server sends its *share*, the
-//! first the first half, which halves what each has to send. What a wrong byte costs then is the
-//! whole stream, because it is not noticed before the end.
+//! If a scheme has two servers and streams the table, both have announced its digest, and an honest
+//! one has announced the true digest. So it does not matter for the result which server sends what:
+//! at the end all bytes together must have that digest. By default each server sends its *share*:
+//! the first server sends the first half, and so on. That halves the traffic of each. The price: a
+//! wrong byte shows only at the end, so it costs the whole stream.
 //!
 //! With [`compare_streams`](super::SessionOptions::compare_streams) every stretch comes from *all*
-//! servers and is taken only as far as they say the same. That costs twice the traffic, and the
-//! first difference ends the session. Who is ahead waits for the others within the one stretch that
-//! is under way, so what is held is bounded.
+//! servers, and the client takes it only as far as they agree. That costs twice the traffic, and
+//! the first difference ends the session. A server that is ahead waits for the others at the end of
+//! the stretch that is under way, so the bytes held are bounded.
 
 use privet_core::{Error, Reason, Result};
 use privet_wire::prost::bytes::Bytes;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// From which servers a stream comes.
+/// Which servers send a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sources {
-    /// All of it from the first.
+    /// The first sends all of it.
     First,
-    /// An equal share from each of so many.
+    /// Each of so many servers sends an equal share.
     Shares(u64),
-    /// All of it from each of so many.
+    /// Each of so many servers sends all of it.
     All(u64),
 }
 
@@ -43,8 +42,8 @@ impl Sources {
         }
     }
 
-    /// Where a stretch that begins at `offset` has to end at the latest, so that it comes from
-    /// those servers.
+    /// Where a stretch that begins at `offset` must end at the latest, so that only those servers
+    /// send it.
     pub(super) fn end(self, offset: u64, len: u64) -> u64 {
         match self {
             Sources::First | Sources::All(_) => len,
@@ -60,7 +59,7 @@ fn share_end(server: u64, servers: u64, len: u64) -> u64 {
     (u128::from(len) * u128::from(server + 1) / u128::from(servers)) as u64
 }
 
-/// What servers sent of one stretch that the others have not sent yet.
+/// What servers sent of one stretch before the others did.
 #[derive(Default)]
 pub(super) struct Leads(Vec<Lead>);
 
@@ -71,19 +70,19 @@ struct Lead {
 }
 
 impl Leads {
-    /// Begins a stretch that is compared between `servers`; of one, nothing is.
+    /// Begins a stretch to compare between `servers`; with one server, nothing is compared.
     pub(super) fn begin(&mut self, servers: usize) {
         self.0.clear();
         self.0.resize_with(if servers > 1 { servers } else { 0 }, Lead::default);
     }
 
-    /// How many bytes `server` is ahead of those that all have sent.
+    /// How many bytes `server` is ahead of what all have sent.
     pub(super) fn ahead(&self, server: usize) -> u64 {
         self.0.get(server).map_or(0, |lead| lead.len)
     }
 
-    /// Takes the next bytes of `server`'s, and returns those that all have sent now, in order. What
-    /// has been returned before ends at `offset`.
+    /// Takes the next bytes from `server`, and returns those that all servers have sent now, in
+    /// order. The bytes returned before end at `offset`.
     ///
     /// # Errors
     /// [`Blame::Integrity`](privet_core::Blame::Integrity) if they did not send the same.
@@ -99,7 +98,7 @@ impl Leads {
         Ok(agreed)
     }
 
-    /// The next bytes that all have sent, which begin at `offset`.
+    /// The next bytes that all servers have sent, which begin at `offset`.
     fn next_agreed(&mut self, offset: u64) -> Result<Option<Bytes>> {
         self.0.iter_mut().for_each(Lead::drop_empty);
         let shortest = self.0.iter().map(|lead| lead.chunks.front().map_or(0, Bytes::len)).min();
@@ -132,14 +131,14 @@ impl Lead {
 
 fn differ(at: u64) -> Error {
     Error::integrity(format!(
-        "the two servers sent different bytes of the table, from byte {at} of the stream on; at least one of them lies, or has a damaged file. Nothing was asked. Which it is, those who run them have to find out"
+        "the two servers sent different bytes of the table, from byte {at} of the stream on; at least one of them lies, or has a damaged file. Nothing was asked. Ask those who run them to find out which one it is"
     ))
 }
 
-/// The error for a stream of shares whose digest is not what all servers had announced.
+/// The error if a stream of shares does not have the digest that all servers announced.
 pub(super) fn wrong_shares(error: &Error) -> Error {
     Error::integrity(format!(
-        "{}. Each of the two servers sent a half, and one of them wrong bytes: which, does not show. To stop at the first byte in which they differ, have both send everything",
+        "{}. Each of the two servers sent a half, and one of them sent wrong bytes; it is unknown which one. To stop at the first byte in which they differ, have both send everything",
         error.message().trim_end_matches('.')
     ))
     .because(Reason::WrongHalf)

@@ -1,13 +1,14 @@
-//! Hints that never run out: from a generation that is used up to the next, without asking anybody.
+//! Hints that never run out: from a used-up generation to the next, without a server.
 //!
-//! By some schemes, every query brings what replaces the hint that it used. A generation of such
-//! hints serves a fixed number of queries all the same, so that its journal does not grow without
-//! end; then the state is *condensed* into the next one, which holds what all the answers have
-//! brought. Nothing is prepared beside lookups.
+//! In some schemes, every query brings a replacement for the hint that it used. A generation of
+//! such hints still serves only a fixed number of queries, so that its journal does not grow
+//! without end. Then the state is *condensed* into the next generation, which holds what all the
+//! answers have brought. Nothing is prepared beside lookups.
 //!
 //! **A generation is condensed only when it is used up and all its queries are answered.** The next
-//! one holds hints that this one holds as well. As long as one query more could be made through
-//! this one, by this process or by another after a crash, both could use the same hint. So:
+//! generation holds some of the same hints. If one more query could be made through the old
+//! generation, by this process or by another after a crash, both generations could use the same
+//! hint. So:
 //!
 //! ```text
 //! used up ──► answers outstanding? ──none──► condense ──► store ──► switch ──► lookups go on
@@ -15,20 +16,20 @@
 //!                   wait, or send them again
 //! ```
 //!
-//! Until the switch, which is a single step on the disk, the used-up generation is the one in use,
-//! and it serves no query. A process that finds it so, whatever is stored beside it, condenses it
-//! anew: what an earlier process condensed may lack an answer that only the journal has, and is
-//! erased.
+//! Until the switch, which is a single step on the disk, the used-up generation stays in use, and
+//! serves no query. A process that finds this state condenses the generation anew and erases any
+//! next generation that is stored. An earlier process may have condensed it without an answer that
+//! only the journal has.
 //!
 //! # Answers that did not come
 //!
-//! By some of these schemes each record depends on the answers to all queries before its own. So an
-//! answer that did not come in time is asked for again as soon as another lookup is handed in, with
-//! the same bytes, which are kept for this: otherwise no lookup of this session would succeed any
-//! more, until another session reads them from the journal. Such a lookup waits until nothing else
-//! is under way, and goes out beside what is sent again. At the end of a generation it waits for
-//! the answers themselves; if they fail as well, it is refused. Either way everything is sent again
-//! once for all lookups that wait, and once more for those that are handed in later.
+//! In some of these schemes each record depends on the answers to all queries before its own. So
+//! the session asks again for a missing answer as soon as another lookup is handed in. It sends the
+//! same bytes, which it keeps for this. Otherwise no lookup of this session could succeed any more,
+//! until another session reads the queries from the journal. That new lookup waits until nothing
+//! else is under way, and leaves beside the repeated queries. At the end of a generation it waits
+//! for the answers themselves; if they fail as well, the session refuses it. In both cases the
+//! session repeats everything once for all lookups that wait, and once more for later ones.
 
 use super::hints::NextLookup;
 use super::interface::{Output, Persist};
@@ -46,8 +47,8 @@ impl Open {
         }
     }
 
-    /// What is to become of the next lookup when the generation is used up and `open` of its
-    /// reservations are not settled.
+    /// What the next lookup does when the generation is used up and `open` of its reservations are
+    /// not settled.
     pub(super) fn next_at_the_end(&mut self, shared: &Shared, open: usize) -> NextLookup {
         if !self.hints_are_idle(shared) {
             return NextLookup::Wait;
@@ -59,14 +60,14 @@ impl Open {
             return NextLookup::SendAgain;
         }
         NextLookup::Refuse(Error::unavailable(format!(
-            "{open} earlier queries have not been answered, also when they were sent again, and until they are the hints cannot be renewed, so nothing was asked; see to it that the servers answer, and try again"
+            "{open} earlier queries have not been answered, even after they were sent again; the hints cannot be renewed before that, so nothing was asked; make sure that the servers answer, and try again"
         )))
     }
 
-    /// Hands the condensed state over to be the next generation.
+    /// Hands over the condensed state as the next generation.
     ///
     /// # Errors
-    /// If the scheme cannot condense it.
+    /// If the scheme cannot condense the state.
     pub(super) fn condense(&mut self, shared: &mut Shared) -> Result<()> {
         let Some(hints) = self.hinted() else { return Ok(()) };
         let generation = hints.condense()?;
@@ -75,8 +76,8 @@ impl Open {
         Ok(())
     }
 
-    /// Sees to it that queries whose lookups are over and have no answer are sent again, once
-    /// nothing else is under way.
+    /// Has queries sent again that have no answer and whose lookups are over, once nothing else is
+    /// under way.
     pub(super) fn next_after_unanswered(&mut self, shared: &Shared) -> NextLookup {
         let unanswered = &self.hints.unanswered;
         let given_up = unanswered.ids().any(|id| !self.may_be_answered(shared, id));

@@ -1,5 +1,5 @@
-//! The epochs between two versions of a table, as servers tell them: each is checked to be the next
-//! one, and what they changed is put together. The module `following` says what for.
+//! The epochs between two versions of a table, as servers send them. Each is checked to be the next
+//! one, and their changes are combined. The module `following` says what for.
 
 use super::hints::Loaded;
 use crate::state::Pin;
@@ -9,38 +9,38 @@ use privet_wire::FetchChunk;
 use privet_wire::prost::bytes::Bytes;
 use privet_wire::updates::EpochReader;
 
-/// What led from one version to another, checked.
+/// The checked epochs from one version to another.
 pub(super) struct Followed {
-    /// The pin that it began with.
+    /// The pin at the start.
     pub(super) pin: Box<Pin>,
     pub(super) to: TableIdentity,
     pub(super) changes: TableChanges,
-    /// The epoch that made the later version what it is.
+    /// The epoch that made the later version.
     pub(super) last_epoch: Option<EpochHash>,
 }
 
-/// Epochs on their way.
+/// Epochs that are being received.
 pub(super) struct Following {
-    /// What is brought up to date.
+    /// What will follow them.
     pub(super) follower: Follower,
-    /// Where it begins.
+    /// The chain at the start.
     pub(super) start: Chain,
-    /// How far it came, by the present server's word.
+    /// The chain now, as the present server sent it.
     pub(super) chain: Chain,
     pub(super) target: TableIdentity,
-    /// Which server is asked, the first of `servers`.
+    /// The server that is asked, the first of `servers`.
     pub(super) server: usize,
     pub(super) servers: usize,
     pub(super) reader: EpochReader,
     pub(super) received: u64,
     pub(super) changes: TableChanges,
     pub(super) epochs: Vec<ToldEpoch>,
-    /// How many epochs the present server has told.
+    /// How many epochs the present server has sent.
     pub(super) told: usize,
-    /// Versions that have to lie on the way.
+    /// Versions that must lie on the way.
     pub(super) milestones: Vec<TableIdentity>,
-    /// The layout that it begins with is taken to be that of the target. If that is wrong, the
-    /// first epoch does not follow.
+    /// The layout at the start is taken to be that of the target. If that is wrong, the first epoch
+    /// does not follow.
     pub(super) layout_is_guessed: bool,
 }
 
@@ -49,12 +49,12 @@ pub(super) enum Follower {
     Hints(Box<Loaded>),
 }
 
-/// How what a server tells compares with what those before it have told.
+/// How a server's epoch compares with those of the servers before it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told {
-    /// It is the same, or nobody was asked before.
+    /// It is the same, or no server was asked before.
     TheSame,
-    /// An epoch of the same number that the publisher has signed as well, and that is another.
+    /// The publisher has signed another epoch with the same number as well.
     Otherwise,
 }
 
@@ -62,14 +62,14 @@ pub(super) enum Told {
 pub(super) struct ToldEpoch {
     pub(super) hash: EpochHash,
     pub(super) after: TableIdentity,
-    /// What it changed, if it is followed one by one.
+    /// Its changes, if the hints follow epochs one by one.
     pub(super) delta: Option<TableDelta>,
-    /// What each server said of the commitments after it.
+    /// The commitments after it, from each server.
     pub(super) commitments: Vec<Bytes>,
 }
 
 impl Following {
-    /// From `start` to `target`, as the first of so many servers tell it.
+    /// The epochs from `start` to `target`, from the first of so many servers.
     pub(super) fn new(
         follower: Follower,
         start: Chain,
@@ -122,7 +122,7 @@ impl Following {
                 let one_by_one = self.servers > 1;
                 let delta = one_by_one.then(|| changes.delta());
                 self.changes.then(changes)?;
-                // Unsigned, and of no use where nothing is verified.
+                // Nothing signs them, and only verified hints use them.
                 let commitments = one_by_one.then_some(fetched.commitments).into_iter().collect();
                 self.epochs.push(ToldEpoch { hash, after: update.after(), delta, commitments });
             } else {
@@ -153,7 +153,7 @@ impl Following {
         self.chain.identity() == self.target && self.reader.is_empty()
     }
 
-    /// Each version that was pinned somewhere is one of those passed through.
+    /// Checks that each version that was pinned somewhere lies on the way.
     pub(super) fn check_milestones(&self) -> Result<()> {
         let start = self.start.identity();
         let passed = |pinned: &TableIdentity| {

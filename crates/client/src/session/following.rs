@@ -1,30 +1,30 @@
-//! Following a table from a version that is known to the one that is served, epoch by epoch.
+//! Following a table from a known version to the served one, epoch by epoch.
 //!
-//! A client that has pinned a table, and who publishes it, needs no second decision to believe a
-//! later version: the publisher has signed every epoch between. So the epochs are fetched and each
-//! is checked to be the next one (`privet_table::update_log` says how); at their end must be the
-//! version that the servers describe, and every pin must lie on the way. Anything else, a gap, a
-//! fork, a step back or a wrong signature, ends the session before anything is asked.
+//! A client that has pinned a table and its publisher needs no second decision to believe a later
+//! version: the publisher has signed every epoch in between. So the client fetches the epochs and
+//! checks that each is the next one (`privet_table::update_log` says how). They must end at the
+//! version that the servers describe, and every pin must lie on the way. Anything else ends the
+//! session before anything is asked: a gap, a fork, a step back or a wrong signature.
 //!
-//! What the epochs changed then brings up to date what is kept:
+//! The changes then bring stored state up to date:
 //!
-//! - A hint or table that was *downloaded* is patched ([`Patch`]) where the scheme can, and fetched
-//!   again where it cannot. Either way its digest has to be the announced one.
+//! - A *downloaded* hint or table is patched ([`Patch`]) if the scheme can do that, and fetched
+//!   again if not. In both cases its digest must be the announced one.
 //! - *Single-use hints* stand at a version of their own, usually the pinned one. They follow by a
-//!   change in their journal, as by any other, and the journal has to be durable before they are
-//!   used. Verified ones also need to know the new commitments, which come with each epoch, from
-//!   every server, and are the same from all. If two servers tell different commitments to one
-//!   version, or different epochs that the publisher has signed, one of them lies: that is the end
-//!   of the hints, as a wrong answer is (the module `verified`). A server that is behind, or sends
-//!   what does not follow, proves nothing of the kind: then nothing is lost.
-//! - Hints with queries that were never answered cannot follow: the answers belong to the version
-//!   before. If that is still served, the session stays with it until they have come, and then
-//!   moves on (the module `versions`). If not, or if hints cannot follow for another reason (the
-//!   epochs are gone, the parameters changed, the table outgrew them), they are erased, and new
-//!   ones are prepared.
+//!   change in their journal, like any other change, and the journal must be durable before they
+//!   are used. Verified hints also need the new commitments. These come with each epoch, from every
+//!   server, and must be the same from all. If two servers send different commitments for one
+//!   version, or different epochs that the publisher has signed, one of them lies. That ends the
+//!   hints, as a wrong answer does (the module `verified`). A server that is behind, or sends
+//!   something that does not follow, proves no lie: then nothing is lost.
+//! - Hints with unanswered queries cannot follow: the answers belong to the earlier version. If
+//!   that version is still served, the session stays with it until the answers have come, and then
+//!   moves on (the module `versions`). If it is not, the hints are erased, and new ones are
+//!   prepared. The same happens if hints cannot follow for another reason: the epochs are gone, the
+//!   parameters changed, or the table outgrew them.
 //!
-//! The pins move last, when everything else is at hand: whatever is interrupted is done again from
-//! where they stand.
+//! The pins move last, when everything else is there: if anything interrupts this, it is done again
+//! from the version of the pins.
 
 use super::calls::Purpose;
 use super::choose::{check_download, check_root, check_table_digest};
@@ -41,12 +41,12 @@ use privet_table::update_log::{Chain, EpochHash};
 use privet_wire::{FetchChunk, FetchRequest, PartKind, SchemeDescription};
 use std::time::Duration;
 
-/// The epochs that are followed at once are held in memory: no more than so many bytes, whatever
-/// may be downloaded.
+/// All epochs that are followed together are held in memory: no more than so many bytes, even if
+/// the client may download more.
 const MEMORY_LIMIT: u64 = 1 << 30;
 
-/// Why hints are left behind if the first of the epochs that they would follow cannot be checked.
-const LAYOUT_UNKNOWN: &str = "how their version was laid out is not known any more";
+/// Why hints are given up if the first epoch that they would follow cannot be checked.
+const LAYOUT_UNKNOWN: &str = "the layout of their version is no longer known";
 
 /// Fetching and checking.
 impl Open {
@@ -59,7 +59,7 @@ impl Open {
     ) -> Result<()> {
         let table = pin.table;
         let start = self.chain(shared, table, pin.layout.digest, pin.last_epoch)?;
-        // Under whatever name: by now it is certain that they are of this table.
+        // Under any name: by now it is certain that they are of this table.
         let pins = shared.options.pins.iter().filter(|known| known.pin.table.id == table.id);
         let milestones = pins.map(|known| known.pin.table).filter(|pinned| *pinned != table);
         let mut following = Following::new(Follower::Pins(pin), start, self.chosen.identity, 1);
@@ -68,7 +68,7 @@ impl Open {
         Ok(())
     }
 
-    /// The epochs that follow on `table`, none of which is known yet.
+    /// The epochs that follow on `table`, of which the client knows none yet.
     fn chain(
         &self,
         shared: &Shared,
@@ -111,8 +111,8 @@ impl Open {
         let limit = shared.options.max_download.min(MEMORY_LIMIT);
         let Stage::Following(following) = &mut self.stage else { return Ok(()) };
         if chunk.offset.saturating_add(chunk.data.len() as u64) <= following.received {
-            // Said already. Does not count as progress, so a server that only repeats itself is
-            // given up.
+            // Received before. This is not progress, so a server that only repeats itself is given
+            // up.
             return Ok(());
         }
         match following.take(chunk, limit) {
@@ -137,7 +137,7 @@ impl Open {
         }
     }
 
-    /// What was followed, which ends with it: the hints are opened next, or nothing is.
+    /// Ends the following and returns it: the hints are opened next, or nothing is.
     fn take_following(&mut self) -> Option<Following> {
         match std::mem::replace(&mut self.stage, Stage::OpeningHints) {
             Stage::Following(following) => Some(*following),
@@ -148,9 +148,9 @@ impl Open {
         }
     }
 
-    /// Servers have told different epochs, each signed.
+    /// Servers have sent different epochs, each signed.
     fn updates_differ(&mut self, shared: &mut Shared) -> Result<()> {
-        // Only for hints are several servers asked.
+        // Several servers are asked only for hints.
         let Some(Following { follower: Follower::Hints(mut loaded), .. }) = self.take_following()
         else {
             return Err(Error::api_misuse("updates differ of which one server was asked"));
@@ -187,7 +187,7 @@ impl Open {
         }
     }
 
-    /// Whether nothing but the end of the epochs is outstanding.
+    /// Whether only the end of the epochs is outstanding.
     pub(super) fn epochs_are_complete(&self) -> bool {
         matches!(&self.stage, Stage::Following(following) if following.is_complete())
     }
@@ -212,10 +212,10 @@ impl Open {
     }
 }
 
-/// What follows.
+/// What depends on the epochs.
 impl Open {
-    /// How the downloaded part that `chosen` needs can be made of the one that was pinned, if it
-    /// can.
+    /// How to make the downloaded part that `chosen` needs out of the pinned version's part, if
+    /// that is possible.
     pub(super) fn patch_for(&self, kind: PartKind, plan_in: PlanIn) -> Option<Patch> {
         let (chosen, followed) = (&self.chosen, self.followed.as_ref()?);
         let (from, to) = (followed.pin.hint?, chosen.scheme.hint?);
@@ -239,7 +239,7 @@ impl Open {
         })
     }
 
-    /// Single-use hints are kept that stand at another version of the table than the chosen one.
+    /// Stored single-use hints stand at another version of the table than the chosen one.
     pub(super) fn hints_of_another_version(
         &mut self,
         shared: &mut Shared,
@@ -251,7 +251,7 @@ impl Open {
         let (then, target) = (stand_at.table, chosen.identity);
         if then.epoch >= target.epoch {
             return Err(Error::integrity(format!(
-                "the hints that are kept are for version {} of table {}, and what the server shows as version {} is not a later one of the same history; nothing was asked, and they were kept. If you believe this server, accept its table, which erases them",
+                "the stored hints are for version {} of table {}, and the server's version {} is not a later one of the same history; nothing was asked, and the hints were kept. If you believe this server, accept its table, which erases them",
                 then.epoch.0, chosen.name, target.epoch.0
             ))
             .because(Reason::HintsOfAnotherVersion));
@@ -261,7 +261,7 @@ impl Open {
                 Some(version) => self.stay_with(shared, version),
                 None => self.leave_hints_behind(
                     shared,
-                    "some of their queries were not answered as long as the former version was served",
+                    "some of their queries were not answered while the earlier version was served",
                 ),
             }
             return Ok(());
@@ -288,13 +288,13 @@ impl Open {
             return Ok(());
         }
         let verifies = hints.verifies();
-        // What is verified is told by every server.
+        // Every server must send what will be verified.
         let first_epoch = match verifies {
             true => self.versions.first_epoch_everywhere(),
             false => updates.map(|updates| updates.first_epoch),
         };
         if first_epoch.is_none_or(|first_epoch| first_epoch > then.epoch) {
-            self.leave_hints_behind(shared, "the epochs between are no longer to be had");
+            self.leave_hints_behind(shared, "the epochs in between are no longer available");
             return Ok(());
         }
         let followed = self
@@ -316,8 +316,8 @@ impl Open {
         Ok(())
     }
 
-    /// The version at which hints stand, as the servers still serve it, if it is what this client
-    /// has known it to be.
+    /// The version at which hints stand, as the servers still serve it, if it agrees with what this
+    /// client knows of it.
     fn still_served(&self, shared: &Shared, stand_at: &HintsKey) -> Option<ChosenTable> {
         let version = self.served.iter().find(|version| {
             let SchemeDescription { plan, parameter_digest, .. } = &version.scheme;
@@ -332,8 +332,8 @@ impl Open {
         (known && checked.is_ok()).then(|| version.clone())
     }
 
-    /// The hints follow what the epochs changed: at once, or, with `epochs` that have
-    /// deltas of their own, one by one.
+    /// The hints follow the changes of the epochs: all at once, or one by one, with `epochs` that
+    /// hold a delta each.
     fn bring_up_to_date(
         &mut self,
         shared: &mut Shared,
@@ -345,8 +345,8 @@ impl Open {
         let (plan, plan_in) = (&self.chosen.scheme.plan, shared.parts.plan_in);
         let seen_by = hints_servers(&shared.options);
         let key = |table: TableIdentity| -> Result<HintsKey> {
-            // Of a version between, nothing is announced: its parameters are those of the versions
-            // before and after.
+            // The servers announce nothing of the versions in between: these have the parameters of
+            // the first and last.
             let plan = plan_in(plan, &table)?;
             let (scheme, parameter_digest) = (plan.scheme, plan.digest(&table));
             Ok(HintsKey { table, scheme, parameter_digest, servers: seen_by })
@@ -367,13 +367,14 @@ impl Open {
             let before = hints.table();
             let change = hints.apply_deltas(&before, &after, &deltas)?;
             if let Some(error) = hints.ended() {
-                // What was agreed on before that is not kept: no hints are left to follow it.
+                // Nothing agreed on before that is kept: no hints are left to follow it.
                 self.end_hints(shared, None, change, None, &error);
                 return Ok(());
             }
             moves.push((change, key(after)?));
         }
-        // What was prepared of the next ones belongs to the version before, and goes with it.
+        // Whatever was prepared of the next generation belongs to the earlier version, so it is
+        // dropped.
         loaded.begin_next_anew();
         let outstanding = moves.len();
         for (change, to) in moves {
@@ -395,12 +396,12 @@ impl Open {
             Stage::MovingHints { loaded, .. } => self.use_loaded(shared, *loaded, now),
             _ => Ok(()),
         };
-        // What was looked up before is erased then, which takes its time.
+        // This erases earlier lookups' data, which takes time.
         shared.timetable.end_opening();
         outcome
     }
 
-    /// Gives up the hints that are kept, and begins anew. `why` is empty if nothing is lost by it.
+    /// Erases the stored hints, and begins anew. `why` is empty if that loses nothing.
     fn leave_hints_behind(&mut self, shared: &mut Shared, why: &str) {
         if !why.is_empty() {
             shared.event(Event::HintsLeftBehind(why.to_owned()));
@@ -411,7 +412,7 @@ impl Open {
     }
 
     /// The digest of the layout in a version that this client has pinned. (What servers say of an
-    /// earlier version was not signed for them.)
+    /// earlier version's layout is not signed.)
     fn layout_digest_at(&self, shared: &Shared, version: TableIdentity) -> Option<[u8; 32]> {
         let followed = self.followed.iter().map(|followed| &*followed.pin);
         let mut pins = shared.options.pins.iter().map(|known| &known.pin).chain(followed);

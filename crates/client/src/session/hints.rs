@@ -1,4 +1,4 @@
-//! Single-use hints: what a session keeps of them, beside the client that holds them.
+//! Single-use hints: what a session keeps of them, apart from the scheme's client that holds them.
 
 use super::compared::{Leads, Sources};
 use super::options::SessionOptions;
@@ -12,41 +12,41 @@ use privet_schemes::registry::{ErasedClient, ErasedHints};
 use privet_schemes::reservation::StoredRecord;
 use std::collections::BTreeSet;
 
-/// What a session keeps of single-use hints, beside the client that holds them. Stays empty for
-/// schemes of the other kind.
+/// What a session keeps of single-use hints, apart from the scheme's client that holds them. Stays
+/// empty for other schemes.
 #[derive(Default)]
 pub(super) struct HintsInUse {
     /// What an earlier process left unfinished.
     pub(super) resends: Resends,
     /// Why no query may be sent any more: storage failed.
     pub(super) broken: Option<Error>,
-    /// What was sent and not answered, of hints that never run out.
+    /// Sent and unanswered queries, for hints that never run out.
     pub(super) unanswered: Unanswered,
-    /// The generation in the making. `None` also for hints that never run out.
+    /// The generation that is being prepared. Always `None` for hints that never run out.
     pub(super) preparing: Option<Preparing>,
-    /// What servers sent of the stretch of the stream that is compared.
+    /// What servers sent of the stretch of the stream that is being compared.
     pub(super) leads: Leads,
-    /// Reservations whose records nobody waits for: their process ended, or their lookup did. A
-    /// record of theirs that can be told is erased, not kept.
+    /// Reservations whose records no lookup waits for: their process or their lookup ended. If such
+    /// a record can be told, it is erased instead.
     pub(super) unwanted: BTreeSet<ReservationId>,
 }
 
-/// What is to become of the next lookup.
+/// What to do with the next lookup.
 pub(super) enum NextLookup {
     Go,
     Wait,
     Refuse(Error),
-    /// To the next generation, which is prepared.
+    /// Switch to the prepared next generation.
     Switch,
-    /// Hints that never run out: to the next generation, which is made of this one.
+    /// For hints that never run out: condense this generation into the next.
     Condense,
-    /// Earlier queries are sent again first.
+    /// Send earlier queries again first.
     SendAgain,
 }
 
 impl HintsInUse {
-    /// Nobody waits for the record of this settled reservation; `depends`: which cannot be told
-    /// yet.
+    /// No lookup waits for the record of this settled reservation; `depends`: the record cannot be
+    /// told yet.
     pub(super) fn unwanted(&mut self, id: ReservationId, depends: bool) {
         match depends {
             true => self.unwanted.insert(id),
@@ -59,15 +59,13 @@ impl HintsInUse {
         self.resends.is_empty() && !preparing.is_some_and(Preparing::is_at_work)
     }
 
-    /// The next byte of the stream that is wanted from `server`, and where the fetch under way
-    /// ends.
+    /// The next byte of the stream that `server` must send, and where the fetch under way ends.
     pub(super) fn awaited(&self, server: usize) -> Option<(u64, u64)> {
         let (due, end) = self.preparing.as_ref().and_then(Preparing::awaited)?;
         Some((due + self.leads.ahead(server), end))
     }
 
-    /// Has everything that is unanswered sent again. False: that was done already, or there is
-    /// nothing to send.
+    /// Has all unanswered queries sent again. False: that was done already, or there are none.
     pub(super) fn send_again(&mut self) -> bool {
         let Some(resends) = self.unanswered.send_again() else { return false };
         self.resends = resends;
@@ -83,8 +81,8 @@ impl HintsInUse {
     }
 }
 
-/// What one server has seen of the hints, no other must be shown later, whether it computed them or
-/// not: this names the servers.
+/// The digest that names the servers. What one server has seen of the hints, no other server may
+/// see later, whether or not it computed them.
 pub(super) fn hints_servers(options: &SessionOptions) -> [u8; 32] {
     match options.servers {
         1 => [0; 32],
@@ -92,7 +90,7 @@ pub(super) fn hints_servers(options: &SessionOptions) -> [u8; 32] {
     }
 }
 
-/// Hints that are kept, with all that happened to them.
+/// Stored hints, with all journal changes applied.
 pub(super) struct Loaded {
     pub(super) client: Box<dyn ErasedClient>,
     pub(super) unfinished: Vec<(ReservationId, StoredRecord)>,
@@ -105,12 +103,12 @@ impl Loaded {
         self.client.hints().ok_or_else(no_hints)
     }
 
-    /// Nothing is kept of the next generation.
+    /// Drops whatever is stored of the next generation.
     pub(super) fn begin_next_anew(&mut self) {
         self.next = NextGeneration::None;
     }
 
-    /// Whether no lookup can be made with them any more.
+    /// Whether they serve no more lookups.
     pub(super) fn is_used_up(&mut self) -> bool {
         self.client.hints().is_none_or(|hints| hints.supply().left() == 0 && !hints.is_endless())
     }
@@ -120,8 +118,8 @@ pub(super) fn no_hints() -> Error {
     Error::api_misuse("the scheme was to have single-use hints and has none")
 }
 
-/// How many bytes are streamed for a generation, and how many of these each reply has, if they are
-/// replies.
+/// How many bytes are streamed for a generation, and how many of these each reply has, if replies
+/// are streamed.
 pub(super) fn stream_of(offline: OfflinePhase) -> (u64, Option<u64>) {
     let reply_len = match offline {
         OfflinePhase::Ask { reply_len, .. } => Some(reply_len as u64),
@@ -130,7 +128,7 @@ pub(super) fn stream_of(offline: OfflinePhase) -> (u64, Option<u64>) {
     (offline.len(), reply_len)
 }
 
-/// Which servers send what is streamed.
+/// Which servers send the stream.
 pub(super) fn sources(offline: OfflinePhase, options: &SessionOptions) -> Sources {
     match (offline, options.servers as u64) {
         (_, 1) => Sources::First,
@@ -144,12 +142,12 @@ pub(super) fn sources(offline: OfflinePhase, options: &SessionOptions) -> Source
     }
 }
 
-/// Erases the records of those `unwanted` reservations that have one, and leaves the others.
+/// Erases the records that the `unwanted` reservations have, and leaves the others.
 pub(super) fn drop_records(hints: &mut dyn ErasedHints, unwanted: &mut BTreeSet<ReservationId>) {
     unwanted.retain(|id| hints.take_record(*id).is_none());
 }
 
-/// `error`, and what it means for hints that ended with it.
+/// `error`, and what it means for the hints that ended with it.
 pub(super) fn for_good(error: &Error) -> Error {
     Error::integrity(format!(
         "{}. Nothing more is asked until the hints are erased",

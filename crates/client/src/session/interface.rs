@@ -1,4 +1,4 @@
-//! What goes into a session and what comes out of it.
+//! A session's input and output.
 
 use super::query::Query;
 use super::value::Value;
@@ -16,7 +16,7 @@ use privet_wire::{
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// Names one request on its way, so that its response can be told from a late one to an earlier
+/// Names one request on its way. It distinguishes its response from a late one to an earlier
 /// attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExchangeId(pub(super) u64);
@@ -25,7 +25,7 @@ pub struct ExchangeId(pub(super) u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LookupId(pub(super) u64);
 
-/// Names one fetch: of one of the records that a lookup's key may lie in.
+/// Names one fetch: of one of the records in which a lookup's key may lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FetchId(pub(super) u64);
 
@@ -63,19 +63,19 @@ impl std::fmt::Debug for Target {
 /// erased when the last of them is dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// What is served?
+    /// Asks what is served.
     Describe(DescribeRequest),
     /// The bytes of a part, or a stretch of them: answered by any number of [`Response::Chunk`] and
     /// then [`Response::End`].
     Fetch(FetchRequest),
     /// Hints for this client alone, from a secret that no other server may learn.
     Prepare(PrepareRequest),
-    /// The answer to a query: one that may be sent, and nothing else.
+    /// The answer to a query that may be sent: no other query has this type.
     Answer(Query),
 }
 
-/// A response, or a piece of one. Already validated on its own; whether it belongs to the request
-/// is for the session to say.
+/// A response, or a piece of one. It is already valid on its own; the session checks whether it
+/// belongs to the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Response {
     /// To [`Request::Describe`].
@@ -98,57 +98,58 @@ pub enum Output {
         /// Names the exchange in [`Session::handle_message`](super::Session::handle_message) and
         /// [`Session::handle_failure`](super::Session::handle_failure).
         exchange: ExchangeId,
-        /// To which server.
+        /// The server to send it to.
         server: usize,
-        /// What.
+        /// The request.
         request: Request,
         /// How long the session will wait for the (next) response.
         patience: Duration,
     },
-    /// The session does not wait for this exchange any more; whatever still comes of it is ignored.
+    /// The session does not wait for this exchange any more, and ignores whatever still comes of
+    /// it.
     Abandon(ExchangeId),
     /// Say what is stored of this part, with [`Session::handle_part`](super::Session::handle_part).
     Open(PartKey),
-    /// Open the single-use hints of this key and say what is kept of them, with
+    /// Open the single-use hints of this key and say what is stored of them, with
     /// [`Session::handle_hints`](super::Session::handle_hints).
     OpenHints {
-        /// Which.
+        /// The hints' key.
         key: HintsKey,
-        /// Whether hints of another version will do, because they can follow:
+        /// Whether hints of another version are welcome too, because they can follow:
         /// [`State::open_hints_to_follow`](crate::state::State::open_hints_to_follow) instead of
         /// [`open_hints`](crate::state::State::open_hints).
         to_follow: bool,
     },
-    /// Make a part out of the one that is kept for an earlier version of the table, and say what is
-    /// stored of it then, with [`Session::handle_part`](super::Session::handle_part): complete, or,
-    /// if that could not be done, as much of it as [`Open`](Self::Open) would say.
+    /// Make a part out of the stored one of an earlier version of the table. Then say what is
+    /// stored of the new part, with [`Session::handle_part`](super::Session::handle_part): all of
+    /// it, or, if the patch failed, as much as [`Open`](Self::Open) would say.
     Patch(Box<Patch>),
     /// Keep this.
     Persist(Persist),
     /// Work on the next generation of hints, beside everything else: see [`Prepare`].
     Prepare(Prepare),
-    /// News for whoever uses the session.
+    /// News for the session's user.
     Event(Event),
 }
 
-/// How a part that is kept becomes that of a later version.
+/// How a stored part becomes that of a later version.
 #[derive(Debug)]
 pub struct Patch {
-    /// The part that is kept.
+    /// The stored part.
     pub from: PartKey,
-    /// The part that it is to become.
+    /// The part to make.
     pub to: PartKey,
     /// The scheme, in the version before …
     pub before: SchemePlan,
     /// … and after.
     pub after: SchemePlan,
-    /// What became of the table's records in between.
+    /// The changes of the table's records in between.
     pub changes: TableChanges,
 }
 
-/// What has to be kept.
+/// State that must be kept.
 pub enum Persist {
-    /// What was seen at a server. Kept before anything that depends on it.
+    /// What was seen at a server. It must be durable before anything that depends on it.
     Pin {
         /// Which server.
         server: usize,
@@ -175,28 +176,28 @@ pub enum Persist {
     /// [`Session::handle_persisted`](super::Session::handle_persisted); the query is not sent
     /// before.
     Journal {
-        /// Of which fetch.
+        /// The fetch that it is for.
         fetch: FetchId,
-        /// Which reservation it is.
+        /// Its reservation.
         id: ReservationId,
         /// The record, for [`HintStore::reserve`](crate::state::HintStore::reserve).
         record: JournalRecord,
     },
     /// The state change that settles a reservation whose journal record was written before, in this
-    /// session or an earlier one. Nothing waits for it; until it is durable, a restart finds the
+    /// session or an earlier one. Nothing waits for it. If it is lost, a restart finds the
     /// reservation unfinished.
     Completion {
-        /// Which reservation.
+        /// The reservation.
         id: ReservationId,
         /// The change, for [`HintStore::settle`](crate::state::HintStore::settle).
         change: Zeroizing<Vec<u8>>,
     },
-    /// A change that ends the hints, because an answer did not pass or servers told different
-    /// updates of the table. It has to be durable, and to be answered with
-    /// [`Session::handle_hints_ended`](super::Session::handle_hints_ended); nobody is told of it
-    /// before.
+    /// A change that ends the hints, because an answer failed verification or servers sent
+    /// different updates of the table. Make it durable and answer with
+    /// [`Session::handle_hints_ended`](super::Session::handle_hints_ended). The session reports the
+    /// end only after that.
     EndHints {
-        /// Which reservation's answer it was, if it was one.
+        /// The reservation whose answer failed, if it was an answer.
         id: Option<ReservationId>,
         /// The change, for [`HintStore::end`](crate::state::HintStore::end).
         change: Zeroizing<Vec<u8>>,
@@ -204,8 +205,8 @@ pub enum Persist {
         why: String,
     },
     /// The change by which the hints follow edits of the table. To be answered with
-    /// [`Session::handle_hints_followed`](super::Session::handle_hints_followed); no query is sent
-    /// before.
+    /// [`Session::handle_hints_followed`](super::Session::handle_hints_followed); the session sends
+    /// no query before.
     FollowHints {
         /// The change, for [`HintStore::follow`](crate::state::HintStore::follow).
         change: Zeroizing<Vec<u8>>,
@@ -213,15 +214,15 @@ pub enum Persist {
         to: HintsKey,
     },
     /// The hints cannot follow the table: erase them, begin anew for this key
-    /// ([`HintStore::restart`](crate::state::HintStore::restart)), and say what is kept now, with
-    /// [`Session::handle_hints`](super::Session::handle_hints).
+    /// ([`HintStore::restart`](crate::state::HintStore::restart)), and say what is stored then,
+    /// with [`Session::handle_hints`](super::Session::handle_hints).
     RestartHints(HintsKey),
-    /// The generation in use is used up, the next one is prepared, and nothing is under way:
-    /// replace the one by the other, and say what is kept now, with
+    /// The generation in use is used up, the next one is prepared, and nothing is under way.
+    /// Replace the first by the second, and say what is stored then, with
     /// [`Session::handle_hints`](super::Session::handle_hints).
     SwitchHints,
-    /// The generation in use is used up, all its queries are answered, and this is what it came to:
-    /// make it the next generation and the one in use, and say what is kept then, with
+    /// The generation in use is used up, all its queries are answered, and it was condensed. Store
+    /// the condensed state as the next generation, switch to it, and say what is stored then, with
     /// [`Session::handle_hints`](super::Session::handle_hints).
     CondenseHints {
         /// The next generation, for [`HintStore::switch_to`](crate::state::HintStore::switch_to).
@@ -229,14 +230,14 @@ pub enum Persist {
     },
 }
 
-/// A step towards the next generation of hints. Steps are done in order, by a
-/// [`Preparer`](crate::preparation::Preparer): on a thread of its own where there are threads,
-/// because they take long and no query is to wait for them. What comes of them is told with
+/// A step towards the next generation of hints. A [`Preparer`](crate::preparation::Preparer) does
+/// the steps in order. They take long and no query may wait for them, so it has a thread of its own
+/// where there are threads. The driver tells their outcomes with
 /// [`Session::handle_preparation`](super::Session::handle_preparation).
 pub enum Prepare {
-    /// Begin, or go on from the checkpoint that is kept: [`PreparationEvent::Resumed`].
+    /// Begin, or go on from the stored checkpoint: [`PreparationEvent::Resumed`].
     Begin,
-    /// Say what to ask the server next, of a scheme that asks one for its hints:
+    /// For a scheme that asks one server for its hints: say what to ask for next, with
     /// [`PreparationEvent::Request`].
     Ask,
     /// Take these bytes of the stream (the table, or replies): [`PreparationEvent::Absorbed`].
@@ -248,33 +249,33 @@ pub enum Prepare {
     },
     /// Save a checkpoint: [`PreparationEvent::Saved`].
     Checkpoint,
-    /// All of the stream was taken: check it, make the generation and save it:
+    /// All of the stream was taken. Check it, make the generation and save it:
     /// [`PreparationEvent::Complete`].
     Finish,
 }
 
-/// What came of a [`Prepare`].
+/// The outcome of a [`Prepare`].
 pub enum PreparationEvent {
     /// The stream is to go on at `offset`.
     Resumed {
-        /// The next byte that is wanted.
+        /// The next byte to take.
         offset: u64,
     },
     /// What to ask the server for.
     Request {
         /// Where in the stream the reply belongs.
         offset: u64,
-        /// The request. Secret: for the one server that is asked for hints, and for no other.
+        /// The request. Secret: only the one server that is asked for hints may see it.
         request: Zeroizing<Vec<u8>>,
     },
     /// Everything before `offset` was taken.
     Absorbed {
-        /// The next byte that is wanted.
+        /// The next byte to take.
         offset: u64,
     },
     /// A checkpoint was saved.
     Saved {
-        /// Where the stream would go on from it.
+        /// Where the stream goes on after it.
         offset: u64,
     },
     /// The next generation is prepared and saved.
@@ -283,7 +284,7 @@ pub enum PreparationEvent {
     Failed(Error),
 }
 
-// Bytes may be secret: of a server's replies, and of the requests for them.
+// Bytes may be secret: replies of a server, and the requests for them.
 impl std::fmt::Debug for Prepare {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -313,7 +314,7 @@ impl std::fmt::Debug for PreparationEvent {
     }
 }
 
-// What is kept may be secret: it prints without its content.
+// Stored state may be secret, so it prints without its content.
 impl std::fmt::Debug for Persist {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
@@ -339,7 +340,7 @@ pub struct ChosenTable {
     pub software: String,
     /// The table's name.
     pub name: String,
-    /// Which table, in which version, of which shape.
+    /// The table's id, version and shape.
     pub identity: TableIdentity,
     /// How keys and values lie in records.
     pub layout: PartDescription,
@@ -350,7 +351,7 @@ pub struct ChosenTable {
 }
 
 impl ChosenTable {
-    /// Names a part of it, as it is kept.
+    /// Names one of its parts, as it is stored.
     pub(super) fn part(&self, kind: PartKind, part: PartDescription) -> PartKey {
         PartKey { table: self.identity, kind, len: part.len, digest: part.digest }
     }
@@ -360,7 +361,7 @@ impl ChosenTable {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// The table and scheme are chosen, and are what was pinned if anything was.
+    /// The table and scheme are chosen, and agree with the pin if there is one.
     Described(Box<ChosenTable>),
     /// The table has changed since it was pinned, and its publisher has signed each change.
     Updated {
@@ -373,12 +374,12 @@ pub enum Event {
         /// Bytes of the epochs that led from one to the other.
         bytes: u64,
     },
-    /// The single-use hints cannot follow the table, and new ones are prepared: why.
+    /// Why the single-use hints cannot follow the table. New ones are prepared.
     HintsLeftBehind(String),
-    /// The table is authenticated: every record will be verified against this root before anything
-    /// of it is looked at.
+    /// The table is authenticated: the client verifies every record against this root before it
+    /// looks at anything in it.
     Authenticated(TableRoot),
-    /// A part is at hand up to `done` of `total` bytes.
+    /// `done` of `total` bytes of a part are at hand.
     Progress {
         /// Which part.
         part: PartKind,
@@ -391,8 +392,7 @@ pub enum Event {
     },
     /// Everything is there; lookups begin.
     Ready,
-    /// The next generation of hints is prepared up to `done` of `total` bytes of what it is made
-    /// from.
+    /// `done` of the `total` bytes that the next generation of hints is made from have been taken.
     NextGeneration {
         /// Bytes taken.
         done: u64,
@@ -412,11 +412,11 @@ pub enum Event {
         error: Error,
     },
     /// A server was given up: it failed for longer than [`Patience`](super::Patience) allows. All
-    /// lookups that were under way or waited fail; a later one is another try.
+    /// lookups that were under way or waited fail; a later one tries again.
     GivenUp {
         /// Which server.
         server: usize,
-        /// What it last failed with.
+        /// Its last failure.
         error: Error,
     },
     /// The value that was looked up, or all values of the key.
@@ -438,7 +438,7 @@ pub enum Event {
         /// Why.
         error: Error,
     },
-    /// The session is over: it cannot begin, or the server changed its story. Lookups still open
-    /// have failed.
+    /// The session is over: it cannot begin, or a server changed its description. Lookups still
+    /// open have failed.
     Failed(Error),
 }

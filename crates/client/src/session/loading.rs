@@ -1,4 +1,4 @@
-//! Opening what is kept of single-use hints, and changing over to the next generation.
+//! Opening stored single-use hints, and changing over to the next generation.
 
 use super::hints::{Loaded, drop_records, for_good, hints_servers, no_hints, sources, stream_of};
 use super::interface::{ChosenTable, Output, Persist};
@@ -18,11 +18,11 @@ use std::time::Duration;
 impl Open {
     pub(super) fn open_hints(&mut self, shared: &mut Shared) -> Result<()> {
         let (chosen, options) = (&self.chosen, &shared.options);
-        // Who accepts whatever the servers show does not want what was kept of something else.
+        // A caller who accepts any table that the servers show does not want hints of another.
         let to_follow = publisher_of(chosen, options).is_some() && !self.versions.accepting;
         if chosen.scheme.plan.servers > 1 && options.addresses_digest.is_none() {
             return Err(Error::api_misuse(
-                "by this scheme hints are used with the same servers in the same order only; the session must be told the digest of the servers' addresses, and was not",
+                "hints of this scheme stay with the same servers in the same order, so the session needs the digest of the servers' addresses, and has none",
             ));
         }
         let key = self.hints_key(options);
@@ -42,7 +42,7 @@ impl Open {
         }
     }
 
-    /// Starts with the generation that is kept, if it is not used up; otherwise sees to one.
+    /// Starts with the stored generation, if it is not used up; otherwise has one prepared.
     pub(super) fn use_hints(
         &mut self,
         shared: &mut Shared,
@@ -65,7 +65,7 @@ impl Open {
         }
     }
 
-    /// The generation that is kept with all its changes, which lead to `version`, if there is one.
+    /// The stored generation with all its changes, which lead to `version`, if there is one.
     pub(super) fn load_hints(
         &self,
         shared: &mut Shared,
@@ -85,7 +85,7 @@ impl Open {
         let start = shared.parts.start_hinted;
         self.rehearse(shared, &|| {
             let mut copy = start(plan.clone(), &first, generation.clone(), kernels)?;
-            // A generation is as good as new for it, unless the table has grown since.
+            // For this version a generation is as good as new, unless the table has grown since.
             if first != version
                 && let Some(hints) = copy.hints()
             {
@@ -103,7 +103,7 @@ impl Open {
         }
         if hints.table() != version {
             return Err(Error::corrupted(
-                "the stored hints belong to another version of the table than was noted with them",
+                "the stored hints belong to another version of the table than the note with them says",
             ));
         }
         check_unfinished(hints, &unfinished)?;
@@ -114,7 +114,7 @@ impl Open {
         Ok(Some(Loaded { client, unfinished, next, state_len }))
     }
 
-    /// Lookups go on with what was loaded, unless it is used up.
+    /// Lookups go on with the loaded hints, unless they are used up.
     pub(super) fn use_loaded(
         &mut self,
         shared: &mut Shared,
@@ -145,15 +145,14 @@ impl Open {
         };
         self.hints.unanswered = Unanswered::default();
         self.hints.unwanted = unwanted;
-        // Whatever is kept of a next generation of hints that never run out is of no use: see
-        // `endless`.
+        // For hints that never run out, a stored next generation is of no use: see `endless`.
         let preparing = preparing.of_replies(reply_len).from(sources(offline, &shared.options));
         self.hints.preparing = (!endless).then_some(preparing);
         self.begin_lookups(shared, client, table_len);
         Ok(())
     }
 
-    /// There is no generation in use, or it is used up.
+    /// No generation is in use, or it is used up.
     fn prepare_or_switch(&mut self, shared: &mut Shared, next: NextGeneration, now: Duration) {
         if let NextGeneration::Ready = next {
             let first = !matches!(self.stage, Stage::Switching { first: false });
@@ -190,7 +189,7 @@ impl Open {
     }
 }
 
-/// The journal and the hints must agree on what is unfinished.
+/// The journal and the hints must agree on which queries are unfinished.
 fn check_unfinished<R>(
     hints: &mut dyn ErasedHints,
     unfinished: &[(ReservationId, R)],

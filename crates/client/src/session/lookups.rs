@@ -1,12 +1,12 @@
-//! Lookups: waiting, and begun; and their fetches.
+//! Lookups, waiting and begun, and their fetches.
 //!
-//! A lookup waits for its turn. Then it *begins*: it is as many fetches as there are records that
-//! its key may lie in (the module `candidates` says why). Everything about one of them stands in
-//! one value, from the query to what its record says.
+//! A lookup waits for its turn. Then it *begins*: it makes one fetch for each record in which its
+//! key may lie (the module `candidates` says why). One value holds everything about a fetch, from
+//! the query to the record's contents.
 //!
-//! Reading a record comes after everything that can be sent has been. It touches different parts of
-//! the hint for different indices; how long that takes tells nobody anything, because it is done in
-//! a slot of a public length: see the module `timetable`.
+//! Records are read only after everything that can be sent has been sent. Reading touches different
+//! parts of the hint for different indices. How long that takes tells a server nothing, because it
+//! is done in a slot of a public length: see the module `timetable`.
 
 use super::candidates::Found;
 use super::interface::{FetchId, LookupId, Target};
@@ -17,22 +17,22 @@ use privet_schemes::reservation::{Pending, Reservation};
 use std::collections::{BTreeMap, VecDeque};
 use zeroize::Zeroizing;
 
-/// What one server answered. Those to one query hold its record together: of DPF-PIR, it is their
-/// sum. So they are erased when they are dropped.
+/// One server's answer. All answers to one query together give its record: in DPF-PIR, their sum is
+/// the record. So they are erased when they are dropped.
 pub(super) type Answer = Zeroizing<Vec<u8>>;
 
-/// Everything that a user asked for and has not been told.
+/// Every lookup that the user has begun and that has no outcome yet.
 #[derive(Default)]
 pub(super) struct Lookups {
     lookups_named: u64,
     fetches_named: u64,
-    /// Those whose turn has not come, in its order.
+    /// Lookups whose turn has not come, in their order.
     waiting: VecDeque<(LookupId, Target)>,
     begun: BTreeMap<LookupId, Begun>,
-    /// The lookup that began last, and its next candidate, if not all of its fetches have begun.
+    /// The lookup that began last, and its next candidate, unless all its fetches have begun.
     next: Option<(LookupId, usize)>,
     fetches: BTreeMap<FetchId, Fetch>,
-    /// Fetches with an answer of each server, in the order in which they got it.
+    /// Fetches with an answer from each server, in the order in which they became complete.
     answered: VecDeque<FetchId>,
 }
 
@@ -44,22 +44,22 @@ struct Begun {
 /// One record on its way.
 struct Fetch {
     lookup: LookupId,
-    /// Which of the key's candidates it is.
+    /// Which of the key's candidates it fetches.
     candidate: usize,
-    /// Of a single-use hint.
+    /// Its reservation, if hints are single-use.
     reservation: Option<ReservationId>,
     stage: Stage,
 }
 
 /// How far a fetch is.
 enum Stage {
-    /// Something is made of what it had, in this very call.
+    /// A later stage is being made of the earlier one, within one call.
     InHand,
     /// Waits for its journal record to be durable.
     Committing(Reservation),
     /// Waits for answers, one from each server.
     Asking(Asked),
-    /// Waits to be read.
+    /// Waits until it is read.
     Answered(Asked),
     /// Its reservation is settled, and its turn to be told has not come. The record is there unless
     /// it depends on the answer to an older reservation.
@@ -68,7 +68,7 @@ enum Stage {
 
 struct Asked {
     pending: Pending,
-    /// What became of each server's query. `None`: still open.
+    /// The outcome of each server's query. `None`: still open.
     answers: Vec<Option<Result<Answer>>>,
 }
 
@@ -80,22 +80,22 @@ impl Lookups {
         id
     }
 
-    /// Only a name.
+    /// Gives a lookup an id and does nothing else.
     pub(super) fn add_nothing(&mut self) -> LookupId {
         self.lookups_named += 1;
         LookupId(self.lookups_named - 1)
     }
 
-    /// Whether there is something to ask for, while no more than `limit` fetches are between their
-    /// first query and their last answer. (A lookup that has begun is not held up by it.)
+    /// Whether a fetch may begin, when at most `limit` fetches may be between their first query and
+    /// their last answer. (The limit does not hold up a lookup that has begun.)
     pub(super) fn may_ask(&self, limit: usize) -> bool {
         let asks = |fetch: &&Fetch| !matches!(fetch.stage, Stage::Answered(_) | Stage::Settled(_));
         let under_way = self.fetches.values().filter(asks).count();
         self.next.is_some() || (!self.waiting.is_empty() && under_way < limit)
     }
 
-    /// Begins the next fetch: of a lookup that has begun, or of the next one, which is `fetches`.
-    /// It is over only with [`end`](Self::end).
+    /// Begins the next fetch: of the lookup that has begun, or of the next lookup, which makes
+    /// `fetches` of them. It is over only with [`end`](Self::end).
     pub(super) fn begin_next(&mut self, fetches: usize) -> Option<FetchId> {
         let (lookup, candidate) = match self.next {
             Some(next) => next,
@@ -118,17 +118,17 @@ impl Lookups {
         self.next.is_some()
     }
 
-    /// Whether nobody waits for anything.
+    /// Whether there is no lookup.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.begun.is_empty()
     }
 
-    /// Whether no fetch waits for anything that comes from elsewhere, or to be read.
+    /// Whether no fetch waits for a receipt, an answer or to be read.
     pub(super) fn none_under_way(&self) -> bool {
         self.next.is_none() && self.fetches.values().all(Fetch::is_settled)
     }
 
-    /// Has every lookup that has begun wait for its turn again, before all that have not.
+    /// Has every lookup that has begun wait for its turn again, before all others.
     pub(super) fn begin_again(&mut self) {
         for (id, begun) in std::mem::take(&mut self.begun).into_iter().rev() {
             self.waiting.push_front((id, begun.target));
@@ -136,13 +136,13 @@ impl Lookups {
         self.drop_fetches();
     }
 
-    /// Drops the lookups that wait for their turn. One that has begun comes to its end.
+    /// Drops the lookups that wait for their turn. A lookup that has begun goes on to its end.
     pub(super) fn drop_waiting(&mut self) -> Vec<LookupId> {
         std::mem::take(&mut self.waiting).into_iter().map(|(id, _)| id).collect()
     }
 
-    /// Drops all lookups. Returns them, and why each of them failed: its own reason if it had one
-    /// before; `of_settled` if it lacked only older reservations' answers; or else `error`.
+    /// Drops all lookups. Returns them with the reason why each failed: its own, if it had one
+    /// before; `of_settled`, if it lacked only older reservations' answers; otherwise `error`.
     pub(super) fn drop_all(&mut self, error: &Error, of_settled: &Error) -> Vec<(LookupId, Error)> {
         let mut open: Vec<LookupId> = self.next.iter().map(|(lookup, _)| *lookup).collect();
         let unsettled = self.fetches.values().filter(|fetch| !fetch.is_settled());
@@ -165,15 +165,15 @@ impl Lookups {
     }
 }
 
-/// A fetch.
+/// Stages of a fetch.
 impl Lookups {
-    /// What a fetch is for: what its lookup looks up, and which candidate of that.
+    /// What a fetch is for: its lookup's target, and which of its candidates.
     pub(super) fn wanted(&self, id: FetchId) -> Option<(&Target, usize)> {
         let fetch = self.fetches.get(&id)?;
         Some((&self.begun.get(&fetch.lookup)?.target, fetch.candidate))
     }
 
-    /// A hint is reserved for it, and the journal record is handed out.
+    /// A hint is reserved for it, and its journal record is handed out.
     pub(super) fn commits(&mut self, id: FetchId, reservation: Reservation) {
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.reservation = Some(reservation.id());
@@ -181,12 +181,12 @@ impl Lookups {
         }
     }
 
-    /// Whether a journal record was handed out and nothing is known of it yet.
+    /// Whether a journal record was handed out and its outcome is not known yet.
     pub(super) fn await_receipts(&self) -> bool {
         self.fetches.values().any(|fetch| matches!(fetch.stage, Stage::Committing(_)))
     }
 
-    /// The reservation of a fetch of whose journal record something is known now.
+    /// The reservation of a fetch, now that the outcome of its journal record is known.
     pub(super) fn committed(&mut self, id: FetchId) -> Option<Reservation> {
         let fetch = self.fetches.get_mut(&id)?;
         match std::mem::replace(&mut fetch.stage, Stage::InHand) {
@@ -198,7 +198,7 @@ impl Lookups {
         }
     }
 
-    /// Its queries go out, to so many servers.
+    /// Its queries leave, one to each of so many servers.
     pub(super) fn asks(&mut self, id: FetchId, pending: Pending, servers: usize) {
         let answers = (0..servers).map(|_| None).collect();
         if let Some(fetch) = self.fetches.get_mut(&id) {
@@ -206,8 +206,8 @@ impl Lookups {
         }
     }
 
-    /// Notes what became of one server's query. A fetch is answered only when all of its queries
-    /// are over: whatever one of them came to, the others take their course.
+    /// Notes the outcome of one server's query. A fetch is answered only when all its queries are
+    /// over: the outcome of one does not stop the others.
     pub(super) fn server_answered(&mut self, id: FetchId, server: usize, answer: Result<Answer>) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         match std::mem::replace(&mut fetch.stage, Stage::InHand) {
@@ -238,7 +238,7 @@ impl Lookups {
         None
     }
 
-    /// Its reservation is settled. It waits until it may be told.
+    /// Its reservation is settled. The fetch waits until its record may be told.
     pub(super) fn settles(&mut self, id: FetchId, record: Option<Result<Record>>) {
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.stage = Stage::Settled(record);
@@ -253,8 +253,8 @@ impl Lookups {
         }
     }
 
-    /// A fetch is over. Returns its lookup if that is over as well, with all that its fetches came
-    /// to.
+    /// A fetch is over. Returns its lookup if that is over as well, with the results of all its
+    /// fetches.
     pub(super) fn end(
         &mut self,
         id: FetchId,
@@ -276,7 +276,7 @@ impl Lookups {
         self.fetches.get(&id)?.reservation
     }
 
-    /// Whether a reservation is between its journal record and its record.
+    /// Whether any reservation has its journal record, and its fetch is not over.
     pub(super) fn have_reservations(&self) -> bool {
         self.fetches.values().any(|fetch| fetch.reservation.is_some())
     }

@@ -1,8 +1,8 @@
-//! A table that is open, or on its way there: all that a session has of it once it is chosen.
+//! A table that is open, or being opened: everything that a session has of it once it is chosen.
 //!
-//! What a message, or news of storage, does to it, its methods say; each in the module of its
-//! subject. They fail with what ends the session. When the session opens again, for a later version
-//! of the table, all of this is dropped.
+//! The methods take messages and news of storage; each stands in the module of its subject. Their
+//! errors end the session. When the session opens again, for a later version of the table, all of
+//! this is dropped.
 
 use super::calls::Purpose;
 use super::epochs::{Followed, Following};
@@ -25,14 +25,13 @@ pub(super) struct Open {
     pub(super) chosen: ChosenTable,
     /// The versions that all servers serve, the latest first.
     pub(super) served: Vec<ChosenTable>,
-    /// What led from the pinned version to the latest.
+    /// The epochs from the pinned version to the latest.
     pub(super) followed: Option<Followed>,
     pub(super) versions: Versions,
-    /// How records are read, once the layout is there.
+    /// How to read records, once the layout is there.
     pub(super) records: Option<Records>,
     pub(super) hints: HintsInUse,
-    /// Bytes that came before the first lookup, whatever they were, and what came for nothing
-    /// since.
+    /// Bytes received before the first lookup, and useless bytes since.
     pub(super) came: u64,
     pub(super) stage: Stage,
 }
@@ -40,30 +39,29 @@ pub(super) struct Open {
 pub(super) enum Stage {
     /// Fetches the epochs that lead to the chosen version.
     Following(Box<Following>),
-    /// Waits for the hints to be those of the chosen version.
+    /// Waits until the hints are those of the chosen version.
     MovingHints { loaded: Box<Loaded>, outstanding: usize },
-    /// Waits to hear what is stored of a part. `again`: the stored part turned out to be damaged
-    /// once.
+    /// Waits to hear what is stored of a part. `again`: the stored part was once found damaged.
     Opening { part: PartKey, again: bool },
-    /// Fetches what is missing of a part.
+    /// Fetches the missing bytes of a part.
     Fetching { part: PartKey, download: Box<Download> },
-    /// Waits for a fetched part to be stored as complete.
+    /// Waits until a fetched part is stored as complete.
     Completing(PartKey),
-    /// Waits to hear what is kept of the single-use hints.
+    /// Waits to hear what is stored of the single-use hints.
     OpeningHints,
     /// Prepares the first generation of hints.
     Preparing,
-    /// Waits for the prepared generation to be the one in use. `first`: lookups have not begun.
+    /// Waits until the prepared generation is in use. `first`: lookups have not begun.
     Switching { first: bool },
-    /// Looks things up.
+    /// Lookups can be made.
     Ready(Box<dyn ErasedClient>),
-    /// An answer did not pass. Waits for the end of the hints to be durable, and tells it then:
-    /// first of all to the fetch that it was for, if there is one.
+    /// An answer failed verification. Waits until the end of the hints is durable, and then tells
+    /// the error: first to the fetch that the answer was for, if there is one.
     Ending { fetch: Option<FetchId>, error: Error },
 }
 
 impl Open {
-    /// The first of the versions that are `served` is the one that is used.
+    /// The session uses the first of the versions that are `served`.
     pub(super) fn new(chosen: ChosenTable, served: Vec<ChosenTable>, servers: usize) -> Self {
         let layout = chosen.part(PartKind::Layout, chosen.layout);
         Self {
@@ -78,7 +76,7 @@ impl Open {
         }
     }
 
-    /// Whether lookups are made.
+    /// Whether lookups can be made.
     pub(super) fn is_ready(&self) -> bool {
         matches!(self.stage, Stage::Ready(_))
     }
@@ -91,7 +89,7 @@ impl Open {
             && !shared.calls.is_in_flight(Purpose::Background)
     }
 
-    /// A response that is no description, or a piece of one, came.
+    /// A response, or a piece of one, came. It is not a description.
     pub(super) fn heard(
         &mut self,
         shared: &mut Shared,
@@ -131,13 +129,13 @@ impl Open {
             return outcome;
         }
         let error = Error::exhausted(format!(
-            "more came than the {} bytes that are allowed before the first lookup; if the table that you expect has as much, allow more",
+            "the server sent more than the {} bytes that are allowed before the first lookup; if the table that you expect is that large, allow more",
             shared.options.max_download
         ));
         Err(Fault::Session(error.because(Reason::TooMuchToDownload)))
     }
 
-    /// What is stored of the part that was to be opened or completed.
+    /// The stored state of the part that was to be opened or completed.
     pub(super) fn part_is(
         &mut self,
         shared: &mut Shared,
@@ -156,12 +154,12 @@ impl Open {
             (Stage::Opening { part, .. }, PartState::Partial(download)) => {
                 self.fetch(shared, part.clone(), download, now)
             }
-            // Nobody asked.
+            // The session did not ask for it.
             _ => Ok(()),
         }
     }
 
-    /// What is kept of the single-use hints that were to be opened, or switched.
+    /// The stored state of the single-use hints that were to be opened or switched.
     pub(super) fn hints_are(
         &mut self,
         shared: &mut Shared,
@@ -205,9 +203,9 @@ impl Open {
     }
 }
 
-/// Single-use hints while lookups go on.
+/// Single-use hints, while lookups go on.
 impl Open {
-    /// The single-use hints, if there are such and lookups go on.
+    /// The single-use hints, if the scheme has them and lookups go on.
     pub(super) fn hinted(&mut self) -> Option<&mut dyn ErasedHints> {
         match &mut self.stage {
             Stage::Ready(client) => client.hints(),
@@ -225,7 +223,7 @@ impl Open {
         shared.lookups.reservations_under_way().next().is_some() || !self.hints.resends.is_empty()
     }
 
-    /// Whether a reservation may still be answered in this session, as things are.
+    /// Whether a reservation may still be answered in this session.
     pub(super) fn may_be_answered(&self, shared: &Shared, id: ReservationId) -> bool {
         let mut under_way = shared.lookups.reservations_under_way();
         under_way.any(|under_way| under_way == id) || self.hints.resends.contains(id)

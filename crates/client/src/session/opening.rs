@@ -1,4 +1,4 @@
-//! Before the first lookup: descriptions, the layout, and what is downloaded: a hint, or the table.
+//! Before the first lookup: descriptions, the layout, and the download of a hint or the table.
 
 use super::agreement::{Difference, changed_midway, difference, server_name};
 use super::calls::Purpose;
@@ -46,7 +46,7 @@ impl Session {
                     && open.can_move_to(epoch, options)
                     && open.may_open_again()
                 {
-                    // What was on its way there cannot be answered any more.
+                    // The calls that were on their way to it cannot be answered any more.
                     calls.trust(server, now, outputs);
                     return self.open_again(now);
                 }
@@ -91,7 +91,7 @@ impl Open {
         match standing {
             Standing::AsPinned => {
                 open.move_pins(shared);
-                // That was the one time.
+                // Accepting counts only once.
                 open.versions.accepting = accepted;
                 shared.options.accept_new_table = false;
                 open.open_layout(shared);
@@ -121,7 +121,7 @@ impl Open {
         let offset = download.next_offset();
         shared.progress(&part, offset, false);
         if offset == part.len {
-            // Everything had arrived before, only the last step was missing.
+            // All bytes had arrived before; only the last step was missing.
             let finished = download.finish();
             return self.complete_download(shared, part, finished);
         }
@@ -153,8 +153,8 @@ impl Open {
         };
         let due = download.next_offset();
         if chunk.offset.saturating_add(chunk.data.len() as u64) <= due {
-            // Said already. Does not count as progress, so a server that only repeats itself is
-            // given up.
+            // Received before. This is not progress, so a server that only repeats itself is given
+            // up.
             return Ok(());
         }
         download.absorb(chunk.offset, &chunk.data)?;
@@ -186,7 +186,7 @@ impl Open {
         Err(Fault::Exchange(error))
     }
 
-    /// Whether `exchange` is a fetch that lacks nothing but its end.
+    /// Whether `exchange` is a fetch whose bytes have all arrived and which has not ended.
     pub(super) fn everything_arrived(&self, shared: &Shared, exchange: ExchangeId) -> bool {
         let Some(call) = shared.calls.waiting_for(exchange) else { return false };
         match (call.purpose, &self.stage) {
@@ -216,7 +216,7 @@ impl Open {
                 }
                 _ => Ok(()),
             },
-            // Others send the same stretch, and are not done.
+            // Other servers send the same stretch, and have not finished.
             Some(purpose) if shared.calls.is_open(purpose) => Ok(()),
             Some(Purpose::Stream | Purpose::Background) => {
                 self.hints.fetched(false);
@@ -227,7 +227,7 @@ impl Open {
         }
     }
 
-    /// All of a part has arrived, and has the right digest if `finished` says so.
+    /// All bytes of a part have arrived, and `finished` says whether they have the right digest.
     fn complete_download(
         &mut self,
         shared: &mut Shared,
@@ -244,7 +244,7 @@ impl Open {
         Ok(())
     }
 
-    /// A part is complete. `last_chance`: if it cannot be read now, asking for it again will not
+    /// A part is complete. `last_chance`: if it cannot be read now, fetching it again will not
     /// help.
     pub(super) fn use_part(
         &mut self,
@@ -318,8 +318,7 @@ impl Open {
         Ok(())
     }
 
-    /// Opens a part that is kept, having it made of the one of an earlier version if that can be
-    /// done.
+    /// Opens a stored part, or has it made of an earlier version's part if that is possible.
     fn open_or_patch(&mut self, shared: &mut Shared, part: PartKey) {
         match self.patch_for(part.kind, shared.parts.plan_in) {
             Some(patch) => {
@@ -338,7 +337,7 @@ impl Open {
         }
     }
 
-    /// Measures how long lookups take, with copies of the client that `start` makes.
+    /// Measures how long lookups take, with copies that `start` makes of the scheme's client.
     pub(super) fn rehearse(
         &self,
         shared: &mut Shared,
@@ -353,11 +352,11 @@ impl Open {
 
 /// Pins.
 impl Open {
-    /// Remembers the version that is used now, at every server where something else was remembered,
-    /// and that this table is the one that was used last.
+    /// Pins the version that is used now at every server where another is pinned, and notes that
+    /// this table was used last.
     pub(super) fn move_pins(&mut self, shared: &mut Shared) {
         let Some(newest) = self.served.first() else { return };
-        // As long as an earlier version is used, it is what has to be known of the table.
+        // While an earlier version is used, the pin must stay there.
         if self.chosen.identity != newest.identity {
             return;
         }
@@ -370,7 +369,7 @@ impl Open {
             let known = here().find(|known| known.pin.table == identity);
             let last_epoch = last_epoch.or(known.and_then(|known| known.pin.last_epoch));
             let pin = pin_of(newest, publisher, last_epoch);
-            // The other names of the table come first, so that this one stays the last.
+            // The other names of the table come first, so that the name in use comes last.
             let others = here()
                 .filter(|known| known.name != name && known.pin.table.id == identity.id)
                 .filter(|known| known.pin != pin);

@@ -1,4 +1,4 @@
-//! What a session is told when it begins.
+//! The options of a session.
 
 use crate::state::{Pin, PinElsewhere};
 use privet_kernels::Kernels;
@@ -9,12 +9,12 @@ use privet_wire::limits::FETCH_CHUNK_LEN;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is received before the first lookup unless more is allowed: 4 GiB.
+/// The most that is received before the first lookup, unless the caller allows more: 4 GiB.
 const DEFAULT_MAX_DOWNLOAD: u64 = 4 << 30;
 
-/// Says what time it is while a session computes. Only how much passes is asked, so it may begin
-/// anywhere; it goes as fast as the times that the session is told, and in steps as fine as can be
-/// had. A session that needs it refuses one that stands still.
+/// Shows the time while a session computes. Only differences count, so it may begin anywhere. It
+/// must run as fast as the times that the session is told, in steps as fine as possible. A session
+/// that needs a clock refuses one that stands still.
 #[derive(Clone)]
 pub struct Clock {
     read: Arc<dyn Fn() -> Duration + Send + Sync>,
@@ -22,16 +22,16 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows what `read` returns, which never goes back. It lets no thread rest: see
-    /// [`resting`](Self::resting).
+    /// A clock that shows what `read` returns, which must never go back. Threads cannot rest on it:
+    /// see [`resting`](Self::resting).
     pub fn new(read: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
         Self { read: Arc::new(read), rest: Arc::new(|_| ()) }
     }
 
-    /// With `rest`, by which a thread waits for so long and leaves the processor to others. A
-    /// session rests for some milliseconds in all when it measures how long its lookups take, so
-    /// that it finds the processor as real lookups will. Where threads cannot rest, as in browsers,
-    /// it measures without.
+    /// A clock with `rest`, which makes a thread wait for a time and leaves the processor to
+    /// others. When a session measures how long its lookups take, it rests for some milliseconds in
+    /// all. Then it finds the processor in the state in which real lookups will find it. Where
+    /// threads cannot rest, as in browsers, it measures without.
     #[must_use]
     pub fn resting(self, rest: impl Fn(Duration) + Send + Sync + 'static) -> Self {
         Self { rest: Arc::new(rest), ..self }
@@ -45,8 +45,8 @@ impl Clock {
         (self.rest)(time);
     }
 
-    /// The steps in which it goes on: the shorter of two. `None`: it does not while it is looked at
-    /// so often.
+    /// The length of the clock's steps: the shorter of two. `None`: it stands still over so many
+    /// looks.
     pub(super) fn step(&self, looks: u32) -> Option<Duration> {
         let mut shown = self.now();
         let mut steps = (0..looks).filter_map(|_| {
@@ -60,57 +60,58 @@ impl Clock {
     }
 }
 
-/// What a session is to do, and how patiently.
+/// What a session is to do, and how long it waits.
 pub struct SessionOptions {
-    /// The name of the table to use. `None`: the only one that is served.
+    /// The name of the table to use. `None`: the only served one.
     pub table: Option<String>,
-    /// The schemes that may be used, the most wanted first. Empty: any, by an order of this
-    /// client's own, in which those that verify answers come first. The order in which servers
-    /// offer schemes is never looked at, and what was pinned comes before everything else.
+    /// The schemes that may be used, the most wanted first. Empty: any, in an order that is fixed
+    /// in the client, in which schemes that verify answers come first. The order in which servers
+    /// offer schemes never counts, and the pinned scheme comes before everything else.
     pub schemes: Vec<SchemeId>,
     /// Whether only schemes that verify answers may be used.
     pub verified: bool,
-    /// How many servers there are, numbered from 0; server `k` plays the scheme's role `k`. That no
-    /// two of them are one is for the caller to see to.
+    /// How many servers there are, numbered from 0; server `k` plays the scheme's role `k`. The
+    /// caller makes sure that they are distinct.
     pub servers: usize,
-    /// Digest of the servers' addresses, in their order. Hints are used with the same servers in
-    /// the same order only, so a scheme of several servers and secret hints cannot be used without
-    /// it.
+    /// Digest of the servers' addresses, in their order. Hints stay with the same servers in the
+    /// same order, so a scheme of several servers and secret hints needs this.
     pub addresses_digest: Option<[u8; 32]>,
-    /// What was pinned at these servers in earlier sessions; of each server, the table that was
+    /// What was pinned at these servers in earlier sessions. For each server, the table that was
     /// used last comes last.
     pub pins: Vec<KnownPin>,
     /// What was pinned at other servers.
     pub pins_elsewhere: Vec<PinElsewhere>,
     /// Whether to believe a server that shows another table or version than the pinned one, and to
-    /// pin that instead.
+    /// move the pin there.
     pub accept_new_table: bool,
-    /// The root of the table, if the caller knows it: a table with another root, or with none, is
-    /// refused before anything is asked. `None`: the records of a table that is authenticated are
-    /// verified against the root that the servers announce with it.
+    /// The root of the table, if the caller knows it. The session refuses a table with another
+    /// root, or with none, before it asks anything. `None`: the session verifies the records of an
+    /// authenticated table against the root that the servers announce.
     pub root: Option<TableRoot>,
-    /// Who publishes the table, if the caller knows: a table with updates by somebody else, or by
-    /// nobody, is refused before anything is asked. `None`: whoever the servers named when the
-    /// table was first used.
+    /// The publisher of the table, if the caller knows it. The session refuses a table that another
+    /// publisher updates, or none, before it asks anything. `None`: the publisher that the servers
+    /// named when the table was first used.
     pub publisher: Option<PublisherId>,
-    /// The most bytes that are received before the first lookup (layout, hint or table, a stream,
-    /// hints from a server, updates), and the most that a generation of hints may take that is
-    /// kept. How many there are is for servers to say: more is refused before it is fetched.
+    /// The most bytes that the client receives before the first lookup (layout, hint or table, a
+    /// stream, hints from a server, updates), and the most bytes that a stored generation of hints
+    /// may take. Servers announce these sizes; the session refuses a larger one before it fetches
+    /// anything.
     pub max_download: u64,
-    /// By a scheme of several servers that stream the table: have each of them stream all of it,
-    /// and take it only as far as they sent the same, byte for byte. Otherwise each streams a
-    /// share, and all of it together is checked against the digest that each has announced. What an
-    /// earlier process has taken is not streamed again.
+    /// For a scheme of several servers that stream the table: have each of them stream all of it,
+    /// and take it only as far as they agree, byte for byte. Otherwise each streams a share, and
+    /// the digest that all announced checks the whole. Bytes that an earlier process has taken are
+    /// not streamed again.
     pub compare_streams: bool,
     /// The instruction set to compute with.
     pub kernels: Kernels,
-    /// How many records may be fetched at once, at least 1; a lookup of a key that may lie in
-    /// several records is begun if there is room for one. Other lookups wait their turn. (What
-    /// needs no query is never under way.)
+    /// How many records may be fetched at once, at least 1. A lookup of a key that may lie in
+    /// several records begins if there is room for one of them. Other lookups wait for their turn.
+    /// (A lookup that needs no query does not count.)
     pub in_flight: usize,
     /// How long to wait for what.
     pub patience: Patience,
-    /// How the session learns how long its own work takes: when a query leaves must not tell that.
+    /// Tells the session how long its own work takes, so that the moment at which a query leaves
+    /// does not show it.
     pub clock: Clock,
 }
 
@@ -142,23 +143,24 @@ impl SessionOptions {
 /// A pin from an earlier session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownPin {
-    /// Which of the session's servers.
+    /// The number of the server.
     pub server: usize,
     /// The table's name there.
     pub name: String,
-    /// What was seen.
+    /// What was seen there.
     pub pin: Pin,
 }
 
-/// How long to wait for what. Pauses between attempts double from the first to the longest; a
-/// random part of up to half is taken off each, so that clients of a restarted server do not all
+/// How long to wait for what. Pauses between attempts double from the first to the longest. A
+/// random part of up to half is taken off each, so that the clients of a restarted server do not
+/// all return at once.
 /// return at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// For a server to describe itself.
     pub describe: Duration,
-    /// After so long without a word on which version of the table is served, servers are asked
-    /// again before the next lookup: only of a table with an update log.
+    /// For a table with an update log: if servers have not said for so long which version they
+    /// serve, the session asks them again before the next lookup.
     pub description: Duration,
     /// For the next chunk of a download.
     pub chunk: Duration,
@@ -170,21 +172,20 @@ pub struct Patience {
     pub first_pause: Duration,
     /// The longest pause between attempts.
     pub longest_pause: Duration,
-    /// For a server that has never been reached: it is perhaps just starting, but more likely the
+    /// For a server that has never been reached: it may be just starting, but more likely the
     /// address is wrong.
     pub first_contact: Duration,
-    /// For a server that was there once and fails: it is perhaps restarting. Then it is given up,
-    /// with all lookups that wait for it.
+    /// For a server that was reached before and fails: it may be restarting. After this time it is
+    /// given up, with all lookups that wait for it.
     pub give_up_after: Duration,
-    /// The fewest bytes a second at which a download or a stream may come, on the whole. A server
-    /// that is slower is given up after about `chunk` and `give_up_after` together.
+    /// The lowest rate of a download or a stream, in bytes a second, on average. A server that is
+    /// slower is given up after about `chunk` and `give_up_after` together.
     pub least_rate: u64,
 }
 
 impl Patience {
-    /// The patience of somebody who waits at most for about `limit` until a server gets on: half of
-    /// it for a response, and half of it for a server that fails. Never more than that for
-    /// anything.
+    /// For a caller who waits about `limit` at most until a server makes progress: half of it for a
+    /// response, and half of it for a server that fails. No wait is longer than that.
     pub fn within(limit: Duration) -> Self {
         let half = limit / 2;
         let Self { describe, description, chunk, first_pause, longest_pause, .. } = Self::default();
@@ -203,7 +204,7 @@ impl Patience {
     }
 
     /// The same for a line that is no faster than `least_rate` bytes a second: one chunk may take
-    /// as long as it must then.
+    /// as long as that rate needs.
     #[must_use]
     pub fn at_rate(self, least_rate: u64) -> Self {
         let whole = Duration::from_secs(FETCH_CHUNK_LEN as u64 / least_rate.max(1) + 1);

@@ -1,24 +1,24 @@
-//! What is served, compared with what was seen before: at these servers, and at others.
+//! The served table, compared with what was pinned before: at these servers, and at others.
 //!
-//! What a table *is*, its id says. Its name is what a server calls it, and a server can call it
-//! something else tomorrow. So what was pinned counts for a table under whatever name it comes:
+//! A table's id says what the table *is*. Its name is only what a server calls it, and a server can
+//! change that at any time. So a pin counts for its table under every name:
 //!
-//! - **Under its name**: the table that was pinned under a name is the only one that is believed
-//!   there.
+//! - **Under its name**: a client believes only the table that it has pinned under a name.
 //! - **By its id**: a table that was pinned at one of these servers, under any name, is compared
-//!   with that pin. An older version, other contents, another scheme and another publisher are
-//!   refused under a new name as under the old one, whether or not the caller gave the new name.
-//! - **Elsewhere**: a table that was pinned at other servers must not contradict what was pinned
-//!   there: no other contents of the same version, no other publisher and no missing one, and, if
-//!   it is new here, no older version. It may be a later version, and served by another scheme.
-//!   What was used here before in just this version stays good, so that accepting it once is
-//!   enough.
-//! - **Without a name**: who names no table means the one that was used last. The only table of a
-//!   server is taken for that if it has its name. Otherwise a server could pass by every pin with a
-//!   new name and a new id. Who names the table has chosen it, so a server may have many.
+//!   with that pin. The client refuses an older version, other contents, another scheme and another
+//!   publisher under a new name as under the old one, whether or not the caller gave the new name.
+//! - **Elsewhere**: a table that was pinned at other servers must not contradict those pins: no
+//!   other contents of the same version, no other publisher, no missing publisher, and, if the
+//!   table is new here, no older version. It may be a later version, and another scheme may serve
+//!   it. What was used here before in exactly this version stays valid, so that accepting it once
+//!   is enough.
+//! - **Without a name**: a caller who names no table means the one that was used last. If a server
+//!   has only one table, the client takes it for that one if it has its name. Otherwise a server
+//!   could evade every pin with a new name and a new id. A caller who names the table has chosen
+//!   it, so a server may have many.
 //!
-//! A caller who accepts whatever the servers show is asked nothing of this. What is pinned then
-//! holds for every name that the table has there, so that the next session has nothing to refuse.
+//! None of this is asked of a caller who accepts whatever the servers show. The new pin then holds
+//! for every name that the table has there, so that the next session has nothing to refuse.
 
 use super::agreement::server_name;
 use super::interface::ChosenTable;
@@ -29,32 +29,33 @@ use privet_core::{Error, Reason, Result};
 use privet_table::update_log::{EpochHash, PublisherId};
 use privet_wire::ServerDescription;
 
-/// How what is served relates to what was pinned.
+/// How the served table relates to the pin.
 pub(super) enum Standing {
-    /// It is what was pinned, or nothing was.
+    /// It agrees with the pin, or there is none.
     AsPinned,
-    /// It is a later version, and the epochs that lead to it from this pin can be had, signed by a
-    /// publisher who is known.
+    /// It is a later version. The epochs from this pin to it are available, and a known publisher
+    /// has signed them.
     Behind(Box<Pin>),
 }
 
-/// Compares what is served with what was pinned.
+/// Compares the served table with the pins.
 ///
 /// # Errors
-/// [`Blame::Integrity`](privet_core::Blame::Integrity) if they differ, and how, and what to do.
+/// [`Blame::Integrity`](privet_core::Blame::Integrity) if they differ; the text says how, and what
+/// to do.
 pub(super) fn compare(
     chosen: &ChosenTable,
     options: &SessionOptions,
     plan_in: PlanIn,
 ) -> Result<Standing> {
-    // What is wrong with the table comes before what is wrong with its name.
+    // A fault of the table comes before a fault of its name.
     let standing = standing(chosen, options, plan_in)?;
     check_elsewhere(chosen, options)?;
     check_name(chosen, options)?;
     Ok(standing)
 }
 
-/// The pins at these servers of the table `chosen`, by whatever name, and of whatever has its name.
+/// The pins at these servers that are of the table `chosen`, by any name, or have its name.
 fn pins_for<'o>(
     chosen: &'o ChosenTable,
     options: &'o SessionOptions,
@@ -69,7 +70,7 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
     let seen = pin_of(chosen, None, None);
     let mut behind: Option<&Pin> = None;
     for KnownPin { server, name, pin } in pins_for(chosen, options) {
-        // Which server matters only where there are several.
+        // The server matters only if there are several.
         let mut at = match options.servers {
             1 => String::new(),
             servers => format!("of {} ", server_name(*server, servers)),
@@ -90,9 +91,10 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
         let (then, now) = (pin.table.epoch.0, seen.table.epoch.0);
         if pin.table.id == seen.table.id && then < now {
             let updated = format!("was updated from version {then} to version {now}");
-            // As in one version: otherwise a server could have its clients use a scheme that
-            // promises less, or parameters of its own making. Naming the scheme does not change
-            // that: of the same scheme, parameters hold promises too (a reference string does).
+            // The same check as within one version. Otherwise a server could move its clients to a
+            // scheme that promises less, or to parameters of its own making. That the caller names
+            // the scheme does not change this: parameters of the same scheme hold promises too (a
+            // reference string does).
             let plan = &chosen.scheme.plan;
             let then_plan = plan_in(plan, &pin.table);
             let same = then_plan.is_ok_and(|then| then.digest(&pin.table) == pin.parameter_digest);
@@ -125,7 +127,7 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
                 (Some(_), Some(updates)) => {
                     return refused(
                         &format!(
-                            "{updated}, and the epochs between are no longer to be had: those after version {} are",
+                            "{updated}, and the epochs in between are no longer available: only those after version {} are",
                             updates.first_epoch.0
                         ),
                         "",
@@ -148,7 +150,7 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
             let (advice, reason) = match options.schemes.is_empty() && !options.verified {
                 true => ("", Reason::TableReplaced),
                 false => (
-                    ", or, if it was you who chose another scheme, keep what belongs to that in a place of its own",
+                    ", or, if you have chosen another scheme, keep its data in a place of its own",
                     Reason::SchemeReplaced,
                 ),
             };
@@ -165,7 +167,7 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
     Ok(behind.map_or(Standing::AsPinned, |pin| Standing::Behind(Box::new(*pin))))
 }
 
-/// Checks that the table does not contradict what was pinned of it at other servers.
+/// Checks that the table does not contradict its pins at other servers.
 fn check_elsewhere(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
     let id = chosen.identity.id;
     let seen = pin_of(chosen, None, None);
@@ -173,11 +175,12 @@ fn check_elsewhere(chosen: &ChosenTable, options: &SessionOptions) -> Result<()>
     let mut known = options.pins.iter().map(|known| &known.pin).filter(|pin| pin.table.id == id);
     let contents = |pin: &Pin| (pin.table, pin.layout, pin.publisher);
     if known.clone().any(|pin| contents(pin) == (seen.table, seen.layout, announced)) {
-        // It is exactly what was used here before: nothing of it is new, and whoever accepted it
-        // then need not do so again.
+        // It is exactly what was used here before. Nothing of it is new, and a caller who accepted
+        // it then need not do so again.
         return Ok(());
     }
-    // What is behind the version elsewhere has been compared with the pins here, if there are any.
+    // A version that is behind the one elsewhere has been compared with the pins here, if there are
+    // any.
     let known_here = known.next().is_some();
     for PinElsewhere { server, name, pin } in &options.pins_elsewhere {
         if pin.table.id != id {
@@ -187,11 +190,11 @@ fn check_elsewhere(chosen: &ChosenTable, options: &SessionOptions) -> Result<()>
         let same_contents = (pin.table, pin.layout) == (seen.table, seen.layout);
         let what = match (pin.publisher, announced) {
             (Some(there), Some(here)) if there != here && options.publisher != Some(here) => {
-                format!("is said to be published by {here}, and there by {there}")
+                format!("has the publisher {here} here, and {there} there")
             }
             (Some(there), None) if then < now => {
                 format!(
-                    "is version {now} here and says of nobody that they publish it, and there {there} does"
+                    "is version {now} here without a publisher, and has the publisher {there} there"
                 )
             }
             _ if then > now && !known_here => {
@@ -234,10 +237,10 @@ fn check_name(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
     Ok(())
 }
 
-/// Whoever signs a table's epochs is the same for all servers, and the one that the caller knows.
+/// Checks that all servers name the same publisher, and that it is the one that the caller knows.
 ///
 /// # Errors
-/// [`Blame::Integrity`](privet_core::Blame::Integrity) if not.
+/// [`Blame::Integrity`](privet_core::Blame::Integrity) if they do not.
 pub(super) fn check_publishers(
     options: &SessionOptions,
     table: &str,
@@ -255,7 +258,7 @@ pub(super) fn check_publishers(
         match (expected, known.pin.publisher) {
             (Some(expected), Some(pinned)) if expected != pinned => {
                 return Err(Error::integrity(format!(
-                    "table {table} was said to be published by {pinned} when {} was first used, and not by {expected}; nothing was asked. Ask the table's owner who publishes it, and accept the table as it is now if that is right",
+                    "table {table} had the publisher {pinned} when {} was first used, and not {expected}; nothing was asked. Ask the table's owner who publishes it, and accept the table as it is now if that is right",
                     server_name(known.server, options.servers)
                 ))
                 .because(Reason::PublisherDiffers));
@@ -284,7 +287,7 @@ pub(super) fn check_publishers(
             }) =>
         {
             Err(Error::integrity(format!(
-                "no server says who signs the updates of table {table}, so that it is the one published by {publisher} cannot be known; nothing was asked. Leave out the publisher if the table has none"
+                "no server says who signs the updates of table {table}, so the client cannot check that its publisher is {publisher}; nothing was asked. Leave out the publisher if the table has none"
             ))
             .because(Reason::NotPublished))
         }
@@ -292,8 +295,8 @@ pub(super) fn check_publishers(
     }
 }
 
-/// What to remember of the table: that it is published by `publisher`, and that the epoch
-/// `last_epoch` has made it what it is, if these are known.
+/// The pin for the table, with its `publisher` and the epoch `last_epoch` that made this version,
+/// if they are known.
 pub(super) fn pin_of(
     chosen: &ChosenTable,
     publisher: Option<PublisherId>,
@@ -309,9 +312,9 @@ pub(super) fn pin_of(
     }
 }
 
-/// Who publishes the table: as the caller knows, or as was pinned. What the servers say of it is
-/// believed when the table is first used and no later: otherwise one that wants to show other
-/// contents some day would only have to name a publisher first.
+/// The publisher of the table: the one that the caller knows, or the pinned one. Servers are
+/// believed on this when the table is first used, and never later. Otherwise a server that wants to
+/// show other contents some day could name a publisher of its own first.
 pub(super) fn publisher_of(chosen: &ChosenTable, options: &SessionOptions) -> Option<PublisherId> {
     let pins = options.pins.iter().filter(|known| known.pin.table.id == chosen.identity.id);
     let mut pins = pins.peekable();

@@ -1,5 +1,5 @@
-//! Mistakes that tests plant in a session, to show that they would be noticed in what servers see,
-//! and time that they have it take. Compiled for this crate's tests and for nothing else.
+//! Mistakes that tests plant in a session, to show that servers' views would reveal them, and
+//! artificial durations of work. Compiled only for this crate's tests.
 
 use super::Value;
 use super::interface::{Event, LookupId, Target};
@@ -12,15 +12,15 @@ use std::cell::Cell;
 /// A mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// What lies in the stash, which the client has, is not asked for.
+    /// Records of keys in the stash, which the client has, are not asked for.
     StashNotAskedFor,
-    /// What was not found is asked for once more.
+    /// A key that was not found is asked for once more.
     AsksAgainWhenNotFound,
-    /// A lookup that failed is made once more.
+    /// A failed lookup is made once more.
     AsksAgainWhenFailed,
 }
 
-/// How work takes time: of one kind, on a secret.
+/// How long work of one kind takes, as a function of a secret.
 pub(super) type Pace = fn(Work, &[u8]);
 
 thread_local! {
@@ -30,23 +30,23 @@ thread_local! {
     static REHEARSED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A value of so many bytes was read for nothing in this thread.
+/// A rehearsal in this thread read a value of so many bytes.
 pub(super) fn rehearsed(value_len: usize) {
     REHEARSED.set(REHEARSED.get() + value_len);
 }
 
-/// How many bytes of values were read for nothing since this was asked last.
+/// How many bytes of values rehearsals have read since the last call.
 pub(super) fn take_rehearsed() -> usize {
     REHEARSED.take()
 }
 
-/// Plants a mistake in this thread, or none any more.
+/// Plants a mistake in this thread, or removes it.
 pub(super) fn plant(flaw: Option<Flaw>) {
     PLANTED.set(flaw);
     ASKED_AGAIN.set(false);
 }
 
-/// Has work beside that of the scheme's client take time in this thread.
+/// Has the session's own work take time in this thread, besides that of the scheme's client.
 pub(super) fn set_pace(pace: Pace) {
     PACE.set(Some(pace));
 }
@@ -56,7 +56,7 @@ fn is(flaw: Flaw) -> bool {
 }
 
 impl Shared {
-    /// Work is done here that may take another time for each target.
+    /// Stands where work is done whose duration may depend on the target.
     pub(super) fn takes_time(&self, work: Work, target: &Target) {
         // Without slots, nothing is ever sent.
         if let (Some(pace), Some(_)) = (PACE.get(), self.timetable.lengths) {

@@ -1,52 +1,52 @@
 //! When the next generation of hints is prepared, and how far.
 //!
-//! Hints serve once. Before the last one has, the next generation must have been prepared, and for
-//! that the whole table must have been streamed. So that neither a query waits for it nor a
-//! short-lived process is kept from ending, the table is streamed by the piece, with the queries
-//! (this is section 2.4 of Piano, which spreads the work of the next preprocessing over the present
-//! window of queries).
+//! Hints serve once. Before the last one is used, the next generation must be ready, and for that
+//! the whole table must have been streamed. No query may wait for that, and a short-lived process
+//! must be able to end. So the table is streamed in pieces, together with the queries. (This is
+//! section 2.4 of Piano, which spreads the work of the next preprocessing over the present window
+//! of queries.)
 //!
 //! # The schedule
 //!
-//! A server sees when a client fetches which stretch of the table. That must tell it nothing it
-//! does not know, so it is a function of what it has seen itself, the number of queries, and of
-//! public sizes ([`Schedule::due`]):
+//! A server sees when a client fetches which stretch of the table. That must tell it nothing new.
+//! So it is a function of the number of queries, which the server has seen, and of public sizes
+//! ([`Schedule::due`]):
 //!
 //! ```text
 //! queries used    0 ───────── total/4 ───────────────────────────── 3·total/4 ───────── total
 //! table streamed  nothing     piece 1, 2, 3, … one after another, evenly spread    all of it
 //! ```
 //!
-//! The last quarter is a reserve, for pieces that failed. A piece has a 64th of the table, or as
-//! many bytes as the client's state if that is more (because after each piece a checkpoint of about
-//! that size is written), and at least 1 MiB. After a lookup has been *sent*, the pieces that are
-//! due are fetched, at most two of them; a failure is tried again as patiently as any, and then
-//! with the next lookup. Only if the hints are used up is the rest fetched without waiting for
-//! lookups.
+//! The last quarter is a reserve, for pieces that failed. A piece is a 64th of the table, or as
+//! many bytes as the client's state if that is more (because a checkpoint of about that size is
+//! written after each piece), and at least 1 MiB. After a lookup has been *sent*, the session
+//! fetches the pieces that are due, at most two of them. It tries a failed piece again with the
+//! usual patience, and then with the next lookup. Only if the hints are used up does it fetch the
+//! rest without waiting for lookups.
 //!
 //! If there is no generation to begin with, the whole table is due at once.
 //!
 //! # Other streams
 //!
-//! A scheme may have the table streamed in an order of its own; nothing is different then. Or one
-//! server computes the hints, in reply to requests: then the stream is the replies, one after the
-//! other, and what is due of it is rounded up to whole replies. There is one request at a time. The
-//! worker makes it, because it is a part of the secret state; a request that failed is made again
-//! with the same bytes.
+//! A scheme may stream the table in an order of its own; nothing else changes. Or one server
+//! computes the hints, in reply to requests. Then the stream is the replies, one after the other,
+//! and the amount that is due is rounded up to whole replies. There is one request at a time. The
+//! worker makes it, because it is a part of the secret state. If a request fails, the same bytes
+//! are sent again.
 //!
 //! Hints that never run out have no next generation to prepare: see the module `endless`.
 //!
 //! # Memory
 //!
-//! What arrives goes to the worker, who may be slower than the network. So the table is fetched in
-//! strides, and a new one only when less than one is left to do.
+//! Received bytes go to the worker, which may be slower than the network. So the table is fetched
+//! in strides, and the next stride only when less than one is left to do.
 
 use super::compared::Sources;
 use privet_schemes::contract::Supply;
 use std::ops::Range;
 use std::time::Duration;
 
-/// Sizes that a session goes by. Public, and the same for all sessions except in tests.
+/// Sizes that govern a session. Public, and the same for all sessions except in tests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     /// A piece has at least this many bytes.
@@ -55,8 +55,8 @@ pub(super) struct Pace {
     pub(super) stride: u64,
     /// After so many bytes of a first generation there is a checkpoint, …
     pub(super) checkpoint_interval: u64,
-    /// … and after so long a time: that bounds what a process that is killed loses, and the share
-    /// of the time that goes into checkpoints.
+    /// … and after so long a time. That bounds what a killed process loses, and the share of time
+    /// that checkpoints take.
     pub(super) checkpoint_every: Duration,
 }
 
@@ -96,7 +96,7 @@ impl Schedule {
             pieces
         } else {
             // Both factors are bounded by what a client holds in memory; 128 bits hold their
-            // product whatever a server announced.
+            // product for any announced sizes.
             let (used, span) = (u128::from(supply.used - begin), u128::from(end - begin));
             (used * u128::from(pieces) / span + 1) as u64
         };
@@ -116,19 +116,19 @@ pub(super) enum PreparationStep {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The worker is not at work.
+    /// The worker has not begun.
     Idle,
     /// The worker reads the checkpoint.
     Beginning,
     Streaming,
-    /// Everything was handed over.
+    /// All bytes were handed to the worker.
     Finishing,
     Complete,
-    /// The worker failed. Not before more is due.
+    /// The worker failed. It starts again when more is due.
     Broken,
 }
 
-/// A generation in the making, as the session sees it.
+/// A generation that is being prepared, as the session sees it.
 pub(super) struct Preparing {
     schedule: Schedule,
     pace: Pace,
@@ -139,25 +139,25 @@ pub(super) struct Preparing {
     due: u64,
     /// How much may be fetched before another lookup is sent.
     granted: u64,
-    /// The size of replies, if the stream is made of such.
+    /// The size of replies, if the stream consists of replies.
     reply_len: Option<u64>,
-    /// From which servers it comes.
+    /// The servers that send the stream.
     pub(super) sources: Sources,
-    /// The worker makes a request.
+    /// The worker is making a request.
     asking: bool,
     /// Where the fetch under way ends, or the reply.
     fetching_to: Option<u64>,
-    /// A fetch was given up: not before the next lookup.
+    /// A fetch was given up: no new one before the next lookup.
     held: bool,
-    /// The next byte that the worker has not been handed.
+    /// The next byte to hand to the worker.
     received: u64,
-    /// The next byte that the worker has not taken.
+    /// The next byte that the worker will take.
     absorbed: u64,
     /// Where the last checkpoint was ordered, …
     checkpointed: u64,
-    /// … and when: or else when there was first something to keep.
+    /// … and when; before the first one: when there was first something to save.
     checkpointed_at: Option<Duration>,
-    /// Checkpoints that were ordered and not saved yet.
+    /// Checkpoints that were ordered and are not saved yet.
     saving: u32,
 }
 
@@ -170,7 +170,7 @@ impl Preparing {
         preparing
     }
 
-    /// The next generation, of which everything before `offset` need not be streamed again.
+    /// The next generation; the bytes before `offset` need not be streamed again.
     pub(super) fn next_generation(schedule: Schedule, pace: Pace, offset: u64) -> Self {
         Self {
             schedule,
@@ -192,12 +192,12 @@ impl Preparing {
         }
     }
 
-    /// The same of replies of `reply_len` bytes; `None`: it is the table that is streamed.
+    /// The same for replies of `reply_len` bytes; `None`: the table is streamed.
     pub(super) fn of_replies(self, reply_len: Option<u64>) -> Self {
         Self { reply_len, ..self }
     }
 
-    /// The same of what comes from `sources`.
+    /// The same for a stream from `sources`.
     pub(super) fn from(self, sources: Sources) -> Self {
         Self { sources, ..self }
     }
@@ -218,7 +218,7 @@ impl Preparing {
         self.stage == Stage::Complete
     }
 
-    /// Whether the worker has something to do, or to wait for other than the server.
+    /// Whether the worker is busy, or waits for anything but the server.
     pub(super) fn is_at_work(&self) -> bool {
         match self.stage {
             Stage::Beginning | Stage::Finishing => true,
@@ -227,7 +227,7 @@ impl Preparing {
         }
     }
 
-    /// A lookup was sent, after which the supply is this.
+    /// A lookup was sent, and left this supply.
     pub(super) fn lookup_sent(&mut self, supply: Supply) {
         let due = self.schedule.due(supply).max(self.due);
         if due > self.due || supply.left() == 0 {
@@ -246,8 +246,7 @@ impl Preparing {
         self.held = false;
     }
 
-    /// After a failure of the worker's (a full disk, say), begins with a new one, from the last
-    /// checkpoint.
+    /// After a failure of the worker (a full disk, say), starts a new one from the last checkpoint.
     fn try_again(&mut self) {
         if self.stage == Stage::Broken {
             self.stage = Stage::Idle;
@@ -257,7 +256,7 @@ impl Preparing {
         }
     }
 
-    /// The worker began, and wants the bytes from `offset`.
+    /// The worker began, and needs the bytes from `offset`.
     pub(super) fn resumed(&mut self, offset: u64) {
         if self.stage == Stage::Beginning {
             self.stage = Stage::Streaming;
@@ -283,7 +282,7 @@ impl Preparing {
         self.saving = self.saving.saturating_sub(1);
     }
 
-    /// The worker is done for good: with success, or without.
+    /// The worker has ended: with success, or without.
     pub(super) fn ended(&mut self, complete: bool) {
         self.stage = if complete { Stage::Complete } else { Stage::Broken };
     }
@@ -293,7 +292,7 @@ impl Preparing {
         self.fetching_to.map(|end| (self.received, end))
     }
 
-    /// So many bytes more were handed to the worker.
+    /// So many more bytes were handed to the worker.
     pub(super) fn received(&mut self, len: u64) {
         self.received += len;
     }
@@ -304,13 +303,13 @@ impl Preparing {
         self.held = given_up;
     }
 
-    /// What to do now, if anything. To be done by the caller, who asks again afterwards.
+    /// What to do now, if anything. The caller does it and asks again.
     pub(super) fn next(&mut self, now: Duration) -> Option<PreparationStep> {
         let wanted = self.due.min(self.received.saturating_add(self.granted));
         let checkpoint_is_due =
             self.stage == Stage::Streaming && self.checkpoint_is_due(wanted, now);
         match self.stage {
-            // All of it may have been streamed by a process that ended before the last step.
+            // A process that ended before the last step may have streamed all of it.
             Stage::Idle if wanted > self.received || self.due == self.schedule.table_len => {
                 self.stage = Stage::Beginning;
                 Some(PreparationStep::Begin)
@@ -351,8 +350,8 @@ impl Preparing {
         }
     }
 
-    /// In the background after each piece, because the process may end at any time; otherwise now
-    /// and then, so that little of the time goes into it.
+    /// In the background a checkpoint follows each piece, because the process may end at any time.
+    /// In the foreground checkpoints are rarer, so that they take little of the time.
     fn checkpoint_is_due(&mut self, wanted: u64, now: Duration) -> bool {
         let since = self.received.saturating_sub(self.checkpointed);
         if since == 0 || self.saving > 0 {

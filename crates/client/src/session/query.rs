@@ -12,12 +12,12 @@ use zeroize::Zeroizing;
 #[doc = include_str!("query/impossible.md")]
 mod impossible {}
 
-/// A query that may be sent to one server, with what every message says of the table.
+/// A query that may be sent to one server, with the fields that every message carries.
 ///
-/// It is made of a [`Sendable`] and of nothing else, so that a
-/// [`Transport`](crate::transport::Transport) takes no query of a scheme with single-use hints
-/// before a journal has kept it: see [`reservation`](privet_schemes::reservation). The message can
-/// be read, and not changed. The file `query/impossible.md` has programs that try.
+/// It can only be made of a [`Sendable`]. So a [`Transport`](crate::transport::Transport) accepts
+/// no query of a scheme with single-use hints before a journal holds it: see
+/// [`reservation`](privet_schemes::reservation). The message can be read but not changed. The file
+/// `query/impossible.md` has programs that try.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Query(AnswerRequest);
 
@@ -42,7 +42,7 @@ impl Query {
 }
 
 impl std::fmt::Debug for Query {
-    /// Without its bytes: the queries to several servers together say what is looked up.
+    /// Prints no query bytes: the queries to several servers together say what is looked up.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "Query({} bytes to role {})", self.0.query.len(), self.0.role.0)
     }
@@ -62,8 +62,8 @@ impl From<Query> for proto::AnswerRequest {
     }
 }
 
-/// Bytes for a message that may hold a secret, shared by its copies and erased when the last of
-/// them is dropped. (What is made of them on their way to the network is beyond that.)
+/// Bytes for a message that may hold a secret. Copies share them, and they are erased when the last
+/// copy is dropped. (Copies that the network makes are beyond this.)
 pub(super) fn erased_at_last(bytes: Zeroizing<Vec<u8>>) -> Bytes {
     Bytes::from_owner(bytes)
 }

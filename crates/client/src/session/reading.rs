@@ -1,8 +1,8 @@
-//! Reading: from answers to records, and from records to what is told of lookups.
+//! Reading: from answers to records, and from records to lookups' outcomes.
 //!
-//! Records that hints brought are told in the order of their queries. One that was looked up
-//! through a hint whose value is still on its way must wait for that value, and the wait must not
-//! tell which records those are.
+//! Records that hints brought are told in the order of their queries. If a record was looked up
+//! through a hint whose value is still on its way, it must wait for that value. The wait must not
+//! show which records those are.
 
 use super::hints::drop_records;
 use super::interface::{Event, FetchId};
@@ -21,7 +21,7 @@ impl Open {
     /// anything.
     ///
     /// # Errors
-    /// Of an answer that does not pass where answers are verified: the session ends with it.
+    /// If an answer fails verification where answers are verified: the session ends.
     pub(super) fn read_next(&mut self, shared: &mut Shared) -> Result<bool> {
         if matches!(self.stage, Stage::Ending { .. }) {
             return Ok(false);
@@ -33,11 +33,11 @@ impl Open {
         outcome.map(|()| pieces_of_work > 0)
     }
 
-    /// Returns how many pieces of work it was.
+    /// Returns how many pieces of work were done.
     fn read_or_tell(&mut self, shared: &mut Shared) -> (u32, Result<()>) {
         if let Some((id, answers)) = self.hints.resends.next_answered() {
-            // It may concern every reservation since; and when all are over, their records are
-            // erased. Which ones depends on what was looked up.
+            // This may concern every later reservation. When all are over, their records are
+            // erased, and which records those are depends on what was looked up.
             let used = self.hinted().map_or(0, |hints| hints.supply().used);
             let first = self.hints.resends.first();
             self.settle_resent(shared, id, answers);
@@ -47,8 +47,8 @@ impl Open {
             return (u32::try_from(concerned).unwrap_or(u32::MAX).max(1), Ok(()));
         }
         let Stage::Ready(client) = &mut self.stage else { return (0, Ok(())) };
-        // What was read is told after what can be sent: by a scheme that verifies, the next query
-        // waited for it to be settled.
+        // Records are told after everything that can be sent: by a scheme that verifies, the next
+        // query waited for the settling of this one.
         let Some((fetch, pending, answers)) = shared.lookups.next_answered() else {
             return (u32::from(self.tell_waiting(shared)), Ok(()));
         };
@@ -56,7 +56,7 @@ impl Open {
             let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
             client.recover(pending, &answers).map_err(where_the_record_leads)
         });
-        // It may concern every lookup that waits for it.
+        // This may concern every lookup that waits for it.
         let id = shared.lookups.reservation_of(fetch);
         let waiting = id.map_or(0, |id| shared.lookups.settled_since(id));
         let pieces_of_work =
@@ -78,8 +78,8 @@ impl Open {
         (pieces_of_work, Ok(()))
     }
 
-    /// An answer to a query of an earlier process. If it is none, the reservation stays as it is,
-    /// for the next session.
+    /// Takes the answer to a query of an earlier process. If it is not an answer, the reservation
+    /// stays as it is, for the next session.
     fn settle_resent(
         &mut self,
         shared: &mut Shared,
@@ -96,10 +96,11 @@ impl Open {
         }
     }
 
-    /// Tells the record of a settled reservation: of the next in the order in which they were made,
-    /// when all older ones are answered or given up. Some could be told sooner, those that do not
-    /// depend on an older one's answer; but then a server that holds an answer back could see, from
-    /// a user who acts on what comes, which depend on it. Returns whether there was one.
+    /// Tells the record of a settled reservation: the next in the order in which reservations were
+    /// made, when all older ones are answered or given up. A record that does not depend on an
+    /// older answer could be told sooner. But then a server could hold an answer back, and see from
+    /// a user who acts on the other records which of them depend on it. Returns whether there was
+    /// one.
     fn tell_waiting(&mut self, shared: &mut Shared) -> bool {
         let Some((id, fetch)) = self.next_to_tell(shared) else { return false };
         let Some(hints) = self.hinted() else { return false };
@@ -112,7 +113,7 @@ impl Open {
         true
     }
 
-    /// Tells all that can be told: the session is over.
+    /// Tells all records that can be told: the session is over.
     pub(super) fn tell_all_waiting(&mut self, shared: &mut Shared) {
         let mut told = 0;
         while self.tell_waiting(shared) {
@@ -135,14 +136,14 @@ impl Open {
     }
 
     /// The oldest settled reservation and its fetch, if no older one may still be answered in this
-    /// session. (What an even older one would have to bring will not come.)
+    /// session. (What an even older one should have brought will not come.)
     fn next_to_tell(&self, shared: &Shared) -> Option<(ReservationId, FetchId)> {
         let next = shared.lookups.oldest_settled()?;
         let mut open = shared.lookups.reservations_under_way().chain(self.hints.resends.oldest());
         open.all(|open| open > next.0).then_some(next)
     }
 
-    /// Erases what queries that were sent again brought and nobody waits for, once all of them are
+    /// Erases records of repeated queries that no lookup waits for, once all of these queries are
     /// over.
     fn drop_unwanted(&mut self) {
         if self.hints.unwanted.is_empty() || !self.hints.resends.is_empty() {
@@ -155,7 +156,7 @@ impl Open {
         self.hints.unwanted = unwanted;
     }
 
-    /// A fetch is over: tells what came of its lookup, if that is over as well.
+    /// A fetch is over: tells the outcome of its lookup, if that is over as well.
     pub(super) fn fetch_ended(
         &mut self,
         shared: &mut Shared,
@@ -186,8 +187,8 @@ impl Shared {
     }
 }
 
-/// Which part of a hint is read to make sense of an answer follows from the record. So does what
-/// comes of a disk that cannot be read there.
+/// The record decides which part of a hint is read to use an answer. So an error of a disk that
+/// cannot be read there also depends on the record.
 fn where_the_record_leads(error: Error) -> Error {
     match error.blame() {
         Blame::Unavailable => Error::selective(format!(
@@ -199,15 +200,15 @@ fn where_the_record_leads(error: Error) -> Error {
     }
 }
 
-/// What becomes of a lookup that waits for an older reservation's answer when that will not come in
-/// this session.
+/// The error of a lookup that waits for an older reservation's answer which will not come in this
+/// session.
 fn unanswered_before() -> Error {
     Error::selective(
-        "the server did not answer an earlier query, and what this one was to bring cannot be told without that answer. Do not look it up again because of that: a server that held the answer back would learn about the record",
+        "the server did not answer an earlier query, and the record of this lookup depends on that answer. Do not look it up again because of that: a server that held the answer back would learn about the record",
     )
 }
 
-/// What becomes of a lookup that waits for an older reservation's answer when the session is over.
+/// The error of a lookup that waits for an older reservation's answer when the session is over.
 fn ended_before() -> Error {
     Error::selective(
         "the session ended before the answer to an earlier query came, which this lookup's record depends on. Do not look it up again because of that: a server that held the answer back would learn about the record",

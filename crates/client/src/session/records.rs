@@ -1,10 +1,10 @@
-//! From what is looked up to the numbers of records, and from these records to the value.
+//! From targets to the numbers of records, and from these records to the value.
 //!
-//! A record of an authenticated table is verified before anything of it is looked at, and so is
-//! every record that a lookup fetches, whichever of them has the value. One that does not pass
-//! fails its lookup and no other: if the session ended there, a server that spoils some records
-//! would see in the queries that are missing whether one of them was wanted. (It may still see that
-//! in what a person does next.)
+//! The client verifies a record of an authenticated table before it looks at anything in it. It
+//! verifies every record that a lookup fetches, whichever of them has the value. If a record fails,
+//! only its lookup fails. If the session ended there, a server that spoils some records would see
+//! from the missing queries whether one of them was wanted. (It may still see that from what the
+//! user does next.)
 
 use super::interface::Target;
 use super::value::Value;
@@ -13,21 +13,21 @@ use privet_table::{RecordLayout, TableLayout, TableRoot};
 use std::hint::black_box;
 use zeroize::Zeroizing;
 
-/// What one record holds of what is looked up: its value or a piece of it, or nothing.
+/// What one record holds for the target: its value or a piece of it, or nothing.
 pub(super) type Piece = Option<Zeroizing<Vec<u8>>>;
 
-/// How the records of one table are read.
+/// How to read the records of one table.
 pub(super) struct Records {
     layout: TableLayout,
     shape: TableShape,
     servers: usize,
 }
 
-/// What takes longest to read, in place of what lookups bring.
+/// The contents that take longest to read, for rehearsals.
 pub(super) struct Fullest {
-    /// As long as records are. No server sent it, so it is not verified; but all of that is done.
+    /// As long as a record. No server sent it, so verification fails, but runs to its end.
     served: Vec<u8>,
-    /// Of a table by key: a record with as many entries as there can be …
+    /// For a table by key: a record with as many entries as possible …
     crowded: Vec<u8>,
     /// … and pieces of a value at least as long as any.
     pieces: Vec<Piece>,
@@ -38,15 +38,15 @@ impl Records {
     /// servers have.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if it is none for such a
-    /// table.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if the bytes are not a layout
+    /// for such a table.
     pub(super) fn decode(bytes: &[u8], shape: TableShape, servers: usize) -> Result<Self> {
         let layout = TableLayout::decode(bytes)?;
         layout.check_shape(shape)?;
         Ok(Self { layout, shape, servers })
     }
 
-    /// What every record is verified against, if the table is authenticated.
+    /// The root that every record is verified against, if the table is authenticated.
     pub(super) fn root(&self) -> Option<TableRoot> {
         self.layout.root(self.shape)
     }
@@ -59,7 +59,7 @@ impl Records {
         }
     }
 
-    /// What may be looked up as well as anything else: a key of `key_len` bytes, or a record's
+    /// A target that may be looked up like any other: a key of `key_len` bytes, or a record's
     /// number.
     pub(super) fn dummy(&self, key_len: usize, rng: &mut SecretRng) -> Target {
         match self.layout.records() {
@@ -72,8 +72,8 @@ impl Records {
         }
     }
 
-    /// The record to ask for, or the one numbered `candidate` of several. Whether the table has the
-    /// key plays no part in it.
+    /// The record to ask for: of several candidates, the one numbered `candidate`. The result does
+    /// not depend on whether the table has the key.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is not looked up that way,
@@ -90,11 +90,11 @@ impl Records {
         RecordIndex::new(*index, self.shape)
     }
 
-    /// What came as the record that [`locate`](Self::locate) named for this candidate holds of what
-    /// is looked up.
+    /// What the record `served` holds for the target. The client asked for it as the record that
+    /// [`locate`](Self::locate) names for this candidate.
     ///
     /// # Errors
-    /// [`Blame::Integrity`] if it is not that record, or no record at all.
+    /// [`Blame::Integrity`] if it is another record, or not a record at all.
     pub(super) fn piece(&self, target: &Target, candidate: usize, served: &[u8]) -> Result<Piece> {
         let index = self.locate(target, candidate)?;
         let record = self
@@ -109,11 +109,11 @@ impl Records {
         Ok(piece.map(|piece| Zeroizing::new(piece.to_vec())))
     }
 
-    /// The value, from what all of its candidates hold, in their order; `None` if the table does
-    /// not have the key.
+    /// The value, put together from what all of its candidates hold, in their order; `None` if the
+    /// table does not have the key.
     ///
     /// # Errors
-    /// [`Blame::Integrity`] if they do not belong together.
+    /// [`Blame::Integrity`] if the pieces do not belong together.
     pub(super) fn value(&self, target: &Target, pieces: &[Piece]) -> Result<Option<Value>> {
         match (self.layout.records(), target, pieces) {
             (RecordLayout::Keyed(map), Target::Key(key), _) => {
@@ -127,7 +127,7 @@ impl Records {
         }
     }
 
-    /// What takes longest to read.
+    /// The contents that take longest to read.
     pub(super) fn fullest(&self) -> Fullest {
         let served = vec![0; self.shape.record_len() as usize];
         let (crowded, pieces) = match self.layout.records() {
@@ -138,12 +138,11 @@ impl Records {
         Fullest { served, crowded, pieces }
     }
 
-    /// Does what [`piece`](Self::piece) and [`value`](Self::value) do when that takes longest,
-    /// whatever lookups bring: each of their steps, for the record or value that it takes longest
-    /// for.
+    /// Does the work of [`piece`](Self::piece) and [`value`](Self::value) at its slowest: each of
+    /// their steps, for the record or value that takes that step longest.
     pub(super) fn rehearse(&self, target: &Target, candidate: usize, fullest: &Fullest) {
         let Fullest { served, crowded, pieces } = fullest;
-        // In an authenticated table it does not pass, and is verified to the end all the same.
+        // In an authenticated table verification fails, but runs to its end.
         let _ = self.piece(target, candidate, served);
         if let (RecordLayout::Keyed(map), Target::Key(key)) = (self.layout.records(), target) {
             let _ = map.piece_in(key, candidate, crowded);
@@ -165,7 +164,7 @@ impl Records {
             _ => ("the servers", "one of them does not tell the truth"),
         };
         Error::integrity(format!(
-            "{who} answered with a record that does not belong to the table's root: {which}, or the table is damaged there; ask those who run it. Whoever looks the same up again tells {who} that this record was wanted"
+            "{who} answered with a record that does not belong to the table's root: {which}, or the table is damaged there; ask those who run it. Do not look the same up again: that would tell {who} that this record was wanted"
         ))
     }
 

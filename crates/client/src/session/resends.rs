@@ -1,8 +1,8 @@
-//! Queries that an earlier process sent, or was about to send, and whose answers it did not live to
-//! keep.
+//! Queries that an earlier process sent, or was about to send, and whose answers it did not keep
+//! before it ended.
 //!
-//! Their bytes come from the journal and go out as they are: to a server, a repeat of the same
-//! message. Nobody waits for the records; but their answers complete the hints that later queries
+//! Their bytes come from the journal and leave unchanged: a server sees a repeat of the same
+//! message. No lookup waits for the records, but the answers complete the hints that later queries
 //! use.
 
 use super::lookups::Answer;
@@ -47,7 +47,7 @@ impl Resends {
         Some((id, sendable))
     }
 
-    /// Notes what became of one server's query.
+    /// Notes the outcome of one server's query.
     pub(super) fn settled(&mut self, id: ReservationId, server: usize, answer: Result<Answer>) {
         let Some(answers) = self.asking.get_mut(&id) else { return };
         if let Some(open) = answers.get_mut(server) {
@@ -83,8 +83,8 @@ impl Resends {
     }
 }
 
-/// What was sent of a generation that cannot be left before it is answered: see the module
-/// `endless`.
+/// Sent queries of a generation that the session cannot leave before they are answered: see the
+/// module `endless`.
 #[derive(Default)]
 pub(super) struct Unanswered {
     queries: BTreeMap<ReservationId, Sendable>,
@@ -105,7 +105,7 @@ impl Unanswered {
         self.asked_again
     }
 
-    /// Everything, to be sent again. `None`: that was done already, or there is nothing to send.
+    /// All of them, to be sent again. `None`: that was done already, or there are none.
     pub(super) fn send_again(&mut self) -> Option<Resends> {
         if self.asked_again || self.queries.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! Which versions of the table servers serve, as far as they have said.
+//! The versions of the table that servers serve, as far as they have said.
 
 use privet_core::Epoch;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 #[derive(Default)]
 pub(super) struct Versions {
     pub(super) servers: Vec<Server>,
-    /// Whatever the servers show is accepted, in this opening.
+    /// The caller accepts whatever the servers show, in this opening.
     pub(super) accepting: bool,
 }
 
@@ -17,7 +17,7 @@ pub(super) struct Server {
     pub(super) asked: Option<Duration>,
     /// The versions that it serves.
     pub(super) epochs: Vec<Epoch>,
-    /// The oldest version from which it tells what followed.
+    /// The oldest version from which its updates start.
     pub(super) first_epoch: Option<Epoch>,
 }
 
@@ -33,8 +33,8 @@ impl Versions {
         }
     }
 
-    /// A server was given up when it was to describe itself. The next request will have it do so
-    /// before anything else.
+    /// A server was given up while it had to describe itself. The next request makes it describe
+    /// itself first.
     pub(super) fn given_up(&mut self, server: usize) {
         self.asked(server, Duration::MAX);
     }
@@ -46,7 +46,7 @@ impl Versions {
         first.epochs.iter().filter(everywhere).max().copied()
     }
 
-    /// The oldest version from which all servers tell what followed.
+    /// The oldest version from which all servers have the updates.
     pub(super) fn first_epoch_everywhere(&self) -> Option<Epoch> {
         let first_epochs: Option<Vec<Epoch>> =
             self.servers.iter().map(|server| server.first_epoch).collect();

@@ -1,4 +1,4 @@
-//! What a session has in all of its phases.
+//! The state that a session has in all of its phases.
 
 use super::agreement::server_name;
 use super::calls::{Calls, Purpose};
@@ -21,18 +21,18 @@ use std::sync::Arc;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// Starts a client with what it downloaded: a hint, the table, or nothing.
+/// Starts the scheme's client with what was downloaded: a hint, the table, or nothing.
 pub(super) type StartClient =
     fn(SchemePlan, &TableIdentity, Arc<dyn HintSource>, Kernels) -> Result<Box<dyn ErasedClient>>;
 
-/// Starts a client with single-use hints.
+/// Starts the scheme's client with single-use hints.
 pub(super) type StartHinted =
     fn(SchemePlan, &TableIdentity, Zeroizing<Vec<u8>>, Kernels) -> Result<Box<dyn ErasedClient>>;
 
 /// The same scheme with the same parameters in another version of the table.
 pub(super) type PlanIn = fn(&SchemePlan, &TableIdentity) -> Result<SchemePlan>;
 
-/// What a session is made of that tests replace.
+/// The parts of a session that tests replace.
 pub(super) struct Parts {
     pub(super) plan_in: PlanIn,
     pub(super) start_client: StartClient,
@@ -61,14 +61,14 @@ impl Parts {
     }
 }
 
-/// What a session has in all phases.
+/// The state that a session has in all phases.
 pub(super) struct Shared {
     pub(super) options: SessionOptions,
     pub(super) parts: Parts,
     pub(super) calls: Calls,
     pub(super) lookups: Lookups,
     pub(super) timetable: Timetable,
-    /// Lookups have begun before: the session is not as it was when it was new.
+    /// Lookups have begun before: the session is opening again.
     pub(super) opened_before: bool,
     pub(super) outputs: VecDeque<Output>,
 }
@@ -82,7 +82,7 @@ impl Shared {
         self.event(Event::Progress { part: part.kind, done, total: part.len, fetched });
     }
 
-    /// Has all servers describe themselves.
+    /// Asks all servers to describe themselves.
     pub(super) fn describe_all(&mut self, now: Duration) {
         for server in 0..self.options.servers {
             let request = Request::Describe(DescribeRequest::default());
@@ -90,7 +90,7 @@ impl Shared {
         }
     }
 
-    /// What came from `server` is no response to what it was asked.
+    /// The error if a message from `server` is not a response to the request.
     pub(super) fn does_not_belong(&self, server: usize) -> Fault {
         let name = server_name(server, self.options.servers);
         Fault::Exchange(Error::peer_misbehaved(format!(
@@ -98,8 +98,9 @@ impl Shared {
         )))
     }
 
-    /// Lookups that wait for their turn would each wait as long for this server as those that it
-    /// was given up by. Which those are follows from what servers did and when.
+    /// A server was given up. Lookups that wait for their turn would each wait as long for it as
+    /// those that failed, so they fail too. Which lookups these are follows from what servers did
+    /// and when.
     pub(super) fn server_given_up(&mut self, server: usize, error: &Error) {
         for lookup in self.lookups.drop_waiting() {
             self.event(Event::LookupFailed { lookup, error: error.clone() });
@@ -113,7 +114,7 @@ pub(super) fn as_announced(plan: &SchemePlan, table: &TableIdentity) -> Result<S
     SchemePlan::from_announcement(plan.scheme, table, &plan.parameters)
 }
 
-/// Why something that came cannot be taken.
+/// Why a message cannot be used.
 pub(super) enum Fault {
     /// The exchange has failed; another attempt may not.
     Exchange(Error),

@@ -1,5 +1,5 @@
-//! Preparing a generation of single-use hints: handing the worker what it is made from, the
-//! streamed table or a server's replies. How much of it when is in the module `preparation`.
+//! Preparing a generation of single-use hints: the worker gets what they are made from, the
+//! streamed table or a server's replies. The module `preparation` says how much is due when.
 
 use super::agreement::server_name;
 use super::calls::Purpose;
@@ -23,7 +23,7 @@ impl Preparing {
 }
 
 impl Open {
-    /// Does what is due for the generation in the making.
+    /// Does what is due for the generation that is being prepared.
     pub(super) fn prepare(&mut self, shared: &mut Shared, now: Duration) {
         while let Some(preparing) = &mut self.hints.preparing
             && let Some(step) = preparing.next(now)
@@ -52,7 +52,7 @@ impl Open {
         }
     }
 
-    /// The part that is streamed. Where replies take its place, progress is told as that of a hint.
+    /// The part that is streamed. For replies, progress is reported as that of a hint.
     fn streamed_part(&self) -> PartKind {
         self.chosen.scheme.hint_kind().unwrap_or(PartKind::Hint)
     }
@@ -71,8 +71,8 @@ impl Open {
         let len = chunk.data.len() as u64;
         let chunk_end = chunk.offset.saturating_add(len);
         if chunk_end <= due {
-            // Said already. Does not count as progress, so a server that only repeats itself is
-            // given up.
+            // Received before. This is not progress, so a server that only repeats itself is given
+            // up.
             self.came += match purpose {
                 Purpose::Background => len,
                 _ => 0,
@@ -95,7 +95,7 @@ impl Open {
         Ok(())
     }
 
-    /// Hands the worker what `server` sent, as far as it is to be believed.
+    /// Hands the worker what `server` sent, as far as all servers that send it agree.
     fn take_streamed(&mut self, shared: &mut Shared, server: usize, bytes: Bytes) -> Result<()> {
         let Some(preparing) = &mut self.hints.preparing else { return Ok(()) };
         let Some((mut offset, _)) = preparing.awaited() else { return Ok(()) };
@@ -109,7 +109,7 @@ impl Open {
     }
 
     /// The worker made the next request: sends it to the server that is asked for hints. No other
-    /// ever gets it, whatever becomes of it.
+    /// server ever gets it, also after failures.
     fn ask_for_hints(&mut self, shared: &mut Shared, request: Zeroizing<Vec<u8>>, now: Duration) {
         let (chosen, Some(preparing)) = (&self.chosen, &self.hints.preparing) else { return };
         let OfflinePhase::Ask { role, .. } = chosen.scheme.plan.offline else { return };
@@ -165,7 +165,7 @@ impl Open {
         Ok(())
     }
 
-    /// What the worker did.
+    /// An event from the worker.
     pub(super) fn preparation_went_on(
         &mut self,
         shared: &mut Shared,
@@ -195,7 +195,8 @@ impl Open {
                 }
             }
             PreparationEvent::Failed(error) => {
-                // Other bytes than announced: the server is not to be believed in anything.
+                // The bytes differ from what was announced, so the session believes nothing more
+                // from the server.
                 let shares = matches!(preparing.sources, Sources::Shares(_));
                 if preparing.foreground || error.blame() == Blame::Integrity {
                     let error = match error.blame() {

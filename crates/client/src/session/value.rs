@@ -1,4 +1,4 @@
-//! What a lookup brings.
+//! The outcome of a lookup.
 
 use privet_core::Result;
 use privet_table::key_map::values_of_list;
@@ -6,22 +6,22 @@ use std::fmt;
 use std::ops::Deref;
 use zeroize::Zeroizing;
 
-/// What was looked up: erased when dropped, and printed without its content.
+/// The value that was looked up: erased when dropped, and printed without its content.
 ///
-/// It reads as the bytes of the value. In a table whose keys have several values, it reads as those
-/// of the first, and [`values`](Value::values) has all of them.
+/// It dereferences to the bytes of the value. In a table whose keys have several values, these are
+/// the first value's bytes, and [`values`](Value::values) has all of them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Value {
-    /// The value, or a list of values that was checked.
+    /// The value, or a checked list of values.
     bytes: Zeroizing<Vec<u8>>,
     is_list: bool,
 }
 
 impl Value {
-    /// The value that `bytes` are, or the list of values that they hold.
+    /// Makes a value of `bytes`: the value itself, or the list of values that they hold.
     ///
     /// # Errors
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if they hold no such list.
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if they should hold a list and do not.
     pub(super) fn read(bytes: Zeroizing<Vec<u8>>, is_list: bool) -> Result<Self> {
         if is_list {
             for value in values_of_list(&bytes)? {
@@ -35,11 +35,11 @@ impl Value {
     pub fn values(&self) -> impl Iterator<Item = &[u8]> {
         let alone = (!self.is_list).then_some(self.bytes.as_slice());
         let listed = self.is_list.then(|| values_of_list(&self.bytes)).into_iter().flatten();
-        // All of them are there: that was checked.
+        // All of them are there: the list was checked.
         alone.into_iter().chain(listed.flatten().flatten())
     }
 
-    /// Whether keys of this table have several values, also if this one has only one.
+    /// Whether keys of this table can have several values, even if this key has only one.
     pub fn is_list(&self) -> bool {
         self.is_list
     }

@@ -1,35 +1,37 @@
-//! Schemes that verify answers: one query after the other, and an end for good.
+//! Schemes that verify answers: one query after the other, and a permanent end.
 //!
-//! By such a scheme a server that lies is found out, and from then on nothing is asked any more.
-//! What it takes from the session for that:
+//! By such a scheme the client finds out a server that lies, and from then on asks nothing more.
+//! For that, the session does the following:
 //!
 //! **Queries go strictly one after the other**
-//! ([`ErasedHints::verifies`](privet_schemes::registry::ErasedHints::verifies)). From a
-//! reservation's journal record until all of its answers are settled, no other is made, whether it
-//! belongs to the same lookup or to an earlier process. The next goes out as soon as the state
-//! allows it, before the record that has just come is looked at. A query without an answer is sent
-//! again with the next lookup, byte for byte, as the module [`endless`](super::endless) has it; as
-//! long as it is not answered then either, lookups are refused.
+//! ([`ErasedHints::verifies`](privet_schemes::registry::ErasedHints::verifies)). From the journal
+//! record of a reservation until all of its answers are settled, no other reservation is made,
+//! neither for the same lookup nor for an earlier process's query. The next query leaves as soon as
+//! the state allows it, before the session looks at the record that has just come. A query without
+//! an answer is sent again with the next lookup, byte for byte, as the module
+//! [`endless`](super::endless) says. While it stays unanswered, lookups are refused.
 //!
-//! **The end is kept before it is told.** An answer that does not pass changes the state as any
-//! other does: into one that makes no query any more.
+//! **The end is kept before it is told.** An answer that fails verification changes the state as
+//! any other does: into a state that makes no more queries.
 //!
 //! ```text
 //! answer does not pass ──► nothing is sent or waited for ──► Persist::EndHints ──► handle_hints_ended ──► the lookup fails, all others too, the session is over
 //! ```
 //!
-//! So does a difference between what the servers tell of the table's updates, which proves that one
-//! of them lies (the module [`following`](super::following)); that end belongs to no lookup.
+//! A difference between the servers' updates of the table proves that one of them lies, and ends
+//! the session in the same way (the module [`following`](super::following)). That end belongs to no
+//! lookup.
 //!
-//! Nobody hears of it before it would survive a crash: otherwise a user who starts again would have
-//! a second answer to compare with the first, and the server a second try. Every later session
-//! finds the hints ended and fails before it asks anything. Only who erases them begins anew. (If
-//! the end cannot be written down it is told all the same, and that as well.)
+//! The session tells nothing of the end before it would survive a crash. Otherwise a user who
+//! starts again would get a second answer to compare with the first, and the server a second try.
+//! Every later session finds the hints ended and fails before it asks anything. Only a user who
+//! erases them begins anew. (If the end cannot be written down, the session still tells it, and
+//! says that it was not written.)
 //!
-//! Of a scheme that keeps no state, the session ends in the same way, and there is nothing to keep.
+//! By a scheme that keeps no state, the session ends in the same way, and there is nothing to keep.
 //!
-//! That a client stops is something that servers see. It tells them what they know: whether what
-//! they sent was true. All of every answer is checked, whichever part of it was wanted.
+//! Servers see that a client stops. It tells them only what they know: whether they sent the truth.
+//! All of every answer is checked, whichever part of it was wanted.
 
 use super::hints::{NextLookup, for_good};
 use super::interface::{FetchId, Output, Persist};
@@ -40,8 +42,8 @@ use privet_schemes::contract::ReservationId;
 use zeroize::Zeroizing;
 
 impl Open {
-    /// What is to become of the next lookup, by a scheme that verifies, if `open` reservations are
-    /// not settled.
+    /// What the next lookup does, by a scheme that verifies, if `open` reservations are not
+    /// settled.
     pub(super) fn next_in_strict_order(&mut self, shared: &Shared, open: usize) -> NextLookup {
         if self.is_any_under_way(shared) {
             return NextLookup::Wait;
@@ -53,12 +55,12 @@ impl Open {
             return NextLookup::SendAgain;
         }
         NextLookup::Refuse(Error::unavailable(
-            "an earlier query has not been answered, also when it was sent again, and by this scheme none is made before it is, so nothing was asked; see to it that the servers answer, and try again",
+            "an earlier query has not been answered, even after it was sent again; this scheme asks one query at a time, so nothing was asked; make sure that the servers answer, and try again",
         ))
     }
 
-    /// Keeps the state change that settles a reservation. False: it ended the hints, and `fetch` is
-    /// told of that when it is durable.
+    /// Keeps the state change that settles a reservation. False: it ended the hints, and `fetch`
+    /// hears of that when it is durable.
     pub(super) fn keep_settled(
         &mut self,
         shared: &mut Shared,
@@ -76,7 +78,7 @@ impl Open {
     }
 
     /// Keeps `change`, which ends the hints because of `error`, and tells that when it is durable.
-    /// `id`: the reservation that it settles, if it was the answers to that.
+    /// `id`: the reservation that it settles, if an answer was wrong.
     pub(super) fn end_hints(
         &mut self,
         shared: &mut Shared,
@@ -96,7 +98,7 @@ impl Open {
     /// The end of the hints is durable, or could not be made so because of `storage`.
     ///
     /// # Errors
-    /// What they ended with: the session ends as well.
+    /// The error that the hints ended with: the session ends as well.
     pub(super) fn tell_the_end(
         &mut self,
         shared: &mut Shared,
@@ -118,7 +120,7 @@ impl Open {
     }
 }
 
-/// `error`, and what it means for a session that keeps nothing.
+/// `error`, and what it means for a session that keeps no state.
 pub(super) fn for_this_session(error: &Error) -> Error {
     Error::integrity(format!("{}. Nothing more was asked", error.message().trim_end_matches('.')))
 }

@@ -1,17 +1,18 @@
-//! Moving on to a later version of the table in the midst of a session.
+//! Moving on to a later version of the table in the middle of a session.
 //!
-//! A server that follows its table's update log serves the version before for a while beside the
-//! new one. So a client that learns of a new version has time: no further lookup is begun, those
-//! under way come to their end, and then the session *opens again*, from the descriptions on, as a
-//! new one would. Lookups that wait for their turn wait for that as well. So there is one way to
-//! follow, and it starts from what is on the disk and nothing else.
+//! A server that follows its table's update log serves the earlier version for a while beside the
+//! new one. So a client that learns of a new version has time. It begins no further lookup, lets
+//! those under way end, and then *opens again*, from the descriptions on, as a new session would.
+//! Lookups that wait for their turn wait for that as well. So there is one way to follow, and it
+//! starts only from what is on the disk.
 //!
-//! A client that did not hear of it in time finds the version gone. What was on its way then cannot
-//! be answered any more, and those lookups begin again in the new version. Whether that happens,
-//! and to which lookups, follows from what servers said and when, and not from what was looked up.
+//! A client that did not hear of it in time finds the earlier version gone. Its queries on their
+//! way cannot be answered any more, and those lookups begin again in the new version. Whether that
+//! happens, and to which lookups, follows from what servers said and when, and not from what was
+//! looked up.
 //!
 //! To hear of new versions, a client of a table with an update log asks the servers to describe
-//! themselves before a lookup if the last word is older than
+//! themselves before a lookup if their last description is older than
 //! [`Patience::description`](super::Patience::description).
 
 use super::calls::Purpose;
@@ -28,15 +29,15 @@ use std::time::Duration;
 
 /// Whether a session moves on to a later version now.
 pub(super) enum Moving {
-    /// There is none, or it cannot be gone to.
+    /// There is none, or the session cannot follow to it.
     Stays,
-    /// As soon as nothing is under way: no lookup may begin.
+    /// It moves on as soon as nothing is under way: no lookup may begin.
     Waits,
     Now,
 }
 
 impl Open {
-    /// A server has said what it serves.
+    /// A server has said which versions it serves.
     pub(super) fn note_version(
         &mut self,
         server: usize,
@@ -53,14 +54,13 @@ impl Open {
         }
     }
 
-    /// Whether a later version than the chosen one may be had by following the table: it is known
-    /// who signs its epochs.
+    /// Whether the session may follow the table to a version later than the chosen one: this needs
+    /// a known publisher.
     pub(super) fn can_move_to(&self, epoch: Epoch, options: &SessionOptions) -> bool {
         epoch > self.chosen.identity.epoch && publisher_of(&self.chosen, options).is_some()
     }
 
-    /// Whether the session can be opened again now: it waits for nothing that storage has been told
-    /// to do.
+    /// Whether the session can open again now: it waits for nothing from storage.
     pub(super) fn may_open_again(&self) -> bool {
         !matches!(
             self.stage,
@@ -68,16 +68,14 @@ impl Open {
         )
     }
 
-    /// Whether all servers have a later version, somebody waits for a lookup, and nothing is under
-    /// way.
+    /// Whether all servers have a later version, a lookup waits, and nothing is under way.
     pub(super) fn moves_on(&mut self, shared: &Shared) -> Moving {
         let newest = self.versions.newest_everywhere();
         let newer = newest.is_some_and(|newest| self.can_move_to(newest, &shared.options));
         if !newer || self.hints.broken.is_some() || shared.lookups.is_empty() {
             return Moving::Stays;
         }
-        // What was sent and never answered keeps hints where they are for as long as that version
-        // is served.
+        // Unanswered queries keep hints at their version for as long as servers serve it.
         let held = self.hinted().is_some_and(|hints| !hints.open().is_empty());
         match (held, self.hints_are_idle(shared)) {
             (true, true) => Moving::Stays,
@@ -86,11 +84,11 @@ impl Open {
         }
     }
 
-    /// Has servers describe themselves if they have not for long. Returns whether an answer is
-    /// waited for.
+    /// Asks servers to describe themselves if they have not done so for long. Returns whether the
+    /// session waits for a description.
     pub(super) fn asks_for_versions(&self, shared: &mut Shared, now: Duration) -> bool {
-        // By a scheme whose client holds the table, a lookup sends nothing, and not this either:
-        // such a session goes on with the table as it was when it began.
+        // By a scheme whose client holds the table, a lookup sends nothing at all: such a session
+        // goes on with the table as it was when it began.
         let keeps_table = matches!(self.chosen.scheme.plan.offline, OfflinePhase::KeepTable { .. });
         if keeps_table || publisher_of(&self.chosen, &shared.options).is_none() {
             return false;
@@ -105,7 +103,7 @@ impl Open {
         shared.calls.is_open(Purpose::Describe)
     }
 
-    /// Uses an earlier version that is still served, because hints that are kept have queries to be
+    /// Uses an earlier version that is still served, because stored hints have queries to be
     /// answered in it.
     pub(super) fn stay_with(&mut self, shared: &mut Shared, version: ChosenTable) {
         self.chosen = version;
@@ -122,8 +120,8 @@ impl Session {
         self.shared.describe_all(now);
     }
 
-    /// Ends everything that is under way in the version that was chosen. It is still that table and
-    /// that scheme that are meant, whatever else servers offer.
+    /// Ends everything that is under way in the chosen version. Table and scheme stay the chosen
+    /// ones, whatever else servers offer.
     fn forget_version(&mut self) {
         let Shared { calls, options, outputs, .. } = &mut self.shared;
         calls.abandon_all(outputs);
@@ -150,15 +148,15 @@ impl Session {
         between && self.shared.opened_before
     }
 
-    /// The servers cannot be had while the session is opening again: lookups that wait fail, and
-    /// the next is the next try.
+    /// The servers cannot be reached while the session is opening again. Waiting lookups fail, and
+    /// the next lookup tries again.
     pub(super) fn put_off(&mut self, error: &Error) {
         self.shared.fail_all(error);
         self.forget_version();
     }
 
-    /// In a session that is opening again, and was given up by a server: asks the servers once more
-    /// if there is a lookup that waits for them.
+    /// If a server was given up while the session is opening again: asks the servers once more when
+    /// a lookup waits for them.
     pub(super) fn describes_again(&mut self, now: Duration) -> bool {
         let Shared { lookups, calls, opened_before, .. } = &self.shared;
         if !opened_before || lookups.is_empty() || calls.is_open(Purpose::Describe) {

@@ -1,4 +1,4 @@
-//! Single-use hints for as long as the process lives: the rules of [`HintStore`] and
+//! Single-use hints that live as long as the process: the rules of [`HintStore`] and
 //! [`PreparationStore`], without a disk.
 
 use super::{
@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 type Secret = Zeroizing<Vec<u8>>;
 
-/// The hints of one table and scheme, whoever uses them at the moment.
+/// The hints of one table and scheme, whichever handle uses them now.
 pub(super) type Kept = Arc<Mutex<Contents>>;
 
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub(super) struct Contents {
     key: Option<HintsKey>,
     /// The version that the generation in use was prepared for.
     prepared_for: Option<TableIdentity>,
-    /// How many handles there are: the hints, and where the next generation is prepared.
+    /// How many handles exist: one for the hints, and one where the next generation is prepared.
     handles: usize,
     preparing: bool,
     generation: Option<Secret>,
@@ -50,7 +50,7 @@ impl Contents {
     }
 }
 
-/// Whether hints are in use, or one of `pins` calls for them.
+/// Whether hints are in use, or one of `pins` needs them.
 pub(super) fn are_wanted(kept: &Kept, pins: &[Pin]) -> bool {
     let contents = lock(kept);
     let digest = contents.key.as_ref().map(|key| key.parameter_digest);
@@ -67,8 +67,8 @@ pub(super) struct MemoryHints {
 }
 
 impl MemoryHints {
-    /// `None` if there is a handle already. If `to_follow`, hints of another version will do if
-    /// they were used with the same servers; all others make room.
+    /// `None` if a handle exists already. If `to_follow`, hints of another version are accepted if
+    /// they were used with the same servers. All other hints are erased.
     pub(super) fn open(kept: &Kept, key: &HintsKey, to_follow: bool) -> Option<Self> {
         let mut contents = lock(kept);
         if contents.handles > 0 {
@@ -222,7 +222,7 @@ impl HintStore for MemoryHints {
     }
 }
 
-/// Memory as a journal: nothing survives a crash, neither these records nor what would need them.
+/// Memory as a journal: a crash erases the records together with everything that would need them.
 impl Journal for Contents {
     fn append_and_sync(&mut self, entries: &[JournalEntry<'_>]) -> Result<()> {
         for entry in entries {

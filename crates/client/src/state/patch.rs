@@ -1,4 +1,4 @@
-//! Making a downloaded part out of the one that is kept for an earlier version of the table.
+//! Making a downloaded part out of the stored one of an earlier version of the table.
 
 use super::{Opened, PartKey, PartState, State};
 use crate::session::Patch;
@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 type Source = Arc<dyn HintSource>;
 
-/// Makes the part `patch.to` out of `patch.from`, which `state` keeps, and says what there is of it
-/// then: all of it, checked against its digest over every byte; or, if that could not be done, as
-/// much as [`State::open`] would say, so that the rest is fetched. Takes memory for the changes and
-/// a piece of the part.
+/// Makes the part `patch.to` out of `patch.from`, which `state` keeps, and returns what is stored
+/// of it then: all of it, with its digest checked over every byte; or, if that failed, as much as
+/// [`State::open`] would say, so that the rest is fetched. Needs memory for the changes and for a
+/// piece of the part.
 ///
 /// # Errors
-/// As [`State::open`] and [`State::append`]. That the earlier part is missing, damaged, or does not
-/// come to the later one is no error.
+/// As [`State::open`] and [`State::append`]. It is no error if the earlier part is missing or
+/// damaged, or does not lead to the later one.
 pub fn patch_part(state: &mut dyn State, patch: &Patch, kernels: Kernels) -> Result<Opened> {
     let Patch { from, to, changes, .. } = patch;
     let (before, after) = ((&patch.before, &from.table), (&patch.after, &to.table));
@@ -47,8 +47,7 @@ pub fn patch_part(state: &mut dyn State, patch: &Patch, kernels: Kernels) -> Res
     }
 }
 
-/// All of `part`, if that is kept, and what a person should hear. What there is of an incomplete
-/// one is of no use any more.
+/// All of `part`, if it is stored, and the notice for people. An incomplete part is useless here.
 fn kept(state: &mut dyn State, part: &PartKey) -> Result<(Option<Source>, Option<String>)> {
     Ok(match state.open(part)? {
         Opened::Have { part: PartState::Complete(source), notice } => (Some(source), notice),
@@ -56,20 +55,20 @@ fn kept(state: &mut dyn State, part: &PartKey) -> Result<(Option<Source>, Option
             state.discard(part)?;
             (None, notice)
         }
-        // So is the later one then, which whoever has them will be told of.
+        // Then the later part is busy too, and its caller hears of that.
         Opened::Busy { .. } => (None, None),
     })
 }
 
-/// Why a part was not made.
+/// Why a part could not be made.
 enum Failure {
     /// It cannot be kept.
     Storage(Error),
-    /// It did not come to what it should have been.
+    /// The result was not the expected part.
     Patch,
 }
 
-/// Has `rewrite` write the part `to` from its beginning, and keeps what `download` does not have
+/// Has `rewrite` write the part `to` from its beginning, and stores what `download` does not have
 /// yet.
 fn write(
     state: &mut dyn State,
@@ -77,8 +76,8 @@ fn write(
     mut download: Download,
     rewrite: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
 ) -> std::result::Result<Source, Failure> {
-    // An earlier process did not live to write more than this. Its bytes are part of what is
-    // checked in the end.
+    // An earlier process ended after writing this much. Its bytes are checked with the rest at the
+    // end.
     let mut known = download.next_offset();
     let mut refused = None;
     let rewritten = rewrite(&mut |piece| {

@@ -1,8 +1,7 @@
-//! The few operations on a [disk](crate::disk) that the store is made of. Every error names the
-//! file.
+//! The few operations on a [disk](crate::disk) that the store uses. Every error names the file.
 //!
-//! Most files are written under a temporary name, synced and renamed. Those of single-use hints are
-//! mostly overwritten where they lie, so that no secret stays behind in what a rename sets free.
+//! Most files are written under a temporary name, synced and renamed. Files of single-use hints are
+//! mostly overwritten in place, so that no secret stays behind in blocks that a rename frees.
 
 use crate::disk::{Folder, Medium};
 use privet_core::{Error, Result};
@@ -10,7 +9,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// An error of the storage: says which file and what to do.
+/// A storage error: says which file and what to do.
 pub(crate) fn failed(path: &Path, what: &str, error: io::Error) -> Error {
     let advice = match error.kind() {
         io::ErrorKind::PermissionDenied => {
@@ -25,8 +24,8 @@ pub(crate) fn failed(path: &Path, what: &str, error: io::Error) -> Error {
         .caused_by(error)
 }
 
-/// Puts the file's name before an error about its contents. What does not parse in a file of ours
-/// is damage.
+/// Puts the file's name before an error about its contents. A file of Privet's that does not parse
+/// is damaged.
 pub(crate) fn blame(path: &Path, error: Error) -> Error {
     match error.blame() {
         privet_core::Blame::Unavailable => error,
@@ -74,7 +73,7 @@ pub(crate) fn size(file: &dyn Medium, path: &Path) -> Result<u64> {
     file.len().map_err(|error| failed(path, "look at", error))
 }
 
-/// Fills `out` from `offset`. A file that ends earlier is damaged.
+/// Fills `out` from `offset`. A file that ends before is damaged.
 pub(crate) fn read_at(file: &dyn Medium, path: &Path, offset: u64, out: &mut [u8]) -> Result<()> {
     file.read_at(offset, out).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => {
@@ -103,7 +102,7 @@ pub(crate) fn rename(folder: &dyn Folder, from: &str, to: &str) -> Result<()> {
 }
 
 /// Replaces the file called `name` as a whole: after a crash it holds the old bytes or the new
-/// ones. Two writers at once need a lock of their own.
+/// ones. The caller must hold a lock against a second writer.
 pub(crate) fn replace(folder: &dyn Folder, name: &str, bytes: &[u8]) -> Result<()> {
     let temporary = Path::new(name).with_extension("new").to_string_lossy().into_owned();
     let path = folder.path(&temporary);
@@ -137,8 +136,8 @@ pub(crate) fn remove_if_there(folder: &dyn Folder, name: &str) -> Result<()> {
     folder.remove(name).map_err(|error| failed(&folder.path(name), "remove", error))
 }
 
-/// Takes the lock called `name`, which ends with its last handle or with the process, however that
-/// ends; `None` if somebody else has it.
+/// Takes the lock called `name`; `None` if another holder has it. It ends with its last handle, or
+/// with the process, however that ends.
 pub(crate) fn lock(folder: &dyn Folder, name: &str) -> Result<Option<Arc<dyn Medium>>> {
     folder.lock(name).map_err(|error| failed(&folder.path(name), "lock", error))
 }

@@ -1,4 +1,4 @@
-//! Single-use hints on disk: what must not be lost, not be read twice, and not be used twice.
+//! Single-use hints on disk. They must not be lost, not be read by others, and not be used twice.
 //!
 //! ```text
 //! STATE/tables/<table id>/private-<scheme>/      for its owner alone, like every file in it
@@ -11,49 +11,49 @@
 //!   prepared.new           the next generation while it is written
 //! ```
 //!
-//! **Reservations are done** when the journal's commit is synced: one sync for all that come
-//! together, and for all answers that came before. Only then is there a [`Receipt`], and without
-//! one nothing is sent. Checkpoints go to other files and take none of the time.
+//! **A reservation is done** when the journal's commit is synced. One sync covers all reservations
+//! that come together, and all answers that came before. Only then is there a [`Receipt`], and
+//! nothing is sent without one. Checkpoints go to other files and do not delay this.
 //!
 //! **A switch is done** when the anchor names the new generation, whose file and empty journal are
-//! synced before. What belonged to the old one is then overwritten with zeros and removed; what a
-//! crash leaves of it is erased when the hints are opened.
+//! synced before. The old generation's files are then overwritten with zeros and removed. If a
+//! crash leaves any, they are erased when the hints are opened.
 //!
-//! **Following the table** takes two steps: the journal's commit, which has the change and the
-//! version that the hints are of from then on, and the anchor, which counts it and says that
-//! version too. So does an end. What a crash leaves between the two is completed when the hints are
-//! opened, before anybody asks which version they are of. What was prepared of a next generation is
-//! for the version before. Each of its files says so, and counts for nothing once the hints have
-//! moved on, whether or not it was erased in time.
+//! **Following the table** takes two steps. The first is the journal's commit, which has the change
+//! and the hints' new version. The second is the anchor, which counts the commit and names the new
+//! version too. An end takes the same steps. If a crash comes between the two, opening the hints
+//! completes the second before anything else asks for their version. A next generation that is
+//! being prepared is for the earlier version. Each of its files says so, and counts for nothing
+//! once the hints have moved on, whether or not it was erased in time.
 //!
 //! **Beginning anew** is done when the anchor has another lineage and no generation. Only then is
-//! anything erased: a crash leaves either all that was there, or files that belong to no lineage.
-//! Hints that have ended neither follow nor begin anew, and are not erased because another version
-//! is accepted. That a server was caught stays on record until a user erases it.
+//! anything erased: a crash leaves either everything, or files that belong to no lineage. Hints
+//! that have ended neither follow nor begin anew, and are not erased when a user accepts another
+//! version. The record that a server was caught stays until a user erases it.
 //!
-//! **After a failure** to write or sync, nothing is known of what reached the disk, and the handle
-//! does nothing more. Opening again finds out: the journal's last commit is there or it is not, and
-//! either is a state that could have been.
+//! **After a failure** to write or sync, it is unknown what reached the disk, and the handle does
+//! nothing more. Opening again finds out: the journal's last commit is there or it is not, and both
+//! are valid states.
 //!
-//! **Damage** to anything that the current generation rests on is refused by name. There is no way
-//! back to an older state that looks whole: it might hold a hint that was used since. Damage to
-//! what is only being prepared costs the preparation.
+//! **Damage** to anything that the current generation depends on is refused, and the error names
+//! the file. No older state that looks whole may take its place: it might hold a hint that was used
+//! since. Damage to a generation that is only being prepared costs that preparation.
 //!
-//! **Copies.** Anchor and journal remember where they were created (see
-//! [`Medium::place`]) and when they were last written. Elsewhere, or if a
-//! file was changed later than that, the hints are a copy or a backup, and another process may have
-//! used them in the meantime: they are erased. Both, because what restores a backup may pass over a
-//! file that has not changed since, and the journal is the one that every lookup changes.
+//! **Copies.** Anchor and journal record where they were created (see [`Medium::place`]) and when
+//! they were last written. If they lie elsewhere, or a file was changed after that time, the hints
+//! are a copy or a backup. Another process may have used the original in the meantime, so they are
+//! erased. Both files record this: a tool that restores a backup may skip a file that has not
+//! changed since, and the journal changes with every lookup.
 //!
-//! **Containers.** Hints that were baked into an image are a copy in every container that is
-//! started from it, so each erases them. On overlayfs the anchor is copied up when it is opened:
-//! that gives it another birth, and where births are not kept, a change later than its last write.
-//! On Btrfs and ZFS every container has a snapshot of the image, whose name is a part of the place.
-//! Hints on a volume stay, as long as all containers that use it have the same `/etc/machine-id`.
-//! The lock on the anchor lets one container at a time have them.
+//! **Containers.** Hints that are part of an image are a copy in every container that starts from
+//! it, so each container erases them. On overlayfs the anchor is copied up when it is opened. That
+//! gives it another birth time, or, where birth times are not kept, a change later than its last
+//! write. On Btrfs and ZFS every container has a snapshot of the image, whose name is a part of the
+//! place. Hints on a volume stay, as long as all containers that use it have the same
+//! `/etc/machine-id`. The lock on the anchor lets only one container at a time hold them.
 //!
-//! A copy that the system does not tell from the original is not recognised: a snapshot of a whole
-//! disk or of a virtual machine, say.
+//! If the system cannot distinguish a copy from the original, neither can Privet: a snapshot of a
+//! whole disk or of a virtual machine, say.
 
 mod anchor;
 mod journal;
@@ -98,7 +98,7 @@ fn journal_name(generation: u64, number: u64) -> String {
     format!("journal-{generation}-{number}.hints")
 }
 
-/// Whether a file of this name is one of ours, or was in the formats before.
+/// Whether a file of this name belongs to Privet, or did in earlier formats.
 fn is_ours(name: &str) -> bool {
     let numbered = |before, after| {
         let numbers = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
@@ -126,7 +126,7 @@ fn advised(error: Error) -> Error {
     }
 }
 
-/// The names in `folder` that are ours, apart from the anchor.
+/// The names in `folder` of Privet's files, without the anchor.
 fn our_names(folder: &dyn Folder) -> Result<Vec<String>> {
     let names = folder.names().map_err(|error| files::failed(&folder.path(""), "list", error))?;
     Ok(names.into_iter().filter(|name| is_ours(name)).collect())
@@ -137,41 +137,41 @@ fn erase_all(folder: &dyn Folder, names: &[String]) -> Result<()> {
     erased.into_iter().collect()
 }
 
-/// What opening came to.
+/// The outcome of opening.
 pub(crate) enum Opening {
-    /// They are this handle's.
+    /// This handle holds them now.
     Have { hints: Box<KeptHints>, notice: Option<String> },
-    /// Another handle has them.
+    /// Another handle holds them.
     Busy,
 }
 
 /// The single-use hints of one table.
 pub(crate) struct KeptHints {
-    /// Of the generation in use; `None` before the first.
+    /// The journal of the generation in use; `None` before the first.
     journal: Option<Journal>,
     hints_folder: Arc<HintsFolder>,
     anchor: AnchorFile,
     /// The key that they were opened with.
     asked: HintsKey,
-    /// Settled since the last commit.
+    /// Changes that were settled since the last commit.
     settled: Vec<(ReservationId, Zeroizing<Vec<u8>>)>,
     poisoned: bool,
 }
 
-/// What to do with hints of another version than the one that is asked for.
+/// What to do with hints of another version than the requested one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Others {
     /// Refuse them: a table's id is public, and any server can announce it.
     Refuse,
-    /// Erase them, also those that were used with other servers: somebody has decided to believe
-    /// what is shown now.
+    /// Erase them, even if they were used with other servers: the user has decided to believe what
+    /// is shown now.
     Replace,
 }
 
 impl KeptHints {
     /// Opens the hints that `key` names in `folder`. If `to_follow`, hints of another version of
-    /// the table will do if they were used with the same servers; what becomes of all other hints,
-    /// `others` says. Copies are erased.
+    /// the table are accepted if they were used with the same servers; `others` says what to do
+    /// with all other hints. Copies are erased.
     pub(crate) fn open(
         folder: Arc<dyn Folder>,
         key: &HintsKey,
@@ -182,15 +182,13 @@ impl KeptHints {
         folder.seclude().map_err(|error| files::failed(&folder.path(""), "protect", error))?;
         let locked = folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))?;
         let Some(mut medium) = locked else { return Ok(Opening::Busy) };
-        // A process that was killed may have left it to the system to write this out some time.
-        // What follows relies on it.
+        // A killed process may have left its writes unsynced. What follows relies on them.
         let synced = medium.sync().and_then(|()| folder.sync());
         synced.map_err(|error| files::failed(&path, "sync", error))?;
 
         let names = our_names(&*folder)?;
         let (found, notice) = match AnchorFile::read(Arc::clone(&medium), &path) {
-            // Nothing is written before the anchor, so without other files there was never
-            // anything.
+            // The anchor is always written first, so without other files there was never anything.
             Err(error) if error.blame() == Blame::Corrupted && names.is_empty() => (None, None),
             Err(error) => return Err(advised(files::blame(&path, error))),
             Ok(file) => match Found::behind(&*folder, file)? {
@@ -201,10 +199,10 @@ impl KeptHints {
                     }
                     (None, notice_of_copy(&path, &names))
                 }
-                // Where there is nothing, there is nothing to follow.
+                // Hints that do not exist cannot follow.
                 Some(found) => match found.suits(key, to_follow && !names.is_empty()) {
                     Ok(()) => (Some(found), None),
-                    // Whoever asks for others is told of the end of these.
+                    // A caller that asks for other hints hears of the end of these.
                     Err(_) if found.has_ended() => (Some(found), None),
                     Err(why) if others == Others::Refuse && !names.is_empty() => {
                         return Err(why.within(folder.path("").display()));
@@ -221,7 +219,7 @@ impl KeptHints {
         Ok(Opening::Have { hints, notice })
     }
 
-    /// Opens what was found, and erases what belongs to something else.
+    /// Opens the hints that were found, and erases files that belong to something else.
     fn at(
         folder: Arc<dyn Folder>,
         found: Found,
@@ -248,7 +246,7 @@ impl KeptHints {
         match self.poisoned {
             false => Ok(()),
             true => Err(Error::unavailable(
-                "an earlier write to the hints failed, so nothing more is done with them; start again",
+                "an earlier write to the hints failed, so they are not used any more; start again",
             )),
         }
     }
@@ -260,7 +258,7 @@ impl KeptHints {
         }
     }
 
-    /// Runs a step that writes. If it fails, it was the last.
+    /// Runs a step that writes. If it fails, no other step runs.
     fn writing<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.check_poison()?;
         let outcome = step(self);
@@ -279,7 +277,7 @@ impl KeptHints {
         self.journal.as_mut().map_or(Ok(()), |journal| journal.commit(&entries))
     }
 
-    /// Has the anchor count all commits of the journal, and say where the hints stand by it.
+    /// Has the anchor count all commits of the journal, and name the version where the hints stand.
     fn count(&mut self) -> Result<()> {
         self.journal.as_ref().map_or(Ok(()), |journal| count(&mut self.anchor, journal))
     }
@@ -307,8 +305,8 @@ impl KeptHints {
         sealed::erase(folder, &generation_name(old))
     }
 
-    /// Puts a journal without what is of no use in place of one that has no room for `entries`, or
-    /// was not found as it was left.
+    /// Replaces the journal by one without useless entries, if it has no room for `entries` or was
+    /// not found as it was left.
     fn renew_if_worn(&mut self, entries: &[Entry<'_>]) -> Result<()> {
         let worn = self.journal.take_if(|journal| journal.is_worn(entries));
         let Some(worn) = worn else { return Ok(()) };
@@ -318,7 +316,7 @@ impl KeptHints {
     }
 
     /// Makes the journal that `begin` writes the one in use, as file `number` of `generation`, and
-    /// erases the one before.
+    /// erases the earlier one.
     fn begin_journal(
         &mut self,
         generation: u64,
@@ -346,15 +344,15 @@ impl KeptHints {
 impl Drop for KeptHints {
     fn drop(&mut self) {
         if !self.poisoned {
-            // What it does not come to is done when they are opened.
+            // If this fails, the next opening does it.
             let _ = self.count();
         }
     }
 }
 
-/// Erases what `names` says and the anchor of a copy, and locks a new anchor in its place: the file
-/// system of a container may give a file that was copied up another number at the next start.
-/// `None`: another process was quicker.
+/// Erases the files `names` and the anchor of a copy, and locks a new anchor in its place: the file
+/// system of a container may give a copied-up file another number at the next start. `None`:
+/// another process was faster.
 fn replaced_anchor(
     folder: &dyn Folder,
     names: &[String],
@@ -362,7 +360,7 @@ fn replaced_anchor(
 ) -> Result<Option<Arc<dyn Medium>>> {
     erase_all(folder, names)?;
     let path = folder.path(ANCHOR);
-    // Last: as long as it is there, what is left beside it is a copy.
+    // Remove this last: while it is there, any files left beside it are known to be a copy.
     folder.remove(ANCHOR).map_err(|error| files::failed(&path, "remove", error))?;
     drop(copied);
     folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))
@@ -394,14 +392,13 @@ fn notice_of_change(names: &[String]) -> Option<String> {
 /// An anchor in its file, and the journal that it names.
 struct Found {
     anchor: AnchorFile,
-    /// `None` before the first generation. An error matters only if these are the hints that are
-    /// wanted.
+    /// `None` before the first generation. An error matters only if these are the requested hints.
     journal: Result<Option<Journal>>,
 }
 
 impl Found {
-    /// Opens the journal behind `anchor`, and has the anchor count what it did not come to count:
-    /// only then does it say where the hints stand. `None` if either is a copy.
+    /// Opens the journal that `anchor` names, and has the anchor count commits that it has not
+    /// counted yet: only then does it say where the hints stand. `None` if either file is a copy.
     fn behind(folder: &dyn Folder, mut anchor: AnchorFile) -> Result<Option<Self>> {
         if !anchor.is_original()? {
             return Ok(None);
@@ -419,13 +416,13 @@ impl Found {
         Ok(Some(Self { anchor, journal }))
     }
 
-    /// Whether they have ended.
+    /// Whether the hints have ended.
     fn has_ended(&self) -> bool {
         let journal = self.journal.as_ref().ok().and_then(Option::as_ref);
         journal.is_some_and(|journal| journal.summary().ended.is_some())
     }
 
-    /// Checks that these are hints that `key` names, or, if `to_follow`, that they are for some
+    /// Checks that these are the hints that `key` names, or, if `to_follow`, that they are for some
     /// version of its table.
     fn suits(&self, key: &HintsKey, to_follow: bool) -> Result<()> {
         let Anchor { version, servers, .. } = self.anchor.anchor();
@@ -435,13 +432,13 @@ impl Found {
         };
         if !suits {
             return Err(Error::integrity(
-                "the hints that are kept here are for another version of the table than this server shows; nothing was asked, and they were kept. If you believe this server, accept its table, which erases them",
+                "the stored hints are for another version of the table than this server shows; nothing was asked, and the hints were kept. If you believe this server, accept its table, which erases them",
             )
             .because(Reason::HintsOfAnotherVersion));
         }
         if *servers != key.servers {
             return Err(Error::api_misuse(
-                "the hints that are kept here were used with other servers, or with the same ones named in another order: what one of them has learned of the hints, another must not. Nothing was asked. Name the servers as before, or erase the hints and begin anew",
+                "the stored hints were used with other servers, or with the same servers in another order: a server must not learn of the hints what another has learned. Nothing was asked. Name the servers as before, or erase the hints and begin anew",
             )
             .because(Reason::HintsOfOtherServers));
         }
@@ -449,14 +446,14 @@ impl Found {
     }
 }
 
-/// What `anchor` says once it has counted all commits of `journal`.
+/// The contents of `anchor` once it has counted all commits of `journal`.
 fn counting(anchor: Anchor, journal: &Journal) -> Anchor {
     let journal::Summary { commits, version, seal, .. } = *journal.summary();
     Anchor { commits, version, seal, ..anchor }
 }
 
-/// Has the anchor count all commits of `journal`, if it has not yet, and say where the hints stand
-/// by it.
+/// Has the anchor count all commits of `journal`, if it has not yet, and name the version where the
+/// hints stand.
 fn count(anchor: &mut AnchorFile, journal: &Journal) -> Result<()> {
     if anchor.anchor().commits == journal.summary().commits {
         return Ok(());
@@ -464,7 +461,7 @@ fn count(anchor: &mut AnchorFile, journal: &Journal) -> Result<()> {
     anchor.write(counting(anchor.anchor().clone(), journal))
 }
 
-/// Begins a new lineage for `key`, and then erases what there is of older ones.
+/// Begins a new lineage for `key`, and then erases files of older ones.
 fn begin(folder: &dyn Folder, medium: &Arc<dyn Medium>, key: &HintsKey) -> Result<AnchorFile> {
     let path = folder.path(ANCHOR);
     let place = medium.place().map_err(|error| files::failed(&path, "look at", error))?;

@@ -1,4 +1,4 @@
-//! How the store's files name a version of a table.
+//! How the store's files encode a version of a table.
 
 use privet_core::codec::Reader;
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
@@ -16,8 +16,8 @@ pub(crate) fn put_identity(bytes: &mut Vec<u8>, table: &TableIdentity) {
 }
 
 /// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if there can be no such table; otherwise as
-/// [`Reader`] has it.
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if no such table is possible; otherwise as
+/// [`Reader`] says.
 pub(crate) fn read_identity(reader: &mut Reader<'_>) -> Result<TableIdentity> {
     let (id, epoch) = (TableId(reader.array()?), Epoch(reader.u64()?));
     let digest = TableDigest(reader.array()?);

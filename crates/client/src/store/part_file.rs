@@ -1,4 +1,4 @@
-//! One downloaded part in one file, readable in pieces without reading it all.
+//! One downloaded part in one file. Pieces of it can be read without the rest.
 //!
 //! ```text
 //! header   104 bytes   magic "privetpt" ‖ version u32 ‖ chunk_len u32 ‖ kind, its name padded with zeros, 8 ‖
@@ -7,21 +7,20 @@
 //! chunk    …
 //! ```
 //!
-//! Numbers are little-endian. A header's checksum is the first half of a BLAKE3 hash; a chunk's is
-//! that of a BLAKE3 hash keyed with the header and starting with the chunk's number, so that
-//! neither a chunk out of place nor one from another file passes.
+//! Numbers are little-endian. A header's checksum is the first half of a BLAKE3 hash. A chunk's
+//! checksum is the first half of a BLAKE3 hash that is keyed with the header and begins with the
+//! chunk's number. So a chunk at the wrong place fails, and so does one from another file.
 //!
-//! **While it grows** the file is called `*.partial` and only ever gets longer, a whole chunk at a
-//! time. Whatever a crash leaves is a prefix of that: chunks that were written, then perhaps a torn
-//! one, and after a power failure perhaps pages that were never written. Opening it again checks
-//! chunk after chunk and cuts the file at the first that does not pass: nothing torn is trusted,
-//! and at most the tail is fetched again.
+//! **While it grows** the file is called `*.partial` and only gets longer, a whole chunk at a time.
+//! A crash leaves a prefix: written chunks, then perhaps a torn one, and after a power failure
+//! perhaps pages that were never written. Opening it again checks chunk after chunk and cuts the
+//! file at the first that fails: no torn chunk is trusted, and at most the tail is fetched again.
 //!
-//! **Complete** is a matter of the name: once the digest over all bytes was right, the file is
-//! synced and renamed. A reader checks the whole file when it opens it: if damage were found only
-//! by the lookup that reads it, whether the part is fetched again would tell the server where that
-//! lookup read. It checks each chunk once more when it reads it, since files can be damaged later:
-//! 32 rows of a hint cost the checksums of three chunks.
+//! **Complete** is a matter of the name: once the digest over all bytes is right, the file is
+//! synced and renamed. A reader checks the whole file when it opens it. If only the lookup that
+//! reads there found the damage, fetching the part again would tell the server where that lookup
+//! read. The reader checks each chunk once more when it reads it, because files can be damaged
+//! later: 32 rows of a hint cost the checksums of three chunks.
 
 use super::files::{self, half};
 use crate::disk::{Folder, Medium};
@@ -38,14 +37,14 @@ const VERSION: u32 = 1;
 const CHECKSUM_LEN: usize = 16;
 const HEADER_LEN: usize = 104;
 
-/// Bytes per chunk: small enough that reading a few rows checks little else, large enough that
-/// checksums add a quarter of a thousandth.
+/// Bytes per chunk. Small enough that reading a few rows checks few other bytes; large enough that
+/// checksums add only a quarter of a thousandth.
 pub(crate) const CHUNK_LEN: u32 = 64 << 10;
 
-/// No file of ours has larger chunks: a bound for what is allocated on the word of a header.
+/// Privet writes no larger chunks: this bounds what is allocated on the word of a header.
 const MAX_CHUNK_LEN: u32 = 1 << 20;
 
-/// What a header says, and how its chunks are checked.
+/// The contents of a header, and how its chunks are checked.
 #[derive(Clone, PartialEq, Eq)]
 struct Header {
     kind: [u8; 8],
@@ -63,8 +62,8 @@ impl Header {
         Self { kind, chunk_len, len, table: table.id, epoch: table.epoch, digest }
     }
 
-    /// Whether this is a file of `part`, whichever version of the table it was fetched for: what
-    /// the version names by length and digest are the same bytes.
+    /// Whether this is a file of `part`, whichever version of the table it was fetched for: equal
+    /// length and digest mean equal bytes.
     fn is_of(&self, part: &PartKey) -> bool {
         let (table, kind) = (part.table.id, padded(part.kind));
         (self.table, self.kind, self.len, self.digest) == (table, kind, part.len, part.digest)
@@ -118,7 +117,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Reads and checks the header of `file`, and that it is the header of `part`.
+    /// Reads and checks the header of `file`, and checks that it belongs to `part`.
     fn read(file: &dyn Medium, path: &Path, part: &PartKey) -> Result<Self> {
         let header = Self::read_any(file, path)?;
         if !header.is_of(part) {
@@ -127,7 +126,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Reads and checks the header of `file`, whatever part it is of.
+    /// Reads and checks the header of `file`, whichever part it belongs to.
     fn read_any(file: &dyn Medium, path: &Path) -> Result<Self> {
         let mut bytes = [0; HEADER_LEN];
         let size = files::size(file, path)?;
@@ -163,7 +162,7 @@ impl Header {
     }
 }
 
-/// A kind's name as it stands in a header.
+/// A kind's name as it is written in a header.
 fn padded(kind: PartKind) -> [u8; 8] {
     let mut padded = [0; 8];
     kind.name().bytes().zip(&mut padded).for_each(|(byte, slot)| *slot = byte);
@@ -192,11 +191,11 @@ impl CompletePart {
     }
 
     /// Opens the complete file called `name`; `None` if there is none. Reads all of it and checks
-    /// every chunk, so that what is found does not depend on what will be looked up. Nor does how
-    /// long reading takes later, as long as the system keeps the file in memory.
+    /// every chunk, so that the result does not depend on what will be looked up. The duration of
+    /// later reads does not depend on it either, as long as the system keeps the file in memory.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or not the file of
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or not a file of
     /// `part`.
     pub(crate) fn open(folder: &dyn Folder, name: &str, part: &PartKey) -> Result<Option<Self>> {
         let path = &folder.path(name);
@@ -215,7 +214,7 @@ impl CompletePart {
     }
 
     /// Reads the complete file called `name`, whichever part it is, and checks every byte of it and
-    /// the digest over all, without setting it aside.
+    /// the digest over all. Leaves the file where it is.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if anything is damaged.
@@ -250,7 +249,7 @@ impl CompletePart {
         Ok(())
     }
 
-    /// Reads chunk `chunk` into `buffer`; `None` if it does not pass.
+    /// Reads chunk `chunk` into `buffer`; `None` if its checksum is wrong.
     fn checked_chunk<'b>(&self, chunk: u64, buffer: &'b mut Vec<u8>) -> Result<Option<&'b [u8]>> {
         let data_len = self.header.data_len(chunk);
         buffer.resize(data_len + CHECKSUM_LEN, 0);
@@ -259,9 +258,9 @@ impl CompletePart {
         Ok((chunk_checksum(&self.key, chunk, data) == checksum).then_some(data))
     }
 
-    /// Reads chunk `chunk` into `buffer` and checks it. If it does not pass, the file keeps its
-    /// name: the next session finds that when it opens it, whichever chunk this one read, and
-    /// nothing follows from this lookup.
+    /// Reads chunk `chunk` into `buffer` and checks it. If the checksum is wrong, the file keeps
+    /// its name. The next session finds the damage when it opens the file, whichever chunk was read
+    /// here, so nothing follows from this lookup.
     fn read_chunk<'b>(&self, chunk: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
         self.checked_chunk(chunk, buffer)?.ok_or_else(|| {
             let what = "it was damaged after it was opened; it will be fetched again next time";
@@ -299,7 +298,7 @@ impl HintSource for CompletePart {
     }
 }
 
-/// A part that is still growing. Whoever holds it holds the table's lock.
+/// A part that is still growing. Its holder also holds the table's lock.
 pub(crate) struct GrowingPart {
     folder: Arc<dyn Folder>,
     name: String,
@@ -309,13 +308,13 @@ pub(crate) struct GrowingPart {
     key: [u8; 32],
     /// Chunks in the file.
     written: u64,
-    /// Bytes that do not fill a chunk yet.
+    /// Bytes that do not yet fill a chunk.
     tail: Vec<u8>,
 }
 
 impl GrowingPart {
     /// Opens the growing file called `name`, or begins one. Returns a download that has absorbed
-    /// what is there, and how many bytes of the file were dropped because they could not be
+    /// the file's bytes, and the number of bytes that were dropped because they could not be
     /// trusted.
     ///
     /// # Errors
@@ -331,7 +330,8 @@ impl GrowingPart {
         let file = files::open_or_create(&*folder, name)?;
         let found = files::size(&*file, path)?;
         let fresh = Header::of(part, chunk_len);
-        // A file cut within its header, or of another chunk length, holds nothing worth keeping.
+        // A file that ends within its header, or has another chunk length, holds nothing worth
+        // keeping.
         let header =
             Header::read(&*file, path, part).ok().filter(|header| header.chunk_len == chunk_len);
         let is_fresh = header.is_none();
@@ -354,7 +354,7 @@ impl GrowingPart {
         Ok((growing, download, found - kept))
     }
 
-    /// Replays the chunks that pass into `download`, up to the first that does not.
+    /// Replays chunks into `download`, up to the first whose checksum is wrong.
     fn absorb_written(&mut self, found: u64, download: &mut Download) -> Result<()> {
         let mut buffer = Vec::new();
         while self.written < self.header.chunks() {
@@ -390,7 +390,7 @@ impl GrowingPart {
         }
     }
 
-    /// Takes the next bytes; writes those that fill chunks.
+    /// Takes the next bytes, and writes those that fill chunks.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be written.

@@ -9,15 +9,13 @@
 //! ‖ BLAKE3 of all that 32
 //! ```
 //!
-//! Pins stand in the order in which they were written: the last is that of the table that was used
-//! last.
+//! Pins are in the order in which they were written: the last is of the table that was used last.
 //!
-//! What there is not, or is not known, is zeros. Version 1 had one digest for layout and hint
-//! together and nothing about who signs updates.
+//! A missing or unknown field is zeros. Version 1 had one digest for layout and hint together and
+//! nothing about who signs updates.
 //!
 //! The file is replaced as a whole, so a crash leaves the old pins or the new ones. A damaged file
-//! is refused, not rebuilt: forgetting a pin is what a server that changes its story would wish
-//! for.
+//! is refused, not rebuilt: a server that changes what it shows would profit from a forgotten pin.
 
 use super::Pins;
 use super::identity::{IDENTITY_LEN, put_identity, read_identity};
@@ -81,14 +79,14 @@ fn part(part: PartDescription) -> [u8; PART_LEN] {
     bytes
 }
 
-/// A flag, and as many bytes whether there is something or not.
+/// A flag, and then the value or as many zeros.
 fn put_option<const N: usize>(bytes: &mut Vec<u8>, option: Option<[u8; N]>) {
     bytes.push(u8::from(option.is_some()));
     bytes.extend(option.unwrap_or([0; N]));
 }
 
 /// # Errors
-/// If the bytes are not exactly such a file; the caller knows its name.
+/// If the bytes are not exactly such a file; the caller adds its name.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Pins> {
     decode_with_server(bytes).map(|(_, pins)| pins)
 }

@@ -1,6 +1,6 @@
-//! What a state directory holds, in counts and sizes; whether it is whole; and how to be rid of it.
+//! What a state directory holds, in counts and sizes; whether it is whole; and how to erase it.
 //!
-//! Nothing here tells contents: no key, no index, no name of a table or server.
+//! Nothing here shows contents: no key, no index, no name of a table or server.
 
 use super::hints::{self, Condition};
 use super::part_file::CompletePart;
@@ -18,11 +18,11 @@ use std::sync::Arc;
 /// What a state directory holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateReport {
-    /// The tables for which anything is kept, in the order of their ids.
+    /// The tables that have any stored data, in the order of their ids.
     pub tables: Vec<TableReport>,
     /// Servers whose tables are pinned.
     pub servers: u64,
-    /// Tables pinned there.
+    /// Tables pinned at these servers.
     pub pins: u64,
     /// Bytes of the pins' files.
     pub pin_bytes: u64,
@@ -30,12 +30,12 @@ pub struct StateReport {
     pub damaged_pins: u64,
 }
 
-/// What is kept for one table.
+/// The stored data of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableReport {
     /// The table.
     pub table: TableId,
-    /// What servers' pins say of it, each once, in the order of the versions.
+    /// The versions that servers' pins name, each once, in order.
     pub pinned: Vec<PinnedVersion>,
     /// Its downloaded parts, in the order of their names.
     pub parts: Vec<PartReport>,
@@ -43,12 +43,12 @@ pub struct TableReport {
     pub hints: Vec<HintsReport>,
 }
 
-/// A version in which a table is pinned.
+/// A pinned version of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PinnedVersion {
     /// The version.
     pub epoch: Epoch,
-    /// Who signs the updates that are followed from there, if that is known.
+    /// The publisher of the updates that are followed from there, if known.
     pub publisher: Option<PublisherId>,
 }
 
@@ -63,7 +63,7 @@ pub struct PartReport {
     pub form: PartForm,
 }
 
-/// How far a part is.
+/// Whether a part is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PartForm {
@@ -80,50 +80,51 @@ pub struct HintsReport {
     pub scheme: String,
     /// Bytes of all their files.
     pub bytes: u64,
-    /// What was found.
+    /// Their condition.
     pub condition: HintsCondition,
 }
 
-/// What was found of single-use hints.
+/// The condition of single-use hints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HintsCondition {
     /// Another process uses them; only their size is known.
     InUse,
-    /// What is damaged, in words that name the file.
+    /// What is damaged; each text names its file.
     Damaged(Vec<String>),
-    /// As they should be.
+    /// They are whole.
     Whole {
         /// The version of the table where they stand.
         epoch: Epoch,
         /// They were copied here, and will be erased before the next use.
         copied: bool,
-        /// Hints used of the generation in use, one for each lookup. `None`: none is prepared yet.
+        /// How many hints of the generation in use are used, one for each lookup. `None`: no
+        /// generation is prepared yet.
         used: Option<u64>,
-        /// Lookups whose answers did not arrive yet.
+        /// Lookups whose answers have not arrived yet.
         unfinished: u64,
-        /// How far the next generation is.
+        /// How far the next generation has come.
         next: NextGeneration,
-        /// Why nothing will be looked up with them any more, if a server's answer did not pass.
-        /// They stay so until they are erased.
+        /// Why no lookup will use them any more, if a server's answer failed verification. They
+        /// stay so until they are erased.
         ended: Option<String>,
     },
 }
 
-/// What reading everything came to.
+/// The result of reading everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
-    /// Files read, and found whole or in `damaged`.
+    /// Files that were read, whole or damaged.
     pub files: u64,
-    /// What is damaged: the file, and what about it.
+    /// The damaged files, and what is wrong with each.
     pub damaged: Vec<(PathBuf, String)>,
-    /// Places that another process uses, which were left alone.
+    /// Places that another process uses; they were not read.
     pub in_use: Vec<PathBuf>,
     /// Hints that are whole and will never be used again: where they are, and why.
     pub ended: Vec<(PathBuf, String)>,
 }
 
-/// The folders of a state directory. One of the two may be missing.
+/// The folders of a state directory. Each may be missing.
 pub(super) struct Kept {
     pub(super) pins: Option<Arc<dyn Folder>>,
     tables: Option<Arc<dyn Folder>>,
@@ -131,7 +132,7 @@ pub(super) struct Kept {
 
 impl Kept {
     /// # Errors
-    /// [`Blame::ApiMisuse`] if `root` is no state directory.
+    /// [`Blame::ApiMisuse`] if `root` is not a state directory.
     pub(super) fn at(root: &Path) -> Result<Self> {
         let directory = Directory::existing(root);
         let pins = files::folder(&directory, PINS)?;
@@ -151,7 +152,7 @@ impl Kept {
         Ok(pin_files(folder)?.into_iter().map(|name| (folder, name)).collect())
     }
 
-    /// The folders of tables, with their ids. Others are not ours.
+    /// The folders of tables, with their ids. Other folders are not Privet's.
     pub(super) fn tables(&self) -> Result<Vec<(TableId, Arc<dyn Folder>)>> {
         let Some(tables) = self.tables.as_deref() else { return Ok(Vec::new()) };
         let mut found = Vec::new();
@@ -198,7 +199,7 @@ fn parts(table: &dyn Folder) -> Result<Vec<(String, PartReport)>> {
     Ok(parts)
 }
 
-/// The single-use hints in the folder of a table: the path, the scheme's name, what they are.
+/// The single-use hints in the folder of a table: the path, the scheme's name, the hints.
 fn hints_of(
     table: &dyn Folder,
     thoroughly: bool,
@@ -237,11 +238,11 @@ fn table_report(
     Ok((!empty).then_some(TableReport { table, pinned, parts, hints }))
 }
 
-/// Says what the state directory `root` holds, without changing anything. What another process uses
-/// is counted as far as that is possible.
+/// Reports what the state directory `root` holds, without changing anything. Data that another
+/// process uses is counted as far as possible.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`] if `root` is no state directory, [`Blame::Unavailable`] if it cannot be
+/// [`Blame::ApiMisuse`] if `root` is not a state directory, [`Blame::Unavailable`] if it cannot be
 /// read.
 pub fn report(root: &Path) -> Result<StateReport> {
     let kept = Kept::at(root)?;
@@ -276,10 +277,10 @@ pub fn report(root: &Path) -> Result<StateReport> {
 }
 
 /// Reads everything in the state directory `root` and checks every checksum, without changing
-/// anything. A download that is not complete is not looked at: it checks itself when it goes on.
+/// anything. Skips incomplete downloads: these are checked when they go on.
 ///
 /// # Errors
-/// As [`report`]. Damage is no error here.
+/// As [`report`]. Damage is not an error here.
 pub fn verify(root: &Path) -> Result<Verification> {
     let kept = Kept::at(root)?;
     let mut verification = Verification::default();

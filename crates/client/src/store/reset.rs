@@ -1,4 +1,4 @@
-//! Erasing what is kept: all of it, one table's, or what is remembered of one server.
+//! Erasing stored data: all of it, one table's, or one server's pins.
 
 use super::hints;
 use super::report::{Kept, report};
@@ -8,16 +8,16 @@ use crate::disk::Folder;
 use privet_core::{Blame, Error, Reason, Result, TableId};
 use std::path::Path;
 
-/// What of a state directory is to be erased.
+/// What to erase in a state directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scope {
-    /// Everything, files of pins that are damaged included.
+    /// Everything, also damaged pin files.
     Everything,
     /// Private hints, downloads and pins of one table.
     Table(TableId),
-    /// What is remembered of the server at this address: its pins, also in a damaged file, and
-    /// nothing else. For a server that turned out to lie about a table that others serve, too.
+    /// The pins of the server at this address, also in a damaged file, and nothing else. For a
+    /// server that lied about a table that others serve, too.
     Server(String),
 }
 
@@ -30,7 +30,7 @@ impl Scope {
         }
     }
 
-    /// The same, with a server's address in the spelling in which it is kept.
+    /// The same, with a server's address in its normal spelling.
     fn normalised(&self) -> Result<Self> {
         Ok(match self {
             Self::Server(url) => Self::Server(Address::parse(url)?.url().to_owned()),
@@ -38,7 +38,7 @@ impl Scope {
         })
     }
 
-    /// Whether a pin of `server` for `table` is to be forgotten.
+    /// Whether to erase a pin of `server` for `table`.
     fn has_pin(&self, server: &str, table: TableId) -> bool {
         match self {
             Self::Server(only) => {
@@ -52,7 +52,7 @@ impl Scope {
 /// What was erased, or would be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Erased {
-    /// Tables of which anything was kept.
+    /// Tables with any stored data.
     pub tables: u64,
     /// Single-use hints, each of one table under one scheme.
     pub hints: u64,
@@ -96,13 +96,13 @@ fn pins_in(folder: &dyn Folder, name: &str) -> Result<Option<(String, Pins)>> {
     }
 }
 
-/// Erases what `scope` says: private hints with zeros, and downloaded parts and pins by removing
-/// them.
+/// Erases what `scope` says: overwrites private hints with zeros, and removes downloaded parts and
+/// pins.
 ///
 /// # Errors
-/// - [`Blame::ApiMisuse`] if `root` is no state directory, or a server's address is none;
-/// - [`Blame::Unavailable`] if another process uses any of it: it says which. What was erased by
-///   then stays erased.
+/// - [`Blame::ApiMisuse`] if `root` is not a state directory, or a server's address is not one;
+/// - [`Blame::Unavailable`] if another process uses any of it; the error says which. Whatever was
+///   erased before that stays erased.
 pub fn reset(root: &Path, scope: &Scope) -> Result<Erased> {
     let erased = what_reset_would_erase(root, scope)?;
     let scope = scope.normalised()?;
@@ -138,7 +138,7 @@ fn reset_table(folder: &dyn Folder) -> Result<()> {
         if !hints::erase_folder(&*private)? {
             return Err(in_use(&private.path("")));
         }
-        // Somebody else's file in it stays, and the folder with it.
+        // A foreign file in it stays, and so does the folder.
         let _ = folder.remove_folder(&name);
     }
     for name in files::names(folder)?.into_iter().filter(|name| name != LOCK) {

@@ -1,4 +1,4 @@
-//! One layer at a client: what has to be fetched before it can be asked, its hints, and the next
+//! One layer at a client: what must be fetched before it can be queried, its hints, and the next
 //! generation of them.
 
 use super::{Due, HintStore, Logged};
@@ -27,13 +27,13 @@ pub(super) struct PreparedLayer {
     identity: TableIdentity,
     plan: SchemePlan,
     kernels: Kernels,
-    /// The number of changes when it was announced, and with which it takes over.
+    /// The number of changes when it was announced, and when it takes over.
     announced_at: u64,
     takes_over_at: u64,
     /// The generation that makes queries.
     current: Option<u64>,
-    /// By number: the current one, those before it of which lookups are under way, and the next
-    /// once it is prepared. A scheme without hints has one.
+    /// By number: the current one, earlier ones that lookups still use, and the next once it is
+    /// prepared. A scheme without hints has one.
     generations: BTreeMap<u64, Box<dyn ErasedClient>>,
     preparing: Option<Fetching>,
     next_generation: u64,
@@ -54,7 +54,7 @@ impl Fetching {
     }
 }
 
-/// What one layer is asked, or what it says unasked.
+/// The query to one layer, or its answer if no query is needed.
 pub(super) enum Asked {
     Sent(u64, Lookup),
     Known(privet_schemes::contract::Record),
@@ -99,8 +99,8 @@ impl PreparedLayer {
         self.plan.servers
     }
 
-    /// The next piece that is due after `changes` changes, if any. What is due depends on that, on
-    /// the number of lookups, and on public sizes.
+    /// The next piece that is due after `changes` changes, if any. That depends on the number of
+    /// changes, the number of lookups, and public sizes.
     pub(super) fn due(&mut self, changes: u64) -> Result<Option<Due>> {
         let share = match self.current {
             None => self.share_by_changes(changes),
@@ -108,8 +108,8 @@ impl PreparedLayer {
         };
         let Some((done, of)) = share else { return Ok(None) };
         let total = self.plan.offline.len();
-        // Both factors are bounded: a table has at most 2^48 bytes, and what is done is no more
-        // than all.
+        // Both factors are bounded: a table has at most 2^48 bytes, and `done` is at most all of
+        // it.
         let due = (u128::from(total) * u128::from(done)).div_ceil(u128::from(of.max(1))) as u64;
         let layer = self.description.span;
         let at = match &mut self.preparing {
@@ -140,7 +140,7 @@ impl PreparedLayer {
         Some(if changes >= self.takes_over_at { (1, 1) } else { (done.min(span), span) })
     }
 
-    /// The next generation is due from a quarter to three quarters of the one before.
+    /// The next generation is due while the second and third quarter of the present one are used.
     fn share_by_lookups(&mut self, current: u64) -> Option<(u64, u64)> {
         if self.generations.keys().any(|number| *number > current) {
             return None;
@@ -174,12 +174,11 @@ impl PreparedLayer {
         })
     }
 
-    /// Takes the piece that was due. A layer whose last piece this was is ready, or has its next
-    /// generation.
+    /// Takes the due piece. After its last piece, a layer is ready, or has its next generation.
     pub(super) fn absorb(&mut self, bytes: &[u8], store: &mut impl HintStore) -> Result<()> {
         let absorbed = self.absorb_piece(bytes, store);
         if absorbed.is_err() {
-            // What was fetched may be wrong, and there is no telling which part.
+            // The fetched bytes may be wrong, and it is unknown which of them.
             self.preparing = None;
         }
         absorbed
@@ -211,8 +210,7 @@ impl PreparedLayer {
         }
     }
 
-    /// A generation that can be used is kept first, so that what is reserved of it can be found
-    /// again.
+    /// Keeps a generation before it is used, so that its reservations can be found again.
     fn use_generation(
         &mut self,
         generation: Zeroizing<Vec<u8>>,
@@ -235,8 +233,7 @@ impl PreparedLayer {
         Ok(())
     }
 
-    /// Goes on with a generation that was kept, and what was logged of it. Returns the queries
-    /// that have no answer.
+    /// Loads a stored generation and its log. Returns the queries without an answer.
     pub(super) fn restore(
         &mut self,
         number: u64,
@@ -259,7 +256,7 @@ impl PreparedLayer {
                     let Some(record) = stored.next() else { break };
                     let before = hints.open();
                     hints.apply(record.change())?;
-                    // A record opens one reservation.
+                    // Each record opens one reservation.
                     sent.extend(
                         hints
                             .open()
@@ -279,8 +276,8 @@ impl PreparedLayer {
         Ok(sent)
     }
 
-    /// Whether one more lookup can be made, before anything of it is. Brings the next generation
-    /// into use where that is its turn.
+    /// Checks that one more lookup can be made, before any part of it is. Switches to the next
+    /// generation if it is time.
     pub(super) fn make_ready(&mut self, store: &mut impl HintStore) -> Result<()> {
         let Some(current) = self.current else {
             return Err(Error::unavailable(
@@ -303,8 +300,8 @@ impl PreparedLayer {
         }
         let later = (Bound::Excluded(current), Bound::Unbounded);
         if self.generations.range(later).next().is_none() {
-            // Nothing of it could be used up twice: it is used up, and nobody has written it down
-            // before.
+            // This generation is used up, and no next one has been stored, so no hint of it can be
+            // used twice.
             let Some(hints) = self.hints_of(current).filter(|hints| hints.is_endless()) else {
                 return Err(Error::unavailable(
                     "a layer's hints are used up; fetch what is due for its next generation first",
@@ -358,7 +355,7 @@ impl PreparedLayer {
         self.generations.get_mut(&generation)?.hints()
     }
 
-    /// Drops generations that were used up and of which no lookup waits.
+    /// Drops used-up generations that no lookup waits for.
     pub(super) fn forget_used(&mut self, in_use: impl Fn(u64) -> bool, store: &mut impl HintStore) {
         let Some(current) = self.current else { return };
         let layer = self.description.span;
@@ -373,7 +370,7 @@ impl PreparedLayer {
         });
     }
 
-    /// Drops everything.
+    /// Drops all generations.
     pub(super) fn forget(mut self, store: &mut impl HintStore) {
         for (number, client) in &mut self.generations {
             if client.hints().is_some() {
@@ -383,7 +380,7 @@ impl PreparedLayer {
     }
 }
 
-/// The journal of one generation in a store of many.
+/// The journal of one generation, in a store of many.
 struct LayerJournal<'a, S> {
     store: &'a mut S,
     layer: Span,

@@ -1,11 +1,11 @@
-//! Whether a table is served, or damage was found in what its server answers from.
+//! Whether a table is served, or damage was found in the data behind its answers.
 
 use privet_core::{Error, Result};
 use std::sync::OnceLock;
 
-/// One for each table, shared by all its versions and by everything under way about them. Once
-/// damage is found, the table's service has ended, for as long as the server runs: the version that
-/// is served may come from one that was damaged already.
+/// One for each table, shared by all its versions and by all work on them. Once damage is found,
+/// the service of the table has ended for as long as the server runs: the current version may have
+/// been made from one that was already damaged.
 pub(crate) struct Condition {
     table: String,
     damage: OnceLock<String>,
@@ -25,11 +25,11 @@ impl Condition {
         self.damage.get().is_some()
     }
 
-    /// That the table is served. Asked before anything is sent that comes from it.
+    /// Checks that the table is served. Call it before anything is sent that comes from the table.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable), in words for clients, once damage
-    /// was found. A client may find the table at another server, or here after a new start.
+    /// was found. A client may find the table at another server, or here after a restart.
     pub(crate) fn check(&self) -> Result<()> {
         match self.has_ended() {
             true => Err(Error::unavailable(format!(
@@ -41,7 +41,8 @@ impl Condition {
         }
     }
 
-    /// What is told to a client in place of an error of this server's own, which ends the service.
+    /// Ends the service if `outcome` is an error of this server's own, and replaces the error by
+    /// one for clients.
     pub(crate) fn or_end<T>(&self, outcome: Result<T>) -> Result<T> {
         match outcome {
             Err(error) if error.blame() == privet_core::Blame::Corrupted => {
@@ -53,8 +54,8 @@ impl Condition {
         }
     }
 
-    /// Ends the service of the table: `damage` says what was found, and where. Logged the first
-    /// time.
+    /// Ends the service of the table. `damage` says what was found, and where; it is logged the
+    /// first time.
     pub(crate) fn end(&self, damage: &Error) {
         if self.damage.set(damage.message().to_owned()).is_ok() {
             tracing::error!(

@@ -1,12 +1,12 @@
-//! The update log of a table, as far as its epochs can be fetched.
+//! The epochs of a table's update log that clients can fetch.
 //!
-//! Whoever has the table in one version and the epochs that follow has it in the next versions too.
-//! A part of updates is the epochs from one version to another, one after the other as
-//! [`privet_wire::updates`] says. It is never made: each piece of it is read where its epochs lie,
-//! when it is sent.
+//! A client that has one version of the table and the epochs that follow has the next versions too.
+//! A part of updates is the epochs from one version to another, in a row, as
+//! [`privet_wire::updates`] says. It is never assembled: each piece is read from the place of its
+//! epochs when it is sent.
 //!
-//! What clients that verify must know of an epoch's commitments is computed here, from a server
-//! that knew the version before. So for their schemes the epochs begin where this server began.
+//! Clients that verify also need an epoch's commitments. Those are computed here, from a server of
+//! the earlier version. So for such schemes the epochs begin where this server began.
 
 use super::part::Part;
 use crate::updates::{CheckedBytes, EpochSource};
@@ -17,7 +17,7 @@ use privet_wire::limits::MAX_EPOCH_LEN;
 use privet_wire::updates::encoded_len;
 use std::sync::Arc;
 
-/// Bytes of the length before each piece.
+/// Bytes of the length field before each piece.
 const LENGTH: usize = 4;
 
 /// One epoch, ready to be sent.
@@ -38,15 +38,13 @@ impl FedEpoch {
         encoded_len(self.epoch.len() as usize, self.commitments.len() as usize) as u64
     }
 
-    /// Appends the bytes from `offset` on to `out`, as many as it takes to make `len` of them or
-    /// there are.
+    /// Appends bytes from `offset` on to `out`, until it has `len` of them or the epoch ends.
     fn read(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
         let epoch_len = self.epoch.len();
         let (before, between) =
             ((epoch_len as u32).to_le_bytes(), (self.commitments.len() as u32).to_le_bytes());
         let mut skipped = offset;
-        // The place in a piece of that length where reading begins, if it begins in this piece or
-        // before.
+        // How many bytes of the next piece, which has that length, to skip.
         let mut begins = |piece_len: u64| {
             let begin = skipped.min(piece_len);
             skipped -= begin;
@@ -61,7 +59,7 @@ impl FedEpoch {
     }
 }
 
-/// How far an epoch, or its commitments, has been read again, to see whether it is what it was.
+/// How far an epoch, or its commitments, has been read again, to check that it is unchanged.
 pub(crate) struct EpochReading {
     offset: u64,
     hasher: blake3::Hasher,
@@ -76,8 +74,8 @@ impl EpochReading {
     /// right.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if it is not what
-    /// it was; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if the bytes have
+    /// changed; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read.
     pub(crate) fn read_on(&mut self, epoch: &dyn EpochSource, len: usize) -> Result<u64> {
         let len = (epoch.len() - self.offset).min(len as u64);
         let named = |error: Error| match epoch.file() {
@@ -98,7 +96,7 @@ fn fill(out: &mut Vec<u8>, len: usize, bytes: &[u8]) {
     out.extend_from_slice(&bytes[..bytes.len().min(len - out.len())]);
 }
 
-/// As [`fill`], with the bytes of `source` from `begin` on, which lies within it or at its end.
+/// As [`fill`], with the bytes of `source` from `begin` on. `begin` is at most its length.
 fn fill_from(out: &mut Vec<u8>, len: usize, source: &dyn EpochSource, begin: u64) -> Result<()> {
     let wanted = (len - out.len()).min((source.len() - begin) as usize);
     if wanted > 0 {
@@ -117,12 +115,12 @@ pub(crate) struct Feed {
     publisher: [u8; 32],
     first_epoch: Epoch,
     epochs: Vec<FedEpoch>,
-    /// Where each ends in all of them, encoded.
+    /// Where each epoch ends when all of them are encoded in a row.
     ends: Vec<u64>,
 }
 
 impl Feed {
-    /// No epochs yet after `epoch`.
+    /// A feed without epochs yet, after `epoch`.
     pub(crate) fn new(publisher: [u8; 32], epoch: Epoch) -> Self {
         Self { publisher, first_epoch: epoch, epochs: Vec::new(), ends: Vec::new() }
     }
@@ -135,12 +133,12 @@ impl Feed {
         UpdatesDescription { publisher: self.publisher, first_epoch: self.first_epoch }
     }
 
-    /// The version that the last of the epochs leads to.
+    /// The version after the last epoch.
     fn last_epoch(&self) -> u64 {
         self.first_epoch.0.saturating_add(self.epochs.len() as u64)
     }
 
-    /// All that clients fetch of the epochs, wherever it lies.
+    /// Everything of the epochs that clients fetch, in memory or in files.
     pub(crate) fn sources(&self) -> impl Iterator<Item = Arc<dyn EpochSource>> {
         let sources = self.epochs.iter().flat_map(|fed| -> [Arc<dyn EpochSource>; 2] {
             let FedEpoch { epoch, commitments } = fed.clone();
@@ -155,8 +153,8 @@ impl Feed {
         self.epochs.iter().map(|fed| &*fed.commitments)
     }
 
-    /// Appends the next epoch. One that is too long to be sent is passed over, and with it those
-    /// before: nobody could come by.
+    /// Appends the next epoch. If it is too long to send, drops it and all before it: no client
+    /// could follow past it.
     pub(crate) fn push(&mut self, epoch: FedEpoch) {
         if !epoch.is_short_enough() {
             *self = Self::new(self.publisher, Epoch(self.last_epoch().saturating_add(1)));
@@ -166,7 +164,7 @@ impl Feed {
         self.epochs.push(epoch);
     }
 
-    /// Forgets the epochs that lead to `epoch` and to versions before it.
+    /// Drops the epochs that lead to `epoch` and to earlier versions.
     pub(crate) fn forget_before(&mut self, epoch: Epoch) {
         let forgotten = epoch.0.saturating_sub(self.first_epoch.0).min(self.epochs.len() as u64);
         if forgotten == 0 {
@@ -180,8 +178,8 @@ impl Feed {
     /// The epochs that lead from one version to another, which is served.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are none such: the epochs begin
-    /// later, or the versions are the other way round.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are no such epochs: they begin
+    /// later, or the versions are in the wrong order.
     pub(crate) fn part(self: &Arc<Self>, from: Epoch, to: Epoch) -> Result<Part> {
         if from > to {
             return Err(Error::api_misuse(format!(
@@ -205,11 +203,11 @@ impl Feed {
     }
 }
 
-/// Some of a table's epochs, as they are fetched.
+/// A range of a table's epochs, as clients fetch it.
 pub(crate) struct Epochs {
     feed: Arc<Feed>,
     first: usize,
-    /// One more than the last.
+    /// One after the last.
     behind: usize,
 }
 
@@ -247,7 +245,8 @@ mod tests {
     use privet_core::Blame;
     use privet_wire::updates::encode;
 
-    /// Epochs of lengths around those of what stands before them, and what is to be sent of each.
+    /// Epochs whose lengths are close to that of their length field, and the bytes to send for
+    /// each.
     fn feed() -> (Arc<Feed>, Vec<Vec<u8>>) {
         let mut feed = Feed::new([7; 32], Epoch(10));
         let mut sent = Vec::new();

@@ -1,17 +1,16 @@
-//! Making versions: the first of a table, when the server starts, and the next, while it goes on
-//! serving the one before.
+//! Making versions: the first of a table, when the server starts, and each next one, while the
+//! earlier one is still served.
 //!
-//! The next version is made of the one before where that is less work than to begin with the table:
-//! its server by [`successor`](ErasedServer::successor), its hint by
+//! The next version is made from the earlier one where that is less work than a start from the
+//! table: its server by [`successor`](ErasedServer::successor), its hint by
 //! [`patch_downloaded`](registry::patch_downloaded), its parameters by
-//! [`plan_next`](registry::plan_next), which lets clients keep their hints. Whether a server
-//! followed its table's epochs one by one, several at a time, or was started after all of them, it
-//! comes to the same parameters: they are followed epoch by epoch in each case. (They begin at the
-//! snapshot. Once that is compacted, a server that is started from it may cut a table that has
-//! grown in another way.)
+//! [`plan_next`](registry::plan_next), which lets clients keep their hints. A server may follow its
+//! table's epochs one by one, several at a time, or start after all of them: the parameters are the
+//! same, because they follow epoch by epoch in each case. (The epochs begin at the snapshot. After
+//! the snapshot is compacted, a server that starts from it may cut a grown table differently.)
 //!
-//! Hints of later versions are held in memory: the cache keeps those that were computed at a start,
-//! and from these the next start makes what it needs.
+//! Hints of later versions are held in memory. The cache keeps those that were computed at a start,
+//! and the next start makes what it needs from these.
 
 mod steps;
 
@@ -39,7 +38,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use steps::{apply, changes, check_steps, first_feed, fitting, next_feed};
 
-/// A version that is ready, with what is said of it and the epochs that lead up to it.
+/// A version that is ready, with its description and the epochs that lead to it.
 pub(crate) struct Made {
     pub(crate) version: Version,
     pub(crate) ready: ReadyTable,
@@ -73,7 +72,7 @@ impl Maker {
         Self { config, cache }
     }
 
-    /// The cache of hints. It is for records that were found to be whole, and for no others.
+    /// The cache of hints. Only hints of verified records go into it.
     fn cache(&self) -> Option<&HintCache> {
         self.cache.as_ref().filter(|_| self.config.verify_records)
     }
@@ -82,14 +81,14 @@ impl Maker {
         ServerOptions { kernels: self.config.kernels, threads: self.config.threads }
     }
 
-    /// Makes the version that is served first. The long part of a start: reads the table, computes
-    /// the hint that the cache has not.
+    /// Makes the first served version. This is the long part of a start: reads the table, and
+    /// computes the hint if the cache does not have it.
     ///
     /// # Errors
     /// If the table cannot be served under its scheme.
     pub(crate) fn first(&self, mut table: ServedTable) -> Result<Made> {
         let started = Instant::now();
-        // What can be refused quickly is refused before the long work.
+        // Refuse what can be refused quickly before the long work.
         privet_wire::describe::check_name(&table.name)
             .map_err(|error| Error::api_misuse(error.message().to_owned()))?;
         check_layout(&table.layout)?;
@@ -101,7 +100,7 @@ impl Maker {
         };
         match next {
             None => self.of_table(table, feed, started),
-            // Somebody has to know the versions before.
+            // Some server must know the earlier versions.
             Some(next) if needs_commitments(table.scheme) || table.setup.is_some() => {
                 let base = self.of_table(table, feed, started)?;
                 self.next(&base.version, base.feed.as_ref(), next)
@@ -116,7 +115,7 @@ impl Maker {
         let view = TableView::new(identity, records.bytes())?;
         let setup_file = setup.as_ref().and_then(|setup| setup.file()).map(Path::to_owned);
         let setup_digest = setup.as_ref().map(|setup| setup.digest());
-        // What clients receive has a digest that is announced, and only what has it is announced.
+        // Clients' downloads have an announced digest, and only data with that digest is announced.
         let must = setup.is_none() && planned.as_ref().is_ok_and(receives_table);
         let options = self.options();
         let copy = || -> Result<Start> {
@@ -168,8 +167,8 @@ impl Maker {
         Ok(Made { version, ready, feed: feed.map(|feed| fitting(feed, scheme, &identity)) })
     }
 
-    /// What is to be known of the memory that is answered from. `setup` is the digest of
-    /// what was computed before, if it is that.
+    /// The digests of the memory that answers come from. `setup` is the digest of the precomputed
+    /// data, if it is that.
     fn held(&self, setup: Option<[u8; 32]>) -> HeldDigests {
         match setup {
             _ if self.config.scrub_rate == 0 => HeldDigests::Unchecked,
@@ -179,7 +178,7 @@ impl Maker {
         }
     }
 
-    /// As the server starts, and no version before `next` is to be served.
+    /// At a start, when no version before `next` is served.
     fn followed(
         &self,
         table: ServedTable,
@@ -203,12 +202,12 @@ impl Maker {
         self.follow(&base, feed.as_ref(), next, self.cache.as_ref(), started)
     }
 
-    /// Makes the version that follows `before`, which goes on being served. `feed` has the epochs
-    /// that lead up to it.
+    /// Makes the version that follows `before`, which is served meanwhile. `feed` has the epochs
+    /// that lead to it.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `next` does not follow, or cannot be
-    /// served under the scheme; what the scheme says.
+    /// served under the scheme; the scheme's own errors.
     pub(crate) fn next(
         &self,
         before: &Version,
@@ -252,7 +251,7 @@ impl Maker {
             Some(server) => Finished::of_successor(server, base.origin)?,
             None if base.has_setup_of_a_file() => {
                 return Err(Error::api_misuse(format!(
-                    "the points that {} answers from do not follow the table: start the server anew with points of this version, which have to be computed",
+                    "the points that {} answers from do not follow the table: compute points of this version, and start the server again with them",
                     plan.scheme
                 ))
                 .because(Reason::PointsNeeded));
@@ -261,7 +260,7 @@ impl Maker {
                 let setup = registry::setup_as(plan.clone(), view, base.tuning, self.options())?;
                 let patch = || self.patched_hint(base, &steps, &plan, &identity);
                 let report = |share: f64| {
-                    // While others are served nobody watches.
+                    // While other versions are served, no progress is shown.
                     if cache.is_some() {
                         self.report(base.name, share);
                     }
@@ -270,9 +269,10 @@ impl Maker {
                 finish(base.name, setup, &identity, cache, Former::Patched(&patch), &report)?
             }
         };
-        // The records have their digest: so all that was made of them is made of the right ones.
+        // The records have their digest: so everything was made from the right ones.
         records.check_unchanged()?;
-        // Damage may have been found in the version before: then nothing that follows it is served.
+        // Damage may have been found in the earlier version: then no version made from it is
+        // served.
         base.version.map_or(Ok(()), |version| version.condition.check())?;
         let told = commitments.is_some() || !needs_commitments(plan.scheme);
         let mut feed = next_feed(feed, base.identity.epoch, publisher, steps, commitments);
@@ -296,8 +296,8 @@ impl Maker {
         Ok(Made { version, ready, feed: Some(feed) })
     }
 
-    /// The plan after all steps, and a server made of the one before, if there is one and it can
-    /// be. `table` is that after the last step.
+    /// The plan after all steps, and a server made from the earlier one, if there is one and the
+    /// scheme can. `table` is the table after the last step.
     fn follow_steps(
         &self,
         base: &VersionBefore<'_>,
@@ -349,7 +349,7 @@ impl Maker {
         Ok(followed)
     }
 
-    /// The hint after all steps, made of the one before; `None` if it cannot be.
+    /// The hint after all steps, made from the earlier one; `None` if that is not possible.
     fn patched_hint(
         &self,
         base: &VersionBefore<'_>,
@@ -372,7 +372,7 @@ impl Maker {
         };
         let kernels = self.config.kernels;
         let outcome = registry::patch_downloaded(before, after, &changes, hint, &mut sink, kernels);
-        // Looked at after it was read: what is whole now was whole then.
+        // Check after reading: what is whole now was whole then.
         if let Some(version) = base.version {
             version.found_whole(version.check_hint(self.config.threads))?;
         }
@@ -387,7 +387,7 @@ impl Maker {
     }
 }
 
-/// The version before, or what is known of it where it is not served.
+/// The earlier version, or what is known of it if it is not served.
 struct VersionBefore<'a> {
     name: &'a str,
     identity: TableIdentity,
@@ -399,7 +399,7 @@ struct VersionBefore<'a> {
 }
 
 impl VersionBefore<'_> {
-    /// Whether it answers from what was computed elsewhere.
+    /// Whether its answers come from precomputed data in a file.
     fn has_setup_of_a_file(&self) -> bool {
         matches!(self.origin, HintOrigin::File | HintOrigin::Mapped)
     }
@@ -414,20 +414,20 @@ impl VersionBefore<'_> {
     }
 }
 
-/// What came of the steps.
+/// The result of the steps.
 struct Followed {
     plan: SchemePlan,
     server: Option<Box<dyn ErasedServer>>,
-    /// For each step, where the scheme has any.
+    /// One for each step, if the scheme has commitments.
     commitments: Option<Vec<CheckedBytes>>,
 }
 
-/// What a version has beside what its scheme makes of the table.
+/// What a version has beside its scheme's server and hint.
 struct VersionParts {
     identity: TableIdentity,
     layout: Arc<[u8]>,
     records: Box<dyn RecordSource>,
-    /// Known where clients receive the table.
+    /// Known if clients receive the table.
     records_digest: Option<[u8; 32]>,
     tuning: Tuning,
     condition: Arc<Condition>,
@@ -436,7 +436,7 @@ struct VersionParts {
 }
 
 impl VersionParts {
-    /// The version, and what is said of it.
+    /// The version, and its description.
     fn with(
         self,
         finished: Finished,
@@ -462,7 +462,7 @@ impl VersionParts {
             seconds: started.elapsed().as_secs_f64(),
             extra_bytes: server.resident_bytes().saturating_sub(identity.shape.bytes())
                 + hint.as_ref().map_or(0, |hint| hint.part.memory()),
-            // What makes none says so by refusing.
+            // A scheme without points returns an error.
             setup_bytes: registry::setup_bytes(&plan, &identity).ok(),
             huge_page_bytes: server.huge_page_bytes(),
         };
@@ -499,21 +499,21 @@ impl VersionParts {
     }
 }
 
-/// What a table's server is made of.
+/// What a table's server is made from.
 enum Start {
     /// The table itself.
     Setup(Box<dyn ErasedSetup>),
-    /// From what was computed of it before, under this plan.
+    /// Data that was precomputed from it, under this plan.
     Stored(Box<dyn SetupSource>, SchemePlan),
 }
 
-/// Reads the parameters with which something was computed before, and makes sure that it has as
-/// many bytes as these make.
+/// Reads the parameters of precomputed data, and checks that it has the number of bytes that
+/// follows from them.
 ///
 /// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are none for the table, or something
-/// else was computed, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme keeps
-/// nothing.
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are not parameters for the table, or
+/// the data has another length, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme
+/// stores no such data.
 fn plan_of_setup(
     scheme: SchemeId,
     identity: &TableIdentity,
@@ -521,11 +521,11 @@ fn plan_of_setup(
 ) -> Result<SchemePlan> {
     let plan = SchemePlan::from_announcement(scheme, identity, setup.parameters()).map_err(|error| {
         Error::corrupted(format!(
-            "its points bear parameters that {scheme} does not have on this table; compute them again"
+            "its points have parameters that {scheme} does not have on this table; compute them again"
         ))
         .caused_by(error)
     })?;
-    // Before there is memory for them.
+    // Check this before allocating memory for them.
     match (registry::setup_bytes(&plan, identity)?, setup.len()) {
         (expected, found) if expected == found => Ok(plan),
         (expected, found) => Err(Error::corrupted(format!(
@@ -539,7 +539,7 @@ fn receives_table(plan: &SchemePlan) -> bool {
     matches!(plan.offline, OfflinePhase::StreamTable { .. } | OfflinePhase::KeepTable { .. })
 }
 
-/// Whether clients must know something of each epoch that only a server can tell them.
+/// Whether clients need data of each epoch that only a server can compute.
 fn needs_commitments(scheme: SchemeId) -> bool {
     scheme.about().commits
 }
@@ -554,8 +554,8 @@ fn check_layout(layout: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// That the digest of the records is the one that the table's digest was made of. That the records
-/// have it, whoever handed them over knows.
+/// Checks that the table's digest was made from this digest of the records. The caller has checked
+/// that the records have it.
 fn check_digest(identity: &TableIdentity, layout: &[u8], records: [u8; 32]) -> Result<()> {
     let parts = DigestParts { layout: *blake3::hash(layout).as_bytes(), records };
     if parts.combine(identity.shape) == identity.digest {

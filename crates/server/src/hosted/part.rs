@@ -1,4 +1,4 @@
-//! What clients fetch of a version of a table, wherever it lies.
+//! What clients fetch of a version of a table, in memory or in a file.
 
 use super::feed::Epochs;
 use crate::hint_cache::CachedEntry;
@@ -17,9 +17,9 @@ pub(crate) enum Part {
     Computed(PublicWords),
     Cached(CachedEntry),
     Records(Box<dyn RecordSource>),
-    /// The table as the scheme's server holds it, which lends it.
+    /// The table in the memory of the scheme's server.
     Streamed(Arc<dyn ErasedServer>),
-    /// Epochs of the update log, read where they lie.
+    /// Epochs of the update log, read from their place.
     Epochs(Epochs),
 }
 
@@ -33,14 +33,13 @@ impl Part {
         }
     }
 
-    /// The bytes from `offset`, at most `max_len`; none beyond the end. Copied: out of a file by an
-    /// ordinary read, which may wait for a disk, and that must happen here rather than wherever the
+    /// The bytes from `offset`, at most `max_len`; none beyond the end. They are copied: an
+    /// ordinary read of a file may wait for a disk, and that must happen here rather than where the
     /// bytes are used.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if a file cannot be read,
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is not what it was when it was
-    /// opened.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it has changed since it was opened.
     pub(crate) fn copy(&self, offset: u64, max_len: usize) -> Result<Bytes> {
         if let Part::Epochs(epochs) = self {
             return epochs.copy(offset, max_len);
@@ -52,12 +51,12 @@ impl Part {
         Ok(out.into())
     }
 
-    /// That the file in which it lies is what it was when it was opened, as far as the system says
-    /// at once.
+    /// Checks that its file has not changed since it was opened, as far as the system can say
+    /// without reading it.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if somebody has
-    /// written to it or cut it short.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if it was written
+    /// to or cut short.
     pub(super) fn check_unchanged(&self) -> Result<()> {
         match self {
             Part::Cached(cached) => cached.check_unchanged(),
@@ -66,7 +65,7 @@ impl Part {
         }
     }
 
-    /// The file in which it lies, of a part that lies in one.
+    /// Its file, if it lies in one.
     pub(super) fn file(&self) -> Option<&Path> {
         match self {
             Part::Cached(cached) => Some(cached.file()),
@@ -75,14 +74,14 @@ impl Part {
         }
     }
 
-    /// Says that a reader has come to its end.
+    /// Says that a reader has reached its end.
     pub(crate) fn release(&self) {
         if let Part::Records(records) = self {
             records.release();
         }
     }
 
-    /// All of it, of a part that lies in memory.
+    /// All of it, for a part in memory.
     fn in_memory(&self) -> Cow<'_, [u8]> {
         match self {
             Part::Memory(bytes) => Cow::Borrowed(bytes),
@@ -92,7 +91,7 @@ impl Part {
         }
     }
 
-    /// Bytes that it holds in memory of its own, rather than in a file.
+    /// Bytes that it holds in memory of its own.
     pub(super) fn memory(&self) -> u64 {
         match self {
             Part::Memory(_) | Part::Computed(_) => self.len(),
@@ -100,8 +99,7 @@ impl Part {
         }
     }
 
-    /// Keeps `words` without a copy, unless this machine stores words in another order than they
-    /// are sent in.
+    /// Keeps `words` without a copy, unless this machine's byte order differs from the wire's.
     pub(super) fn computed(words: PublicWords) -> Self {
         if let Cow::Owned(bytes) = words.as_bytes() {
             return Part::Memory(bytes.into());
@@ -110,7 +108,7 @@ impl Part {
     }
 }
 
-/// A hint from which that of the next version is made.
+/// As the hint from which the next version's hint is made.
 impl HintSource for Part {
     fn len(&self) -> u64 {
         Part::len(self)
@@ -123,7 +121,7 @@ impl HintSource for Part {
         match self {
             Part::Cached(cached) => cached.read_hint(offset, out)?,
             Part::Records(records) => records.read(offset, out)?,
-            // It fits, so it can be counted.
+            // The range lies within memory, so `offset` fits.
             _ => out.copy_from_slice(&self.in_memory()[offset as usize..][..out.len()]),
         }
         self.check_unchanged()

@@ -1,20 +1,20 @@
-//! The long part of a start: what a scheme's server computes from its table, or reads back from the
-//! cache.
+//! The long part of a start: computing what a scheme's server needs from its table, or reading it
+//! from the cache.
 //!
-//! Two things come of it: the hint, which clients download, and what the server itself keeps. A
-//! scheme may have both, either or neither. Read back, neither is held in memory: the hint is
-//! served from the mapped file, and what is kept is lent to the server for as long as it takes to
-//! make something of it.
+//! The result has two parts: the hint, which clients download, and what the server itself keeps. A
+//! scheme may have both, either or neither. If they come from the cache, neither is held in memory:
+//! the hint is served from the mapped file, and the server borrows the other part while it makes
+//! something of it.
 //!
-//! A scheme that makes points of the table, many times its size, caches none: whoever wants to
-//! compute them only once has them in a file of their own, and the server is handed that.
+//! A scheme that makes points of the table, many times its size, caches none. To compute points
+//! only once, an operator puts them in a file of their own and hands that to the server. The cache
+//! is not the place for them: it fills itself, and points are many times as large as the table,
+//! often larger than the memory. A file of points that an operator asked for serves all servers of
+//! a table.
 //!
-//! Why not in the cache: it fills itself, and points are many times as large as the table, often
-//! larger than the memory. A file of points that somebody asked for serves all servers of a table.
-//!
-//! A scheme whose clients stream the table in an order of its own has its server hold it in that
-//! order. There is nothing to compute then and nothing to cache: what clients fetch is the server's
-//! own memory, read once here for the digest that is announced.
+//! If a scheme's clients stream the table in an order of the scheme's own, its server holds the
+//! table in that order. Then there is nothing to compute and nothing to cache: clients fetch the
+//! server's own memory, which is read once here for the announced digest.
 
 use super::Part;
 use crate::hint_cache::{CacheKey, CachedEntry, HintCache, PartLengths};
@@ -25,25 +25,25 @@ use privet_schemes::offline::{OfflinePhase, Precomputed};
 use privet_schemes::registry::{self, ErasedServer, ErasedSetup, SchemePlan, ServerOptions};
 use std::sync::Arc;
 
-/// Where what a server needs beside its table came from.
+/// Where the data came from that a server needs beside its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HintOrigin {
-    /// There is none to compute: clients of the scheme receive nothing first, or the table itself,
-    /// or what a server computes for each of them alone.
+    /// The scheme needs none: its clients receive nothing first, or the table itself, or hints that
+    /// a server computes for each of them alone.
     None,
     /// From the cache directory.
     Cached,
-    /// Computed, because there was no entry in the cache, or no cache; points, because no file of
-    /// them was given.
+    /// Computed, because the cache had no entry, or there is no cache. For points: because no file
+    /// of them was given.
     Computed,
-    /// Computed, because the entry in the cache was damaged or of another release.
+    /// Computed, because the entry in the cache was damaged or from another release.
     Rebuilt,
-    /// Made of the one of the version before.
+    /// Made from the earlier version's.
     Patched,
-    /// Points that were computed before, read into memory.
+    /// Precomputed points, read into memory.
     File,
-    /// Points that were computed before, left in their file.
+    /// Precomputed points, left in their file.
     Mapped,
 }
 
@@ -65,15 +65,15 @@ impl HintOrigin {
 /// A server that can answer.
 pub(super) struct Finished {
     pub(super) server: Arc<dyn ErasedServer>,
-    /// What its clients fetch that is neither computed for them alone nor the table in its natural
-    /// order, if there is such.
+    /// What its clients fetch, if anything: not the table in its natural order, nor what is
+    /// computed for one client alone.
     pub(super) hint: Option<ReadyHint>,
     pub(super) origin: HintOrigin,
 }
 
 impl Finished {
-    /// A server that was made of the one of the version before. If that answers from points that
-    /// were read from a file, so does this.
+    /// A server that was made from the earlier version's. If that one answers from points that were
+    /// read from a file, so does this.
     ///
     /// # Errors
     /// As [`finish`].
@@ -89,7 +89,7 @@ impl Finished {
 /// Where a hint may come from beside the cache.
 pub(super) enum Former<'a> {
     None,
-    /// From that of the version before, if it can be patched.
+    /// The earlier version's hint, if it can be patched.
     Patched(&'a dyn Fn() -> Result<Option<Bytes>>),
 }
 
@@ -99,26 +99,26 @@ pub(super) struct ReadyHint {
     pub(super) digest: [u8; 32],
 }
 
-/// What the cache has for this version, if that is whole.
+/// The cache's entry for this version, if it is whole.
 pub(super) fn load_cached(
     cache: &HintCache,
     plan: &SchemePlan,
     identity: &TableIdentity,
 ) -> Option<CachedEntry> {
     let OfflinePhase::Download { len } = plan.offline else { return None };
-    // An entry of other lengths is one of a scheme whose server keeps something, and whose hint
-    // nobody patches.
+    // An entry of other lengths belongs to a scheme whose server keeps data and whose hint is never
+    // patched.
     let lengths = PartLengths { hint: len, kept: 0 };
     cache.load(&CacheKey::new(plan, identity), lengths).ok().flatten()
 }
 
-/// Finishes `setup` with what the cache has for it, or what `former` has, or else with what it
-/// computes, which goes into the cache. The cache is for tables that were found to be whole: a hint
-/// of the true records beside damaged ones would make answers wrong in ways that tell of queries.
-/// `progress` hears of the computing, and of nothing if there is none.
+/// Finishes `setup` with the cache's entry, or with `former`, or else by computing, whose result
+/// goes into the cache. The cache is only for tables that were found whole: a hint of the true
+/// records beside damaged ones would make answers wrong in ways that reveal queries. `progress` is
+/// called only if something is computed.
 ///
 /// # Errors
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had. A cache
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory. A cache
 /// that cannot be used costs time and memory, never the start.
 pub(super) fn finish(
     name: &str,
@@ -165,7 +165,7 @@ pub(super) fn finish(
         let stored = cache.store(&key, &computed.hint.as_bytes(), &computed.kept.as_bytes());
         match stored.and_then(|()| cache.load(&key, lengths)) {
             Ok(Some(entry)) => {
-                // The memory it was computed in is free again before the server takes more.
+                // Frees the memory of the computation before the server takes more.
                 drop(computed);
                 return from_cache(setup, entry, origin, progress);
             }
@@ -178,11 +178,11 @@ pub(super) fn finish(
     from_memory(setup, computed, origin, progress)
 }
 
-/// Makes a server of points that were computed before, once they are checked.
+/// Makes a server of precomputed points, once they are checked.
 ///
 /// # Errors
-/// As [`SetupSource::load`], and [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are
-/// not as many as `plan` says.
+/// As [`SetupSource::load`], and [`Blame::Corrupted`](privet_core::Blame::Corrupted) if there are
+/// not as many points as `plan` says.
 pub(super) fn finish_stored(
     stored: &dyn SetupSource,
     plan: SchemePlan,
@@ -198,7 +198,7 @@ pub(super) fn finish_stored(
     finished(registry::server_of_setup(plan, identity, stored, options)?, None, origin)
 }
 
-/// What has to be computed or read back, if anything has.
+/// The lengths of what must be computed or read from the cache, if anything.
 fn lengths(setup: &dyn ErasedSetup) -> Option<PartLengths> {
     let hint = match setup.plan().offline {
         OfflinePhase::Download { len } => len,
@@ -208,7 +208,8 @@ fn lengths(setup: &dyn ErasedSetup) -> Option<PartLengths> {
     (hint > 0 || kept > 0).then_some(PartLengths { hint, kept })
 }
 
-/// What is stored under a key, and announced, has the lengths that follow from the plan.
+/// Checks that the parts have the lengths that follow from the plan, before they are stored and
+/// announced.
 fn checked(
     computed: Precomputed,
     lengths: PartLengths,
@@ -255,7 +256,7 @@ fn from_memory(
     finished(server, hint, origin)
 }
 
-/// Adds what the server itself lends to clients, if it does.
+/// Adds what the server itself lends to clients, if it lends anything.
 fn finished(
     server: Box<dyn ErasedServer>,
     hint: Option<ReadyHint>,

@@ -1,7 +1,7 @@
-//! All tables of a server, and the moment at which one version takes the place of another.
+//! All tables of a server, and the moment at which a new version becomes current.
 //!
-//! What is served is one value, which is replaced as a whole. Requests take it as it is when they
-//! come, so each of them finds a table before a switch-over or after it, and never between.
+//! All served tables are one value, which is replaced as a whole. A request takes the value when it
+//! arrives, so it finds a table before a switch-over or after it, and never in between.
 
 use super::feed::Feed;
 use super::{Condition, Made, Maker, Part, ReadyTable, Version};
@@ -12,7 +12,7 @@ use privet_wire::{FetchRequest, PartKind, ServerDescription, TableDescription, p
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// All tables of a server, in whatever versions are served now.
+/// All tables of a server, in the versions that are served now.
 pub(crate) struct HostedTables {
     served: RwLock<Arc<Served>>,
 }
@@ -37,11 +37,11 @@ struct TableVersions {
 }
 
 impl HostedTables {
-    /// Makes every table ready, one after the other. The long part of a start.
+    /// Makes every table ready, one after the other. This is the long part of a start.
     ///
     /// # Errors
-    /// If a table cannot be served under its scheme, or two have one name or one id. The message
-    /// names the table.
+    /// If a table cannot be served under its scheme, or two tables have the same name or the same
+    /// id. The message names the table.
     pub(crate) fn prepare(
         tables: Vec<ServedTable>,
         maker: &Maker,
@@ -69,13 +69,13 @@ impl HostedTables {
         Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Makes `made` the current version of its table. The one before is served on, as the latest of
-    /// the earlier ones, if `keep_before`; the earliest gives way where there would be too many.
-    /// Returns the version before.
+    /// Makes `made` the current version of its table. If `keep_before`, the earlier current version
+    /// stays as the latest of the earlier ones; if there are too many, the earliest is dropped.
+    /// Returns the version that was current before.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such table, or what is
-    /// served cannot be described.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such table, or the new
+    /// set of tables cannot be described.
     pub(crate) fn switch(&self, made: Made, keep_before: bool) -> Result<Arc<Version>> {
         let Made { version, feed, .. } = made;
         let name = version.name.clone();
@@ -90,8 +90,8 @@ impl HostedTables {
         })
     }
 
-    /// Serves those earlier versions of a table no longer for which `retired` says so. Returns how
-    /// many are served still, the current one included.
+    /// Stops serving those earlier versions of a table for which `retired` is true. Returns how
+    /// many are still served, with the current one.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such table.
@@ -106,7 +106,7 @@ impl HostedTables {
         })
     }
 
-    /// Replaces what is served by what `change` makes of one table.
+    /// Replaces what is served by the result of `change` on one table.
     fn replace<T>(&self, name: &str, change: impl FnOnce(&mut TableVersions) -> T) -> Result<T> {
         let mut served = self.served.write().unwrap_or_else(PoisonError::into_inner);
         let mut tables = served.tables.clone();
@@ -118,7 +118,7 @@ impl HostedTables {
         let next = Arc::new(Served::new(tables)?);
         let before = std::mem::replace(&mut *served, next);
         drop(served);
-        // What is not served any more may be freed here, and requests need not wait for it.
+        // This may free versions that are not served any more, and requests need not wait for that.
         drop(before);
         Ok(changed)
     }
@@ -140,7 +140,7 @@ impl Served {
         Ok(Self { tables, by_id, description: description.into(), request_limit })
     }
 
-    /// The current version of the table with that name, and the epochs that lead up to it.
+    /// The current version of the table with that name, and the epochs that lead to it.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such table.
@@ -155,8 +155,8 @@ impl Served {
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if damage was found in its table,
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if its table is not served here,
-    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it is, but in other
-    /// versions or under other parameters.
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if the table is served, but in
+    /// other versions or under other parameters.
     pub(crate) fn find(
         &self,
         id: TableId,
@@ -178,11 +178,11 @@ impl Served {
         Ok(version)
     }
 
-    /// The part that is asked for, and whether its table is served.
+    /// The requested part, and whether its table is served.
     ///
     /// # Errors
     /// As [`find`](Self::find); [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the version
-    /// has no such part, or no epochs lead to it from the one that the client has.
+    /// has no such part, or no epochs lead to it from the client's version.
     pub(crate) fn part(&self, request: &FetchRequest) -> Result<(Arc<Part>, Arc<Condition>)> {
         let FetchRequest { table: id, epoch, parameter_digest, part, .. } = *request;
         if part == PartKind::Updates {
@@ -222,7 +222,7 @@ impl Served {
             .filter_map(|table| Some((&table.current.condition, &**table.feed.as_ref()?)))
     }
 
-    /// Whether each table is served. The tables of a server stay the same.
+    /// Whether each table is served. A server's set of tables never changes.
     pub(crate) fn conditions(&self) -> Vec<Arc<Condition>> {
         self.tables.iter().map(|table| Arc::clone(&table.current.condition)).collect()
     }

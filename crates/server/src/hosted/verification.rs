@@ -1,15 +1,14 @@
-//! Making sure that a version answers from what its digest says, when it is made and from then on.
+//! Checks that a version answers from data that has its digest, when it is made and from then on.
 //!
-//! **When it is made**, its records are hashed, by all threads, while the scheme's server copies
-//! them into place. Both read the same source, and that has to be
-//! [unchanged](RecordSource::check_unchanged) afterwards. Nothing is computed, read from the cache
-//! or announced before.
+//! **When it is made**, all threads hash its records, while the scheme's server copies them into
+//! place. Both read the same source, which must be [unchanged](RecordSource::check_unchanged)
+//! afterwards. Nothing is computed, read from the cache or announced before.
 //!
-//! **From then on**, the memory that the server answers from is held against the digest that it had
-//! when it was made: it is in an order of the scheme's own and has more in it than records. That
-//! digest is taken beside serving, by all threads, right after a start, so that nobody has to wait
-//! for it; and that of a later version before it is served. What clients fetch is held against the
-//! digest that is announced, wherever it lies. See [`scrub`](crate::scrub).
+//! **From then on**, the memory that answers come from is compared with the digest that it had when
+//! it was made: it is in an order of the scheme's own and holds more than records. All threads take
+//! that digest right after a start, while the server already answers, so that the start need not
+//! wait for it; for a later version it is taken before the version is served. What clients fetch is
+//! compared with the announced digest, in memory or in a file. See [`scrub`](crate::scrub).
 
 use super::{Part, Version};
 use crate::table::RecordSource;
@@ -26,14 +25,14 @@ use std::thread;
 /// Bytes hashed at a time: enough to occupy all threads.
 const STEP: usize = 16 << 20;
 
-/// For so many bytes, by at most so many threads.
+/// A hasher for so many bytes, with at most so many threads.
 fn hasher(len: usize, threads: usize) -> SharedHasher {
-    // Fewer are not worth a thread.
+    // A thread does not pay for fewer bytes.
     let threads = NonZero::new(threads).filter(|_| len >= STEP / 16);
     SharedHasher::new(threads.unwrap_or(NonZero::<usize>::MIN))
 }
 
-/// The BLAKE3 digest of `bytes`, by so many threads; `None` if it was given up.
+/// The BLAKE3 digest of `bytes`, by so many threads; `None` if `given_up` was set.
 fn digest(bytes: &[u8], threads: usize, given_up: &AtomicBool) -> Option<[u8; 32]> {
     let mut hasher = hasher(bytes.len(), threads);
     for step in bytes.chunks(STEP) {
@@ -45,12 +44,12 @@ fn digest(bytes: &[u8], threads: usize, given_up: &AtomicBool) -> Option<[u8; 32
     Some(hasher.digest())
 }
 
-/// Does `work`, which copies the records of `table`, and hashes them meanwhile, by so many threads.
-/// Returns the digest of the records.
+/// Runs `work`, which copies the records of `table`, and meanwhile hashes them with so many
+/// threads. Returns the digest of the records.
 ///
 /// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the table is not the one whose identity
-/// it bears, or its source changed meanwhile; what `work` says.
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the table does not have the identity that
+/// it claims, or its source changed meanwhile; the errors of `work`.
 pub(super) fn beside<T>(
     table: TableView<'_>,
     layout: &[u8],
@@ -66,12 +65,12 @@ pub(super) fn beside<T>(
         given_up.store(outcome.is_err(), Ordering::Relaxed);
         let hashed = match hashing {
             Ok(hashing) => hashing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            // The system gives no thread: one after the other.
+            // If the system gives no thread, hash afterwards.
             Err(_) => hash(),
         };
         (outcome, hashed)
     });
-    // What is damaged may be refused by the scheme as well, and this is the better reason.
+    // The scheme may refuse damaged records as well, but this is the better reason.
     let Some(hashed) = hashed else { return outcome.map(|made| (made, [0; 32])) };
     let checked = check_digest(table, layout, hashed).and_then(|()| records.check_unchanged());
     match (checked, records.file()) {
@@ -97,14 +96,14 @@ fn check_digest(table: TableView<'_>, layout: &[u8], records: [u8; 32]) -> Resul
     }
 }
 
-/// What is known of the memory that a server answers from.
+/// The known digests of the memory that a server answers from.
 pub(super) enum HeldDigests {
-    /// Nothing, and nothing is to be known.
+    /// None: this server does not check.
     Unchecked,
-    /// It was made of what was verified: its digests, one for each piece, are taken by so many
-    /// threads when they are first asked for. That is soon, and not before a start has ended.
+    /// The memory was made from verified data. So many threads take its digests, one for each
+    /// piece, when they are first needed: soon after a start has ended.
     Hashed(usize, OnceLock<Vec<[u8; 32]>>),
-    /// It is all of what has this digest.
+    /// All of it together has this digest.
     Known([u8; 32]),
 }
 
@@ -113,8 +112,8 @@ impl HeldDigests {
         Self::Hashed(threads, OnceLock::new())
     }
 
-    /// The digests of all that `server` answers from. Clients were told of that of what it lends
-    /// them: `streamed`.
+    /// The digests of everything that `server` answers from. `streamed` is the digest of what it
+    /// lends to clients, which clients were told.
     fn of(&self, server: &dyn ErasedServer, streamed: Option<[u8; 32]>) -> &[[u8; 32]] {
         let hash = |piece: &[u8], threads| match (streamed, server.streamed()) {
             (Some(digest), Some(streamed)) if std::ptr::eq(streamed, piece) => digest,
@@ -130,7 +129,7 @@ impl HeldDigests {
     }
 }
 
-/// Something that is held against a digest from time to time.
+/// Something that is compared with a digest from time to time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Checked {
     what: Piece,
@@ -153,7 +152,7 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// By the thread that reads.
+    /// The reading of `checked`, on the thread that calls this.
     pub(crate) fn new(checked: Checked) -> Self {
         Self::by(checked, hasher(0, 1))
     }
@@ -164,8 +163,8 @@ impl Reading {
 }
 
 impl Version {
-    /// Takes the digests of what the server answers from, unless they were taken already: reads
-    /// all of it then.
+    /// Takes the digests of what the server answers from, unless they were taken already: this
+    /// reads all of it.
     pub(crate) fn held_digests(&self) -> &[[u8; 32]] {
         let lends = matches!(self.hint.as_deref(), Some(Part::Streamed(_)));
         let announced = self.description.schemes.first().and_then(|scheme| scheme.hint);
@@ -173,8 +172,8 @@ impl Version {
         self.held_digests.of(&*self.server, streamed)
     }
 
-    /// Everything of this version that is held against a digest. Those of what the server answers
-    /// from are taken, as by [`held_digests`](Self::held_digests).
+    /// Everything of this version that is compared with a digest. Takes the digests of what the
+    /// server answers from, as [`held_digests`](Self::held_digests) does.
     pub(crate) fn checked(&self) -> Vec<Checked> {
         let part = |kind, digest| Checked { what: Piece::Part(kind), digest };
         let mut checked = vec![part(PartKind::Layout, self.description.layout.digest)];
@@ -183,7 +182,7 @@ impl Version {
         for scheme in &self.description.schemes {
             let (Some(kind), Some(announced)) = (scheme.hint_kind(), scheme.hint) else { continue };
             let lent = matches!(self.part(kind).map(|part| &**part), Some(Part::Streamed(_)));
-            // What the server lends is among what it holds.
+            // What the server lends is part of what it holds.
             if !lent || self.held_digests().is_empty() {
                 checked.push(part(kind, announced.digest));
             }
@@ -196,8 +195,8 @@ impl Version {
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with what it is and where it lies, if
-    /// it is not what it was; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot
-    /// be read.
+    /// it has changed; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be
+    /// read.
     pub(crate) fn read_on(&self, reading: &mut Reading, len: usize) -> Result<u64> {
         let Reading { checked: Checked { what, digest }, offset, hasher } = reading;
         let read = match *what {
@@ -238,8 +237,8 @@ impl Version {
         }))
     }
 
-    /// Whether the files that are served from are what they were, as far as the system says at
-    /// once.
+    /// Checks that the files behind this version are unchanged, as far as the system can say
+    /// without reading them.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if one was
@@ -250,8 +249,8 @@ impl Version {
         fetched.filter_map(|kind| self.part(kind)).try_for_each(|part| part.check_unchanged())
     }
 
-    /// Reads all that its server answers from, at once, by so many threads: the server of another
-    /// version was made of it, and is not served before.
+    /// Reads everything that its server answers from, at once, with so many threads. The server of
+    /// another version was made from it, and must not be served before this check.
     ///
     /// # Errors
     /// As [`read_on`](Self::read_on).
@@ -259,7 +258,8 @@ impl Version {
         self.check_all(|what| matches!(what, Piece::Held(_)), threads)
     }
 
-    /// Reads all of its hint at once, by so many threads: that of another version was made of it.
+    /// Reads all of its hint at once, with so many threads: another version's hint was made from
+    /// it.
     ///
     /// # Errors
     /// As [`read_on`](Self::read_on).
@@ -267,11 +267,11 @@ impl Version {
         self.check_all(|what| matches!(what, Piece::Part(PartKind::Hint)), threads)
     }
 
-    /// Ends the service of the table if damage was found in this version: what was made of it would
-    /// be damaged as well, and have a digest of its own.
+    /// Ends the service of the table if damage was found in this version: a version made from it
+    /// would be damaged as well, and have a digest of its own.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) in place of what was found, which is
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) in place of the damage, which is
     /// logged.
     pub(super) fn found_whole<T>(&self, found: Result<T>) -> Result<T> {
         self.condition.or_end(found)

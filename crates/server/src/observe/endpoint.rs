@@ -1,8 +1,9 @@
-//! `/metrics` and `/healthz` over plain HTTP/1, on an address of their own so that it can be kept
-//! from clients.
+//! `/metrics` and `/healthz` over plain HTTP/1, on an address of their own, so that an operator can
+//! keep it from clients.
 //!
-//! `/healthz` is for whoever sends a server all clients or none: it is not ready once damage was
-//! found in one of its tables. `/healthz/NAME` is about the table of that name alone.
+//! `/healthz` is for a load balancer that sends a server either all clients or none: the server is
+//! not ready once damage was found in one of its tables. `/healthz/NAME` is about the table of that
+//! name alone.
 
 use super::Metrics;
 use crate::hosted::Condition;
@@ -24,10 +25,10 @@ use tokio_util::sync::CancellationToken;
 /// Scrapers are few. More connections than this wait.
 const MAX_CONNECTIONS: usize = 32;
 
-/// A connection that asks nothing for this long is closed.
+/// A connection without a request for this long is closed.
 const IDLE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Whether the server can be sent clients.
+/// Whether the server is ready for clients.
 pub(crate) struct Health {
     state: AtomicU8,
     tables: OnceLock<Vec<Arc<Condition>>>,
@@ -46,9 +47,9 @@ impl Health {
         self.state.store(state, Ordering::SeqCst);
     }
 
-    /// From now on it is also about these tables.
+    /// From now on the answer also covers these tables.
     pub(crate) fn of_tables(&self, tables: Vec<Arc<Condition>>) {
-        // They stay the same: nobody says it twice.
+        // They never change, so this is called once.
         let _ = self.tables.set(tables);
     }
 
@@ -71,7 +72,8 @@ impl Health {
         }
     }
 
-    /// The same of one table, whatever the others are; `None` if there is none of that name.
+    /// The same for one table, whatever the state of the others; `None` if there is none of that
+    /// name.
     fn response_for(&self, name: &str) -> Option<(StatusCode, String)> {
         let mut tables = self.tables.get()?.iter();
         let table = tables.find(|table| table.table() == name)?;
@@ -118,7 +120,7 @@ impl Endpoint {
                     .serve_connection(TokioIo::new(stream), answer);
                 tokio::select! {
                     () = stop.cancelled() => {}
-                    // How a scraper's connection ends is the scraper's affair.
+                    // The end of a scraper's connection is not an error of the server.
                     _ = connection => {}
                 }
                 drop(slot);

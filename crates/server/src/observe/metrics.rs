@@ -1,8 +1,8 @@
 //! The metrics of one server. They belong to the server, not to the process, so several servers in
 //! one process do not mix.
 //!
-//! They are kept by `prometheus-client` and not by `metrics`: it has one registry for each server,
-//! and nothing in it grows between scrapes.
+//! They use `prometheus-client` and not `metrics`: it has one registry for each server, and nothing
+//! in it grows between scrapes.
 
 use crate::hosted::ReadyTable;
 use privet_wire::StatusCode;
@@ -255,13 +255,13 @@ impl Metrics {
         self.versions(&description.name, 1);
     }
 
-    /// The table has this version now.
+    /// The table's current version is this one now.
     pub(crate) fn updated(&self, table: &ReadyTable) {
         self.version(table);
         self.updates.get_or_create(&Table { table: table.description.name.clone() }).inc();
     }
 
-    /// An update of a table did not come to be.
+    /// An update of a table failed.
     pub(crate) fn update_failed(&self, table: &str) {
         self.updates_failed.get_or_create(&Table { table: table.to_owned() }).inc();
     }
@@ -271,12 +271,12 @@ impl Metrics {
         self.table_damaged.get_or_create(&Table { table: table.to_owned() }).set(1);
     }
 
-    /// All of a version was read again, and is whole.
+    /// All of a version was read again and found whole.
     pub(crate) fn scrubbed(&self, table: &str) {
         self.scrub_passes.get_or_create(&Table { table: table.to_owned() }).inc();
     }
 
-    /// What is served of a table could not be checked.
+    /// The served data of a table could not be checked.
     pub(crate) fn scrub_failed(&self, table: &str) {
         self.scrub_failures.get_or_create(&Table { table: table.to_owned() }).inc();
     }
@@ -286,12 +286,12 @@ impl Metrics {
         self.scrub_bytes.inc_by(count);
     }
 
-    /// So many versions of a table are served.
+    /// Sets how many versions of a table are served.
     pub(crate) fn versions(&self, table: &str, count: usize) {
         self.table_versions.get_or_create(&Table { table: table.to_owned() }).set(count as i64);
     }
 
-    /// What is shown of a table's current version.
+    /// Sets the values of a table's current version.
     fn version(&self, table: &ReadyTable) {
         let description = &table.description;
         let label = Table { table: description.name.clone() };

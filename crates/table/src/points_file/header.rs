@@ -10,10 +10,10 @@ const VERSION: u32 = 1;
 const FIXED_LEN: usize = 136;
 const CHECKSUM_LEN: usize = 32;
 
-/// The name of a scheme has at most so many bytes.
+/// The longest name of a scheme, in bytes.
 pub const MAX_SCHEME_LEN: usize = 64;
 
-/// Encoded parameters of a scheme have at most so many bytes.
+/// The longest encoded parameters of a scheme, in bytes.
 pub const MAX_PARAMETERS_LEN: usize = 4096;
 
 const MAX_PROGRAM_LEN: usize = 64;
@@ -21,11 +21,11 @@ const MAX_PROGRAM_LEN: usize = 64;
 const MAX_HEADER_LEN: usize =
     FIXED_LEN + 3 * 2 + MAX_SCHEME_LEN + MAX_PARAMETERS_LEN + MAX_PROGRAM_LEN + CHECKSUM_LEN;
 
-/// Points begin no later than this, so this is how much of a file has to be read to know its
+/// Points begin at this offset at the latest, so reading this much of a file is enough for its
 /// header.
 pub(super) const MOST_BEFORE_POINTS: u64 = points_offset(MAX_HEADER_LEN);
 
-/// What the header of a points file says about the points.
+/// The fields of a points file's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointsHeader {
     /// The table, in its version, that they were computed from.
@@ -43,7 +43,7 @@ pub struct PointsHeader {
 }
 
 impl PointsHeader {
-    /// Checks what the encoding cannot hold.
+    /// Checks that the encoding can hold all fields.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers.
@@ -85,7 +85,7 @@ impl PointsHeader {
         [self.scheme.as_bytes(), &self.parameters, self.created_by.as_bytes()]
     }
 
-    /// Everything that lies before the points.
+    /// All bytes before the points.
     pub(super) fn encode(&self) -> Vec<u8> {
         let header_len = self.encoded_len();
         let offset = points_offset(header_len);
@@ -118,9 +118,9 @@ const fn points_offset(header_len: usize) -> u64 {
     (header_len as u64).next_multiple_of(PAGE)
 }
 
-/// Reads a header from the `beginning` of a file of `file_len` bytes, which has to be at least
-/// [`MOST_BEFORE_POINTS`] of them or the whole file. Returns it and where the points begin: from
-/// there to the end of the file there are as many bytes as it says.
+/// Reads a header from the `beginning` of a file of `file_len` bytes. The beginning must have at
+/// least [`MOST_BEFORE_POINTS`] bytes, or be the whole file. Returns the header and the position of
+/// the points, and checks that from there to the end the file has as many bytes as the header says.
 pub(super) fn parse(beginning: &[u8], file_len: u64) -> Result<(PointsHeader, u64)> {
     if !beginning.starts_with(&MAGIC) {
         return Err(if beginning.is_empty() || MAGIC.starts_with(beginning) {
@@ -132,7 +132,7 @@ pub(super) fn parse(beginning: &[u8], file_len: u64) -> Result<(PointsHeader, u6
     }
     let mut reader = Reader::new("the header", &beginning[MAGIC.len()..]);
     let version = reader.u32().map_err(cut)?;
-    // Before the rest is looked at, which has other places in other versions.
+    // Check this before the other fields: they have other places in other versions.
     if version != VERSION {
         return Err(Error::api_misuse(format!(
             "this file of points has version {version}, and this program reads version {VERSION}; use the program that wrote it, or compute them again"
@@ -159,7 +159,7 @@ pub(super) fn parse(beginning: &[u8], file_len: u64) -> Result<(PointsHeader, u6
         }
         None => return Err(inconsistent()),
     }
-    // The file is longer than that, so its beginning is at least as long.
+    // The file is longer than that, and so is its beginning.
     let padding = after.get(..offset as usize - header_len).unwrap_or_default();
     if padding.iter().any(|byte| *byte != 0) {
         return Err(damaged("there is something between its header and its points"));
@@ -185,7 +185,7 @@ fn from_fields(fields: &[u8]) -> Result<PointsHeader> {
         created_by: read_text(read)?,
     };
     reader.finish().map_err(cut)?;
-    // What this program would not have written.
+    // This program never writes such a header.
     if header.check_encodable().is_err() || offset != header.points_offset() {
         return Err(inconsistent());
     }
@@ -201,7 +201,7 @@ fn read_text(reader: &mut Reader<'_>) -> Result<String> {
     let bytes = read_string(reader)?.to_vec();
     let text =
         String::from_utf8(bytes).map_err(|_| damaged("a name in its header is not UTF-8"))?;
-    // They are printed, and no program of ours writes such.
+    // Names are printed, and Privet writes none with control characters.
     match text.contains(char::is_control) {
         true => Err(damaged("a name in its header has control characters")),
         false => Ok(text),
@@ -216,7 +216,7 @@ fn cut(error: Error) -> Error {
     damaged(error.message())
 }
 
-/// The error for a file that is not what was written.
+/// The error for a file that differs from what was written.
 pub(super) fn damaged(how: &str) -> Error {
     Error::corrupted(format!(
         "the file of points is damaged or incomplete: {how}; copy it again from where it is whole, or compute it again"

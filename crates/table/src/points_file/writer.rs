@@ -1,4 +1,4 @@
-//! Writes a points file: whole, or not at all.
+//! Writes a points file, either whole or not at all.
 
 use super::header::PointsHeader;
 use crate::file_pass::Pass;
@@ -10,7 +10,7 @@ use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-/// What has to be known before the first point is written.
+/// What must be known before the first point is written.
 #[derive(Clone, Debug)]
 pub struct PointsPlan {
     /// The table, in its version, that the points are computed from.
@@ -21,26 +21,26 @@ pub struct PointsPlan {
     pub parameters: Vec<u8>,
     /// How many bytes of points there will be.
     pub points_len: u64,
-    /// The table's file: who may not read that may not read this one.
+    /// The table's file: a user who may not read that file must not be able to read this one.
     pub table_file: PathBuf,
 }
 
-/// A points file in the making: a place to write points to and read them from, in any order and by
-/// several threads; dropped unfinished, it leaves nothing.
+/// A points file that is being written. Several threads may write points to it and read them back,
+/// in any order. If it is dropped unfinished, it leaves nothing.
 ///
-/// What was never written reads as zeros.
+/// Points that were not written yet read as zeros.
 pub struct PointsWriter {
     file: NewFile,
     header: PointsHeader,
 }
 
 impl PointsWriter {
-    /// Begins the points file `output`, under a temporary name beside it, and reserves its place on
+    /// Begins the points file `output`, under a temporary name beside it, and reserves its space on
     /// disk.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `plan` has what the header cannot
-    ///   hold, or as [`NewFile::create`].
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the header cannot hold `plan`, or
+    ///   as [`NewFile::create`].
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be written: the
     ///   disk has no room for it, for example.
     pub fn create(output: &Path, existing: Existing, plan: PointsPlan) -> Result<Self> {
@@ -62,10 +62,10 @@ impl PointsWriter {
         Ok(Self { file, header })
     }
 
-    /// Writes `bytes` among the points, from byte `offset` of them on.
+    /// Writes `bytes` as points, from byte `offset` of the points on.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are not so many points.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they go beyond the last point.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be written: the
     ///   disk is full, for example.
     pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
@@ -74,10 +74,10 @@ impl PointsWriter {
             .map_err(|error| cannot("write", self.file.output(), error))
     }
 
-    /// Reads `bytes` from among the points, from byte `offset` of them on.
+    /// Reads points into `bytes`, from byte `offset` of the points on.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are not so many points.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they go beyond the last point.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read.
     pub fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
         let place = self.place(offset, bytes.len())?;
@@ -85,7 +85,7 @@ impl PointsWriter {
             .map_err(|error| cannot("read back", self.file.output(), error))
     }
 
-    /// Where in the file a stretch of points lies.
+    /// The position in the file of a stretch of points.
     fn place(&self, offset: u64, len: usize) -> Result<u64> {
         let end = offset.checked_add(len as u64);
         if end.is_none_or(|end| end > self.header.points_len) {
@@ -98,8 +98,8 @@ impl PointsWriter {
     }
 
     /// Completes the file: reads all points once more, with so many threads, for their digest,
-    /// writes the header, syncs it to disk and gives it its name. `progress` is told how many of
-    /// how many bytes are read. Returns the header and the file's length in bytes.
+    /// writes the header, syncs the file and gives it its name. `progress` is called with the
+    /// number of bytes read and the total. Returns the header and the file's length in bytes.
     ///
     /// # Errors
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be read,
@@ -123,8 +123,8 @@ impl PointsWriter {
     }
 }
 
-/// Gives the file its length, and its place on disk where the file system reserves places: then a
-/// disk that is too small says so before anything was computed. Elsewhere the writing will tell.
+/// Gives the file its length, and reserves its space if the file system can: then a full disk shows
+/// before anything is computed. On other file systems it shows while writing.
 fn reserve(file: &File, len: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {

@@ -12,7 +12,7 @@ const VERSION: u32 = 1;
 const FIXED_LEN: usize = 180;
 const CHECKSUM_LEN: usize = 32;
 
-/// A header is never longer than this; column names have to share it.
+/// The longest header; all column names must fit into it.
 const MAX_HEADER_LEN: u32 = 1 << 20;
 
 /// The length of a string in a header fits into two bytes.
@@ -49,10 +49,10 @@ impl ValueForm {
     }
 }
 
-/// What the header of a snapshot file says about the table.
+/// The fields of a snapshot file's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotHeader {
-    /// Which table, in which version, with which contents and shape.
+    /// The table's id, version, contents and shape.
     pub identity: TableIdentity,
     /// The digests from which the table's digest is made.
     pub parts: DigestParts,
@@ -75,7 +75,7 @@ impl SnapshotHeader {
         std::iter::once(&self.created_by).chain(&self.key_column).chain(self.value_form.columns())
     }
 
-    /// Checks what the encoding cannot hold.
+    /// Checks that the encoding can hold all fields.
     pub(super) fn check_encodable(&self) -> Result<()> {
         if let Some(long) = self.strings().find(|string| string.len() > MAX_STRING_LEN) {
             return Err(Error::api_misuse(format!(
@@ -127,7 +127,7 @@ pub(super) fn records_offset(before: u64) -> u64 {
     before.next_multiple_of(PAGE)
 }
 
-/// A header together with where it says that the sections are; both lie within the file.
+/// A header, and the positions of the sections that it names; both sections lie within the file.
 pub(super) struct ParsedHeader {
     pub(super) header: SnapshotHeader,
     pub(super) layout: Range<usize>,
@@ -167,7 +167,7 @@ impl ParsedHeader {
         Self::from_fields(fields, header_len.into(), file.len() as u64)
     }
 
-    /// Reads fields whose checksum is right: only a faulty writer can have made them wrong.
+    /// Reads fields whose checksum is right: if they are wrong, the writer was faulty.
     fn from_fields(fields: &[u8], header_len: u64, file_len: u64) -> Result<Self> {
         let mut reader = Reader::new("the header", &fields[16..]);
         let read = &mut reader;
@@ -231,7 +231,7 @@ fn cut(error: Error) -> Error {
     damaged(error.message())
 }
 
-/// The error for a file that is not what was written.
+/// The error for a file that differs from what was written.
 pub(super) fn damaged(how: &str) -> Error {
     Error::corrupted(format!(
         "the snapshot file is damaged or incomplete: {how}; build it again, or copy it again from where it is whole"

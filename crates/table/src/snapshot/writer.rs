@@ -1,4 +1,4 @@
-//! Writes a snapshot file: whole, or not at all.
+//! Writes a snapshot file, either whole or not at all.
 
 use super::header::{SnapshotHeader, ValueForm, records_offset};
 use crate::TableLayout;
@@ -8,14 +8,14 @@ use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, Tab
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// What has to be known before the first record is written.
+/// What must be known before the first record is written.
 #[derive(Clone, Debug)]
 pub struct SnapshotPlan {
-    /// Names the table through all its versions.
+    /// The table's id, the same in all its versions.
     pub id: TableId,
-    /// Which version this is.
+    /// The version.
     pub epoch: Epoch,
-    /// Number and width of the records, paths included.
+    /// Number and width of the records, with their paths.
     pub shape: TableShape,
     /// How to read the records.
     pub layout: TableLayout,
@@ -25,7 +25,7 @@ pub struct SnapshotPlan {
     pub value_form: ValueForm,
 }
 
-/// Takes records one by one and leaves a snapshot file behind when finished; dropped unfinished, it
+/// Takes records one by one and makes a snapshot file of them. If it is dropped unfinished, it
 /// leaves nothing.
 ///
 /// Needs a few hundred kilobytes of memory besides the layout, however many records there are.
@@ -49,11 +49,11 @@ impl SnapshotWriter {
         Self::create_over(output, Existing::Replace, plan)
     }
 
-    /// The same, in the place of a file that is there already, or not.
+    /// The same; `existing` says what happens to a file that is there already.
     ///
     /// # Errors
-    /// As [`create`](Self::create), and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if
-    /// there is a file that has to be kept.
+    /// As [`create`](Self::create), and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a
+    /// file is there that must be kept.
     pub fn create_over(output: &Path, existing: Existing, plan: SnapshotPlan) -> Result<Self> {
         let named = |error: Error| error.within(output.display());
         plan.layout
@@ -111,7 +111,7 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    /// Completes the file, syncs it to disk and gives it its name, replacing what had it before.
+    /// Completes the file, syncs it to disk and gives it its name, replacing any file of that name.
     /// Returns its header and its length in bytes.
     ///
     /// # Errors

@@ -6,10 +6,10 @@ use crate::TableLayout;
 use crate::digest::layout_digest;
 use privet_core::{Epoch, Error, Result, TableChanges, TableDigest, TableId, TableIdentity};
 
-/// Where somebody stands in a table's history: everything that the next epoch has to agree with.
+/// A position in a table's history: everything that the next epoch must agree with.
 ///
-/// Begin one with the table as a snapshot or a server has it, and give it the epochs that follow,
-/// in order. It takes no records: a client checks epochs as a server does.
+/// Begin a chain with the table as a snapshot or a server has it, and give it the epochs that
+/// follow, in order. It needs no records: a client checks epochs in the same way as a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     identity: TableIdentity,
@@ -20,13 +20,14 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// A chain that begins with the table `identity`, which has the layout `layout` and is
-    /// published by `publisher`. That the layout is this table's is for the caller to know.
+    /// A chain that begins with the table `identity`, which has the layout `layout` and the
+    /// publisher `publisher`. The caller must know that the layout is this table's.
     ///
-    /// `previous` is the hash of the epoch that made this version, [`EpochHash::NONE`] if the table
-    /// was built as it is. Who does not know it (having downloaded the table in this version, for
-    /// example) gives `None`, and then the first epoch's word for it is not checked: the table's
-    /// digest before, which it names as well, is enough to tell that it follows.
+    /// `previous` is the hash of the epoch that made this version, or [`EpochHash::NONE`] if the
+    /// table was built like this. A caller that does not know it (because it downloaded the table
+    /// in this version, for example) gives `None`. Then the chain does not check the hash that the
+    /// first epoch names. The epoch also names the table's digest before, and that is enough to
+    /// show that it follows.
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if no table of this shape can
@@ -43,9 +44,9 @@ impl Chain {
         Ok(Self { identity, layout, layout_digest, publisher, previous })
     }
 
-    /// The same for who knows no more of the layout than the digest of its encoding:
-    /// [`layout`](Self::layout) is not known then until an epoch changes it, and whether the table
-    /// may grow under it is checked where it is read.
+    /// The same for a caller that knows only the digest of the encoded layout.
+    /// [`layout`](Self::layout) is then unknown until an epoch changes it, and whether the table
+    /// may grow under it is checked where the layout is read.
     pub fn knowing_digest(
         identity: TableIdentity,
         layout_digest: [u8; 32],
@@ -55,12 +56,12 @@ impl Chain {
         Self { identity, layout: None, layout_digest, publisher, previous }
     }
 
-    /// The table as it is now.
+    /// The table at this position.
     pub fn identity(&self) -> TableIdentity {
         self.identity
     }
 
-    /// How its records are read now, if that is known.
+    /// How to read its records now, if that is known.
     pub fn layout(&self) -> Option<&TableLayout> {
         self.layout.as_ref()
     }
@@ -70,24 +71,24 @@ impl Chain {
         self.layout_digest
     }
 
-    /// Who has to have signed.
+    /// The publisher, who must sign every epoch.
     pub fn publisher(&self) -> PublisherId {
         self.publisher
     }
 
-    /// The hash of the epoch that made the table what it is now; `None` if that is not known.
+    /// The hash of the epoch that made the present version; `None` if that is not known.
     pub fn previous(&self) -> Option<EpochHash> {
         self.previous
     }
 
-    /// Makes `previous` the hash of the epoch that made the table what it is now.
+    /// Sets the hash of the epoch that made the present version.
     #[cfg(feature = "files")]
     pub(super) fn set_previous(&mut self, previous: EpochHash) {
         self.previous = Some(previous);
     }
 
-    /// Takes the next epoch, as bytes from anywhere, and moves on to it; or refuses it, and stays.
-    /// Allocates a small multiple of what `bytes` is long.
+    /// Takes the next epoch, as bytes from any source, and moves on to it; or refuses it, and
+    /// stays. Allocates a small multiple of the length of `bytes`.
     ///
     /// # Errors
     /// In this order:
@@ -95,8 +96,8 @@ impl Chain {
     /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if it is of another table; not the
     ///   next one (a gap, or a step back); not signed by the publisher; or does not continue this
     ///   history (a fork: the publisher has signed two).
-    /// - [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if its layout is none, or
-    ///   does not fit the table.
+    /// - [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if its layout is not valid,
+    ///   or does not fit the table.
     pub fn follow(&mut self, bytes: &[u8]) -> Result<EpochUpdate> {
         let entry = Entry::decode(bytes)?;
         let before = self.identity;
@@ -140,15 +141,15 @@ impl Chain {
     }
 }
 
-/// What ties an epoch to the one before.
+/// What an epoch must match to follow the one before.
 pub(super) struct Link {
     pub(super) id: TableId,
     /// The epoch before.
     pub(super) epoch: Epoch,
     pub(super) publisher: PublisherId,
-    /// `None`: not known.
+    /// `None`: unknown.
     pub(super) previous: Option<EpochHash>,
-    /// `None`: not known.
+    /// `None`: unknown.
     pub(super) digest: Option<TableDigest>,
 }
 
@@ -156,23 +157,23 @@ impl Link {
     pub(super) fn check(&self, entry: &Entry) -> Result<()> {
         if entry.id != self.id {
             return Err(Error::integrity(format!(
-                "an epoch of the table {} came where one of the table {} was due: whoever sent it serves another table",
+                "an epoch of the table {} came where one of the table {} was due: its sender serves another table",
                 entry.id, self.id
             )));
         }
         let (before, came) = (self.epoch.0, entry.epoch.0);
         if came <= before {
             return Err(Error::integrity(format!(
-                "epoch {came} came when the table was at epoch {before} already (a rollback): whoever sent it is behind, or goes back on what it said"
+                "epoch {came} came when the table was at epoch {before} already (a rollback): its sender is behind, or contradicts what it sent before"
             )));
         }
         if came - before > 1 {
             return Err(Error::integrity(format!(
-                "epoch {came} came when the table was at epoch {before} (a gap): the epochs between are missing; ask for those after {before}"
+                "epoch {came} came when the table was at epoch {before} (a gap): the epochs in between are missing; ask for those after {before}"
             )));
         }
-        // Before the comparison below: only what the publisher signed shows that the publisher has
-        // two histories.
+        // Check the signature before the comparison below: only an epoch that the publisher signed
+        // proves that the publisher has two histories.
         if !entry.is_signed_by(&self.publisher) {
             return Err(Error::integrity(format!(
                 "the signature of epoch {came} is not one of the publisher {}: it was altered, or somebody else made it; do not follow it",
@@ -191,7 +192,7 @@ impl Link {
     }
 }
 
-/// An epoch that was checked and followed.
+/// An epoch that was checked and that followed.
 #[derive(Clone)]
 pub struct EpochUpdate {
     entry: Entry,
@@ -212,7 +213,7 @@ impl EpochUpdate {
         self.after
     }
 
-    /// How records are read after, if it is not as before.
+    /// How to read the records after, if that has changed.
     pub fn layout(&self) -> Option<&TableLayout> {
         self.layout.as_ref()
     }
@@ -227,15 +228,15 @@ impl EpochUpdate {
         self.hash
     }
 
-    /// The epoch as it came, to be passed on.
+    /// The epoch's bytes, to be passed on.
     pub fn as_bytes(&self) -> &[u8] {
         self.entry.as_bytes()
     }
 
-    /// What became of which record. Those from `before().shape.records()` on are appended.
+    /// The changes of its records. Records from `before().shape.records()` on are appended.
     ///
     /// # Errors
-    /// None that is known: whatever the epoch says was checked.
+    /// None is known: everything in the epoch was checked.
     pub fn changes(&self) -> Result<TableChanges> {
         let absent = vec![0; self.before.shape.record_len() as usize];
         let changed = self.entry.changes();
@@ -244,24 +245,23 @@ impl EpochUpdate {
         TableChanges::new(self.before.shape, self.after.shape, records)
     }
 
-    /// The records after, of those that it changes or appends, by ascending index.
+    /// The contents after, of each record that it changes or appends, by ascending index.
     #[cfg(feature = "files")]
     pub(super) fn written(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.entry.changes().map(|(index, _, new)| (index, new))
     }
 
-    /// Makes the changes in `records`, all records of the table before; or, if these are not what
-    /// they should be, changes nothing.
+    /// Makes the changes in `records`, which must be all records of the table before. If any
+    /// changed record is not as it should be, changes nothing.
     ///
-    /// Compares what is changed and no more. Who has to know that *all* records are right
-    /// afterwards compares a [`RecordsDigest`](super::RecordsDigest) with
-    /// [`records_digest`](Self::records_digest).
+    /// Compares only the changed records. To know that *all* records are right afterwards, compare
+    /// a [`RecordsDigest`](super::RecordsDigest) with [`records_digest`](Self::records_digest).
     ///
     /// # Errors
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `records` has another length than
     ///   the table before.
-    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if a record is not what it was when
-    ///   the epoch was made.
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if a record differs from its bytes
+    ///   before in the epoch.
     pub fn apply(&self, records: &mut Vec<u8>) -> Result<()> {
         let (epoch, shape) = (self.after.epoch.0, self.before.shape);
         if records.len() as u64 != shape.bytes() {

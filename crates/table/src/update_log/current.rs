@@ -1,5 +1,4 @@
-//! A table as it is now: the records of its snapshot, and over them those that its epochs have
-//! written.
+//! The present table: the records of its snapshot, replaced where epochs have written.
 
 use super::{Chain, RecordBytes, RecordsDigest};
 use crate::digest::DigestParts;
@@ -8,10 +7,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Records that were written since the snapshot, each as it is now.
+/// Records that were written since the snapshot, with their present contents.
 pub(super) type Written = BTreeMap<u64, Vec<u8>>;
 
-/// A table as it is after the last epoch of its log.
+/// A table after the last epoch of its log.
 #[derive(Clone, Copy)]
 pub struct CurrentTable<'a> {
     identity: TableIdentity,
@@ -21,19 +20,19 @@ pub struct CurrentTable<'a> {
 }
 
 impl<'a> CurrentTable<'a> {
-    /// `written` has every record beyond the snapshot's.
+    /// `written` must have every record beyond the snapshot's.
     pub(super) fn new(chain: &Chain, snapshot: &'a [u8], written: &'a Written) -> Self {
         let (identity, layout_digest) = (chain.identity(), chain.layout_digest());
         Self { identity, layout_digest, snapshot, written }
     }
 
-    /// The same records under another shape, which `written` fills.
+    /// The same records with another shape, whose new records are in `written`.
     pub(super) fn with_shape(mut self, shape: TableShape) -> Self {
         self.identity.shape = shape;
         self
     }
 
-    /// Which table this is, in which version.
+    /// The table's identity.
     pub fn identity(&self) -> TableIdentity {
         self.identity
     }
@@ -55,7 +54,7 @@ impl<'a> CurrentTable<'a> {
         self.snapshot.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
     }
 
-    /// The digest of all records: reads all of them, and makes sure that they are the table's.
+    /// The digest of all records: reads all of them, and checks that they are the table's.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are not.
@@ -71,7 +70,7 @@ impl<'a> CurrentTable<'a> {
         )))
     }
 
-    /// All records, one after the other.
+    /// All records in a row.
     pub fn to_vec(&self) -> Vec<u8> {
         self.range(0..self.byte_len()).into_owned()
     }

@@ -1,5 +1,5 @@
-//! One epoch as bytes: the encoding that the [parent module](super) lays out. What is read here has
-//! the right form; whether it follows is for [`chain`](super::chain) to say.
+//! One epoch as bytes: the encoding that the [parent module](super) describes. This module checks
+//! the form; [`chain`](super::chain) checks whether the epoch follows.
 
 use super::PublisherId;
 #[cfg(any(test, feature = "files"))]
@@ -17,13 +17,13 @@ const VERSION: u16 = 1;
 const SIGNATURE_LEN: usize = 64;
 const WHAT: &str = "an epoch of the update log";
 
-/// The hash of an epoch's encoding without its signature: what is signed, and what the next epoch
-/// names.
+/// The hash of an epoch's encoding without its signature: the publisher signs it, and the next
+/// epoch names it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EpochHash(pub [u8; 32]);
 
 impl EpochHash {
-    /// What the first epoch of a history names.
+    /// The hash that the first epoch of a history names.
     pub const NONE: Self = Self([0; 32]);
 
     fn of(body: &[u8]) -> Self {
@@ -39,10 +39,11 @@ impl fmt::Debug for EpochHash {
     }
 }
 
-/// What became of one record: which, its bytes before (`None` if it is appended), its bytes after.
+/// The change of one record: its number, its bytes before (`None` if it is appended), its bytes
+/// after.
 pub(super) type Changed<'a> = (u64, Option<&'a [u8]>, &'a [u8]);
 
-/// An epoch of valid form.
+/// An epoch with a valid form.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     bytes: Vec<u8>,
@@ -59,7 +60,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Reads an epoch. Allocates no more than `bytes` is long.
+    /// Reads an epoch. Allocates no more than the length of `bytes`.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
         let Some((body, _)) = bytes.split_last_chunk::<SIGNATURE_LEN>() else {
             return Err(malformed("it is shorter than a signature"));
@@ -86,7 +87,7 @@ impl Entry {
         }
 
         let position = |read: &Reader<'_>| body.len() - read.remaining();
-        // Where it does not fit into a usize, it is not there either.
+        // A length that does not fit into a `usize` cannot be there either.
         let layout_len = usize::try_from(read_number(read)?).unwrap_or(usize::MAX);
         let layout = position(read)..position(read) + read.bytes(layout_len)?.len();
         let count = read_number(read)?;
@@ -135,7 +136,7 @@ impl Entry {
         signature.is_some_and(|signature| publisher.has_signed(&self.hash().0, signature))
     }
 
-    /// The encoded layout after, if it is not that before.
+    /// The encoded layout after, if it has changed.
     pub(super) fn layout(&self) -> Option<&[u8]> {
         Some(&self.bytes[self.layout.clone()]).filter(|layout| !layout.is_empty())
     }
@@ -145,10 +146,10 @@ impl Entry {
         DigestParts { layout, records: self.records_digest }.combine(self.after)
     }
 
-    /// What became of which record, by ascending index.
+    /// The changes of records, by ascending index.
     pub(super) fn changes(&self) -> impl Iterator<Item = Changed<'_>> {
         let mut edits = self.edits.cursor(self.body(), self.before);
-        // All of them were read once when the epoch was decoded, so none is malformed.
+        // Decoding the epoch has read all of them, so none is malformed.
         let edited = std::iter::from_fn(move || edits.next_edit().ok().flatten());
         let appended = self.bytes[self.appended.clone()].chunks_exact(record_len(self.before));
         let appended = (self.before.records()..).zip(appended);
@@ -156,13 +157,13 @@ impl Entry {
         edited.chain(appended)
     }
 
-    /// The records that are appended, one after the other.
+    /// The appended records in a row.
     pub(super) fn appended(&self) -> &[u8] {
         &self.bytes[self.appended.clone()]
     }
 }
 
-/// Where the changed records lie in an epoch.
+/// The position of the changed records in an epoch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Edits {
     start: usize,
@@ -183,7 +184,7 @@ impl Edits {
 struct EditCursor<'a> {
     reader: Reader<'a>,
     left: u64,
-    /// The least index that the next one can have.
+    /// The smallest index that the next one can have.
     least: u64,
     before: TableShape,
 }
@@ -206,16 +207,16 @@ impl<'a> EditCursor<'a> {
     }
 }
 
-/// What an epoch says, before it is signed.
+/// The contents of an epoch, before it is signed.
 #[cfg(any(test, feature = "files"))]
 pub(super) struct Draft<'a> {
     pub(super) before: privet_core::TableIdentity,
     pub(super) previous: EpochHash,
     pub(super) epoch: Epoch,
     pub(super) records_digest: [u8; 32],
-    /// The encoded layout after, if it is another.
+    /// The encoded layout after, if it has changed.
     pub(super) layout: Option<&'a [u8]>,
-    /// Each new record is among them.
+    /// The changes; they include every new record.
     pub(super) changes: &'a TableChanges,
 }
 
@@ -241,7 +242,7 @@ impl Draft<'_> {
         let of_table = |(index, ..): &(u64, &[u8], &[u8])| *index < shape.records();
         write_number(&mut out, self.changes.records().filter(of_table).count() as u64);
         let mut least = 0;
-        // Edited ones come first, because appended ones have the highest numbers.
+        // Edited records come first, because appended ones have the highest numbers.
         for (index, old, new) in self.changes.records() {
             if index < shape.records() {
                 write_number(&mut out, index - least);
@@ -270,7 +271,7 @@ fn write_number(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// A variable number. None in an epoch is larger than a table can be.
+/// A variable number. No number in an epoch is larger than a table can be.
 fn read_number(reader: &mut Reader<'_>) -> Result<u64> {
     let mut number = 0u64;
     for position in 0..7 {

@@ -19,7 +19,7 @@
 //! | 8192 | 80 | commit record of odd epochs |
 //! | 12288 | | epochs, base + 1 and following: the length of each (8 bytes), and its [encoding](super) |
 //!
-//! Between these are zeros. A commit record says how far the log is whole:
+//! The gaps are zeros. A commit record says how far the log is whole:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -30,28 +30,27 @@
 //!
 //! # What a crash leaves
 //!
-//! To append, the epoch is written behind the last and synced, and then the commit record is
-//! written (over the older of the two) and synced. The newer record counts. So:
+//! To append, the epoch is written after the last one and synced. Then the commit record is written
+//! over the older of the two, and synced. The newer record counts. So:
 //!
 //! | interrupted | the file has | what it means |
 //! |---|---|---|
-//! | while the epoch is written | anything behind the committed end | an *unfinished tail*: nobody has seen it, readers ignore it, the next writer cuts it off |
-//! | while the commit record is written | one damaged commit record, and one whole epoch behind the end that the other names | the epoch counts |
+//! | while the epoch is written | any bytes after the committed end | an *unfinished tail*: nobody has seen it, readers ignore it, the next writer cuts it off |
+//! | while the commit record is written | one damaged commit record, and one whole epoch after the end that the other names | the epoch counts |
 //! | afterwards | two good records | the epoch counts |
 //!
-//! Everything before the committed end was whole once. If it no longer is, the file is damaged,
-//! whatever part of it; then it is refused as a whole, and nothing is cut off: an epoch that
-//! clients have seen must not be made a second time with other contents.
+//! Everything before the committed end was whole once. If any part of it no longer is, the file is
+//! damaged. Then it is refused as a whole, and nothing is cut off: an epoch that clients have seen
+//! must not be made a second time with other contents.
 //!
-//! That is why there are two commit records, written in turn, and not a checksum for each epoch: a
-//! checksum could not tell a torn last epoch, which nobody has seen, from one that was seen and is
-//! damaged now.
+//! That is why there are two commit records, written in turn, and not a checksum for each epoch. A
+//! torn last epoch, which nobody has seen, and a damaged one that clients have seen would look the
+//! same to a checksum.
 //!
 //! # A log and its snapshot
 //!
-//! After a [compaction](super::LogWriter::compact) that was interrupted, the snapshot has some of
-//! the log's epochs in it already. These are passed over, once it is clear that they lead to this
-//! very snapshot.
+//! After an interrupted [compaction](super::LogWriter::compact), the snapshot already has some of
+//! the log's epochs. These are skipped, once it is certain that they lead to this very snapshot.
 
 use super::chain::Link;
 use super::current::Written;
@@ -71,10 +70,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub(super) mod header;
 
-/// Before each epoch stands its length.
+/// Each epoch is preceded by its length.
 const LENGTH_LEN: u64 = 8;
 
-/// Where the update log of the table in the snapshot file `snapshot` is kept: beside it, under its
+/// The path of the update log for the table in the snapshot file `snapshot`: beside it, under its
 /// name and `.log`.
 pub fn log_path(snapshot: &Path) -> PathBuf {
     let mut path = snapshot.as_os_str().to_owned();
@@ -84,29 +83,28 @@ pub fn log_path(snapshot: &Path) -> PathBuf {
 
 /// An open update log, checked from its base to its end.
 ///
-/// Keeps in memory the records that the log has written since the snapshot, and where each epoch
-/// lies. A compaction puts another file in its place; this goes on reading the old one, to which
-/// nothing is added any more. Who serves a table opens snapshot and log again when either has a new
-/// file.
+/// Keeps in memory the records that the log has written since the snapshot, and the position of
+/// each epoch. A compaction replaces the file; this value goes on reading the old one, to which
+/// nothing is added any more. A server opens snapshot and log again when either has a new file.
 pub struct UpdateLog {
     path: Arc<Path>,
-    // One position for reading, whoever reads.
+    // The file has one position, which all readers share.
     file: Arc<Mutex<File>>,
     pub(super) header: Header,
     snapshot: TableIdentity,
     pub(super) chain: Chain,
-    /// How records are read at the chain's end.
+    /// How to read records at the chain's end.
     pub(super) layout: TableLayout,
     /// The encodings of the epochs, from base + 1 on.
     epochs: Vec<Stored>,
     pub(super) written: Written,
     /// How far the file was read.
     pub(super) end: u64,
-    /// Whether the commit record of the last epoch but one, or that of the last, is unreadable.
+    /// Whether the commit record of the last epoch, or of the one before it, is unreadable.
     pub(super) commit_damaged: bool,
 }
 
-/// The encoding of an epoch in the file: where it lies, and what it was when it was checked.
+/// The encoding of an epoch in the file: its position, and its digest when it was checked.
 #[derive(Clone)]
 pub(super) struct Stored {
     place: Range<u64>,
@@ -114,30 +112,30 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// That `bytes`, which were checked, lie at `place`.
+    /// An epoch whose checked bytes `bytes` lie at `place`.
     pub(super) fn new(place: Range<u64>, bytes: &[u8]) -> Self {
         Self { place, digest: *blake3::hash(bytes).as_bytes() }
     }
 }
 
-/// Who reads: it decides what to think of bytes behind the committed end.
+/// How the file is used: it decides how to treat bytes after the committed end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     /// A writer may be at work at the same time.
     Shared,
-    /// Nobody else is.
+    /// No writer is.
     Exclusive,
 }
 
 impl UpdateLog {
-    /// Makes an empty log at `path` for the table in `snapshot`, published by `publisher` from now
-    /// on.
+    /// Makes an empty log at `path` for the table in `snapshot`, with the publisher `publisher`
+    /// from now on.
     ///
-    /// Not for a table that has had a log: its first epoch would name no epoch before, and whoever
-    /// has followed one would refuse it as another history.
+    /// Not for a table that has had a log before: the new log's first epoch would name no epoch
+    /// before, and a client that has followed one would refuse it as another history.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is such a file already.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the file exists already.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be written.
     pub fn create(path: &Path, snapshot: &Snapshot, publisher: PublisherId) -> Result<Self> {
         let header = Header::new(snapshot.identity(), publisher, EpochHash::NONE);
@@ -145,14 +143,14 @@ impl UpdateLog {
         Self::open(path, snapshot)
     }
 
-    /// Opens the log at `path` of the table in `snapshot` and checks all of it. An unfinished tail
-    /// is ignored: somebody may be writing it.
+    /// Opens the log at `path` of the table in `snapshot` and checks all of it. Ignores an
+    /// unfinished tail: another process may be writing it.
     ///
     /// # Errors
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read, or begins
-    ///   after the snapshot: then a compaction came between, and both have to be opened again.
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is no update log, one of another
-    ///   version, or of another table.
+    ///   after the snapshot: then a compaction came in between, and both must be opened again.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is not an update log, has
+    ///   another version, or belongs to another table.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged, or does not belong
     ///   to this snapshot.
     pub fn open(path: &Path, snapshot: &Snapshot) -> Result<Self> {
@@ -191,11 +189,12 @@ impl UpdateLog {
         Ok(log)
     }
 
-    /// Reads what was appended since this log was opened or last asked: the epochs, in order.
+    /// Reads and returns the epochs that were appended since the log was opened or last read, in
+    /// order.
     ///
     /// # Errors
-    /// As [`open`](Self::open). This log may have followed some of the epochs by then: open it
-    /// again.
+    /// As [`open`](Self::open). After an error this log may have followed some of the epochs: open
+    /// it again.
     pub fn catch_up(&mut self) -> Result<Vec<EpochUpdate>> {
         let mut updates = Vec::new();
         let read = self.read_on(Access::Shared, |update| updates.push(update));
@@ -208,29 +207,29 @@ impl UpdateLog {
         self.chain.identity()
     }
 
-    /// How its records are read after the last epoch.
+    /// How to read its records after the last epoch.
     pub fn layout(&self) -> &TableLayout {
         &self.layout
     }
 
-    /// Where somebody stands who has followed all of it.
+    /// The position after all of it.
     pub fn chain(&self) -> &Chain {
         &self.chain
     }
 
-    /// The epoch after which the log begins: clients from this epoch on can be brought up to date.
+    /// The epoch after which the log begins: clients at this epoch or later can follow.
     pub fn base(&self) -> Epoch {
         self.header.base
     }
 
-    /// Who publishes the table.
+    /// The table's publisher.
     pub fn publisher(&self) -> PublisherId {
         self.header.publisher
     }
 
-    /// How many records the table had when its first log was begun, through all compactions since.
-    /// Whoever chooses parameters by the number of records and wants to choose the same after a
-    /// compaction as before starts from this one.
+    /// How many records the table had when its first log was begun; compactions do not change it.
+    /// Parameters that depend on the number of records are chosen for this number, so that they are
+    /// the same before and after a compaction.
     pub fn first_records(&self) -> u64 {
         self.header.first_records
     }
@@ -240,15 +239,15 @@ impl UpdateLog {
         self.end - FIRST_EPOCH
     }
 
-    /// The bytes of those that the snapshot does not have in it yet.
+    /// The bytes of those epochs that the snapshot does not have yet.
     pub fn unfolded_bytes(&self) -> u64 {
         let folded = self.snapshot.epoch.0.saturating_sub(self.header.base.0);
         let first = usize::try_from(folded).ok().and_then(|folded| self.epochs.get(folded));
         first.map_or(0, |first| self.end - (first.place.start - LENGTH_LEN))
     }
 
-    /// The last epochs, encoded, as many as take no more than `limit` bytes; and the header of a
-    /// log that begins with them.
+    /// The last epochs, encoded, as many as fit into `limit` bytes; and the header of a log that
+    /// begins with them.
     pub(super) fn latest(&self, limit: u64) -> Result<(Header, Vec<Vec<u8>>)> {
         let last = self.chain.previous().unwrap_or(EpochHash::NONE);
         let first_records = self.header.first_records;
@@ -274,10 +273,10 @@ impl UpdateLog {
         &self.path
     }
 
-    /// The table as it is after the last epoch, over the snapshot with which the log was opened.
+    /// The table after the last epoch, over the snapshot with which the log was opened.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `snapshot` is another.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `snapshot` is another one.
     pub fn table<'a>(&'a self, snapshot: &'a Snapshot) -> Result<CurrentTable<'a>> {
         if snapshot.identity() != self.snapshot {
             return Err(Error::api_misuse("this update log was opened with another snapshot"));
@@ -285,21 +284,21 @@ impl UpdateLog {
         Ok(CurrentTable::new(&self.chain, snapshot.view().bytes(), &self.written))
     }
 
-    /// The epochs that somebody needs who has the table at `epoch`, in order, encoded; none if that
+    /// The epochs after `epoch`, in order, encoded: what a client at `epoch` needs. Empty if that
     /// is the last.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the log begins later (its older
-    /// epochs are in the snapshot and nowhere else), or ends earlier. Each epoch:
+    /// epochs are only in the snapshot), or ends earlier. For each epoch:
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read,
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is no longer what it was.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it has changed.
     pub fn epochs_from(
         &self,
         epoch: Epoch,
     ) -> Result<impl ExactSizeIterator<Item = Result<Vec<u8>>> + '_> {
         Ok(self.places_from(epoch)?.iter().map(|Stored { place, .. }| {
             let bytes = self.read(place.clone())?;
-            // A client would refuse a damaged one too, and blame whoever sent it.
+            // A client would refuse a damaged epoch too, and blame its server.
             match Entry::decode(&bytes) {
                 Ok(entry) if entry.is_signed_by(&self.header.publisher) => Ok(bytes),
                 _ => Err(damaged("an epoch has changed since it was read first")
@@ -308,7 +307,7 @@ impl UpdateLog {
         }))
     }
 
-    /// The same epochs where they lie, for those who send them piece by piece.
+    /// The same epochs by their positions, to be sent piece by piece.
     ///
     /// # Errors
     /// As [`epochs_from`](Self::epochs_from) of all of them.
@@ -324,7 +323,7 @@ impl UpdateLog {
         Ok(self.places_from(epoch)?.iter().map(stored))
     }
 
-    /// Where the epochs lie that follow `epoch`.
+    /// The positions of the epochs after `epoch`.
     fn places_from(&self, epoch: Epoch) -> Result<&[Stored]> {
         let (base, last) = (self.base().0, self.current().epoch.0);
         let Some(known) = epoch.0.checked_sub(base) else {
@@ -370,7 +369,7 @@ impl UpdateLog {
         Err(damaged("it ends before the epoch that its snapshot has"))
     }
 
-    /// The commit record that counts. Notes whether the other one is damaged.
+    /// The newer valid commit record, which counts. Notes whether the other one is damaged.
     fn last_commit(&mut self) -> Result<Commit> {
         let mut commits = Vec::new();
         for offset in COMMIT_OFFSETS {
@@ -383,8 +382,8 @@ impl UpdateLog {
         last.ok_or_else(|| damaged("both of its commit records are unreadable"))
     }
 
-    /// Takes in the epoch behind the committed end, if there is one: the unreadable commit record
-    /// may have been its own, and then it is whole.
+    /// Takes in the epoch after the committed end, if there is one: the unreadable commit record
+    /// may have been that epoch's, and then the epoch is whole.
     fn adopt_uncommitted(
         &mut self,
         access: Access,
@@ -395,7 +394,7 @@ impl UpdateLog {
             return Ok(());
         }
         let followed = self.next_place(file_len).and_then(|place| self.follow_at(place, each));
-        // For somebody who only reads, it may just be coming into being.
+        // For a mere reader, a writer may be writing it now.
         if followed.is_ok() || access == Access::Shared {
             return Ok(());
         }
@@ -404,7 +403,7 @@ impl UpdateLog {
         ))
     }
 
-    /// Where the next epoch lies, before `end`.
+    /// The position of the next epoch, before `end`.
     fn next_place(&self, end: u64) -> Result<Range<u64>> {
         let start = self.end + 8;
         let cut = || damaged("an epoch ends beyond the end");
@@ -417,7 +416,7 @@ impl UpdateLog {
         Ok(start..place_end.ok_or_else(cut)?)
     }
 
-    /// Reads the epoch at `place` and follows it, or passes over it if the snapshot has it already.
+    /// Reads the epoch at `place` and follows it, or skips it if the snapshot has it already.
     fn follow_at(&mut self, place: Range<u64>, each: &mut impl FnMut(EpochUpdate)) -> Result<()> {
         let bytes = self.read(place.clone())?;
         let as_damage = |error: Error| damaged(error.message()).caused_by(error);
@@ -439,7 +438,7 @@ impl UpdateLog {
 
     /// The last epoch that was read, or the base.
     fn last_epoch(&self) -> u64 {
-        // No more than the number that the last epoch bears.
+        // At most the number of the last epoch.
         self.header.base.0 + self.epochs.len() as u64
     }
 
@@ -448,7 +447,7 @@ impl UpdateLog {
         self.last_epoch() >= self.snapshot.epoch.0
     }
 
-    /// Checks an epoch that the snapshot has in it.
+    /// Checks an epoch that the snapshot already has.
     fn pass_over(&mut self, entry: &Entry) -> Result<()> {
         let Header { id, digest, publisher, .. } = self.header;
         let digest = self.epochs.is_empty().then_some(digest);
@@ -468,7 +467,7 @@ impl UpdateLog {
         Ok(file.metadata().map_err(|error| cannot_read(&self.path, error))?.len())
     }
 
-    /// The bytes in `range`. Allocates only after they are known to be there.
+    /// The bytes in `range`. Allocates only after checking that they are there.
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = |error| cannot_read(&self.path, error);
@@ -481,15 +480,15 @@ impl UpdateLog {
         Ok(bytes)
     }
 
-    /// Takes note of an epoch that lies in the file and is committed.
+    /// Notes an epoch that is in the file and committed.
     pub(super) fn appended(&mut self, stored: Stored) {
         self.end = stored.place.end;
         self.epochs.push(stored);
     }
 }
 
-/// An epoch of a log, as it lies in the log's file. It can be read for as long as this lives,
-/// whatever takes that file's place.
+/// An epoch of a log, in the log's file. It can be read as long as this value lives, even if the
+/// file is replaced.
 #[derive(Clone)]
 pub struct StoredEpoch {
     path: Arc<Path>,
@@ -504,20 +503,20 @@ impl StoredEpoch {
         self.stored.place.end - self.stored.place.start
     }
 
-    /// The BLAKE3 digest that all of its bytes had when the log was read and the epoch was checked.
+    /// The BLAKE3 digest of its bytes when the log was read and the epoch was checked.
     pub fn digest(&self) -> [u8; 32] {
         self.stored.digest
     }
 
-    /// The file, by the name that it had when it was opened.
+    /// The file, under the name that it had when it was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// `len` of its bytes from `offset` on, as they are now: nothing of them is checked again.
+    /// `len` of its bytes from `offset` on, as they are now: they are not checked again.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it ends before;
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the epoch ends before;
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read;
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the file was cut short.
     pub fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
@@ -549,7 +548,7 @@ impl std::fmt::Debug for UpdateLog {
     }
 }
 
-/// Writes a log with the epochs `epochs`, the last of which is `last`.
+/// Writes a log with the epochs `epochs`, which end with `last`.
 pub(super) fn write_log(
     path: &Path,
     header: &Header,
@@ -584,7 +583,7 @@ fn cannot_read(path: &Path, error: io::Error) -> Error {
     Error::unavailable(format!("cannot read {}: {error}", path.display())).caused_by(error)
 }
 
-/// The error for a file that is not what was written.
+/// The error for a file that differs from what was written.
 pub(super) fn damaged(how: &str) -> Error {
     Error::corrupted(format!(
         "the update log is damaged: {how}; copy it again from where it is whole, together with its snapshot. Do not make a new one from an old snapshot: clients refuse a second history"

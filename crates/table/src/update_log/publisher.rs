@@ -1,7 +1,7 @@
-//! Who signs a table's epochs.
+//! The publisher, who signs a table's epochs.
 //!
-//! A publisher is an Ed25519 key pair. What people copy, pin and compare is the [`PublisherId`],
-//! the public half; the secret half stays in one file with its owner, who alone can read it.
+//! A publisher is an Ed25519 key pair. People copy, pin and compare the [`PublisherId`], the public
+//! half. The secret half stays in one file with its owner, who alone can read it.
 
 use ed25519_dalek::{Signature, VerifyingKey};
 use privet_core::{Error, Reason, Result};
@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use zeroize::Zeroizing;
 
-// A client signs nothing.
+// Clients sign nothing.
 #[cfg(any(test, feature = "files"))]
 mod key;
 #[cfg(feature = "files")]
@@ -20,13 +20,13 @@ pub use key::PublisherKey;
 #[cfg(feature = "files")]
 pub(crate) use key_file::PREFIX as SECRET_KEY_PREFIX;
 
-/// The public key of whoever publishes a table: 64 hexadecimal digits.
+/// The public key of a table's publisher: 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublisherId(pub [u8; 32]);
 
 impl PublisherId {
-    /// Whether this publisher made `signature` over `message`. Weak keys and signatures with more
-    /// than one form count as wrong (strict verification).
+    /// Whether this publisher made `signature` over `message`. Weak keys, and signatures that have
+    /// more than one form, count as wrong (strict verification).
     pub(super) fn has_signed(&self, message: &[u8], signature: &[u8; 64]) -> bool {
         VerifyingKey::from_bytes(&self.0)
             .is_ok_and(|key| key.verify_strict(message, &Signature::from_bytes(signature)).is_ok())

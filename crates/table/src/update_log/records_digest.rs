@@ -1,25 +1,25 @@
 //! The BLAKE3 digest of all records of a table, kept up to date without reading all of them.
 //!
-//! BLAKE3 is a binary tree over chunks of 1 KiB: the left part of every subtree has the largest
-//! power of two of chunks that is less than all. So pairs of equal subtrees, level by level, with
-//! the odd last one moving up as it is, are that same tree (section 2.1 of the BLAKE3 paper). This
-//! keeps the inner values from subtrees of 16 chunks upwards: as many as the widest vector units
-//! hash at once, for 1/256 of the memory that the records take. A changed record costs its subtree
-//! and the path above.
+//! BLAKE3 is a binary tree over chunks of 1 KiB. The left part of every subtree has the largest
+//! power of two of chunks that is less than all of them. So the same tree results from pairing
+//! equal subtrees, level by level, while an odd last one moves up unchanged (section 2.1 of the
+//! BLAKE3 paper). This keeps the inner values from subtrees of 16 chunks upwards: as many chunks as
+//! the widest vector units hash at once. It takes 1/256 of the memory of the records. A changed
+//! record costs its subtree and the path above.
 
 use blake3::hazmat::{HasherExt as _, Mode, merge_subtrees_non_root, merge_subtrees_root};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The bytes of the lowest subtrees that are kept.
+/// The size in bytes of the lowest subtrees whose values are kept.
 const GROUP: u64 = 16 << 10;
 
-/// All records of a table, one after the other, wherever they are.
+/// All records of a table in a row, in any kind of memory.
 pub trait RecordBytes {
     /// How many bytes there are, at least 1.
     fn byte_len(&self) -> u64;
 
-    /// Those in `range`, which lies within.
+    /// The bytes in `range`, which must lie within.
     fn range(&self, range: Range<u64>) -> Cow<'_, [u8]>;
 }
 
@@ -33,7 +33,7 @@ impl RecordBytes for [u8] {
     }
 }
 
-/// The digest of a table's records, and what is needed to keep it up to date.
+/// The digest of a table's records, with the values needed to keep it up to date.
 #[derive(Clone)]
 pub struct RecordsDigest {
     /// From the groups up to the last level with at most two values, the children of the root.
@@ -43,7 +43,7 @@ pub struct RecordsDigest {
 }
 
 impl RecordsDigest {
-    /// Of these records: reads all of them, once.
+    /// The digest of these records: reads all of them, once.
     pub fn of<R: RecordBytes + ?Sized>(records: &R) -> Self {
         let mut digest = Self { levels: vec![Vec::new()], len: 0, root: [0; 32] };
         digest.update(records, []);
@@ -55,11 +55,11 @@ impl RecordsDigest {
         self.root
     }
 
-    /// Follows a change: `records` as they are now, not fewer than before, which differ from what
-    /// they were in the bytes `changed` at most, and in those that are appended.
+    /// Follows a change. `records` are the records as they are now, not fewer than before. They
+    /// differ from before at most in the bytes `changed`, and in appended bytes.
     ///
     /// # Panics
-    /// If there are fewer records than before, or something is said to have changed beyond them.
+    /// If there are fewer records than before, or `changed` goes beyond them.
     pub fn update<R: RecordBytes + ?Sized>(
         &mut self,
         records: &R,
@@ -68,7 +68,7 @@ impl RecordsDigest {
         let len = records.byte_len();
         assert!(len >= self.len, "a table never loses records");
         let groups_of = |range: Range<u64>| range.start / GROUP..range.end.div_ceil(GROUP);
-        // The last group is another one if it grows; where nothing is appended, this is empty.
+        // If the last group grows, it changes; if nothing is appended, this is empty.
         let appended = Some(self.len..len).filter(|range| !range.is_empty());
         let mut touched: Vec<u64> =
             changed.into_iter().chain(appended).flat_map(groups_of).collect();
@@ -92,7 +92,7 @@ impl RecordsDigest {
         };
     }
 
-    /// Brings all levels above the groups up to date, of which those in `touched` have changed.
+    /// Updates all levels above the groups. The groups in `touched` have changed.
     fn update_parents(&mut self, mut touched: Vec<u64>) {
         let mut height = 0;
         while self.levels[height].len() > 2 {

@@ -13,21 +13,21 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// More than an epoch has beside the layout and the records.
+/// More bytes than an epoch has besides the layout and the records.
 const EPOCH_FIELDS_LEN: u64 = 1024;
 
-/// An update log that is open for writing. There is one such at a time, across processes, until it
-/// is dropped.
+/// An update log that is open for writing. Only one exists at a time, across processes, until it is
+/// dropped.
 pub struct LogWriter<'s> {
     snapshot: &'s Snapshot,
     log: UpdateLog,
     pub(super) file: File,
-    // Of the table as it is; computed when it is needed first.
+    // The digest of the present table; computed when it is first needed.
     digest: Option<RecordsDigest>,
-    /// Something went wrong halfway: only the file knows how far it got.
+    /// A write failed halfway: only the file shows how far it got.
     stopped: bool,
-    // Held for as long as this lives. A file of its own, which is never removed: the log itself is
-    // replaced when it is compacted, and the lock must outlive that.
+    // Held as long as this value lives. It is a file of its own, which is never removed: a
+    // compaction replaces the log itself, and the lock must outlive that.
     _lock: File,
 }
 
@@ -36,19 +36,19 @@ impl<'s> LogWriter<'s> {
     ///
     /// # Errors
     /// As [`UpdateLog::create`]; [`Blame::Unavailable`](privet_core::Blame::Unavailable) also if
-    /// somebody else is writing there.
+    /// another process is writing there.
     pub fn create(path: &Path, snapshot: &'s Snapshot, publisher: PublisherId) -> Result<Self> {
         let lock = lock(path)?;
         UpdateLog::create(path, snapshot, publisher)?;
         Self::open_locked(path, snapshot, lock)
     }
 
-    /// Opens the log at `path` of the table in `snapshot` for writing. Cuts off what an interrupted
-    /// writer left unfinished.
+    /// Opens the log at `path` of the table in `snapshot` for writing. Cuts off an interrupted
+    /// writer's unfinished tail.
     ///
     /// # Errors
     /// As [`UpdateLog::open`]; [`Blame::Unavailable`](privet_core::Blame::Unavailable) also if
-    /// somebody else is writing to it.
+    /// another process is writing to it.
     pub fn open(path: &Path, snapshot: &'s Snapshot) -> Result<Self> {
         Self::open_locked(path, snapshot, lock(path)?)
     }
@@ -62,8 +62,8 @@ impl<'s> LogWriter<'s> {
         }
         let mut writer = Self { snapshot, log, file, digest: None, stopped: false, _lock: lock };
         if writer.log.commit_damaged {
-            // First where the last epoch's record belongs: until that is good, the other one may be
-            // all there is.
+            // Write the last epoch's record first: until that is good, the other record may be the
+            // only good one.
             let commit = writer.commit_record(writer.log.end);
             let other = COMMIT_OFFSETS.into_iter().filter(|offset| *offset != commit.offset());
             for offset in std::iter::once(commit.offset()).chain(other) {
@@ -73,17 +73,17 @@ impl<'s> LogWriter<'s> {
         Ok(writer)
     }
 
-    /// The log as it is.
+    /// The log.
     pub fn log(&self) -> &UpdateLog {
         &self.log
     }
 
-    /// The table as it is.
+    /// The table after its last epoch.
     pub fn table(&self) -> CurrentTable<'_> {
         CurrentTable::new(&self.log.chain, self.snapshot.view().bytes(), &self.log.written)
     }
 
-    /// Makes sure that `key` is the publisher's.
+    /// Checks that `key` is the publisher's.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is not.
@@ -108,18 +108,18 @@ impl<'s> LogWriter<'s> {
     }
 
     /// Makes `update` the table's next epoch, with `layout` from then on if there is one: signs it,
-    /// writes it behind the last, and syncs it. The table's identity afterwards.
+    /// writes it after the last one, and syncs it. Returns the table's identity afterwards.
     ///
-    /// Records that `update` writes as they are already do not become part of the epoch. The first
-    /// call reads the whole table, and makes sure that it is what it should be.
+    /// The epoch leaves out records that `update` does not really change. The first call reads the
+    /// whole table, and checks that it is what it should be.
     ///
     /// # Errors
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `key` is not the publisher's,
-    ///   `update` was made for another shape, changes nothing or is more than clients take at once,
-    ///   or the layout does not fit the table afterwards.
+    ///   `update` was made for another shape, changes nothing or is more than clients accept at
+    ///   once, or the layout does not fit the table afterwards.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the snapshot's records are damaged.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the epoch cannot be written.
-    ///   Whether it was is then to be seen by opening the log again; this writer refuses to go on.
+    ///   Open the log again to see whether it was; this writer refuses to go on.
     pub fn append(
         &mut self,
         key: &PublisherKey,
@@ -151,8 +151,8 @@ impl<'s> LogWriter<'s> {
         appended.map(|()| self.log.current())
     }
 
-    /// Writes the epoch of `changes`, which are made in memory already, and of the encoded layout
-    /// if that changes, over a table that had the digest `digest`.
+    /// Writes the epoch of `changes`, and of the encoded layout if that changes. The changes are
+    /// already made in memory; `digest` is the table's digest before.
     fn write_epoch(
         &mut self,
         key: &PublisherKey,
@@ -177,7 +177,7 @@ impl<'s> LogWriter<'s> {
             changes,
         };
         let bytes = draft.sign(key);
-        // What this would not follow itself, nobody else would.
+        // If this chain does not follow the epoch, no client would.
         let mut chain = self.log.chain.clone();
         let followed = chain.follow(&bytes)?;
 
@@ -198,9 +198,9 @@ impl<'s> LogWriter<'s> {
         Ok(())
     }
 
-    /// The hash of the epoch that made the table what it is.
+    /// The hash of the epoch that made the present version.
     fn last_hash(&self) -> EpochHash {
-        // The chain of a log knows it: from the header, if there is no epoch yet.
+        // The chain of a log knows it: without epochs, from the header.
         self.log.chain.previous().unwrap_or(EpochHash::NONE)
     }
 
@@ -221,7 +221,7 @@ impl<'s> LogWriter<'s> {
             .map_err(|error| Error::api_misuse(error.message()))
     }
 
-    /// Says that the log is whole up to `end`, where the epoch ends that the chain is at.
+    /// A record that the log is whole up to `end`, where the chain's present epoch ends.
     fn commit_record(&self, end: u64) -> Commit {
         Commit { epoch: self.log.current().epoch.0, end, last: self.last_hash() }
     }
@@ -235,21 +235,20 @@ impl<'s> LogWriter<'s> {
         write().map_err(|error| cannot("write", self.log.path(), error))
     }
 
-    /// Writes the table as it is to a new snapshot file `output`, with a log after it that has the
-    /// last epochs, as many as take no more than `keep` bytes, and ends the writer. Clients notice
-    /// nothing: the table keeps its id, its epoch and its digest, and the next epoch names the
-    /// last. Those that are further behind than the epochs that are kept can no longer catch up
-    /// from this log.
+    /// Writes the present table to a new snapshot file `output`, with a log beside it that has the
+    /// last epochs, as many as fit into `keep` bytes, and ends the writer. Clients notice nothing:
+    /// the table keeps its id, its epoch and its digest, and the next epoch names the last. Clients
+    /// that are further behind than the kept epochs can no longer follow from this log.
     ///
     /// If `output` is the snapshot that the log belongs to, both files are replaced: first the
     /// snapshot, then the log. After a crash between the two, the log has epochs that the snapshot
-    /// has too, and opens all the same; the next compaction completes the work. Elsewhere, neither
-    /// file may be there, and the log is at [`log_path`]: of the two histories that begin there,
-    /// only one can be continued.
+    /// has too, and still opens; the next compaction completes the work. If `output` is another
+    /// path, neither file may exist there, and the log is at [`log_path`]: of the two histories
+    /// that begin there, only one can be continued.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is something at `output` that
-    ///   is another file, or at its [`log_path`].
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if another file is at `output`, or any
+    ///   at its [`log_path`].
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the snapshot's records are damaged.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if a file cannot be written.
     pub fn compact(self, output: &Path, keep: u64) -> Result<Snapshot> {
@@ -262,9 +261,9 @@ impl<'s> LogWriter<'s> {
         Snapshot::open(output)
     }
 
-    /// The first step of a compaction.
+    /// The first step of a compaction: the snapshot.
     pub(super) fn write_snapshot(&self, output: &Path) -> Result<()> {
-        // A damaged table must not take the place of anything.
+        // A damaged table must not replace any file.
         self.table().verified_digest()?;
         let current = self.log.current();
         let old = self.snapshot.header();
@@ -290,7 +289,7 @@ impl<'s> LogWriter<'s> {
         Ok(())
     }
 
-    /// The second.
+    /// The second step of a compaction: the log.
     pub(super) fn write_new_log(&self, target: &CompactionTarget, keep: u64) -> Result<()> {
         let (header, epochs) = self.log.latest(keep)?;
         let existing = if target.in_place { Existing::Replace } else { Existing::Keep };
@@ -304,8 +303,8 @@ impl std::fmt::Debug for LogWriter<'_> {
     }
 }
 
-/// Refuses what servers would not send and clients not take: an epoch that is signed cannot be
-/// taken back.
+/// Refuses an epoch that servers would not send or clients not accept: a signed epoch cannot be
+/// withdrawn.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers.
@@ -313,11 +312,12 @@ pub(crate) fn check_can_be_sent(update: &TableUpdate, layout: Option<&TableLayou
     let layout_len = layout.map_or(0, |layout| layout.encode().len() as u64);
     if layout_len > MAX_LAYOUT_LEN {
         return Err(Error::api_misuse(format!(
-            "the key map, with what lies in its stash, would have {layout_len} bytes, and clients accept at most {MAX_LAYOUT_LEN}: build the table anew with more room"
+            "the key map, with its stash, would have {layout_len} bytes, and clients accept at most {MAX_LAYOUT_LEN}: build the table anew with more room"
         )));
     }
     let shape = update.shape();
-    // An epoch has a record's number and both its versions, or the one version of a new record.
+    // An epoch has, for each record, its number and both its versions, or the one version of a new
+    // record.
     let record_len = |index: u64| match index < shape.records() {
         true => 2 * shape.record_len() + 8,
         false => shape.record_len(),
@@ -332,7 +332,7 @@ pub(crate) fn check_can_be_sent(update: &TableUpdate, layout: Option<&TableLayou
     Ok(())
 }
 
-/// What an update changes in fact.
+/// The real changes of an update.
 fn changes_by(
     table: &CurrentTable<'_>,
     update: &TableUpdate,

@@ -1,5 +1,5 @@
-//! What a request to one server in one role and its response have in common, whatever they carry:
-//! there are two such pairs, and they differ in one field each.
+//! What a request to one server in one role shares with its response. There are two such pairs, and
+//! they differ only in one field each.
 
 /// For the request `$Request`, whose body is the field `$asked`, and its response `$Response`,
 /// whose body is `$replied`: printing, validation, encoding, and the check that they belong
@@ -18,12 +18,12 @@ macro_rules! exchange {
                     return Ok(());
                 }
                 Err(Error::peer_misbehaved(
-                    "the server answered for another table, version or scheme than it was asked about; the answer was not used",
+                    "the server answered about another table, version or scheme than the request; the answer was not used",
                 ))
             }
         }
 
-        // Bodies stay out of logs: a message prints with their lengths only.
+        // Bodies must not appear in logs: a message prints only their lengths.
         impl fmt::Debug for $Request {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let mut out = formatter.debug_struct(stringify!($Request));

@@ -45,7 +45,7 @@ fn pieces_are_no_shorter_than_the_state_or_a_mebibyte() {
     assert_eq!(first(Schedule::new(1000, 0, &Pace::default())), 1000);
 }
 
-/// Everything that is asked for while each fetch and each step succeeds at once.
+/// Everything that is asked for if each fetch and each step succeeds at once.
 fn run(preparing: &mut Preparing) -> Vec<PreparationStep> {
     let mut steps = Vec::new();
     while let Some(step) = preparing.next(Duration::ZERO) {

@@ -1,5 +1,5 @@
-//! Servers of one scheme must say the same, each what the other says and what it said before;
-//! otherwise nothing is asked, and it is said what differs.
+//! Servers of one scheme must agree, with each other and with what they said before. Otherwise
+//! nothing is asked, and the error says what differs.
 
 use super::toy::{self, Kind};
 use super::two_servers::{KEYS, peer, world};
@@ -8,7 +8,7 @@ use crate::session::*;
 use privet_schemes::SchemeId;
 use privet_wire::{PartDescription, SchemeDescription, TableDescription};
 
-/// How a session ends whose second server is `other`: who is to blame, and what is said.
+/// How a session ends if its second server is `other`: who is to blame, and the message.
 fn refusal(one: &Peer, other: &Peer) -> (Blame, String) {
     for accept_new_table in [true, false] {
         let mut world = World::with_options(
@@ -98,7 +98,7 @@ fn servers_that_do_not_agree_are_refused_and_it_is_said_on_what() {
     for (one, other, message) in cases {
         let (blame, said) = refusal(one, &other);
         assert_eq!(said, message);
-        // What was named or started wrongly, and what may be a lie.
+        // A user or an operator made a mistake in these cases; all others may be lies.
         let mistaken = ["has no table", "does not serve", "other parameters"];
         let mistaken = mistaken.iter().any(|what| said.contains(what));
         let due = if mistaken { Blame::ApiMisuse } else { Blame::Integrity };
@@ -134,7 +134,7 @@ fn a_server_that_goes_on_to_another_version_gets_no_further_query_and_neither_do
     }
 }
 
-/// A session that has pinned what both servers serve, at each, and meets `after`.
+/// A session that has pinned what both servers serve, and then meets `after`.
 fn meets(after: [Peer; 2], accept_new_table: bool) -> World {
     let mut before = world();
     before.run();
@@ -166,7 +166,7 @@ fn each_server_is_held_to_what_it_showed_before() {
     for server in ["server 0", "server 1"] {
         assert_eq!(accepted.keeper.state.pins(server).unwrap()[0].1.table.epoch.0, 2);
     }
-    // As long as only one of them has the new version, it does not help to believe either.
+    // While only one of them has the new version, accepting new tables does not help.
     for after in [[old.clone(), new.clone()], [new, old]] {
         for accept in [false, true] {
             let mut refused = meets(after.clone(), accept);

@@ -1,5 +1,5 @@
-//! Other ways than the plain one in which hints can come: from replies to requests that one of two
-//! servers may see, and from the table in another order.
+//! Hints that come in other ways than from the plain stream: from replies to requests that only one
+//! of two servers may see, and from the table in another order.
 
 use super::reserved::*;
 use super::toy::{self, Flow, Kind};
@@ -18,7 +18,7 @@ fn asked_world() -> World {
     toy_world_of(vec![toy_peer_of(kind(Flow::Asked), 2, 20); 2])
 }
 
-/// The requests for hints that were sent, each with the server it went to.
+/// The requests for hints that were sent, each with its server.
 fn requests(world: &World) -> Vec<(usize, Vec<u8>)> {
     let requests = world.sent.iter().filter_map(|(server, request)| match request {
         Request::Prepare(request) => Some((*server, request.request.to_vec())),
@@ -54,7 +54,8 @@ fn hints_are_asked_for_reply_by_reply() {
     assert!(progress.iter().any(|event| event.contains("done: 224, total: 224")), "{progress:?}");
 }
 
-/// Whatever happens to any message: nobody else sees a request, and what is sent again is the same.
+/// Whatever happens to any message: no other server sees a request, and a repeat has the same
+/// bytes.
 #[test]
 fn no_fault_makes_a_request_go_elsewhere_or_change() {
     let run = |fault: Option<(usize, Fate)>| {
@@ -229,13 +230,13 @@ fn hints_are_not_used_with_several_servers_whose_addresses_are_not_known() {
     }
 }
 
-/// They are erased when the last copy is dropped; one that was copied byte for byte would not be.
+/// Requests are erased when the last copy is dropped; a copy byte for byte would stay.
 #[test]
 fn copies_of_a_secret_message_share_its_bytes() {
     let mut world = asked_world();
     world.run();
     let before = world.sent.len();
-    // Each message, of which one goes to each server, is sent twice.
+    // Each message is sent twice; one goes to each server.
     world.fate =
         Box::new(move |at, _| if at < before + 2 { Fate::TurnedAway } else { Fate::Arrives });
     world.found(Target::index(7));

@@ -1,5 +1,5 @@
 //! Authenticated tables: a record that does not belong to the root is never believed, and nothing
-//! that is sent shows it.
+//! that is sent shows which record failed.
 
 use super::world::*;
 use crate::session::*;
@@ -12,15 +12,15 @@ use privet_table::{KeyMap, RecordLayout, TableLayout, TableRoot};
 
 const KEYS: usize = 40;
 
-/// A server of an authenticated table, and what there is to know of it.
+/// A server of an authenticated table, and the facts about it that tests need.
 struct Authenticated {
     peer: Peer,
     root: TableRoot,
     map: KeyMap,
 }
 
-/// A table of [`KEYS`] keys, one of them in the stash, whose layout is as built and whose records
-/// are as `spoil` leaves them, each with its path.
+/// A table of [`KEYS`] keys, one of them in the stash. Its layout is as built; `spoil` changes its
+/// records, each with its path.
 fn authenticated(
     kind: KeyMapKind,
     scheme: SchemeId,
@@ -64,7 +64,7 @@ fn key(k: usize) -> Target {
     Target::key(pair(k).0)
 }
 
-/// What came of a lookup: the value, or that there is none, or whose fault it is that nobody knows.
+/// The outcome of a lookup: the value, that there is none, or who is to blame.
 fn outcome(world: &mut World, k: usize) -> Result<Option<Vec<u8>>, Blame> {
     match world.get(key(k)) {
         Ok(value) => Ok(value.map(|value| value.to_vec())),
@@ -104,8 +104,8 @@ fn a_true_server_is_believed_by_every_scheme() {
     }
 }
 
-/// Each record in turn with one bit changed, in each of its parts: keys whose records are others
-/// are read, the others are not, and the session goes on.
+/// Each record in turn with one bit changed, in each of its parts. Lookups of other records
+/// succeed, lookups of this record fail, and the session goes on.
 #[test]
 fn a_record_with_a_wrong_bit_is_never_read() {
     for kind in KeyMapKind::ALL {
@@ -129,7 +129,7 @@ fn a_record_with_a_wrong_bit_is_never_read() {
     }
 }
 
-/// True records with true paths, in each other's places.
+/// True records with true paths, but exchanged.
 #[test]
 fn a_true_record_in_the_wrong_place_is_never_read() {
     for scheme in [SchemeId::SimplePir, SchemeId::Dpf, SchemeId::DummySubsets] {
@@ -143,8 +143,8 @@ fn a_true_record_in_the_wrong_place_is_never_read() {
     }
 }
 
-/// Of a key with two candidates, each has its own place: a server that exchanges them, or sends one
-/// of them twice, could otherwise hide the value.
+/// Each of a key's two candidates has its own place. Otherwise a server that exchanges them, or
+/// sends one of them twice, could hide the value.
 #[test]
 fn the_candidates_of_a_key_cannot_be_exchanged() {
     let true_table = authenticated(KeyMapKind::Cuckoo, SchemeId::SimplePir, |_| {});
@@ -165,8 +165,8 @@ fn the_candidates_of_a_key_cannot_be_exchanged() {
     }
 }
 
-/// Both records of every lookup are asked for and verified, and queries that follow are sent,
-/// whatever did not pass.
+/// Both records of every lookup are asked for and verified, and later queries are sent, whichever
+/// record fails.
 #[test]
 fn what_is_sent_does_not_depend_on_what_passes() {
     for scheme in [SchemeId::SimplePir, SchemeId::Dpf, SchemeId::DummySubsets] {
@@ -174,7 +174,7 @@ fn what_is_sent_does_not_depend_on_what_passes() {
         let buckets = authenticated(KeyMapKind::Cuckoo, scheme, |_| {}).map.buckets() as usize;
         for spoilt in (0..=buckets).step_by(3) {
             let table = authenticated(KeyMapKind::Cuckoo, scheme, |records| {
-                // The last time nothing is spoilt.
+                // In the last round nothing is spoilt.
                 if let Some(record) = records.get_mut(spoilt) {
                     record[0] ^= 1;
                 }
@@ -212,8 +212,7 @@ fn the_error_says_who_is_at_fault_and_not_what_was_wanted() {
     }
 }
 
-/// Nothing is asked for, and nothing is pinned, so that a lying server does not keep out a true
-/// one.
+/// Nothing is asked for, and nothing is pinned: a lying server must not keep out a true one.
 fn refused_at_once(world: &mut World) {
     assert_eq!(outcome(world, 1), Err(Blame::Integrity));
     let wrong_root = [Some(Reason::NotAuthenticated), Some(Reason::RootDiffers)];
@@ -235,7 +234,7 @@ fn a_table_with_another_root_or_none_is_refused_before_anything_is_asked() {
     refused_at_once(&mut World::with_options(vec![plain], known));
 }
 
-/// The layout holds values of its own, and decides which record a key is looked for in.
+/// The layout holds values of its own, and decides in which record a key is looked for.
 #[test]
 fn a_layout_that_was_changed_has_another_root() {
     let table = authenticated(KeyMapKind::Buckets, SchemeId::SimplePir, |_| {});
@@ -249,7 +248,7 @@ fn a_layout_that_was_changed_has_another_root() {
     }
 }
 
-/// Somebody may have computed a root where no tool gives one.
+/// A user may have computed a root where no tool gives one.
 #[test]
 fn a_root_is_no_use_with_a_table_that_is_not_authenticated() {
     let plain = Peer::keyed(KEYS);
@@ -266,14 +265,14 @@ fn hostile_layouts_end_the_session() {
     let table = authenticated(KeyMapKind::Buckets, SchemeId::SimplePir, |_| {});
     let layout = &table.peer.layout;
     let hostile = [
-        // Of a table without a key map, for records too narrow to have a path as well as a length.
+        // A table without a key map, with records too narrow for a path as well as a length.
         layout[..34].to_vec(),
         [&layout[..34], &[1, 0, 0, 0, 0]].concat(),
-        // An authenticated layout in an authenticated layout.
+        // An authenticated layout inside an authenticated layout.
         [&layout[..34], layout].concat(),
         [&[3, 0], &layout[2..]].concat(),
         layout[2..].to_vec(),
-        // The key map of records that are as wide as if they had no paths.
+        // A key map for records as wide as if they had no paths.
         [&layout[..34], &RecordLayout::Keyed(wider(&table)).encode()].concat(),
     ];
     for layout in hostile {
@@ -283,7 +282,7 @@ fn hostile_layouts_end_the_session() {
     }
 }
 
-/// The key map of a table whose records alone are as wide as those of `table` are with their paths.
+/// A key map for a table whose records alone are as wide as those of `table` with their paths.
 fn wider(table: &Authenticated) -> KeyMap {
     let len = table.peer.identity().shape.record_len();
     let mut bytes = table.map.encode();

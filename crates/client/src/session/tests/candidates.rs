@@ -1,5 +1,5 @@
-//! Keys that may lie in one of two records: both are fetched for every key, and nothing shows which
-//! held it.
+//! Keys that may lie in one of two records: both records are fetched for every key, and nothing
+//! shows which of them held it.
 
 use super::toy::{self, Flow, Kind};
 use super::world::*;
@@ -26,7 +26,7 @@ fn toy_world_of(kind: Kind, total: u64) -> World {
     World::with_session(vec![peer; servers], session)
 }
 
-/// A key that is there, or not; and its value.
+/// A key that is in the table, or not; and its value.
 fn key(k: usize) -> (Target, Option<Vec<u8>>) {
     let (key, value) = pair(k);
     (Target::key(key), (k < KEYS).then_some(value))
@@ -127,8 +127,8 @@ fn a_session_that_ends_fails_each_lookup_once() {
     assert!(lookups.iter().all(|lookup| world.outcomes[lookup].is_err()));
 }
 
-/// The number of queries of a generation is odd, so that now and then a key's two fetches belong to
-/// different ones.
+/// A generation has an odd number of queries, so that sometimes a key's two fetches belong to
+/// different generations.
 #[test]
 fn single_use_hints_serve_each_fetch_across_generations() {
     for endless in [false, true] {

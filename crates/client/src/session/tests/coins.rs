@@ -1,4 +1,4 @@
-//! What a session's memory gives away of lookups that are over: not their coins.
+//! A session's memory does not reveal the coins of past lookups.
 
 use super::world::*;
 use crate::session::timetable::Measuring;
@@ -29,8 +29,9 @@ fn used(rng: SecretRng) -> World {
     world
 }
 
-/// The index that a query was for, if whoever reads `memory` and has a server's log can tell. Winds
-/// the generator to every word, and makes the query of every record with the coins from there.
+/// The index that a query was for, if an attacker who reads `memory` and has a server's log can
+/// tell. Rewinds the generator to every word, and makes the query of every record with the coins
+/// from there.
 fn index_of(query: &[u8], memory: &SecretRng) -> Option<u64> {
     let peer = peer();
     let (plan, identity) = (peer.scheme().plan.clone(), peer.identity());
@@ -56,6 +57,6 @@ fn told_by_memory(world: &World) -> Vec<Option<u64>> {
 fn memory_and_a_servers_log_do_not_tell_what_was_looked_up_before() {
     let rng = || SecretRng::from_fixed_seed([5; 32]);
     assert_eq!(told_by_memory(&used(rng())), [None; 3]);
-    // The same of a generator that keeps its key tells everything.
+    // A generator that keeps its key reveals everything.
     assert_eq!(told_by_memory(&used(rng().keeping_its_key())), WANTED.map(Some));
 }

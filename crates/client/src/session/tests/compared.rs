@@ -24,7 +24,7 @@ fn world(kind: Kind, compare: bool) -> World {
     World::with_session(vec![toy_peer_of(kind, 2, 20); 2], session)
 }
 
-/// What was fetched of the stream, from whom.
+/// What was fetched of the stream, and from which server.
 fn stretches(world: &World) -> Vec<(usize, u64, u64)> {
     let stretches = world.sent.iter().filter_map(|(server, request)| match request {
         Request::Fetch(request) if request.part != PartKind::Layout => {
@@ -35,7 +35,7 @@ fn stretches(world: &World) -> Vec<(usize, u64, u64)> {
     stretches.collect()
 }
 
-/// Cuts what either server streams into chunks of its own length, and hands each to `change`.
+/// Cuts what each server streams into chunks of its own length, and hands each to `change`.
 fn chunked(
     lens: [usize; 2],
     mut change: impl FnMut(usize, u64, &mut Vec<u8>) + 'static,
@@ -46,7 +46,7 @@ fn chunked(
         if request.part == PartKind::Layout {
             return responses;
         }
-        // Of two requests for one stretch, the first goes to the first server.
+        // Of two requests for the same stretch, the first goes to the first server.
         let server = usize::from(!asked.insert(request.offset));
         let mut chunks = Vec::new();
         for response in responses {

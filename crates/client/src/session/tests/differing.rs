@@ -1,6 +1,6 @@
-//! Two servers that tell different updates of one table, by a scheme that verifies: that proves a
-//! lie, and is the end of the hints as a wrong answer is. A server that is behind, or out of reach,
-//! or sends what does not follow, proves nothing, and costs nothing but the wait.
+//! Two servers that send different updates of one table, by a scheme that verifies. That proves a
+//! lie, and ends the hints like a wrong answer. A server that is behind, or out of reach, or sends
+//! something that does not follow, proves nothing, and costs only a wait.
 
 use super::living::Living;
 use super::world::*;
@@ -52,7 +52,7 @@ fn next(former: World, peers: Vec<Peer>, change: impl FnOnce(&mut SessionOptions
 
 fn as_ever(_: &mut SessionOptions) {}
 
-/// Servers in version 3 of which number `liar` tells something else, with what that is.
+/// Servers in version 3, of which number `liar` sends something else; with a description of it.
 fn lies(living: &Living, liar: usize) -> Vec<(String, Vec<Peer>)> {
     let truth = living.peer(3, &[], 0);
     let pair = |other: Peer| match liar {
@@ -71,7 +71,7 @@ fn lies(living: &Living, liar: usize) -> Vec<(String, Vec<Peer>)> {
     lies
 }
 
-/// Servers in one version to which different epochs lead, all of them signed.
+/// Servers in one version, to which different epochs lead, all of them signed.
 fn fork(liar: usize) -> (World, Vec<Peer>) {
     let (mut living, world) = begun();
     let mut other = living.forked();
@@ -88,7 +88,8 @@ fn fork(liar: usize) -> (World, Vec<Peer>) {
     (world, peers)
 }
 
-/// Checks that a session was ended by a difference, told so after it was kept, and asked nothing.
+/// Checks that a difference ended the session, that this was told only after it was kept, and that
+/// nothing was asked.
 fn check_ended(world: &mut World, what: &str) {
     let lookup = world.session.lookup(Target::key(b"key-1"));
     world.run();
@@ -103,15 +104,15 @@ fn check_ended(world: &mut World, what: &str) {
     assert!(world.queries().is_empty(), "{what}");
 }
 
-/// Checks that a later session asks nothing, whatever the servers tell now and whatever they are
-/// believed, and gives the same reason.
+/// Checks that a later session asks nothing and gives the same reason, whatever the servers send
+/// now, and even if the user accepts their tables.
 fn check_that_it_stays_so(mut world: World, living: Option<&Living>, what: &str) {
     let mut shown = vec![world.peers.clone()];
     shown.extend(living.map(|living| vec![living.peer(3, &[], 0); 2]));
     shown.extend(living.map(|living| vec![living.peer(0, &[], 0); 2]));
     for (at, peers) in shown.into_iter().enumerate() {
         for accept in [false, true] {
-            // Back to the first version nobody goes who does not say so.
+            // A client goes back to the first version only if its user accepts that.
             if at == 2 && !accept {
                 continue;
             }
@@ -169,7 +170,7 @@ fn a_difference_in_the_midst_of_a_session_ends_it_as_well() {
     }
 }
 
-/// The process dies between finding the difference and telling it.
+/// The process ends after it finds the difference and before it tells it.
 #[test]
 fn a_crash_before_the_end_is_kept_leaves_it_to_the_next_session_and_one_after_does_not() {
     for kept in [false, true] {
@@ -243,7 +244,7 @@ fn a_server_that_is_behind_or_away_or_makes_no_sense_ends_nothing() {
             assert!(world.failure.is_some(), "{at}");
             assert!(world.ends.is_empty() && world.queries().is_empty(), "{at}");
         }
-        // Nothing was lost: with what both have, it goes on, and nothing is prepared anew.
+        // Nothing was lost: the session goes on with what both have, and prepares nothing anew.
         let mut world = next(world, vec![truth.clone(); 2], as_ever);
         assert_eq!(world.found(Target::key(b"key-1")), b"third");
         let anew = |request: &Request| matches!(request, Request::Fetch(request) if request.part == PartKind::Table);

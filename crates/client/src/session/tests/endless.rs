@@ -1,4 +1,4 @@
-//! Hints that never run out, by two servers of which one is asked for the first of them: a used-up
+//! Hints that never run out, with two servers, one of which computes the first hints: a used-up
 //! generation is condensed into the next, and not before all its queries are answered.
 
 use super::reserved::*;
@@ -24,8 +24,8 @@ fn endless_world() -> World {
     toy_world_of(vec![toy_peer_of(ENDLESS, 2, TOTAL); 2])
 }
 
-/// A world in which everything but the last query of the first generation is answered, and that one
-/// with something that is no answer.
+/// A world in which all queries of the first generation but the last are answered. The response to
+/// that one is not an answer.
 fn used_up_but_for_an_answer() -> World {
     let mut world = endless_world();
     for index in 1..TOTAL {
@@ -51,8 +51,8 @@ fn true_responses(world: &mut World) {
     world.falsify = Box::new(|_, responses| responses);
 }
 
-/// The hints that were used, in the order of their first query. No two different queries are from
-/// one.
+/// The hints that were used, in the order of their first query. No two different queries use the
+/// same hint.
 fn hints_used(world: &World) -> Vec<(Vec<u8>, u64)> {
     let mut seen = HashSet::new();
     let queries = world.queries_to(0).into_iter().filter(|query| seen.insert(query.clone()));
@@ -180,8 +180,8 @@ fn lookups_that_wait_while_an_answer_is_missing_are_found_once_it_was_asked_for_
     let lookups: Vec<_> = (0..20).map(|k| world.session.lookup(Target::index(k))).collect();
     world.run();
     let failed = lookups.iter().filter(|lookup| world.outcomes[lookup].is_err()).count();
-    // Eight were under way together, and one took the place of the first before its answer was
-    // read.
+    // Eight were under way together, and one more began after the first was answered and before
+    // that answer was read.
     assert_eq!(failed, 9);
     for (index, lookup) in (0..).zip(&lookups).skip(9) {
         let value = world.outcomes[lookup].as_ref().unwrap().as_ref().unwrap().to_vec();
@@ -217,7 +217,7 @@ fn what_earlier_processes_looked_up_is_not_held() {
     world.found(Target::index(1));
     world.falsify = Box::new(spoil);
     world.get(Target::index(2)).unwrap_err();
-    // Settled, but its record waits for the one before.
+    // It is settled, but its record waits for an earlier one.
     let mut count = 0;
     world.falsify = Box::new(move |_, responses| {
         count += 1;
@@ -238,7 +238,7 @@ fn what_earlier_processes_looked_up_is_not_held() {
     assert_eq!(next.found(Target::index(4)), expected(4));
 }
 
-/// How many records the hints have that were not taken, which this takes.
+/// How many records the hints have that were not taken; this takes them.
 fn records_held(world: &mut World) -> usize {
     let Phase::Open(open) = &mut world.session.phase else { panic!("not open") };
     let hints = open.hinted().unwrap();
@@ -248,8 +248,8 @@ fn records_held(world: &mut World) -> usize {
 
 #[test]
 fn a_process_that_finds_hints_used_up_condenses_them_whatever_lies_beside_them() {
-    // As a process leaves them that ended between storing the next generation and switching to it;
-    // and something that would use all hints once more.
+    // The state of a process that ended after it stored the next generation and before it switched
+    // to it; and a preparation that would use all hints once more.
     for answered in [true, false] {
         let mut world = match answered {
             false => used_up_but_for_an_answer(),

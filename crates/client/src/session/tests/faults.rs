@@ -1,4 +1,5 @@
-//! Whatever the network does, every lookup ends right, and a retry is a repeat.
+//! Whatever the network does, every lookup has the right outcome, and a retry repeats the same
+//! bytes.
 
 use super::world::*;
 use crate::session::*;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 const LOOKUPS: usize = 12;
 
-/// Looks up hits and misses under `fate` and checks all outcomes, and that there are as many
+/// Looks up hits and misses under `fate`, and checks all outcomes, and that there are as many
 /// different queries as lookups.
 fn survives(peer: &Peer, fate: impl FnMut(usize, &Request) -> Fate + 'static) -> World {
     let mut world = World::new(peer.clone());
@@ -46,10 +47,11 @@ fn each_message_in_turn_is_lost_broken_turned_away_late_or_repeated() {
             let repeated = world.sent.len() - messages;
             let expected = match fate {
                 Fate::Twice => 0..=0,
-                // The rest of a part that came in one chunk is nothing; a longer one is fetched on.
+                // If a part came in one chunk, nothing is left of it; a longer part is fetched from
+                // there on.
                 Fate::Cut(_) => 0..=2,
-                // The request again, and a description before it unless it is one or the server was
-                // just busy. A late message holds up nothing but itself.
+                // The request again. Before it, a description, unless the request is one or the
+                // server was only busy. A late message delays only itself.
                 _ => 1..=2,
             };
             assert!(expected.contains(&repeated), "{fate:?} at {at}: {repeated} more messages");
@@ -131,7 +133,7 @@ fn a_stored_part_is_not_fetched_and_a_partly_stored_one_only_to_its_end() {
 #[test]
 fn a_restarted_server_that_tells_the_same_story_loses_no_lookup() {
     let peer = Peer::keyed(20);
-    // From the sixth message on it is away for thirty messages.
+    // From the sixth message on, the server is away for thirty messages.
     let world =
         survives(&peer, |k, _| if (6..36).contains(&k) { Fate::Breaks } else { Fate::Arrives });
     let described = world.trace().iter().filter(|sent| sent.1 == "describe").count();
@@ -264,8 +266,8 @@ fn a_busy_server_in_doubt_gets_no_query_either_before_it_has_described_itself() 
             exchanges.push(exchange);
         }
     }
-    // The first is to be tried again soon; then the second finds the connection broken, and the
-    // server does not come back for a while.
+    // The first will be tried again soon. Then the second finds the connection broken, and the
+    // server stays away for a while.
     world.session.handle_failure(exchanges[0], Error::exhausted("the server is busy"), world.now);
     world.session.handle_failure(exchanges[1], Error::unavailable("it broke"), world.now);
     let before = world.sent.len();

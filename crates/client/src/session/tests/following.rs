@@ -1,5 +1,5 @@
-//! Clients that follow a table from version to version: between sessions and in the midst of one,
-//! by every kind of scheme; and servers that lie about it.
+//! Clients that follow a table from version to version, between sessions and in the middle of one,
+//! with every kind of scheme; and servers that lie about it.
 
 use super::living::Living;
 use super::world::*;
@@ -12,9 +12,9 @@ use privet_wire::{PartKind, ServerDescription, UpdatesDescription};
 
 const KEYS: usize = 60;
 
-/// The schemes that a client can follow a table by, with their numbers of servers. (DoublePIR's
-/// hint is 16 MiB for each byte of a record; the others that are missing differ from one that is
-/// there in nothing that concerns a session.)
+/// The schemes with which a client can follow a table, and their numbers of servers. (DoublePIR is
+/// missing because its hint is 16 MiB for each byte of a record. For a session, each other missing
+/// scheme is the same as one that is here.)
 const SCHEMES: [(SchemeId, usize); 12] = [
     (SchemeId::SimplePir, 1),
     (SchemeId::Dpf, 2),
@@ -53,7 +53,7 @@ fn later(former: World, peer: &Peer, servers: usize) -> World {
     world
 }
 
-/// What was fetched before the first lookup. (What comes later is the beginning of the next
+/// What was fetched before the first lookup. (Later fetches are the beginning of the next
 /// generation of hints.)
 fn parts_fetched(world: &World) -> Vec<PartKind> {
     let before = world.sent.iter().take_while(|(_, sent)| !matches!(sent, Request::Answer(_)));
@@ -68,7 +68,7 @@ fn updated(world: &World) -> usize {
     world.events.iter().filter(|event| event.starts_with("Updated")).count()
 }
 
-/// A number of its own for each scheme.
+/// A different number for each scheme.
 fn place(scheme: SchemeId) -> u64 {
     SchemeId::ALL.iter().take_while(|known| **known != scheme).count() as u64
 }
@@ -96,7 +96,7 @@ fn a_later_session_follows_by_every_scheme_without_a_new_offline_phase() {
                 let again =
                     fetched.iter().any(|part| matches!(part, PartKind::Hint | PartKind::Table));
                 let asked = world.sent.iter().any(|(_, sent)| matches!(sent, Request::Prepare(_)));
-                // What cannot be patched is small.
+                // A part that cannot be patched is small.
                 let refetches = scheme == SchemeId::ApirMatrix;
                 assert_eq!(again, refetches, "{scheme}: {fetched:?}");
                 assert!(!asked, "{scheme}: hints were asked for anew");
@@ -112,7 +112,7 @@ fn a_later_session_follows_by_every_scheme_without_a_new_offline_phase() {
 
 #[test]
 fn a_session_moves_on_when_the_version_before_is_gone_or_when_it_hears_of_the_next() {
-    // Who holds the table asks nothing, and hears of nothing.
+    // A client that holds the table asks nothing, and hears of no new version.
     for (scheme, servers) in SCHEMES.into_iter().filter(|(id, _)| *id != SchemeId::Download) {
         for grace in [true, false] {
             let mut dice = Dice(place(scheme) + 11);
@@ -125,7 +125,7 @@ fn a_session_moves_on_when_the_version_before_is_gone_or_when_it_hears_of_the_ne
                 let earlier: &[u64] = if grace { &[version - 1] } else { &[] };
                 world.peers = vec![living.peer(version, earlier, 0); servers];
                 if grace {
-                    // It hears of it when its last word is a minute old.
+                    // The client hears of it when its last description is a minute old.
                     world.now += Duration::from_secs(61);
                 }
                 living.check(&mut world, &mut dice, 3);
@@ -183,7 +183,7 @@ fn a_server_behind_the_others_is_waited_for() {
     assert!(world.queries().is_empty());
 }
 
-/// What becomes of a client that has pinned version 1 of a table when it is shown `peer`.
+/// A client that has pinned version 1 of a table, after it was shown `peer`.
 fn shown(scheme: SchemeId, living: &Living, peer: Peer) -> World {
     let mut world = World::with_options(vec![living.peer(1, &[], 0)], options(1));
     world.found(Target::key(b"key-1"));
@@ -194,7 +194,7 @@ fn shown(scheme: SchemeId, living: &Living, peer: Peer) -> World {
     world
 }
 
-/// The same peer, that describes its update log otherwise.
+/// The same peer, with another description of its update log.
 fn announcing(mut peer: Peer, change: impl FnOnce(&mut UpdatesDescription)) -> Peer {
     let table = peer.description.tables.remove(0);
     let mut updates = table.updates.unwrap();
@@ -247,7 +247,7 @@ fn gaps_forks_rollbacks_and_what_somebody_else_signed_end_the_session_before_any
             (back, "went back"),
             (contents, ""),
             (another_publisher, "published by"),
-            (too_late, "no longer to be had"),
+            (too_late, "no longer available"),
         ] {
             let world = shown(scheme, &living, peer);
             let failure =
@@ -278,7 +278,7 @@ fn a_publisher_who_is_named_only_later_is_not_believed() {
     world.run();
     assert_eq!(world.failed_with(), Blame::Integrity);
     assert_eq!(world.reason(), Some(Reason::PublisherUnknown));
-    // Who knows the publisher says so.
+    // The caller names the publisher.
     let mut options = options(1);
     options.publisher = Some(living.publisher());
     options.pins = world
@@ -288,7 +288,7 @@ fn a_publisher_who_is_named_only_later_is_not_believed() {
         .collect();
     let mut trusting = World::with_options(vec![living.peer(version, &[], 0)], options);
     living.check(&mut trusting, &mut dice, 2);
-    // And somebody else's table is refused then.
+    // Then a table of another publisher is refused.
     let mut options = super::world::options(1);
     options.publisher = Some(privet_table::update_log::PublisherId([3; 32]));
     let mut world = World::with_options(vec![living.peer(version, &[], 0)], options);
@@ -356,7 +356,8 @@ fn what_a_server_sees_of_a_client_that_follows_does_not_depend_on_what_it_looks_
     }
 }
 
-/// The records are what the publisher signed, and what is said of where values lie in them is not.
+/// The records are what the publisher signed, but the description of where values lie in them is
+/// not.
 #[test]
 fn a_layout_that_nobody_signed_is_refused() {
     for scheme in [SchemeId::SimplePir, SchemeId::Piano, SchemeId::Download] {
@@ -378,8 +379,8 @@ fn a_layout_that_nobody_signed_is_refused() {
     }
 }
 
-/// All fetches of a lookup that has begun go out in one version, also if the next is heard of
-/// between two of them.
+/// All fetches of a lookup that has begun go to one version, even if the client hears of the next
+/// one between two of them.
 #[test]
 fn a_lookup_of_several_records_is_not_torn_by_an_update() {
     for (scheme, servers) in [(SchemeId::TapirMerkle, 2), (SchemeId::DummySubsets, 1)] {
@@ -402,7 +403,8 @@ fn a_lookup_of_several_records_is_not_torn_by_an_update() {
     }
 }
 
-/// What was asked for before a lookup is sent at once, not when something else happens.
+/// If descriptions were asked for before a lookup, the lookup leaves as soon as they are there, not
+/// at the next event.
 #[test]
 fn servers_are_asked_for_versions_as_soon_as_there_is_a_lookup() {
     let living = Living::new(SchemeId::Dpf, KeyMapKind::Buckets, KEYS);
@@ -417,8 +419,8 @@ fn servers_are_asked_for_versions_as_soon_as_there_is_a_lookup() {
     );
 }
 
-/// A first preparation that takes so long that its version is gone by the end begins again, and is
-/// told when it is ready.
+/// If a first preparation takes so long that its version is gone by its end, it begins again, and
+/// the client is told when it is ready.
 #[test]
 fn a_version_that_goes_before_the_first_lookup_is_begun_again_with_the_next() {
     for (scheme, servers) in
@@ -446,8 +448,8 @@ fn a_version_that_goes_before_the_first_lookup_is_begun_again_with_the_next() {
     }
 }
 
-/// Servers that have skipped different versions have only the old one in common, and it is used
-/// until they have another.
+/// Servers that have skipped different versions share only the old one, and the client uses it
+/// until they share another.
 #[test]
 fn a_version_in_common_is_waited_for_without_a_stir() {
     let mut dice = Dice(8);

@@ -1,5 +1,5 @@
 //! Schemes with single-use hints: how generations are prepared, in the foreground and beside
-//! lookups, and follow one another.
+//! lookups, and how they follow one another.
 
 use super::reserved::*;
 use super::toy;
@@ -77,7 +77,7 @@ fn a_lookup_is_sent_before_the_stretch_that_goes_with_it() {
 fn hints_that_run_out_before_the_next_are_ready_are_an_error_and_no_query() {
     let mut world = toy_world(1, 8);
     world.found(Target::index(0));
-    // The table cannot be had any more.
+    // The table is no longer available.
     world.fate = Box::new(|_, request| match request {
         Request::Fetch(_) => Fate::Breaks,
         _ => Fate::Arrives,

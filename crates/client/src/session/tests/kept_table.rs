@@ -1,5 +1,5 @@
-//! A scheme whose client keeps the whole table: once it is there, no lookup sends anything,
-//! whatever is looked up and whatever becomes of it.
+//! A scheme whose client keeps the whole table: once the table is there, no lookup sends anything,
+//! whatever its target and its outcome.
 
 use super::world::*;
 use crate::session::timetable::Measuring;
@@ -40,7 +40,7 @@ fn the_table_is_fetched_once_and_lookups_send_nothing() {
     let whole = format!("Progress {{ part: Table, done: {len}, total: {len}, fetched: true }}");
     assert!(events.contains(&whole), "{events:?}");
 
-    // Hits, of which one is in the stash, then misses, then all of it again.
+    // Hits, one of them in the stash, then misses, then all of it again.
     for k in (0..KEYS + 20).chain(0..KEYS + 20) {
         let (key, value) = pair(k);
         let found = world.get(Target::key(key)).unwrap();
@@ -251,7 +251,8 @@ fn what_is_too_long_for_memory_is_not_taken_into_it() {
     assert!(error.message().contains("state directory"), "{error}");
 }
 
-/// Every kind of offline phase: what is received and what is kept are known before anything is.
+/// Every kind of offline phase: the sizes to receive and to keep are known before anything is
+/// received.
 #[test]
 fn what_is_received_and_kept_is_no_more_than_is_allowed() {
     assert_eq!(options(1).max_download, 4 << 30);
@@ -290,7 +291,7 @@ fn what_is_received_and_kept_is_no_more_than_is_allowed() {
     }
 }
 
-/// Hints can take more than what is received for them: SinglePass keeps two bytes for each record.
+/// Hints can be larger than what is received for them: SinglePass keeps two bytes for each record.
 #[test]
 fn hints_larger_than_is_allowed_are_refused_however_little_is_received() {
     let peer = Peer::indexed_by(SchemeId::SinglePass, 4096, 1, 1);
@@ -306,7 +307,7 @@ fn hints_larger_than_is_allowed_are_refused_however_little_is_received() {
     assert!(kinds(&world).iter().all(|kind| *kind == "describe"));
 }
 
-/// Compared streams come as often as there are servers.
+/// A compared stream is received from each server.
 #[test]
 fn streams_that_are_compared_count_for_every_server() {
     let peer = Peer::indexed_by(SchemeId::TapirMerkle, 4096, 20, 1);

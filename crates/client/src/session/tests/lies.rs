@@ -1,4 +1,5 @@
-//! Servers that lie. Each lie gets the right blame; none gets a further query, a panic, or memory.
+//! Servers that lie. Each lie gets the right blame. No lie gets another query, causes a panic, or
+//! takes memory.
 
 use super::world::*;
 use crate::session::pins::pin_of;
@@ -10,8 +11,8 @@ use privet_wire::limits::FETCH_CHUNK_LEN;
 
 type Lie = fn(&Request, Vec<Result<Response>>) -> Vec<Result<Response>>;
 
-/// How a session with a server that tells `lie` ends: whose fault, and whether it was over for
-/// good.
+/// How a session ends if its server tells `lie`: who is to blame, and whether the session was over
+/// for good.
 fn outcome(lie: Lie) -> (Blame, bool) {
     let mut world = World::new(Peer::keyed(20));
     world.falsify = Box::new(lie);
@@ -166,7 +167,7 @@ fn a_server_that_repeats_itself_for_ever_is_given_up() {
     assert_eq!(world.outcomes[&lookup].as_ref().unwrap_err().blame(), Blame::Unavailable);
 }
 
-/// Whatever a server makes of its responses, a session ends: every lookup has an outcome, and
+/// Whatever a server does to its responses, a session ends: every lookup has an outcome, and
 /// nothing panics.
 #[test]
 fn random_lies_end_in_errors() {
@@ -239,8 +240,8 @@ fn every_byte_of_a_layout_may_be_wrong() {
         let mut layout = peer.layout.clone();
         layout[at] ^= 0x41;
         let mut world = World::new(peer.clone().with_layout(layout));
-        // A wrong displacement or value is a wrong answer, which nobody can tell; a panic is what
-        // must not be.
+        // A wrong displacement or value gives a wrong answer, which the client cannot recognise. It
+        // must not cause a panic.
         let _ = world.get(Target::key(pair(1).0));
         let _ = world.get(Target::key(pair(3).0));
     }
@@ -337,8 +338,8 @@ fn a_table_that_is_not_the_pinned_one_is_refused_until_accepted() {
 
         let mut accepted = meets(&peer, &after, true);
         assert!(accepted.failure.is_none());
-        // The layout that some of these serve does not fit the records; what counts here is that
-        // they are asked for.
+        // The layout of some of these does not fit the records. It only matters here that they are
+        // asked for.
         let _ = accepted.get(Target::index(5));
         assert_eq!(accepted.queries().len(), 1);
         let pins = accepted.keeper.state.pins("server 0").unwrap();

@@ -1,5 +1,4 @@
-//! A table that changes: its file, its signed log, and peers that serve it in one version or
-//! another.
+//! A table that changes: its file, its signed log, and peers that serve one version or another.
 
 use super::world::*;
 use crate::session::*;
@@ -18,14 +17,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// A table by key, as its publisher has it.
+/// A table by key at its publisher.
 pub(super) struct Living {
     _folder: TempDir,
     path: PathBuf,
     key: Arc<PublisherKey>,
     /// What the table holds.
     pub(super) model: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Every version so far, each with no other.
+    /// Every version so far, each served alone.
     versions: Vec<Peer>,
     epochs: Vec<SignedEpoch>,
 }
@@ -60,7 +59,7 @@ impl Living {
         Self { _folder: folder, path, key, model, versions, epochs: Vec::new() }
     }
 
-    /// The same table with a history of its own from here on, which the same publisher signs.
+    /// The same table with a separate history from here on, which the same publisher signs.
     pub(super) fn forked(&self) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("table.privet");
@@ -133,7 +132,7 @@ impl Living {
         at(version).with_history(earlier, &self.epochs, self.publisher(), first)
     }
 
-    /// Checks that `world` finds what the table holds in its newest version: some of it, and a key
+    /// Checks that `world` finds what the newest version of the table holds: some of it, and a key
     /// that is not there.
     pub(super) fn check(&self, world: &mut World, dice: &mut Dice, lookups: usize) {
         let keys: Vec<_> = self.model.keys().cloned().collect();
@@ -153,7 +152,7 @@ impl Living {
     }
 }
 
-/// The next version of a peer, and what belongs to the epoch of its commitments.
+/// The next version of a peer, and the commitments for its epoch.
 fn next_version(
     last: &Peer,
     epoch: &[u8],

@@ -1,5 +1,5 @@
-//! Values in several records, and several values of a key: what servers see of a lookup is the same
-//! whatever it is for.
+//! Values in several records, and several values of a key: servers see the same in each lookup,
+//! whatever it looks up.
 
 use super::toy::{self, Kind};
 use super::world::*;
@@ -14,7 +14,7 @@ use std::rc::Rc;
 const KEYS: usize = 80;
 const PARTS: usize = 4;
 
-/// The values of key number `k`: most are short, every tenth takes all parts, one is so long that
+/// The values of key number `k`: most are short, every tenth needs all parts, one is so long that
 /// it lies in the stash, and some keys have several.
 fn values(k: usize) -> Vec<Vec<u8>> {
     let value = |len: usize| (0..len).map(|i| (k * 31 + i + i / 256) as u8).collect();
@@ -89,7 +89,7 @@ fn expected(k: usize) -> Option<Vec<Vec<u8>>> {
 /// was, and how long the responses were.
 type Seen = (Duration, usize, &'static str, usize, Vec<usize>);
 
-/// A world of which everything is noted that servers see from now on.
+/// A world that records everything that servers see from now on.
 struct Watched {
     world: World,
     began: (usize, Duration),
@@ -143,7 +143,7 @@ impl Watched {
     }
 }
 
-/// The classes of keys of which a server sees something else than of the first.
+/// The classes of keys for which a server sees something else than for the first.
 fn told_apart(mut look_up: impl FnMut(usize) -> Vec<Seen>) -> Vec<usize> {
     let reference = look_up(CLASSES[0]);
     CLASSES[1..].iter().copied().filter(|k| look_up(*k) != reference).collect()
@@ -185,8 +185,8 @@ fn whatever_is_looked_up_servers_see_the_same() {
     }
 }
 
-/// A client that fetches the records of the first part, and those of the others only where the
-/// first says that there are others.
+/// A client that fetches the records of the first part, and those of the other parts only if the
+/// first says that there are any.
 fn hasty(table: &Table, watched: &mut Watched, k: usize) {
     let key = key(k);
     let numbers: Vec<u64> = table.map.candidates(&key).collect();
@@ -202,7 +202,7 @@ fn hasty(table: &Table, watched: &mut Watched, k: usize) {
     }
 }
 
-/// A client that asks for nothing if it finds the key in the stash, which it has.
+/// A client that asks for nothing if it finds the key in the stash that it has.
 fn knowing(table: &Table, watched: &mut Watched, k: usize) {
     let nothing = vec![None::<&[u8]>; table.map.candidates_per_key()];
     if !matches!(table.map.value(&key(k), &nothing), Ok(Some(_))) {
@@ -308,8 +308,8 @@ fn pieces_that_contradict_each_other_fail_their_lookup_and_nothing_else() {
     assert_eq!((found(before), found(after)), (expected(5), expected(25)));
 }
 
-/// By a scheme that hides nothing: what a lookup asks for are its key's candidates, in their order,
-/// and nothing else has a say in it.
+/// With a scheme that hides nothing: a lookup asks for its key's candidates, in their order, and
+/// nothing else has an influence.
 #[test]
 fn which_records_are_asked_for_follows_from_the_key_alone() {
     for kind in KeyMapKind::ALL {

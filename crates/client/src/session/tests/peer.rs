@@ -1,5 +1,5 @@
-//! Servers in memory that answer truly: of one table in one version, or in several, with the epochs
-//! between.
+//! Servers in memory that answer truly, of one table in one version or in several, with the epochs
+//! in between.
 
 use crate::session::*;
 use privet_core::{Epoch, PublicSeed, TableId, TableIdentity, TableShape, TableView};
@@ -21,14 +21,13 @@ use std::sync::Arc;
 /// Chunks so short that the small hints of these tests come in several.
 const CHUNK_LEN: usize = 5000;
 
-/// From a query to one in some role to its answer.
+/// Maps a query in some role to its answer.
 type Answers = dyn Fn(Role, &[u8]) -> Result<Vec<u8>> + Send + Sync;
 
-/// From a request for hints to one in some role to its reply.
+/// Maps a request for hints in some role to its reply.
 type Replies = Answers;
 
-/// An epoch: the version that it leads to, as it was signed, and what belongs to it of the
-/// commitments.
+/// An epoch: the version that it leads to, its signed bytes, and its commitments.
 pub(super) type SignedEpoch = (u64, Vec<u8>, Vec<u8>);
 
 /// A server of one table.
@@ -38,10 +37,9 @@ pub(super) struct Peer {
     pub(super) layout: Vec<u8>,
     pub(super) hint: Vec<u8>,
     pub(super) records: Vec<u8>,
-    /// Versions before this one that are served as well, the latest first.
+    /// Earlier versions that are served as well, the latest first.
     pub(super) earlier: Vec<Peer>,
-    /// The epochs that are to be had, each with the version that it leads to and what belongs to it
-    /// of the commitments.
+    /// The available epochs, each with the version that it leads to and its commitments.
     pub(super) epochs: Vec<SignedEpoch>,
     /// The server, if the registry knows it.
     pub(super) server: Option<Arc<dyn ErasedServer>>,
@@ -143,7 +141,7 @@ impl Peer {
         Self::with_server(Arc::from(server), identity, layout, records, hint)
     }
 
-    /// The table `identity` at a server that was made before, with what clients download of it.
+    /// The table `identity` at a finished server, with what clients download of it.
     pub(super) fn with_server(
         server: Arc<dyn ErasedServer>,
         identity: TableIdentity,
@@ -180,8 +178,8 @@ impl Peer {
         }
     }
 
-    /// The same table, served by something that the registry does not know. `hint` is what takes
-    /// the table's place in a stream.
+    /// The same table, served by a server that the registry does not know. `hint` replaces the
+    /// table in a stream.
     pub(super) fn served_by(
         mut self,
         plan: SchemePlan,
@@ -202,8 +200,8 @@ impl Peer {
         self
     }
 
-    /// The same with `earlier` versions beside it, and those of the `epochs` that lead on from
-    /// version `first`, which `publisher` has signed.
+    /// The same with `earlier` versions beside it, and those `epochs`, signed by `publisher`, that
+    /// lead on from version `first`.
     pub(super) fn with_history(
         mut self,
         earlier: Vec<Peer>,
@@ -230,7 +228,7 @@ impl Peer {
         &self.description.tables[0].schemes[0]
     }
 
-    /// Tells of another identity, and otherwise does as before.
+    /// Announces another identity, and otherwise does as before.
     pub(super) fn with_identity(mut self, change: impl Fn(&mut TableIdentity)) -> Self {
         let mut identity = self.identity();
         change(&mut identity);
@@ -252,7 +250,7 @@ impl Peer {
     fn version(&self, request: &Request) -> Result<&Self> {
         let (epoch, digest) = match request {
             Request::Describe(_) => return Ok(self),
-            // What the epochs lead to.
+            // The version that the epochs lead to.
             Request::Fetch(request) if request.part == PartKind::Updates => {
                 self.named_by(request.parameter_digest)?;
                 return Ok(self);
@@ -289,8 +287,8 @@ impl Peer {
 
     /// The true responses to `request`.
     pub(super) fn respond(&self, request: &Request) -> Vec<Result<Response>> {
-        // A peer of one version is asked about that one only, unless a test wants to see what
-        // becomes of it.
+        // A peer of one version gets only requests about that version, unless a test wants to see
+        // what happens otherwise.
         match self.version(request) {
             Ok(version) => version.respond_as_it_is(request),
             Err(_) if self.epochs.is_empty() => self.respond_as_it_is(request),

@@ -1,5 +1,5 @@
-//! Servers that call their tables something else: what was pinned holds under any name, and who
-//! names no table gets the one that was used last, or none.
+//! Servers that rename their tables: a pin holds under any name, and a caller who names no table
+//! gets the one that was used last, or none.
 
 use super::living::Living;
 use super::world::*;
@@ -16,7 +16,7 @@ const ID: u8 = 1;
 const EPOCH: u64 = 5;
 const PUBLISHER: [u8; 32] = [7; 32];
 
-/// The scheme that tables are served by here, and another, for so many servers.
+/// The scheme that serves tables here, and another, for so many servers.
 fn schemes(servers: usize) -> [SchemeId; 2] {
     match servers {
         1 => [SchemeId::SimplePir, SchemeId::Download],
@@ -52,14 +52,14 @@ fn table(peer: &Peer, name: &str, publisher: [u8; 32]) -> TableDescription {
         .unwrap()
 }
 
-/// A session with `former`'s state, shown `peer` by every server; `change` says what it is told.
+/// A session with `former`'s state, to which every server shows `peer`; `change` sets its options.
 fn shown(former: World, peer: &Peer, change: impl FnOnce(&mut SessionOptions)) -> World {
     let mut world = after(former, peer, change);
     world.run();
     world
 }
 
-/// The same before it has begun, when the former session is gone with all that it held.
+/// The same before it has begun, after the former session is gone with everything it held.
 fn after(former: World, peer: &Peer, change: impl FnOnce(&mut SessionOptions)) -> World {
     let servers = former.peers.len();
     let (mut options, mut state) = (options(servers), former.keeper.state);
@@ -101,7 +101,7 @@ fn pinned(world: &mut World) -> Vec<Vec<(String, u8, u64)>> {
     (0..servers).map(of_server).collect()
 }
 
-/// The refusal of a session that asked nothing and left all pins as they were.
+/// The error of a session that asked nothing and left all pins as they were.
 fn refusal(world: &mut World, pins: &[(&str, u8, u64)]) -> String {
     assert_eq!(world.failed_with(), Blame::Integrity);
     assert!(world.trace().iter().all(|sent| sent.1 == "describe"), "{:?}", world.trace());
@@ -111,7 +111,7 @@ fn refusal(world: &mut World, pins: &[(&str, u8, u64)]) -> String {
     world.failure.as_ref().unwrap().message().to_owned()
 }
 
-/// What may be wrong with a table that comes under a new name, and what is said of it.
+/// Faults of a table that comes under a new name, and the error for each.
 fn lies(servers: usize) -> Vec<(&'static str, Peer)> {
     let [scheme, other_scheme] = schemes(servers);
     let changed = |change: fn(&mut TableIdentity)| {
@@ -131,7 +131,7 @@ fn a_renamed_table_is_refused_as_it_would_be_under_its_own_name() {
         let [scheme, _] = schemes(servers);
         let known = peer(scheme, "old", ID);
         for (what, lie) in lies(servers) {
-            // Also by somebody who gives the new name: that is no reason to believe less.
+            // Also if the caller gives the new name: that is no reason to believe more.
             for name in [None, Some("new")] {
                 let told = |options: &mut SessionOptions| options.table = name.map(str::to_owned);
                 let mut world = shown(having_used(&known, servers), &lie, told);
@@ -161,7 +161,7 @@ fn another_table_under_another_name_is_refused_until_it_is_named() {
         assert!(world.failure.is_none(), "{:?}", world.failure);
         let both = vec![("old".to_owned(), ID, EPOCH), ("new".to_owned(), 2, EPOCH)];
         assert_eq!(pinned(&mut world), vec![both; servers]);
-        // It is the one that was used last now, and the way back has to be named as well.
+        // That table is now the one that was used last, and the way back must be named as well.
         let world = shown(world, &other, as_ever);
         assert!(world.failure.is_none(), "{:?}", world.failure);
         let mut world = shown(world, &known, as_ever);
@@ -186,7 +186,7 @@ fn the_same_table_under_another_name_is_refused_until_it_is_named() {
         assert!(world.failure.is_none(), "{:?}", world.failure);
         let world = shown(world, &renamed, as_ever);
         assert!(world.failure.is_none(), "{:?}", world.failure);
-        // What was pinned under the former name counts as before.
+        // Pins under the former name count as before.
         for (what, lie) in lies(servers) {
             let publisher = lie.description.tables[0].updates.unwrap().publisher;
             let lie = called(lie, "third", publisher);
@@ -222,7 +222,7 @@ fn a_server_with_several_tables_is_used_by_name_without_another_word() {
         }
         assert_eq!(pinned(&mut world)[0].len(), 3);
         assert_eq!(pinned(&mut world)[0][2].0, "two", "the last is the one that was used last");
-        // Of the tables that were used, the only one that is left is not taken for any other.
+        // If only one of the used tables is left, it is not taken for any other.
         let left = peer(scheme, "one", 1);
         let pins = [("one", 1, EPOCH), ("three", 3, EPOCH), ("two", 2, EPOCH)];
         let mut world = shown(world, &left, as_ever);
@@ -245,7 +245,7 @@ fn what_is_accepted_holds_for_every_name_that_the_table_has() {
             let version = lie.identity().epoch.0;
             let names = ["old", "new"].map(|name| (name.to_owned(), ID, version));
             assert_eq!(pinned(&mut next), vec![names.to_vec(); servers], "{what}");
-            // What was given up for it does not come back by itself, by whatever name.
+            // The pin that was given up does not come back by itself, under any name.
             for back in [known.clone(), called(known.clone(), "third", PUBLISHER)] {
                 let again = shown(next, &back, as_ever);
                 assert_eq!(again.failed_with(), Blame::Integrity, "{what}");
@@ -311,8 +311,8 @@ fn a_renamed_table_is_followed_and_all_its_names_move_on() {
     }
 }
 
-/// Two sessions begin at once, and the servers show each another table. The one that is to be
-/// remembered second cannot be, and asks nothing.
+/// Two sessions begin at once, and the servers show them different tables. The pin that comes
+/// second is refused, and its session asks nothing.
 #[test]
 fn a_pin_that_contradicts_another_processs_ends_the_session_before_anything_is_asked() {
     for (scheme, servers) in [
@@ -344,7 +344,7 @@ fn a_pin_that_contradicts_another_processs_ends_the_session_before_anything_is_a
     }
 }
 
-/// At first use of an address, what is known of the table from another address counts.
+/// At first use of an address, pins of the table at another address count.
 #[test]
 fn a_table_that_was_pinned_elsewhere_is_not_contradicted_at_first_use() {
     for servers in [1, 2] {
@@ -371,7 +371,8 @@ fn a_table_that_was_pinned_elsewhere_is_not_contradicted_at_first_use() {
             let message = refusal(&mut world, &[]);
             assert!(message.contains("as table there of http://elsewhere:7700"), "{message}");
             assert_eq!(world.reason(), Some(Reason::ContradictedElsewhere), "{message}");
-            // Whoever believes this one says so once, and it is compared with itself from then on.
+            // A user who believes this one accepts it once; from then on it is compared with
+            // itself.
             let accepted = shown(world, &lie, |options| {
                 elsewhere(pin)(options);
                 options.accept_new_table = true;
@@ -381,8 +382,8 @@ fn a_table_that_was_pinned_elsewhere_is_not_contradicted_at_first_use() {
             assert!(next.failure.is_none(), "{what}: {:?}", next.failure);
         }
         let later = known.clone().with_identity(|identity| identity.epoch = Epoch(6));
-        // A version that is new here is compared as well, whatever was used here before; and one
-        // that nobody is said to have signed.
+        // A version that is new here is compared as well, whatever was used here before; so is one
+        // without a publisher.
         let mut fork = pin;
         fork.table.epoch = Epoch(6);
         fork.table.digest.0[0] ^= 1;
@@ -391,7 +392,7 @@ fn a_table_that_was_pinned_elsewhere_is_not_contradicted_at_first_use() {
         let message = refusal(&mut world, &[("old", ID, EPOCH)]);
         assert!(message.contains("has other contents of version 6 than there"), "{message}");
         let mut world = shown(nothing(), &later, elsewhere(pin));
-        assert!(refusal(&mut world, &[]).contains("says of nobody that they publish it"));
+        assert!(refusal(&mut world, &[]).contains("without a publisher"));
         for fine in [
             known.clone(),
             called(later, "new", PUBLISHER),

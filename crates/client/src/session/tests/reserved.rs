@@ -1,5 +1,5 @@
-//! Schemes with single-use hints: the journal before every query, and what is left of earlier
-//! processes. See [`toy`](super::toy).
+//! Schemes with single-use hints: the journal before every query, and what earlier processes leave
+//! behind. See [`toy`](super::toy).
 
 use super::toy::{self, Kind};
 use super::world::*;
@@ -30,7 +30,7 @@ pub(super) fn toy_world_of(peers: Vec<Peer>) -> World {
     World::with_session(peers, session)
 }
 
-/// Another session over what an earlier one left.
+/// Another session over the state that an earlier one left.
 pub(super) fn after(world: World) -> World {
     let mut next = toy_world_of(world.peers);
     next.keeper.state = world.keeper.state;
@@ -132,7 +132,7 @@ fn an_answer_that_is_none_leaves_its_query_to_the_next_session() {
     first.falsify = Box::new(|_, responses| responses);
     assert_eq!(first.found(Target::index(3)), expected(3));
     assert_eq!(first.queries().iter().filter(|query| **query == bad).count(), 1);
-    // It depends on the answer that did not come, and will not come in this session.
+    // It depends on the missing answer, which will not come in this session.
     let error = first.get(Target::index(2)).unwrap_err();
     assert_eq!(error.blame(), Blame::Selective);
     assert!(error.message().contains("earlier query"), "{error}");
@@ -159,7 +159,7 @@ fn records_are_told_in_the_order_of_their_queries_whatever_order_answers_come_in
         assert!(world.step());
     }
     // Both later ones are settled. Neither is told: not the one that depends on the first, and not
-    // the one that does not, or else the difference would show.
+    // the other either, because the difference would show.
     assert!(!world.outcomes.contains_key(&newer) && !world.outcomes.contains_key(&other));
     world.run();
     for (lookup, index) in [(older, 5), (newer, 5), (other, 6)] {
@@ -190,7 +190,7 @@ fn a_session_that_ends_fails_the_lookups_that_wait_for_older_ones() {
     world.run();
     let blames: Vec<_> =
         lookups.iter().map(|lookup| world.outcomes[lookup].as_ref().unwrap_err().blame()).collect();
-    // That they waited may depend on their record.
+    // Whether they had to wait may depend on their record.
     assert_eq!(blames, [Blame::Integrity, Blame::Selective, Blame::Selective]);
     let message = world.outcomes[&lookups[2]].as_ref().unwrap_err().message().to_owned();
     assert!(message.contains("Do not look it up again"), "{message}");

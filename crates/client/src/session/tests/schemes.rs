@@ -1,5 +1,5 @@
-//! Which scheme a client takes of several: by its own order, whatever the order in which servers
-//! offer them, and never by what a server that lies has left out.
+//! Which of several schemes a client uses: its own order decides, not the order of servers' offers,
+//! and not what a lying server has left out.
 
 use super::world::*;
 use crate::session::*;
@@ -33,7 +33,7 @@ fn offering(schemes: &[SchemeId]) -> Peer {
     peer
 }
 
-/// All orders of all schemes in `of`, if `whole`; otherwise those of its parts as well.
+/// All orders of all schemes in `of`; unless `whole`, those of its subsets as well.
 fn orders(of: &[SchemeId], whole: bool) -> Vec<Vec<SchemeId>> {
     let mut found = vec![Vec::new()];
     let mut at = 0;
@@ -47,7 +47,7 @@ fn orders(of: &[SchemeId], whole: bool) -> Vec<Vec<SchemeId>> {
     found
 }
 
-/// What a session with these servers, and what it is told, comes to.
+/// A session with these servers and options.
 fn meets(servers: &[&[SchemeId]], change: impl FnOnce(&mut SessionOptions)) -> World {
     let mut options = options(servers.len());
     change(&mut options);
@@ -61,7 +61,7 @@ fn chosen(world: &World) -> Option<SchemeId> {
     world.session.table().map(|table| table.scheme.plan.scheme)
 }
 
-/// A refusal that asked nothing, and what it says.
+/// The message of a refusal before which nothing was asked.
 fn refusal(world: &World) -> &str {
     assert_eq!((world.failed_with(), chosen(world)), (Blame::ApiMisuse, None));
     assert!(world.trace().iter().all(|sent| sent.1 == "describe"), "{:?}", world.trace());
@@ -89,8 +89,8 @@ fn no_order_of_any_server_decides() {
     }
 }
 
-/// Whatever a liar offers, in whatever order: the scheme is what it would be without the liar, or
-/// there is none.
+/// Whatever a liar offers, in any order: the scheme is the same as without the liar, or there is
+/// none.
 #[test]
 fn a_liar_that_leaves_schemes_out_downgrades_nobody() {
     for honest in orders(&THREE, true) {
@@ -105,10 +105,10 @@ fn a_liar_that_leaves_schemes_out_downgrades_nobody() {
                 let what = "does not serve table table by apir-dpf, as the ";
                 assert!(message.contains(what), "{pair:?}: {message}");
                 assert!(message.contains("table table is served at the first server by"));
-                // Nor is the one that the liar left talked into.
+                // Nor is the client talked into the scheme that the liar left.
                 assert_eq!(world.reason(), Some(Reason::ServersDisagree), "{message}");
                 assert!(message.contains("do not use a scheme that verifies none"), "{message}");
-                // Who wants answers verified is not given another either.
+                // A caller who wants verified answers is not given another scheme either.
                 let verified = meets(&pair, |options| options.verified = true);
                 assert_ne!(chosen(&verified), Some(Dpf), "{pair:?}");
             }
@@ -161,7 +161,7 @@ fn who_wants_answers_verified_gets_no_other_scheme() {
     assert_eq!(world.reason(), Some(Reason::NoSchemeVerifies));
 }
 
-/// What was used before with the table stays, whatever else is offered now.
+/// The scheme that the table was used with before stays, whatever else is offered now.
 #[test]
 fn the_scheme_that_was_pinned_stays() {
     let pinned = |scheme: SchemeId| {

@@ -1,32 +1,32 @@
-//! Clients, servers, storage and network in memory, under one seed: what happens when everything
-//! that can go wrong does.
+//! Clients, servers, storage and network in memory, under one seed: everything that can go wrong
+//! does.
 //!
-//! A run is the life of one client's hints: several processes after one another over one disk, each
-//! of which looks things up until it ends or is cut off between any two steps, in a disk operation
-//! or before a message. Messages are lost, repeated, overtaken, late; streams break off; servers
-//! vanish for a while, and so do hints and parts, because another process has them. Tables are
-//! small and generations short, so that hints are used up, prepared and switched all the time. Some
-//! tables change and grow, and the version before is served for a while or not; then hints follow
-//! them or are left behind.
+//! A run is the life of one client's hints: several processes after one another over one disk. Each
+//! looks things up until it ends or is cut off between any two steps, in a disk operation or before
+//! a message. Messages are lost, repeated, reordered, late; streams break off; servers vanish for a
+//! while, and so do hints and parts, because another process holds them. Tables are small and
+//! generations short, so that hints are used up, prepared and switched all the time. Some tables
+//! change and grow, and the earlier version is served for a while or not; then hints follow them or
+//! are given up.
 //!
-//! What is driven is the [`Conductor`](crate::conductor::Conductor), as by a native client.
+//! The simulator drives the [`Conductor`](crate::conductor::Conductor), like a native client.
 //!
-//! What must hold all the same is checked as it happens ([`world`]): every value is right; no query
-//! is sent before the receipt for its journal record; no hint is used for two different queries;
-//! what is sent again is the same, byte for byte; every lookup has exactly one outcome, unless its
-//! process was cut off; and nothing of what is sent, when or how long, differs between two runs
-//! that differ in nothing but in what is looked up. Computing takes time there, and another time
-//! for each index ([`slow`]); what is written to the journal, and what the user is told, is
-//! compared with its moment as well.
+//! The following must always hold, and is checked as it happens ([`world`]). Every value is right.
+//! No query is sent before the receipt for its journal record. No hint is used for two different
+//! queries. What is sent again is the same, byte for byte. Every lookup has exactly one outcome,
+//! unless its process was cut off. And two runs that differ only in what is looked up send the
+//! same, at the same times and of the same lengths. Computing takes time in the simulator, and
+//! another time for each index ([`slow`]). Journal writes, and outcomes that the user is told, are
+//! compared with their times as well.
 //!
 //! Toys come in kinds: the table comes to them as it is, in another order, or in replies of one of
 //! the servers, and hints run out or do not. The same world has servers of other schemes: dummy
-//! subsets; two servers of DPF-PIR, one of which may lie; and one that is only fetched from, whose
-//! table may be kept in files that are damaged now and then.
+//! subsets; two servers of DPF-PIR, one of which may lie; and one that clients only fetch from,
+//! whose table may lie in files that are damaged now and then.
 //!
-//! That the checks can fail is shown by clients and disks that are flawed on purpose. A failure
-//! names the seed: `PRIVET_SIMULATOR_SEEDS=17..18 cargo test -p privet-client simulator` repeats
-//! it, and a longer range looks further.
+//! Clients and disks that are flawed on purpose show that the checks can fail. A failure names the
+//! seed: `PRIVET_SIMULATOR_SEEDS=17..18 cargo test -p privet-client simulator` repeats it, and a
+//! longer range tries more seeds.
 
 mod conducted;
 mod desk;
@@ -47,7 +47,7 @@ use std::ops::Range;
 use std::time::Duration;
 use world::simulate;
 
-/// The seeds that the tests go through if nobody says otherwise.
+/// The seeds that the tests use by default.
 const SEEDS: Range<u64> = 0..1500;
 
 fn seeds() -> Range<u64> {
@@ -90,8 +90,8 @@ fn everything_holds_for_dummy_subsets() {
         }
     }
     if seeds() == SEEDS {
-        // Its checkpoints lie at the ends of tables as small as these, so hardly any is gone on
-        // from.
+        // Its checkpoints lie at the ends of tables as small as these, so hardly any preparation
+        // goes on from one.
         let counts = all.counts().into_iter().filter(|(what, _)| !what.contains("checkpoint"));
         for (what, count) in counts {
             assert!(count >= 5, "only {count} × {what}");
@@ -130,7 +130,7 @@ fn everything_holds_for_hints_that_never_run_out() {
                 assert_eq!(count < 20, what == idle, "{flow:?}: {count} × {what}");
             }
             assert_eq!(all.streamed_in_background, 0, "nobody is asked for the next generation");
-            // Of each client's first generation, the switch is the existing one.
+            // For each client's first generation, a switch is counted, and no condensation.
             assert!(all.condensed > 500, "{flow:?}: {} × a generation condensed", all.condensed);
         }
     }
@@ -151,7 +151,7 @@ fn everything_holds_for_answers_that_are_verified() {
             }
             assert_eq!(all.wrong, 0);
             assert_eq!(all.ended > 100, lies, "{} clients came to their end", all.ended);
-            // All lookups after it, and each later process.
+            // All lookups after the end fail, and so does each later process.
             assert!(all.told_of_the_end >= 5 * all.ended, "{}", all.told_of_the_end);
         }
     }
@@ -236,7 +236,7 @@ const DPF: Scenario = Scenario {
 
 const DOWNLOAD: Scenario = Scenario { scheme: Scheme::Download, ..DPF };
 
-/// That nothing of what is sent differs from `reference`, not even when it is sent.
+/// Checks that everything that is sent is the same as in `reference`, and at the same times.
 fn assert_same_traffic(seed: u64, report: &Report, reference: &Report) {
     let differ = report.trace.iter().zip(&reference.trace).position(|(a, b)| a != b);
     if let Some(at) = differ {
@@ -287,7 +287,7 @@ fn traffic_to_two_servers_does_not_depend_on_what_is_looked_up_or_answered() {
     }
 }
 
-/// Neither does whether a stored table that was damaged is fetched again, nor when.
+/// Nor does it show in when, or whether, a damaged stored table is fetched again.
 #[test]
 fn traffic_for_a_table_that_is_fetched_whole_does_not_depend_on_what_is_looked_up() {
     let sequences: [fn(u64) -> u64; 2] = [|_| 0, |k| k];
@@ -377,7 +377,7 @@ fn who_loses_track_of_a_table_that_changes_is_caught() {
     assert!(forgotten.len() > 10, "{forgotten:?}");
 }
 
-/// In how many of a hundred runs a flaw shows, and how.
+/// In how many of a hundred runs a flaw is caught, and how.
 fn caught(scenario: Scenario) -> Vec<String> {
     (0..100).filter_map(|seed| simulate(seed, scenario.clone()).err()).collect()
 }
@@ -458,7 +458,8 @@ fn traffic_that_depends_on_the_index_is_caught() {
     }
 }
 
-/// What takes longer than its slot moves nothing either, if it ends at the same quarter of a slot.
+/// Work that takes longer than its slot does not show either, if it ends at the same quarter of a
+/// slot.
 #[test]
 fn traffic_does_not_depend_on_what_takes_longer_than_its_slot() {
     let sequences: [fn(u64) -> u64; 2] = [|_| 0, |k| k];
@@ -494,8 +495,8 @@ fn traffic_does_not_depend_on_what_is_looked_up_whoever_tells_the_time() {
     }
 }
 
-/// An answer that takes long to read moves no query when none waits for it, and lengthens no later
-/// slot. What the user is told comes late, by quarters of a slot.
+/// An answer that takes long to read delays no query unless one waits for it, and lengthens no
+/// later slot. The user is told late, by quarters of a slot.
 #[test]
 fn queries_do_not_depend_on_answers_that_none_of_them_waited_for() {
     let differ = |timetable| {
@@ -522,7 +523,7 @@ fn moments_that_depend_on_the_index_are_caught() {
     };
     let at_once = with(timetable::Flaw::SendsWhenDone, Costs::Within);
     assert!(at_once.iter().all(|leaks| *leaks > 40), "{at_once:?}");
-    // What some indices take longer for than any dummy shows, however it is rounded.
+    // If some indices take longer than any dummy, that shows, however it is rounded.
     let late = with(timetable::Flaw::None, Costs::SomeQueriesBeyond);
     assert!(late.iter().all(|leaks| *leaks > 40), "{late:?}");
     let believed = [Scenario::default(), VERIFYING, DPF].map(|scenario| {
@@ -532,7 +533,7 @@ fn moments_that_depend_on_the_index_are_caught() {
     assert!(believed.iter().all(|leaks| *leaks > 40), "{believed:?}");
     let unrounded = with(timetable::Flaw::DoesNotRound, Costs::Beyond);
     assert!(unrounded.iter().all(|leaks| *leaks > 40), "{unrounded:?}");
-    // Reading moves a query only where one waits for it, or is handed in meanwhile.
+    // Reading delays a query only if one waits for it, or is handed in meanwhile.
     let [toys, verifying, dpf] = with(timetable::Flaw::ReadsWithoutSlot, Costs::Within);
     assert!(verifying > 40 && toys > 10 && dpf > 10, "{verifying} {toys} {dpf}");
 }
@@ -544,7 +545,7 @@ fn leaks(scenario: &Scenario) -> usize {
         let [zero, other] = sequences.map(|targets| {
             simulate(*seed, Scenario { targets: Some(targets), ..scenario.clone() })
         });
-        // A lookup that is not even tried fails in a way that is noticed too.
+        // A lookup that is not even tried also fails visibly.
         match (zero, other) {
             (Ok(zero), Ok(other)) => zero.sent() != other.sent(),
             (zero, other) => zero.is_err() || other.is_err(),
@@ -553,14 +554,14 @@ fn leaks(scenario: &Scenario) -> usize {
     differing.count()
 }
 
-/// What servers see of a client that looks up one thing every few seconds: each message at the time
-/// since the first.
+/// What servers see of a client that looks up one thing every few seconds: each message, at the
+/// time since the first.
 fn sent_one_after_the_other(
     seed: u64,
     scenario: Scenario,
 ) -> Vec<(Duration, usize, &'static str, usize)> {
     let sent = run(seed, scenario).sent();
-    // So does the last process.
+    // Only the last process looks things up like that.
     let last = sent.iter().map(|(_, process, ..)| *process).max();
     let sent: Vec<_> = sent.into_iter().filter(|(_, process, ..)| Some(*process) == last).collect();
     let first = sent.first().map_or(Duration::ZERO, |(at, ..)| *at);

@@ -10,7 +10,7 @@ use privet_schemes::SchemeId;
 use std::collections::HashSet;
 
 const RECORDS: u64 = 40;
-/// A table of so many records that two queries are never equal by chance.
+/// A table with so many records that two queries are never equal by chance.
 const MANY_RECORDS: u64 = 2000;
 const RECORD_LEN: u64 = 12;
 
@@ -52,12 +52,12 @@ impl Scheme {
     }
 }
 
-/// Enough lookups to come into the next generation of either scheme.
+/// Enough lookups to reach the next generation of either scheme.
 const LOOKUPS: u64 = 340;
 
 type Traffic = Vec<(usize, &'static str, usize)>;
 
-/// What `lookups` one after another come to, and the traffic.
+/// The outcomes of `lookups` one after another, and the traffic.
 fn history(
     scheme: Scheme,
     lookups: u64,
@@ -119,8 +119,8 @@ fn traffic_after_useless_answers_equals_traffic_after_good_ones() {
                     });
                 },
             );
-            // On so small a table the falsehoods of two answers may cancel, if the hint that the
-            // first completed serves the second: once in a while a record is right.
+            // On so small a table two wrong answers may cancel, if the hint that the first
+            // completed serves the second: then a record is right by chance.
             let pairs = bad.iter().zip(&good);
             let right = pairs.filter(|(bad, good)| bad.as_ref().ok() == good.as_ref().ok()).count();
             assert!(right < 5, "{scheme:?}: {right} records of {} are right", good.len());

@@ -1,5 +1,5 @@
-//! Servers that hold a client up: by saying nothing, by a byte now and then, by failing again and
-//! again, by answering others first. Every wait has an end, whoever causes it.
+//! Servers that delay a client: they say nothing, or send a byte now and then, or fail again and
+//! again, or answer others first. Every wait ends, whatever causes it.
 
 use super::living::Living;
 use super::world::*;
@@ -9,21 +9,21 @@ use privet_schemes::SchemeId;
 use privet_table::key_map::KeyMapKind;
 use privet_wire::PartKind;
 
-/// How long a server can hold a session when it gets nothing done, where a response may take `one`:
-/// as long as one, as long again in new attempts, and a little for the way.
+/// How long a server that gets nothing done can hold a session if a response may take `one`: that
+/// time, the same again in new attempts, and a little for the network.
 fn longest(one: Duration) -> Duration {
     let Patience { give_up_after, longest_pause, describe, .. } = Patience::default();
     2 * one.max(give_up_after) + 2 * longest_pause + describe
 }
 
-/// A world as users have it.
+/// A world with a user's default options.
 fn world(peer: &Peer) -> World {
     let servers = peer.scheme().plan.servers;
     let options = SessionOptions { patience: Patience::default(), ..options(servers) };
     World::with_options(vec![peer.clone(); servers], options)
 }
 
-/// Responses to fetches of `part`, a byte each, as far as anybody waits for them.
+/// Responses to fetches of `part`, one byte each, as long as the session waits for them.
 fn bytes_of(part: PartKind) -> Falsify {
     Box::new(move |request, responses| {
         let Request::Fetch(fetch) = request else { return responses };
@@ -45,7 +45,7 @@ fn is_for(part: PartKind, request: &Request) -> bool {
     matches!(request, Request::Fetch(fetch) if fetch.part == part)
 }
 
-/// Runs until the session fails, which it does in time; returns what it says.
+/// Runs until the session fails, which must happen in time; returns the message.
 fn fails_in_time(world: &mut World, within: Duration) -> String {
     let lookup = world.session.lookup(Target::index(0));
     while world.failure.is_none() {
@@ -85,7 +85,7 @@ fn behind((before, after): (Peer, Peer)) -> World {
     World::with_options(vec![after; servers], options)
 }
 
-/// Every part that is fetched, by a scheme that fetches it.
+/// Every part that is fetched, each with a scheme that fetches it.
 fn parts() -> Vec<(Peer, PartKind)> {
     vec![
         (Peer::keyed(20), PartKind::Layout),
@@ -119,10 +119,10 @@ fn a_byte_now_and_then_does_not_keep_a_client() {
     }
 }
 
-/// With each attempt a byte, and then the connection breaks: progress, by the letter.
+/// Each attempt brings one byte, and then the connection breaks: formally, this is progress.
 #[test]
 fn a_byte_with_each_attempt_does_not_keep_a_client() {
-    // What is small would be there before anybody is given up.
+    // A small part would be complete before any server is given up.
     let large = |part: &PartKind| !matches!(part, PartKind::Updates | PartKind::Layout);
     for (peer, part) in parts().into_iter().filter(|(_, part)| large(part)) {
         let mut world = world(&peer);
@@ -143,7 +143,7 @@ fn a_byte_with_each_attempt_does_not_keep_a_client() {
 fn a_download_at_the_least_rate_is_waited_for() {
     let peer = Peer::indexed(24, 20, 1);
     let len = peer.hint.len() as u64;
-    // A hint of these tests would be there at once by any line that is allowed.
+    // On any allowed line a hint of these tests would be there at once.
     let patience = Patience { least_rate: len / 600, ..Patience::default() };
     let mut world = World::with_options(vec![peer], SessionOptions { patience, ..options(1) });
     world.fate = Box::new(move |_, request| match is_for(PartKind::Hint, request) {
@@ -223,13 +223,13 @@ fn a_server_that_stops_in_the_middle_ends_all_lookups_together() {
                 let dead = if dead == 1 { 1 } else { servers };
                 assert_eq!(given_up.count(), dead, "{scheme} {fate:?}");
 
-                // The next lookup is a try, and a short one.
+                // The next lookup tries again, and briefly.
                 let start = world.now;
                 world.get(Target::index(2)).unwrap_err();
                 assert!(world.now - start <= Duration::from_secs(75), "{:?}", world.now - start);
                 world.fate = Box::new(|_, _| Fate::Arrives);
                 world.fates = vec![Fate::Arrives; servers];
-                // What single-use hints are owed by an earlier query, the next session gets.
+                // The next session gets the answer that single-use hints lack.
                 if let SchemeId::SimplePir | SchemeId::Dpf = scheme {
                     world.found(Target::index(2));
                 }
@@ -238,7 +238,7 @@ fn a_server_that_stops_in_the_middle_ends_all_lookups_together() {
     }
 }
 
-/// Answers to all other lookups do not keep one that is never answered open.
+/// Answers to all other lookups do not keep an unanswered one open.
 #[test]
 fn one_lookup_that_is_never_answered_ends_though_all_others_are() {
     let peer = Peer::indexed_by(SchemeId::Dpf, 24, 20, 1);

@@ -1,4 +1,4 @@
-//! How long slots are measured to be, and that measuring leaves everything as it was.
+//! How long the measured slots are, and that measuring leaves everything else unchanged.
 
 use super::super::planted::take_rehearsed;
 use super::world::{Peer, World, options};
@@ -12,7 +12,7 @@ fn micros(count: u64) -> Duration {
     Duration::from_micros(count)
 }
 
-/// Lookups by numbers of schemes without state and with, of one server and of two.
+/// Schemes with lookups by index, without state and with, of one server and of two.
 const SCHEMES: [(SchemeId, usize); 4] = [
     (SchemeId::SimplePir, 1),
     (SchemeId::DummySubsets, 1),
@@ -20,7 +20,7 @@ const SCHEMES: [(SchemeId, usize); 4] = [
     (SchemeId::TapirMerkle, 2),
 ];
 
-/// A clock that goes on by so much whenever somebody looks at it.
+/// A clock that advances by so much at each look.
 fn ticking(step: Duration) -> Clock {
     let ticks = AtomicU64::new(0);
     Clock::new(move || step * ticks.fetch_add(1, Ordering::Relaxed) as u32)
@@ -43,7 +43,7 @@ fn slots_are_measured_when_a_session_opens() {
     }
 }
 
-/// Reading a record and a value is part of what is measured, with the longest that there can be.
+/// Reading a record and a value is part of the measurement, with the longest possible ones.
 #[test]
 fn reading_is_measured_with_what_takes_longest() {
     let dummies = Measuring::brief().fewest;

@@ -1,31 +1,29 @@
-//! A scheme with single-use hints that hides nothing, but has the shape of one that does, down to
-//! its difficulties: a generation that is prepared from the streamed table and from nothing less,
-//! hints that must not serve twice, records that depend on the answers to earlier queries.
+//! A scheme with single-use hints that hides nothing, but has the shape of one that does, with its
+//! difficulties: a generation that needs the whole streamed table, hints that must not serve twice,
+//! records that depend on the answers to earlier queries.
 //!
 //! ```text
 //! query:   nonce of the generation (16) ‖ reservation (8) ‖ hint (8) ‖ index under a mask of nonce and hint (8) ‖ role (1) ‖ 3 × role zeros
 //! answer:  reservation (8) ‖ record under a pad of nonce, hint and the whole table; from all servers but the first, the pad alone
 //! ```
 //!
-//! A record is told only when no older reservation for the same index is open; of a chained toy, no
-//! older reservation at all.
+//! A record is told only when no older reservation for the same index is open. For a chained toy,
+//! no older reservation at all may be open.
 //!
-//! There are toys for each way in which the table can come: as it is; in another order, which is
-//! backwards; and in replies of the last server, each under a pad of a secret that comes with the
-//! request:
+//! There are toys for each way in which the table can come: as it is; in another order, backwards;
+//! and in replies of the last server, each under a pad made from a secret in the request:
 //!
 //! ```text
 //! request: secret (16) ‖ number of the reply (8)
 //! ```
 //!
-//! A toy that verifies has a tag at the end of each answer, which every bit of the answer goes
-//! into, and comes to its end with the first that is wrong. Its queries go one after the other.
+//! A toy that verifies has a tag at the end of each answer, which depends on every bit of the
+//! answer. The first wrong tag ends it. Its queries go one after the other.
 //!
-//! Toys follow edits of their table as long as it has no more than [`MOST_RECORDS`] records: what
-//! they know of it, [`fold`], is linear.
+//! Toys follow edits of their table while it has no more than [`MOST_RECORDS`] records: [`fold`],
+//! which is what they know of the table, is linear.
 //!
-//! The hints of an endless toy go on being numbered through all its generations, which have one
-//! nonce.
+//! An endless toy goes on numbering its hints through all its generations, which share one nonce.
 
 mod client;
 
@@ -41,36 +39,36 @@ use privet_schemes::registry::SchemePlan;
 
 const NONCE_LEN: usize = 16;
 const QUERY_LEN: usize = NONCE_LEN + 8 + 8 + 8 + 1;
-/// What arrived of a group that is not complete is not in a checkpoint.
+/// Bytes of an incomplete group are not in a checkpoint.
 const GROUP_LEN: u64 = 48;
 const SECRET_LEN: usize = 16;
 const REQUEST_LEN: usize = SECRET_LEN + 8;
 pub(super) const REPLY_LEN: usize = 56;
 const TAG_LEN: usize = 16;
-/// Hints are good for tables up to this size.
+/// The largest table for which hints are valid.
 pub(super) const MOST_RECORDS: u64 = 26;
-/// What a toy's parameters end with.
+/// The end of a toy's parameters.
 const MARK: &[u8] = b"a toy";
 
-/// What is wrong with a toy on purpose.
+/// A flaw that a test gives a toy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Flaw {
     #[default]
     None,
-    /// Every third reservation uses the hint of the one before.
+    /// Every third reservation uses the hint of the one before it.
     ReusesHints,
     /// Does not wait for its journal record to be durable.
     SendsAtOnce,
     /// Looks up nothing for index 0.
     LeaksZero,
-    /// Condenses into a generation that begins with the last hint of this one.
+    /// Condenses into a generation that begins with the last hint of the old one.
     CondensesTooMuch,
-    /// Does not say that its answers are verified, so that queries go out together.
+    /// Does not say that its answers are verified, so that queries leave together.
     HidesThatItVerifies,
     /// Goes on after a wrong answer.
     GoesOnAfterItsEnd,
-    /// Notes that it has followed edits, and does not look at them.
+    /// Notes that it has followed edits, but ignores them.
     OverlooksEdits,
 }
 
@@ -143,7 +141,7 @@ pub(super) fn plan(
     }
 }
 
-/// The plan of the same toy for another version of its table, if it is one.
+/// The plan of the same toy for another version of its table; `None` if it is not a toy.
 fn plan_in(plan: &SchemePlan, table: &TableIdentity) -> Option<SchemePlan> {
     let parameters = plan.parameters.strip_suffix(MARK)?;
     let kind = Kind {
@@ -211,7 +209,7 @@ fn answer(table: &[u8], folded: &[u8], record_len: usize, query: &[u8]) -> Vec<u
     if rest[24] == 0 {
         let record = &table[index as usize * record_len..][..record_len];
         xor(&mut answer, record);
-        // All other servers' pads have to be known to read the record.
+        // To read the record, all other servers' pads must be known.
     }
     [&rest[..8], &answer].concat()
 }
@@ -222,7 +220,7 @@ pub(super) fn index_of(query: &[u8]) -> u64 {
     number(&rest[16..24]) ^ mask(nonce, number(&rest[8..16]))
 }
 
-/// The hint that a query uses, and its generation: no two different queries may have the same.
+/// The hint that a query uses, and its generation: no two different queries may share both.
 pub(super) fn hint_of(query: &[u8]) -> (Vec<u8>, u64) {
     (query[..NONCE_LEN].to_vec(), number(&query[NONCE_LEN + 8..NONCE_LEN + 16]))
 }
@@ -232,7 +230,7 @@ pub(super) fn reservation_of(query: &[u8]) -> Vec<u8> {
     query[NONCE_LEN..NONCE_LEN + 8].to_vec()
 }
 
-/// The number of the reply that is asked for.
+/// The number of the reply that a request asks for.
 pub(super) fn reply_number_of(request: &[u8]) -> Vec<u8> {
     request[SECRET_LEN..].to_vec()
 }
@@ -246,7 +244,7 @@ fn mask(nonce: &[u8], hint: u64) -> u64 {
     number(&hash.as_bytes()[..8])
 }
 
-/// What depends on every bit of a table, and is the XOR of what depends on each record.
+/// A value that depends on every bit of a table: the XOR of values that each depend on one record.
 fn fold(table: &[u8], record_len: usize) -> [u8; 32] {
     let mut folded = [0; 32];
     for (index, record) in (0..).zip(table.chunks(record_len)) {
@@ -269,7 +267,7 @@ fn pad_from(nonce: &[u8], hint: u64, role: u8, table: &[u8], len: usize) -> Vec<
     pad
 }
 
-/// What makes an answer one to this query of this generation, from this server.
+/// The tag of an answer: it ties the answer to this query of this generation, and to this server.
 fn tag(nonce: &[u8], hint: u64, role: u8, table: &[u8], answer: &[u8]) -> Vec<u8> {
     pad_from(&[nonce, answer].concat(), hint, role, table, TAG_LEN)
 }

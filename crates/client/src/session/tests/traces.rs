@@ -1,11 +1,11 @@
-//! What servers see of a client is the same whatever it looks up: for every scheme, however keys
-//! get to records, and whatever the servers answer.
+//! Servers see the same of a client whatever it looks up: for every scheme, every kind of layout,
+//! and whatever the servers answer.
 //!
-//! Two clients with the same coins and the same number of lookups differ in their keys alone, and
-//! in how long they compute, which follows from the records that these lie in. Each request to each
-//! server must come at the same time, be of the same kind and as long; and what is kept before a
-//! query and after an answer must be as much and as long, for it takes time to write. Mistakes are
-//! planted in the session itself, and each must show.
+//! Two clients with the same coins and the same number of lookups differ only in their keys, and in
+//! how long they compute, which follows from the records of the keys. Each request to each server
+//! must come at the same time, be of the same kind and of the same length. What is stored before a
+//! query and after an answer must also be of the same number and length, because writing takes
+//! time. The tests plant mistakes in the session itself, and each must show.
 
 use super::super::planted::{Flaw, plant};
 use super::simulator::slow::{Costs, Passing, slowed};
@@ -26,7 +26,7 @@ use std::sync::{Arc, OnceLock};
 
 const KEYS: usize = 24;
 
-/// How keys get to records.
+/// How keys map to records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     Buckets,
@@ -42,13 +42,14 @@ const LAYOUTS: [Layout; 4] =
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answers {
     Right,
-    /// A bit of every answer of every server is another.
+    /// One bit is flipped in every answer of every server.
     AllWrong,
-    /// A bit of every third answer of the last server is another.
+    /// One bit is flipped in every third answer of the last server.
     SomeWrong,
     /// An answer of the last server is a byte too short, once.
     OneTooShort,
-    /// Every other record of the table is rubbish, at all servers alike: some keys suffer from it.
+    /// Every other record of the table is spoilt, in the same way at all servers: this affects some
+    /// keys.
     RecordsSpoilt,
 }
 
@@ -60,10 +61,10 @@ const ANSWERS: [Answers; 5] = [
     Answers::RecordsSpoilt,
 ];
 
-/// The key that lies in the stash.
+/// The key in the stash.
 const IN_THE_STASH: usize = 3;
 
-/// Keys that are there; that are not; one for ever; the one in the stash; and some of each.
+/// Existing keys; missing keys; the same key always; the key in the stash; and some of each.
 const HISTORIES: [[usize; 6]; 5] = [
     [0, 1, 2, 4, 5, 6],
     [KEYS, KEYS + 1, KEYS + 2, KEYS + 3, KEYS + 4, KEYS + 5],
@@ -159,14 +160,14 @@ fn peer(scheme: SchemeId, layout: Layout, spoilt: bool) -> Peer {
     Peer::with_server(Arc::from(server), identity, layout, &records, hint)
 }
 
-/// What is wrong with a client on purpose.
+/// A flaw that a test gives a client.
 #[derive(Clone, Copy, Default)]
 struct Mistakes {
     session: Option<Flaw>,
     timetable: timetable::Flaw,
 }
 
-/// A client with coins of its own, the same each time. Its lookups take another time for each
+/// A client with coins of its own, the same each time. Its lookups take a different time for each
 /// record.
 fn client(peer: &Peer, timetable_flaw: timetable::Flaw) -> World {
     let servers = peer.scheme().plan.servers;
@@ -208,10 +209,10 @@ fn falsify(answers: Answers, servers: usize) -> Falsify {
     })
 }
 
-/// All that servers see, and all that is written down meanwhile.
+/// Everything that servers see, and everything that is written meanwhile.
 #[derive(PartialEq, Eq, Debug)]
 struct Trace {
-    /// When each request was sent, to whom, of which kind and how long it was.
+    /// When each request was sent, to which server, of which kind, and how long it was.
     sent: Vec<(Duration, usize, &'static str, usize)>,
     /// How much had been sent before each journal record, and how long it is.
     journal: Vec<(usize, usize)>,
@@ -260,13 +261,13 @@ fn run(world: &mut World, times: &mut Vec<Duration>) {
         if !world.step() {
             return;
         }
-        // What `step` sent itself went out at the time that it was called.
+        // Requests that `step` itself sent left at the time of the call.
         times.resize(world.sent.len(), world.now);
     }
 }
 
 /// DoublePIR's hint has 16 MiB for each byte of a record, and it refuses records longer than 64
-/// bytes. So what it serves here has one key, and little is looked up.
+/// bytes. So here it serves a table with one key, and few lookups are made.
 fn looks_up(scheme: SchemeId, layout: Layout) -> (&'static [Answers], &'static [[usize; 6]]) {
     match (scheme, layout) {
         (SchemeId::DoublePir, Layout::Parts | Layout::Authenticated) => (&[], &[]),
@@ -320,7 +321,7 @@ fn whatever_is_looked_up_and_verified_servers_see_the_same() {
     assert_the_same_for_every_scheme(Layout::Authenticated);
 }
 
-/// Whether any two histories look different.
+/// Whether any two histories have different traces.
 fn tells(scheme: SchemeId, layout: Layout, answers: Answers, mistakes: Mistakes) -> bool {
     let peer = peer(scheme, layout, answers == Answers::RecordsSpoilt);
     let traces: Vec<_> =
@@ -337,7 +338,7 @@ fn planted_mistakes_show() {
         for layout in LAYOUTS {
             let not_found = in_session(Flaw::AsksAgainWhenNotFound);
             assert!(tells(scheme, layout, Answers::Right, not_found), "{scheme}, {layout:?}");
-            // Where values are in parts, the stash has only one of them.
+            // If values are in parts, the stash has only one part of the key.
             if layout != Layout::Parts {
                 let stash = in_session(Flaw::StashNotAskedFor);
                 assert!(tells(scheme, layout, Answers::Right, stash), "{scheme}, {layout:?}");

@@ -1,6 +1,6 @@
-//! Schemes of two servers that say the same: each gets one query for each lookup, and what becomes
-//! of one server's neither holds up nor changes the other's. (What if they do not is in
-//! [`agreement`](super::agreement).)
+//! Schemes of two servers that agree: each server gets one query for each lookup, and the outcome
+//! of one query neither delays nor changes the other. (The module [`agreement`](super::agreement)
+//! is about servers that do not agree.)
 
 use super::world::*;
 use crate::session::*;
@@ -26,8 +26,8 @@ fn look_up(world: &mut World) -> Vec<LookupId> {
     (0..LOOKUPS).map(|k| world.session.lookup(Target::key(pair(2 * k).0))).collect()
 }
 
-/// Checks all outcomes, and that each server got as many different queries as there were lookups:
-/// what is sent again is the same, and to the same server.
+/// Checks all outcomes, and that each server got as many different queries as there were lookups: a
+/// repeat has the same bytes and goes to the same server.
 fn check_all(world: &World, lookups: &[LookupId]) {
     assert!(world.failure.is_none(), "{:?}", world.failure);
     for (k, lookup) in lookups.iter().enumerate() {
@@ -40,7 +40,7 @@ fn check_all(world: &World, lookups: &[LookupId]) {
     assert!(different[0].is_disjoint(&different[1]), "no query goes to both servers");
 }
 
-/// What was sent to one server: of which kind, how long.
+/// The kinds and lengths of all requests to one server.
 fn to(world: &World, server: usize) -> Vec<(&'static str, usize)> {
     let sent = world.trace().into_iter().filter(|sent| sent.0 == server);
     sent.map(|(_, kind, len)| (kind, len)).collect()
@@ -80,7 +80,7 @@ fn any_record_of_any_shape_is_the_tables() {
     }
 }
 
-/// To whom, of which kind, how long.
+/// The server, the kind and the length of each request.
 type Traffic = Vec<(usize, &'static str, usize)>;
 
 /// The whole traffic of a session that looks up each of `targets`, some of them together.
@@ -251,7 +251,7 @@ fn a_server_that_was_never_there_ends_the_session_before_anything_is_asked() {
     }
 }
 
-/// Outcomes and traffic of twenty lookups by index while server `liar` does `lie` to its answers.
+/// Outcomes and traffic of twenty lookups by index, while server `liar` does `lie` to its answers.
 fn lied_to(liar: u8, lie: fn(&mut Vec<u8>)) -> (Vec<Result<Vec<u8>>>, Traffic) {
     let peer = Peer::indexed_by(SchemeId::Dpf, 50, 8, 1);
     let mut world = World::with_options(vec![peer; 2], options(2));
@@ -271,8 +271,8 @@ fn lied_to(liar: u8, lie: fn(&mut Vec<u8>)) -> (Vec<Result<Vec<u8>>>, Traffic) {
     (outcomes.collect(), world.trace())
 }
 
-/// The scheme does not notice: a record is as good as the worse of its two answers. But nothing
-/// that anybody sees depends on it.
+/// The scheme does not notice: a record is only as good as the worse of its two answers. But
+/// nothing that a server sees depends on it.
 #[test]
 fn a_wrong_answer_of_one_server_spoils_the_record_and_changes_nothing_that_is_sent() {
     let (truth, reference) = lied_to(0, |_| ());
@@ -340,7 +340,7 @@ fn what_is_no_response_is_told_with_the_servers_name() {
     );
 }
 
-/// Of DPF-PIR, the sum of the two answers is the record.
+/// In DPF-PIR, the sum of the two answers is the record.
 #[test]
 fn answers_that_are_kept_are_erased_when_they_are_dropped() {
     fn is_erased<T: zeroize::ZeroizeOnDrop>(_: &T) {}

@@ -1,5 +1,5 @@
-//! Schemes that verify answers, by two servers of which one may lie: one query after the other, and
-//! with the first wrong answer an end that every later process finds. See [`toy`](super::toy).
+//! Schemes that verify answers, with two servers, one of which may lie: one query after the other,
+//! and the first wrong answer is an end that every later process finds. See [`toy`](super::toy).
 
 use super::reserved::*;
 use super::toy::{self, Flow, Kind};
@@ -30,7 +30,7 @@ fn world() -> World {
     toy_world_of(vec![toy_peer_of(VERIFYING, 2, TOTAL); 2])
 }
 
-/// The next `answers` to queries in role `liar` come with a bit changed.
+/// The next `answers` to queries in role `liar` have one bit flipped.
 fn lying(liar: u8, bit: usize, mut answers: usize) -> Falsify {
     Box::new(move |request, mut responses| {
         if let (Request::Answer(request), Ok(Response::Answered(response))) =
@@ -68,7 +68,7 @@ fn asked(world: &World) -> usize {
     world.queries_to(0).len()
 }
 
-/// Checks that a session over what `world` left asks nothing, and says why.
+/// Checks that a session over the state that `world` left asks nothing, and says why.
 fn check_that_it_stays_so(world: World, why: &str) -> World {
     let mut next = after(world);
     let lookup = next.session.lookup(Target::index(3));
@@ -103,7 +103,7 @@ fn the_next_query_goes_out_before_the_record_is_looked_at() {
     for k in 0..3 {
         world.session.lookup(Target::index(k));
     }
-    // How many queries each server had when a value was told.
+    // How many queries each server had received when a value was told.
     let mut told = Vec::new();
     loop {
         while let Some(output) = world.poll() {
@@ -159,7 +159,7 @@ fn any_wrong_bit_of_any_answer_ends_the_hints_for_good() {
             assert_eq!(*before, 0, "nobody was told before it was kept");
             assert_eq!((asked(&world), world.failed_with()), (2, Blame::Integrity));
 
-            // By this session, and by later ones: nothing.
+            // Neither this session nor later ones ask anything.
             assert_eq!(world.get(Target::index(5)).unwrap_err().blame(), Blame::Integrity);
             assert_eq!(asked(&world), 2);
             let next = check_that_it_stays_so(world, &why);
@@ -212,7 +212,7 @@ fn an_end_that_cannot_be_kept_is_told_with_what_to_do() {
     assert!(error.message().contains("the disk is full"), "{error}");
     assert!(error.message().contains("could not be written down"), "{error}");
     assert_eq!(world.get(Target::index(2)).unwrap_err().blame(), Blame::Integrity);
-    // A later process knows of a query without an answer, and that is the one that it sends.
+    // A later process knows of a query without an answer, and sends that one.
     let sent = world.queries_to(0);
     let mut next = after(world);
     assert_eq!(next.found(Target::index(2)), expected(2));
@@ -227,8 +227,8 @@ fn what_is_no_answer_fails_its_lookup_and_is_sent_again_before_the_next() {
         world.falsify = shortened(silent);
         assert_eq!(world.get(Target::index(2)).unwrap_err().blame(), Blame::InvalidMessage);
         assert_eq!(kept(&mut world).unfinished.len(), 1);
-        // It goes out once more with the next lookup, alone; and as long as it has no answer,
-        // nothing else does.
+        // It is sent once more with the next lookup, alone; while it has no answer, nothing else is
+        // sent.
         let before = [0, 1].map(|server| world.queries_to(server));
         let error = world.get(Target::index(3)).unwrap_err();
         assert_eq!(error.blame(), Blame::Unavailable);
@@ -338,8 +338,8 @@ fn answers_that_are_repeated_late_or_lost_end_nothing() {
     }
 }
 
-/// A scheme without state whose answers do not pass: the session is over, and no other lookup is
-/// asked.
+/// A scheme without state whose answers fail verification: the session is over, and no other lookup
+/// is asked.
 #[test]
 fn a_wrong_answer_ends_the_session_of_a_scheme_without_state() {
     fn start(
@@ -368,8 +368,8 @@ fn a_wrong_answer_ends_the_session_of_a_scheme_without_state() {
         assert!(error.message().contains("Nothing more was asked"), "{error}");
     }
     assert_eq!(world.failed_with(), Blame::Integrity);
-    // Both that were under way, and one that took the place of the first before its answer was
-    // read.
+    // The two that were under way, and one that began after the first was answered and before that
+    // answer was read.
     assert!(asked(&world) <= 4, "{}", asked(&world));
 }
 

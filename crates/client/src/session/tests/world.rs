@@ -1,5 +1,5 @@
-//! A network in memory: a clock that jumps to the next thing to happen, and hooks to lose, delay,
-//! repeat and falsify what goes to [`peer`](super::peer)s and comes from them.
+//! A network in memory: a clock that jumps to the next event, and hooks to lose, delay, repeat and
+//! falsify messages to and from [`peer`](super::peer)s.
 
 pub(super) use super::peer::{Peer, SignedEpoch, describe, described, pair};
 pub(super) use privet_core::Blame;
@@ -41,7 +41,7 @@ pub(super) enum Fate {
     TurnedAway,
 }
 
-/// What happens to the message that is the so-manieth sent.
+/// Decides what happens to a message, given its number and its contents.
 type Decide = Box<dyn FnMut(usize, &Request) -> Fate>;
 
 pub(super) type Falsify = Box<dyn FnMut(&Request, Vec<Result<Response>>) -> Vec<Result<Response>>>;
@@ -60,15 +60,15 @@ pub(super) struct World {
     pub(super) end_breaks: bool,
     /// The ends of hints that were kept, and how many outcomes there were before each.
     pub(super) ends: Vec<(String, usize)>,
-    /// Generations that came of the one before.
+    /// Generations that were condensed from the one before.
     pub(super) condensed: u64,
-    /// Parts that were made of those of an earlier version.
+    /// Parts that were made out of those of an earlier version.
     pub(super) patched: usize,
     /// State changes that completed lookups, with how many journal records there were before each.
     pub(super) completions: Vec<(usize, Vec<u8>)>,
     pub(super) fate: Decide,
-    /// What happens to every message to or from one server, unless it is [`Fate::Arrives`]: then
-    /// `fate` decides.
+    /// The fate of every message to or from one server, unless it is [`Fate::Arrives`]: then `fate`
+    /// decides.
     pub(super) fates: Vec<Fate>,
     pub(super) falsify: Falsify,
     pub(super) events: Vec<String>,
@@ -77,12 +77,12 @@ pub(super) struct World {
     /// What is on its way, by time of arrival.
     on_its_way: BTreeMap<(Duration, u64), (ExchangeId, Result<Response>)>,
     count: u64,
-    /// Exchanges that the session no longer waits for. Their responses still come: a session must
-    /// not mind.
+    /// Exchanges that the session no longer waits for. Their responses still come, and the session
+    /// must ignore them.
     pub(super) abandoned: HashSet<ExchangeId>,
 }
 
-/// What keeps things in memory for a client of so many servers.
+/// Storage in memory for a client of so many servers.
 pub(super) fn keeper(servers: usize) -> Keeper<SameThread> {
     let addresses = (0..servers).map(|server| format!("server {server}")).collect();
     let state = Box::new(MemoryState::default());
@@ -94,7 +94,7 @@ pub(super) fn standing_still() -> Clock {
     Clock::new(|| Duration::ZERO)
 }
 
-/// Options that are patient for ten minutes, so that only tests of impatience see it end.
+/// Options with ten minutes of patience, so that only tests of impatience reach its end.
 pub(super) fn options(servers: usize) -> SessionOptions {
     let mut options = SessionOptions::new(servers, Kernels::detect(), standing_still());
     options.addresses_digest = Some([9; 32]);
@@ -140,7 +140,7 @@ impl World {
         }
     }
 
-    /// Lets time pass until nothing is left to happen.
+    /// Lets time pass until no event is left.
     pub(super) fn run(&mut self) {
         for _ in 0..100_000 {
             if !self.step() {
@@ -151,7 +151,7 @@ impl World {
         panic!("the session never comes to rest: {last:?}");
     }
 
-    /// Does what the session says, then lets the next thing happen. Returns whether there was one.
+    /// Does what the session says, then lets the next event happen. Returns whether there was one.
     pub(super) fn step(&mut self) -> bool {
         while let Some(output) = self.session.poll(self.now) {
             self.carry_out(output);
@@ -253,7 +253,7 @@ impl World {
     }
 
     fn open_hints(&mut self, key: &HintsKey, to_follow: bool) {
-        // The session that had them before is over, or opens them anew.
+        // The session that held them before is over, or opens them anew.
         self.keeper.put_hints_back().unwrap();
         let HintsOpened::Have { mut hints, .. } = self.keeper.open_hints(key, to_follow).unwrap()
         else {
@@ -318,7 +318,7 @@ impl World {
         }
     }
 
-    /// What a server sees of each request: to whom, of which kind, how long.
+    /// What a server sees of each request: which server, which kind, how long.
     pub(super) fn trace(&self) -> Vec<(usize, &'static str, usize)> {
         let trace = self.sent.iter().map(|(server, request)| match request {
             Request::Describe(request) => {
@@ -367,7 +367,7 @@ impl World {
     }
 }
 
-/// What a journal is handed, as it shows when it is read back.
+/// The queries that a journal gets, as it would read them back.
 pub(super) fn queries_in(record: &JournalRecord) -> Vec<Vec<u8>> {
     struct Tape(Vec<Zeroizing<Vec<u8>>>);
     impl Journal for Tape {

@@ -1,14 +1,14 @@
-//! Rehearsals: dummies are looked up, to learn how long slots have to be.
+//! Rehearsals: the session looks dummies up, to learn how long slots must be.
 //!
-//! - The dummies are uniform, and of a keyed table they are keys of [`DUMMY_KEY_LEN`] bytes. A
-//!   longer key may take longer to hash.
-//! - Each is another one. Before each query, and before each answer, the thread rests for a moment
-//!   and some memory is read: a real lookup finds the processor and its caches as others have left
-//!   them.
-//! - One in [`INTERRUPTED`] does not count, the slowest ones: they were interrupted, perhaps.
+//! - The dummies are uniform; in a keyed table they are keys of [`DUMMY_KEY_LEN`] bytes. A longer
+//!   key may take longer to hash.
+//! - Each dummy is a new one. Before each query, and before each answer, the thread rests for a
+//!   moment and reads some memory: a real lookup finds the processor and its caches as other work
+//!   has left them.
+//! - One in [`INTERRUPTED`] does not count, the slowest ones: they may have been interrupted.
 //! - What is read is the longest that a record and a value can be ([`Records::rehearse`]).
-//! - Copies of single-use hints are used for it, and coins of its own; what it would have sent is
-//!   dropped. No hint is used up.
+//! - Rehearsals use copies of single-use hints, and coins of their own; their queries are dropped.
+//!   No hint is used up.
 
 use super::super::interface::{ChosenTable, Target};
 use super::super::options::Clock;
@@ -38,7 +38,7 @@ pub(in super::super) struct Measuring {
     pub(in super::super) pause: Duration,
     /// … and so many bytes are read.
     pub(in super::super) swept: usize,
-    /// How often the clock is looked at until it goes on. 0: its steps are not looked for.
+    /// How often to look at the clock until it advances. 0: its steps are not measured.
     pub(in super::super) looks: u32,
 }
 
@@ -70,15 +70,15 @@ pub(super) struct Took {
     pub(super) answer: Duration,
 }
 
-/// What dummies are looked up with.
+/// The state of a rehearsal.
 struct Rehearsing<'a> {
     clock: Clock,
     records: &'a Records,
     start: &'a dyn Fn() -> Result<Box<dyn ErasedClient>>,
     rehearsal: Box<dyn Rehearsal>,
-    /// How long it took to make copies in the midst of it.
+    /// How long it took to make new copies meanwhile.
     starting: Duration,
-    /// As many as servers, and as long as theirs.
+    /// One for each server, each as long as a real answer.
     answers: Vec<&'a [u8]>,
     fullest: Fullest,
     pause: Duration,
@@ -86,7 +86,7 @@ struct Rehearsing<'a> {
 }
 
 impl Rehearsing<'_> {
-    /// Looks one dummy up. `None`: that cannot be done.
+    /// Looks one dummy up. `None`: that is not possible.
     fn look_up(&mut self, target: &Target, candidate: usize, rng: &mut SecretRng) -> Option<Took> {
         let (mut prepared, mut query) = self.prepare(target, candidate, rng);
         if prepared.as_ref().is_err_and(|error| error.blame() == Blame::Exhausted) {
@@ -98,7 +98,7 @@ impl Rehearsing<'_> {
         prepared.ok()?;
         self.rest();
         let begun = self.clock.now();
-        // No server gave these, so whether they pass says nothing.
+        // No server sent these answers, so the outcome says nothing.
         let _ = self.rehearsal.recover(&self.answers);
         self.records.rehearse(target, candidate, &self.fullest);
         Some(Took { query, answer: self.clock.now().saturating_sub(begun) })
@@ -117,7 +117,7 @@ impl Rehearsing<'_> {
         (prepared, self.clock.now().saturating_sub(begun))
     }
 
-    /// Looks dummies up, as many as `measuring` says. Returns what each one took.
+    /// Looks dummies up, as many as `measuring` says. Returns the time of each.
     fn all(&mut self, measuring: &Measuring, rng: &mut SecretRng) -> Vec<Took> {
         let mut times = Vec::new();
         let begun = self.clock.now();
@@ -134,7 +134,7 @@ impl Rehearsing<'_> {
         times
     }
 
-    /// The processor does something else for a while, as between lookups, and its caches are filled
+    /// Has the processor do something else for a while, as between lookups, and fill its caches
     /// with that.
     fn rest(&mut self) {
         if !self.pause.is_zero() {
@@ -154,9 +154,8 @@ pub(super) fn slowest(times: &[Took], kind: fn(&Took) -> Duration) -> Option<Dur
 impl Timetable {
     /// Measures how long lookups take in a table, with copies of the client that `start` makes.
     ///
-    /// # Errors
-    /// What `start` fails with, and [`Blame::ApiMisuse`] if the clock stands still. If a copy
-    /// cannot make lookups (its hints are used up), nothing is measured until the next hints come.
+    /// Any error of `start`, and [`Blame::ApiMisuse`] if the clock stands still. If a copy cannot
+    /// make lookups (its hints are used up), nothing is measured until the next hints come.
     pub(in super::super) fn rehearse(
         &mut self,
         chosen: &ChosenTable,
@@ -182,7 +181,7 @@ impl Timetable {
         let Some(rehearsal) = copy.into_rehearsal() else { return Ok(()) };
         let answers: Vec<Vec<u8>> =
             (0..plan.servers).map(|_| some_memory(plan.answer_len)).collect();
-        // Coins of its own: those of lookups do not depend on what was measured.
+        // Separate coins: those of lookups do not depend on what was measured.
         let rng = &mut SecretRng::from_os()?;
         let mut rehearsing = Rehearsing {
             clock: clock.clone(),
@@ -215,20 +214,20 @@ impl Timetable {
 
 fn stands_still() -> Error {
     Error::api_misuse(
-        "the clock of this session stands still while it computes, so when queries leave would \
+        "the clock of this session stands still while it computes, so the time at which queries leave would \
          depend on what is looked up; give it a clock that goes on",
     )
 }
 
-/// Zeros that take up memory: fresh pages of zeros are all the same one before something is
-/// written, and that would always lie in a cache.
+/// Memory with contents. Fresh pages of zeros are all the same page until they are written, and
+/// that page would always lie in a cache.
 fn some_memory(len: usize) -> Vec<u8> {
     let mut memory = vec![0; len];
     memory.fill(std::hint::black_box(0));
     memory
 }
 
-/// Reads memory, so that caches hold that instead of what was there.
+/// Reads memory, so that it replaces what the caches held.
 fn sweep(memory: &mut [u8]) {
     for line in memory.chunks_mut(64) {
         line[0] = line[0].wrapping_add(1);

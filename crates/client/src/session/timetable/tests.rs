@@ -7,7 +7,7 @@ fn micros(count: u64) -> Duration {
     Duration::from_micros(count)
 }
 
-/// What slots are if dummies took so many microseconds.
+/// The slot lengths if the slowest dummies took so many microseconds.
 fn slowest(query: u64, answer: u64, search_len: u64) -> Lengths {
     Lengths::of_slowest(micros(query), micros(answer), search_len, FINEST)
 }
@@ -28,11 +28,11 @@ fn slots_are_five_quarters_of_the_slowest_and_grow_with_the_search() {
     assert_eq!(of(Work::Answer, 10), micros(100));
     assert_eq!(of(Work::Query, 10), micros(500));
     assert_eq!(of(Work::Query, 15), micros(750));
-    // Less to search is no reason to be faster: what was measured holds.
+    // Less to search does not shorten slots: the measured length stays.
     assert_eq!(of(Work::Query, 5), micros(500));
     let short = Lengths::of_slowest(Duration::ZERO, Duration::ZERO, 1, FINEST);
     assert_eq!((short.query, short.answer), (SHORTEST, SHORTEST));
-    // What was not measured is not multiplied.
+    // If nothing was measured, nothing is multiplied.
     let unmeasured = Lengths::unmeasured().of(Work::Query, 10_000, Stretch::NONE);
     assert_eq!(unmeasured, micros(1250));
 }
@@ -52,19 +52,19 @@ fn slots_that_are_too_short_grow_and_shrink_again() {
     assert_eq!(lengths[..8], [300, 300, 300, 300, 312, 312, 312, 312]);
     assert_eq!(lengths[8..16], [312, 312, 312, 312, 341, 341, 341, 341]);
     assert_eq!(lengths[16..], [305, 305, 305, 305, 305, 304, 304, 304]);
-    // In time, whatever that is: how much less it takes is not to be seen.
+    // In time, by any margin: how much less it takes must not show.
     let shorter: Vec<Duration> = (0..2000).map(|k| slot(k % 100)).collect();
     assert!(shorter.is_sorted_by(|a, b| a >= b));
     assert!(shorter[400] > micros(200), "slowly");
     assert_eq!(shorter[1999], micros(100));
-    // Three of 64 that are late change nothing.
+    // Three late ones of 64 change nothing.
     for _ in 0..3 {
         for _ in 0..3 {
             assert_eq!(slot(110), micros(125));
         }
         assert!((0..61).all(|_| slot(10) == micros(100)));
     }
-    // Four times is the most, and what takes longer still ends at a quarter of that.
+    // Four times is the most, and longer work still ends at a quarter of that.
     for _ in 0..28 {
         slot(5000);
     }
@@ -77,7 +77,7 @@ fn timetable() -> (Timetable, Arc<AtomicU64>) {
     let shown = Arc::clone(&time);
     let clock = Clock::new(move || micros(shown.load(Ordering::Relaxed)));
     let mut timetable = Timetable::new(clock, Duration::ZERO, Measuring::brief());
-    // These tests tell a time of their own.
+    // These tests set the time themselves.
     timetable.flaw = Flaw::BelievesWhatItIsTold;
     timetable.lengths = Some(slowest(80, 40, 1));
     (timetable, time)
@@ -95,7 +95,7 @@ fn nothing_leaves_before_its_slot_ends() {
     assert_eq!(timetable.at(micros(1031)), micros(1100));
     assert!(timetable.lets_out(micros(1100)));
     assert_eq!(timetable.ends(), None);
-    // The next takes longer than it should.
+    // The next query takes longer than its slot.
     timetable.at(micros(2000));
     time.fetch_add(101, Ordering::Relaxed);
     timetable.end_query(1);
@@ -119,7 +119,7 @@ fn answers_that_take_long_lengthen_no_later_slot() {
     assert_eq!(slot(Work::Answer, 70), micros(75));
     assert_eq!(slot(Work::Answer, 10), micros(50), "nobody may have seen that one was late");
     assert_eq!(slot(Work::Query, 10), micros(100));
-    // Queries that are late are seen. All grow: the processor does something else.
+    // Late queries are visible. All slots grow: the processor has other work.
     for _ in 0..4 {
         assert_eq!(slot(Work::Query, 110), micros(125));
     }
@@ -127,7 +127,7 @@ fn answers_that_take_long_lengthen_no_later_slot() {
     assert!(slot(Work::Answer, 10) > micros(60));
 }
 
-/// A driver that looks at its clock, does something for a while, and then asks what is to be done.
+/// A driver that reads its clock, does something else for a while, and then asks what to do.
 #[test]
 fn a_time_that_is_old_shortens_no_slot() {
     let (mut timetable, time) = timetable();
@@ -152,7 +152,7 @@ fn a_time_that_is_old_shortens_no_slot() {
     assert_eq!(slot(micros(400)), (micros(530), micros(630)));
     // A time later than the clock's is believed.
     assert_eq!(slot(micros(5000)), (micros(5000), micros(5100)));
-    // Nor does an old time keep what may leave, or let out what may not.
+    // Nor does an old time keep back what may leave, or let out what may not.
     assert!(!timetable.lets_out(micros(5099)));
     time.fetch_add(4510, Ordering::Relaxed);
     assert!(timetable.lets_out(micros(5000)), "the clock shows 5100");

@@ -1,8 +1,8 @@
-//! The anchor: the one small file from which everything about a table's single-use hints follows.
+//! The anchor: a small file that decides everything about a table's single-use hints.
 //!
-//! It is locked by the process that holds the hints, it says which generation is in use, in which
-//! file its journal is and how many commits that has at least, and it remembers where it was
-//! created. It has two slots, written in turn, each synced before anything relies on it:
+//! The process that holds the hints locks it. It says which generation is in use, which file has
+//! its journal and how many commits that has at least. It also records where it was created. It has
+//! two slots, written in turn, each synced before anything relies on it:
 //!
 //! ```text
 //! slot 0 at 0, slot 1 at 4096:
@@ -13,19 +13,19 @@
 //!     BLAKE3 of all that 32
 //! ```
 //!
-//! The valid slot with the larger sequence counts. A crash while one slot is written leaves the
-//! other.
+//! The valid slot with the larger sequence counts. If a crash comes while one slot is written, the
+//! other is still there.
 //!
-//! **Why count commits outside the journal.** One that was put in place of the last, or cut off
-//! behind a commit, looks whole. For hints that would be a return to a state in which a used one is
-//! unused. So a journal that has fewer commits than were counted is damaged. More are what was
-//! committed since: then the journal says where the hints stand, too, and they are counted before
-//! anything else is done.
+//! **Why count commits outside the journal.** An older journal in place of the last one looks
+//! whole, and so does one that was cut off after a commit. Both would return the hints to a state
+//! in which a used hint is unused. So a journal with fewer commits than were counted is damaged. If
+//! it has more, these were committed since. Then the journal also says where the hints stand, and
+//! they are counted before anything else.
 //!
-//! **Why not at each commit.** That would be a second sync, and a write without a sync does harm:
-//! the system may keep the time of a write and lose what was written, and then the file looks as if
-//! somebody else had changed it. What there is between two counts the [journal](super::journal)
-//! vouches for.
+//! **Why not at each commit.** That would cost a second sync. A write without a sync would do harm:
+//! the system may keep the time of the write and lose its bytes, and then the file looks as if
+//! another program had changed it. Between two counts, the [journal](super::journal) itself
+//! guarantees its commits.
 
 use super::version::Version;
 use crate::disk::{Medium, Times};
@@ -39,23 +39,23 @@ use std::sync::Arc;
 
 const MAGIC: &[u8; 8] = b"privethk";
 const VERSION: u32 = 4;
-/// Different pages of the file, so that no write can tear both.
+/// On different pages of the file, so that no write can tear both.
 pub(super) const SLOTS: [u64; 2] = [0, 4096];
 const CHECKSUM_LEN: usize = 32;
 pub(super) const SLOT_LEN: usize =
     8 + 4 + 8 + 8 + 16 + 32 + Version::LEN + 32 + 8 + 8 + 8 + 32 + CHECKSUM_LEN;
 
-/// The file system's clock may differ from this machine's, by as much as this.
+/// The file system's clock may differ from this machine's by this much.
 const CHANGE_TOLERANCE_MS: u64 = 60_000;
 
-/// Both times of a file are by one clock. A file system may round them, by as much as this.
+/// Both times of a file come from one clock. A file system may round them by this much.
 const ROUNDING_MS: u64 = 2_000;
 
 /// A random name for one line of generations: it ties all files to their anchor, and changes when
 /// everything is erased.
 pub(crate) type Lineage = [u8; 16];
 
-/// What an anchor says.
+/// The contents of an anchor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Anchor {
     /// When this was written, in milliseconds since 1970 by the system's clock.
@@ -63,17 +63,17 @@ pub(crate) struct Anchor {
     pub(crate) lineage: Lineage,
     /// Where the anchor was created: see [`Medium::place`].
     pub(crate) place: [u8; 32],
-    /// Where the hints stand.
+    /// The version where the hints stand.
     pub(crate) version: Version,
     /// See [`HintsKey::servers`].
     pub(crate) servers: [u8; 32],
     /// The generation in use; 0 before the first.
     pub(crate) generation: u64,
-    /// Which of its journal's files is in use.
+    /// The number of its journal's file that is in use.
     pub(crate) journal: u64,
-    /// Commits of its journal that were counted.
+    /// How many commits of its journal were counted.
     pub(crate) commits: u64,
-    /// The seal of the last of them.
+    /// The seal of the last counted commit.
     pub(crate) seal: [u8; 32],
 }
 
@@ -141,7 +141,7 @@ impl Anchor {
     }
 }
 
-/// The anchor in its file. While it lives, the file is locked.
+/// The anchor in its file. While this value lives, the file is locked.
 #[derive(Debug)]
 pub(crate) struct AnchorFile {
     medium: Arc<dyn Medium>,
@@ -154,8 +154,7 @@ pub(crate) struct AnchorFile {
 impl AnchorFile {
     /// Writes a first anchor, in both slots.
     pub(crate) fn begin(medium: Arc<dyn Medium>, path: &Path, anchor: Anchor) -> Result<Self> {
-        // Where an older line of generations ended is of no interest, except that its slots must
-        // not count any more.
+        // If an older line of generations was here, its slots must not count any more.
         let older = read_slots(&*medium, path)?;
         let (sequence, slot) = older.map_or((0, 1), |(sequence, slot, _)| (sequence, slot));
         let mut file =
@@ -182,12 +181,12 @@ impl AnchorFile {
         Arc::clone(&self.medium)
     }
 
-    /// Whether these hints lie where they were created, and nobody wrote to this file but us.
+    /// Whether these hints lie where they were created, and only Privet wrote to this file.
     pub(crate) fn is_original(&self) -> Result<bool> {
         is_untouched(&*self.medium, &self.path, &self.anchor.place, self.anchor.written)
     }
 
-    /// Makes `anchor` the one that counts. Durable on return.
+    /// Replaces the anchor by `anchor`. Durable on return.
     pub(crate) fn write(&mut self, anchor: Anchor) -> Result<()> {
         let anchor = Anchor { written: self.medium.now(), ..anchor };
         let (slot, sequence) = (1 - self.slot, self.sequence + 1);
@@ -202,23 +201,22 @@ impl AnchorFile {
         Ok(())
     }
 
-    /// The same in both slots: for a step after which the slot before would lead to files that are
-    /// no more.
+    /// The same in both slots: for a step after which the earlier slot would lead to removed files.
     pub(crate) fn write_twice(&mut self, anchor: Anchor) -> Result<()> {
         self.write(anchor.clone())?;
         self.write(anchor)
     }
 }
 
-/// Whether a file that was created at `place` and last written at `written` lies there still, and
-/// nobody wrote to it but us:
+/// Whether a file that was created at `place` and last written at `written` still lies there, and
+/// only Privet wrote to it:
 ///
 /// - A copy lies elsewhere.
-/// - A backup that was restored into this very file changed it later than it says it was
+/// - If a backup was restored into this very file, the file was changed later than it says it was
 ///   written.
-/// - Where births are not kept: what copies a file with its times (an archive, or a
-///   container's file system that copies a file of its image up) leaves one that says that it
-///   was written before it was last changed. A write of ours sets both times at once.
+/// - Where birth times are not kept: a tool that copies a file with its times (an archive, or a
+///   container's file system that copies up a file of its image) leaves a file whose last write is
+///   older than its last change. A write by Privet sets both times at once.
 pub(super) fn is_untouched(
     medium: &dyn Medium,
     path: &Path,
@@ -248,8 +246,8 @@ fn other_format(version: u32) -> Error {
     }
 }
 
-/// The version of an older format that a slot begins like. Where its checksum lies, this program
-/// does not know.
+/// The older format's version, if a slot begins like one. This program does not know where the
+/// checksum lies in that format.
 fn older_format(bytes: &[u8; SLOT_LEN]) -> Option<u32> {
     let mut reader = Reader::new("the anchor", bytes);
     let is_ours = reader.array::<8>().is_ok_and(|magic| magic == *MAGIC);
@@ -268,7 +266,7 @@ fn read_slots(medium: &dyn Medium, path: &Path) -> Result<Option<(u64, usize, An
         }
         let (sequence, anchor) = match Anchor::decode(&bytes) {
             Ok(decoded) => decoded,
-            // Not damage: whoever wrote this knows more than this program.
+            // Not damage: a newer version of Privet wrote this.
             Err(error) if error.blame() == Blame::Unavailable => {
                 return Err(files::blame(path, error));
             }

@@ -1,7 +1,7 @@
 //! The journal of one generation: every change since it was prepared, in order, and the queries
 //! that wait for answers.
 //!
-//! It is a file that is only added to, one commit after the other, each with one sync:
+//! It is an append-only file: one commit after the other, each with one sync:
 //!
 //! ```text
 //! base      magic "privethj" ‖ version u32 ‖ lineage 16 ‖
@@ -21,32 +21,34 @@
 //!           5 ‖ the table's version 104                      where the hints stand from here on
 //! ```
 //!
-//! A seal is BLAKE3 under a key of lineage and generation, over all that is before it. So a commit
-//! is whole or is none, is this journal's, and has one place in it. Opening replays all of it.
+//! A seal is BLAKE3 under a key of lineage and generation, over everything before it. So a commit
+//! is either whole or does not count, belongs to this journal, and has one place in it. Opening
+//! replays all of it.
 //!
-//! **Why twice.** After a crash in a commit there may be any part of it. Nothing was sent for it,
-//! and the hints must go on without it. But what is left of an acknowledged commit after a fault of
-//! the disk may look the same, and its hint *is* used. One sync cannot say which it is beforehand.
-//! So the commit is written at two places that share no block:
+//! **Why twice.** A crash during a commit may leave any part of it. Nothing was sent for that
+//! commit, and the hints must go on without it. But after a fault of the disk, the rest of an
+//! acknowledged commit may look the same, and its hint *is* used. A single copy with one sync
+//! cannot distinguish the two. So the commit is written at two places that share no block:
 //!
-//! - An acknowledged commit has both. Whatever befalls one of them, the other is read, and nothing
-//!   is lost.
-//! - Of one that has neither, the sync never returned. It is dropped, and was never sent.
-//! - What is left is that both were damaged, in different blocks. A commit behind them is then out
-//!   of order. And what the [anchor](super::anchor) has counted must be there: it counts when hints
-//!   are opened, closed, followed or ended, and when a journal is begun anew. It does not count
-//!   each commit: that would be a second sync. Either way the journal is refused, that is, its
-//!   hints count as used.
-//! - Unnoticed go *both* copies of the *last* commit of a process that did not close, damaged
-//!   before anybody opened the hints again. If they were cut off, or an older journal was put in
-//!   place, the file system's time or the file's number says so: the journal is checked as the
-//!   anchor is ([`is_untouched`]), against where it was created and the time in its last commit.
+//! - An acknowledged commit has both copies. If one is damaged, the other is read, and nothing is
+//!   lost.
+//! - If a commit has neither, its sync never returned. It is dropped, and was never sent.
+//! - The remaining case: both copies of an acknowledged commit were damaged, in different blocks.
+//!   Then a commit after them is out of order. And everything that the [anchor](super::anchor) has
+//!   counted must be there: it counts when hints are opened, closed, followed or ended, and when a
+//!   journal is begun anew. It does not count each commit: that would be a second sync. In both
+//!   cases the journal is refused, that is, its hints count as used.
+//! - One fault stays unnoticed: *both* copies of the *last* commit of a process that did not close
+//!   were damaged before the hints were opened again. If they were cut off, or an older journal was
+//!   put in place, the file system's time or the file's number shows it: the journal is checked
+//!   like the anchor ([`is_untouched`]), against where it was created and the time in its last
+//!   commit.
 //!
-//! A settled reservation's record is of no use any more. When there is no room left, or not all of
-//! the file is as it was written, a journal with the same contents is begun in another file. It
-//! counts once the anchor names it, and the old one is erased, as all are when their generation is
-//! replaced. So a full disk shows before a byte of the old file was touched, which could not be
-//! told from what somebody else did to it.
+//! The record of a settled reservation is useless. When no room is left, or not all of the file is
+//! as it was written, a journal with the same contents is begun in another file. It counts once the
+//! anchor names it, and the old one is erased, as all are when their generation is replaced. So a
+//! full disk shows before any byte of the old file is touched. A touched file would look as if
+//! another program had changed it.
 
 use super::anchor::{Anchor, Lineage, is_untouched};
 use super::sealed::{self, Header};
@@ -65,23 +67,23 @@ use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"privethj";
 const VERSION: u32 = 4;
-/// The longest reason that is kept of why hints have ended, in bytes.
+/// The longest stored reason why hints have ended, in bytes.
 const MAX_REASON: usize = 2048;
 pub(super) const SEAL_LEN: usize = 32;
 pub(super) const HEAD_LEN: usize = 8 + 8 + SEAL_LEN + 8;
-/// The most that one fault of a disk reaches.
+/// The largest stretch that one fault of a disk damages.
 pub(super) const BLOCK: usize = 4096;
 /// The room for commits in a generation's first file. (In tests both are so small that short
-/// histories come to their end.)
+/// histories reach their end.)
 const ROOM: usize = if cfg!(test) { 4 * BLOCK } else { 64 * BLOCK };
-/// Each file after it has twice the room of the one before, up to this, or three times what is of
-/// use if that is more.
+/// Each later file has twice the room of the one before, up to this, or three times the useful
+/// bytes if that is more.
 const MOST_ROOM: usize = if cfg!(test) { 6 * BLOCK } else { 512 * BLOCK };
 
 type Seal = [u8; SEAL_LEN];
 type Secret = Zeroizing<Vec<u8>>;
 
-/// What the commits add up to, apart from [`Contents`].
+/// The sum of the commits, without [`Contents`].
 #[derive(Clone, Debug)]
 pub(crate) struct Summary {
     pub(crate) lineage: Lineage,
@@ -89,21 +91,21 @@ pub(crate) struct Summary {
     /// Size and digest of the file that holds the generation as it was prepared.
     pub(crate) generation_len: u64,
     pub(crate) generation_digest: [u8; 32],
-    /// Which version of the table that was prepared for.
+    /// The version of the table that it was prepared for.
     pub(crate) prepared_for: Version,
-    /// Where the hints stand since they followed the table's edits.
+    /// The version where the hints stand, after following the table's edits.
     pub(crate) version: Version,
     /// Where this file was created: see [`Medium::place`].
     place: [u8; 32],
-    /// Reservations so far, which is also the number of the next one.
+    /// Reservations so far; also the number of the next one.
     pub(crate) reserved: u64,
-    /// Commits so far, those of the files before included.
+    /// Commits so far, with those of earlier files.
     pub(crate) commits: u64,
-    /// When the last was written, in milliseconds since 1970.
+    /// When the last commit was written, in milliseconds since 1970.
     written: u64,
-    /// Its seal, which stands for everything before.
+    /// The last commit's seal, which covers everything before.
     pub(crate) seal: Seal,
-    /// Why the hints have ended, if they have: the last change in the log is the one that did it.
+    /// Why the hints have ended, if they have: the last change in the log ended them.
     pub(crate) ended: Option<String>,
 }
 
@@ -116,32 +118,32 @@ impl Summary {
     }
 }
 
-/// What is of use in a journal.
+/// The useful contents of a journal.
 #[derive(Clone, Default)]
 struct Contents {
     changes: Vec<Secret>,
     unfinished: BTreeMap<u64, Secret>,
-    /// How many bytes all that is.
+    /// Their length in bytes.
     len: u64,
 }
 
-/// What a journal says.
+/// An entry of a journal.
 #[derive(Clone, Copy)]
 pub(crate) enum Entry<'a> {
-    /// The log of changes goes on.
+    /// A change for the log.
     Change(&'a [u8]),
     /// A reservation is unfinished, and this is its record.
     Unfinished(u64, &'a [u8]),
-    /// It is unfinished no longer.
+    /// A reservation is finished.
     Finished(u64),
-    /// There will be no reservation any more, and why. What is too long of that is left out.
+    /// There will be no more reservations, and why. A reason that is too long is cut.
     Ended(&'a str),
-    /// Where the hints stand from here on.
+    /// The version where the hints stand from here on.
     StandsAt(Version),
 }
 
 impl<'a> Entry<'a> {
-    /// Bytes that it takes.
+    /// Its length in bytes.
     fn len(&self) -> usize {
         1 + match *self {
             Entry::Change(change) => 8 + change.len(),
@@ -178,8 +180,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// `head` and all of `entries`, sealed. It has its size from the beginning: growing would leave
-    /// copies behind.
+    /// `head` and all of `entries`, sealed. The buffer has its full size from the beginning:
+    /// growing would leave copies behind.
     fn seal(entries: &[Self], key: &[u8; 32], head: &[u8]) -> Secret {
         let len: usize = entries.iter().map(Self::len).sum();
         let mut bytes = Zeroizing::new(Vec::with_capacity(head.len() + 8 + len + SEAL_LEN));
@@ -209,7 +211,7 @@ fn sized<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8]> {
     reader.bytes(usize::try_from(len).unwrap_or(usize::MAX))
 }
 
-/// Makes the changes that `entries` tell of.
+/// Applies `entries`.
 fn apply(entries: &[u8], summary: &mut Summary, contents: &mut Contents) -> Result<()> {
     let damaged = || Error::corrupted("its entries do not go together");
     let mut reader = Reader::new("an entry", entries);
@@ -260,8 +262,7 @@ impl<'a> Commit<'a> {
         whole.then_some(Self { number, written, before, entries, seal, bytes })
     }
 
-    /// The first one at `at`, or further on at the beginning of a block, where a second copy may
-    /// lie.
+    /// The first commit at `at`, or later at the beginning of a block, where a second copy may lie.
     fn find(key: &[u8; 32], bytes: &'a [u8], at: usize) -> Option<(usize, Self)> {
         let blocks = (next_block(at + 1)..bytes.len()).step_by(BLOCK);
         let mut places = iter::once(at).chain(blocks);
@@ -280,7 +281,7 @@ fn seal_of(bytes: &[u8]) -> Seal {
     seal
 }
 
-/// `at`, or the first beginning of a block behind it.
+/// `at`, or the next beginning of a block after it.
 fn next_block(at: usize) -> usize {
     at.next_multiple_of(BLOCK)
 }
@@ -292,19 +293,19 @@ pub(crate) struct Journal {
     key: [u8; 32],
     summary: Summary,
     contents: Contents,
-    /// Where the first commit went.
+    /// Where the first commit is.
     first: usize,
     /// Where the next commit goes.
     pub(super) tail: usize,
-    /// Where the room that the file has ends.
+    /// Where the room of the file ends.
     room: usize,
-    /// Whether each commit is there twice, and zeros behind the last.
+    /// Whether each commit is there twice, with zeros after the last.
     pub(super) sound: bool,
 }
 
 impl Journal {
-    /// Begins a journal without entries in the empty file `medium`, for the generation of which
-    /// `generation` is the header. Durable on return, except for the file's name.
+    /// Begins a journal without entries in the empty file `medium`, for the generation whose header
+    /// is `generation`. Durable on return, except for the file's name.
     pub(crate) fn create(
         medium: Arc<dyn Medium>,
         path: &Path,
@@ -328,7 +329,7 @@ impl Journal {
         Self::begin(medium, path, summary, Contents::default(), ROOM)
     }
 
-    /// Begins one that has all that is of use in this, stands in its place, and has room for
+    /// Begins a journal with the useful contents of this one, to take its place, with room for
     /// `entries`.
     pub(crate) fn renewed(
         &self,
@@ -385,14 +386,14 @@ impl Journal {
         Ok(Self { medium, path, key, summary, contents, first, tail, room, sound })
     }
 
-    /// Opens the journal that `anchor` names, after a crash as well, and checks all of it. What it
-    /// then shows is durable. Nothing is written.
+    /// Opens the journal that `anchor` names, also after a crash, and checks all of it. What it
+    /// then contains is durable. Writes nothing.
     ///
     /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged, is another,
-    /// or has not all that was counted.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged, belongs to other
+    /// hints, or lacks commits that were counted.
     pub(crate) fn open(medium: Arc<dyn Medium>, path: &Path, anchor: &Anchor) -> Result<Self> {
-        // A process that was killed may have left it to the system to write this out some time.
+        // A killed process may have left its writes unsynced.
         let len = medium.sync().and_then(|()| medium.len());
         let len = len.map_err(|error| files::failed(path, "read", error))?;
         let bytes = sealed::read_part(&*medium, path, 0, len)?;
@@ -480,24 +481,24 @@ impl Journal {
         self.contents.unfinished.contains_key(&id.0)
     }
 
-    /// All changes, and the reservations that are unfinished: their records are
-    /// [read](JournalReader) in the same order.
+    /// All changes, and the unfinished reservations: their records are [read](JournalReader) in the
+    /// same order.
     pub(crate) fn load(&self) -> (Vec<Secret>, Vec<ReservationId>) {
         let ids = self.contents.unfinished.keys().map(|id| ReservationId(*id));
         (self.contents.changes.clone(), ids.collect())
     }
 
-    /// Whether it lies where it was created, and nobody wrote to it but us.
+    /// Whether it lies where it was created, and only Privet wrote to it.
     pub(crate) fn is_original(&self) -> Result<bool> {
         is_untouched(&*self.medium, &self.path, &self.summary.place, self.summary.written)
     }
 
-    /// Whether another file has to take its place before `entries` are appended.
+    /// Whether another file must take its place before `entries` are appended.
     pub(crate) fn is_worn(&self, entries: &[Entry<'_>]) -> bool {
         !self.sound || places(self.tail, entries).1 > self.room
     }
 
-    /// Appends `entries`, for which there is room, all or nothing. Durable on return. After a
+    /// Appends `entries`, for which there must be room, all or nothing. Durable on return. After a
     /// failure nothing more may be appended.
     pub(crate) fn commit(&mut self, entries: &[Entry<'_>]) -> Result<()> {
         let number = self.summary.commits + 1;
@@ -521,7 +522,7 @@ impl Journal {
     }
 }
 
-/// Where the second copy of a commit begins whose first begins at `at`, and where it ends.
+/// Where the second copy of a commit begins if the first begins at `at`, and where it ends.
 fn places(at: usize, entries: &[Entry<'_>]) -> (usize, usize) {
     let len = HEAD_LEN + entries.iter().map(Entry::len).sum::<usize>() + SEAL_LEN;
     let second = next_block(at + len);

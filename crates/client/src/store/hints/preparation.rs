@@ -1,11 +1,11 @@
-//! The next generation in the making: two files that take checkpoints in turn, and then the
+//! The next generation while it is prepared: two files that take checkpoints in turn, and then the
 //! generation itself.
 //!
-//! The checkpoint that is replaced is the older of the two, overwritten where it lies, so that the
-//! newer one is there until this one is synced, and no checkpoint is ever left behind on the disk.
+//! A new checkpoint overwrites the older of the two in place. So the newer one is there until this
+//! one is synced, and no checkpoint is ever left behind on the disk.
 //!
-//! Every file says for which version of the table it is. When the hints follow the table's edits,
-//! what was prepared for the version before does not: it counts as none from then on, and is
+//! Every file names the version of the table that it is for. When the hints follow the table's
+//! edits, the files for the earlier version do not. They count as missing from then on, and are
 //! erased.
 
 use super::anchor::Lineage;
@@ -22,11 +22,11 @@ use zeroize::Zeroizing;
 pub(crate) const CHECKPOINTS: [&str; 2] = ["preparing-0.hints", "preparing-1.hints"];
 pub(crate) const UNDER_WAY: &str = "prepared.new";
 
-/// A checkpoint: in which of the files, its header, its contents.
+/// A checkpoint: the number of its file, its header, its contents.
 type Checkpoint = (usize, sealed::Header, Zeroizing<Vec<u8>>);
 
-/// What the hints in use and their next generation have in common. As long as one of the two lives,
-/// the anchor is locked.
+/// What the hints in use and their next generation share. While one of the two lives, the anchor is
+/// locked.
 #[derive(Debug)]
 pub(crate) struct HintsFolder {
     pub(crate) folder: Arc<dyn Folder>,
@@ -44,9 +44,9 @@ pub(crate) struct Next {
     version: Version,
     /// Whether it is complete, in the file of its number.
     pub(crate) ready: bool,
-    /// Whether somebody prepares it.
+    /// Whether a preparation holds it.
     pub(crate) lent: bool,
-    /// The last checkpoint, once somebody has looked: which file, and its order.
+    /// The last checkpoint, once it was looked for: its file, and its order.
     newest: Option<Option<(usize, u64)>>,
 }
 
@@ -62,8 +62,8 @@ impl Next {
 }
 
 impl HintsFolder {
-    /// Looks what there is for generation `number`, prepared for `version` of the table. What is
-    /// damaged, for another version, or of no use beside a complete generation, is erased.
+    /// Looks for files of generation `number`, prepared for `version` of the table. Erases damaged
+    /// files, files for another version, and checkpoints beside a complete generation.
     pub(crate) fn open(
         folder: Arc<dyn Folder>,
         lineage: Lineage,
@@ -91,10 +91,10 @@ impl HintsFolder {
         Ok(hints_folder)
     }
 
-    /// Goes on for `version` of the table: what was prepared for another is erased.
+    /// Goes on for `version` of the table: files for another version are erased.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`] if it cannot be erased.
+    /// [`Blame::Unavailable`] if they cannot be erased.
     pub(crate) fn follow(&self, next: &mut Next, version: Version) -> Result<()> {
         next.version = version;
         self.discard(next)
@@ -105,7 +105,7 @@ impl HintsFolder {
         if std::mem::take(&mut next.ready) {
             sealed::erase(&*self.folder, &generation_name(next.number))?;
         }
-        // The newest goes last, so that a crash in between does not bring an older one back.
+        // Erase the newest last, so that a crash in between does not bring back an older one.
         let mut slots = Vec::new();
         for (slot, name) in CHECKPOINTS.into_iter().enumerate() {
             let header = self.checkpoint_header(slot, next)?;
@@ -137,7 +137,7 @@ impl HintsFolder {
         Ok(Some((header, contents)))
     }
 
-    /// Makes the file of generation `number` durable, whoever wrote it.
+    /// Makes the file of generation `number` durable, whichever process wrote it.
     pub(crate) fn sync_generation(&self, number: u64) -> Result<()> {
         let name = generation_name(number);
         let path = self.folder.path(&name);
@@ -157,7 +157,7 @@ impl HintsFolder {
         erased.into_iter().collect()
     }
 
-    /// How far the next generation is, as far as headers tell.
+    /// How far the next generation has come, according to the headers.
     pub(crate) fn progress(&self) -> Result<NextGeneration> {
         let next = self.lock();
         if next.ready {
@@ -206,12 +206,12 @@ impl HintsFolder {
     }
 }
 
-/// Where the next generation is prepared.
+/// The files of the next generation.
 pub(crate) struct NextGenerationFiles(Arc<HintsFolder>);
 
 impl NextGenerationFiles {
     /// # Errors
-    /// [`Blame::ApiMisuse`] if there is one already.
+    /// [`Blame::ApiMisuse`] if they are taken already.
     pub(crate) fn take(hints_folder: &Arc<HintsFolder>) -> Result<Self> {
         if std::mem::replace(&mut hints_folder.lock().lent, true) {
             return Err(Error::api_misuse(
@@ -280,7 +280,7 @@ impl PreparationStore for NextGenerationFiles {
         let name = generation_name(number);
         let renamed = folder.rename(UNDER_WAY, &name);
         renamed.map_err(|error| files::failed(&folder.path(&name), "write", error))?;
-        // From here on it counts, also if what follows fails.
+        // From here on the generation counts, even if the next steps fail.
         next.ready = true;
         self.0.sync_names()?;
         next.newest = Some(None);

@@ -10,7 +10,7 @@ use privet_core::{Blame, Epoch, Error, Result};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What one folder of hints holds.
+/// The contents of one folder of hints.
 pub(crate) struct Private {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
@@ -18,9 +18,9 @@ pub(crate) struct Private {
 }
 
 pub(crate) enum Condition {
-    /// Another process has them.
+    /// Another process holds them.
     InUse,
-    /// As far as was looked, these files are damaged.
+    /// Damaged files, as far as this has looked.
     Damaged(Vec<(PathBuf, String)>),
     Whole {
         epoch: Epoch,
@@ -31,7 +31,7 @@ pub(crate) enum Condition {
         reserved: u64,
         unfinished: u64,
         next: NextGeneration,
-        /// Why nothing will be looked up with them any more, if that is so.
+        /// Why no lookup will use them any more, if they have ended.
         ended: Option<String>,
     },
 }
@@ -76,7 +76,7 @@ fn open(folder: &dyn Folder, name: &str) -> Result<Option<Arc<dyn Medium>>> {
     folder.open(name).map_err(|error| files::failed(&folder.path(name), "open", error))
 }
 
-/// What the files behind a valid anchor hold.
+/// The contents of the files behind a valid anchor.
 fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<Condition> {
     let mut copied = !anchor.is_original()?;
     let anchor = anchor.anchor();
@@ -114,7 +114,7 @@ fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<Co
     let mut newest = None;
     for name in CHECKPOINTS {
         let Some(medium) = open(folder, name)? else { continue };
-        // One that is damaged was perhaps being written: it counts as none, and is no damage.
+        // A damaged one was perhaps being written: it counts as missing, and not as damage.
         if let Ok(header) = sealed::read_header(&*medium, &folder.path(name)) {
             newest = newest.max(Some((header.order, header.offset)));
         }
@@ -158,13 +158,15 @@ fn check(
     }
 }
 
-/// Whether the hints in `folder` are known to have ended. Those that another process has are not.
+/// Whether the hints in `folder` are known to have ended. If another process holds them, this is
+/// not known.
 pub(crate) fn has_ended(folder: &dyn Folder) -> Result<bool> {
     let condition = inspect(folder, false)?.map(|private| private.condition);
     Ok(matches!(condition, Some(Condition::Whole { ended: Some(_), .. })))
 }
 
-/// Erases everything in `folder` with zeros; `false` if another process has it.
+/// Overwrites everything in `folder` with zeros and removes it; `false` if another process holds
+/// it.
 pub(crate) fn erase_folder(folder: &dyn Folder) -> Result<bool> {
     let path = folder.path(ANCHOR);
     let locked = folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))?;
@@ -174,13 +176,13 @@ pub(crate) fn erase_folder(folder: &dyn Folder) -> Result<bool> {
     }
 }
 
-/// The same for hints of whose parameter digest `superfluous` is true; `false` for others. Hints
-/// whose anchor is missing or damaged do not say which they are: they stay, to be reported.
+/// The same for hints whose parameter digest makes `superfluous` true; `false` for others. Without
+/// a valid anchor it is unknown which hints these are: they stay, to be reported.
 pub(crate) fn erase_folder_if(
     folder: &dyn Folder,
     superfluous: impl Fn(&[u8; 32]) -> bool,
 ) -> Result<bool> {
-    // Taking the lock would make an anchor where there is none.
+    // Taking the lock would create an anchor where there is none.
     let names = folder.names().map_err(|error| files::failed(&folder.path(""), "list", error))?;
     if !names.iter().any(|name| name == ANCHOR) {
         return Ok(false);
@@ -198,7 +200,7 @@ pub(crate) fn erase_folder_if(
 
 fn erase_locked(folder: &dyn Folder, _lock: Arc<dyn Medium>) -> Result<bool> {
     erase_all(folder, &our_names(folder)?)?;
-    // Last: without other files, a missing anchor means that there is nothing.
+    // Erase the anchor last: without other files, a missing anchor means that there is nothing.
     sealed::erase(folder, ANCHOR)?;
     Ok(true)
 }

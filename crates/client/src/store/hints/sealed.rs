@@ -1,4 +1,4 @@
-//! One generation of hints, or a checkpoint of one in the making, in one file.
+//! One generation of hints, or a checkpoint of one, in one file.
 //!
 //! ```text
 //! header   216 bytes   magic "privethf" ‖ version u32 ‖ kind u32 ‖ lineage 16 ‖ number of the generation u64 ‖ order u64 ‖ offset u64 ‖
@@ -6,8 +6,8 @@
 //! contents len bytes
 //! ```
 //!
-//! `order` and `offset` are those of a checkpoint: the larger order is the later one, and from the
-//! offset its stream goes on. Such a file is read as a whole or not at all.
+//! `order` and `offset` are those of a checkpoint: the larger order is the later one, and its
+//! stream goes on at the offset. Such a file is read as a whole or not at all.
 
 use super::anchor::Lineage;
 use super::version::Version;
@@ -29,12 +29,12 @@ pub(crate) enum Kind {
     Checkpoint = 2,
 }
 
-/// What a header says.
+/// The contents of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
     pub(crate) lineage: Lineage,
-    /// Of the generation that this is, or is to become.
+    /// The number of the generation that this is, or will become.
     pub(crate) number: u64,
     pub(crate) order: u64,
     pub(crate) offset: u64,
@@ -95,7 +95,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Whether this is the file that was looked for.
+    /// Whether this is the file that the caller looks for.
     pub(crate) fn is(&self, kind: Kind, lineage: &Lineage, number: u64) -> bool {
         self.kind == kind && self.lineage == *lineage && self.number == number
     }
@@ -104,8 +104,8 @@ impl Header {
 /// Reads a header, without the contents.
 ///
 /// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or the file's size
-/// is not what it says.
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or the file has another
+/// size than it says.
 pub(crate) fn read_header(medium: &dyn Medium, path: &Path) -> Result<Header> {
     let size = medium.len().map_err(|error| files::failed(path, "look at", error))?;
     if size < HEADER_LEN as u64 {
@@ -136,8 +136,8 @@ pub(crate) fn read(medium: &dyn Medium, path: &Path) -> Result<(Header, Zeroizin
     Ok((header, contents))
 }
 
-/// Reads `len` bytes from `start` on, which is what the file has, and not what somebody merely
-/// claims.
+/// Reads `len` bytes from `start` on. The caller has checked that the file has that many: `len`
+/// must not be a mere claim.
 pub(crate) fn read_part(
     medium: &dyn Medium,
     path: &Path,
@@ -156,7 +156,7 @@ pub(crate) fn read_part(
     Ok(bytes)
 }
 
-/// What to write beside the contents.
+/// What to write in the header.
 #[derive(Clone, Copy)]
 pub(crate) struct Label {
     pub(crate) kind: Kind,
@@ -167,8 +167,8 @@ pub(crate) struct Label {
     pub(crate) version: Version,
 }
 
-/// Writes a file in place of whatever `medium` held, and syncs it. What the old contents were is
-/// overwritten, not merely cut off.
+/// Replaces the contents of `medium`, and syncs it. Overwrites the old contents instead of only
+/// cutting them off.
 pub(crate) fn write(
     medium: &dyn Medium,
     path: &Path,
@@ -204,13 +204,12 @@ pub(crate) fn zero(medium: &dyn Medium, start: u64, end: u64) -> std::io::Result
     Ok(())
 }
 
-/// Overwrites a file with zeros, syncs it, and removes it; nothing happens if there is none. On a
-/// file system that writes elsewhere than where the old bytes are, and on most flash memory, the
-/// zeros are no guarantee.
+/// Overwrites a file with zeros, syncs it, and removes it; does nothing if there is none. The zeros
+/// are no guarantee on a file system that does not write in place, nor on most flash memory.
 ///
 /// # Errors
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be overwritten. It
-/// is removed even so, if that is possible.
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be overwritten. Even then
+/// the file is removed, if that is possible.
 pub(crate) fn erase(folder: &dyn Folder, name: &str) -> Result<()> {
     let path = folder.path(name);
     let opened = folder.open(name).map_err(|error| files::failed(&path, "open", error))?;

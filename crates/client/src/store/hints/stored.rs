@@ -1,5 +1,4 @@
-//! The hints as whoever looks records up has them: generation, journal and preparation behind
-//! [`HintStore`].
+//! The stored hints behind [`HintStore`]: generation, journal and preparation.
 
 use super::*;
 
@@ -105,7 +104,7 @@ impl HintStore for KeptHints {
         check_not_lent(self.hints_folder.lock().lent)?;
         self.writing(|hints| {
             let (folder, medium) = (Arc::clone(&hints.hints_folder.folder), hints.anchor.medium());
-            // Nothing of it is to be counted any more.
+            // None of its commits may be counted any more.
             hints.journal = None;
             hints.settled.clear();
             let anchor = begin(&*folder, &medium, key)?;
@@ -131,7 +130,7 @@ impl HintStore for KeptHints {
         self.check_poison()?;
         self.check_not_ended()?;
         let hints_folder = Arc::clone(&self.hints_folder);
-        // Held throughout, so that nothing is prepared under a number that changes.
+        // Held throughout, so that no preparation begins while the number changes.
         let mut next = hints_folder.lock();
         if !next.ready {
             return Err(Error::api_misuse("there is no prepared generation to switch to"));

@@ -1,13 +1,13 @@
-//! The version of a table that hints belong to: what they were prepared for, or where they stand
-//! after they have followed its edits.
+//! The version of a table that hints belong to: the one that they were prepared for, or the one
+//! where they stand after following its edits.
 
 use crate::state::HintsKey;
 use crate::store::identity::{IDENTITY_LEN, put_identity, read_identity};
 use privet_core::codec::Reader;
 use privet_core::{Result, TableIdentity};
 
-/// A table in one version, and how it is served: everything of a [`HintsKey`] that changes when the
-/// table does.
+/// A table in one version, and how it is served: every field of a [`HintsKey`] that changes with
+/// the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
     pub(crate) table: TableIdentity,
@@ -24,7 +24,7 @@ impl Version {
         Self { table, parameter_digest }
     }
 
-    /// The same as a key, for hints that are otherwise those of `key`.
+    /// The key of this version, with everything else as in `key`.
     pub(crate) fn as_key(&self, key: &HintsKey) -> HintsKey {
         let Self { table, parameter_digest } = *self;
         HintsKey { table, parameter_digest, ..key.clone() }

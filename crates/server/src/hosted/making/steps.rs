@@ -1,5 +1,5 @@
-//! What leads from one version of a table to another: steps that follow one another, what they
-//! change, and the epochs that clients are told of.
+//! From one version of a table to another: steps in a row, their changes, and the epochs for
+//! clients.
 
 use super::*;
 
@@ -19,7 +19,7 @@ pub(super) fn check_steps(before: TableIdentity, steps: &[VersionStep]) -> Resul
     Ok(())
 }
 
-/// What the steps come to.
+/// The combined changes of the steps.
 pub(super) fn changes(before: TableIdentity, steps: &[VersionStep]) -> Result<TableChanges> {
     let mut changes = TableChanges::none(before.shape);
     for VersionStep { identity, changes: next, .. } in steps {
@@ -45,7 +45,7 @@ pub(super) fn apply(changes: &TableChanges, records: &mut Vec<u8>) {
     }
 }
 
-/// The epochs that lead up to the version of a table that is served first.
+/// The epochs that lead to the first served version of a table.
 pub(super) fn first_feed(
     table: &ServedTable,
     publisher: [u8; 32],
@@ -68,8 +68,8 @@ pub(super) fn first_feed(
     Ok(feed)
 }
 
-/// Without the epochs that this server could not follow itself, where its clients have to be told
-/// something of them.
+/// Drops the epochs that this server did not follow itself, if its clients need data that only a
+/// server that follows can compute.
 pub(super) fn fitting(mut feed: Feed, scheme: SchemeId, identity: &TableIdentity) -> Feed {
     if needs_commitments(scheme) {
         feed.forget_before(identity.epoch);
@@ -77,7 +77,7 @@ pub(super) fn fitting(mut feed: Feed, scheme: SchemeId, identity: &TableIdentity
     feed
 }
 
-/// The epochs that lead up to the version after the steps.
+/// The epochs that lead to the version after the steps.
 pub(super) fn next_feed(
     feed: Option<&Feed>,
     before: Epoch,

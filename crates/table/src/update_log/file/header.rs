@@ -12,28 +12,28 @@ const CHECKSUM_LEN: usize = 32;
 
 pub(crate) const HEADER_LEN: usize = 172;
 
-/// Far enough apart that no single interrupted write reaches two of header, commit records and
+/// Far enough apart that one interrupted write touches only one of header, commit records and
 /// epochs.
 pub(crate) const COMMIT_OFFSETS: [u64; 2] = [4096, 8192];
 
 /// Where the first epoch begins.
 pub(crate) const FIRST_EPOCH: u64 = 12_288;
 
-/// Which table's log this is, and where it begins.
+/// Identifies a log's table, and where the log begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) id: TableId,
     pub(crate) base: Epoch,
     pub(crate) digest: TableDigest,
     pub(crate) publisher: PublisherId,
-    /// Of the epoch that made the base.
+    /// The hash of the epoch that made the base.
     pub(crate) previous: EpochHash,
     /// How many records the table had when its first log was begun.
     pub(crate) first_records: u64,
 }
 
 impl Header {
-    /// Of a log that begins with this table.
+    /// The header of a log that begins with this table.
     pub(crate) fn new(base: TableIdentity, publisher: PublisherId, previous: EpochHash) -> Self {
         let TableIdentity { id, epoch, digest, shape } = base;
         Self { id, base: epoch, digest, publisher, previous, first_records: shape.records() }
@@ -115,14 +115,14 @@ pub(crate) struct Commit {
     pub(crate) epoch: u64,
     /// Where it ends.
     pub(crate) end: u64,
-    /// Its hash.
+    /// The hash of the last epoch.
     pub(crate) last: EpochHash,
 }
 
 impl Commit {
     pub(crate) const LEN: usize = 80;
 
-    /// Where the record of this epoch is written.
+    /// The position of the commit record for this epoch.
     pub(crate) fn offset(&self) -> u64 {
         COMMIT_OFFSETS[(self.epoch % 2) as usize]
     }

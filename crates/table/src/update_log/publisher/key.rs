@@ -1,4 +1,4 @@
-//! The secret half: what signs.
+//! The secret half, which signs.
 
 use super::PublisherId;
 use ed25519_dalek::SigningKey;
@@ -6,7 +6,7 @@ use ed25519_dalek::ed25519::signature::Signer as _;
 use privet_core::{Result, SecretRng};
 use zeroize::Zeroizing;
 
-/// The secret key of whoever publishes a table. Overwritten with zeros when dropped.
+/// The secret key of a table's publisher. Overwritten with zeros when dropped.
 pub struct PublisherKey(pub(super) SigningKey);
 
 impl PublisherKey {

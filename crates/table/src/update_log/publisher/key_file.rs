@@ -1,4 +1,4 @@
-//! The file that holds a secret key: one line, which says what it is.
+//! The file that holds a secret key: one line, which names its format.
 //!
 //! ```text
 //! privet-publisher-secret-key-1 <64 hexadecimal digits>
@@ -16,15 +16,15 @@ pub(crate) const PREFIX: &str = "privet-publisher-secret-key-1 ";
 const FILE_LEN: usize = PREFIX.len() + 64 + 1;
 
 impl PublisherKey {
-    /// Writes the key to a new file, which only its owner can read (where the system knows owners),
-    /// and syncs it.
+    /// Writes the key to a new file and syncs it. Only its owner can read the file (where the
+    /// system knows owners).
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is a file of this name
-    ///   already, or no directory for it.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a file of this name exists already,
+    ///   or the directory does not.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be written.
     pub fn create_file(&self, path: &Path) -> Result<()> {
-        // As long as it ever gets, so that no copy is left behind where it was shorter.
+        // The buffer has its full size from the beginning: growing would leave a copy behind.
         let mut line = Zeroizing::new(Vec::with_capacity(FILE_LEN));
         line.extend_from_slice(PREFIX.as_bytes());
         for byte in self.0.as_bytes() {
@@ -45,7 +45,7 @@ impl PublisherKey {
     /// Reads the key from a file that [`create_file`](Self::create_file) wrote.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the file is not there, holds no
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the file does not exist, holds no
     ///   key, or others can read it.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read.
     pub fn from_file(path: &Path) -> Result<Self> {
@@ -87,8 +87,8 @@ fn write_private(path: &Path, line: &[u8]) -> io::Result<()> {
     file.sync_all()?;
     #[cfg(unix)]
     {
-        // Whatever is published under this key from now on can be continued only if the key's name
-        // survives a crash too.
+        // Updates under this key can be continued only with it, so the file's name must survive a
+        // crash too.
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         File::open(directory.unwrap_or(Path::new(".")))?.sync_all()?;
     }

@@ -1,5 +1,5 @@
-//! What a conductor does beside its session, one thing at a time: by a client of toys that never
-//! meets a fault unless a test says so.
+//! What a conductor does besides its session, one thing at a time, with a client of toys that meets
+//! a fault only if a test says so.
 
 use super::super::toy::{self, Kind};
 use super::super::world::{Peer, options};
@@ -58,7 +58,7 @@ impl Shell {
         }
     }
 
-    /// Lets things happen until there is nothing left to wait for.
+    /// Runs until nothing is left to wait for.
     fn run(&mut self) {
         for _ in 0..10_000 {
             match self.conductor.poll(self.passing.now()) {
@@ -71,7 +71,7 @@ impl Shell {
         panic!("it never comes to rest");
     }
 
-    /// Lets the next thing happen, if there is one.
+    /// Lets the next event happen, if there is one.
     fn goes_on(&mut self) -> bool {
         let now = self.passing.now();
         if let Some((exchange, delivery)) = self.on_its_way.pop_front() {
@@ -115,7 +115,7 @@ impl Shell {
 }
 
 /// Five lookups that are handed in together cost one commit, and none of their queries leaves
-/// before it. What is handed in later is committed later.
+/// before it. A later lookup is committed later.
 #[test]
 fn lookups_that_are_handed_in_together_are_committed_together() {
     let mut shell = Shell::new();
@@ -133,7 +133,7 @@ fn lookups_that_are_handed_in_together_are_committed_together() {
     assert_eq!(at(shell.conductor.stats()), (6, 6));
 }
 
-/// What goes to the disk together is kept together, or counts for none.
+/// Records that go to the disk together are all kept, or none counts.
 #[test]
 fn a_commit_that_fails_fails_all_of_its_lookups() {
     let mut shell = Shell::new();
@@ -161,7 +161,7 @@ fn what_another_process_has_is_waited_for_as_long_as_it_gets_on() {
     shell.run();
     assert!(shell.ready.take().is_some_and(|ready| ready.is_ok()));
     assert!(shell.passing.now() >= patiently && shell.waits_told >= 60, "{}", shell.waits_told);
-    // Hints are held, and there is nothing to see of what the other does with them.
+    // Hints are held, and this client sees nothing of what the other process does with them.
     let mut shell = Shell::new();
     shell.shelf.held().hints_busy_until = patiently;
     shell.run();
@@ -175,7 +175,7 @@ fn what_another_process_has_is_waited_for_as_long_as_it_gets_on() {
     assert!(shell.ready.take().is_some_and(|ready| ready.is_ok()));
 }
 
-/// The end is told when everything is kept, once to each who asked; or that something may not be.
+/// Each caller of `finish` is told once: that everything is kept, or that something may not be.
 #[test]
 fn the_end_is_told_when_everything_is_kept() {
     let mut shell = Shell::new();
@@ -186,7 +186,7 @@ fn the_end_is_told_when_everything_is_kept() {
     assert!(matches!(shell.finished[..], [Ok(()), Ok(())]) && shell.replies.len() == 3);
     assert!(shell.disk.kept().open_queries().is_empty());
     assert!(shell.disk.kept().everything_is_synced());
-    // A record, an answer, and then the power is gone.
+    // A record, an answer, and then a power failure.
     shell.disk.kept().steps_left = Some(2);
     shell.look_up(3..4);
     shell.conductor.finish();

@@ -1,4 +1,4 @@
-//! Where a simulated client's hints are prepared: beside it, a step now and then.
+//! The desk of a simulated client, where hints are prepared beside it, one step now and then.
 
 use super::slow::Passing;
 use crate::conductor::Desk;
@@ -14,9 +14,9 @@ pub(super) struct SimulatedDesk {
     steps: VecDeque<Prepare>,
     done: VecDeque<PreparationEvent>,
     passing: Passing,
-    /// When the first of the steps was handed over, or the step before it was done.
+    /// When the first of the waiting steps was handed over, or the step before it was done.
     since: Duration,
-    /// It is planned when the next step will be done.
+    /// Whether it is planned when the next step will be done.
     is_planned: bool,
 }
 
@@ -25,7 +25,7 @@ impl SimulatedDesk {
         Self { passing, ..Self::default() }
     }
 
-    /// Since when there is a step to be done of which nobody knows when. Each is told once.
+    /// The time from which a step waits whose end is not planned yet. Each is returned once.
     pub(super) fn next_step(&mut self) -> Option<Duration> {
         let is_new = !self.is_planned && !self.steps.is_empty();
         self.is_planned |= is_new;

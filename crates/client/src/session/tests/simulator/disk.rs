@@ -1,7 +1,7 @@
-//! A disk that is cut off in the middle of things.
+//! A disk that is cut off in the middle of operations.
 //!
-//! What was synced survives. Of what was written and not synced, some beginning does; an operation
-//! that is cut off may have been done or not.
+//! Synced writes survive. Of the unsynced ones, some prefix does; an operation that is cut off may
+//! have been done or not.
 
 use super::super::world::Dice;
 use super::slow::Passing;
@@ -16,21 +16,21 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// How long it takes until a journal record is synced.
+/// How long the sync of a journal record takes.
 const SYNC: Duration = Duration::from_micros(700);
 
-/// What is wrong with a disk on purpose.
+/// A flaw that a test gives a disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum DiskFlaw {
     #[default]
     None,
     /// The last journal record is gone after a crash.
     ForgetsTheLastRecord,
-    /// Gives a receipt for what is not synced.
+    /// Gives a receipt for a record that is not synced.
     CertifiesBeforeSyncing,
     /// Hands back an unfinished query with a bit changed.
     ChangesWhatIsUnfinished,
-    /// The answers that complete hints come back as others.
+    /// Answers that complete hints are changed.
     LosesAnswers,
     /// Says that the end of hints is kept before it is.
     CertifiesTheEndBeforeSyncing,
@@ -49,7 +49,7 @@ type Checkpoint = (u64, Zeroizing<Vec<u8>>);
 
 #[derive(Default)]
 pub(super) struct Kept {
-    /// What they stand at, and what they were opened for.
+    /// The key of the hints, and the key that they were opened for.
     key: Option<HintsKey>,
     asked: Option<HintsKey>,
     /// The version that the generation was prepared for.
@@ -60,12 +60,12 @@ pub(super) struct Kept {
     checkpoint: Option<Checkpoint>,
     next: Option<Vec<u8>>,
     flaw: DiskFlaw,
-    /// So many steps are left before everything stops. `None`: it does not.
+    /// How many steps are left before everything stops. `None`: it does not stop.
     pub(super) steps_left: Option<u64>,
     pub(super) is_cut_off: bool,
-    /// Every query that there was a receipt for.
+    /// Every query that got a receipt.
     pub(super) certified: HashSet<Vec<u8>>,
-    /// Those that the process found unfinished.
+    /// The queries that the process found unfinished.
     pub(super) found_unfinished: HashSet<Vec<u8>>,
     pub(super) switches: u64,
     /// How often they were opened.
@@ -74,7 +74,7 @@ pub(super) struct Kept {
     pub(super) restarted: u64,
     pub(super) condensed: u64,
     pub(super) resumed: u64,
-    /// When journal records were written since this was looked at last, and how long they are.
+    /// When journal records were written since the last look at this, and how long they are.
     pub(super) written: Vec<(Duration, usize)>,
     passing: Passing,
     dice: Dice,
@@ -135,7 +135,7 @@ impl Disk {
         !kept.is_cut_off
     }
 
-    /// A step that does `operation` to the disk, unless it is cut off before or in the midst of it.
+    /// A step that does `operation` to the disk, unless the disk is cut off before or during it.
     fn operate<T>(&self, operation: impl FnOnce(&mut Kept) -> T) -> Result<T> {
         let was_cut_off = self.kept().is_cut_off;
         let goes_on = self.step();
@@ -171,7 +171,7 @@ impl Kept {
         self.synced.iter().any(|entry| matches!(entry, Entry::Settled(_, change) if change[0] == 2))
     }
 
-    /// The queries of reservations that are not settled, as far as anything was written.
+    /// The queries of reservations that are not settled, as far as they were written.
     pub(super) fn open_queries(&self) -> Vec<Vec<Vec<u8>>> {
         let mut open = Vec::new();
         for entry in self.synced.iter().chain(&self.unsynced) {

@@ -1,4 +1,4 @@
-//! A table by index that changes and grows, in all its versions, with the epochs between.
+//! A table by index that changes and grows, in all its versions, with the epochs in between.
 
 use super::super::peer::{Peer, SignedEpoch};
 use super::super::toy::{self, Kind};
@@ -27,7 +27,7 @@ struct History {
     publisher: PublisherId,
 }
 
-/// The same for all runs: what differs is when which version is served.
+/// The same for all runs, which differ in which version is served when.
 static HISTORY: LazyLock<History> = LazyLock::new(History::new);
 
 /// Peers that serve one version each.
@@ -86,7 +86,7 @@ impl History {
         history
     }
 
-    /// Changes some rows; every third time there is another one.
+    /// Changes some rows; every third time, adds one.
     fn go_on(&mut self, writer: &mut LogWriter<'_>, key: &PublisherKey, version: usize) {
         let layout = writer.log().layout().clone();
         let edits = {

@@ -1,4 +1,4 @@
-//! What a run is to be like, and what is said of it afterwards.
+//! The settings of a run, and the report of what happened in it.
 
 use super::super::super::timetable;
 use super::super::toy::{Flaw, Flow};
@@ -29,13 +29,13 @@ pub(super) enum Scheme {
 pub(super) enum Driver {
     #[default]
     Prompt,
-    /// Looks at its clock a while before it asks for something to do.
+    /// Reads its clock some time before it asks for something to do.
     LooksTooEarly,
-    /// Its clock, and the session's, go in steps that are longer than slots.
+    /// Its clock, and the session's, have steps that are longer than slots.
     HasACoarseClock,
 }
 
-/// What is out of the ordinary in a run.
+/// The special settings of a run.
 #[derive(Clone, Default)]
 pub(super) struct Scenario {
     pub(super) scheme: Scheme,
@@ -54,14 +54,14 @@ pub(super) struct Scenario {
     pub(super) disk: DiskFlaw,
     /// How long computing takes, …
     pub(super) costs: Costs,
-    /// … and what is wrong with how that is kept from sight.
+    /// … and the flaw in how that is hidden.
     pub(super) timetable: timetable::Flaw,
     pub(super) driver: Driver,
     pub(super) targets: Targets,
     /// One of the servers gives wrong answers, now and then.
     pub(super) lies: bool,
-    /// Parts are kept in files, and a byte of the table's is flipped now and then: before a process
-    /// begins, or while it has the file open.
+    /// Parts are kept in files, and a byte of the table's file is flipped now and then: before a
+    /// process begins, or while it has the file open.
     pub(super) damages: bool,
     /// The table changes now and then, and grows.
     pub(super) changes: bool,
@@ -70,8 +70,8 @@ pub(super) struct Scenario {
 /// What happened in a run.
 #[derive(Default)]
 pub(super) struct Report {
-    /// Everything that was sent, written to the journal, or told: when, by which process, to whom,
-    /// of which kind, how long.
+    /// Everything that was sent, written to the journal, or told to the user: when, by which
+    /// process, to which server, of which kind, and how long.
     pub(super) trace: Vec<(Duration, u64, usize, &'static str, usize)>,
     pub(super) found: u64,
     pub(super) failed: u64,
@@ -80,22 +80,22 @@ pub(super) struct Report {
     pub(super) switches: u64,
     pub(super) condensed: u64,
     pub(super) requests: u64,
-    /// Whether the hints came to their end, and how many lookups and sessions were told so.
+    /// Whether the hints ended, and how many lookups and sessions were told so.
     pub(super) ended: u64,
     pub(super) told_of_the_end: u64,
     pub(super) checkpoints_resumed: u64,
     pub(super) streamed_in_background: u64,
-    /// Values that were not the table's, of a server that lies.
+    /// Wrong values, from a server that lies.
     pub(super) wrong: u64,
     pub(super) repeated: u64,
     /// How often several journal records were made durable together.
     pub(super) together: u64,
-    /// How often something was asked for that another process had.
+    /// How often something was asked for that another process held.
     pub(super) waited: u64,
-    /// How often a stored table was damaged, and how many lookups met that.
+    /// How often a stored table was damaged, and how many lookups met the damage.
     pub(super) damaged: u64,
     pub(super) met_damage: u64,
-    /// How often hints followed their table, and how often they were left behind.
+    /// How often hints followed their table, and how often they were given up.
     pub(super) followed: u64,
     pub(super) left_behind: u64,
 }
@@ -129,7 +129,7 @@ impl Report {
         self.left_behind += other.left_behind;
     }
 
-    /// What can happen by a scheme without hints.
+    /// The events that can happen with a scheme without hints.
     pub(super) fn counts_without_hints(&self) -> [(&'static str, u64); 5] {
         [
             ("something waited for that another process had", self.waited),
@@ -145,7 +145,7 @@ impl Report {
         (self.found + self.wrong, self.wrong)
     }
 
-    /// What can happen with hints that never run out.
+    /// The events that can happen with hints that never run out.
     pub(super) fn counts_without_a_next_generation(&self) -> [(&'static str, u64); 7] {
         let [counts @ .., _] = self.counts();
         counts
@@ -165,5 +165,5 @@ impl Report {
     }
 }
 
-/// What a check found: that something does not hold.
+/// The result of a check: an error says what does not hold.
 pub(super) type Check<T = ()> = std::result::Result<T, String>;

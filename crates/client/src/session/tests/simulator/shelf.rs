@@ -1,5 +1,5 @@
-//! What a simulated client keeps: parts and pins in memory or in files, and hints on a [`Disk`].
-//! All of it outlives the process, and other processes have some of it now and then.
+//! A simulated client's storage: parts and pins in memory or in files, and hints on a [`Disk`]. All
+//! of it outlives the process, and sometimes other processes hold some of it.
 
 use super::disk::Disk;
 use super::slow::Passing;
@@ -26,7 +26,7 @@ pub(super) struct Held {
     pub(super) parts_busy_until: Duration,
     /// … and until when one has the hints.
     pub(super) hints_busy_until: Duration,
-    /// How often something was asked for that another process has.
+    /// How often something was asked for that another process held.
     pub(super) waited: u64,
 }
 
@@ -46,7 +46,7 @@ impl Shelf {
         self.held.lock().unwrap()
     }
 
-    /// What is kept, as long as the process lives.
+    /// The stored state, while the process lives.
     fn alive(&self) -> Result<MutexGuard<'_, Held>> {
         match self.disk.kept().is_cut_off {
             true => Err(Error::unavailable("the power is gone")),
@@ -70,7 +70,7 @@ impl State for Shelf {
         let mut held = self.alive()?;
         if self.passing.now() < held.parts_busy_until {
             held.waited += 1;
-            // It gets on.
+            // The other process makes progress.
             return Ok(Opened::Busy { done: self.passing.now().as_millis() as u64 / 200 });
         }
         held.state.open(part)

@@ -1,4 +1,5 @@
-//! Clients whose computing takes time: for each index another, chosen so that it would be seen.
+//! Clients whose computing takes time: a different time for each index, chosen so that it would
+//! show.
 
 use super::super::super::planted::set_pace;
 use super::super::super::timetable::{Work, length_of};
@@ -21,16 +22,16 @@ pub(in super::super) enum Costs {
     /// No longer than the slowest dummy, and anything between that and nothing.
     #[default]
     Within,
-    /// The same, but hints are loaded and written down in no time. That ends at a multiple of the
-    /// clock's steps, and which one it is would depend on how long it took.
+    /// The same, but hints are loaded and written down in no time. Otherwise that would end at a
+    /// multiple of the clock's steps, and which multiple would depend on how long it took.
     WithinOnceOpen,
-    /// Longer than the slot, however long that is by now, and up to the same multiple of its
+    /// Longer than the slot, however long that is by now, but all up to the same multiple of its
     /// quarter.
     Beyond,
     /// The queries of about half of all indices take longer than their slot, and those of others no
     /// longer than dummies.
     SomeQueriesBeyond,
-    /// So do the answers with about half of all records. Queries never do.
+    /// The same for answers with about half of all records. Queries never take longer.
     SomeAnswersBeyond,
 }
 
@@ -52,7 +53,7 @@ impl Costs {
         matches!(self, Costs::Within | Costs::WithinOnceOpen)
     }
 
-    /// Nanoseconds that a client's work on `secret` takes.
+    /// The range of nanoseconds that a client's work on `secret` takes.
     fn range(self, work: Work, secret: &[u8]) -> Range<u64> {
         let is_one_of_them = blake3::hash(secret).as_bytes()[0].is_multiple_of(2);
         let is_late = match self {
@@ -65,7 +66,7 @@ impl Costs {
             let length = length_of(work).as_nanos() as u64;
             return length / 4 * 5 + 1..length / 4 * 6 + 1;
         }
-        // The rest is for what is done beside it.
+        // The rest is for the work beside it.
         1000..1000 * slowest_dummy(work) / 4 * 3
     }
 }
@@ -84,7 +85,7 @@ impl Passing {
         self.0.fetch_max(moment.as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// A clock that shows it, in steps of `step`. To look at it takes a while.
+    /// A clock that shows this time, in steps of `step`. Each look takes a while.
     pub(in super::super) fn clock(&self, step: Duration, look: Duration) -> Clock {
         let (passing, step) = (self.clone(), step.as_nanos() as u64);
         Clock::new(move || {
@@ -111,7 +112,7 @@ fn world() -> World {
     WORLD.with(|world| world.borrow().clone().expect("a simulation runs on this thread"))
 }
 
-/// The same parts, of which clients take their time, as `passing` shows.
+/// The same parts, but their clients take time, which `passing` shows.
 pub(in super::super) fn slowed(parts: Parts, costs: Costs, passing: &Passing) -> Parts {
     let Parts { start_client, start_hinted, .. } = parts;
     let passing = passing.clone();
@@ -142,8 +143,8 @@ fn load(longest: u64, part: &[u8]) {
     }
 }
 
-/// Computes what is done with keys, records and values beside what the scheme's client does, for as
-/// long as `secret` says: no longer than the client leaves of the slowest dummy.
+/// The session's own work with keys, records and values, for as long as `secret` says: no longer
+/// than the client leaves of the slowest dummy.
 fn beside_the_client(work: Work, secret: &[u8]) {
     if world().costs.are_within() {
         compute_for(0..1000 * slowest_dummy(work) / 8, secret);
@@ -160,8 +161,7 @@ fn spend(nanoseconds: u64) {
     world().passing.0.fetch_add(nanoseconds, Ordering::Relaxed);
 }
 
-/// Takes its time. Of the client within, hints are to be had only by who may change it, so it lies
-/// in a cell.
+/// A client that takes its time. The hints of the inner client need `&mut`, so it lies in a cell.
 struct Slow {
     plan: SchemePlan,
     client: RefCell<Box<dyn ErasedClient>>,
@@ -178,7 +178,7 @@ impl Slow {
     }
 }
 
-/// Reads what came of an answer, for as long as that says.
+/// Reads the result of an answer, for as long as that says.
 fn read(recovered: Result<Recovered>) -> Result<Recovered> {
     match &recovered {
         Ok(Recovered::Record(record)) => compute(Work::Answer, record),
@@ -194,7 +194,7 @@ impl ErasedClient for Slow {
     }
 
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared> {
-        // Nobody sees when a record is read from a table that is kept.
+        // No server sees when a record is read from a kept table.
         if !matches!(self.plan.offline, OfflinePhase::KeepTable { .. }) {
             compute(Work::Query, &index.expose().to_le_bytes());
         }

@@ -1,8 +1,8 @@
-//! Schemes that keep nothing between a query and the next: what must hold of their queries, and
-//! clients that are flawed on purpose.
+//! Schemes without state between queries: what must hold for their queries, and clients that are
+//! flawed on purpose.
 //!
-//! A query of such a scheme is made once, goes to one server, and is never sent again by a later
-//! process. No two lookups have a query in common, and no two servers.
+//! A query of such a scheme is made once, goes to one server, and a later process never sends it
+//! again. No two lookups share a query, and no two servers do.
 
 use super::super::super::*;
 use super::scenario::Check;
@@ -13,14 +13,14 @@ use privet_schemes::registry::{self, ErasedClient, Recovered, Rehearsal, SchemeP
 use privet_schemes::reservation::{Journal, JournalEntry, Lookup, Pending, Prepared, Reservation};
 use std::collections::HashMap;
 
-/// What is wrong with a client on purpose.
+/// A flaw that a test gives a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Flaw {
     #[default]
     None,
     /// Sends the first server's query to both.
     SendsOneQueryToBoth,
-    /// Sends the same queries whenever it looks up the same.
+    /// Sends the same queries whenever it looks up the same index.
     RepeatsItself,
     /// Looks up nothing for index 0.
     LeaksZero,
@@ -86,7 +86,8 @@ impl ErasedClient for Flawed {
             }
             _ => {}
         }
-        // Through a reservation that means nothing: there is no other way to something sendable.
+        // This goes through a reservation without meaning: only a reservation makes something that
+        // can be sent.
         let reserved = Reserved::new(ReservationId(0), Vec::new().into(), queries);
         let Lookup { sendable, .. } = Reservation::new(reserved).commit(&mut Nowhere)?;
         Ok(Prepared::Ready(Lookup { sendable, pending }))
@@ -101,13 +102,13 @@ impl ErasedClient for Flawed {
     }
 }
 
-/// Every query that was sent: to which server, by which process.
+/// Every query that was sent, with its server and its process.
 #[derive(Default)]
 pub(super) struct Ledger {
     sent: HashMap<Vec<u8>, (usize, u64)>,
     /// Different queries of the present process, to each server.
     different: [u64; 2],
-    /// Lookups of the present process, and those of them that were found.
+    /// Lookups of the present process, and how many of them were found.
     asked: u64,
     found: u64,
     /// Queries that were sent again.
@@ -144,7 +145,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// To be asked when a process has ended, whichever way.
+    /// Call this when a process has ended in any way.
     pub(super) fn check(&self, servers: usize) -> Check {
         for different in &self.different[..servers] {
             if *different > self.asked {

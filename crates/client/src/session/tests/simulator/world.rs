@@ -1,4 +1,4 @@
-//! One run: processes after one another, the network between them and the servers, and the checks.
+//! One run: its processes, the network between them and the servers, and the checks.
 
 use super::super::toy::{self, Flow, Kind};
 use super::super::world::{Dice, Peer, options};
@@ -30,7 +30,7 @@ const PROCESSES: u64 = 7;
 /// The steps of a coarse clock, in milliseconds.
 const COARSE_STEP: u64 = 5;
 const COARSE: Duration = Duration::from_millis(COARSE_STEP);
-/// How long another process may have what this one wants, if it does not get on.
+/// How long another process may hold what this one wants without progress.
 const BUSY_PATIENCE: Duration = Duration::from_millis(1000);
 
 /// Runs the world of `seed`.
@@ -129,21 +129,21 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
 }
 
 struct World {
-    /// What every server is now.
+    /// The present state of every server.
     peer: Peer,
     /// Each version of a table that changes, …
     versions: Vec<Peer>,
     /// … the one that it is in, and the oldest that is still served.
     version: usize,
     oldest: usize,
-    /// Chooses when the table changes: apart from everything else that is left to chance.
+    /// Decides when the table changes. Separate dice, so that other random choices stay the same.
     change_dice: Dice,
     scheme: Scheme,
     /// Whether answers are verified, …
     verifies: bool,
-    /// … and somebody was told that one did not pass.
+    /// … and whether the user was told that one failed verification.
     end_was_told: bool,
-    /// Whether servers stream everything, to be compared.
+    /// Whether all servers stream everything, to be compared.
     compare: bool,
     stateless_client: stateless::Flaw,
     costs: Costs,
@@ -153,20 +153,21 @@ struct World {
     servers: usize,
     /// The server that gives wrong answers.
     liar: Option<usize>,
-    /// Chooses lies: apart from everything else, so that nothing else is otherwise when there are
-    /// some.
+    /// Decides lies. Separate dice, so that other random choices stay the same with and without
+    /// lies.
     lie_dice: Dice,
     disk: Disk,
     shelf: Shelf,
-    /// Chooses when other processes have what is kept: apart from everything else that is left to
-    /// chance.
+    /// Decides when other processes hold stored state. Separate dice, so that other random choices
+    /// stay the same.
     busy_dice: Dice,
     /// Where parts are kept if they can be damaged.
     files: Option<TempDir>,
-    /// Chooses what is damaged and when: apart from everything else that is left to chance.
+    /// Decides what is damaged and when. Separate dice, so that other random choices stay the same.
     damage_dice: Dice,
     targets: Targets,
-    /// Chooses targets if nothing else does: apart from everything else that is left to chance.
+    /// Decides targets if the scenario does not. Separate dice, so that other random choices stay
+    /// the same.
     target_dice: Dice,
     /// Lookups so far.
     asked: u64,
@@ -179,8 +180,8 @@ struct World {
     /// What was sent to each role with each hint, and for each reservation.
     by_hint: HashMap<(u8, Vec<u8>, u64), Vec<u8>>,
     by_reservation: HashMap<(u8, Vec<u8>, Vec<u8>), Vec<u8>>,
-    /// What each process asked for, by its number and how many generations there had been, and by
-    /// the number of the reply.
+    /// What each process asked for, by its number, the number of generations so far, and the number
+    /// of the reply.
     requests: HashMap<(u64, u64, Vec<u8>), Vec<u8>>,
     /// What was sent by a scheme without state.
     ledger: Ledger,
@@ -206,7 +207,7 @@ struct Process {
     conductor: Conductor<SimulatedDesk>,
     coming: BTreeMap<(Duration, u64), Coming>,
     count: u64,
-    /// What each open lookup looks up, and the oldest version that was served then.
+    /// The target of each open lookup, and the oldest version that was served when it began.
     wanted: HashMap<LookupId, (u64, usize)>,
     to_come: u64,
     /// The user has asked to be told when everything is over, …
@@ -239,13 +240,13 @@ fn milliseconds(count: u64) -> Duration {
 }
 
 impl World {
-    /// The life of one process that is asked for so much.
+    /// The life of one process that makes so many lookups.
     fn live(&mut self, lookups: u64) -> Check {
         let steps_left = (self.faults && self.dice.roll(3) > 0).then(|| self.dice.roll(60));
         self.disk.restart(steps_left);
         let damage = self.files.is_some().then(|| self.damage_dice.roll(3));
         if let Some(directory) = &self.files {
-            // The locks of the process before end with it.
+            // The locks of the earlier process end with it.
             let mut held = self.shelf.held();
             held.state = Box::new(MemoryState::default());
             held.state = kept_in(directory);
@@ -324,15 +325,15 @@ impl World {
             process.will(self.now + later, Coming::Damage);
         }
         for k in 0..lookups {
-            // Without faults one after another, so that none is asked for before the next hints are
-            // ready.
+            // Without faults, lookups come one after another, so that none comes before the next
+            // hints are ready.
             let later = if self.faults { self.dice.roll(800) } else { 5000 * (k + 1) };
             process.will(self.now + milliseconds(later), Coming::Lookup);
             process.to_come += 1;
         }
         for _ in 0..100_000 {
             if !self.step(&mut process)? {
-                // When it ends is not for what it computes to say.
+                // When a slot ends must not depend on what was computed in it.
                 let busy_until = process.conductor.session.busy_until();
                 self.now = self.now.max(busy_until.unwrap_or_default());
                 self.passing.until(self.now);
@@ -426,7 +427,7 @@ impl World {
         Ok(true)
     }
 
-    /// Lets the time pass that the client has computed.
+    /// Lets the time pass that the client's computation took.
     fn let_compute(&mut self) {
         self.now = self.passing.now();
     }
@@ -449,7 +450,7 @@ impl World {
         }
     }
 
-    /// The table is in its next version. The one before is served as well, perhaps.
+    /// The table changes to its next version. The earlier one may be served as well.
     fn change(&mut self) {
         if self.version + 1 < self.versions.len() {
             let oldest = match self.change_dice.roll(3) {
@@ -465,7 +466,7 @@ impl World {
         self.peer = history::peer(&self.versions, version, oldest);
     }
 
-    /// Flips a byte of the stored table, if there is one, behind everybody's back.
+    /// Flips a byte of the stored table, if there is one, without anybody's notice.
     fn damage(&mut self) {
         let Some(directory) = &self.files else { return };
         let tables = directory.path().join("tables");
@@ -484,8 +485,8 @@ impl World {
         self.report.damaged += 1;
     }
 
-    /// The worker does its next step a while after it has come to it: whatever the session
-    /// computes, the worker is beside it.
+    /// The worker does its next step a while after it has come to it, independently of what the
+    /// session computes.
     fn plan_work(&mut self, process: &mut Process) {
         if let Some(since) = process.conductor.desk().next_step() {
             let when = since + milliseconds(self.dice.roll(20));

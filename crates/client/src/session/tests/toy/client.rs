@@ -15,7 +15,7 @@ use privet_schemes::reservation::{Journal, JournalEntry, Pending, Prepared, Rese
 use std::cell::RefCell;
 use zeroize::Zeroizing;
 
-/// A session's parts with toys for clients, and small strides for small tables.
+/// A session's parts, with toys for clients, and small strides for small tables.
 pub(in super::super) fn parts(seed: u64) -> Parts {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
@@ -40,8 +40,8 @@ thread_local! {
     static COINS: RefCell<Option<SecretRng>> = const { RefCell::new(None) };
 }
 
-/// Has all that is prepared on this thread from here on use these coins, so that a simulation can
-/// be repeated.
+/// From here on, everything that this thread prepares uses these coins, so that a simulation can be
+/// repeated.
 pub(in super::super) fn fix_coins(seed: u64) {
     let mut bytes = [7; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
@@ -193,7 +193,7 @@ struct Toy {
     endless: bool,
     chained: bool,
     verifies: bool,
-    /// Whose answer was wrong.
+    /// The server whose answer was wrong.
     liar: Option<u8>,
     /// The number of this generation's first hint.
     first: u64,
@@ -263,8 +263,8 @@ impl ErasedClient for Toy {
     }
 
     fn recover(&mut self, _: Pending, answers: &[&[u8]]) -> Result<Recovered> {
-        // Of answers that are verified, nothing is believed: there is one reservation that they can
-        // belong to.
+        // If answers are verified, their reservation number is not believed: only one reservation
+        // can be open.
         let id = if self.verifies { self.open()[0] } else { self.id_in(answers[0]) };
         self.settle(id, answers)
     }

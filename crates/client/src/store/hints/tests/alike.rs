@@ -1,5 +1,5 @@
-//! Random histories for the state directory and for memory: whatever is done, in whatever order,
-//! both say and keep the same.
+//! Random histories for the state directory and for memory: after any steps in any order, both
+//! report and keep the same.
 
 use super::history::{key_at, record, unfinished};
 use crate::disk::simulated::Dice;
@@ -8,7 +8,7 @@ use crate::store::Store;
 use privet_core::{Blame, Result, TableIdentity};
 use privet_schemes::contract::ReservationId;
 
-/// What one can be told to do.
+/// A step of a history.
 #[derive(Clone, Debug)]
 enum Step {
     /// As if the process had ended; the next one asks for hints in this version, strictly or to
@@ -26,7 +26,7 @@ enum Step {
     Restart(u64),
 }
 
-/// Everything that there is to see of hints.
+/// Everything that is visible of hints.
 #[derive(Debug, PartialEq)]
 struct Kept {
     generation: Option<Vec<u8>>,
@@ -116,7 +116,7 @@ fn history(dice: &mut Dice) -> Vec<Step> {
 
 type Said = (Option<Blame>, Kept);
 
-/// What a state says to every step, and keeps after it.
+/// What a state reports after every step, and what it keeps then.
 fn live(state: &mut dyn State, steps: &[Step]) -> Vec<Said> {
     let mut hints = open(state, 4, true);
     let mut said = Vec::new();
@@ -137,7 +137,7 @@ fn memory_and_directory_agree_on_any_history() {
     for seed in 0..16 {
         let steps = history(&mut Dice::new(seed));
         let place = tempfile::tempdir().unwrap();
-        // Memory keeps nothing for which somebody would have to be asked.
+        // Memory never needs the user's consent to replace pins.
         let mut store = Store::open(place.path()).unwrap().replacing_damaged_pins(true);
         let on_disk = live(&mut store, &steps);
         let in_memory = live(&mut MemoryState::default(), &steps);

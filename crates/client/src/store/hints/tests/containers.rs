@@ -11,11 +11,11 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// Set for the process that may mount: where.
+/// Set for the process that may mount: the place to do it.
 const MOUNTS_AT: &str = "PRIVET_TEST_MOUNTS_AT";
 const THIS_TEST: &str =
     "store::hints::tests::containers::hints_baked_into_an_image_are_erased_in_every_container";
-/// What that process says if it could.
+/// What that process prints if it succeeded.
 const MOUNTED: &str = "two containers were started from one image";
 
 fn open(folder: Directory) -> (Box<KeptHints>, Option<String>) {
@@ -34,7 +34,7 @@ fn use_two(hints: &mut KeptHints) {
     }
 }
 
-/// What `mount` or `umount` says if it cannot.
+/// Runs `mount` or `umount`; returns its message if it fails.
 fn run(command: &mut Command) -> Result<(), String> {
     match command.output() {
         Ok(output) if output.status.success() => Ok(()),
@@ -71,8 +71,8 @@ fn stop(root: &Path) {
     run(Command::new("umount").arg(root)).unwrap();
 }
 
-/// Whether hints that lie in an image are used in none of its containers, and those of a container
-/// are its own and stay.
+/// Checks that no container uses hints that are part of its image, and that a container's own hints
+/// stay.
 fn check_containers(place: &Path, births: bool) -> Result<(), String> {
     let image = Image(place.to_owned());
     let folder = |path: &Path| {
@@ -84,7 +84,7 @@ fn check_containers(place: &Path, births: bool) -> Result<(), String> {
     use_two(&mut baked);
     drop(baked);
     if !births {
-        // Longer than a file system may round times.
+        // Longer than the amount by which a file system may round times.
         std::thread::sleep(Duration::from_millis(2500));
     }
     for number in [1, 2] {
@@ -108,7 +108,7 @@ fn check_containers(place: &Path, births: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// The same with the attributes that files had when this was tried on Linux 6.18.
+/// The same with the attributes that files had in a trial on Linux 6.18.
 fn check_recorded() {
     let lower = Attributes {
         inode: Some(9_994_335),
@@ -123,8 +123,8 @@ fn check_recorded() {
     }
 }
 
-/// Mounts where it may: in a namespace of its own, as a user that is root there. Where it may not,
-/// it says so, and checks what was recorded where it could.
+/// Mounts if it may: in a namespace of its own, as a user that is root there. If it may not, it
+/// says so, and checks the attributes that were recorded where it was possible.
 #[test]
 fn hints_baked_into_an_image_are_erased_in_every_container() {
     if let Some(place) = std::env::var_os(MOUNTS_AT).map(PathBuf::from) {
@@ -158,7 +158,7 @@ fn hints_baked_into_an_image_are_erased_in_every_container() {
     check_recorded();
 }
 
-/// A file that says of itself what a test wants.
+/// A file with the attributes that a test gives it.
 #[derive(Debug)]
 struct Told {
     medium: Arc<dyn Medium>,
@@ -242,7 +242,7 @@ fn what_tells_a_copy_from_the_original() {
     assert!(!at(2_500, Some(0)), "copied with its times");
 }
 
-/// The journal is looked at in the same way, by the time in its last commit.
+/// The journal is checked in the same way, by the time in its last commit.
 #[test]
 fn what_tells_a_journal_that_was_put_back() {
     let disk = Disk::default();

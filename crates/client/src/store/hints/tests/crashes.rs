@@ -1,4 +1,4 @@
-//! The history is cut off at every operation, and so is every recovery from that.
+//! Cuts the history off at every operation, and every recovery from that too.
 
 use super::history::{
     Expected, History, Seen, generation, goes_on, hints, key_at, live, live_through_changes, lived,
@@ -9,10 +9,10 @@ use crate::state::HintStore as _;
 use privet_core::{Blame, Result};
 use privet_schemes::contract::ReservationId;
 
-/// Seeds for each way of surviving that has any choice.
+/// Seeds for each way of surviving that involves a choice.
 const SEEDS: u64 = 3;
 
-/// The names of the files, those of journals without the number of the file.
+/// The names of the files; those of journals without the number of the file.
 fn without_files(disk: &Disk) -> Vec<String> {
     let generation = |name: String| match name.strip_prefix("journal-") {
         Some(rest) => format!("journal-{}", rest.split('-').next().unwrap()),
@@ -24,7 +24,7 @@ fn without_files(disk: &Disk) -> Vec<String> {
 fn cut_off(live: History, operation: usize) -> (Disk, Expected) {
     let disk = Disk::default().stopping_at(operation);
     let mut expected = Expected::new();
-    // The last operations are those of closing, which nobody is told of.
+    // The last operations belong to closing, whose end is not reported.
     let _ = live(&disk, &mut expected);
     (disk, expected)
 }
@@ -50,7 +50,8 @@ fn the_history_through_changes_ends_as_expected() {
     assert_eq!((found.changes.len(), found.unfinished.len(), found.ready), (4, 1, false));
     assert_eq!((found.prepared_for, found.stands_at, found.checkpoint), (Some(11), Some(12), None));
     assert_eq!(without_files(&disk), ["anchor", "generation-1.hints", "journal-1"]);
-    // Two generations that were used, one that the table had left behind, and checkpoints.
+    // Two generations that were used, one that the hints gave up when the table moved on, and
+    // checkpoints.
     let erased: [&[u8]; 5] =
         [&generation(1)[..64], &generation(2)[..64], &generation(3)[..64], &[20; 64], &[70; 64]];
     for what in erased {
@@ -106,7 +107,7 @@ fn a_crash_within_the_recovery_from_a_crash_is_no_worse() {
 
 #[test]
 fn a_crash_within_the_recovery_from_one_while_the_table_changes_is_no_worse() {
-    // Every third, to save time; each way of surviving comes about all the same.
+    // Every third one, to save time; each way of surviving still occurs.
     crash_within_recovery(live_through_changes, 3);
 }
 
@@ -114,8 +115,8 @@ fn crash_within_recovery(live: History, step: usize) {
     let operations = operations(live);
     for operation in (0..operations).step_by(step) {
         let (disk, expected) = cut_off(live, operation);
-        // Of a killed process everything is there, but nothing is safe yet: the most a recovery can
-        // lose. The other ways take turns, to save time.
+        // A killed process leaves everything, but nothing of it is safe yet: this is the most that
+        // a recovery can lose. The other ways take turns, to save time.
         let other = (operation % 2 == 0).then(|| SURVIVALS[1 + operation / 2 % 4]);
         for first in std::iter::once(Survival::Killed).chain(other) {
             let mut dice = Dice::new(operation as u64);
@@ -169,8 +170,8 @@ fn holds(disk: &Disk, what: &[u8]) -> bool {
     disk.all_bytes().iter().any(|bytes| bytes.windows(what.len()).any(|window| window == what))
 }
 
-/// Whether a file is erased in time or not: nothing that was prepared for one version is gone on
-/// with, or switched to, in another.
+/// Whether or not a file is erased in time: what was prepared for one version is never continued,
+/// or switched to, in another.
 #[test]
 fn what_was_prepared_before_the_table_changed_counts_for_nothing_if_a_crash_leaves_it() {
     let disk = Disk::default();
@@ -198,8 +199,8 @@ fn what_was_prepared_before_the_table_changed_counts_for_nothing_if_a_crash_leav
     }
 }
 
-/// A disk on which generation 1 is used up and answered, but for what is only handed over; beside
-/// it lies what a process condensed that did not live to switch to it.
+/// A disk on which generation 1 is used up and answered, except for changes that are only handed
+/// over. Beside it lies a generation from a process that condensed it and ended before the switch.
 fn used_up() -> Disk {
     let disk = Disk::default();
     let mut opened = hints(&disk).unwrap();
@@ -237,7 +238,7 @@ fn a_condensation_that_is_cut_off_is_made_again_whatever_it_left() {
             let at = format!("operation {operation} of {operations}, {survival:?}");
             let mut dice = Dice::new(operation as u64);
             let disk = used_up().stopping_at(before + operation);
-            // The last operations are those of closing, which nobody is told of.
+            // The last operations belong to closing, whose end is not reported.
             let _ = condense(&disk);
             let survivor = disk.after(survival, &mut dice);
             let found = seen(&mut hints(&survivor).unwrap()).unwrap();

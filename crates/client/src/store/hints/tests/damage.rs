@@ -6,7 +6,7 @@ use crate::state::HintStore as _;
 use privet_core::{Blame, Reason};
 use privet_schemes::contract::ReservationId;
 
-/// Opens the damaged disk. What comes back is what was there, or an error that names `file`.
+/// Opens the damaged disk. The result is either the old contents, or an error that names `file`.
 fn check(disk: &Disk, file: &str, whole: &Seen, at: &str) -> bool {
     match hints(disk).and_then(|mut hints| seen(&mut hints)) {
         Ok(found) => {
@@ -24,7 +24,7 @@ fn check(disk: &Disk, file: &str, whole: &Seen, at: &str) -> bool {
     }
 }
 
-/// Positions of interest: around every structure's edge, and a sample of what lies between.
+/// Positions of interest: around every structure's edge, and a sample of the rest.
 fn positions(file: &str, len: usize) -> Vec<usize> {
     let mut positions: Vec<usize> = match file {
         "anchor" => (0..len).collect(),
@@ -36,8 +36,8 @@ fn positions(file: &str, len: usize) -> Vec<usize> {
     positions
 }
 
-/// A disk as it is in the middle of use: the last commit was not followed by a close, and nothing
-/// outside the journal has counted it.
+/// A disk in the middle of use: no close followed the last commit, and only the journal has counted
+/// it.
 fn killed() -> (Disk, Seen) {
     let (disk, _) = lived();
     let mut opened = hints(&disk).unwrap();
@@ -120,7 +120,7 @@ fn missing_files_are_refused_by_name() {
     }
 }
 
-/// A file from before, in place of the last: what a half-restored backup brings.
+/// An earlier file in place of the last: the result of a half-restored backup.
 #[test]
 fn an_older_journal_is_not_taken_for_the_last() {
     let (disk, _) = lived();
@@ -139,7 +139,7 @@ fn an_older_journal_is_not_taken_for_the_last() {
     assert!(!check(&disk, &file, &whole, "older"));
 }
 
-/// What is only being prepared costs the preparation, whatever is damaged of it.
+/// Damage to a generation that is only being prepared costs that preparation.
 #[test]
 fn damaged_preparations_count_as_none() {
     let disk = Disk::default();

@@ -1,4 +1,4 @@
-//! Hints that have ended: once that was said, no crash takes it back, and nothing is reserved any
+//! Hints that have ended: once that was reported, no crash undoes it, and nothing is reserved any
 //! more.
 
 use super::super::*;
@@ -8,7 +8,7 @@ use crate::state::HintStore as _;
 
 const WHY: &str = "the second server's answer is not from the table";
 
-/// A disk with hints of which two were used, and one of those is answered.
+/// A disk with hints, two of them used and one of those answered.
 fn in_use() -> Disk {
     let disk = Disk::default();
     let mut opened = hints(&disk).unwrap();
@@ -21,10 +21,10 @@ fn in_use() -> Disk {
     disk
 }
 
-/// The end that an answer brings, and the one that comes without.
+/// An end that an answer causes, and one without an answer.
 const CAUSES: [Option<ReservationId>; 2] = [Some(ReservationId(1)), None];
 
-/// Whether it was said that the hints have ended, and durably.
+/// Whether it was reported that the hints have ended, durably.
 fn end(disk: &Disk, cause: Option<ReservationId>) -> bool {
     let ended = hints(disk).and_then(|mut hints| {
         hints.end(cause, b"the end", WHY)?;
@@ -125,7 +125,7 @@ fn a_reason_of_any_length_is_kept_as_far_as_it_goes() {
         hints(&disk).unwrap().end(Some(ReservationId(1)), b"the end", &"x".repeat(len)).unwrap();
         assert_eq!(why(&disk).unwrap().len(), kept);
     }
-    // A letter of two bytes at the cut is left out.
+    // A two-byte character at the cut is left out.
     let disk = in_use();
     let reason = format!("x{}", "é".repeat(2000));
     hints(&disk).unwrap().end(Some(ReservationId(1)), b"the end", &reason).unwrap();
@@ -147,8 +147,8 @@ fn an_end_of_something_that_is_not_unfinished_is_refused_and_changes_nothing() {
     }
 }
 
-/// Whatever is believed of the servers, and whatever table they show: only who erases the hints
-/// begins anew.
+/// Whatever the user believes of the servers, and whatever table they show: only erasing the hints
+/// allows a new beginning.
 #[test]
 fn an_end_outlives_the_table_it_came_with() {
     for cause in CAUSES {

@@ -14,7 +14,7 @@ fn refused(live: History, refuse: std::ops::Range<usize>, survival: Survival) ->
     let mut expected = Expected::new();
     match live(&disk, &mut expected) {
         Err(error) => assert_eq!(error.blame(), Blame::Unavailable, "{at}: {error:?}"),
-        // Closing is not a call that could fail: what it does not count is counted by the next.
+        // Closing cannot fail: commits that it does not count are counted at the next opening.
         Ok(()) if disk.has_refused() => {}
         Ok(()) => return false,
     }

@@ -1,5 +1,5 @@
-//! A history of everything that can be done to hints, and what must be found afterwards, wherever
-//! it was cut off.
+//! A history with every operation on hints, and what must be found afterwards, wherever it was cut
+//! off.
 
 use super::super::*;
 use crate::disk::Folder;
@@ -17,7 +17,7 @@ pub(super) fn key() -> HintsKey {
     HintsKey { table, scheme: SchemeId::DummySubsets, parameter_digest: [5; 32], servers: [0; 32] }
 }
 
-/// The key after the table has come to `epoch`.
+/// The key after the table has reached `epoch`.
 pub(super) fn key_at(epoch: u64) -> HintsKey {
     let mut key = key();
     key.table.epoch = Epoch(epoch);
@@ -46,7 +46,7 @@ pub(super) fn hints(disk: &Disk) -> Result<Box<KeptHints>> {
     }
 }
 
-/// What can be seen of hints.
+/// What is visible of hints.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Seen {
     pub(super) generation: Option<Vec<u8>>,
@@ -95,7 +95,7 @@ impl Expected {
         self.states.last().unwrap().clone()
     }
 
-    /// Something is attempted that leads to `state`, and if it succeeds, that is certain.
+    /// Attempts something that leads to `state`; if it succeeds, that state is certain.
     fn attempt(&mut self, state: Seen, outcome: impl FnOnce() -> Result<()>) -> Result<()> {
         self.states.push(state);
         outcome()?;
@@ -103,7 +103,7 @@ impl Expected {
         Ok(())
     }
 
-    /// Checks that `seen` is a possible state, and takes it for certain from now on.
+    /// Checks that `seen` is a possible state; it is certain from now on.
     pub(super) fn confirm(&mut self, seen: &Seen) -> Result<(), String> {
         let found = self.states[self.certain..].iter().position(|state| state == seen);
         let expected = &self.states[self.certain..];
@@ -113,7 +113,7 @@ impl Expected {
     }
 
     /// A process has seen this, and may have acted on it: the generation, the changes and the
-    /// unfinished reservations stay. What is only being prepared may yet be lost.
+    /// unfinished reservations stay. Preparations may still be lost.
     pub(super) fn acted_upon(&mut self, seen: &Seen) -> Result<(), String> {
         self.clone().confirm(seen)?;
         let kept = |state: &&Seen| {
@@ -125,7 +125,7 @@ impl Expected {
     }
 }
 
-/// Hints in use, with the expectations that every step raises.
+/// Hints in use, with the expected states after every step.
 struct Run<'a> {
     hints: Box<KeptHints>,
     expected: &'a mut Expected,
@@ -228,13 +228,13 @@ impl Run<'_> {
 }
 
 impl Run<'_> {
-    /// A generation of which nothing is used.
+    /// An unused generation.
     fn fresh(&self, generation: &[u8]) -> Seen {
         let (generation, epoch) = (Some(generation.to_vec()), Some(self.epoch));
         Seen { generation, prepared_for: epoch, stands_at: epoch, ..Seen::default() }
     }
 
-    /// The table comes to `epoch`, and the hints with it; nothing that is prepared does.
+    /// The table reaches `epoch`, and the hints follow; what is being prepared does not.
     fn follow(&mut self, epoch: u64) -> Result<()> {
         let change = vec![0x40 + epoch as u8; 60];
         let mut state = self.with_settled();
@@ -255,7 +255,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What is kept of a next generation goes; `generation` comes, and is the one in use.
+    /// Drops any stored next generation; `generation` comes, and is in use.
     fn switch_to(&mut self, generation: &[u8]) -> Result<()> {
         let flushed = self.with_settled();
         let erased = Seen { checkpoint: None, ready: false, ..flushed.clone() };
@@ -283,10 +283,10 @@ fn open<'a>(disk: &Disk, expected: &'a mut Expected) -> Result<Run<'a>> {
     Ok(Run { hints, expected, settled: Vec::new(), reserved, epoch })
 }
 
-/// What happens to hints, up to the first failure.
+/// A sequence of operations on hints, up to the first failure.
 pub(super) type History = fn(&Disk, &mut Expected) -> Result<()>;
 
-/// Everything that can be done to hints as long as their table stays as it is.
+/// Every operation on hints while their table does not change.
 pub(super) fn live(disk: &Disk, expected: &mut Expected) -> Result<()> {
     let mut run = open(disk, expected)?;
     run.checkpoint(10, 900)?;
@@ -319,7 +319,7 @@ pub(super) fn live(disk: &Disk, expected: &mut Expected) -> Result<()> {
     run.reserve(40)?;
     run.prepare(&generation(9))?;
     run.settle(0)?;
-    // Of the prepared one nothing is used.
+    // The prepared generation is unused.
     run.switch_to(&generation(3))?;
     run.reserve(40)?;
     run.settle(0)?;
@@ -331,8 +331,8 @@ pub(super) fn live(disk: &Disk, expected: &mut Expected) -> Result<()> {
     run.reserve(40)
 }
 
-/// The table changes: with something settled that is not durable, with and without something
-/// prepared, before and after a switch, and so that the hints cannot follow.
+/// The table changes: with a settled change that is not durable, with and without a preparation,
+/// before and after a switch, and so that the hints cannot follow.
 pub(super) fn live_through_changes(disk: &Disk, expected: &mut Expected) -> Result<()> {
     let mut run = open(disk, expected)?;
     run.prepare(&generation(1))?;
@@ -376,7 +376,7 @@ pub(super) fn live_through_changes(disk: &Disk, expected: &mut Expected) -> Resu
     run.reserve(40)
 }
 
-/// A disk on which the whole history happened, closed, and what is on it.
+/// A disk after the whole history and a close, and its contents.
 pub(super) fn lived() -> (Disk, Seen) {
     let disk = Disk::default();
     live(&disk, &mut Expected::new()).unwrap();
@@ -384,8 +384,8 @@ pub(super) fn lived() -> (Disk, Seen) {
     (disk, seen)
 }
 
-/// What was found can be worked with: one more reservation, and it is there when the hints are
-/// opened again.
+/// Checks that the found state can be used: makes one more reservation, and finds it when the hints
+/// are opened again.
 pub(super) fn goes_on(disk: &Disk, found: &Seen) -> Result<()> {
     let mut state = found.clone();
     let mut opened = hints(disk)?;
@@ -402,7 +402,7 @@ pub(super) fn goes_on(disk: &Disk, found: &Seen) -> Result<()> {
     Ok(())
 }
 
-/// Reservations as they are handed in together.
+/// Reservations that are handed in together.
 pub(super) fn together(
     batch: &[(ReservationId, JournalRecord)],
 ) -> Vec<(ReservationId, &JournalRecord)> {

@@ -1,5 +1,5 @@
 //! The journal's file: cut off at every byte, with every bit flipped, with commits lost and moved,
-//! and whatever a crash leaves of one.
+//! and with anything that a crash may leave of a commit.
 
 use super::super::anchor::Anchor;
 use super::super::journal::{BLOCK, Entry, HEAD_LEN, Journal, SEAL_LEN};
@@ -15,7 +15,7 @@ use std::ops::Range;
 const FILE: &str = "journal";
 const SECTOR: usize = 512;
 
-/// The header of generation `number`, whose journal it is.
+/// The header of generation `number`, to which the journal belongs.
 pub(super) fn header(number: u64) -> Header {
     let (version, digest) = (Version::of(&key()), [2; 32]);
     let lineage = [1; 16];
@@ -28,7 +28,7 @@ pub(super) fn counting(journal: &Journal) -> Anchor {
     super::super::counting(Anchor { generation, ..Anchor::new(&key(), [1; 16], [0; 32]) }, journal)
 }
 
-/// What a journal says.
+/// The contents of a journal.
 #[derive(Clone, Debug, PartialEq)]
 struct Said {
     commits: u64,
@@ -53,15 +53,14 @@ fn said(journal: &mut Journal) -> Said {
     }
 }
 
-/// A journal of some commits, and everything about it.
+/// A journal with some commits, and everything about it.
 struct Written {
     disk: Disk,
     journal: Journal,
     bytes: Vec<u8>,
-    /// After the base and after each commit: what it says, and where the next commit goes.
+    /// After the base and after each commit: the contents, and where the next commit goes.
     states: Vec<(Said, usize)>,
-    /// An anchor that has counted nothing, as of a process that was killed, and one that has
-    /// counted all.
+    /// An anchor that has counted nothing, as after a kill, and one that has counted everything.
     anchors: [Anchor; 2],
 }
 
@@ -99,7 +98,7 @@ impl Written {
         &self.states.last().unwrap().0
     }
 
-    /// The bytes of the copies of commit `number`, which counts from 1.
+    /// The ranges of the copies of commit `number`, which counts from 1.
     fn copies(&self, number: usize) -> [Range<usize>; 2] {
         let (start, end) = (self.states[number - 1].1, self.states[number].1);
         let entries = &self.bytes[start + HEAD_LEN - 8..start + HEAD_LEN];
@@ -109,7 +108,7 @@ impl Written {
     }
 }
 
-/// What a journal of `bytes` says, and whether all of it is as it was written.
+/// The contents of a journal of `bytes`, and whether all of it is as it was written.
 fn open(bytes: &[u8], anchor: &Anchor) -> Result<(Said, bool)> {
     let disk = Disk::default();
     let medium = disk.create(FILE).unwrap();
@@ -151,7 +150,7 @@ fn a_journal_that_is_cut_off_anywhere_is_refused_or_whole_once_it_was_counted() 
     let mut healed = 0;
     for len in 0..=written.bytes.len() {
         let cut = &written.bytes[..len];
-        // Those of which a copy is left.
+        // The commits of which a copy is left.
         let there = (1..written.states.len()).take_while(|at| written.copies(*at)[0].end <= len);
         let (state, _) = &written.states[there.count()];
         match open(cut, killed) {
@@ -193,7 +192,7 @@ fn a_flipped_bit_anywhere_is_refused_or_changes_nothing() {
     }
 }
 
-/// Of the bytes that a commit changes, those of the sectors that `survives`.
+/// Applies a commit's changes only to the sectors for which `survives` is true.
 fn torn(
     before: &[u8],
     after: &[u8],
@@ -211,8 +210,8 @@ fn torn(
     bytes
 }
 
-/// Whatever the disk kept of the last commit: it is there if one of its copies is, and otherwise it
-/// is as if it had never been begun.
+/// Whatever the disk kept of the last commit: it is there if one of its copies is; otherwise it is
+/// as if it had never begun.
 #[test]
 fn whatever_a_crash_leaves_of_a_commit_it_is_whole_or_was_never_begun() {
     for record_len in [40, 700, 1500] {
@@ -258,7 +257,7 @@ fn whatever_a_crash_leaves_of_a_commit_it_is_whole_or_was_never_begun() {
     }
 }
 
-/// Both copies of a commit that has others behind it.
+/// Both copies of a commit that is not the last.
 #[test]
 fn a_commit_that_is_lost_in_the_middle_is_missed_though_nothing_counted_it() {
     let written = Written::new(1, 40);
@@ -271,7 +270,7 @@ fn a_commit_that_is_lost_in_the_middle_is_missed_though_nothing_counted_it() {
         let [killed, closed] = &written.anchors;
         assert_eq!(refused(&damaged, killed), number < last, "{number}");
         assert!(refused(&damaged, closed), "{number}");
-        // One copy is no loss.
+        // Losing one copy loses nothing.
         damaged[written.copies(number)[1].start + 20] ^= 1;
         assert_eq!(open(&damaged, closed).unwrap(), (written.whole().clone(), false), "{number}");
     }
@@ -285,7 +284,7 @@ fn commits_that_are_left_out_repeated_or_moved_are_refused_though_nothing_counte
     let with = |spans: &[usize]| {
         let mut bytes = written.bytes[..written.states[0].1].to_vec();
         spans.iter().for_each(|number| bytes.extend(&written.bytes[span(*number)]));
-        // Where a commit begins in its block is not what gives it away.
+        // The position of a commit in its block must not matter here.
         bytes.resize(bytes.len() + 3 * BLOCK, 0);
         bytes
     };
@@ -321,7 +320,7 @@ fn commits_of_another_generation_count_for_nothing() {
     assert!(refused(&replaced, closed));
 }
 
-/// A file that says that it is longer than anything.
+/// A file that claims to be longer than anything.
 #[derive(Debug)]
 struct Endless(Arc<dyn Medium>);
 
@@ -389,7 +388,8 @@ fn in_use() -> (Disk, Box<KeptHints>) {
     (disk, opened)
 }
 
-/// Two writes and one sync, however many come together, and with what was settled before.
+/// Two writes and one sync, however many reservations come together, with the changes that were
+/// settled before.
 #[test]
 fn reservations_that_come_together_take_one_sync() {
     let (disk, mut opened) = in_use();
@@ -418,7 +418,7 @@ fn reservations_that_come_together_take_one_sync() {
     assert_eq!((found.changes.len(), found.changes[9].as_slice()), (13, &b"answer"[..]));
 }
 
-/// Records that are of no use any more do not fill the disk, nor does anything of them stay.
+/// Useless records do not fill the disk, and none of them stays.
 #[test]
 fn a_journal_that_is_mostly_of_no_use_is_begun_anew_and_the_old_one_erased() {
     let (disk, mut opened) = in_use();

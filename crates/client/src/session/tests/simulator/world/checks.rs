@@ -1,4 +1,4 @@
-//! What must hold of everything that is sent, and of everything that is told.
+//! What must hold for everything that is sent, and for everything that is told.
 
 use super::super::super::toy;
 use super::super::scenario::{Check, Scheme};
@@ -9,7 +9,7 @@ use privet_schemes::offline::OfflinePhase;
 use privet_wire::PrepareRequest;
 
 impl World {
-    /// Checks a request for hints at the moment at which it is sent.
+    /// Checks a request for hints when it is sent.
     pub(super) fn check_request(&mut self, server: usize, request: &PrepareRequest) -> Check {
         let OfflinePhase::Ask { role, .. } = self.peer.scheme().plan.offline else {
             return Err("hints were asked for that nobody computes".to_owned());
@@ -29,7 +29,7 @@ impl World {
         Ok(())
     }
 
-    /// Checks one query at the moment at which it is sent.
+    /// Checks one query when it is sent.
     pub(super) fn check_query(&mut self, server: usize, role: u8, query: &[u8]) -> Check {
         match self.scheme {
             Scheme::Download => return Err("there is nobody to ask a query".to_owned()),
@@ -41,8 +41,7 @@ impl World {
         }
         self.report.sent_again += u64::from(self.disk.kept().found_unfinished.contains(query));
         if self.scheme == Scheme::DummySubsets {
-            // Which hint a query is from is for the test of kills to say, by what queries have in
-            // common.
+            // Which hint a query uses is checked by the test of kills, from what queries share.
             return Ok(());
         }
         if self.verifies {
@@ -61,15 +60,16 @@ impl World {
         Ok(())
     }
 
-    /// Of a scheme that verifies: that nothing is asked after the end, and nothing beside a query
-    /// that is not settled.
+    /// For a scheme that verifies: nothing is asked after the end, and nothing beside a query that
+    /// is not settled.
     fn check_order(&self, query: &[u8]) -> Check {
         let kept = self.disk.kept();
         if kept.has_ended() || self.end_was_told {
             return Err("a query was sent after the end".to_owned());
         }
         let open = kept.open_queries();
-        // What was settled in memory may be sent once more, by a call that waits for its turn.
+        // A query that was settled in memory may be sent once more, by a call that waits for its
+        // turn.
         let others = open.iter().filter(|queries| !queries.iter().any(|other| other == query));
         if others.count() > 0 {
             return Err("a query was sent while another was not settled".to_owned());
@@ -78,7 +78,7 @@ impl World {
     }
 }
 
-/// What is told.
+/// Outcomes that are told.
 impl World {
     pub(super) fn told_outcome(
         &mut self,
@@ -111,12 +111,12 @@ impl World {
             Ok(_) if self.liar.is_some() && !self.verifies => self.report.wrong += 1,
             Ok(_) => return Err(format!("the value of record {index} is wrong")),
             Err(error) if self.is_amid_a_change(&error) => self.report.failed += 1,
-            // What was prepared of the next hints is lost when these ones follow.
+            // Whatever was prepared of the next hints is lost when these hints follow.
             Err(error) if !self.versions.is_empty() && error.blame() == Blame::Exhausted => {
                 self.report.failed += 1;
             }
-            // By a scheme that verifies, nothing is asked before a server that sends no answers has
-            // sent one.
+            // With a scheme that verifies, nothing is asked before a server with a missing answer
+            // has sent it.
             Err(error)
                 if (self.faults || (self.verifies && self.liar.is_some()))
                     && matches!(
@@ -140,13 +140,13 @@ impl World {
         Ok(())
     }
 
-    /// Whether an answer did not pass.
+    /// Whether an answer failed verification.
     pub(super) fn is_the_end(&self, error: &Error) -> bool {
         self.verifies && self.liar.is_some() && error.blame() == Blame::Integrity
     }
 
-    /// Whether one server was asked before the table changed and the other after, and they have no
-    /// version in common.
+    /// Whether one server was asked before the table changed and the other after, and they share no
+    /// version.
     pub(super) fn is_amid_a_change(&self, error: &Error) -> bool {
         let several = self.servers > 1 && !self.versions.is_empty();
         several && error.reason() == Some(Reason::VersionsDiffer)

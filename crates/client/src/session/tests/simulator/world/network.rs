@@ -1,4 +1,4 @@
-//! The network and the servers: what is sent, what becomes of it, and what comes back.
+//! The network and the servers: what is sent, what happens to it, and what comes back.
 
 use super::super::scenario::Check;
 use super::{Coming, Process, RECORD_LEN, World, milliseconds};
@@ -45,7 +45,7 @@ impl World {
         Ok(())
     }
 
-    /// What comes of a request, of which anything may be lost.
+    /// The responses to a request; any of them may be lost.
     fn responses(&mut self, server: usize, request: &Request) -> Vec<Result<Response>> {
         let mut responses = self.peer.respond(request);
         if self.liar == Some(server) {
@@ -83,11 +83,11 @@ impl World {
         }
     }
 
-    /// Makes something else of an answer, perhaps.
+    /// Changes an answer, perhaps.
     fn lie(&mut self, responses: &mut [Result<Response>]) {
         let Some(Ok(Response::Answered(response))) = responses.first_mut() else { return };
         let mut answer = response.answer.to_vec();
-        // A client that verifies does not stand many.
+        // A client that verifies ends at the first lie.
         let sides = if self.verifies { 60 } else { 8 };
         match self.lie_dice.roll(sides) {
             0 | 1 if self.verifies => {
