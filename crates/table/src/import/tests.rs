@@ -387,8 +387,8 @@ const COMPRESSIONS: [(&str, Compress); 2] = [("gzip", gzip), ("zstd", zstd)];
 fn compressed_input_is_recognised_by_its_content() {
     let csv: String = (0..20_000).map(|number| format!("{number},{}\n", number * 7)).collect();
     let json: String = (0..3).map(|number| format!("{{\"a\":{number},\"b\":1}}\n")).collect();
-    let strings = Arc::new(StringArray::from(vec!["x", "y"])) as ArrayRef;
-    let parquet = parquet_file(vec![("a", strings.clone()), ("b", strings)]);
+    let strings = || vec!["x", "y"];
+    let parquet = file_of_texts(&[("a", strings()), ("b", strings())]);
     let columns = || selection(Some("a"), ValueForm::JsonRest);
     for (format, bytes) in [
         (Format::Csv, format!("a,b\n{csv}").into_bytes()),
