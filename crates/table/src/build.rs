@@ -11,6 +11,7 @@
 //! record is made twice: for its hash, and to be written.
 
 mod arena;
+mod ranges;
 mod rows;
 
 #[cfg(test)]
@@ -18,7 +19,7 @@ mod tests;
 
 use crate::authentication::{MerkleTree, TableRoot, path_len, shape_with_paths};
 use crate::import::{Rows, Selection, Source};
-use crate::key_map::{KeyMapKind, PackOptions, pack_with};
+use crate::key_map::{KeyForm, KeyMapKind, Normalization, PackOptions, pack_with};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::new_file::Existing;
 use crate::snapshot::{SnapshotPlan, SnapshotWriter, ValueForm};
@@ -38,11 +39,16 @@ pub struct BuildOptions {
     /// The column that gives the key. Without one, the table is by index: record *i* holds row *i*,
     /// from 0.
     pub key: Option<String>,
+    /// Which differences between keys do not count. Keys that differ in nothing else are the same.
+    pub normalization: Normalization,
+    /// Rows answer for ranges of keys. Not together with `key`.
+    pub ranges: Option<RangeColumns>,
     /// The kind of key map, for a table by key.
     pub key_map: KeyMapKind,
     /// How many parts each key has, for a table by key: [`PackOptions::parts`].
     pub parts: Option<u8>,
-    /// The columns that make the value, as a JSON object. Empty for all columns but the key.
+    /// The columns that make the value, as a JSON object. Empty for all columns but the key, or but
+    /// those of the bounds.
     pub value_columns: Vec<String>,
     /// The one column whose bytes are the value. Not together with `value_columns`.
     pub raw_value: Option<String>,
@@ -55,6 +61,17 @@ pub struct BuildOptions {
     pub authenticate: bool,
     /// What becomes of a file that has the output's name already.
     pub existing: Existing,
+}
+
+/// Where the bounds of ranges stand. They are whole numbers or addresses, and ranges do not overlap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeColumns {
+    /// The column of the first point; or of both, as a network (`1.2.3.0/24`) or as two addresses
+    /// (`1.2.3.0-1.2.3.255`).
+    pub from: String,
+    /// The column of the last point, which belongs to the range. Without it, and without the last
+    /// point in `from`, a range ends where the next one begins.
+    pub to: Option<String>,
 }
 
 /// What to do with a key that occurs again.
@@ -155,6 +172,8 @@ pub struct KeyMapReport {
     pub undivided_record_len: Option<u64>,
     /// Whether keys have lists of values.
     pub lists: bool,
+    /// What becomes of keys before they are looked up.
+    pub key_form: KeyForm,
 }
 
 /// What the authentication of a table came to.
@@ -234,7 +253,18 @@ fn selection(options: &BuildOptions) -> Result<Selection> {
             ValueForm::JsonColumns(columns.to_vec())
         }
     };
-    Ok(Selection { key: options.key.clone(), value })
+    match &options.ranges {
+        None => Ok(Selection { key: options.key.clone(), until: None, value }),
+        Some(_) if options.key.is_some() => {
+            Err(Error::api_misuse("a table is by key or by range of keys; choose one"))
+        }
+        Some(_) if options.normalization != Normalization::default() => {
+            Err(Error::api_misuse("the keys of a table of ranges are not normalised"))
+        }
+        Some(RangeColumns { from, to }) => {
+            Ok(Selection { key: Some(from.clone()), until: to.clone(), value })
+        }
+    }
 }
 
 /// Everything after reading. Depends on its arguments alone, so that tests can repeat it.
@@ -256,7 +286,7 @@ fn write_table(
             parts: options.parts,
             lists: options.on_duplicate == OnDuplicate::All,
         };
-        let packed = pack_with(&pack, kept, seed)?;
+        let packed = pack_with(&pack, kept, seed)?.with_key_form(kept.key_form().clone());
         let layout = RecordLayout::Keyed(packed.key_map().clone());
         let shape = packed.key_map().shape();
         let write = |number: u64, record: &mut Vec<u8>| packed.write_record(kept, number, record);
@@ -313,6 +343,7 @@ impl Unfinished<'_> {
             shape,
             layout: layout.clone(),
             key_column: self.selection.key,
+            until_column: self.selection.until,
             value_form: self.selection.value,
         };
         let mut writer = SnapshotWriter::create_over(output, self.existing, plan)?;
@@ -373,6 +404,7 @@ fn report(
             records_per_lookup: key_map.candidates_per_key() as u64,
             undivided_record_len: None,
             lists: key_map.has_lists(),
+            key_form: key_map.key_form().clone(),
         }),
         value_bytes,
         load: match key_map {

@@ -49,6 +49,7 @@ mod parquet;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use crate::key_map::BETWEEN_BOUNDS;
 use crate::snapshot::ValueForm;
 use privet_core::{Blame, Error, Result};
 use std::cell::Cell;
@@ -205,8 +206,11 @@ fn format_by_name(path: &Path) -> Option<Format> {
 /// What is wanted of each row.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    /// The column that gives the key, if any.
+    /// The column that gives the key, if any; for a table of ranges, the first point.
     pub key: Option<String>,
+    /// The column that gives the last point of a range, if that is another. The key is then both
+    /// texts, with [`BETWEEN_BOUNDS`](crate::key_map::BETWEEN_BOUNDS) between them.
+    pub until: Option<String>,
     /// What makes the value.
     pub value: ValueForm,
 }
@@ -396,6 +400,7 @@ pub(crate) fn quoted(name: &str) -> String {
 /// Finds the columns of a selection among those of a table with a fixed set of columns.
 struct ResolvedColumns {
     key: Option<usize>,
+    until: Option<usize>,
     value: Vec<usize>,
     raw: bool,
 }
@@ -414,15 +419,22 @@ impl ResolvedColumns {
             found.ok_or_else(|| no_such_column(wanted, columns.iter().map(String::as_str)))
         };
         let key = selection.key.as_ref().map(find).transpose()?;
+        let until = selection.until.as_ref().map(find).transpose()?;
         let value = match &selection.value {
             ValueForm::JsonRest => {
-                (0..columns.len()).filter(|&column| Some(column) != key).collect()
+                let is_bound = |column: usize| [key, until].contains(&Some(column));
+                (0..columns.len()).filter(|&column| !is_bound(column)).collect()
             }
             ValueForm::JsonColumns(names) => names.iter().map(find).collect::<Result<_>>()?,
             ValueForm::Raw(name) => vec![find(name)?],
         };
-        Ok(Self { key, value, raw: matches!(selection.value, ValueForm::Raw(_)) })
+        Ok(Self { key, until, value, raw: matches!(selection.value, ValueForm::Raw(_)) })
     }
+}
+
+/// Ends the first bound of a range.
+fn push_between_bounds(key: &mut Vec<u8>) {
+    key.push(BETWEEN_BOUNDS as u8);
 }
 
 /// The error for a key that cannot be one.

@@ -36,6 +36,7 @@ fn forge(place: &Place, forge: impl Fn(&mut Vec<Vec<u8>>)) {
         shape: identity.shape,
         layout: true_table.layout().clone(),
         key_column: true_table.header().key_column.clone(),
+        until_column: None,
         value_form: true_table.header().value_form.clone(),
     };
     drop(true_table);

@@ -56,6 +56,7 @@ impl Owner {
             shape: TableShape::new(self.records.len() as u64 / LEN, LEN).unwrap(),
             layout: RecordLayout::Index(IndexLayout::for_lengths(LEN, LEN)).into(),
             key_column: None,
+            until_column: None,
             value_form: ValueForm::JsonRest,
         };
         let mut writer = SnapshotWriter::create(&self.path(), plan).unwrap();

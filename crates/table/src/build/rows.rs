@@ -3,7 +3,7 @@
 use super::arena::{Arena, Place};
 use super::{BuildOptions, OnDuplicate, Progress, REPORT_EVERY, Stage};
 use crate::import::{Row, Rows, quoted};
-use crate::key_map::{Pairs, listed_len, push_to_list};
+use crate::key_map::{KeyForm, Pairs, listed_len, push_to_list};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use privet_core::table::MAX_RECORD_LEN;
@@ -25,6 +25,7 @@ pub(super) struct KeptRows {
     rows_kept: u64,
     value_bytes: u64,
     duplicates_dropped: u64,
+    key_form: KeyForm,
 }
 
 #[derive(Default)]
@@ -47,7 +48,7 @@ impl KeptRows {
         options: &BuildOptions,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self> {
-        let by_key = options.key.is_some();
+        let by_key = options.key.is_some() || options.ranges.is_some();
         let mut kept = Self {
             arena: Arena::default(),
             rows: Vec::new(),
@@ -56,6 +57,7 @@ impl KeptRows {
             rows_kept: 0,
             value_bytes: 0,
             duplicates_dropped: 0,
+            key_form: KeyForm { normalization: options.normalization, ranges: None },
         };
         let mut by_hash = KeyIndex::default();
         let (name, unit) = (rows.name().to_owned(), rows.unit());
@@ -65,6 +67,11 @@ impl KeptRows {
                 error.within(format!("{unit} {}", row.position)).within(&name)
             };
             check_length(&row, by_key, options.max_value).map_err(|error| at(error, &row))?;
+            let key = options.normalization.apply(row.key);
+            if by_key && key.is_empty() {
+                return Err(at(nothing_left(row.key), &row));
+            }
+            let row = Row { key: &key, ..row };
             if by_key {
                 kept.add_keyed(&row, &mut by_hash, options.on_duplicate, unit)
                     .map_err(|error| at(error, &row))?;
@@ -85,6 +92,10 @@ impl KeptRows {
         kept.count();
         if by_key && options.on_duplicate == OnDuplicate::All {
             kept.make_lists();
+        }
+        if options.ranges.is_some() {
+            let ranges = kept.make_ranges(unit).map_err(|error| error.within(&name))?;
+            kept.key_form.ranges = Some(ranges);
         }
         Ok(kept)
     }
@@ -169,6 +180,25 @@ impl KeptRows {
         Ok(())
     }
 
+    /// What the builder made of keys, and clients have to make of theirs.
+    pub(super) fn key_form(&self) -> &KeyForm {
+        &self.key_form
+    }
+
+    pub(super) fn key_of(&self, row: usize) -> &[u8] {
+        self.arena.at(self.rows[row].key)
+    }
+
+    /// Gives the row another key.
+    pub(super) fn rename(&mut self, row: usize, key: &[u8]) {
+        self.rows[row].key = self.arena.keep(key);
+    }
+
+    /// Where the row is in the input.
+    pub(super) fn position(&self, row: usize) -> u64 {
+        self.rows[row].position
+    }
+
     /// The number of records of a table by index.
     pub(super) fn rows(&self) -> u64 {
         self.rows.len() as u64
@@ -241,6 +271,13 @@ impl KeyIndex {
             }
         }
     }
+}
+
+fn nothing_left(key: &[u8]) -> Error {
+    Error::api_misuse(format!(
+        "nothing is left of the key {} without the differences that do not count",
+        printable(key)
+    ))
 }
 
 fn check_length(row: &Row<'_>, by_key: bool, max_value: Option<u64>) -> Result<()> {

@@ -1,8 +1,8 @@
 //! Rows as a file has them, or a person types them, for a table of any kind.
 
 use super::{TableEditor, TableEdits};
-use crate::key_map::Effect;
-use crate::layout::{RecordLayout, TableLayout};
+use crate::key_map::{Effect, KeyMap};
+use crate::layout::TableLayout;
 use privet_core::{Error, Result, TableShape};
 use std::collections::HashMap;
 
@@ -15,8 +15,7 @@ use std::collections::HashMap;
 /// Errors name the key: they are for the table's owner, who gave it.
 pub struct RowEditor<'a, R> {
     editor: TableEditor<'a, R>,
-    by_key: bool,
-    has_lists: bool,
+    key_map: Option<&'a KeyMap>,
     lists: ValuesByKey,
     counts: Counts,
 }
@@ -42,8 +41,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
     pub fn new(layout: &'a TableLayout, shape: TableShape, read: R) -> Result<Self> {
         Ok(Self {
             editor: TableEditor::new(layout, shape, read)?,
-            by_key: matches!(layout.records(), RecordLayout::Keyed(_)),
-            has_lists: layout.records().key_map().is_some_and(|map| map.has_lists()),
+            key_map: layout.records().key_map(),
             lists: ValuesByKey::default(),
             counts: Counts::default(),
         })
@@ -65,13 +63,16 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
     /// As [`TableEditor::set`] and [`TableEditor::append_row`], without the key: whoever reads a
     /// file knows the row.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        if self.has_lists {
-            self.lists.add(key, value);
-        } else if self.by_key {
-            self.counts.add(self.editor.set(key, value)?);
-        } else {
+        let Some(key_map) = self.key_map else {
             self.editor.append_row(value)?;
             self.counts.inserted += 1;
+            return Ok(());
+        };
+        let key = key_map.key_form().key_of_row(key)?;
+        if key_map.has_lists() {
+            self.lists.add(&key, value);
+        } else {
+            self.counts.add(self.editor.set(&key, value)?);
         }
         Ok(())
     }
@@ -82,7 +83,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
     /// As [`add`](Self::add), and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is
     /// no such row.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        if self.by_key {
+        if self.key_map.is_some() {
             return self.add(key, value);
         }
         let number = std::str::from_utf8(key).ok().and_then(|number| number.parse().ok());

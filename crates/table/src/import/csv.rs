@@ -6,7 +6,9 @@
 
 use super::json_text::write_string;
 use super::lines::{Lines, row_too_long, without_end};
-use super::{MAX_ROW_BYTES, ResolvedColumns, RowReader, Selection, bad_key, quoted};
+use super::{
+    MAX_ROW_BYTES, ResolvedColumns, RowReader, Selection, bad_key, push_between_bounds, quoted,
+};
 use privet_core::{Error, Reason, Result};
 use std::cell::Cell;
 use std::io::Read;
@@ -64,6 +66,10 @@ impl<R: Read> CsvRows<R> {
                 return Err(bad_key(&self.columns[column], "is empty"));
             }
             key.extend_from_slice(text.as_bytes());
+        }
+        if let Some(column) = self.resolved.until {
+            push_between_bounds(key);
+            key.extend_from_slice(self.records.row.cell(column).as_bytes());
         }
         if self.resolved.raw {
             value.extend_from_slice(self.records.row.cell(self.resolved.value[0]).as_bytes());

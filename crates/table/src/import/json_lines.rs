@@ -2,7 +2,9 @@
 
 use super::json_text::{reason, string_text, write_compact, write_string};
 use super::lines::Lines;
-use super::{RowReader, Selection, bad_key, bad_raw_value, no_such_column, quoted};
+use super::{
+    RowReader, Selection, bad_key, bad_raw_value, no_such_column, push_between_bounds, quoted,
+};
 use crate::snapshot::ValueForm;
 use privet_core::{Error, Result};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -82,11 +84,20 @@ impl Columns {
             };
             write_key(column, token, key)?;
         }
+        if let Some(column) = &self.selection.until {
+            let Some(token) = fields.find(column) else {
+                return Err(no_such_column(column, fields.names()));
+            };
+            push_between_bounds(key);
+            write_key(column, token, key)?;
+        }
         self.remember(fields);
         match &self.selection.value {
             ValueForm::JsonRest => {
-                let key = self.selection.key.as_deref();
-                write_object(fields.0.iter().filter(|(name, _)| Some(name.as_ref()) != key), value)
+                let Selection { key, until, .. } = &self.selection;
+                let is_bound =
+                    |name: &str| [key, until].into_iter().flatten().any(|column| column == name);
+                write_object(fields.0.iter().filter(|(name, _)| !is_bound(name)), value)
             }
             ValueForm::JsonColumns(columns) => {
                 let find = |column: &String| fields.0.iter().find(|(name, _)| name == column);

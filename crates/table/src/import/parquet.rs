@@ -12,7 +12,8 @@ mod schema;
 
 use super::json_text::write_string;
 use super::{
-    ResolvedColumns, RowReader, Selection, bad_key, bad_raw_value, cannot_read, compressed, quoted,
+    ResolvedColumns, RowReader, Selection, bad_key, bad_raw_value, cannot_read, compressed,
+    push_between_bounds, quoted,
 };
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
@@ -51,7 +52,10 @@ impl ParquetRows {
         let resolved = ResolvedColumns::resolve(&selection, &all)?;
 
         // Only the columns that are used are read.
-        let mut used: Vec<usize> = resolved.value.iter().copied().chain(resolved.key).collect();
+        let mut used: Vec<usize> = {
+            let ResolvedColumns { key, until, value, .. } = &resolved;
+            value.iter().chain(key).chain(until).copied().collect()
+        };
         used.sort_unstable();
         used.dedup();
         if used.is_empty() {
@@ -61,6 +65,7 @@ impl ParquetRows {
         let renumber = |column: usize| used.binary_search(&column).unwrap_or(usize::MAX);
         let resolved = ResolvedColumns {
             key: resolved.key.map(renumber),
+            until: resolved.until.map(renumber),
             value: resolved.value.iter().map(|&column| renumber(column)).collect(),
             raw: resolved.raw,
         };
@@ -110,6 +115,10 @@ impl ParquetRows {
     fn read_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<()> {
         let Self { columns, leaves, resolved, .. } = self;
         if let Some(number) = resolved.key {
+            write_key(&columns[number], leaves, key)?;
+        }
+        if let Some(number) = resolved.until {
+            push_between_bounds(key);
             write_key(&columns[number], leaves, key)?;
         }
         if resolved.raw {

@@ -9,7 +9,7 @@ use std::io::Cursor;
 pub(crate) use parquet::file_of_texts;
 
 fn selection(key: Option<&str>, value: ValueForm) -> Selection {
-    Selection { key: key.map(str::to_owned), value }
+    Selection { key: key.map(str::to_owned), until: None, value }
 }
 
 fn columns(names: &[&str]) -> ValueForm {

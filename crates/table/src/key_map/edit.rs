@@ -34,6 +34,7 @@
 //! that lies in a record.
 
 use super::hash::KeyHash;
+use super::key_form::no_such_range;
 use super::path::{self, Lying, Move, make_room};
 use super::placement::STASH_BYTES;
 use super::{KeyMap, encode_list, encoding, entry};
@@ -157,9 +158,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
             )));
         }
         if !key_map.key_form.has_place_for(key) {
-            return Err(Error::api_misuse(
-                "no range of this table holds the key, and a table gets new ranges only when it is built anew",
-            ));
+            return Err(no_such_range());
         }
         let hashes: Vec<KeyHash> = key_map.hashes_of(key).collect();
         let mut operation = Operation::new(self);

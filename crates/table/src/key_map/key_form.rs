@@ -42,6 +42,18 @@ impl KeyForm {
         self.ranges.as_ref().is_none_or(|directory| directory.holds(key))
     }
 
+    /// The key to edit for a row: the one that all ways to write it have in common. In a table of
+    /// ranges, a row may name the bounds of its range.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table has no such range.
+    pub(crate) fn key_of_row<'k>(&self, key: &'k [u8]) -> Result<Cow<'k, [u8]>> {
+        match &self.ranges {
+            None => Ok(self.normalization.apply(key)),
+            Some(directory) => directory.key_of_row(key).ok_or_else(no_such_range),
+        }
+    }
+
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         match &self.ranges {
             None => out.extend_from_slice(&[PLAIN, self.normalization.bits()]),
@@ -67,15 +79,16 @@ impl KeyForm {
 const PLAIN: u8 = 0;
 const RANGES: u8 = 1;
 
-/// Differences between keys that do not count. They are taken away in the order of the fields.
+/// Differences between keys that do not count. They are taken away in the order of the fields; what
+/// is left has none of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Normalization {
     /// White space at both ends.
     pub trim: bool,
-    /// All that is neither a letter nor a digit.
-    pub alphanumeric: bool,
     /// Upper or lower case: keys are hashed in this one.
     pub case: Option<Case>,
+    /// All that is neither a letter nor a digit.
+    pub alphanumeric: bool,
     /// How a decimal number is written: a plus sign, zeros before and after it, an exponent. A key
     /// that is no number stays as it is.
     pub number: bool,
@@ -93,7 +106,7 @@ pub enum Case {
 
 impl Normalization {
     /// What each step is called, in their order.
-    pub const NAMES: [&str; 5] = ["trim", "alphanumeric", "lower", "upper", "number"];
+    pub const NAMES: [&str; 5] = ["trim", "lower", "upper", "alphanumeric", "number"];
 
     /// The names of the steps that are taken.
     pub fn names(self) -> Vec<&'static str> {
@@ -126,9 +139,9 @@ impl Normalization {
     fn bits(self) -> u8 {
         let steps = [
             self.trim,
-            self.alphanumeric,
             self.case == Some(Case::Lower),
             self.case == Some(Case::Upper),
+            self.alphanumeric,
             self.number,
         ];
         steps.into_iter().zip(0..).map(|(taken, step)| u8::from(taken) << step).sum()
@@ -136,7 +149,7 @@ impl Normalization {
 
     fn from_bits(bits: u8) -> Result<Self> {
         let has = |step: u8| bits >> step & 1 == 1;
-        let case = match (has(2), has(3)) {
+        let case = match (has(1), has(2)) {
             (true, true) => return Err(invalid("its keys are in both cases")),
             (true, false) => Some(Case::Lower),
             (false, true) => Some(Case::Upper),
@@ -145,7 +158,7 @@ impl Normalization {
         if bits >> Self::NAMES.len() != 0 {
             return Err(invalid("this program does not know how its keys are normalised"));
         }
-        Ok(Self { trim: has(0), alphanumeric: has(1), case, number: has(4) })
+        Ok(Self { trim: has(0), case, alphanumeric: has(3), number: has(4) })
     }
 
     /// `key` without the differences that do not count. Bytes that are not UTF-8 stay as they are.
@@ -155,14 +168,14 @@ impl Normalization {
         }
         let Ok(text) = std::str::from_utf8(key) else { return Cow::Borrowed(key) };
         let mut text = Cow::Borrowed(if self.trim { text.trim() } else { text });
-        if self.alphanumeric {
-            text = text.chars().filter(|char| char.is_alphanumeric()).collect();
-        }
         text = match self.case {
             Some(Case::Lower) => text.chars().flat_map(char::to_lowercase).collect(),
             Some(Case::Upper) => text.chars().flat_map(char::to_uppercase).collect(),
             None => text,
         };
+        if self.alphanumeric {
+            text = text.chars().filter(|char| char.is_alphanumeric()).collect();
+        }
         if self.number
             && let Some(number) = shortest_number(&text)
         {
@@ -214,6 +227,11 @@ fn shortest_number(text: &str) -> Option<String> {
     }
     let (whole, fraction) = digits.split_at(digits_left);
     Some(format!("{sign}{whole}.{fraction}"))
+}
+
+/// The error for an edit of what is no range of the table.
+pub(super) fn no_such_range() -> Error {
+    Error::api_misuse("the table has no such range, and gets new ranges only when it is built anew")
 }
 
 fn invalid(why: impl std::fmt::Display) -> Error {

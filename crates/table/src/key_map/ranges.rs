@@ -36,7 +36,8 @@
 use privet_core::codec::Reader;
 use privet_core::{Error, Result};
 use privet_kernels::taint::{admit, conceal};
-use std::net::IpAddr;
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// What the bounds of ranges are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +52,8 @@ pub enum Points {
 }
 
 impl Points {
-    const ALL: [Self; 3] = [Self::Numbers, Self::SignedNumbers, Self::Addresses];
+    /// All kinds; where several suit a table, the first that does is taken.
+    pub(crate) const ALL: [Self; 3] = [Self::Numbers, Self::SignedNumbers, Self::Addresses];
 
     /// Their name in the plural.
     pub fn name(self) -> &'static str {
@@ -59,6 +61,46 @@ impl Points {
             Points::Numbers => "numbers",
             Points::SignedNumbers => "signed numbers",
             Points::Addresses => "addresses",
+        }
+    }
+
+    /// The point that stands in a row for a bound: as [`parse`](Self::parse), but an address is no
+    /// number there.
+    fn parse_bound(self, text: &str) -> Option<u128> {
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        self.parse(text.as_bytes()).filter(|_| self != Points::Numbers || is_number)
+    }
+
+    /// The bounds in a row: `from` and `to` with [`BETWEEN_BOUNDS`] between them; a network,
+    /// `1.2.3.0/24`; two addresses, `1.2.3.0-1.2.3.255`; or `from` alone.
+    pub(crate) fn parse_bounds(self, text: &str) -> Option<Bounds> {
+        let bound = |text: &str| self.parse_bound(text.trim());
+        if let Some((from, to)) = text.split_once(BETWEEN_BOUNDS) {
+            return Some(Bounds { from: bound(from)?, to: Some(bound(to)?) });
+        }
+        if let (Points::Addresses, Some((address, bits))) = (self, text.split_once('/')) {
+            return network(address.trim(), bits.trim());
+        }
+        if let (Points::Addresses, Some((from, to))) = (self, text.split_once('-')) {
+            return Some(Bounds { from: bound(from)?, to: Some(bound(to)?) });
+        }
+        Some(Bounds { from: bound(text)?, to: None })
+    }
+
+    /// The last of all points in which `from` may lie: of the IPv4 addresses, if it is one.
+    pub(crate) fn last(self, from: u128) -> u128 {
+        match self {
+            Points::Addresses if from >> 32 == IPV4 => from | 0xffff_ffff,
+            _ => u128::MAX,
+        }
+    }
+
+    /// A point as people write it.
+    pub fn text(self, point: u128) -> String {
+        match self {
+            Points::Numbers => point.to_string(),
+            Points::SignedNumbers => (point as i128 ^ i128::MIN).to_string(),
+            Points::Addresses => Ipv6Addr::from_bits(point).to_canonical().to_string(),
         }
     }
 
@@ -97,6 +139,31 @@ pub struct Range {
     pub from: u128,
     /// The last point, not below the first.
     pub to: u128,
+}
+
+/// What a row says of its range. Without `to`, it ends where the next range begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    pub(crate) from: u128,
+    pub(crate) to: Option<u128>,
+}
+
+/// Stands between the two bounds of a row where they come from two columns (the unit separator of
+/// ASCII).
+pub(crate) const BETWEEN_BOUNDS: char = '\x1f';
+
+/// What IPv4 addresses begin with, as points.
+const IPV4: u128 = 0xffff;
+
+/// A network: an address whose last bits, all but `bits`, are zero.
+fn network(address: &str, bits: &str) -> Option<Bounds> {
+    let (address, bits): (IpAddr, u32) = (address.parse().ok()?, bits.parse().ok()?);
+    let (from, free) = match address {
+        IpAddr::V4(address) => (address.to_ipv6_mapped().to_bits(), 32u32.checked_sub(bits)?),
+        IpAddr::V6(address) => (address.to_bits(), 128u32.checked_sub(bits)?),
+    };
+    let rest = u128::MAX.checked_shr(128 - free).unwrap_or(0);
+    (from & rest == 0).then_some(Bounds { from, to: Some(from | rest) })
 }
 
 /// Ranges are found by blocks of so many: a client looks through one block for each key.
@@ -200,6 +267,23 @@ impl Directory {
     /// Whether a range holds `key`. For the owner: it says so at once.
     pub(super) fn holds(&self, key: &[u8]) -> bool {
         self.name_for(key)[0] == 1
+    }
+
+    /// The key to edit for the row that `key` stands for: a point, or the bounds of a range that the
+    /// table has. For the owner, like [`holds`](Self::holds).
+    pub(super) fn key_of_row<'k>(&self, key: &'k [u8]) -> Option<Cow<'k, [u8]>> {
+        let text = std::str::from_utf8(key).ok()?;
+        let Some(Bounds { from, to: Some(to) }) = self.points.parse_bounds(text) else {
+            return self.holds(key).then_some(Cow::Borrowed(key));
+        };
+        let from_text = self.points.text(from);
+        let to_text = self.points.text(to);
+        // The range that holds both bounds, and neither the point before nor the point after them.
+        let name = self.name_for(from_text.as_bytes());
+        let range = Range { from, to };
+        let ends = to == u128::MAX || self.name_for(self.points.text(to + 1).as_bytes()) != name;
+        let is_it = name == name_of(&range) && self.name_for(to_text.as_bytes()) == name && ends;
+        is_it.then(|| Cow::Owned(from_text.into_bytes()))
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {

@@ -136,6 +136,7 @@ fn what_no_client_takes_is_never_signed() {
         shape,
         layout: crate::RecordLayout::Index(layout).into(),
         key_column: None,
+        until_column: None,
         value_form: ValueForm::Raw("value".into()),
     };
     let mut writer = crate::snapshot::SnapshotWriter::create(&path, plan).expect("writable");

@@ -56,8 +56,11 @@ pub struct SnapshotHeader {
     pub identity: TableIdentity,
     /// The digests from which the table's digest is made.
     pub parts: DigestParts,
-    /// The column that keys came from, for a table by key.
+    /// The column that keys came from, for a table by key; for a table of ranges, that of their
+    /// first points.
     pub key_column: Option<String>,
+    /// The column that the last points of ranges came from, if that is another.
+    pub until_column: Option<String>,
     /// What the values are.
     pub value_form: ValueForm,
     /// The program that wrote the file, with its version.
@@ -72,7 +75,8 @@ impl SnapshotHeader {
     }
 
     fn strings(&self) -> impl Iterator<Item = &String> {
-        std::iter::once(&self.created_by).chain(&self.key_column).chain(self.value_form.columns())
+        let keys = self.key_column.iter().chain(&self.until_column);
+        std::iter::once(&self.created_by).chain(keys).chain(self.value_form.columns())
     }
 
     /// Checks that the encoding can hold all fields.
@@ -110,7 +114,7 @@ impl SnapshotHeader {
             out.extend_from_slice(&digest);
         }
         out.push(self.value_form.code());
-        out.push(u8::from(self.key_column.is_some()));
+        out.push(self.key_column.iter().chain(&self.until_column).count() as u8);
         out.extend_from_slice(&(self.value_form.columns().len() as u16).to_le_bytes());
         for string in self.strings() {
             out.extend_from_slice(&(string.len() as u16).to_le_bytes());
@@ -184,12 +188,13 @@ impl ParsedHeader {
         if parts.combine(shape) != digest {
             return Err(damaged("its digests contradict each other"));
         }
-        let (form, has_key, columns) =
+        let (form, keys, columns) =
             (read.u8().map_err(cut)?, read.u8().map_err(cut)?, read.u16().map_err(cut)?);
         let created_by = read_string(read)?;
-        let key_column = match has_key {
-            0 => None,
-            1 => Some(read_string(read)?),
+        let (key_column, until_column) = match keys {
+            0 => (None, None),
+            1 => (Some(read_string(read)?), None),
+            2 => (Some(read_string(read)?), Some(read_string(read)?)),
             _ => return Err(damaged("its header is inconsistent")),
         };
         let mut names = (0..columns).map(|_| read_string(read)).collect::<Result<Vec<_>>>()?;
@@ -214,7 +219,14 @@ impl ParsedHeader {
         }
         let identity = TableIdentity { id, epoch: privet_core::Epoch(epoch), digest, shape };
         Ok(Self {
-            header: SnapshotHeader { identity, parts, key_column, value_form, created_by },
+            header: SnapshotHeader {
+                identity,
+                parts,
+                key_column,
+                until_column,
+                value_form,
+                created_by,
+            },
             layout: layout_offset as usize..(layout_offset + layout_len) as usize,
             records: records_offset as usize..file_len as usize,
         })

@@ -13,6 +13,7 @@ fn index_plan(records: u64, record_len: u64) -> SnapshotPlan {
         shape: TableShape::new(records, record_len).expect("a valid shape"),
         layout: RecordLayout::Index(IndexLayout::for_lengths(record_len, record_len)).into(),
         key_column: None,
+        until_column: None,
         value_form: ValueForm::Raw("größe".into()),
     }
 }
@@ -32,6 +33,7 @@ fn write_keyed(path: &Path) -> SnapshotHeader {
         shape: packed.key_map().shape(),
         layout: RecordLayout::Keyed(packed.key_map().clone()).into(),
         key_column: Some("name".into()),
+        until_column: None,
         value_form: ValueForm::JsonColumns(vec!["a".into(), "b".into()]),
     };
     let mut writer = SnapshotWriter::create(path, plan).expect("writable");

@@ -19,8 +19,10 @@ pub struct SnapshotPlan {
     pub shape: TableShape,
     /// How to read the records.
     pub layout: TableLayout,
-    /// The column that keys came from, if any.
+    /// The column that keys came from, if any; of ranges, their first points.
     pub key_column: Option<String>,
+    /// The column that the last points of ranges came from, if that is another.
+    pub until_column: Option<String>,
     /// What the values are.
     pub value_form: ValueForm,
 }
@@ -70,6 +72,7 @@ impl SnapshotWriter {
             },
             parts: DigestParts { layout: layout_digest(&layout), records: [0; 32] },
             key_column: plan.key_column,
+            until_column: plan.until_column,
             value_form: plan.value_form,
             created_by: concat!("privet ", env!("CARGO_PKG_VERSION")).to_owned(),
         };

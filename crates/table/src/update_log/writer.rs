@@ -273,6 +273,7 @@ impl<'s> LogWriter<'s> {
             shape: current.shape,
             layout: self.log.layout().clone(),
             key_column: old.key_column.clone(),
+            until_column: old.until_column.clone(),
             value_form: old.value_form.clone(),
         };
         let mut writer = SnapshotWriter::create(output, plan)?;

@@ -44,7 +44,8 @@ pub(super) fn value(header: &SnapshotHeader, key: &str, typed: &str) -> Result<V
     };
     let line = line.replace('\n', " ");
     let source = Source::reader("the value", std::io::Cursor::new(line)).format(Format::JsonLines);
-    let mut rows = Rows::open(source, selection(header))?;
+    // What is typed is a key, also in a table of ranges.
+    let mut rows = Rows::open(source, Selection { until: None, ..selection(header) })?;
     let value = match rows.next_row()? {
         Some(row) => row.value.to_vec(),
         None => return Err(Error::api_misuse("the value is empty")),
@@ -80,7 +81,11 @@ pub(super) fn named(key: &[u8]) -> String {
 }
 
 fn selection(header: &SnapshotHeader) -> Selection {
-    Selection { key: header.key_column.clone(), value: header.value_form.clone() }
+    Selection {
+        key: header.key_column.clone(),
+        until: header.until_column.clone(),
+        value: header.value_form.clone(),
+    }
 }
 
 fn json(text: &str) -> String {

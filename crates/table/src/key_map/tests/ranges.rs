@@ -1,5 +1,5 @@
 use super::*;
-use crate::key_map::name_of;
+use crate::key_map::{Bounds, name_of};
 
 fn directory(points: Points, ranges: &[Range]) -> Directory {
     let directory = Directory::new(points, ranges).expect("in order");
@@ -129,6 +129,45 @@ fn points_are_read_as_people_write_them() {
     }
     assert_eq!(parse(Points::Addresses, "16777216"), None);
     assert_eq!(Points::Addresses.parse(b"\xff"), None);
+}
+
+#[test]
+fn bounds_are_read_as_rows_have_them() {
+    let bounds = |points: Points, text: &str| {
+        let Bounds { from, to } = points.parse_bounds(text)?;
+        Some((points.text(from), to.map(|to| points.text(to))))
+    };
+    let both = |from: &str, to: &str| Some((from.to_owned(), Some(to.to_owned())));
+    let addresses = Points::Addresses;
+    assert_eq!(bounds(addresses, "1.0.0.0/24"), both("1.0.0.0", "1.0.0.255"));
+    assert_eq!(bounds(addresses, "1.2.3.4/32"), both("1.2.3.4", "1.2.3.4"));
+    assert_eq!(bounds(addresses, "0.0.0.0/0"), both("0.0.0.0", "255.255.255.255"));
+    assert_eq!(bounds(addresses, "2001:db8::/127"), both("2001:db8::", "2001:db8::1"));
+    assert_eq!(bounds(addresses, "::/0").expect("all").0, "::");
+    assert_eq!(bounds(addresses, "1.0.0.1-1.0.0.9"), both("1.0.0.1", "1.0.0.9"));
+    assert_eq!(bounds(addresses, "1.0.0.1 \x1f1.0.0.9"), both("1.0.0.1", "1.0.0.9"));
+    assert_eq!(bounds(addresses, "1.0.0.1"), Some(("1.0.0.1".to_owned(), None)));
+    for none in ["1.0.0.1/24", "1.0.0.0/33", "1.0.0.0/", "::/129", "5", "1.0.0.0-", ""] {
+        assert_eq!(bounds(addresses, none), None, "{none}");
+    }
+    assert_eq!(bounds(Points::Numbers, "7\x1f9"), both("7", "9"));
+    for none in ["1.0.0.0\x1f1.0.0.9", "-1\x1f9", "", "\x1f", "1-2"] {
+        assert_eq!(bounds(Points::Numbers, none), None, "{none}");
+    }
+    assert_eq!(bounds(Points::SignedNumbers, "-9\x1f-7"), both("-9", "-7"));
+}
+
+#[test]
+fn a_row_to_edit_names_a_range_that_is_there() {
+    let ranges = [Range { from: 5, to: 9 }, Range { from: 10, to: 10 }];
+    let directory = directory(Points::Numbers, &ranges);
+    let key = |row: &str| directory.key_of_row(row.as_bytes()).map(|key| key.into_owned());
+    assert_eq!(key("5\x1f9"), Some(b"5".to_vec()));
+    assert_eq!(key("10\x1f10"), Some(b"10".to_vec()));
+    assert_eq!(key("7"), Some(b"7".to_vec()));
+    for other in ["5\x1f8", "6\x1f9", "5\x1f10", "4\x1f9", "4", "11", "x"] {
+        assert_eq!(key(other), None, "{other}");
+    }
 }
 
 #[test]

@@ -56,6 +56,7 @@ pub(super) fn write_snapshot(model: &Model, path: &Path) -> Snapshot {
         shape: model.shape(),
         layout: model.layout.clone(),
         key_column: Some("name".into()),
+        until_column: None,
         value_form: ValueForm::JsonRest,
     };
     let mut writer = SnapshotWriter::create(path, plan).expect("writable");

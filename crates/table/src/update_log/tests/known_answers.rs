@@ -77,6 +77,7 @@ fn the_file_is_the_same() {
             shape: begin.shape,
             layout: layout_of(&history),
             key_column: None,
+            until_column: None,
             value_form: ValueForm::JsonRest,
         };
         let mut writer = SnapshotWriter::create(&path, plan).expect("writable");

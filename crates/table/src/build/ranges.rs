@@ -1,0 +1,79 @@
+//! Rows that answer for ranges of keys: their bounds are read, put in order, and named.
+
+use super::rows::KeptRows;
+use crate::import::quoted;
+use crate::key_map::{BETWEEN_BOUNDS, Bounds, Directory, Points, Range, name_of};
+use privet_core::{Error, Result};
+
+impl KeptRows {
+    /// Makes the key of each row the name of its range, and returns the directory of all ranges.
+    /// `unit` is what positions count.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), naming a row, if its bounds are none, it
+    /// ends before it begins, or it overlaps another.
+    pub(super) fn make_ranges(&mut self, unit: &str) -> Result<Directory> {
+        let points = self.kind_of_points(unit)?;
+        let mut bounds: Vec<(Bounds, usize)> = Vec::with_capacity(self.rows() as usize);
+        for row in 0..self.rows() as usize {
+            // All of them were read before, to find out what they are.
+            bounds.extend(points.parse_bounds(self.bounds_of(row)).map(|bounds| (bounds, row)));
+        }
+        bounds.sort_unstable_by_key(|(bounds, row)| (bounds.from, *row));
+        let mut ranges: Vec<Range> = Vec::with_capacity(bounds.len());
+        for (number, &(Bounds { from, to }, row)) in bounds.iter().enumerate() {
+            let next = bounds.get(number + 1);
+            let to = to.unwrap_or_else(|| match next {
+                // Equal ones overlap, which is found below.
+                Some((next, _)) => next.from.saturating_sub(1).max(from),
+                None => points.last(from),
+            });
+            let of_row = |row: usize| {
+                let bounds = self.bounds_of(row).replace(BETWEEN_BOUNDS, " to ");
+                format!("{unit} {} ({})", self.position(row), quoted(&bounds))
+            };
+            if to < from {
+                let row = of_row(row);
+                return Err(Error::api_misuse(format!("{row}: the range ends before it begins")));
+            }
+            if let Some((_, other)) = next.filter(|(next, _)| next.from <= to) {
+                return Err(Error::api_misuse(format!(
+                    "{} and {}: the ranges overlap; a key lies in one range at most",
+                    of_row(row.min(*other)),
+                    of_row(row.max(*other))
+                )));
+            }
+            ranges.push(Range { from, to });
+        }
+        for (range, (_, row)) in ranges.iter().zip(&bounds) {
+            self.rename(*row, &name_of(range));
+        }
+        Directory::new(points, &ranges)
+    }
+
+    /// The first kind of which all bounds are.
+    fn kind_of_points(&self, unit: &str) -> Result<Points> {
+        let mut possible = Points::ALL.to_vec();
+        for row in 0..self.rows() as usize {
+            let bounds = self.bounds_of(row);
+            let before = possible.clone();
+            possible.retain(|points| points.parse_bounds(bounds).is_some());
+            if possible.is_empty() {
+                let shown = quoted(&bounds.replace(BETWEEN_BOUNDS, " to "));
+                let expected = match before[0] {
+                    _ if before.len() == Points::ALL.len() => "whole numbers, or addresses",
+                    points => points.name(),
+                };
+                return Err(Error::api_misuse(format!(
+                    "{unit} {}: the bounds {shown} are not {expected}",
+                    self.position(row)
+                )));
+            }
+        }
+        Ok(possible[0])
+    }
+
+    fn bounds_of(&self, row: usize) -> &str {
+        std::str::from_utf8(self.key_of(row)).unwrap_or_default()
+    }
+}
