@@ -101,12 +101,30 @@ const FORGERY: &str = "Changes and forgery";
 
 #[derive(Args)]
 #[command(after_long_help = examples::BUILD)]
+#[command(group = clap::ArgGroup::new("keys").args(["key", "range_from"]))]
 pub(crate) struct Build {
     /// The file to read; `-` for standard input (needs --format)
     pub(crate) input: PathBuf,
     /// Column that holds the key; without it, records are numbered by row from 0
     #[arg(long, value_name = "COLUMN")]
     pub(crate) key: Option<String>,
+    /// Column of the first key of a range: a row answers for all keys of its range.
+    ///
+    /// Keys are whole numbers, or IPv4 and IPv6 addresses. A cell may hold a whole range, as a
+    /// network (`1.2.3.0/24`) or as `1.2.3.0-1.2.3.255`. Ranges may not overlap. A client downloads
+    /// the bounds of all ranges, one to three bytes for most networks.
+    #[arg(long, value_name = "COLUMN", conflicts_with = "key")]
+    pub(crate) range_from: Option<String>,
+    /// Column of the last key of a range; default: a range ends where the next one begins.
+    #[arg(long, value_name = "COLUMN", requires = "range_from")]
+    pub(crate) range_to: Option<String>,
+    /// Differences between keys that do not count: trim, lower, upper, alphanumeric, number.
+    ///
+    /// Clients treat their keys in the same way. trim: white space at both ends. lower, upper: upper
+    /// and lower case. alphanumeric: all but letters and digits, so that `08-00-30` and `08:00:30`
+    /// are one key. number: how a decimal number is written, so that `1.50` and `01.5` are one key.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', requires = "key")]
+    pub(crate) normalize: Vec<String>,
     /// The table file to write.
     ///
     /// A table that is there already is replaced, unless it has updates; the file that is read
@@ -134,7 +152,7 @@ pub(crate) struct Build {
     /// Keep all rows with the same key.
     ///
     /// It then has several values, and `get` prints them all, in the order of the rows.
-    #[arg(long, requires = "key", conflicts_with = "on_duplicate")]
+    #[arg(long, requires = "keys", conflicts_with = "on_duplicate")]
     pub(crate) multi: bool,
     /// Print the report as JSON
     #[arg(long)]

@@ -18,6 +18,7 @@ mod bench;
 mod commands;
 mod display;
 mod exit;
+mod key_form;
 mod output_file;
 mod printable;
 mod tuning;

@@ -42,6 +42,12 @@ Examples:
   From another program:
     zcat rows.jsonl.gz | privet build - --format jsonl --key id -o rows.privet
 
+  A row for each network, looked up by an address:
+    privet build networks.csv --range-from network -o networks.privet
+
+  Keys in which upper and lower case do not count:
+    privet build hashes.csv --key sha1 --normalize trim,lower -o hashes.privet
+
   Several rows for a key, of which two columns are kept:
     privet build visits.csv --key country --multi --value year,visitors -o visits.privet
 

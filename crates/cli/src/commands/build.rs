@@ -3,12 +3,15 @@
 use crate::arguments::{Build, Delimiter, InputFormat, KeyMap, OnDuplicate};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
+use crate::key_form::{Ranges, describe};
 use crate::output_file;
 use indicatif::ProgressBar;
 use privet_core::Result;
-use privet_table::build::{self, BuildOptions, BuildReport, Progress, Stage, build_table};
+use privet_table::build::{
+    self, BuildOptions, BuildReport, Progress, RangeColumns, Stage, build_table,
+};
 use privet_table::import::{Format, Source};
-use privet_table::key_map::KeyMapKind;
+use privet_table::key_map::{KeyMapKind, Normalization};
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{PublisherId, PublisherKey, UpdateLog, log_path};
 use serde::Serialize;
@@ -23,6 +26,11 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     let existing = output_file::for_table(&arguments.output, &inputs, arguments.force)?;
     let options = BuildOptions {
         key: arguments.key.clone(),
+        normalization: Normalization::from_names(&arguments.normalize)?,
+        ranges: arguments
+            .range_from
+            .clone()
+            .map(|from| RangeColumns { from, to: arguments.range_to.clone() }),
         key_map: match arguments.key_map {
             KeyMap::Buckets => KeyMapKind::Buckets,
             KeyMap::Cuckoo => KeyMapKind::Cuckoo,
@@ -131,6 +139,8 @@ struct Report {
     record_len: u64,
     path_len: u64,
     key_map: Option<&'static str>,
+    ranges: Option<Ranges>,
+    normalized: Vec<&'static str>,
     multi: bool,
     parts: u64,
     undivided_record_len: Option<u64>,
@@ -162,6 +172,8 @@ impl Report {
             record_len: built.record_len,
             path_len: built.authentication.map_or(0, |authentication| authentication.path_len),
             key_map: map.map(|map| map.kind.name()),
+            ranges: map.and_then(|map| Ranges::of(&map.key_form)),
+            normalized: map.map_or_else(Vec::new, |map| map.key_form.normalization.names()),
             multi: map.is_some_and(|map| map.lists),
             parts: map.map_or(1, |map| map.parts),
             undivided_record_len: map.and_then(|map| map.undivided_record_len),
@@ -211,6 +223,7 @@ impl Report {
                         display::bytes(self.layout_bytes)
                     ),
                 );
+                describe(&mut page, self.ranges.as_ref(), &self.normalized);
                 if self.parts > 1 {
                     page.entry("parts", self.parts_and_why());
                 }

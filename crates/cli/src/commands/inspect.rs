@@ -6,6 +6,7 @@ mod points;
 use crate::arguments::Inspect;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
+use crate::key_form::{Ranges, describe};
 use privet_core::Result;
 use privet_table::authentication::path_len;
 use privet_table::points_file::PointsFile;
@@ -44,6 +45,9 @@ struct Report {
     record_len: u64,
     path_len: u64,
     key_column: Option<String>,
+    until_column: Option<String>,
+    ranges: Option<Ranges>,
+    normalized: Vec<&'static str>,
     value: &'static str,
     value_columns: Vec<String>,
     key_map: Option<&'static str>,
@@ -109,6 +113,9 @@ impl Report {
             record_len: identity.shape.record_len(),
             path_len: root.map_or(0, |_| path_len(identity.shape.records())),
             key_column: header.key_column.clone(),
+            until_column: header.until_column.clone(),
+            ranges: key_map.and_then(|map| Ranges::of(map.key_form())),
+            normalized: key_map.map_or_else(Vec::new, |map| map.key_form().normalization.names()),
             value: match header.value_form {
                 ValueForm::Raw(_) => "raw",
                 _ => "json",
@@ -149,11 +156,16 @@ impl Report {
                 page.entry(
                     "key map",
                     format!(
-                        "{kind}, {} keys from column {column:?}{}",
+                        "{kind}, {} keys from column {column:?}{}{}",
                         display::count(keys),
+                        match &self.until_column {
+                            Some(until) => format!(" to column {until:?}"),
+                            None => String::new(),
+                        },
                         if self.multi { ", with one value or several" } else { "" }
                     ),
                 );
+                describe(&mut page, self.ranges.as_ref(), &self.normalized);
                 if self.parts > 1 {
                     let (parts, records) = (self.parts, self.records_per_lookup);
                     page.entry(

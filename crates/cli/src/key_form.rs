@@ -1,0 +1,35 @@
+//! What becomes of a table's keys before they are looked up, for people.
+
+use crate::display::{self, Page};
+use privet_table::key_map::KeyForm;
+use serde::Serialize;
+
+/// The ranges of a table whose rows answer for ranges of keys.
+#[derive(Serialize)]
+pub(crate) struct Ranges {
+    count: u64,
+    points: &'static str,
+    /// What their bounds take of the key map.
+    bytes: u64,
+}
+
+impl Ranges {
+    pub(crate) fn of(key_form: &KeyForm) -> Option<Self> {
+        key_form.ranges.as_ref().map(|directory| Self {
+            count: directory.ranges(),
+            points: directory.points().name(),
+            bytes: directory.bytes(),
+        })
+    }
+}
+
+/// Says what a table makes of keys; nothing, if it takes them as they are.
+pub(crate) fn describe(page: &mut Page, ranges: Option<&Ranges>, normalized: &[&str]) {
+    if let Some(Ranges { count, points, bytes }) = ranges {
+        let (count, bytes) = (display::count(*count), display::bytes(*bytes));
+        page.entry("ranges", format!("{count} of {points}, whose bounds take {bytes}"));
+    }
+    if !normalized.is_empty() {
+        page.entry("keys normalized", normalized.join(", "));
+    }
+}
