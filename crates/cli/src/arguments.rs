@@ -6,7 +6,7 @@ mod setup;
 mod update;
 
 pub(crate) use options::{SchemeOptions, Typed};
-pub(crate) use reading::{Delimiter, InputFormat};
+pub(crate) use reading::{Delimiter, InputFormat, OnEmptyKey};
 pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};
 pub(crate) use update::{Keygen, Update};
 
@@ -107,7 +107,7 @@ pub(crate) struct Build {
     #[arg(long, value_name = "BYTES", value_parser = parse_number)]
     pub(crate) max_value: Option<u64>,
     /// What to do when a key appears twice
-    #[arg(long, value_enum, default_value_t = OnDuplicate::Error)]
+    #[arg(long, value_enum, default_value_t = OnDuplicate::Error, value_name = "WHAT")]
     pub(crate) on_duplicate: OnDuplicate,
     /// Keep all rows with the same key: it has several values, and `get` prints them all, in the
     /// order of the rows
@@ -133,6 +133,11 @@ pub(crate) struct Build {
     /// A single character, such as `;` or `|` (in quotes, for the shell), or `tab`.
     #[arg(long, value_name = "CHARACTER", value_parser = reading::parse_delimiter)]
     pub(crate) delimiter: Option<Delimiter>,
+    /// What to do with a row that has no key
+    ///
+    /// It has none where the cell is empty or null.
+    #[arg(long, value_enum, default_value_t = OnEmptyKey::Error, value_name = "WHAT", requires = "key")]
+    pub(crate) on_empty_key: OnEmptyKey,
     /// The table file to write. A table that is there already is replaced, unless it has updates;
     /// the file that is read never is
     #[arg(short, long, value_name = "FILE")]

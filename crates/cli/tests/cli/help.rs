@@ -47,7 +47,7 @@ fn the_command_explains_itself() {
 
 #[test]
 fn build_explains_itself() {
-    assert_snapshot!(Place::new().run("build --help"), @r#"
+    assert_snapshot!(Place::new().run("build --help"), @r"
     [exit 0]
     [stdout]
     Turn a CSV, JSON Lines or Parquet file into a table that can be served
@@ -86,7 +86,7 @@ fn build_explains_itself() {
           --max-value <BYTES>
               Refuse values longer than this many bytes
 
-          --on-duplicate <ON_DUPLICATE>
+          --on-duplicate <WHAT>
               What to do when a key appears twice
 
               Possible values:
@@ -111,10 +111,31 @@ fn build_explains_itself() {
           --format <FORMAT>
               Format of the input; default: by its extension
 
+              What gzip or zstd has compressed is recognised by its content, and decompressed as it is
+              read: `big.csv.gz` is CSV. Other programs write to standard input: `xzcat big.csv.xz |
+              privet build - --format csv -o big.privet`, as `zcat big.csv.gz` would.
+
               Possible values:
-              - csv
+              - csv:     Comma-separated values, the first line with the names of the columns
+              - tsv:     The same with tabs
               - jsonl:   JSON Lines: one object on each line
-              - parquet
+              - parquet: Apache Parquet
+
+          --delimiter <CHARACTER>
+              What separates the cells of a row in CSV; default: a comma, in TSV a tab
+
+              A single character, such as `;` or `|` (in quotes, for the shell), or `tab`.
+
+          --on-empty-key <WHAT>
+              What to do with a row that has no key
+
+              It has none where the cell is empty or null.
+
+              Possible values:
+              - error: Stop and name the line
+              - skip:  Leave the row out; the report says how many there were
+
+              [default: error]
 
       -o, --output <FILE>
               The table file to write. A table that is there already is replaced, unless it has updates;
@@ -128,7 +149,7 @@ fn build_explains_itself() {
 
       -h, --help
               Print help (see a summary with '-h')
-    "#);
+    ");
 }
 
 #[test]

@@ -7,7 +7,8 @@
 use super::json_text::write_string;
 use super::parquet_values::{Scalar, scalar, supported, write_json};
 use super::{
-    ResolvedColumns, RowReader, Selection, bad_key, bad_raw_value, cannot_read, compressed, quoted,
+    ResolvedColumns, RowReader, Selection, bad_key, bad_raw_value, cannot_read, compressed, no_key,
+    quoted,
 };
 use arrow::array::{Array, RecordBatch};
 use arrow::error::ArrowError;
@@ -135,12 +136,12 @@ impl ParquetRows {
 fn write_key(name: &str, array: &dyn Array, row: usize, key: &mut Vec<u8>) -> Result<()> {
     match scalar(array, row)? {
         None => return Err(bad_key(name, "is a list, a struct or a map")),
-        Some(Scalar::Null) => return Err(bad_key(name, "is null")),
+        Some(Scalar::Null) => return Err(no_key(name, "is null")),
         Some(Scalar::Bytes(bytes)) => key.extend_from_slice(bytes),
         Some(Scalar::Text(text)) => key.extend_from_slice(text.as_bytes()),
         Some(Scalar::Literal(text)) => key.extend_from_slice(text.as_bytes()),
     }
-    if key.is_empty() { Err(bad_key(name, "is empty")) } else { Ok(()) }
+    if key.is_empty() { Err(no_key(name, "is empty")) } else { Ok(()) }
 }
 
 impl RowReader for ParquetRows {
@@ -149,12 +150,13 @@ impl RowReader for ParquetRows {
             if let Some(batch) = &self.batch
                 && self.row_in_batch < batch.num_rows()
             {
-                let row = self.row_in_batch;
-                self.read_row(batch, row, key, value)
-                    .map_err(|error| error.within(format!("row {}", self.row + 1)))?;
+                let read = self.read_row(batch, self.row_in_batch, key, value);
                 self.row_in_batch += 1;
                 self.row += 1;
-                return Ok(Some(self.row));
+                let number = self.row;
+                return read
+                    .map(|()| Some(number))
+                    .map_err(|error| error.within(format!("row {number}")));
             }
             self.batch = guarded(|| self.batches.next())?
                 .transpose()
@@ -168,6 +170,11 @@ impl RowReader for ParquetRows {
 
     fn unit(&self) -> &'static str {
         "row"
+    }
+
+    fn value_columns(&self) -> Option<Vec<&str>> {
+        let columns = self.resolved.value.iter();
+        Some(columns.map(|&column| self.columns[column].as_str()).collect())
     }
 
     fn bytes_read(&self) -> u64 {
