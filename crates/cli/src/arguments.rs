@@ -10,7 +10,7 @@ mod update;
 
 pub(crate) use get::Get;
 pub(crate) use options::{SchemeOptions, Typed};
-pub(crate) use reading::{Delimiter, InputFormat};
+pub(crate) use reading::{Delimiter, InputFormat, OnEmptyKey};
 pub(crate) use serve::Serve;
 pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};
 pub(crate) use update::{Keygen, Update};
@@ -146,6 +146,11 @@ pub(crate) struct Build {
     /// A single character, such as `;` or `|` (in quotes, for the shell), or `tab`.
     #[arg(long, value_name = "CHARACTER", value_parser = reading::parse_delimiter)]
     pub(crate) delimiter: Option<Delimiter>,
+    /// What to do with a row that has no key.
+    ///
+    /// It has none where the cell is empty or null.
+    #[arg(long, value_enum, default_value_t = OnEmptyKey::Error, value_name = "WHAT", requires = "keys")]
+    pub(crate) on_empty_key: OnEmptyKey,
     /// What to do when a key appears twice
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnDuplicate::Error)]
     pub(crate) on_duplicate: OnDuplicate,

@@ -147,6 +147,9 @@ pub struct BuildReport {
     pub overhead: f64,
     /// How many rows were dropped because their key occurred twice.
     pub duplicates_dropped: u64,
+    /// How many rows were skipped because they have no key:
+    /// [`OnEmptyKey::Skip`](crate::import::OnEmptyKey::Skip).
+    pub empty_keys_skipped: u64,
 }
 
 /// What became of the keys of a table.
@@ -414,5 +417,6 @@ fn report(
         file_bytes,
         overhead: (shape.bytes() + layout_bytes) as f64 / value_bytes as f64,
         duplicates_dropped: kept.duplicates_dropped(),
+        empty_keys_skipped: kept.empty_keys(),
     }
 }

@@ -63,9 +63,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is authenticated.
     pub fn new(layout: &'a TableLayout, shape: TableShape, read: R) -> Result<Self> {
         if layout.authentication().is_some() {
-            return Err(Error::api_misuse(
-                "an authenticated table is not updated: the proofs in all of its records would change; build it anew",
-            ));
+            return Err(not_edited());
         }
         let rows = match layout.records() {
             RecordLayout::Keyed(key_map) => Rows::ByKey(Box::new(Editor::new(key_map, read))),
@@ -201,6 +199,13 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
             Rows::ByIndex(numbered) => Ok(numbered),
         }
     }
+}
+
+/// The error for an authenticated table.
+pub(crate) fn not_edited() -> Error {
+    Error::api_misuse(
+        "an authenticated table is not updated: the proofs in all of its records would change; build it anew",
+    )
 }
 
 fn other_kind(kind: &str, takes: &str) -> Error {

@@ -23,7 +23,8 @@
 //! | Parquet binary | a string in base64 | its bytes |
 //! | Parquet list, struct, map | an array, an object, an object with text keys | refused |
 //!
-//! An empty key is refused: in CSV it means that there is none.
+//! A row whose key is empty, null or, in JSON Lines, missing though rows before have one, has no key.
+//! It is refused, or [skipped](OnEmptyKey::Skip) and counted.
 //!
 //! # Compressed input
 //!
@@ -51,7 +52,7 @@ pub(crate) mod tests;
 
 use crate::key_map::BETWEEN_BOUNDS;
 use crate::snapshot::ValueForm;
-use privet_core::{Blame, Error, Result};
+use privet_core::{Blame, Error, Reason, Result};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
@@ -95,6 +96,17 @@ pub struct Source {
     input: Input,
     format: Option<Format>,
     delimiter: Option<u8>,
+    on_empty_key: OnEmptyKey,
+}
+
+/// What to do with a row that has no key, where keys are selected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnEmptyKey {
+    /// Refuse the input, naming the row.
+    #[default]
+    Error,
+    /// Leave the row out, and count it.
+    Skip,
 }
 
 enum Input {
@@ -119,7 +131,7 @@ impl Source {
     }
 
     fn of(input: Input) -> Self {
-        Self { input, format: None, delimiter: None }
+        Self { input, format: None, delimiter: None, on_empty_key: OnEmptyKey::Error }
     }
 
     /// Sets the format.
@@ -134,6 +146,13 @@ impl Source {
     #[must_use]
     pub fn delimiter(mut self, delimiter: u8) -> Self {
         self.delimiter = Some(delimiter);
+        self
+    }
+
+    /// Says what becomes of rows without a key.
+    #[must_use]
+    pub fn on_empty_key(mut self, on_empty_key: OnEmptyKey) -> Self {
+        self.on_empty_key = on_empty_key;
         self
     }
 
@@ -231,14 +250,17 @@ pub struct Rows {
     name: String,
     reader: Box<dyn RowReader>,
     bytes_total: Option<u64>,
+    on_empty_key: OnEmptyKey,
+    empty_keys: u64,
     key: Vec<u8>,
     value: Vec<u8>,
 }
 
 /// What a format has to offer. Its errors name the line or row, but not the input.
 trait RowReader {
-    /// Writes the next row's key and value over `key` and `value` and returns its position, or
-    /// `None` after the last.
+    /// Appends the next row's key and value to `key` and `value`, which are empty, and returns its
+    /// position, or `None` after the last. After a row without a key, which is an error for that
+    /// [reason](Reason::EmptyKey), it goes on with the next.
     fn next_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<Option<u64>>;
 
     /// What positions count: "line" or "row".
@@ -246,6 +268,9 @@ trait RowReader {
 
     /// About how many bytes of the input are read.
     fn bytes_read(&self) -> u64;
+
+    /// The columns that make the value, where every row has the same.
+    fn value_columns(&self) -> Option<Vec<&str>>;
 }
 
 impl Rows {
@@ -264,18 +289,22 @@ impl Rows {
         let name = source.name();
         let format = source.resolve_format()?;
         let dialect = source.dialect(format)?;
+        let on_empty_key = source.on_empty_key;
+        let rows = |reader, bytes_total| Self {
+            name,
+            reader,
+            bytes_total,
+            on_empty_key,
+            empty_keys: 0,
+            key: vec![],
+            value: vec![],
+        };
         let (file, bytes_total): (Box<dyn Read>, _) = match source.input {
             Input::Path(path) => {
                 let (mut file, len) = open_file(&path)?;
                 if format == Format::Parquet && !compressed::is_compressed(&mut file)? {
                     let reader = Box::new(parquet::ParquetRows::open(file, selection)?);
-                    return Ok(Self {
-                        name,
-                        reader,
-                        bytes_total: Some(len),
-                        key: vec![],
-                        value: vec![],
-                    });
+                    return Ok(rows(reader, Some(len)));
                 }
                 // A pipe has no length that means anything.
                 (Box::new(file), (len > 0).then_some(len))
@@ -294,7 +323,7 @@ impl Rows {
             }
             Format::Parquet => Box::new(parquet::ParquetRows::spool(input, selection)?),
         };
-        Ok(Self { name, reader, bytes_total, key: vec![], value: vec![] })
+        Ok(rows(reader, bytes_total))
     }
 
     /// The next row, or `None` after the last.
@@ -303,13 +332,29 @@ impl Rows {
     /// - [`Blame::ApiMisuse`] if the row is not as the [module](self) says it should be.
     /// - [`Blame::Unavailable`] if reading fails.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>> {
-        self.key.clear();
-        self.value.clear();
-        match self.reader.next_row(&mut self.key, &mut self.value) {
-            Ok(None) => Ok(None),
-            Ok(Some(position)) => Ok(Some(Row { position, key: &self.key, value: &self.value })),
-            Err(error) => Err(error.within(&self.name)),
+        loop {
+            self.key.clear();
+            self.value.clear();
+            return match self.reader.next_row(&mut self.key, &mut self.value) {
+                Ok(None) => Ok(None),
+                Ok(Some(position)) => {
+                    Ok(Some(Row { position, key: &self.key, value: &self.value }))
+                }
+                Err(error)
+                    if error.reason() == Some(Reason::EmptyKey)
+                        && self.on_empty_key == OnEmptyKey::Skip =>
+                {
+                    self.empty_keys += 1;
+                    continue;
+                }
+                Err(error) => Err(error.within(&self.name)),
+            };
         }
+    }
+
+    /// How many rows were left out so far because they have no key.
+    pub fn empty_keys(&self) -> u64 {
+        self.empty_keys
     }
 
     /// The name of the input.
@@ -320,6 +365,12 @@ impl Rows {
     /// What positions count: "line" or "row".
     pub fn unit(&self) -> &'static str {
         self.reader.unit()
+    }
+
+    /// The columns that make the value, in their order, where every row has the same ones: in CSV
+    /// and Parquet. In JSON Lines each row says itself what it has.
+    pub fn value_columns(&self) -> Option<Vec<&str>> {
+        self.reader.value_columns()
     }
 
     /// About how many bytes of the input are read.
@@ -443,6 +494,11 @@ fn bad_key(column: &str, why: &str) -> Error {
         "the key (column {}) {why}; every row needs a text or a number there",
         quoted(column)
     ))
+}
+
+/// The error for a row without a key.
+fn no_key(column: &str, why: &str) -> Error {
+    bad_key(column, why).because(Reason::EmptyKey)
 }
 
 /// The error for a raw value that cannot be one.

@@ -24,12 +24,13 @@
 #[cfg(test)]
 mod tests;
 
-use crate::TableLayout;
-use crate::edit::{RowEditor, TableEdits};
+use crate::edit::{RowEditor, TableEdits, not_edited};
+use crate::key_map::decode_list;
 use crate::snapshot::Snapshot;
 use crate::update_log::{
-    CurrentTable, LogWriter, PublisherId, PublisherKey, UpdateLog, check_can_be_sent, log_path,
+    LogWriter, PublisherId, PublisherKey, UpdateLog, check_can_be_sent, log_path,
 };
+use crate::{RecordLayout, TableLayout};
 use privet_core::{Error, Result, TableIdentity};
 use std::path::PathBuf;
 
@@ -102,9 +103,13 @@ impl<'s> OwnedTable<'s> {
     /// # Errors
     /// As [`RowEditor::new`].
     pub fn editor(&self) -> Result<RowEditor<'_, impl FnMut(u64) -> Result<Vec<u8>>>> {
+        RowEditor::new(self.layout(), self.identity().shape, self.reader())
+    }
+
+    /// Reads records of the table as it is.
+    fn reader(&self) -> impl Fn(u64) -> Result<Vec<u8>> {
         let updated = self.writer.as_ref().map(LogWriter::table);
-        let shape = updated.as_ref().map_or(self.snapshot.identity().shape, CurrentTable::shape);
-        let read = move |number: u64| {
+        move |number| {
             let record = match &updated {
                 Some(table) => table.record(number),
                 None => self.snapshot.view().record(number),
@@ -114,8 +119,41 @@ impl<'s> OwnedTable<'s> {
                     "the table has no record {number}, and its key map names it"
                 ))
             })
-        };
-        RowEditor::new(self.layout(), shape, read)
+        }
+    }
+
+    /// The values that the table has for `key` as it is, before anything is edited: none if it does
+    /// not have the key, and more than one only in a table of lists. In a table by index, the key
+    /// is a row's number, in decimal.
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is authenticated.
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) or
+    ///   [`Blame::Integrity`](privet_core::Blame::Integrity) if the table is damaged.
+    pub fn values_of(&self, key: &[u8]) -> Result<Vec<Vec<u8>>> {
+        if self.layout().authentication().is_some() {
+            return Err(not_edited());
+        }
+        let read = self.reader();
+        match self.layout().records() {
+            RecordLayout::Keyed(map) => {
+                let records = map.candidates(key).map(&read).collect::<Result<Vec<_>>>()?;
+                let value = map.find(key, records.iter().map(Vec::as_slice))?;
+                match value {
+                    Some(list) if map.has_lists() => {
+                        Ok(decode_list(&list)?.into_iter().map(<[u8]>::to_vec).collect())
+                    }
+                    value => Ok(value.into_iter().collect()),
+                }
+            }
+            RecordLayout::Index(layout) => {
+                let row = std::str::from_utf8(key).ok().and_then(|number| number.parse().ok());
+                match row.filter(|row| *row < self.identity().shape.records()) {
+                    Some(row) => Ok(vec![layout.value_in(&read(row)?)?.to_vec()]),
+                    None => Ok(Vec::new()),
+                }
+            }
+        }
     }
 
     /// Makes `edits` the table's next epoch. Durable on return.

@@ -15,6 +15,14 @@ pub(crate) enum InputFormat {
     Parquet,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum OnEmptyKey {
+    /// Stop and name the line
+    Error,
+    /// Leave the row out; the report says how many there were
+    Skip,
+}
+
 /// What separates cells: an ASCII character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Delimiter(pub(crate) u8);

@@ -1,6 +1,6 @@
 //! What can be typed after `privet keygen` and `privet update`.
 
-use super::{Delimiter, InputFormat, examples};
+use super::{Delimiter, InputFormat, OnEmptyKey, examples};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub(crate) struct Update {
     pub(crate) publisher_key: PathBuf,
     /// Give a key this value.
     ///
-    /// A JSON object of the value's columns, or the value itself for a table built with
+    /// A JSON object of all of the value's columns, or the value itself for a table built with
     /// --raw-value. In a table by row number, KEY is the number of a row. In a table of several
     /// values (--multi) this is the key's only value then, and --set again with the same key adds
     /// another. KEY ends at the first =; keys that have one in them go through --from.
@@ -52,6 +52,15 @@ pub(crate) struct Update {
     /// What separates the cells of a row in that file, as for `privet build`
     #[arg(long, value_name = "CHARACTER", value_parser = super::reading::parse_delimiter, requires = "from")]
     pub(crate) delimiter: Option<Delimiter>,
+    /// What to do with a row of that file that has no key, as for `privet build`
+    #[arg(long, value_enum, default_value_t = OnEmptyKey::Error, value_name = "WHAT", requires = "from")]
+    pub(crate) on_empty_key: OnEmptyKey,
+    /// Let a value take the place of one that has more columns
+    ///
+    /// Without it, a JSON object is refused that leaves out columns which the key's present value
+    /// has. Rows of JSON Lines are not compared: each says itself what it has.
+    #[arg(long)]
+    pub(crate) replace: bool,
     /// Remove the keys in a file, one on each line
     #[arg(long, value_name = "FILE")]
     pub(crate) delete_from: Option<PathBuf>,

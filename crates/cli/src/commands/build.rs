@@ -1,6 +1,6 @@
 //! `privet build`: from an input file to a table file.
 
-use crate::arguments::{Build, Delimiter, InputFormat, KeyMap, OnDuplicate};
+use crate::arguments::{Build, Delimiter, InputFormat, KeyMap, OnDuplicate, OnEmptyKey};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::key_form::{Ranges, describe};
@@ -10,7 +10,7 @@ use privet_core::Result;
 use privet_table::build::{
     self, BuildOptions, BuildReport, Progress, RangeColumns, Stage, build_table,
 };
-use privet_table::import::{Format, Source};
+use privet_table::import::{self, Format, Source};
 use privet_table::key_map::{KeyMapKind, Normalization};
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{PublisherId, PublisherKey, UpdateLog, log_path};
@@ -50,7 +50,8 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     };
     let publisher = arguments.publisher_key.as_deref().map(PublisherKey::from_file).transpose()?;
     let publisher = publisher.map(|key| key.id());
-    let source = source(&arguments.input, arguments.format, arguments.delimiter);
+    let source =
+        source(&arguments.input, arguments.format, arguments.delimiter, arguments.on_empty_key);
     let start = Instant::now();
     let mut bars = Bars::default();
     let built =
@@ -73,13 +74,17 @@ fn announce(table: &Path, publisher: PublisherId) -> Result<String> {
     Ok(publisher.to_string())
 }
 
-/// The rows of a file, in the format that was named, with the delimiter that was.
+/// The rows of a file, read as was said.
 pub(crate) fn source(
     path: &Path,
     format: Option<InputFormat>,
     delimiter: Option<Delimiter>,
+    on_empty_key: OnEmptyKey,
 ) -> Source {
-    let mut source = Source::path(path);
+    let mut source = Source::path(path).on_empty_key(match on_empty_key {
+        OnEmptyKey::Error => import::OnEmptyKey::Error,
+        OnEmptyKey::Skip => import::OnEmptyKey::Skip,
+    });
     if let Some(format) = format {
         source = source.format(format_of(format));
     }
@@ -152,6 +157,7 @@ struct Report {
     value_bytes: u64,
     overhead: f64,
     duplicates_dropped: u64,
+    empty_keys_skipped: u64,
     file_bytes: u64,
     table_id: String,
     epoch: u64,
@@ -185,6 +191,7 @@ impl Report {
             value_bytes: built.value_bytes,
             overhead: built.overhead,
             duplicates_dropped: built.duplicates_dropped,
+            empty_keys_skipped: built.empty_keys_skipped,
             file_bytes: built.file_bytes,
             table_id: built.id.to_string(),
             epoch: built.epoch.0,
@@ -204,6 +211,12 @@ impl Report {
         }
         if self.duplicates_dropped > 0 {
             page.entry("duplicates dropped", display::count(self.duplicates_dropped));
+        }
+        if self.empty_keys_skipped > 0 {
+            page.entry(
+                "skipped",
+                format!("{} rows without a key", display::count(self.empty_keys_skipped)),
+            );
         }
         page.entry(
             "records",

@@ -13,6 +13,7 @@ use privet_table::owner::OwnedTable;
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::PublisherKey;
 use serde::Serialize;
+use std::collections::HashSet;
 
 /// Reads what is to change, appends the epoch, compacts if that is due, and prints what came of it.
 pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
@@ -30,7 +31,7 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
     let snapshot = Snapshot::open(&arguments.table)?;
     let mut table =
         OwnedTable::open(&snapshot, PublisherKey::from_file(&arguments.publisher_key)?)?;
-    let (edits, counts) = edits(arguments, &snapshot, &table)?;
+    let (edits, counts, empty_keys_skipped) = edits(arguments, &snapshot, &table)?;
     let records_changed = edits.as_ref().map_or(0, |edits| edits.update.written().len() as u64);
     let layout_changed = edits.as_ref().is_some_and(|edits| edits.layout.is_some());
     if let Some(edits) = &edits {
@@ -64,6 +65,7 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
         file: arguments.table.display().to_string(),
         epoch: identity.epoch.0,
         counts: counts.into(),
+        empty_keys_skipped,
         records_changed,
         layout_changed,
         records: identity.shape.records(),
@@ -76,32 +78,51 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Collects what is to change.
+/// Collects what is to change, and counts the rows that were skipped because they have no key.
 fn edits(
     arguments: &Update,
     snapshot: &Snapshot,
     table: &OwnedTable<'_>,
-) -> Result<(Option<TableEdits>, Counts)> {
+) -> Result<(Option<TableEdits>, Counts, u64)> {
     let mut editor = table.editor()?;
+    let mut deleted: HashSet<&[u8]> = HashSet::new();
     for key in &arguments.delete {
         editor.delete(key.as_bytes())?;
+        deleted.insert(key.as_bytes());
     }
-    if let Some(path) = &arguments.delete_from {
-        for key in keys_from(path)? {
-            editor.delete(&key)?;
-        }
+    let delete_from = arguments.delete_from.as_deref().map(keys_from).transpose()?;
+    for key in delete_from.iter().flatten() {
+        editor.delete(key)?;
+        deleted.insert(key);
     }
+    // What is deleted in the same breath is not missed.
+    let check = |key: &[u8], value: &[u8]| match arguments.replace || deleted.contains(key) {
+        true => Ok(()),
+        false => rows::check_nothing_is_lost(snapshot.header(), &table.values_of(key)?, value),
+    };
+    let mut empty_keys_skipped = 0;
     if let Some(path) = &arguments.from {
-        let source = source(path, arguments.format, arguments.delimiter);
-        rows::read(source, snapshot.header(), |key, value| editor.add(key, value))?;
+        let (format, delimiter) = (arguments.format, arguments.delimiter);
+        let source = source(path, format, delimiter, arguments.on_empty_key);
+        empty_keys_skipped = rows::read(source, snapshot.header(), |key, value, same_columns| {
+            // Without the same columns in all rows, each says itself what it has.
+            if same_columns && !key.is_empty() {
+                check(key, value).map_err(|error| error.within(rows::named(key)))?;
+            }
+            editor.add(key, value)
+        })?;
         editor.end_rows().map_err(|error| error.within(path.display()))?;
     }
     for (key, value) in &arguments.set {
         rows::value(snapshot.header(), key, value)
-            .and_then(|value| editor.set(key.as_bytes(), &value))
+            .and_then(|value| {
+                check(key.as_bytes(), &value)?;
+                editor.set(key.as_bytes(), &value)
+            })
             .map_err(|error| error.within(rows::named(key.as_bytes())))?;
     }
-    editor.finish()
+    let (edits, counts) = editor.finish()?;
+    Ok((edits, counts, empty_keys_skipped))
 }
 
 #[derive(Serialize)]
@@ -110,6 +131,7 @@ struct Report {
     epoch: u64,
     #[serde(flatten)]
     counts: Shown,
+    empty_keys_skipped: u64,
     records_changed: u64,
     layout_changed: bool,
     records: u64,
@@ -152,6 +174,10 @@ impl Report {
         }
         if *absent > 0 {
             page.entry("not there", format!("{} keys to delete", display::count(*absent)));
+        }
+        if self.empty_keys_skipped > 0 {
+            let skipped = display::count(self.empty_keys_skipped);
+            page.entry("skipped", format!("{skipped} rows without a key"));
         }
         page.entry(
             "changed",

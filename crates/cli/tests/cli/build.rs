@@ -54,7 +54,7 @@ fn a_csv_file_becomes_a_table_by_key() {
     assert_snapshot!(place.run("build phones.csv --key name -o phones.privet --json"), @r#"
     [exit 0]
     [stdout]
-    {"file":"phones.privet","rows":3,"keys":3,"records":3,"record_len":38,"path_len":0,"key_map":"buckets","multi":false,"parts":1,"undivided_record_len":null,"records_per_lookup":1,"load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"layout_bytes":80,"value_bytes":84,"overhead":2.3095238095238093,"duplicates_dropped":0,"file_bytes":4210,"table_id":"[ID]","epoch":0,"digest":"[DIGEST]","root":null,"publisher":null,"seconds":[TIME]}
+    {"file":"phones.privet","rows":3,"keys":3,"records":3,"record_len":38,"path_len":0,"key_map":"buckets","multi":false,"parts":1,"undivided_record_len":null,"records_per_lookup":1,"load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"layout_bytes":80,"value_bytes":84,"overhead":2.3095238095238093,"duplicates_dropped":0,"empty_keys_skipped":0,"file_bytes":4210,"table_id":"[ID]","epoch":0,"digest":"[DIGEST]","root":null,"publisher":null,"seconds":[TIME]}
     "#);
 }
 
@@ -214,6 +214,28 @@ fn bad_input_is_located() {
     "#);
 }
 
+#[test]
+fn rows_without_a_key_are_an_error_unless_they_are_skipped() {
+    let place = Place::new();
+    place.write("holes.csv", "name,phone\nada,1\n,2\nbob,3\n,4\n");
+    assert_snapshot!(refused(&place, "holes.csv --key name -o x.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: holes.csv: line 3: the key (column "name") is empty; every row needs a text or a number there (--on-empty-key skip)
+    "#);
+    let skip = "holes.csv --key name --on-empty-key skip -o x.privet";
+    let report = place.build(&format!("{skip} --json")).json();
+    assert_eq!((&report["rows"], &report["empty_keys_skipped"]), (&2.into(), &2.into()));
+    let page = place.build(skip);
+    assert!(page.stdout().contains("  skipped                2 rows without a key\n"), "{page}");
+    place.run("keygen -o publisher.key");
+    let update = "update x.privet --publisher-key publisher.key --from holes.csv";
+    let refused = place.run(update);
+    assert!(refused.stderr().contains("(--on-empty-key skip)"), "{refused}");
+    let updated = place.run(&format!("{update} --on-empty-key skip --json")).json();
+    assert_eq!((&updated["replaced"], &updated["empty_keys_skipped"]), (&2.into(), &2.into()));
+}
+
 /// The phone book, compressed with gzip.
 const PHONES_GZ: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcbK\xccM\xd5)\xc8\xc8\xcfK\xd5I\xcb\xc9\xcf/\xe2JLI\xd4155\xd55\xd41\xe6J\xcaO\x02\xb3\x8dtL\xb8R\xcbRu\x94LuL\x95t\xb8\x00\xc7,M\xd04\x00\x00\x00";
 
@@ -296,14 +318,14 @@ fn duplicate_keys_are_an_error_unless_one_is_chosen() {
     };
     assert_eq!(report("first"), (2.into(), 1.into(), "12".len().into()));
     assert_eq!(report("last"), (2.into(), 1.into(), "332".len().into()));
-    assert_snapshot!(refused(&place, "twice.csv --key name --on-duplicate both -o x.privet"), @r#"
+    assert_snapshot!(refused(&place, "twice.csv --key name --on-duplicate both -o x.privet"), @r"
     [exit 2]
     [stderr]
     error: invalid value 'both' for '--on-duplicate <WHAT>'
       [possible values: error, first, last]
 
     For more information, try '--help'.
-    "#);
+    ");
 }
 
 #[test]

@@ -134,13 +134,64 @@ fn what_cannot_be_updated_is_refused_and_changes_nothing() {
     // Nothing was signed, so nobody is the publisher yet.
     assert!(!place.path("phones.privet.log").exists());
     let unknown = place.run(&format!(r#"{UPDATE} --set ada={{"fax":"1"}}"#));
-    assert_eq!(unknown.code(), 0, "{unknown}");
+    assert_eq!(unknown.code(), 2, "{unknown}");
+    assert!(!place.path("phones.privet.log").exists());
     place.build("phones.csv --key name --authenticate -o authenticated.privet");
     let authenticated = UPDATE.replace("phones.privet", "authenticated.privet");
     let refused = place.run(&format!("{authenticated} --delete ada"));
     assert_eq!(refused.code(), 2, "{refused}");
     assert!(refused.stderr().contains("build it anew"), "{refused}");
     assert!(!place.path("authenticated.privet.log").exists());
+}
+
+#[test]
+fn columns_are_not_lost_unless_that_is_said() {
+    let place = with_key("buckets");
+    let short = |flags: &str| place.run(&format!(r#"{UPDATE} --set ada={{"phone":"1"}} {flags}"#));
+    assert_snapshot!(short("").refusal(), @r#"
+    [exit 2]
+    privet: the key "ada": the table has a value here with "floor" as well, which would be gone: give all of its columns, or say --replace if they are to go
+    "#);
+    // Others may be added, and a new key has the columns that it is given.
+    let more = place.run(&format!(
+        r#"{UPDATE} --set bob={{"phone":"1","floor":"2","fax":"3"}} --set new={{"phone":"1"}}"#
+    ));
+    assert_eq!(more.code(), 0, "{more}");
+    // The same in a file whose columns are fixed.
+    place.write("short.csv", "name,phone\nzoe,1\nada,2\n");
+    assert_snapshot!(place.run(&format!("{UPDATE} --from short.csv")).refusal(), @r#"
+    [exit 2]
+    privet: short.csv: line 3: the key "ada": the table has a value here with "floor" as well, which would be gone: give all of its columns, or say --replace if they are to go
+    "#);
+    place.write("short.jsonl", "{\"name\":\"eve\",\"phone\":\"2\"}\n");
+    let lines = place.run(&format!("{UPDATE} --from short.jsonl"));
+    assert_eq!(lines.code(), 0, "{lines}");
+    // Said: by the flag, or because the key is deleted first.
+    for flags in ["--replace", "--replace --from short.csv", "--delete ada"] {
+        let replaced = short(flags);
+        assert_eq!(replaced.code(), 0, "{replaced}");
+        let full = r#"--set ada={"phone":"555-1","floor":"3"}"#;
+        let full = place.run(&format!("{UPDATE} {full}"));
+        assert_eq!(full.code(), 0, "{full}");
+    }
+}
+
+#[test]
+fn of_several_values_or_rows_no_column_is_lost_either() {
+    let place = Place::new();
+    place.run("keygen -o publisher.key");
+    place.write("phones.csv", "name,phone,floor\nada,1,1\nada,2,22\n");
+    for key in ["--key name --multi", ""] {
+        place.build(&format!("phones.csv {key} -o phones.privet"));
+        let key = if key.is_empty() { "1" } else { "ada" };
+        let short = format!(r#"{UPDATE} --set {key}={{"phone":"3"}}"#);
+        let refused = place.run(&short);
+        assert_eq!(refused.code(), 2, "{refused}");
+        assert!(refused.stderr().contains("\"floor\""), "{refused}");
+        let replaced = place.run(&format!("{short} --replace"));
+        assert_eq!(replaced.code(), 0, "{replaced}");
+        std::fs::remove_file(place.path("phones.privet.log")).unwrap();
+    }
 }
 
 #[test]
@@ -216,7 +267,7 @@ fn keygen_and_update_explain_themselves() {
       The same for a script:
         privet keygen -o publisher.key --json
     "#);
-    assert_snapshot!(place.run("update --help").stdout(), @r#"
+    assert_snapshot!(place.run("update --help").stdout(), @r"
     Set and delete keys of a table: the next of its signed updates
 
     Usage: privet update [OPTIONS] --publisher-key <FILE> <TABLE>
@@ -253,9 +304,28 @@ fn keygen_and_update_explain_themselves() {
               Format of that file; default: by its extension
 
               Possible values:
-              - csv
+              - csv:     Comma-separated values, the first line with the names of the columns
+              - tsv:     The same with tabs
               - jsonl:   JSON Lines: one object on each line
-              - parquet
+              - parquet: Apache Parquet
+
+          --delimiter <CHARACTER>
+              What separates the cells of a row in that file, as for `privet build`
+
+          --on-empty-key <WHAT>
+              What to do with a row of that file that has no key, as for `privet build`
+
+              Possible values:
+              - error: Stop and name the line
+              - skip:  Leave the row out; the report says how many there were
+
+              [default: error]
+
+          --replace
+              Let a value take the place of one that has more columns
+
+              Without it, a JSON object is refused that leaves out columns which the key's present value
+              has. Rows of JSON Lines are not compared: each says itself what it has.
 
           --delete-from <FILE>
               Remove the keys in a file, one on each line

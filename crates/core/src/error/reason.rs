@@ -115,6 +115,8 @@ reasons! {
     NotARoot => "not-a-root",
     /// A key has several rows, or values, but the table must have one for each key.
     KeyTwice => "key-twice",
+    /// A row has no key, in a table that is to have keys.
+    EmptyKey => "empty-key",
     /// The header of a CSV file is one column, and another delimiter than is usual stands in it.
     DelimiterUnclear => "delimiter-unclear",
     /// A key was given several values, in a table that has one for each key.

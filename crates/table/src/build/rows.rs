@@ -26,6 +26,7 @@ pub(super) struct KeptRows {
     value_bytes: u64,
     duplicates_dropped: u64,
     key_form: KeyForm,
+    empty_keys: u64,
 }
 
 #[derive(Default)]
@@ -58,6 +59,7 @@ impl KeptRows {
             value_bytes: 0,
             duplicates_dropped: 0,
             key_form: KeyForm { normalization: options.normalization, ranges: None },
+            empty_keys: 0,
         };
         let mut by_hash = KeyIndex::default();
         let (name, unit) = (rows.name().to_owned(), rows.unit());
@@ -84,6 +86,13 @@ impl KeptRows {
             }
         }
         report(&rows, progress);
+        kept.empty_keys = rows.empty_keys();
+        if kept.rows.is_empty() && kept.empty_keys > 0 {
+            return Err(Error::api_misuse(format!(
+                "{name}: none of its rows, {} in all, has a key; a table needs at least one that has",
+                kept.empty_keys
+            )));
+        }
         if kept.rows.is_empty() {
             return Err(Error::api_misuse(format!(
                 "{name}: it has no rows; a table needs at least one"
@@ -226,6 +235,11 @@ impl KeptRows {
 
     pub(super) fn duplicates_dropped(&self) -> u64 {
         self.duplicates_dropped
+    }
+
+    /// How many rows were skipped because they have no key.
+    pub(super) fn empty_keys(&self) -> u64 {
+        self.empty_keys
     }
 }
 

@@ -493,6 +493,25 @@ fn after_an_error_everything_is_as_it_was() {
 }
 
 #[test]
+fn rows_without_a_key_may_be_skipped() {
+    use crate::import::OnEmptyKey;
+    let place = Place::new();
+    let source =
+        |rows: &str| place.input("in.csv", format!("k,v\n{rows}")).on_empty_key(OnEmptyKey::Skip);
+    let report = place.build(&keyed("k"), source("a,1\n,2\nb,3\n,4\n")).expect("valid");
+    assert_eq!((report.rows, report.empty_keys_skipped), (2, 2));
+    let error = place.build(&keyed("k"), source(",2\n,4\n")).expect_err("no keys");
+    assert!(
+        error.message().ends_with(
+            "none of its rows, 2 in all, has a key; a table needs at least one that has"
+        ),
+        "{error}"
+    );
+    let by_number = place.build(&BuildOptions::default(), source("a,1\n,2\n")).expect("valid");
+    assert_eq!((by_number.rows, by_number.empty_keys_skipped), (2, 0));
+}
+
+#[test]
 fn standard_input_and_other_readers_work_for_all_formats() {
     let place = Place::new();
     let parquet = file_of_texts(&[("k", vec!["a"])]);

@@ -7,7 +7,7 @@
 use super::json_text::write_string;
 use super::lines::{Lines, row_too_long, without_end};
 use super::{
-    MAX_ROW_BYTES, ResolvedColumns, RowReader, Selection, bad_key, push_between_bounds, quoted,
+    MAX_ROW_BYTES, ResolvedColumns, RowReader, Selection, no_key, push_between_bounds, quoted,
 };
 use privet_core::{Error, Reason, Result};
 use std::cell::Cell;
@@ -63,7 +63,7 @@ impl<R: Read> CsvRows<R> {
         if let Some(column) = self.resolved.key {
             let text = self.records.row.cell(column);
             if text.is_empty() {
-                return Err(bad_key(&self.columns[column], "is empty"));
+                return Err(no_key(&self.columns[column], "is empty"));
             }
             key.extend_from_slice(text.as_bytes());
         }
@@ -129,6 +129,11 @@ impl<R: Read> RowReader for CsvRows<R> {
 
     fn unit(&self) -> &'static str {
         "line"
+    }
+
+    fn value_columns(&self) -> Option<Vec<&str>> {
+        let columns = self.resolved.value.iter();
+        Some(columns.map(|&column| self.columns[column].as_str()).collect())
     }
 
     fn bytes_read(&self) -> u64 {

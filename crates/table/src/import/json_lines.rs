@@ -3,10 +3,11 @@
 use super::json_text::{reason, string_text, write_compact, write_string};
 use super::lines::Lines;
 use super::{
-    RowReader, Selection, bad_key, bad_raw_value, no_such_column, push_between_bounds, quoted,
+    RowReader, Selection, bad_key, bad_raw_value, no_key, no_such_column, push_between_bounds,
+    quoted,
 };
 use crate::snapshot::ValueForm;
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -29,6 +30,7 @@ pub(super) struct JsonLinesRows<R> {
 /// rows may.
 struct Columns {
     selection: Selection,
+    key_seen: bool,
     seen: Vec<bool>,
     all_seen: bool,
     fields: BTreeSet<String>,
@@ -38,7 +40,8 @@ impl<R: Read> JsonLinesRows<R> {
     pub(super) fn open(input: R, counter: Rc<Cell<u64>>, selection: Selection) -> Self {
         let seen = vec![false; selection.value.columns().len()];
         let all_seen = seen.is_empty();
-        let columns = Columns { selection, seen, all_seen, fields: BTreeSet::new() };
+        let columns =
+            Columns { selection, key_seen: false, seen, all_seen, fields: BTreeSet::new() };
         Self { lines: Lines::new(input), counter, columns }
     }
 }
@@ -66,6 +69,10 @@ impl<R: Read> RowReader for JsonLinesRows<R> {
         "line"
     }
 
+    fn value_columns(&self) -> Option<Vec<&str>> {
+        None
+    }
+
     fn bytes_read(&self) -> u64 {
         self.counter.get()
     }
@@ -79,10 +86,17 @@ impl Columns {
         value: &mut Vec<u8>,
     ) -> Result<()> {
         if let Some(column) = &self.selection.key {
-            let Some(token) = fields.find(column) else {
-                return Err(no_such_column(column, fields.names()));
-            };
-            write_key(column, token, key)?;
+            match fields.find(column) {
+                Some(token) => {
+                    self.key_seen = true;
+                    write_key(column, token, key)?;
+                }
+                // Rows before had it, so its name is right.
+                None if self.key_seen => {
+                    return Err(no_such_column(column, fields.names()).because(Reason::EmptyKey));
+                }
+                None => return Err(no_such_column(column, fields.names())),
+            }
         }
         if let Some(column) = &self.selection.until {
             let Some(token) = fields.find(column) else {
@@ -148,10 +162,11 @@ fn write_key(column: &str, token: &RawValue, key: &mut Vec<u8>) -> Result<()> {
     let token = token.get();
     match token.as_bytes()[0] {
         b'"' => key.extend_from_slice(string_text(token)?.as_bytes()),
-        b'{' | b'[' | b'n' => return Err(bad_key(column, kind_of(token))),
+        b'n' => return Err(no_key(column, kind_of(token))),
+        b'{' | b'[' => return Err(bad_key(column, kind_of(token))),
         _ => key.extend_from_slice(token.as_bytes()),
     }
-    if key.is_empty() { Err(bad_key(column, "is empty")) } else { Ok(()) }
+    if key.is_empty() { Err(no_key(column, "is empty")) } else { Ok(()) }
 }
 
 fn write_object<'a, 'de: 'a>(

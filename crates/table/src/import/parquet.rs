@@ -12,7 +12,7 @@ mod schema;
 
 use super::json_text::write_string;
 use super::{
-    ResolvedColumns, RowReader, Selection, bad_key, bad_raw_value, cannot_read, compressed,
+    ResolvedColumns, RowReader, Selection, bad_key, bad_raw_value, cannot_read, compressed, no_key,
     push_between_bounds, quoted,
 };
 use ::parquet::errors::ParquetError;
@@ -145,11 +145,11 @@ fn write_key(column: &Column, leaves: &mut [Leaf], key: &mut Vec<u8>) -> Result<
     let name = &column.name;
     match column.scalar(leaves)? {
         None => return Err(bad_key(name, "is a list, a struct or a map")),
-        Some(Scalar::Null) => return Err(bad_key(name, "is null")),
+        Some(Scalar::Null) => return Err(no_key(name, "is null")),
         Some(Scalar::Bytes(bytes)) => key.extend_from_slice(bytes),
         Some(Scalar::Text(text) | Scalar::Literal(text)) => key.extend_from_slice(text.as_bytes()),
     }
-    if key.is_empty() { Err(bad_key(name, "is empty")) } else { Ok(()) }
+    if key.is_empty() { Err(no_key(name, "is empty")) } else { Ok(()) }
 }
 
 fn write_raw(column: &Column, leaves: &mut [Leaf], value: &mut Vec<u8>) -> Result<()> {
@@ -170,17 +170,23 @@ impl RowReader for ParquetRows {
         for leaf in &mut self.leaves {
             guarded(|| leaf.fill())?.map_err(|error| damaged(&error, self.row))?;
         }
-        self.read_row(key, value).map_err(|error| error.within(format!("row {}", self.row + 1)))?;
+        let read = self.read_row(key, value);
         for leaf in &mut self.leaves {
             leaf.next_row();
         }
         self.rows_left_in_group -= 1;
         self.row += 1;
-        Ok(Some(self.row))
+        let number = self.row;
+        read.map(|()| Some(number)).map_err(|error| error.within(format!("row {number}")))
     }
 
     fn unit(&self) -> &'static str {
         "row"
+    }
+
+    fn value_columns(&self) -> Option<Vec<&str>> {
+        let columns = self.resolved.value.iter();
+        Some(columns.map(|&column| self.columns[column].name.as_str()).collect())
     }
 
     fn bytes_read(&self) -> u64 {

@@ -265,6 +265,46 @@ fn json_errors_name_the_line() {
 }
 
 #[test]
+fn rows_without_a_key_are_refused_for_that_reason_or_skipped_and_counted() {
+    let parquet = parquet_file(vec![
+        ("k", Arc::new(StringArray::from(vec![Some("a"), None, Some(""), Some("b")])) as ArrayRef),
+        ("v", Arc::new(StringArray::from(vec!["1", "2", "3", "4"])) as ArrayRef),
+    ]);
+    let json = "{\"k\":\"a\",\"v\":\"1\"}\n{\"k\":null}\n{\"k\":\"\"}\n{\"v\":\"3\"}\n{\"k\":\"b\",\"v\":\"4\"}\n";
+    for (format, bytes, last, skipped) in [
+        (Format::Csv, b"k,v\na,1\n,2\n\"\",3\nb,4\n".to_vec(), 5, 2),
+        (Format::JsonLines, json.as_bytes().to_vec(), 5, 3),
+        (Format::Parquet, parquet, 4, 2),
+    ] {
+        let open = |on_empty_key| {
+            let source = in_memory(bytes.clone()).format(format).on_empty_key(on_empty_key);
+            Rows::open(source, selection(Some("k"), raw("v"))).expect("valid")
+        };
+        let mut rows = open(OnEmptyKey::Error);
+        assert_eq!(rows.next_row().expect("valid").expect("a row").key, b"a");
+        let error = rows.next_row().expect_err("no key");
+        assert_eq!(error.reason(), Some(Reason::EmptyKey), "{format:?}: {error}");
+
+        let mut rows = open(OnEmptyKey::Skip);
+        let mut all = Vec::new();
+        while let Some(row) = rows.next_row().expect("skipped") {
+            all.push((row.position, row.key.to_vec(), row.value.to_vec()));
+        }
+        let first = if format == Format::Parquet { 1 } else { last - 3 - (skipped - 2) };
+        let expected =
+            [(first, b"a".to_vec(), b"1".to_vec()), (last, b"b".to_vec(), b"4".to_vec())];
+        assert_eq!(all, expected, "{format:?}");
+        assert_eq!(rows.empty_keys(), skipped, "{format:?}");
+    }
+    // A key that is something else, or that no row has, is no empty key.
+    for line in ["{\"k\":[1]}", "{\"K\":1}"] {
+        let source = in_memory(line).format(Format::JsonLines).on_empty_key(OnEmptyKey::Skip);
+        let mut rows = Rows::open(source, selection(Some("k"), raw("v"))).expect("valid");
+        assert_eq!(rows.next_row().expect_err("no key").reason(), None);
+    }
+}
+
+#[test]
 fn bad_encodings_name_the_byte() {
     for format in [Format::Csv, Format::JsonLines] {
         let bytes = b"{\"k\":1}\n{\"k\":\"\xc3\"}\n";

@@ -97,6 +97,39 @@ fn all_values_of_a_key_go_together() {
 }
 
 #[test]
+fn an_owner_sees_what_a_key_has() {
+    let (_directory, snapshot) = built(PHONES, &keyed());
+    let mut table = OwnedTable::open(&snapshot, key()).expect("nobody's yet");
+    let values = |table: &OwnedTable<'_>, key: &[u8]| table.values_of(key).expect("whole");
+    assert_eq!(values(&table, b"ada"), [b"1"]);
+    assert_eq!(values(&table, b"eve"), Vec::<Vec<u8>>::new());
+    let mut rows = table.editor().expect("not authenticated");
+    rows.set(b"ada", b"9").expect("fits");
+    assert_eq!(values(&table, b"ada"), [b"1"], "nothing is published yet");
+    let (edits, _) = rows.finish().expect("valid");
+    table.publish(&edits.expect("something changes")).expect("valid");
+    assert_eq!(values(&table, b"ada"), [b"9"]);
+
+    let options = BuildOptions { on_duplicate: crate::build::OnDuplicate::All, ..keyed() };
+    let (_directory, snapshot) = built("name,value\nada,1\nada,2\nbob,3\n", &options);
+    let table = OwnedTable::open(&snapshot, key()).expect("nobody's yet");
+    assert_eq!(values(&table, b"ada"), [b"1", b"2"]);
+
+    let options = BuildOptions { key: None, ..keyed() };
+    let (_directory, snapshot) = built(PHONES, &options);
+    let table = OwnedTable::open(&snapshot, key()).expect("nobody's yet");
+    assert_eq!(values(&table, b"2"), [b"3"]);
+    for number in ["3", "-1", "ada", ""] {
+        assert_eq!(values(&table, number.as_bytes()), Vec::<Vec<u8>>::new(), "{number}");
+    }
+
+    let options = BuildOptions { authenticate: true, ..keyed() };
+    let (_directory, snapshot) = built(PHONES, &options);
+    let table = OwnedTable::open(&snapshot, key()).expect("nobody's yet");
+    assert_eq!(table.values_of(b"ada").expect_err("not updated").blame(), Blame::ApiMisuse);
+}
+
+#[test]
 fn nobody_else_continues_a_table_and_no_history_is_begun_twice() {
     let (_directory, snapshot) = built(PHONES, &keyed());
     let secret = key();

@@ -5,22 +5,54 @@ use privet_core::{Error, Result};
 use privet_table::import::{Format, Rows, Selection, Source};
 use privet_table::snapshot::{SnapshotHeader, ValueForm};
 use serde::de::IgnoredAny;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Hands key and value of each row of `source` to `take`. The key is empty in a table by row
-/// number.
+/// Hands key and value of each row of `source` to `take`, and whether all rows have the same
+/// columns. The key is empty in a table by row number. Returns how many rows were skipped because
+/// they have no key.
 pub(super) fn read(
     source: Source,
     header: &SnapshotHeader,
-    mut take: impl FnMut(&[u8], &[u8]) -> Result<()>,
-) -> Result<()> {
+    mut take: impl FnMut(&[u8], &[u8], bool) -> Result<()>,
+) -> Result<u64> {
     let mut rows = Rows::open(source, selection(header))?;
     let (name, unit) = (rows.name().to_owned(), rows.unit());
+    let same_columns = rows.value_columns().is_some();
     while let Some(row) = rows.next_row()? {
-        take(row.key, row.value)
+        take(row.key, row.value, same_columns)
             .map_err(|error| error.within(format!("{unit} {}", row.position)).within(&name))?;
     }
-    Ok(())
+    Ok(rows.empty_keys())
+}
+
+/// Refuses a value that lacks columns which all of a key's `present` values have: whoever names a
+/// few columns rarely means that the others are to go.
+pub(super) fn check_nothing_is_lost(
+    header: &SnapshotHeader,
+    present: &[Vec<u8>],
+    value: &[u8],
+) -> Result<()> {
+    if let ValueForm::Raw(_) = header.value_form {
+        return Ok(());
+    }
+    let columns_of = |value: &[u8]| -> Option<BTreeSet<String>> {
+        let columns: BTreeMap<String, IgnoredAny> = serde_json::from_slice(value).ok()?;
+        Some(columns.into_keys().collect())
+    };
+    let all = |values: BTreeSet<String>, more: BTreeSet<String>| &values & &more;
+    let present = present.iter().map(|value| columns_of(value).unwrap_or_default()).reduce(all);
+    let given = columns_of(value).unwrap_or_default();
+    let missing: Vec<_> =
+        present.iter().flatten().filter(|column| !given.contains(*column)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let missing: Vec<_> = missing.into_iter().map(|column| json(column)).collect();
+    Err(Error::api_misuse(format!(
+        "the table has a value here with {} as well, which would be gone: give all of its columns, or say --replace if \
+         they are to go",
+        missing.join(", ")
+    )))
 }
 
 /// The value that was typed for `key`: its bytes, or for a table of JSON objects, an object with

@@ -73,8 +73,15 @@ impl Leaf {
         self.now = self.row;
     }
 
-    /// The row is read.
+    /// Goes on to the next row, whatever has been read of this one.
     pub(super) fn next_row(&mut self) {
+        self.rewind();
+        loop {
+            self.take();
+            if self.repetition() == 0 {
+                break;
+            }
+        }
         self.row = self.now;
     }
 
