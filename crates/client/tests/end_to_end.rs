@@ -443,7 +443,7 @@ async fn hands_over(table: impl Fn() -> ServedTable) {
         assert_eq!(client.stats().hint_was_stored, Some(round > 0));
         assert_eq!(client.stats().prepare.down > 0, round == 0);
         while generation_in(state.path()) < last {
-            // Of a few records again and again, of others in any order.
+            // A few records again and again, others in any order.
             let index =
                 |k| [k % 3, k * 389 + round * 7][round as usize % 2] % identity.shape.records();
             let indices: Vec<_> = (0..AT_ONCE).map(index).collect();
@@ -470,8 +470,8 @@ async fn hands_over(table: impl Fn() -> ServedTable) {
         assert_eq!(seen.len() as u64, lookups);
         assert_eq!(seen.iter().collect::<HashSet<_>>().len(), seen.len(), "a query was repeated");
     }
-    // What runs out is received anew for each generation, and serves as many queries as it says.
-    // The others never run out.
+    // Hints that run out are prepared anew for each generation, which serves as many queries as it
+    // says. The other hints never run out.
     match servers.plan.supply(&identity) {
         None => assert_eq!(streamed, 0),
         Some(supply) => {

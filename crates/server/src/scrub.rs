@@ -26,7 +26,6 @@
 //! beginning of the last one, or at its end if that is later. Damage ends the service of its
 //! [table](crate::hosted::Condition); other tables go on. A check that fails for another reason
 //! ends nothing: it is logged and counted, and the next pass tries again.
-//! the next pass.
 
 use crate::EpochSource;
 use crate::ServerConfig;

@@ -507,8 +507,8 @@ impl Calls {
         }
     }
 
-    /// Has the server asked to describe itself at `when`; if that is under way already, leaves the
-    /// plan as it is.
+    /// Plans a request to the server, at `when`, to describe itself. If one is planned or under way
+    /// already, it stays as it is.
     fn describe_again(
         &mut self,
         server: usize,

@@ -3,7 +3,7 @@
 //! A table's id says what the table *is*. Its name is only what a server calls it, and a server can
 //! change that at any time. So a pin counts for its table under every name:
 //!
-//! - **Under its name**: a client believes only the table that it has pinned under a name.
+//! - **Under its name**: where a name is pinned, a client believes only the pinned table under it.
 //! - **By its id**: a table that was pinned at one of these servers, under any name, is compared
 //!   with that pin. The client refuses an older version, other contents, another scheme and another
 //!   publisher under a new name as under the old one, whether or not the caller gave the new name.

@@ -1,5 +1,6 @@
 //! Dummy subsets: the table is announced and streamed, queries are answered by the records they
 //! name, and malformed ones are refused.
+//!
 //! The test builds queries bit by bit, as the scheme's documentation says. So it checks the server
 //! against the documentation rather than against some client.
 

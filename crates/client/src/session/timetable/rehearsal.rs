@@ -154,6 +154,7 @@ pub(super) fn slowest(times: &[Took], kind: fn(&Took) -> Duration) -> Option<Dur
 impl Timetable {
     /// Measures how long lookups take in a table, with copies of the client that `start` makes.
     ///
+    /// # Errors
     /// Any error of `start`, and [`Blame::ApiMisuse`] if the clock stands still. If a copy cannot
     /// make lookups (its hints are used up), nothing is measured until the next hints come.
     pub(in super::super) fn rehearse(
