@@ -394,7 +394,7 @@ impl UpdateLog {
             return Ok(());
         }
         let followed = self.next_place(file_len).and_then(|place| self.follow_at(place, each));
-        // For a mere reader, a writer may be writing it now.
+        // A reader must accept this: a writer may just be writing it.
         if followed.is_ok() || access == Access::Shared {
             return Ok(());
         }
