@@ -155,7 +155,7 @@ async fn tick(ticks: &mut Option<Interval>) {
 fn heard_on_unix() -> Result<Hangups> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut hangups = signal(SignalKind::hangup()).map_err(|source| {
-        Error::unavailable("the system does not tell of signals").caused_by(source)
+        Error::unavailable("the system does not deliver signals").caused_by(source)
     })?;
     let (tell, told) = channel(());
     let mut hearing = JoinSet::new();

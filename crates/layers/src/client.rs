@@ -296,7 +296,7 @@ impl LayeredClient {
     ) -> Result<Queries> {
         if self.failed {
             return Err(Error::unavailable(
-                "a lookup before failed half-way, so it is not known which hints were used; load the client from its store",
+                "an earlier lookup failed half-way, so it is unknown which hints were used; load the client from its store",
             ));
         }
         if key.len() > MAX_KEY_LEN {
@@ -304,7 +304,7 @@ impl LayeredClient {
         }
         if self.view.layers.is_empty() {
             return Err(Error::unavailable(
-                "nothing was announced of the table yet; follow its state",
+                "the table was not announced yet; follow its state",
             ));
         }
         let in_charge: Vec<Span> = self.view.layers.keys().copied().collect();

@@ -121,7 +121,7 @@ impl Scrub {
                 Err(error) if error.is_panic() => {
                     let error = ended_unexpectedly(error);
                     let error = error.message();
-                    tracing::warn!(error, "whether files were changed is not looked at any more");
+                    tracing::warn!(error, "files are no longer checked for changes");
                     return;
                 }
                 // The server is stopping.

@@ -153,13 +153,13 @@ impl Open {
         // Several servers are asked only for hints.
         let Some(Following { follower: Follower::Hints(mut loaded), .. }) = self.take_following()
         else {
-            return Err(Error::api_misuse("updates differ of which one server was asked"));
+            return Err(Error::api_misuse("updates differ although only one server was asked"));
         };
         let hints = loaded.hints()?;
         let change = hints.disagree()?;
         let ended = hints.ended();
         let error =
-            ended.ok_or_else(|| Error::api_misuse("the hints did not end with their end"))?;
+            ended.ok_or_else(|| Error::api_misuse("the hints have an end and did not end"))?;
         self.end_hints(shared, None, change, None, &error);
         Ok(())
     }

@@ -111,7 +111,7 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
             match (trusted, chosen.updates) {
                 (None, Some(updates)) => {
                     return refused(
-                        &format!("{updated}, and who publishes it was not known before"),
+                        &format!("{updated}, and its publisher was not known before"),
                         &format!(
                             ", or name the publisher if you know that it is {}",
                             PublisherId(updates.publisher)

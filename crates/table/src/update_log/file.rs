@@ -399,7 +399,7 @@ impl UpdateLog {
             return Ok(());
         }
         Err(damaged(
-            "a commit record is unreadable, and the epoch that it may have been about is not whole",
+            "a commit record is unreadable, and the epoch that it may belong to is not whole",
         ))
     }
 

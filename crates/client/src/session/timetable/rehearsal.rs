@@ -216,7 +216,7 @@ impl Timetable {
 fn stands_still() -> Error {
     Error::api_misuse(
         "the clock of this session stands still while it computes, so the time at which queries leave would \
-         depend on what is looked up; give it a clock that goes on",
+         depend on what is looked up; give it a clock that advances",
     )
 }
 
