@@ -303,9 +303,7 @@ impl LayeredClient {
             return Err(Error::api_misuse(format!("no key is longer than {MAX_KEY_LEN} bytes")));
         }
         if self.view.layers.is_empty() {
-            return Err(Error::unavailable(
-                "the table was not announced yet; follow its state",
-            ));
+            return Err(Error::unavailable("the table was not announced yet; follow its state"));
         }
         let in_charge: Vec<Span> = self.view.layers.keys().copied().collect();
         for span in &in_charge {
