@@ -68,7 +68,7 @@ impl Open {
         Ok(())
     }
 
-    /// The epochs that follow on `table`, of which the client knows none yet.
+    /// A chain for the epochs that follow `table`; the client has none of them yet.
     fn chain(
         &self,
         shared: &Shared,
