@@ -13,9 +13,9 @@
 //!   it. What was used here before in exactly this version stays valid, so that accepting it once
 //!   is enough.
 //! - **Without a name**: a caller who names no table means the one that was used last. If a server
-//!   has only one table, the client takes it for that one if it has its name. Otherwise a server
-//!   could evade every pin with a new name and a new id. A caller who names the table has chosen
-//!   it, so a server may have many.
+//!   has only one table, the client takes that table for it, but only if the names agree. Otherwise
+//!   a server could evade every pin with a new name and a new id. A caller who names the table has
+//!   chosen it, so a server may have many.
 //!
 //! None of this is asked of a caller who accepts whatever the servers show. The new pin then holds
 //! for every name that the table has there, so that the next session has nothing to refuse.
