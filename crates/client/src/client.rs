@@ -37,7 +37,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
-/// Whom to ask, for which table, and how.
+/// Which servers to ask, for which table, and how.
 #[derive(Clone)]
 pub struct ClientOptions {
     /// The servers' addresses, one for each of the scheme's roles in order: `http://host:port` or

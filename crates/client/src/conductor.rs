@@ -174,7 +174,6 @@ impl<D: Desk> Conductor<D> {
     /// A client that has yet to begin: [`poll`](Self::poll) it. It keeps its state in `state`, and
     /// has hints prepared at `desk`. `now` is the time since a start that the shell chooses, here
     /// and everywhere.
-    /// here and everywhere.
     ///
     /// # Errors
     /// As [`Session::new`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is not one

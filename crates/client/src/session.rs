@@ -53,9 +53,9 @@
 //! beside it: the module `preparation` says when.
 //!
 //! Hints are made from the table, streamed in its natural order or in an order of the scheme's own,
-//! or from one server's replies to requests. Such a request holds a secret that the other server
-//! must not learn. It goes to the server that the scheme names. If that server fails, the request
-//! goes to the same server again, and to no other.
+//! or from one server's replies to requests. Such a request holds a secret that no other server may
+//! learn. It goes to the server that the scheme names. If that server fails, the request goes to
+//! the same server again, and to no other.
 //!
 //! In some schemes hints never run out, and the next generation is made of the one in use and
 //! nothing else: the module `endless` says how. Some schemes verify answers. Then queries go one

@@ -547,7 +547,7 @@ impl MemoryState {
 }
 
 pub(crate) fn out_of_order(offset: u64, due: u64) -> Error {
-    Error::api_misuse(format!("byte {offset} of a part was to be kept when byte {due} was due"))
+    Error::api_misuse(format!("byte {offset} of a part came when byte {due} was due"))
 }
 
 /// Checks that the reservations' numbers go on from the one that is due.
@@ -592,7 +592,7 @@ pub(crate) fn check_not_lent(lent: bool) -> Result<()> {
 }
 
 pub(crate) fn unsettled() -> Error {
-    Error::api_misuse("the hints cannot follow the table while a query of theirs is not settled")
+    Error::api_misuse("the hints cannot follow the table while one of their queries is not settled")
 }
 
 pub(crate) fn no_hints_to_end() -> Error {

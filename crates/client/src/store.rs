@@ -147,7 +147,7 @@ impl Store {
         })
     }
 
-    /// Allows to replace damaged pins by what the server shows now: for a user who has decided to
+    /// Allows replacing damaged pins by what the server shows now: for a user who has decided to
     /// believe it.
     #[must_use]
     pub fn replacing_damaged_pins(mut self, replace: bool) -> Self {

@@ -265,7 +265,7 @@ fn find<'e, T: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Optio
         if let Some(found) = error.downcast_ref::<T>() {
             return Some(found);
         }
-        // `io::Error` does not return the error that it wraps from `source`.
+        // The error that an `io::Error` wraps is not returned by its `source`.
         if let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref)
             && let Some(found) = find::<T>(inner)
         {

@@ -1,5 +1,5 @@
-//! A table that is fetched whole, over loopback: once it is stored, no lookup concerns the server,
-//! and damage to it is found and mended.
+//! A table that is fetched whole, over loopback: once it is stored, no lookup sends anything, and
+//! damage to it is found and repaired.
 
 #![allow(clippy::unwrap_used)]
 
@@ -68,15 +68,15 @@ fn table_file(state: &Path, client: &Client) -> PathBuf {
     files.into_iter().find(is_table).unwrap()
 }
 
-/// Flips a byte in the third of the stored table's chunks, where records 4096 to 6143 lie. Whoever
-/// has the file open sees it.
+/// Flips a byte in the third of the stored table's chunks, where records 4096 to 6143 lie. A
+/// process that has the file open sees it.
 fn damage(path: &Path) {
     let mut bytes = std::fs::read(path).unwrap();
     bytes[104 + 2 * (65_536 + 16) + 1000] ^= 1;
     std::fs::write(path, bytes).unwrap();
 }
 
-/// A client of what is stored, and what it says to a person.
+/// A client of the stored table, and its messages for a person.
 async fn noting(url: &str, state: &Path) -> (Client, Vec<String>) {
     let notices: Arc<Mutex<Vec<String>>> = Arc::default();
     let noting = Arc::clone(&notices);
@@ -104,7 +104,7 @@ async fn a_stored_table_is_not_fetched_again_unless_it_is_damaged() {
     let path = table_file(state.path(), &second);
     drop(second);
 
-    // Damaged before it is opened: nothing has to be looked up for that to be found.
+    // Damaged before it is opened: the damage is found without any lookup.
     damage(&path);
     let (third, notices) = noting(&url, state.path()).await;
     assert!(third.stats().prepare.down > RECORDS * 32);
@@ -140,8 +140,7 @@ async fn a_stored_table_is_not_fetched_again_unless_it_is_damaged() {
     assert_eq!(fourth.get_index(5000).await.unwrap().to_vec(), record(5000));
 }
 
-/// What is asked of the server in the session after one that looked `index` up, and in the one
-/// after that.
+/// The traffic to the server in the session after one that looked `index` up, and in the next one.
 async fn traffic_after(url: &str, index: u64, damaged_while_open: bool) -> [[Traffic; 4]; 3] {
     let state = tempfile::tempdir().unwrap();
     let first = Client::connect(stored(url, state.path()), |_| {}).await.unwrap();

@@ -1,9 +1,9 @@
 //! Every scheme, end to end: a table is built, servers serve its file on loopback, a client looks
 //! records up.
 //!
-//! Cases are a scheme of the registry and a [`Form`] of table, and the same must hold of all of
-//! them. So a new scheme has its cases by its line in the registry. What cannot be tried stands in
-//! [`LEFT_OUT`], which is checked.
+//! Each case is a scheme of the registry and a [`Form`] of table, and the same must hold for all of
+//! them. So a new scheme gets its cases by its line in the registry. Cases that cannot be tried are
+//! in [`LEFT_OUT`], which is checked.
 
 #![allow(clippy::unwrap_used)]
 
@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How a table is made, and thereby how it is looked up.
+/// How a table is made, and so how it is looked up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Form {
     name: &'static str,
@@ -50,7 +50,7 @@ const BUCKETS: Form =
 const CUCKOO: Form =
     Form { name: "keys in cuckoo tables", key_map: Some(KeyMapKind::Cuckoo), ..BY_NUMBER };
 const AUTHENTICATED: Form = Form { name: "authenticated", authenticated: true, ..BUCKETS };
-/// Several values of a key, and all else there is at once.
+/// Several values of a key, with everything else at once.
 const SEVERAL_VALUES: Form = Form {
     name: "several values",
     key_map: Some(KeyMapKind::Cuckoo),
@@ -59,7 +59,7 @@ const SEVERAL_VALUES: Form = Form {
     authenticated: true,
 };
 
-/// What no client would wait for, nor a test: hints of more bytes than this.
+/// No client, and no test, would wait for hints of more bytes than this.
 const LONGEST_HINT: u64 = 16 << 20;
 
 /// The cases that are not tried, because the scheme's hint for such a table has more than
@@ -72,8 +72,8 @@ const ROWS: usize = 120;
 /// The values of row or key `k`, in their order.
 fn values(form: Form, k: usize) -> Vec<String> {
     if form == BY_NUMBER {
-        // Of one length, so that a record has nothing else, and one byte is what every scheme can
-        // do.
+        // All of the same length, so that a record holds nothing else; every scheme can serve one
+        // byte.
         return vec![char::from(b'0' + (k * 7 % 75) as u8).to_string()];
     }
     let count = if form.several_values { 1 + k % 3 } else { 1 };
@@ -133,10 +133,10 @@ impl Built {
         }
     }
 
-    /// Looks `k` up, and checks what comes of it.
+    /// Looks `k` up, and checks the outcome.
     async fn look_up(&self, client: &Client, k: usize) {
         self.check(k, client.get_target(self.target(k)).await);
-        // So that the next single-use hints are there before these are used up.
+        // So that the next single-use hints are ready before these are used up.
         client.finish().await.unwrap();
     }
 
@@ -190,7 +190,7 @@ impl Servers {
         let seen = Arc::clone(&self.seen[self.running.len()]);
         config.query_observer =
             Some(Arc::new(move |request| seen.lock().unwrap().push(request.query.to_vec())));
-        // While nobody listens at an address, the system may lend its port to a connection of
+        // While no server listens at an address, the system may lend its port to a connection of
         // another case. That ends with the case.
         let patience = Instant::now() + Duration::from_secs(60);
         let server = loop {
@@ -205,7 +205,7 @@ impl Servers {
         self.running.push(server);
     }
 
-    /// Each ends, and begins anew at its address.
+    /// Stops each server, and starts it again at its address.
     async fn restart(&mut self, table: impl Fn() -> ServedTable) {
         for server in std::mem::take(&mut self.running) {
             let address = server.local_addr();
@@ -223,13 +223,13 @@ impl Servers {
         options
     }
 
-    /// How many queries each server saw since it was asked last.
+    /// How many queries each server has received since the last call.
     fn queries(&self) -> Vec<usize> {
         let taken = |seen: &Arc<Mutex<Vec<_>>>| std::mem::take(&mut *seen.lock().unwrap()).len();
         self.seen.iter().map(taken).collect()
     }
 
-    /// Whether clients hold the table, and ask for nothing more.
+    /// Whether clients send queries; otherwise they hold the table.
     fn are_asked(&self) -> bool {
         !matches!(self.plan.offline, OfflinePhase::KeepTable { .. })
     }
@@ -251,7 +251,7 @@ fn with_every_scheme(case: impl AsyncFn(SchemeId) + Sync) {
     assert!(failed.is_empty(), "with {failed:?}, as said above");
 }
 
-/// What must hold of every scheme on a table of this form.
+/// What must hold for every scheme on a table of this form.
 fn holds(form: Form) {
     let built = Built::new(form);
     with_every_scheme(async |scheme| {
@@ -289,7 +289,7 @@ async fn holds_of(scheme: SchemeId, tuning: &Tuning, built: &Built) {
     for k in [0, 7, 7, ROWS - 1, ROWS / 2, ROWS, ROWS + 3] {
         built.look_up(&client, k).await;
         let after = client.stats().lookup;
-        // What is not sent because there is no such number, the caller knew before.
+        // An index that does not exist is refused without a query: the caller knew that before.
         if k < ROWS || built.form.key_map.is_some() {
             costs.push((after.up - before.up, after.down - before.down));
         }
@@ -310,13 +310,13 @@ async fn holds_of(scheme: SchemeId, tuning: &Tuning, built: &Built) {
     assert_eq!(found.len(), many.len());
     many.iter().zip(found).for_each(|(k, found)| built.check(*k, found));
 
-    // Who asks for what such a table does not have is told.
+    // A caller who asks in a way that such a table does not support gets an error.
     let other = if built.form.key_map.is_some() { Target::index(0) } else { Target::key("key 0") };
     assert_eq!(client.get_target(other).await.unwrap_err().blame(), Blame::ApiMisuse);
     assert_eq!(client.stats().lookups as usize, 7 + many.len() + 1);
 
-    // A client goes on when its servers begin anew, and so does the next process, with what was
-    // kept.
+    // A client goes on when its servers restart, and so does the next process, with the stored
+    // state.
     servers.restart(table).await;
     for k in [7, 2, ROWS + 2] {
         built.look_up(&client, k).await;
@@ -330,7 +330,7 @@ async fn holds_of(scheme: SchemeId, tuning: &Tuning, built: &Built) {
     }
     drop(client);
 
-    // Either server may play either part, and none is asked alone.
+    // Either server may play either role, and none is asked alone.
     if servers.plan.servers > 1 {
         let mut reversed = stored.clone();
         (reversed.state_dir, reversed.urls) = (None, stored.urls.iter().rev().cloned().collect());
@@ -373,8 +373,8 @@ fn several_values_of_a_key() {
     holds(SEVERAL_VALUES);
 }
 
-/// Records of one byte and of many, one record and as many as fill what schemes cut a table into,
-/// or all but one.
+/// Records of one byte and of many; one record, and as many as fill the partitions of a scheme, or
+/// one less.
 #[test]
 fn tables_of_all_shapes() {
     with_every_scheme(async |scheme| {
@@ -443,7 +443,7 @@ async fn hands_over(table: impl Fn() -> ServedTable) {
         assert_eq!(client.stats().hint_was_stored, Some(round > 0));
         assert_eq!(client.stats().prepare.down > 0, round == 0);
         while generation_in(state.path()) < last {
-            // Of a few records again and again, of others in any order.
+            // A few records again and again, others in any order.
             let index =
                 |k| [k % 3, k * 389 + round * 7][round as usize % 2] % identity.shape.records();
             let indices: Vec<_> = (0..AT_ONCE).map(index).collect();
@@ -470,8 +470,8 @@ async fn hands_over(table: impl Fn() -> ServedTable) {
         assert_eq!(seen.len() as u64, lookups);
         assert_eq!(seen.iter().collect::<HashSet<_>>().len(), seen.len(), "a query was repeated");
     }
-    // What runs out is received anew for each generation, and serves as many queries as it says.
-    // The others never run out.
+    // Hints that run out are prepared anew for each generation, which serves as many queries as it
+    // says. The other hints never run out.
     match servers.plan.supply(&identity) {
         None => assert_eq!(streamed, 0),
         Some(supply) => {

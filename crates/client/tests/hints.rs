@@ -45,7 +45,7 @@ fn open(state: &Path) -> Option<Box<dyn HintStore>> {
     }
 }
 
-/// Reserves one after the other, and says so for each that is acknowledged.
+/// Reserves one after the other, and reports each that is acknowledged.
 fn reserve_until_killed(state: &Path) {
     let mut hints = open(state).unwrap();
     let saved = hints.load().unwrap();
@@ -84,7 +84,7 @@ fn kill_again_and_again() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it managed to say before it was killed counts too; half a line does not.
+        // What it managed to report before the kill counts too; half a line does not.
         let said = lines.filter_map(|line| line.parse::<u64>().ok()).count();
         acknowledged += round % 7 + said as u64;
         let saved = open(state.path()).unwrap().load().unwrap();

@@ -23,7 +23,7 @@ fn main() {
     match std::env::var("PRIVET_KILL_URL") {
         Ok(url) => download_until_killed(&url),
         Err(_) => tokio::runtime::Runtime::new().unwrap().block_on(async {
-            // Either comes in several chunks.
+            // Both come in several chunks.
             kill_at_every_chunk(SchemeId::SimplePir, 8192).await;
             kill_at_every_chunk(SchemeId::Download, 50_000).await;
         }),
@@ -37,8 +37,7 @@ fn stored(url: &str, state: &Path) -> ClientOptions {
     options
 }
 
-/// Says so when it has stored the last chunk that it will ever get, and stands still until it is
-/// killed.
+/// Reports when it has stored the last chunk that it will ever get, and waits until it is killed.
 fn download_until_killed(url: &str) {
     let after: usize = std::env::var("PRIVET_KILL_AFTER").unwrap().parse().unwrap();
     let state = std::env::var("PRIVET_KILL_STATE").unwrap();
@@ -50,7 +49,7 @@ fn download_until_killed(url: &str) {
             chunks += 1;
             if chunks == after {
                 println!("here");
-                // Nobody writes to this pipe: it ends only with this process.
+                // This pipe stays silent: it ends only with this process.
                 let _ = std::io::stdin().read(&mut [0]);
             }
         }

@@ -1,8 +1,7 @@
 //! Clients with single-use hints are killed again and again at random moments, those of dummy
 //! subsets three hundred times: while they prepare, reserve, send, receive, write their state down
-//! as the next generation and change over to it. Whatever the moment, every answer is right, and no
-//! server, of which each keeps all queries that it ever saw, finds two different ones that came
-//! from one hint.
+//! as the next generation and change over to it. At any moment, every answer is right. Each server
+//! keeps all queries that it ever saw, and none finds two different ones from one hint.
 //!
 //! This program is both: started with `PRIVET_KILL_URLS` it is the client, which looks records up
 //! until it is killed.
@@ -23,7 +22,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const RECORDS: u64 = 4096;
-/// Until something is to be seen, but no more.
+/// The most kills, even if too little has been seen by then.
 const MOST_KILLS: u64 = 400;
 
 /// What a query is made of.
@@ -31,26 +30,27 @@ const MOST_KILLS: u64 = 400;
 enum Form {
     /// An offset in each partition, of so many bits.
     Offsets(usize),
-    /// A half and an offset for each of `partitions`, those of either half from one row of offsets
-    /// of `offset_bits` bits.
+    /// A half and an offset for each of `partitions`. The offsets of each half come from one row of
+    /// offsets of `offset_bits` bits.
     Halves { partitions: usize, offset_bits: usize },
-    /// A key (16 bytes), the number of a hint, of which no other query must ask, and where it is
-    /// cut (4 bytes each).
+    /// A key (16 bytes), the number of a hint, which no other query may use, and where it is cut (4
+    /// bytes each).
     Pair,
 }
 
 struct Case {
     scheme: SchemeId,
     partition_records: u64,
-    /// At least.
+    /// The fewest kills.
     kills: u64,
-    /// That each server has to see, at least.
+    /// The fewest queries that each server must see.
     queries: usize,
-    /// Of the queries to each server.
+    /// The forms of the queries to each server.
     forms: &'static [Form],
 }
 
-/// What is killed often, and beside it the others one after the other. A generation serves 1280.
+/// The case with many kills; the others run beside it, one after the other. A generation serves
+/// 1280.
 const OFTEN: Case = Case {
     scheme: SchemeId::DummySubsets,
     partition_records: 32,
@@ -135,7 +135,7 @@ fn check(client: &Client, indices: &[u64]) {
     }
 }
 
-/// Looks up records that are asked for again and again, and others; alone and several at once.
+/// Looks up some records again and again, and others once; alone and several at once.
 fn look_up_until_killed(urls: &str) {
     let state = std::env::var("PRIVET_KILL_STATE").unwrap();
     let client = connect(urls, state.as_ref());
@@ -173,7 +173,7 @@ async fn kill_at_random_moments(case: Case) {
         })
     };
     let mut kills = 0;
-    // On a busy machine a process comes to few lookups before it is killed.
+    // On a busy machine a process makes only few lookups before it is killed.
     let is_enough = || seen_enough() && generation_in(state.path()) > 1;
     while kills < least || (kills < MOST_KILLS && !is_enough()) {
         kills += 1;
@@ -213,8 +213,8 @@ async fn kill_at_random_moments(case: Case) {
     }
 }
 
-/// What a query reads: an offset in each partition, the half that the partition belongs to aside.
-/// Or which hint it asks for.
+/// What a query reads: an offset in each partition, whatever half the partition belongs to. Or
+/// which hint it asks for.
 fn picks(query: &[u8], form: Form) -> Vec<(usize, u32)> {
     let bit = |at: usize| u32::from(query[at / 8] >> (at % 8) & 1);
     let number = |at: usize, bits: usize| (0..bits).map(|k| bit(at + k) << k).sum();
@@ -235,9 +235,9 @@ fn picks(query: &[u8], form: Form) -> Vec<(usize, u32)> {
     }
 }
 
-/// The most picks that a query has in common with an earlier, different one. Two queries from one
-/// hint have all but one or two in common, or as many in a half; from two hints, about as many as
-/// chance brings.
+/// The most picks that a query shares with an earlier, different one. Two queries from one hint
+/// share all but one or two, or as many in a half; queries from two hints share about as many as by
+/// chance.
 fn most_in_common(queries: &[&Vec<u8>], form: Form) -> usize {
     let mut by_pick: HashMap<(usize, u32), Vec<usize>> = HashMap::new();
     let mut most = 0;
@@ -271,8 +271,8 @@ fn check_log(queries: &[Vec<u8>], form: Form) -> usize {
     queries.len() - distinct.len()
 }
 
-/// The same query with another offset at each end, with one partition of either half exchanged, or
-/// cut elsewhere is what a second use of its hint would look like.
+/// A second use of a hint would look like this: the same query with another offset at each end,
+/// with one partition of either half exchanged, or cut elsewhere.
 fn the_check_catches_a_hint_used_twice(queries: &[Vec<u8>], form: Form) {
     let mut again = queries[0].clone();
     let last = again.len() - 1;

@@ -1,5 +1,5 @@
 //! Clients and servers over loopback, many at once and in bad moments: stored hints are used, and a
-//! restart loses nobody. What holds of every scheme is in `end_to_end.rs`.
+//! restart loses no lookup. What holds for every scheme is in `end_to_end.rs`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -84,7 +84,7 @@ async fn a_stored_hint_is_used_and_a_damaged_one_fetched_again() {
             .find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(part))
             .unwrap();
         let mut bytes = std::fs::read(&file).unwrap();
-        // The header of the hint, the contents of the layout: either shows before the first lookup.
+        // The header of the hint, or the contents of the layout: both show before the first lookup.
         let at = if part == "hint" { 40 } else { bytes.len() - 20 };
         bytes[at] ^= 1;
         std::fs::write(&file, bytes).unwrap();

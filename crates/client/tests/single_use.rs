@@ -1,5 +1,5 @@
-//! Clients with single-use hints over loopback: one process at a time has them, and they are erased
-//! in time.
+//! Clients with single-use hints over loopback: one process at a time holds them, and they are
+//! erased in time.
 
 #![allow(clippy::unwrap_used)]
 
@@ -140,7 +140,7 @@ async fn a_pin_kept_under_an_earlier_spelling_of_the_address_counts() {
     let [(name, pin)] = &pins[..] else { panic!("one table") };
     assert_eq!(pin.table, table);
 
-    // As a former version would have left it, of a table in another version.
+    // As an earlier release would have left it, from a table in another version.
     let spelt = url.replace("http", "HTTP");
     let newer = Pin { table: TableIdentity { epoch: Epoch(9), ..table }, ..*pin };
     let state = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Addresses at which there is no Privet server, or none that can be trusted: a sentence that says
-//! what to do, soon.
+//! Addresses without a Privet server, or with one that cannot be trusted: the error says soon what
+//! to do.
 
 #![allow(clippy::unwrap_used)]
 
@@ -37,7 +37,7 @@ async fn refusal(options: ClientOptions) -> Error {
     Client::connect(options, |_| {}).await.err().expect("nobody to talk to")
 }
 
-/// Answers whatever comes with `bytes` and closes.
+/// Answers any request with `bytes` and closes.
 async fn something_that_says(bytes: &'static [u8]) -> String {
     let listener = TcpListener::bind(any_port()).await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -111,7 +111,7 @@ async fn addresses_that_are_none() {
     }
 }
 
-/// Describes itself as `description` says, whatever that is.
+/// Describes itself with `description`, whatever that is.
 struct Liar(DescribeResponse);
 
 #[tonic::async_trait]
@@ -154,7 +154,7 @@ async fn liar(description: DescribeResponse) -> String {
     speaking(Liar(description)).await
 }
 
-/// Says things that cannot be meant.
+/// Sends responses that make no sense.
 struct Nonsense;
 
 #[tonic::async_trait]
@@ -185,7 +185,7 @@ impl Privet for Nonsense {
     }
 }
 
-/// A query that means nothing, through a journal that keeps nothing.
+/// A meaningless query, through a journal that keeps nothing.
 fn query_to(id: TableId, epoch: Epoch, parameter_digest: [u8; 32]) -> session::Query {
     struct Nowhere;
     impl Journal for Nowhere {
@@ -345,7 +345,7 @@ async fn tls_to_a_server_without_it() {
     assert!(error.message().contains("http:// instead of https://"), "{error}");
 }
 
-/// Waits for a moment, and no longer, whatever it is for.
+/// Waits for a short time, and no longer, for anything.
 fn impatient(url: &str) -> ClientOptions {
     let moment = Duration::from_millis(250);
     let patience = Patience {
@@ -363,8 +363,8 @@ fn impatient(url: &str) -> ClientOptions {
     ClientOptions { patience, ..options(url) }
 }
 
-/// The value of the first key, if a client that is impatient gets it. Whatever servers do, it has
-/// an answer of some kind within a few moments.
+/// The value of the first key, as an impatient client gets it. Whatever servers do, the client has
+/// an outcome within a few moments.
 async fn look_up(url: &str) -> Result<Vec<u8>, Error> {
     let began = Instant::now();
     let lookup = async {
@@ -378,8 +378,8 @@ async fn look_up(url: &str) -> Result<Vec<u8>, Error> {
     outcome
 }
 
-/// Passes everything on to `server`, and of what the server says the first `freely` bytes at once.
-/// What comes then, a byte each `pause`. The receiver sees whether it came to that.
+/// A proxy for `server`. It passes on the first `freely` bytes of the responses at once, and after
+/// that a byte each `pause`. The receiver sees whether the pauses began.
 async fn dripping(
     server: SocketAddr,
     freely: usize,
@@ -422,7 +422,7 @@ async fn dripping(
     (url, drips)
 }
 
-/// Wherever it begins to drip: in the first frame, in headers, in a description, in a download, in
+/// Wherever the pauses begin: in the first frame, in headers, in a description, in a download, in
 /// an answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_sends_a_byte_now_and_then_is_given_up() {
@@ -443,7 +443,7 @@ async fn a_server_that_sends_a_byte_now_and_then_is_given_up() {
     }
     let reasons = all.join_all().await;
     assert!(reasons.contains(&Some(Reason::NoAnswerInTime)), "{reasons:?}");
-    // Without the drip, the same client is patient enough.
+    // Without the pauses, the same client is patient enough.
     let (url, _) = dripping(server.local_addr(), usize::MAX, Duration::ZERO).await;
     assert_eq!(look_up(&url).await.unwrap(), pair(1, 0).1);
 }
@@ -453,13 +453,13 @@ async fn a_server_that_sends_a_byte_now_and_then_is_given_up() {
 enum Manner {
     /// In chunks of one byte, each of them whole, and a pause after each.
     Crumbs(Duration),
-    /// As it should, and then the same again and again.
+    /// Correctly, and then the same bytes again and again.
     WithoutEnd,
-    /// As it should, but never says that this was all.
+    /// Correctly, but it never ends the stream.
     Unfinished,
 }
 
-/// Has all answers from a server, and a manner of its own of sending parts.
+/// Passes on all answers of a server, but sends parts in its own manner.
 struct Mannered(PrivetClient<Channel>, Manner);
 
 #[tonic::async_trait]
@@ -537,7 +537,7 @@ async fn a_download_below_the_least_rate_and_one_without_an_end_end() {
         let stub = PrivetClient::new(channel);
         let mannered = |manner| speaking(Mannered(stub.clone(), manner));
 
-        // Each chunk comes long before anybody loses patience.
+        // Each chunk comes long before the client's patience ends.
         let url = mannered(Manner::Crumbs(Duration::from_millis(5))).await;
         let error = look_up(&url).await.expect_err("so much takes longer");
         assert_eq!(error.blame(), Blame::Unavailable, "{scheme}: {error}");
@@ -548,7 +548,7 @@ async fn a_download_below_the_least_rate_and_one_without_an_end_end() {
         for manner in [Manner::WithoutEnd, Manner::Unfinished] {
             let url = mannered(manner).await;
             match look_up(&url).await {
-                // It had all it needs.
+                // It had everything that it needs.
                 Ok(value) => assert_eq!(value, pair(1, 0).1, "{scheme}"),
                 Err(error) => {
                     let at_fault = [Blame::PeerMisbehaved, Blame::InvalidMessage];

@@ -1,5 +1,5 @@
-//! Two servers of DPF-PIR over loopback: either may be restarted, and neither may tell another
-//! story than the other.
+//! Two servers of DPF-PIR over loopback: either may be restarted, and neither may contradict the
+//! other.
 
 #![allow(clippy::unwrap_used)]
 
@@ -63,7 +63,7 @@ async fn either_server_may_be_restarted_under_load() {
         .collect();
     let some_more = async || {
         let due = done.load(Ordering::Relaxed) + 40;
-        // A client that has ended has failed: that shows when it is waited for.
+        // A client that has ended has failed: waiting for it shows that.
         while done.load(Ordering::Relaxed) < due && !clients.iter().any(JoinHandle::is_finished) {
             tokio::task::yield_now().await;
         }
@@ -119,8 +119,8 @@ async fn a_table_that_is_updated_at_one_server_first_is_not_used_until_it_is_at_
     stored.urls.reverse();
     Client::connect(stored.clone(), |_| {}).await.unwrap();
 
-    // Each is held to its own pin, at whichever place it is named: beside a server that was never
-    // seen, it alone can tell.
+    // Each server is compared with its own pin, in either role. Beside a server that was never
+    // seen, only the other one's pin can reveal the change.
     let (one, other) = (restarted(one, 0).await, restarted(other, 0).await);
     let stranger = at(any_port(), 0).await;
     for known in [&one, &other] {

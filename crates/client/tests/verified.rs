@@ -1,5 +1,5 @@
-//! TAPIR over loopback, with two servers of which one may lie: in what it streams, or in what it
-//! answers.
+//! TAPIR over loopback, with two servers, one of which may lie: in the table that it streams, or in
+//! its answers.
 
 #![allow(clippy::unwrap_used)]
 
@@ -31,7 +31,7 @@ fn table() -> ServedTable {
     cut(records_by(SchemeId::TapirMerkle, RECORDS), PARTITION)
 }
 
-/// What somebody between the client and a true server changes.
+/// What an attacker between the client and a true server changes.
 #[derive(Clone, Copy)]
 enum Lie {
     /// This byte of the table, when it is streamed.
@@ -40,7 +40,7 @@ enum Lie {
     Answer(usize),
 }
 
-/// Hands everything on, but for one thing.
+/// Passes everything on, apart from one change.
 struct Relay {
     server: PrivetClient<Channel>,
     lie: Lie,
@@ -108,7 +108,7 @@ struct Served {
     queries: Arc<AtomicUsize>,
 }
 
-/// Two servers, behind one of which is perhaps somebody who lies.
+/// Two servers, one of them perhaps behind an attacker.
 async fn serve(liar: Option<(usize, Lie)>) -> Served {
     let mut served = Served { _servers: Vec::new(), urls: Vec::new(), queries: Arc::default() };
     for number in 0..2 {
@@ -155,7 +155,7 @@ async fn refused(options: ClientOptions) -> Error {
     Client::connect(options, |_| {}).await.err().expect("a client was ready")
 }
 
-/// Why the hints have ended, once the client's own thread has let go of them.
+/// Why the hints have ended, once the client's own thread has released them.
 async fn ended(state: &Path) -> Option<String> {
     for _ in 0..1000 {
         let report = store::report(state).unwrap();
@@ -191,7 +191,7 @@ async fn a_wrong_answer_is_the_end_for_this_process_and_every_later_one() {
         }
         assert_eq!(served.queries(), 2);
 
-        // Whoever begins anew does so with new hints.
+        // Beginning anew means new hints.
         store::reset(state.path(), &store::Scope::Everything).unwrap();
         let honest = serve(None).await;
         let client = Client::connect(honest.options(state.path()), |_| {}).await.unwrap();

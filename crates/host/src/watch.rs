@@ -22,8 +22,9 @@ impl Watching {
     /// have changed, and reads them if so. When `hangups` says so, it reads them even if they seem
     /// unchanged.
     ///
-    /// The server logs failures: it goes on with the version that it serves. The next change or
-    /// signal tries again; if something was only missing, the next minute does.
+    /// The server logs failures, and goes on with the version that it serves. The next change or
+    /// signal causes another try. If something was only missing, another try follows after a
+    /// minute.
     ///
     /// # Panics
     /// If called outside a Tokio runtime.
@@ -155,7 +156,7 @@ async fn tick(ticks: &mut Option<Interval>) {
 fn heard_on_unix() -> Result<Hangups> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut hangups = signal(SignalKind::hangup()).map_err(|source| {
-        Error::unavailable("the system does not tell of signals").caused_by(source)
+        Error::unavailable("the system does not deliver signals").caused_by(source)
     })?;
     let (tell, told) = channel(());
     let mut hearing = JoinSet::new();

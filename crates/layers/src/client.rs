@@ -296,16 +296,14 @@ impl LayeredClient {
     ) -> Result<Queries> {
         if self.failed {
             return Err(Error::unavailable(
-                "a lookup before failed half-way, so it is not known which hints were used; load the client from its store",
+                "an earlier lookup failed half-way, so it is unknown which hints were used; load the client from its store",
             ));
         }
         if key.len() > MAX_KEY_LEN {
             return Err(Error::api_misuse(format!("no key is longer than {MAX_KEY_LEN} bytes")));
         }
         if self.view.layers.is_empty() {
-            return Err(Error::unavailable(
-                "nothing was announced of the table yet; follow its state",
-            ));
+            return Err(Error::unavailable("the table was not announced yet; follow its state"));
         }
         let in_charge: Vec<Span> = self.view.layers.keys().copied().collect();
         for span in &in_charge {

@@ -69,7 +69,7 @@ impl View {
         }
         if self.layers.is_empty() || number != self.changes + 1 {
             return Err(misbehaved(
-                "changes are missing before those announced; ask for the table's state",
+                "changes before the announced ones are missing; ask for the table's state",
             ));
         }
         change.check().map_err(|error| misbehaved(error.message()))?;
@@ -110,7 +110,7 @@ impl View {
     fn check(&self) -> Result<()> {
         if self.layers.len() + self.coming.len() > MAX_LAYERS || self.list.len() > self.longest_list
         {
-            return Err(misbehaved("there are more layers or more changes than there can be"));
+            return Err(misbehaved("there are more layers or more changes than possible"));
         }
         let spans = self.layers.keys().map(|span| (span.first, span.last));
         let listed = self.list.keys().map(|number| (*number, *number));

@@ -167,6 +167,7 @@ impl ServerConfig {
 
     /// Checks what can be checked before anything is started.
     ///
+    /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) with a sentence that says what to
     /// change.
     pub fn check(&self) -> Result<()> {

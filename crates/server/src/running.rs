@@ -213,7 +213,7 @@ impl RunningServer {
     pub fn shutdown_on_signals(&self) -> Result<()> {
         let mut signals = Signals::new().map_err(|source| {
             Error::unavailable(
-                "the system does not tell of signals, so the server could not stop in order",
+                "the system does not deliver signals, so the server could not stop cleanly",
             )
             .caused_by(source)
         })?;
@@ -221,7 +221,7 @@ impl RunningServer {
         tokio::spawn(async move {
             signals.next().await;
             tracing::info!(
-                "asked to stop: requests under way are finished; a second signal ends them"
+                "asked to stop: requests under way can finish; a second signal ends them"
             );
             handle.shutdown();
             signals.next().await;

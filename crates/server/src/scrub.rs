@@ -26,7 +26,6 @@
 //! beginning of the last one, or at its end if that is later. Damage ends the service of its
 //! [table](crate::hosted::Condition); other tables go on. A check that fails for another reason
 //! ends nothing: it is logged and counted, and the next pass tries again.
-//! the next pass.
 
 use crate::EpochSource;
 use crate::ServerConfig;
@@ -122,7 +121,7 @@ impl Scrub {
                 Err(error) if error.is_panic() => {
                     let error = ended_unexpectedly(error);
                     let error = error.message();
-                    tracing::warn!(error, "whether files were changed is not looked at any more");
+                    tracing::warn!(error, "files are no longer checked for changes");
                     return;
                 }
                 // The server is stopping.

@@ -122,7 +122,7 @@ impl EpochSource for CheckedBytes {
     fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
         self.checked(offset, len).ok_or_else(|| {
             Error::corrupted(
-                "what clients fetch with updates has another digest in memory than when it was \
+                "data that clients fetch with updates has another digest in memory than when it was \
                  made",
             )
         })

@@ -72,7 +72,7 @@ impl TableUpdates {
             table = name,
             error = %error.message(),
             reason = error.reason().map(Reason::name),
-            "the table could not be updated; the version before is served on"
+            "the table could not be updated; the earlier version is still served"
         );
     }
 
@@ -99,7 +99,7 @@ impl TableUpdates {
         };
         if before.condition.has_ended() {
             return Err(Error::integrity(
-                "damage was found in the table, and what comes after could be made of it: start the \
+                "damage was found in the table, and a later version could be made from it: start the \
                  server again",
             ));
         }

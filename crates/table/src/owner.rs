@@ -168,7 +168,8 @@ impl<'s> OwnedTable<'s> {
             Some(writer) => writer,
             None => {
                 // Even a log without epochs would tie the table to this key, though nothing was
-                // signed. So do the checks that could refuse the epoch before making the log.
+                // signed. Therefore all checks that could refuse the epoch come before the log is
+                // made.
                 check_can_be_sent(update, layout.as_ref())?;
                 self.snapshot.verify(|_, _| ())?;
                 let log = LogWriter::create(&self.log_path, self.snapshot, self.key.id())?;

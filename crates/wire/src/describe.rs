@@ -211,7 +211,7 @@ impl TableDescription {
             let nested = version.updates.is_some() || !version.earlier.is_empty();
             let same_table = version.name == self.name && version.identity.id == later.id;
             if nested || !same_table || version.identity.epoch >= later.epoch {
-                return wrong("with something that is no earlier version of it");
+                return wrong("with a version that is not an earlier one");
             }
             later = version.identity;
         }

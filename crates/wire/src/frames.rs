@@ -81,7 +81,7 @@ impl Frames {
         match &self.state {
             State::Open => {}
             State::Ended if bytes.is_empty() => return Ok(None),
-            State::Ended => return self.broken("something follows the end of the response"),
+            State::Ended => return self.broken("more bytes follow the end of the response"),
             State::Broken(error) => return Err(error.clone()),
         }
         self.take(FRAME_HEADER_LEN, bytes);

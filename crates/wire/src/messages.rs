@@ -192,9 +192,7 @@ impl TryFrom<proto::FetchChunk> for FetchChunk {
             )));
         }
         if message.offset.checked_add(message.data.len() as u64).is_none() {
-            return Err(Error::invalid_message(
-                "a chunk lies beyond the end of everything that can be counted",
-            ));
+            return Err(Error::invalid_message("a chunk begins at an offset that is too large"));
         }
         Ok(Self { offset: message.offset, data: message.data })
     }

@@ -451,7 +451,7 @@ fn a_server_that_stands_still_is_not_waited_for_for_ever_nor_in_silence() {
     assert_eq!(run.code(), 3, "{run}");
     assert!((1..20_000).contains(&found), "{found}");
     assert!(run.stderr().contains("nothing has come from http://"), "{run}");
-    assert!(run.stderr().contains(" within 2 s; have more patience (--timeout)"), "{run}");
+    assert!(run.stderr().contains(" within 2 s; allow more time (--timeout)"), "{run}");
 }
 
 #[test]

@@ -207,7 +207,7 @@ impl World {
         outcome
     }
 
-    /// Whether a sync is to be done.
+    /// Whether to do the sync.
     fn sync(&mut self) -> io::Result<()> {
         match self.step()? {
             Fate::Do(_) => Ok(()),

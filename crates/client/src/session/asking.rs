@@ -225,8 +225,8 @@ impl Open {
         }
     }
 
-    /// A lookup was refused. If no hint was left, this tries again whatever kept the next ones from
-    /// being ready.
+    /// A lookup was refused. If no hint was left, this repeats the failed steps of preparing the
+    /// next ones.
     fn lookup_refused(&mut self, shared: &mut Shared, now: Duration) {
         let used_up = self.hinted().is_some_and(|hints| hints.supply().left() == 0);
         if let Some(preparing) = self.hints.preparing.as_mut().filter(|_| used_up) {

@@ -507,8 +507,8 @@ impl Calls {
         }
     }
 
-    /// Has the server asked to describe itself at `when`; if that is under way already, leaves the
-    /// plan as it is.
+    /// Plans a request to the server, at `when`, to describe itself. If one is planned or under way
+    /// already, it stays as it is.
     fn describe_again(
         &mut self,
         server: usize,
@@ -545,17 +545,17 @@ impl Calls {
                 request.part, self.patience.least_rate
             ),
             (Request::Fetch(request), true) => format!(
-                "{server} sent nothing of the {} for {waited} s; have more patience",
+                "{server} sent nothing of the {} for {waited} s; allow more time",
                 request.part
             ),
             (Request::Describe(_), _) => {
-                format!("{server} did not describe itself within {waited} s; have more patience")
+                format!("{server} did not describe itself within {waited} s; allow more time")
             }
             (Request::Prepare(_), _) => {
-                format!("{server} did not send hints within {waited} s; have more patience")
+                format!("{server} did not send hints within {waited} s; allow more time")
             }
             (Request::Answer(_), _) => {
-                format!("{server} did not answer within {waited} s; have more patience")
+                format!("{server} did not answer within {waited} s; allow more time")
             }
         };
         let slowly = matches!((&call.request, silent), (Request::Fetch(_), false));

@@ -68,7 +68,7 @@ impl Open {
         Ok(())
     }
 
-    /// The epochs that follow on `table`, of which the client knows none yet.
+    /// A chain for the epochs that follow `table`; the client has none of them yet.
     fn chain(
         &self,
         shared: &Shared,
@@ -153,13 +153,13 @@ impl Open {
         // Several servers are asked only for hints.
         let Some(Following { follower: Follower::Hints(mut loaded), .. }) = self.take_following()
         else {
-            return Err(Error::api_misuse("updates differ of which one server was asked"));
+            return Err(Error::api_misuse("updates differ although only one server was asked"));
         };
         let hints = loaded.hints()?;
         let change = hints.disagree()?;
         let ended = hints.ended();
         let error =
-            ended.ok_or_else(|| Error::api_misuse("the hints did not end with their end"))?;
+            ended.ok_or_else(|| Error::api_misuse("the hints have an end and did not end"))?;
         self.end_hints(shared, None, change, None, &error);
         Ok(())
     }

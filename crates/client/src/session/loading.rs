@@ -85,7 +85,8 @@ impl Open {
         let start = shared.parts.start_hinted;
         self.rehearse(shared, &|| {
             let mut copy = start(plan.clone(), &first, generation.clone(), kernels)?;
-            // For this version a generation is as good as new, unless the table has grown since.
+            // For a rehearsal, a generation without its changes is good enough, unless the table
+            // has grown since.
             if first != version
                 && let Some(hints) = copy.hints()
             {

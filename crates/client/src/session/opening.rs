@@ -276,7 +276,7 @@ impl Open {
         let root = records.root();
         if shared.options.root.is_some() && root.is_none() {
             return Err(Error::integrity(format!(
-                "table {name} is not authenticated, so no record of it can be verified against the root that was given; nothing was asked. Leave out the root only if you trust whoever serves it"
+                "table {name} is not authenticated, so no record of it can be verified against the root that was given; nothing was asked. Leave out the root only if you trust those who serve it"
             ))
             .because(Reason::NotAuthenticated));
         }

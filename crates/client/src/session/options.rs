@@ -154,7 +154,6 @@ pub struct KnownPin {
 /// How long to wait for what. Pauses between attempts double from the first to the longest. A
 /// random part of up to half is taken off each, so that the clients of a restarted server do not
 /// all return at once.
-/// return at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// For a server to describe itself.

@@ -3,7 +3,7 @@
 //! A table's id says what the table *is*. Its name is only what a server calls it, and a server can
 //! change that at any time. So a pin counts for its table under every name:
 //!
-//! - **Under its name**: a client believes only the table that it has pinned under a name.
+//! - **Under its name**: where a name is pinned, a client believes only the pinned table under it.
 //! - **By its id**: a table that was pinned at one of these servers, under any name, is compared
 //!   with that pin. The client refuses an older version, other contents, another scheme and another
 //!   publisher under a new name as under the old one, whether or not the caller gave the new name.
@@ -13,9 +13,9 @@
 //!   it. What was used here before in exactly this version stays valid, so that accepting it once
 //!   is enough.
 //! - **Without a name**: a caller who names no table means the one that was used last. If a server
-//!   has only one table, the client takes it for that one if it has its name. Otherwise a server
-//!   could evade every pin with a new name and a new id. A caller who names the table has chosen
-//!   it, so a server may have many.
+//!   has only one table, the client takes that table for it, but only if the names agree. Otherwise
+//!   a server could evade every pin with a new name and a new id. A caller who names the table has
+//!   chosen it, so a server may have many.
 //!
 //! None of this is asked of a caller who accepts whatever the servers show. The new pin then holds
 //! for every name that the table has there, so that the next session has nothing to refuse.
@@ -111,7 +111,7 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
             match (trusted, chosen.updates) {
                 (None, Some(updates)) => {
                     return refused(
-                        &format!("{updated}, and who publishes it was not known before"),
+                        &format!("{updated}, and its publisher was not known before"),
                         &format!(
                             ", or name the publisher if you know that it is {}",
                             PublisherId(updates.publisher)

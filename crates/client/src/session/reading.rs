@@ -192,7 +192,7 @@ impl Shared {
 fn where_the_record_leads(error: Error) -> Error {
     match error.blame() {
         Blame::Unavailable => Error::selective(format!(
-            "{}. Do not look it up again because of that: it may tell the server about the record",
+            "{}. Do not look it up again because of that: another lookup may tell the server about the record",
             error.message()
         ))
         .caused_by(error),
@@ -211,6 +211,6 @@ fn unanswered_before() -> Error {
 /// The error of a lookup that waits for an older reservation's answer when the session is over.
 fn ended_before() -> Error {
     Error::selective(
-        "the session ended before the answer to an earlier query came, which this lookup's record depends on. Do not look it up again because of that: a server that held the answer back would learn about the record",
+        "the session ended before the answer to an earlier query came, and the record of this lookup depends on that answer. Do not look it up again because of that: a server that held the answer back would learn about the record",
     )
 }

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! A slot begins at a public moment, and nothing leaves the session before it ends: neither the
-//! result of the work nor replies to messages that arrive meanwhile. The session treats those as if
-//! they had arrived at the slot's end. Slots come one after the other. So the moment at which
+//! result of the work nor any effect of messages that arrive meanwhile. The session treats those as
+//! if they had arrived at the slot's end. Slots come one after the other. So the moment at which
 //! anything is sent follows from when lookups were handed in, when messages came, and the lengths
 //! of slots.
 //!
@@ -28,9 +28,10 @@
 //! D is five quarters of the slowest of some hundred dummy queries, measured when the session
 //! opens; R is the same for answers. This costs more than a quarter of the client's time: slots do
 //! not overlap, most lookups find the caches warmer than dummies do, and no slot is shorter than
-//! [`SHORTEST`]. But D is not a coarse unit of time. Work that takes longer than its slot ends at
-//! the next multiple of a quarter of it ([`Lengths`]). So in rare cases a server may see *that*
-//! something took longer, to a quarter of D.
+//! [`SHORTEST`]. But no lookup waits for the tick of a coarse clock. Work that takes longer than
+//! its slot ends at the next multiple of a quarter of it ([`Lengths`]). So in rare cases a server
+//! may see *that* something took longer, to a quarter of D.
+//!
 //! If such cases are many, because the processor has less time for this than when the session
 //! opened, slots grow, up to four times, and shrink again slowly ([`Stretch`]). They follow the
 //! queries that were late, which servers see. The time that reading an answer took lengthens

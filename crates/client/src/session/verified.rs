@@ -5,11 +5,11 @@
 //!
 //! **Queries go strictly one after the other**
 //! ([`ErasedHints::verifies`](privet_schemes::registry::ErasedHints::verifies)). From the journal
-//! record of a reservation until all of its answers are settled, no other reservation is made,
-//! neither for the same lookup nor for an earlier process's query. The next query leaves as soon as
-//! the state allows it, before the session looks at the record that has just come. A query without
-//! an answer is sent again with the next lookup, byte for byte, as the module
-//! [`endless`](super::endless) says. While it stays unanswered, lookups are refused.
+//! record of a reservation until all of its answers are settled, no other reservation is made. It
+//! does not matter whether the first one belongs to the same lookup or to an earlier process. The
+//! next query leaves as soon as the state allows it, before the session looks at the record that
+//! has just come. A query without an answer is sent again with the next lookup, byte for byte, as
+//! the module [`endless`](super::endless) says. While it stays unanswered, lookups are refused.
 //!
 //! **The end is kept before it is told.** An answer that fails verification changes the state as
 //! any other does: into a state that makes no more queries.

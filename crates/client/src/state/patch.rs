@@ -87,7 +87,7 @@ fn write(
         download.absorb(offset, piece)?;
         state.append(to, offset, piece).map_err(|error| {
             refused = Some(error);
-            Error::unavailable("what was made of a part cannot be kept")
+            Error::unavailable("a part that was patched cannot be kept")
         })
     });
     if let Some(error) = refused {

@@ -22,6 +22,6 @@ pub(crate) fn read_identity(reader: &mut Reader<'_>) -> Result<TableIdentity> {
     let (id, epoch) = (TableId(reader.array()?), Epoch(reader.u64()?));
     let digest = TableDigest(reader.array()?);
     let shape = TableShape::new(reader.u64()?, reader.u64()?);
-    let shape = shape.map_err(|_| Error::corrupted("it names a table that cannot be"))?;
+    let shape = shape.map_err(|_| Error::corrupted("it names a table that cannot exist"))?;
     Ok(TableIdentity { id, epoch, digest, shape })
 }

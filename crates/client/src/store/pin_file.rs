@@ -155,5 +155,5 @@ fn text(reader: &mut Reader<'_>, limit: usize) -> Result<String> {
         return Err(Error::corrupted("it has a name that is too long"));
     }
     String::from_utf8(reader.bytes(len)?.to_vec())
-        .map_err(|_| Error::corrupted("it has a name that is no text"))
+        .map_err(|_| Error::corrupted("it has a name that is not text"))
 }

@@ -79,7 +79,7 @@ fn notice(opened: &Opened) -> Option<&str> {
     }
 }
 
-/// Appends what is missing in pieces of `step` bytes, as a session would, and completes the part.
+/// Appends the missing bytes in pieces of `step` bytes, as a session would, and completes the part.
 fn finish(
     store: &mut Store,
     part: &PartKey,
@@ -137,8 +137,8 @@ fn a_part_comes_back_whole_and_in_pieces_whatever_its_length() {
     }
 }
 
-/// What a kill leaves is the file up to some byte. Whatever byte that is, the download goes on and
-/// ends right.
+/// A kill leaves the file up to some byte. Whichever byte that is, the download goes on and ends
+/// right.
 #[test]
 fn a_download_survives_a_kill_at_every_byte() {
     let bytes = bytes(100);
@@ -169,8 +169,8 @@ fn a_download_survives_a_kill_at_every_byte() {
     }
 }
 
-/// After a power failure, pages of the tail may be anything: what does not pass is cut off, what
-/// precedes it is kept.
+/// After a power failure, pages of the tail may hold anything: chunks that fail their check are cut
+/// off, earlier ones are kept.
 #[test]
 fn a_partial_file_with_a_flipped_bit_anywhere_is_cut_back_and_finished() {
     let bytes = bytes(70);
@@ -231,7 +231,7 @@ fn a_complete_file_damaged_anywhere_is_noticed_and_fetched_again() {
     }
 }
 
-/// A complete part of kind `kind`, damaged nowhere, and the file it is in.
+/// A complete, undamaged part of kind `kind`, and its file.
 fn stored(store: &mut Store, bytes: &[u8], kind: PartKind) -> (PartKey, PathBuf) {
     let part = part_of(bytes, kind);
     let download = partial(store.open(&part).unwrap());
@@ -240,14 +240,14 @@ fn stored(store: &mut Store, bytes: &[u8], kind: PartKind) -> (PartKey, PathBuf)
     (part, path)
 }
 
-/// Flips a bit of byte `at` where it lies, so that whoever has the file open sees it.
+/// Flips a bit of byte `at` in place, so that a process that has the file open sees it.
 fn flip(path: &Path, at: usize) {
     let mut file = std::fs::read(path).unwrap();
     file[at] ^= 1;
     std::fs::write(path, file).unwrap();
 }
 
-/// Damage is found whatever will be read, and before.
+/// Damage is found before anything is read, and whatever will be read.
 #[test]
 fn a_part_that_is_damaged_anywhere_is_noticed_when_it_is_opened() {
     for kind in [PartKind::Hint, PartKind::Table] {
@@ -330,7 +330,7 @@ fn a_second_writer_waits_and_readers_do_not() {
     finish(&mut first, &part, download, &bytes, 24);
 
     assert_eq!(contents(&*complete(second.open(&part).unwrap())).unwrap(), bytes);
-    // A reader is not kept waiting by a download of something else.
+    // A download of something else does not make readers wait.
     drop(first.open(&second_part).unwrap());
     assert_eq!(contents(&*complete(second.open(&part).unwrap())).unwrap(), bytes);
     assert!(matches!(second.open(&second_part).unwrap(), Opened::Busy { .. }));
@@ -380,7 +380,7 @@ fn pins_are_kept_per_server_and_name_and_replaced() {
     assert_eq!(store.pins("http://b").unwrap(), [("one".to_owned(), pin(1, 0))]);
 }
 
-/// Two clients that begin at once, and are shown different tables, do not both believe them.
+/// Two clients that begin at once, and are shown different tables, do not both pin them.
 #[test]
 fn a_pin_that_nobody_compared_is_not_replaced() {
     let directory = tempfile::tempdir().unwrap();
@@ -396,14 +396,14 @@ fn a_pin_that_nobody_compared_is_not_replaced() {
         assert_eq!(refused.blame(), Blame::Integrity);
     }
     assert_eq!(store(directory.path()).pins("http://a").unwrap(), [("t".to_owned(), pin(2, 0))]);
-    // Who has read it, or accepts whatever is served, may replace it.
+    // A client that has read it, or whose user accepts any table, may replace it.
     other.pins("http://a").unwrap();
     other.pin("http://a", "t", &pin(3, 0)).unwrap();
     let mut accepting = store(directory.path()).replacing_damaged_pins(true);
     accepting.pin("http://a", "t", &pin(4, 0)).unwrap();
 }
 
-/// As above, and the server tells the second client another name of the table.
+/// As above, but the server tells the second client another name of the table.
 #[test]
 fn a_pin_that_nobody_compared_counts_under_another_name() {
     let of = |epoch, publisher| Pin { publisher, ..pin(1, epoch) };
@@ -427,7 +427,7 @@ fn a_pin_that_nobody_compared_counts_under_another_name() {
             assert_eq!(store.pins("http://a").unwrap(), []);
         }
         one.pin("http://a", "t", &first).unwrap();
-        // What another table is pinned to in between makes no difference.
+        // A pin of another table in between makes no difference.
         other.pin("http://a", "v", &pin(2, 0)).unwrap();
         for _ in 0..2 {
             let refused = other.pin("http://a", "u", &second).unwrap_err();
@@ -435,7 +435,7 @@ fn a_pin_that_nobody_compared_counts_under_another_name() {
         }
         let pins = store(directory.path()).pins("http://a").unwrap();
         assert_eq!(pins, [("t".to_owned(), first), ("v".to_owned(), pin(2, 0))], "{what}");
-        // At another server, or by who accepts whatever is served.
+        // At another server, or if the user accepts any table.
         other.pin("http://b", "u", &second).unwrap();
         let mut accepting = store(directory.path()).replacing_damaged_pins(true);
         accepting.pin("http://a", "u", &second).unwrap();
@@ -445,7 +445,7 @@ fn a_pin_that_nobody_compared_counts_under_another_name() {
 #[test]
 fn two_processes_may_see_versions_of_one_table_that_follow_one_another() {
     let of = |epoch| Pin { publisher: Some(PublisherId([1; 32])), ..pin(1, epoch) };
-    // What each sees, and what is remembered of the second.
+    // The versions that each sees, and the one that stays pinned.
     for (first, second, kept) in [(5, 5, 5), (5, 6, 6), (6, 5, 6)] {
         for name in ["t", "u"] {
             let directory = tempfile::tempdir().unwrap();
@@ -458,7 +458,7 @@ fn two_processes_may_see_versions_of_one_table_that_follow_one_another() {
             assert_eq!(pins.pop(), Some((name.to_owned(), of(kept))), "{first}, {second}");
             let expected = [("t".to_owned(), of(first))];
             assert_eq!(pins, expected[usize::from(name == "t")..]);
-            // Each goes on from there, and a fork of what the other saw is not taken.
+            // Each goes on from there, and refuses a fork of the version that the other saw.
             let forked = Pin { parameter_digest: [9; 32], ..of(6) };
             match (first, second) {
                 (6, 5) => assert!(other.pin("http://a", name, &forked).is_err()),
@@ -509,7 +509,7 @@ fn pins_under_an_earlier_spelling_of_an_address_are_taken_over() {
     assert_eq!(pin_file::decode_with_server(&file).unwrap().0, "https://a");
     assert_eq!(report(directory.path()).unwrap().pins, 1);
 
-    // What is kept under the present spelling counts.
+    // Pins under the present spelling count.
     store.pin("HTTPS://A:443", "t", &pin(2, 9)).unwrap();
     store.adopt_pins("HTTPS://A:443", "https://a").unwrap();
     assert_eq!(store.pins("https://a").unwrap(), [("t".to_owned(), pin(1, 3))]);

@@ -77,14 +77,13 @@ pub(crate) fn cut(table: ServedTable, partition_records: u64) -> ServedTable {
     ServedTable { tuning: Tuning::default().with(&PARTITION_RECORDS, partition_records), ..table }
 }
 
-/// The number of the generation of hints that is in use in a state directory of one table, which
-/// has no other.
+/// The number of the generation of hints that is in use in a state directory of one table.
 pub(crate) fn generation_in(state: &Path) -> u64 {
     let (mut directories, mut numbers) = (vec![state.to_owned()], Vec::new());
     while let Some(directory) = directories.pop() {
         for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
             let name = entry.file_name().into_string().unwrap();
-            // Of the next generation, there is no journal yet.
+            // The next generation has no journal yet.
             let journal = name.strip_prefix("journal-").and_then(|rest| rest.split_once('-'));
             numbers.extend(journal.map(|(number, _)| number.parse::<u64>().unwrap()));
             if entry.file_type().unwrap().is_dir() {

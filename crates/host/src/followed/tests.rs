@@ -1,4 +1,4 @@
-//! Files as an owner leaves them, and what a server hears of them.
+//! Files as an owner leaves them, and what a server learns from them.
 
 use super::*;
 use privet_core::table::Operation;
@@ -17,9 +17,9 @@ pub(crate) struct Owner {
     key: PublisherKey,
     /// All records as they are now.
     pub(crate) records: Vec<u8>,
-    /// So many epochs have been made.
+    /// How many epochs have been made.
     made: u8,
-    /// A compaction leaves so many bytes of epochs in the log.
+    /// How many bytes of epochs a compaction leaves in the log.
     keep: u64,
 }
 
@@ -46,7 +46,7 @@ impl Owner {
         log_path(&self.path())
     }
 
-    /// A new table of these records, whatever was there.
+    /// Writes a new table of these records, whatever was there.
     fn write_snapshot(&self) {
         let mut id = [0; 16];
         SecretRng::from_os().unwrap().fill(&mut id);
@@ -64,8 +64,8 @@ impl Owner {
         writer.finish().unwrap();
     }
 
-    /// Appends an epoch that changes the records of these numbers and adds one, and compacts if
-    /// asked to.
+    /// Appends an epoch that changes the records with these numbers and adds one, and then compacts
+    /// if `compact`.
     pub(crate) fn update(&mut self, numbers: &[u64], compact: bool) {
         self.made += 1;
         let record = vec![100 + self.made; LEN as usize];
@@ -102,8 +102,8 @@ impl Owner {
         self.serve().unwrap().1
     }
 
-    /// Makes sure that `next` is the table as it is now, by the signed epochs alone where there are
-    /// any.
+    /// Checks that `next` is the table as it is now, reached by the signed epochs alone if there
+    /// are any.
     fn check(&self, before: &Position, next: &NextVersion) {
         assert_eq!(next.records.bytes(), self.records);
         assert_eq!(next.records_digest, *blake3::hash(&self.records).as_bytes());
@@ -130,7 +130,7 @@ impl Owner {
         }
     }
 
-    /// What is found is the table as it is now; the server takes it.
+    /// The look finds the table as it is now, and the server takes it.
     fn check_found(&self, table: &mut FollowedTable) -> NextVersion {
         let before = table.position.clone();
         let next = table.look().unwrap().expect("something new");
@@ -160,7 +160,7 @@ fn epochs_are_found_as_they_come_and_a_log_when_it_appears() {
     assert!(table.has_changed());
     assert_eq!(epochs(&owner.check_found(&mut table)), [(1, true)]);
     assert!(!table.has_changed());
-    // Several that came together are one version.
+    // Several epochs together make one version.
     (0..3).for_each(|_| owner.update(&[3, 9], false));
     assert_eq!(epochs(&owner.check_found(&mut table)), [(2, true), (3, true), (4, true)]);
 }
@@ -216,7 +216,7 @@ fn a_compaction_loses_nothing_that_was_in_the_old_log() {
         let mut owner = Owner::keeping(keep);
         owner.update(&[1], false);
         let mut table = owner.follow();
-        // The epoch is appended to a log that is replaced at once.
+        // The epoch goes into a log that is replaced at once.
         owner.update(&[2], true);
         let next = owner.check_found(&mut table);
         assert_eq!((epochs(&next), next.keep_from), (vec![(2, true)], Epoch(0)));
@@ -225,10 +225,10 @@ fn a_compaction_loses_nothing_that_was_in_the_old_log() {
         owner.update(&[4], true);
         owner.check_found(&mut table);
         owner.update(&[5], false);
-        // Epochs of the log before the last are kept, and none of those before.
+        // Epochs of the log before the last are kept, and no earlier ones.
         let next = owner.check_found(&mut table);
         assert_eq!((epochs(&next), next.keep_from), (vec![(5, true)], Epoch(keep_from)));
-        // A compaction that adds nothing is nothing new.
+        // A compaction that adds nothing changes nothing for the server.
         let snapshot = Snapshot::open(&owner.path()).unwrap();
         let writer = LogWriter::open(&owner.log_path(), &snapshot).unwrap();
         writer.compact(&owner.path(), owner.keep).unwrap();
@@ -248,15 +248,15 @@ fn epochs_that_nobody_saw_are_made_up_for_by_the_records() {
         owner.update(&[3, 4], false);
         owner.update(&[5], true);
         owner.update(&[6], false);
-        // Epoch 2 is in the old log, 3 and 4 are in one that came and went, 5 is in the new one;
-        // which has them all if they were kept.
+        // Epoch 2 is in the old log. 3 and 4 are in a log that came and went. 5 is in the new one,
+        // which has all of them if they were kept.
         let next = owner.check_found(&mut table);
         match keep {
             0 => assert_eq!(epochs(&next), [(2, true), (4, false), (5, true)]),
             _ => assert_eq!(epochs(&next), [(2, true), (3, true), (4, true), (5, true)]),
         }
 
-        // The same where there was no log at all.
+        // The same if there was no log at all.
         let mut owner = Owner::keeping(keep);
         let mut table = owner.follow();
         owner.update(&[1], true);
@@ -276,7 +276,7 @@ fn a_damaged_log_is_refused_until_it_is_whole_again() {
         damaged[at] ^= 1;
         fs::write(owner.log_path(), &damaged).unwrap();
         let before = table.position.identity;
-        // One of two commit records may be spared; whatever is found then is right.
+        // One of two commit records may be undamaged; if anything is found then, it is right.
         match table.look() {
             Ok(found) => assert!(found.is_none_or(|next| next.records.bytes() == owner.records)),
             Err(error) => assert_eq!(error.blame(), Blame::Corrupted, "{at}: {error}"),
@@ -297,7 +297,7 @@ fn damaged_records_are_not_handed_over() {
     let at = bytes.len() - 1;
     bytes[at] ^= 1;
     fs::write(owner.path(), &bytes).unwrap();
-    // Its owner has another copy, which is whole.
+    // Its owner has another, whole copy.
     bytes[at] ^= 1;
     let elsewhere = owner.directory.path().join("whole.privet");
     fs::write(&elsewhere, &bytes).unwrap();
@@ -324,7 +324,7 @@ fn another_history_or_an_older_one_is_refused() {
     let mut table = owner.follow();
     let (current, path) = (fs::read(owner.log_path()).unwrap(), owner.path());
     let snapshot = older.0;
-    // As a new file each, as a copy by other programs is.
+    // Each as a new file, like a copy by other programs.
     let put = |log: &[u8]| {
         for (path, bytes) in [(path.clone(), snapshot.as_slice()), (log_path(&path), log)] {
             fs::remove_file(&path).unwrap();

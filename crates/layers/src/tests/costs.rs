@@ -4,8 +4,8 @@ use super::world::{Builds, World, set};
 use crate::schedule::smallest_level;
 use privet_schemes::SchemeId;
 
-/// Records of layers are as wide as they are; what is counted per entry is bounded by what the
-/// first, largest layer has.
+/// Layers have records of different widths. The bound for each entry is the cost in the first,
+/// largest layer.
 const VALUE: [u8; 32] = [5; 32];
 
 #[test]
@@ -33,13 +33,13 @@ fn a_change_costs_a_logarithm_of_what_building_one_entry_does() {
                 most_entry = most_entry.max(layer.shape().bytes().div_ceil(layer.entries()));
             }
         }
-        // The paper's bound: one level each, and one for the list, of the cost of an entry in a
-        // static table.
+        // The paper's bound: for each level, and for the list, the cost of an entry in a static
+        // table.
         assert!(
             built <= changes * (levels + 2),
             "{built} entries built for {changes} changes, {levels} levels"
         );
-        // It would notice a merge that happens too often.
+        // This would notice merges that happen too often.
         assert!(
             built >= changes * levels / 2,
             "{built} entries built for {changes} changes, {levels} levels"
@@ -49,7 +49,7 @@ fn a_change_costs_a_logarithm_of_what_building_one_entry_does() {
             fetched <= changes * (levels + 2) * most_entry,
             "{fetched} of {most_entry} an entry"
         );
-        // No single change makes a client fetch what a layer has: four entries for each level,
+        // No single change makes a client fetch a whole layer: at most four entries for each level,
         // rounded up.
         let bound = (levels + 2) * (4 * most_entry + 1);
         assert!(most_fetched <= bound, "{most_fetched} bytes for one change, at most {bound}");
@@ -57,7 +57,7 @@ fn a_change_costs_a_logarithm_of_what_building_one_entry_does() {
     }
 }
 
-/// Changes keys, and counts the entries of what is built for it.
+/// Changes keys, and counts the entries of the layers that are built.
 fn update_counting(
     world: &mut World,
     changes: Vec<crate::KeyChange>,
@@ -73,7 +73,7 @@ fn update_counting(
     announcements
 }
 
-/// What is built on the spot is the same as what is built in time, only later.
+/// Layers that are built inside an update are the same as those that are built in time.
 #[test]
 fn when_something_is_built_makes_no_difference_to_what() {
     let mut worlds = [Builds::AtOnce, Builds::OnTheSpot, Builds::Sometimes]

@@ -19,7 +19,7 @@ fn world(scheme: SchemeId) -> World {
     world
 }
 
-/// A new process: what was sent without an answer is sent again, and is what it was.
+/// A new process: it repeats the queries without an answer, with the same bytes.
 fn restart(world: &mut World, sent: &BTreeMap<Span, Vec<Vec<u8>>>) {
     world.client =
         LayeredClient::new(super::world::TABLE, world.parameters.clone(), Kernels::detect());
@@ -141,7 +141,7 @@ fn a_preparation_that_was_interrupted_begins_again() {
     for scheme in [SchemeId::DummySubsets, SchemeId::SinglePass, SchemeId::SimplePir] {
         let mut world = world(scheme);
         for number in 0..12 {
-            // Without what is due: the process ends before.
+            // The due pieces are not fetched: the process ends before.
             for announcement in world.update_servers(vec![set(number, b"newest")]) {
                 world.follow(&announcement);
             }

@@ -5,7 +5,7 @@ use crate::KeyChange;
 use privet_schemes::SchemeId;
 use proptest::prelude::*;
 
-/// Keys come from so few numbers that most are changed again and again, and some are never there.
+/// There are so few keys that most are changed again and again, and some never exist.
 const KEYS: u64 = 24;
 
 #[derive(Clone, Debug)]
@@ -122,8 +122,8 @@ fn a_table_that_was_emptied_can_be_filled_again() {
     }
 }
 
-/// Lookups whose answers come late: the layers they asked were replaced meanwhile, and others began
-/// after them.
+/// Lookups whose answers come late: the layers that they asked were replaced meanwhile, and other
+/// lookups began after them.
 #[test]
 fn a_lookup_under_way_outlives_what_it_asked() {
     for scheme in [SchemeId::Dpf, SchemeId::DummySubsets, SchemeId::SinglePass, SchemeId::SimplePir]

@@ -4,7 +4,7 @@ use super::world::{Builds, Seen, World, delete, key, set};
 use privet_schemes::SchemeId;
 use privet_table::key_map::Pairs;
 
-/// A client that asks the newest layer first and stops at the one that knows the key: what it would
+/// A client that asks the newest layer first and stops at the one that has the key: what it would
 /// have sent.
 fn stops_early(world: &World, key: &[u8], sent: &[Seen]) -> Vec<Seen> {
     let knows = |layer: crate::Span| {
@@ -50,7 +50,7 @@ fn servers_see_the_same_whatever_is_looked_up() {
         let (first, _) = &seen[0];
         assert!(first.iter().any(|seen| matches!(seen, Seen::Query { .. })));
         assert!(seen.iter().all(|(honest, _)| honest == first), "{scheme}");
-        // The comparison would notice.
+        // The comparison can fail.
         assert!(
             seen.iter().any(|(_, early)| *early != seen[0].1),
             "{scheme}: the leak is not caught"

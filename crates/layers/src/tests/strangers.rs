@@ -1,4 +1,4 @@
-//! Announcements, pieces and answers that are not what they should be.
+//! Wrong announcements, pieces and answers.
 
 use super::world::{Builds, TABLE, World, key, set};
 use crate::{
@@ -18,7 +18,7 @@ fn world() -> World {
     world
 }
 
-/// What an announcement is refused with; nothing of it is taken note of.
+/// The error for an announcement; nothing of it may be taken in.
 fn refused(world: &mut World, events: Vec<Event>) -> Blame {
     let before = world.client.version();
     let announcement = Announcement { table: TABLE, events };
@@ -66,7 +66,7 @@ fn announcements_that_do_not_follow_are_refused() {
             vec![built(&moved(beyond)), changed(next), Event::TakesOver(beyond), changed(next)],
             Blame::PeerMisbehaved,
         ),
-        // It leaves out what the layers between had.
+        // It omits the entries of the layers in between.
         (vec![built(&moved(unknown)), Event::TakesOver(unknown)], Blame::PeerMisbehaved),
         ((0..7).map(|more| changed(next + more)).collect(), Blame::PeerMisbehaved),
     ];
@@ -77,7 +77,7 @@ fn announcements_that_do_not_follow_are_refused() {
     let elsewhere = Announcement { table: TableId([9; 16]), events: Vec::new() };
     let error = world.client.follow(&elsewhere, &mut world.store).unwrap_err();
     assert_eq!(error.blame(), Blame::PeerMisbehaved);
-    // The next one that does follow is taken note of all the same.
+    // The next one that follows is taken in normally.
     world.update(vec![set(5, b"after")]);
     world.check(&key(5));
 }

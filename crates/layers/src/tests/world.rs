@@ -1,4 +1,4 @@
-//! Servers, a client, its store, and a map that knows better.
+//! Servers, a client, its store, and a map with the right values.
 
 use crate::{
     Announcement, Build, Due, HintStore, KeyChange, Layer, LayeredClient, LayeredParameters,
@@ -19,7 +19,7 @@ pub(super) const TABLE: TableId = TableId([3; 16]);
 #[derive(Default)]
 pub(super) struct Store {
     pub(super) kept: BTreeMap<(Span, u64), Kept>,
-    /// How many more records it takes, if it is to fail.
+    /// How many more records it takes before it fails; `None`: it never fails.
     pub(super) records_left: Option<u64>,
 }
 
@@ -68,13 +68,13 @@ impl HintStore for Store {
     }
 }
 
-/// When the servers run what is to be built.
+/// When the servers run builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Builds {
     AtOnce,
     /// Never before it is due.
     OnTheSpot,
-    /// Now and then, and sometimes a build is begun and dropped.
+    /// Sometimes; and sometimes a build is begun and dropped.
     Sometimes,
 }
 
@@ -142,7 +142,7 @@ impl World {
         self.fetch_due();
     }
 
-    /// Everything through its encoding.
+    /// Takes everything through its encoding.
     pub(super) fn follow(&mut self, announcement: &Announcement) {
         let read = Announcement::decode(&announcement.encode()).unwrap();
         assert_eq!(&read, announcement);
@@ -184,7 +184,7 @@ impl World {
     }
 
     pub(super) fn layer(&self, server: usize, span: Span) -> Arc<Layer> {
-        // A server that is slower than the other is asked again.
+        // This server may be slower than the other: then the layer is built here.
         self.servers[server].layer(span).unwrap_or_else(|| {
             let build = self.servers[server].builds().into_iter().find(|of| of.span() == span);
             build.as_ref().map(Build::run).unwrap().unwrap().0

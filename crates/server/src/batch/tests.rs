@@ -11,10 +11,10 @@ use std::sync::mpsc;
 /// on those that begin with 254.
 struct Mirror {
     plan: SchemePlan,
-    /// The batches it was given, with their role.
+    /// The batches that it received, with their role.
     seen: Mutex<Vec<(u8, Vec<Vec<u8>>)>>,
     shares_passes: bool,
-    /// Where it says that a pass begins, and waits to be let through. Without it, it does neither.
+    /// The gate reports that a pass begins, and makes the pass wait. `None`: no gate.
     gate: Option<(mpsc::Sender<()>, Mutex<mpsc::Receiver<()>>)>,
 }
 
@@ -133,7 +133,7 @@ fn lane(mirror: &Arc<Mirror>, role: u8) -> Arc<Lane> {
     })
 }
 
-/// Queues a query at once; its answer is to be awaited.
+/// Queues a query at once; the caller waits for its answer.
 fn ask(queued: &Queued, lane: usize, query: &[u8]) -> oneshot::Receiver<Result<Vec<u8>>> {
     let query = SecretBytes::new(Bytes::copy_from_slice(query));
     queued.batcher.shared.enqueue(&queued.lanes[lane], query).unwrap()
@@ -303,7 +303,7 @@ fn lanes_come_and_go_while_it_runs_and_are_freed_with_their_last_query() {
     let waits = ask(&queued, 0, &[0, 2]);
     let freed = Arc::downgrade(&first);
     drop(first);
-    // Another takes its place. What was asked before is answered all the same.
+    // Another lane takes its place. Queries that were queued before are still answered.
     let (second, _) = Mirror::new(false);
     queued.lanes = vec![lane(&second, 0)];
     let later = ask(&queued, 0, &[0, 3]);
@@ -311,7 +311,7 @@ fn lanes_come_and_go_while_it_runs_and_are_freed_with_their_last_query() {
     assert_eq!(answer(under_way).unwrap(), [1, 0]);
     assert_eq!(answer(waits).unwrap(), [2, 0]);
     assert_eq!(answer(later).unwrap(), [3, 0]);
-    // The compute thread lets go of a lane before it takes the next batch.
+    // The compute thread drops a lane before it takes the next batch.
     assert_eq!(answer(ask(&queued, 0, &[0, 4])).unwrap(), [4, 0]);
     assert!(freed.upgrade().is_none());
     assert_eq!(second.sizes(), [1, 1]);

@@ -35,7 +35,7 @@ fn what_is_stored_is_found_again_by_the_next_process() {
     assert_eq!(found.hint(), hint());
     assert_eq!(found.hint_digest(), *blake3::hash(&hint()).as_bytes());
     assert_eq!(found.kept(), kept());
-    // Released is not gone.
+    // Releasing does not remove it.
     found.release_kept();
     assert_eq!((found.hint(), found.kept()), (&hint()[..], &kept()[..]));
     assert!(cache.load(&key(2), LENGTHS).unwrap().is_none());
@@ -84,8 +84,8 @@ fn every_single_damaged_byte_of_the_header_and_of_both_parts_is_noticed() {
     }
 }
 
-/// The header after `change`, with a checksum that fits: as a file of something else, or a forged
-/// one, would have.
+/// The header after `change`, with a valid checksum: as in a file of another entry, or in a forged
+/// one.
 fn resealed(good: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut file = good.to_vec();
     change(&mut file[..SIGNED_LEN]);
@@ -115,7 +115,7 @@ fn every_field_of_the_header_is_held_against_what_is_prescribed() {
         assert_eq!(error.blame(), Blame::Corrupted);
         assert!(error.to_string().contains(sentence), "{sentence:?} is not in: {error}");
     }
-    // What follows the checksum is covered by nothing but the rule that it is zero.
+    // The bytes after the checksum are checked only for being zero.
     for at in [SIGNED_LEN + 32, HEADER_LEN - 1] {
         let mut file = good.clone();
         file[at] = 1;
@@ -131,7 +131,7 @@ fn a_byte_that_moves_from_one_part_to_the_other_is_noticed() {
     let moved = resealed(&good, |header| (header[48], header[88]) = (101, 59));
     let error = verify(&moved, &key(1), lengths(101, 59)).unwrap_err();
     assert!(error.to_string().contains("the hint in it is damaged"), "{error}");
-    // Lengths whose sum cannot be counted, or is another one than the file's.
+    // Lengths whose sum overflows, or differs from the file's length.
     let endless = resealed(&good, |header| header[88..96].fill(255));
     let error = verify(&endless, &key(1), lengths(100, u64::MAX)).unwrap_err();
     assert!(error.to_string().contains("after its header it has 160 bytes"), "{error}");
@@ -158,7 +158,7 @@ fn an_entry_of_the_format_before_is_another_releases() {
     let error = refusal(&cache, &key(1), lengths(40_000, 0));
     assert_eq!(error.blame(), Blame::Corrupted);
     assert!(error.to_string().contains("it was written by another release"), "{error}");
-    // It is in nobody's way.
+    // It does not prevent storing.
     cache.store(&key(1), &hint, &[]).unwrap();
     cache.load(&key(1), lengths(40_000, 0)).unwrap().unwrap();
 }
@@ -215,7 +215,7 @@ fn a_whole_entry_in_the_wrong_place_is_noticed() {
     for (prescribed, said) in [
         (lengths(40_004, 12_000), "40004 and 12000 are prescribed"),
         (lengths(40_000, 0), "40000 and 0 are prescribed"),
-        // As many bytes in all, cut elsewhere.
+        // The same number of bytes in all, divided differently.
         (lengths(52_000, 0), "52000 and 0 are prescribed"),
     ] {
         let length = refusal(&cache, &key(1), prescribed).to_string();

@@ -339,7 +339,7 @@ impl Maker {
         }
         if records != table.bytes() {
             let damage = format!(
-                "its records at epoch {} are not what they were when they were first read",
+                "its records at epoch {} have changed since they were first read",
                 version.identity.epoch.0
             );
             return version.found_whole(Err(Error::corrupted(damage)));
@@ -562,6 +562,6 @@ fn check_digest(identity: &TableIdentity, layout: &[u8], records: [u8; 32]) -> R
         return Ok(());
     }
     Err(Error::corrupted(
-        "its layout and records do not have the digest that the last epoch says; take another copy of the table and its update log",
+        "its layout and records do not have the digest that the last epoch names; take another copy of the table and its update log",
     ))
 }

@@ -14,12 +14,12 @@ fn parts_are_copied_piece_by_piece_and_never_beyond_their_end() {
 }
 
 impl HostedTables {
-    /// One table, which `server` serves and of which nothing but its identity is at hand.
+    /// One table, which `server` serves; only its identity is known.
     pub(crate) fn of(name: &str, identity: TableIdentity, server: Arc<dyn ErasedServer>) -> Self {
         Self::with(name, identity, server, HeldDigests::Unchecked)
     }
 
-    /// The same, and what the server answers from is to be checked.
+    /// The same, but the data behind answers is checked.
     pub(crate) fn of_checked(
         name: &str,
         identity: TableIdentity,

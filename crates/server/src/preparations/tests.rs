@@ -1,5 +1,5 @@
-//! Everything behind the transport is real: requests pass admission and the service, and a client's
-//! going away is a future that is dropped.
+//! Everything behind the transport is real: requests pass admission and the service, and a client
+//! that goes away is a dropped future.
 
 mod arriving;
 
@@ -33,10 +33,9 @@ const REQUEST_LEN: usize = 4;
 /// panics on those that begin with 254. Its answers are its queries.
 struct Hinting {
     plan: SchemePlan,
-    /// The requests it computed, in order.
+    /// The requests that it computed, in order.
     seen: Mutex<Vec<Vec<u8>>>,
-    /// Where it says that it begins to compute, and waits to be let through. Without it, it does
-    /// neither.
+    /// The gate reports that a computation begins, and makes it wait. `None`: no gate.
     gate: Option<(async_mpsc::UnboundedSender<()>, Mutex<mpsc::Receiver<()>>)>,
 }
 
@@ -55,8 +54,7 @@ fn identity() -> TableIdentity {
     }
 }
 
-/// A plan of two servers, of which one is asked for hints. Queries to either have a length of their
-/// own.
+/// A plan of two servers, one of which computes hints. Queries to each have a different length.
 fn plan() -> SchemePlan {
     let plan = SchemePlan::from_announcement(SchemeId::SimplePir, &identity(), &2u64.to_le_bytes())
         .unwrap();
@@ -140,7 +138,7 @@ impl ErasedServer for Hinting {
     }
 }
 
-/// Limits that no test comes near.
+/// Limits that no test reaches.
 const LIMITS: AdmissionLimits = AdmissionLimits {
     max_concurrent_requests: 100,
     max_concurrent_fetches: 1,
@@ -206,7 +204,7 @@ impl World {
         Ok(response.reply.to_vec())
     }
 
-    /// A client that asks, beside the test, for hints from four times `number`.
+    /// A client that asks for hints, beside the test, with a request of four times `number`.
     fn asking(&self, number: u8) -> JoinHandle<Result<Vec<u8>, Status>> {
         let request = proto::PrepareRequest::from(self.request(&[number; REQUEST_LEN]));
         let mut client = self.client.clone();
@@ -310,8 +308,7 @@ async fn a_few_are_computed_at_once_the_others_wait_in_order_and_more_are_refuse
         world.shows("privet_requests_total{method=\"Prepare\",status=\"RESOURCE_EXHAUSTED\"} 3")
     );
 
-    // One by one, so that the two that waited do not begin side by side, in whatever order threads
-    // run.
+    // One by one: otherwise the two waiting requests could begin together, in any order of threads.
     for _ in 3..=4 {
         world.gate.open.send(()).unwrap();
         world.gate.began.recv().await.unwrap();
@@ -347,7 +344,7 @@ async fn queries_are_answered_while_hints_are_computed_and_others_wait_for_them(
     for (role, len) in [(0, 6), (1, 2), (0, 6)] {
         let answer = client.answer(query(role, len)).await.unwrap().into_inner().answer;
         assert_eq!(answer, vec![7; len]);
-        // Each role's queries have a length of their own, and what is no role has no queries.
+        // Queries to each role have a different length; a number that is not a role has no queries.
         for (role, len) in [(role, 8 - len), (2, len), (255, len)] {
             let refused = client.answer(query(role, len)).await.unwrap_err();
             assert_eq!(refused.code(), Code::InvalidArgument);

@@ -33,7 +33,7 @@ pub(crate) fn table(name: &str, id: u8, scheme: SchemeId) -> ServedTable {
     ServedTable::new(name, identity, *b"layout", records, scheme)
 }
 
-/// The version after that of `table`: one record is another.
+/// The version after that of `table`: one record is changed.
 pub(crate) fn next(table: &ServedTable) -> NextVersion {
     let (identity, mut records) = (table.identity, table.records.bytes().to_vec());
     let len = identity.shape.record_len() as usize;
@@ -74,19 +74,19 @@ pub(crate) fn version(tables: &HostedTables, name: &str) -> Arc<Version> {
     Arc::clone(tables.now().current(name).unwrap().0)
 }
 
-/// Waits until it is known what the version answers from.
+/// Waits until the digests of the version's data are known.
 pub(crate) async fn is_known(version: &Arc<Version>) {
     let version = Arc::clone(version);
     spawn_blocking(move || assert!(!version.held_digests().is_empty())).await.unwrap();
 }
 
-/// Whether requests about a version are let in.
+/// Whether requests about a version are accepted.
 pub(crate) fn is_served(tables: &HostedTables, version: &Version) -> Result<()> {
     let identity = version.identity;
     tables.now().find(identity.id, identity.epoch, &version.parameter_digest).map(drop)
 }
 
-/// Whether damage is found, by somebody who has a minute for it.
+/// Whether damage is found within a minute.
 async fn is_found(bent: &Version) -> bool {
     let found = async {
         while !bent.condition.has_ended() {
@@ -96,7 +96,7 @@ async fn is_found(bent: &Version) -> bool {
     tokio::time::timeout(Duration::from_secs(60), found).await.is_ok()
 }
 
-/// Turns a bit of this process's memory round, behind the back of everything in it, as a failing
+/// Flips a bit of this process's memory without the knowledge of any other code, as a failing
 /// memory would.
 pub(crate) fn flip(address: usize) {
     let memory = File::options().read(true).write(true).open("/proc/self/mem").unwrap();
@@ -131,7 +131,7 @@ async fn a_bit_that_flips_in_memory_ends_the_service_of_its_table_and_of_no_othe
         let server = Server::start(config(), served).await.unwrap();
         let tables = tables(&server);
         let (bent, whole) = (version(&tables, "bent"), version(&tables, "whole"));
-        // Passes over memory that is whole find nothing.
+        // Passes over undamaged memory find nothing.
         tokio::time::sleep(Duration::from_millis(30)).await;
         assert!(!bent.condition.has_ended() && !whole.condition.has_ended(), "{scheme}");
         is_served(&tables, &bent).unwrap();
@@ -172,8 +172,8 @@ enum Fetched {
     Commitments,
 }
 
-/// A server of one table that was updated, or of that and another, and where in memory lies what
-/// clients fetch of the update.
+/// A server of one table that was updated, or of that and another; and where in memory the data
+/// lies that clients fetch of the update.
 async fn updated(config: ServerConfig, names: &[&str], what: Fetched) -> (RunningServer, usize) {
     let scheme = SchemeId::TapirMerkle;
     let named = || (1..).zip(names).map(|(id, name)| table(name, id, scheme));
@@ -215,7 +215,7 @@ async fn a_bit_that_flips_in_what_belongs_to_an_update_ends_the_service_of_its_t
     }
 }
 
-/// Whoever fetches updates before a scrub comes by gets nothing that is damaged.
+/// A client that fetches updates before a scrub finds the damage gets no damaged bytes.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flipped_bit_in_what_belongs_to_an_update_is_not_sent() {
@@ -258,7 +258,7 @@ async fn a_scrub_keeps_to_its_rate_and_keeps_no_version_alive() {
     let tables = tables(&server);
     let before = version(&tables, "slow");
     tokio::time::sleep(Duration::from_millis(100)).await;
-    // The table, this test and nobody else: between its steps the scrub holds nothing.
+    // Held by the table and this test only: between its steps the scrub holds nothing.
     let mut holders = Arc::strong_count(&before);
     for _ in 0..100 {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -267,7 +267,7 @@ async fn a_scrub_keeps_to_its_rate_and_keeps_no_version_alive() {
     assert_eq!(holders, 2);
 }
 
-/// A server that answers nothing from this memory, or from one that cannot be looked at.
+/// A server that answers nothing from this memory, or from memory that cannot be read again.
 pub(crate) struct Holding {
     pub(crate) plan: SchemePlan,
     pub(crate) memory: Option<Vec<u8>>,

@@ -17,8 +17,8 @@ fn bytes_without_another_owner_are_erased() {
     assert!(erased(Bytes::from_static(b"static")).is_none());
 }
 
-/// Replies, and answers, with what is left of the request's bytes, whether it is a valid one or
-/// not: nothing but zeros, or no bytes at all if they could not be erased.
+/// Replies, and answers, with what is left of the bytes of any request, valid or not: only zeros,
+/// or no bytes at all if they could not be erased.
 struct Eraser;
 
 const PREPARED: PrepareResponse = PrepareResponse {

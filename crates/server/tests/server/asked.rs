@@ -1,5 +1,5 @@
 //! Schemes whose clients ask one of two servers for their hints: both servers are the same program,
-//! and what either is asked to be comes with the request.
+//! and each request says which role is asked.
 
 use crate::common::*;
 use crate::hinted::*;
@@ -67,7 +67,7 @@ async fn prepare(stub: &mut Stub, request: PrepareRequest) -> Result<PrepareResp
     Ok(response)
 }
 
-/// Asks for all hints of a client. Counts the requests it took.
+/// Asks for all hints of a client. Counts the requests.
 async fn prepared_by(asked: &Stub, table: &TableDescription) -> (HintedClient, u64) {
     let mut asked = unlimited(asked);
     let mut preparation = begin_preparation(table, [0; 32]);
@@ -95,7 +95,7 @@ async fn a_partition_size_that_was_chosen_is_served_and_one_that_cannot_be_is_re
             let (mut client, requests) = prepared_by(&stubs[0], table).await;
             client.check(&mut stubs, 999).await;
             seen.push(table.schemes[0].plan.query_lens[1]);
-            // One server computes them, and keeps none that would be the same for every client.
+            // One server computes them. It stores none, because no two clients get the same.
             let prepared = format!("privet_preparations_total{{table=\"{}\"}}", table.name);
             assert_eq!(metric(&servers[0], &prepared).await, requests as f64);
             assert_eq!(metric(&servers[1], &prepared).await, 0.0);
@@ -107,7 +107,7 @@ async fn a_partition_size_that_was_chosen_is_served_and_one_that_cannot_be_is_re
             assert!(server.tables().iter().all(|ready| ready.hint_origin == HintOrigin::None));
         }
     }
-    // Smaller partitions are more partitions, and a query has something of each.
+    // Smaller partitions are more partitions, and a query has a part for each.
     assert!(seen[0] > seen[2] && seen[1] > seen[3], "{seen:?}");
 
     for table in tuned(0) {
@@ -153,11 +153,11 @@ async fn requests_that_no_server_should_reply_to_are_refused_and_none_is_compute
             assert_eq!(status.code(), code, "{status}");
             assert!(status.message().contains(sentence), "{sentence:?} is not in {status}");
         }
-        // What is longer than every valid request is not even read.
+        // A message longer than every valid request is not even read.
         let status = prepare(&mut stub, of_len(1 << 20)).await.unwrap_err();
         assert_eq!(status.code(), Code::OutOfRange, "{status}");
 
-        // A query for the one role is none for the other, unless they happen to be of one length.
+        // A query for one role is not valid for the other, unless both have the same length.
         let lens = table.schemes[0].plan.query_lens.clone();
         let query = |role: u8, len: usize| AnswerRequest {
             table: table.identity.id,
@@ -189,7 +189,7 @@ async fn requests_that_no_server_should_reply_to_are_refused_and_none_is_compute
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reply_that_is_not_read_keeps_its_place_and_more_are_refused_until_it_is_free() {
     let config = ServerConfig { max_preparations: 1, ..config() };
-    // Long partitions make long hints: more than fits a connection that is not read.
+    // Long partitions make long hints: more than fits into a connection that nobody reads.
     let tuning = Tuning::default().with(&PARTITION_RECORDS, 1u64 << 12);
     let tables = || {
         let table = served_by(SchemeId::SinglePass, table("t", 1 << 14, 256, 1));
@@ -211,7 +211,7 @@ async fn a_reply_that_is_not_read_keeps_its_place_and_more_are_refused_until_it_
     assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
     assert!(status.message().contains("try again"), "{status}");
     assert_eq!(metric(&servers[0], "privet_shed_total{reason=\"preparations\"}").await, 1.0);
-    // The other server has a place, and queries need none.
+    // The other server has a free slot, and queries need none.
     let (mut client, _) = prepared_by(&stubs[1], &described).await;
     client.check(&mut stubs, 12_345).await;
 
@@ -253,8 +253,8 @@ async fn requests_that_are_begun_and_left_keep_nobody_from_hints_and_are_ended()
     connection.abort();
 }
 
-/// Waits until the server has taken what was sent before: it takes requests in the order in which
-/// they come, and has answered one that came last.
+/// Waits until the server has taken what was sent before: it takes requests in order, and has
+/// answered one that came last.
 async fn connection_is_served(requests: &mut h2::client::SendRequest<Bytes>) {
     let head = http::Request::post("http://test/privet.v1.Privet/Nothing").body(()).unwrap();
     let (response, _) = requests.send_request(head, true).unwrap();
@@ -283,8 +283,7 @@ async fn lookups_go_on_while_others_have_hints_computed_without_a_pause() {
                 })
             })
             .collect();
-        // At least so many lookups, and as many as it takes to have some beside everybody's
-        // preparation.
+        // At least so many lookups, and enough that some run beside every client's preparation.
         let mut lookups = 0;
         while lookups < 30 || metric(&servers[0], prepared).await < before + 8.0 {
             client.check(&mut stubs, lookups * 7919 % 20_000).await;

@@ -1,4 +1,4 @@
-//! Restarts: ready from the cache, whatever state it is in.
+//! Restarts: ready from the cache, whatever its state.
 
 use crate::common::*;
 use privet_schemes::SchemeId;
@@ -54,7 +54,7 @@ async fn one_life(cache: Option<&Path>, table: ServedTable) -> Life {
     server.wait().await.unwrap();
     let shares = heard.lock().unwrap();
     assert!(shares.is_sorted() && shares.iter().all(|share| (0.0..=1.0).contains(share)));
-    // Whoever shows a bar must hear that it is over.
+    // A progress bar must learn that it is over.
     assert!(shares.last().is_none_or(|last| *last == 1.0), "{shares:?}");
     let computed = !shares.is_empty();
     Life { origin: ready.hint_origin, computed, extra_bytes: ready.extra_bytes }
@@ -104,7 +104,7 @@ async fn what_the_server_keeps_is_read_back_or_computed_again_with_the_hint() {
     assert_eq!(good.len() as u64, 4096 + hint_len + kept_len);
     let second = life().await;
     assert_eq!(second.summary(), (HintOrigin::Cached, false));
-    // In both lives the hint was served from the file: in memory is the second matrix alone.
+    // In both lives the hint was served from the file: only the second matrix is in memory.
     for life in [&first, &second] {
         assert!((kept_len..hint_len).contains(&life.extra_bytes), "{life:?}");
     }

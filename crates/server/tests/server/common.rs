@@ -26,7 +26,7 @@ use tonic::transport::{Channel, Endpoint};
 
 pub(crate) type Stub = PrivetClient<Channel>;
 
-/// Records without any structure that a mistake could hide behind.
+/// Random records: no structure can hide a mistake.
 pub(crate) fn records(len: usize, seed: u8) -> Vec<u8> {
     let mut out = vec![0; len];
     SecretRng::from_fixed_seed([seed; 32]).fill(&mut out);
@@ -205,7 +205,7 @@ impl TableClient {
         assert_eq!(record, self.expected(index), "record {index}");
     }
 
-    /// Looks one record up at a server that plays all parts.
+    /// Looks one record up at a server that plays all roles.
     pub(crate) async fn look_up(&mut self, stub: &mut Stub, index: u64) -> Result<Vec<u8>, Status> {
         let (requests, pending) = self.prepare_all(index);
         let mut responses = Vec::new();
@@ -230,7 +230,7 @@ pub(crate) async fn ask(stub: &mut Stub, request: AnswerRequest) -> Result<Answe
     Ok(response)
 }
 
-/// A response of which nothing is read but its head. Dropping it ends its connection.
+/// A response of which only the head is read. Dropping it ends its connection.
 pub(crate) struct Unread {
     _body: h2::RecvStream,
     _requests: h2::client::SendRequest<Bytes>,
@@ -288,7 +288,7 @@ pub(crate) async fn until_metric(server: &RunningServer, name: &str, value: f64)
     until_metric_is(server, name, |now| now == value).await;
 }
 
-/// Waits until the metric is as it is `wanted`.
+/// Waits until `wanted` is true for the metric.
 pub(crate) async fn until_metric_is(
     server: &RunningServer,
     name: &str,

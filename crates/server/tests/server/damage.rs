@@ -1,4 +1,4 @@
-//! Tables that are damaged: at the start, and while they are served.
+//! Damaged tables: at the start, and while they are served.
 
 use crate::common::*;
 use privet_core::commit::pointproofs::ReferenceString;
@@ -14,13 +14,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tonic::Code;
 
-/// Records as a file would hold them: at any moment they are the good ones or the bad ones.
+/// Records as in a file: at any moment they are the good ones or the bad ones.
 pub(crate) struct File {
     path: PathBuf,
     good: Vec<u8>,
     bad: Vec<u8>,
     is_bad: Arc<AtomicBool>,
-    /// Whether the system says that somebody has written to it.
+    /// Whether the system reports that another program has written to it.
     tells: bool,
 }
 
@@ -92,7 +92,7 @@ async fn one_flipped_bit_is_not_served_by_any_scheme() {
     }
 }
 
-/// So the test above can fail: it is the check that refuses, not the schemes.
+/// So the test above can fail: the check refuses the table, not the schemes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_the_check_a_flipped_bit_is_served() {
     let config = || ServerConfig { verify_records: false, ..config() };
@@ -100,7 +100,7 @@ async fn without_the_check_a_flipped_bit_is_served() {
     for &scheme in SchemeId::ALL {
         served += u32::from(Server::start(config(), vec![damaged(scheme)]).await.is_ok());
     }
-    // Not by those that announce a digest of the records, which they have to look for.
+    // Schemes that announce a digest of the records are not served: they must compute it.
     assert!(served >= 11, "{served}");
 }
 
@@ -118,19 +118,19 @@ async fn a_cached_hint_is_paired_with_verified_records_only() {
             server.tables()[0].hint_origin
         };
         let whole = || in_file("t", scheme, false).0;
-        // Computed of records that nobody has looked at, it is not kept.
+        // Computed from unchecked records, it is not stored.
         assert_eq!(origin(false, whole()).await, HintOrigin::Computed, "{scheme}");
         assert_eq!(origin(true, whole()).await, HintOrigin::Computed, "{scheme}");
         assert_eq!(origin(true, whole()).await, HintOrigin::Cached, "{scheme}");
-        // Nor does one that was kept come beside such records, which may be damaged.
+        // Nor is a stored one used beside such records, which may be damaged.
         assert_eq!(origin(false, damaged(scheme)).await, HintOrigin::Computed, "{scheme}");
         let refused = Server::start(cached(true), vec![damaged(scheme)]).await.err().unwrap();
         assert_eq!(refused.blame(), Blame::Corrupted, "{scheme}: {refused}");
     }
 }
 
-/// Records that were written to while they were copied, by what their file says: what was hashed
-/// may not be what was copied. (Here the bytes stay as they are: what the file says decides.)
+/// Records that were written to while they were copied, according to their file: the hashed bytes
+/// may differ from the copied ones. (Here the bytes stay the same; only the file's report counts.)
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_that_change_during_the_start_are_refused() {
     struct Changing(File, AtomicBool);

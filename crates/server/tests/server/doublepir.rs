@@ -1,5 +1,4 @@
-//! DoublePIR: right records for many clients at once, and queries that are no valid ones among
-//! them.
+//! DoublePIR: right records for many clients at once, with invalid queries among them.
 
 use crate::common::*;
 use privet_core::Blame;
@@ -17,7 +16,7 @@ fn doublepir(count: u64, record_len: u64) -> ServedTable {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_clients_share_passes_with_each_other_and_with_queries_that_are_refused() {
     const LOOKUPS: u64 = 48;
-    // All that come before the first pass begins are in its batch.
+    // All queries that come before the first pass begins are in its batch.
     let config =
         ServerConfig { batch_window: Duration::from_millis(500), max_batch: 64, ..config() };
     let server = start(config, vec![doublepir(1000, 1)]).await;

@@ -1,4 +1,4 @@
-//! Download: the table is announced and fetched whole, and there is nothing to ask.
+//! Download: the table is announced and fetched whole, and no query is answered.
 
 use crate::common::*;
 use bytes::Bytes;
@@ -25,7 +25,7 @@ async fn the_table_is_fetched_once_and_every_record_is_in_it() {
     let tables =
         shapes.iter().zip(1..).map(|(shape, id)| downloaded(&named(*shape), shape.0, shape.1, id));
     let server = start(config, tables.collect()).await;
-    // Nothing was computed, nothing is kept for the next start, and no memory is held beside the
+    // Nothing was computed, nothing is stored for the next start, and no memory is held beyond the
     // source of the records.
     for ready in server.tables() {
         assert_eq!((ready.hint_origin, ready.extra_bytes), (HintOrigin::None, 0));
@@ -65,7 +65,7 @@ async fn the_table_is_fetched_once_and_every_record_is_in_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_query_is_refused_in_plain_words_whatever_it_is() {
-    // Beside a table whose queries are longer, so that long ones get as far as the table.
+    // Beside a table with longer queries, so that long ones reach this table.
     let server = start(config(), vec![downloaded("t", 50, 4, 1), table("u", 5000, 4, 2)]).await;
     let mut stub = stub(&server).await;
     let description = describe(&mut stub).await.table("t").unwrap().clone();
@@ -86,7 +86,7 @@ async fn a_query_is_refused_in_plain_words_whatever_it_is() {
     assert!(words.windows(2).all(|pair| pair[0] == pair[1]), "{words:?}");
     let status = ask(&mut stub, AnswerRequest { role: Role(1), ..query(0) }).await.unwrap_err();
     assert!(status.message().contains("no role 1"), "{status}");
-    // No pass was begun for any of them, and none counts as answered.
+    // No pass began for any of them, and none counts as answered.
     assert_eq!(metric(&server, "privet_batch_size_count").await, 0.0);
     assert_eq!(metric(&server, "privet_queries_answered_total{table=\"t\"}").await, 0.0);
     TableClient::new(&mut stub, "u").await.check(&mut stub, 4321).await;

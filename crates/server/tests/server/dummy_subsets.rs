@@ -1,8 +1,8 @@
 //! Dummy subsets: the table is announced and streamed, queries are answered by the records they
 //! name, and malformed ones are refused.
 //!
-//! Queries are put together here, bit by bit as the scheme's documentation says, so that the server
-//! is held to what is written down rather than to what some client sends.
+//! The test builds queries bit by bit, as the scheme's documentation says. So it checks the server
+//! against the documentation rather than against some client.
 
 use crate::common::*;
 use bytes::Bytes;
@@ -21,8 +21,8 @@ fn streamed(name: &str, count: u64, record_len: u64, id: u8) -> ServedTable {
     served_by(SchemeId::DummySubsets, table(name, count, record_len, id))
 }
 
-/// What a query says: for each partition its half, and for the k-th partition of either half its
-/// offset.
+/// The contents of a query: for each partition its half, and for the k-th partition of either half
+/// its offset.
 #[derive(Clone)]
 struct Query {
     halves: Vec<bool>,
@@ -70,7 +70,7 @@ impl Query {
     }
 }
 
-/// Bits in bytes, from the lowest of each on.
+/// Bits packed into bytes, from the lowest bit of each.
 fn packed(bits: &[bool]) -> Vec<u8> {
     let byte = |bits: &[bool]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | u8::from(*bit));
     bits.chunks(8).map(byte).collect()
@@ -137,7 +137,7 @@ async fn the_table_is_announced_and_can_be_streamed_in_stretches() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_are_the_sums_of_the_records_that_queries_name() {
-    // Tables that fill their partitions exactly, by far not, and all but one record; numbers of
+    // Tables that fill their partitions exactly, far from it, and all but one record; numbers of
     // partitions that do not fill a byte.
     let shapes = [(1, 1), (2, 300), (7, 3), (53, 20), (256, 4), (257, 4), (1000, 1), (4096, 2)];
     let named = |(count, len): (u64, u64)| format!("t{count}x{len}");
@@ -215,7 +215,7 @@ async fn malformed_queries_are_refused_and_the_others_of_their_batch_answered() 
         let query = Bytes::from(vec![0; len]);
         let long = AnswerRequest { query, ..request(&table, Vec::new()) };
         let status = ask(&mut stub, long).await.unwrap_err();
-        // What is longer than every valid request is not even read.
+        // A message longer than every valid request is not even read.
         let code = if len == 1000 { Code::OutOfRange } else { Code::InvalidArgument };
         assert_eq!(status.code(), code, "{len}: {status}");
     }

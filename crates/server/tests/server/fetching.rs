@@ -52,8 +52,7 @@ async fn a_stream_ends_where_it_was_asked_to() {
                 let request = FetchRequest { len, ..fetch_request(&description, part, offset) };
                 let stretch = fetch(&mut stub, request).await;
                 if offset > end {
-                    // Layouts are short. A length does not make an offset beyond the end a good
-                    // one.
+                    // Layouts are short. A length does not make an offset beyond the end valid.
                     assert_eq!(stretch.unwrap_err().code(), tonic::Code::InvalidArgument);
                     continue;
                 }
@@ -64,7 +63,7 @@ async fn a_stream_ends_where_it_was_asked_to() {
     }
 }
 
-/// Counts how often it is read, once for each chunk, and released.
+/// Counts its reads, one for each chunk, and its releases.
 struct Counting {
     bytes: Vec<u8>,
     reads: Arc<AtomicUsize>,
@@ -121,7 +120,7 @@ async fn a_client_that_does_not_read_holds_little_memory_and_not_for_long() {
     let mut quick = stub(&server).await;
     let refused = fetch(&mut quick, request).await.unwrap_err();
     assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
-    // Nothing more is read. The server has the whole stall limit to run ahead, and does not.
+    // Nothing more is read. The server has the whole stall limit to read ahead, and does not.
     until_metric(&server, "privet_requests_total{method=\"Fetch\",status=\"CANCELLED\"}", 1.0)
         .await;
     let read = reads.load(Ordering::SeqCst);

@@ -1,5 +1,5 @@
-//! Clients with hints of their own, whatever the scheme and however they came by them. Their hints
-//! last as long as the test runs.
+//! Clients with hints of their own, of any scheme and from any source. Their hints last as long as
+//! the test runs.
 
 use crate::common::*;
 use privet_core::{RecordIndex, SecretRng};

@@ -1,4 +1,5 @@
-//! Too much of everything: refused with RESOURCE_EXHAUSTED, and over as soon as the load is.
+//! Too much of everything: refused with RESOURCE_EXHAUSTED, and normal again as soon as the load
+//! ends.
 
 use crate::common::*;
 use privet_server::ServerConfig;
@@ -120,14 +121,14 @@ async fn a_connection_that_never_says_a_word_is_closed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_is_alive_is_not_taken_for_a_dead_one() {
     let mut config = config();
-    // Two seconds go by without anything to say, ten times what a connection may be silent for.
+    // Two seconds pass without a message, ten times as long as a connection may be silent.
     config.keepalive = Duration::from_millis(70);
     config.batch_window = Duration::from_secs(2);
     let server = start(config, vec![table("t", 20, 3, 1)]).await;
     let mut stub = stub(&server).await;
     TableClient::new(&mut stub, "t").await.check(&mut stub, 3).await;
 
-    // One that began well and then answers no ping is.
+    // A connection that began well and then answers no ping is closed.
     let mut dead = TcpStream::connect(server.local_addr()).await.unwrap();
     let preface_and_settings = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     dead.write_all(preface_and_settings).await.unwrap();
@@ -142,12 +143,12 @@ async fn an_answer_that_is_not_read_is_not_kept_for_ever() {
     let server = start(config, vec![table("t", 4, 100_000, 1)]).await;
     let mut stub = unlimited(&stub(&server).await);
     let mut client = TableClient::new(&mut stub, "t").await;
-    // More than a connection takes that is not read.
+    // More than an unread connection takes.
     assert!(client.description.schemes[0].plan.answer_len >= 400_000);
     let (request, _) = client.prepare(2);
     let _unread = unread(&server, "Answer", proto::AnswerRequest::from(request)).await;
     until_metric(&server, "privet_requests_total{method=\"Answer\",status=\"CANCELLED\"}", 1.0)
         .await;
-    // Whoever reads is not taken for one who does not.
+    // A client that reads is not closed.
     client.check(&mut stub, 3).await;
 }

@@ -1,4 +1,4 @@
-//! Right records, however many ask at once.
+//! Right records, however many clients ask at once.
 
 use crate::common::*;
 use std::sync::Arc;

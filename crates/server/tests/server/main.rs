@@ -1,5 +1,5 @@
-//! A real server on loopback, real schemes, and a client that is nothing but the generated stub:
-//! what is tested is what any client meets.
+//! A real server on loopback, real schemes, and a client that is only the generated stub: the tests
+//! see what any client sees.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 

@@ -1,5 +1,5 @@
-//! What an operator relies on: health, metrics, clear refusals at start, and a stop that drops
-//! nobody.
+//! What an operator relies on: health, metrics, clear refusals at start, and a stop that drops no
+//! request.
 
 use crate::common::*;
 use privet_core::{Blame, Epoch, Reason, TableIdentity};
@@ -26,7 +26,7 @@ async fn health_goes_from_starting_to_ready_to_draining() {
         listen,
         metrics_listen: Some(metrics_listen),
         batch_window: Duration::from_secs(2),
-        // The first report of progress holds the start up until the test has looked around.
+        // The first report of progress holds up the start until the test has looked around.
         progress: Some(Arc::new(move |_| {
             if let Some(released) = released.lock().unwrap().take() {
                 computing.send(()).unwrap();
@@ -100,7 +100,7 @@ async fn metrics_say_what_happened_and_nothing_of_what_was_asked() {
     }
     let hint = client.description.schemes[0].hint.unwrap().len as f64;
     assert!(metric(&server, "privet_response_bytes_total{method=\"Fetch\"}").await > hint);
-    // Equal queries are equally long, whatever they ask for.
+    // All queries are equally long, whatever they ask for.
     let sent = metric(&server, "privet_request_bytes_total{method=\"Answer\"}").await;
     assert_eq!(sent % 4.0, 0.0);
 

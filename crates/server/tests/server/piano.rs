@@ -67,7 +67,7 @@ async fn the_table_is_streamed_as_the_server_holds_it_and_kept_once() {
         assert!(sorted(&shuffled) == sorted(&natural) && shuffled != natural);
         client.check(&mut stubs, count / 3).await;
     }
-    // Nothing is computed for clients, and the table does not lie in the cache once more.
+    // Nothing is computed for clients, and the cache does not hold the table again.
     assert!(server.tables().iter().all(|ready| ready.hint_origin == HintOrigin::None));
     assert_eq!(std::fs::read_dir(&cache_dir).unwrap().count(), 0);
 }

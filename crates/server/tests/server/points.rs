@@ -1,4 +1,4 @@
-//! Finite differences: servers that answer from points, computed at the start or before it.
+//! Finite differences: servers that answer from points, computed at the start or in advance.
 
 use crate::common::*;
 use privet_core::{Blame, Epoch, Error, Result, TableIdentity, TableView};
@@ -15,7 +15,7 @@ struct Held {
     identity: TableIdentity,
     parameters: Vec<u8>,
     points: Vec<u8>,
-    /// As many are announced.
+    /// The announced length.
     len: u64,
 }
 
@@ -110,7 +110,7 @@ async fn servers_with_points_agree_with_those_that_compute_them() {
                 responses.push(ask(stub, request).await.unwrap());
             }
             assert_eq!(client.recover_all(pending, &responses), client.expected(index), "{index}");
-            // Whoever has the points is asked to play another part the next time.
+            // Each server plays another role the next time.
             stubs.rotate_left(1);
         }
     }
@@ -135,7 +135,7 @@ async fn points_that_do_not_belong_to_the_table_are_refused() {
         (more_parameters, SchemeId::FiniteDifferences, Blame::Corrupted),
         (Held { parameters: Vec::new(), ..good() }, SchemeId::FiniteDifferences, Blame::Corrupted),
         (good(), SchemeId::FiniteDifferencesMany, Blame::Corrupted),
-        // The parameters of this one are empty, so they are none of its that are wrong.
+        // The parameters of this scheme are empty, so it is not its parameters that are wrong.
         (Held { parameters: Vec::new(), ..good() }, SchemeId::Dpf, Blame::ApiMisuse),
     ];
     for (number, (points, scheme, blame)) in cases.into_iter().enumerate() {

@@ -77,7 +77,7 @@ async fn requests_about_something_else() {
     ] {
         assert_eq!(fetch(&mut stub, request).await.unwrap_err().code(), code);
     }
-    // Nothing of all this was computed: passes were for the good queries alone.
+    // None of all this was computed: passes were only for the good queries.
     assert_eq!(metric(&server, "privet_batch_size_sum").await, 10.0);
 }
 
@@ -108,8 +108,8 @@ async fn messages_that_are_no_valid_ones() {
     client.check(&mut stub, 7).await;
 }
 
-/// What the server answers to `body`, sent as it is to a method: a gRPC status number, or the error
-/// of HTTP/2.
+/// The server's answer to `body`, sent unchanged to a method: a gRPC status number, or the error of
+/// HTTP/2.
 async fn raw(server: &RunningServer, path: &str, body: &[u8]) -> Result<i32, h2::Error> {
     let stream = TcpStream::connect(server.local_addr()).await.unwrap();
     let (mut requests, connection) = h2::client::handshake(stream).await?;
@@ -155,8 +155,8 @@ async fn frames_that_are_no_messages() {
     let code = |code: Code| code as i32;
     let junk = records(100, 9);
 
-    // A frame that announces more than any request has, up to 4 GiB: refused by its announcement,
-    // without waiting for the rest.
+    // A frame that announces more than any valid request has, up to 4 GiB: refused at once, without
+    // waiting for the rest.
     for announced in [limit as u32 + 1, 1 << 24, u32::MAX] {
         assert_eq!(
             raw(&server, answer, &framed(announced, &junk)).await.unwrap(),
@@ -207,7 +207,7 @@ async fn bytes_that_are_not_even_http() {
         let mut stream = TcpStream::connect(server.local_addr()).await.unwrap();
         stream.write_all(said).await.unwrap();
         stream.shutdown().await.unwrap();
-        // The server hangs up, with or without a word.
+        // The server closes the connection, with or without a message.
         let _ = stream.read_to_end(&mut Vec::new()).await;
         client.check(&mut stub, 11).await;
     }

@@ -1,4 +1,4 @@
-//! TLS: a round trip, and clear words for files that cannot be used.
+//! TLS: a round trip, and clear errors for files that cannot be used.
 
 use crate::common::*;
 use privet_core::Blame;
@@ -37,8 +37,8 @@ async fn a_lookup_over_tls() {
         Channel::from_shared(format!("https://{address}")).unwrap().tls_config(tls).unwrap()
     };
 
-    // Those who speak no TLS, say nothing, or do not trust the certificate, get nowhere, and in
-    // nobody's way.
+    // Clients that speak no TLS, say nothing, or do not trust the certificate, get nothing, and
+    // disturb no other client.
     let plain = stub_on(endpoint(address).connect_lazy())
         .describe(privet_wire::proto::DescribeRequest::default())
         .await;

@@ -1,5 +1,5 @@
-//! DPF-PIR: two servers, the same program, each asked for its share; whichever part it plays comes
-//! with the request.
+//! DPF-PIR: two servers run the same program, and each is asked for its share; each request names
+//! the role.
 
 use crate::common::*;
 use bytes::Bytes;
@@ -97,7 +97,7 @@ async fn many_clients_share_passes_with_each_other_and_with_queries_that_are_ref
         assert_eq!(record, client.expected(index), "record {index}");
     }
     for server in &servers {
-        // The valid ones, and those whose bits only the scheme can read.
+        // The valid ones, and those with bits that only the scheme can check.
         assert_eq!(metric(server, "privet_batch_size_sum").await, (LOOKUPS + LOOKUPS / 3) as f64);
         let passes = metric(server, "privet_batch_size_count").await;
         assert!(passes < LOOKUPS as f64 / 2.0, "{passes} passes");
@@ -126,13 +126,13 @@ async fn a_part_that_the_scheme_does_not_have_is_refused_and_parts_do_not_share_
             assert!(status.message().contains(&sentence), "{status}");
         }
     }
-    // One more role than the scheme of another table has is one that this scheme has.
+    // A role that only the scheme of another table has is refused here too.
     let (single, _) = TableClient::new(&mut stub, "u").await.prepare(3);
     let status = ask(&mut stub, AnswerRequest { role: Role(1), ..single }).await.unwrap_err();
     assert!(status.message().contains("there is no role 1 in simplepir"), "{status}");
     assert_eq!(metric(&server, "privet_batch_size_count").await, 0.0);
-    // Asked to be both at once, which only somebody would do who trusts it with everything, it is
-    // either in a pass of its own.
+    // One server is asked in both roles at once, which only a client would do that trusts it with
+    // everything. It plays each role in a pass of its own.
     let responses = ask_both(&mut [stub.clone(), stub], requests).await.unwrap();
     assert_eq!(client.recover_all(pending, &responses), client.expected(17));
     assert_eq!(metric(&server, "privet_batch_size_sum").await, 2.0);
@@ -155,7 +155,7 @@ async fn a_server_of_another_version_refuses_the_query_for_this_one() {
     assert!(status.message().contains("epoch 6 here, not 5"), "{status}");
 }
 
-/// Queries as one server saw them, with the part it was asked to play.
+/// Queries as one server saw them, with the role that it was asked to play.
 type Seen = Arc<Mutex<Vec<(u8, Bytes)>>>;
 
 fn observed(seen: &Seen) -> ServerConfig {
@@ -200,7 +200,7 @@ async fn what_a_server_sees_and_counts_does_not_depend_on_what_is_asked() {
     assert_eq!(all_queries.len() as u64, 4 * QUERIES);
     let answered = format!("privet_queries_answered_total{{table=\"t\"}} {QUERIES}");
     assert!(all_counts[0].contains(&answered), "{:?}", all_counts[0]);
-    // The same in either part, whatever was asked. (The parts differ by the bytes of the number
-    // that names them: a zero is left out.)
+    // The same in either role, whatever was asked. (The roles differ in the bytes of their number:
+    // a zero is left out.)
     assert_eq!(all_counts[..2], all_counts[2..]);
 }

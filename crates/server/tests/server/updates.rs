@@ -18,7 +18,7 @@ use std::time::Duration;
 
 pub(crate) const PUBLISHER: [u8; 32] = [9; 32];
 
-/// A table that its owner changes, and everything that it was.
+/// A table that its owner changes, with its whole history.
 #[derive(Clone)]
 struct Changing {
     scheme: SchemeId,
@@ -33,13 +33,13 @@ impl Changing {
         Self { scheme, versions: vec![first] }
     }
 
-    /// The first version, as somebody serves it who knows of no log.
+    /// The first version, from a server that has no log.
     fn served(&self) -> ServedTable {
         let shape = self.versions[0].0.shape;
         served_by(self.scheme, table("t", shape.records(), shape.record_len(), 1))
     }
 
-    /// The last version, as somebody serves it who knows nothing of those before.
+    /// The last version, from a server that knows no earlier ones.
     fn served_as_it_is(&self) -> ServedTable {
         let (identity, records) = self.last().clone();
         ServedTable { identity, records: Box::new(records), ..self.served() }
@@ -81,7 +81,7 @@ impl Changing {
         self.versions.push((identity, records));
     }
 
-    /// What leads from the version numbered `from` to the last.
+    /// The steps from the version numbered `from` to the last.
     fn steps(&self, from: usize) -> NextVersion {
         let records = self.last().1.clone();
         let steps = self.versions[from..].windows(2).map(|pair| {
@@ -102,19 +102,19 @@ impl Changing {
         }
     }
 
-    /// Changes the table, and what leads from the version before to the new one.
+    /// Changes the table; returns the step from the version before to the new one.
     fn next(&mut self, edits: u64, added: u64) -> NextVersion {
         self.change(edits, added);
         self.steps(self.versions.len() - 2)
     }
 }
 
-/// What stands for a signed epoch. Servers pass them on as they are.
+/// Stands for a signed epoch. Servers pass epochs on unchanged.
 fn epoch_bytes(epoch: Epoch) -> Vec<u8> {
     records(100 + 13 * (epoch.0 as usize % 10), epoch.0 as u8)
 }
 
-/// Nothing is retired by itself while a test runs.
+/// No version is retired by itself while a test runs.
 fn keeping() -> ServerConfig {
     ServerConfig { grace: Duration::from_secs(3600), ..config() }
 }

@@ -49,7 +49,7 @@ impl Served {
     }
 }
 
-/// The node over the leaves `first..first + 2^height`, from the definition.
+/// The node over the leaves `first..first + 2^height`, computed from the definition.
 fn node(records: u64, first: u64, height: u32) -> Node {
     if first >= records {
         return ZERO;
@@ -90,12 +90,12 @@ fn a_change_of_any_bit_is_found() {
     }
 }
 
-/// A server that answers with another record, whose path is right for that record.
+/// A server that answers with another record and with the right path for that record.
 #[test]
 fn a_record_is_refused_in_the_place_of_another() {
     for records in [2, 3, 5, 8, 13] {
         let table = Served::new(records);
-        // Also in places where there is none: paths have no bit for what is beyond the tree, but
+        // Also at positions without a record: paths have no bit for positions beyond the tree, but
         // leaves have.
         for index in 0..2 * records.next_power_of_two() {
             for (_, served) in (0..).zip(&table.records).filter(|(other, _)| *other != index) {
@@ -124,8 +124,8 @@ fn records_of_another_table_are_refused() {
     }
 }
 
-/// What lies beyond the last record is no record, and no node can be passed off as one: a smaller
-/// table of the same root would have nodes for records.
+/// Positions beyond the last record hold no record, and no inner node can pass as one: a smaller
+/// table with the same root would have nodes for records.
 #[test]
 fn what_is_no_record_is_refused() {
     let table = Served::new(5);
@@ -162,7 +162,7 @@ fn lengths_are_checked_before_anything_else() {
     assert!(error.message().starts_with("with a path of 32 bytes behind each record: "), "{error}");
 }
 
-/// Errors must not say which record was asked for, nor what came.
+/// Errors must show neither which record was asked for, nor what came.
 #[test]
 fn a_refusal_tells_nothing_of_the_record() {
     let table = Served::new(8);
@@ -187,7 +187,7 @@ fn roots_are_read_as_they_are_written() {
     }
 }
 
-/// What an independent program made: `vectors/generate_authenticated.py`.
+/// Made by an independent program: `vectors/generate_authenticated.py`.
 #[test]
 fn known_answers() {
     const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/authenticated.json");

@@ -1,4 +1,4 @@
-//! What an owner does to a table, and what is refused before anything is signed.
+//! An owner's changes of a table, and what is refused before anything is signed.
 
 use super::*;
 use crate::build::{BuildOptions, build_table};
@@ -33,7 +33,7 @@ fn key() -> PublisherKey {
     PublisherKey::generate().expect("entropy")
 }
 
-/// What the table has for `name`, as its log has it.
+/// The table's value for `name`, according to its log.
 fn value(table: &OwnedTable<'_>, name: &str) -> Option<Vec<u8>> {
     let current = table.writer.as_ref().expect("updated").table();
     let map = table.layout().records().key_map().expect("by key");
@@ -63,7 +63,7 @@ fn rows_become_an_epoch_and_a_compaction_keeps_it() {
     for (name, expected) in [("ada", Some("9")), ("bob", None), ("dan", Some("4"))] {
         assert_eq!(value(&table, name).as_deref(), expected.map(str::as_bytes), "{name}");
     }
-    // The same again is no epoch.
+    // The same rows again do not make an epoch.
     let mut rows = table.editor().expect("not authenticated");
     rows.set(b"dan", b"4").expect("fits");
     assert_eq!(rows.finish().expect("valid").0, None);
@@ -145,7 +145,7 @@ fn nobody_else_continues_a_table_and_no_history_is_begun_twice() {
     let other = OwnedTable::open(&snapshot, key()).err().expect("another publisher");
     assert_eq!(other.blame(), Blame::ApiMisuse);
 
-    // The log of a table that has epochs in its file is gone.
+    // The table file has epochs in it, and its log is gone.
     let (_directory, snapshot) = built(PHONES, &keyed());
     let mut table = OwnedTable::open(&snapshot, key()).expect("nobody's yet");
     publish(&mut table);

@@ -31,7 +31,7 @@ fn points(len: usize) -> Vec<u8> {
     (0..len).map(|number| (number * 31 + number / 251) as u8).collect()
 }
 
-/// Writes `points` as they come and returns the file's bytes.
+/// Writes `points` in order and returns the file's bytes.
 fn written(path: &Path, points: &[u8]) -> Vec<u8> {
     let writer = PointsWriter::create(path, Existing::Keep, plan(points.len() as u64))
         .expect("there is room");
@@ -45,14 +45,14 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     let file = PointsFile::open(path)?;
     let mut points = vec![0; file.header().points_len as usize];
     file.read(&mut points, TWO, |_, _| {})?;
-    // What is good for one way is good for the others.
+    // Both other ways of checking must accept the same files.
     file.verify(TWO, |_, _| {})?;
     let (mapping, start) = file.map()?;
     assert_eq!(mapping[start..], points);
     Ok(points)
 }
 
-/// What a directory holds, by name.
+/// The names of a directory's files.
 fn files(directory: &TempDir) -> Vec<String> {
     let entries = fs::read_dir(directory.path()).expect("readable");
     let mut names: Vec<String> = entries
@@ -112,7 +112,7 @@ fn points_are_written_in_any_order_by_several_threads_and_read_back_meanwhile() 
     thread::scope(|scope| {
         for (offset, part) in &parts {
             scope.spawn(|| {
-                // Something else first, as when partial results are refined in place.
+                // Writes other bytes first, as when partial results are refined in place.
                 writer.write_at(*offset, &vec![0xaa; part.len()]).expect("writable");
                 let mut back = vec![0; part.len()];
                 writer.read_at(*offset, &mut back).expect("readable");
@@ -152,7 +152,7 @@ fn a_writer_that_ends_early_leaves_nothing() {
     let path = directory.path().join("points");
     let writer = PointsWriter::create(&path, Existing::Keep, plan(100)).expect("there is room");
     writer.write_at(0, &[1; 50]).expect("writable");
-    // What a crash of the machine would leave: not under that name, and no file of points.
+    // A crash of the machine would leave this: not under that name, and not a file of points.
     let [temporary] = &files(&directory)[..] else { panic!("one file is being written") };
     assert_ne!(temporary, "points");
     let refused = PointsFile::open(&directory.path().join(temporary)).err().expect("no header yet");
@@ -175,7 +175,7 @@ fn a_file_that_is_there_stays_unless_it_may_be_replaced() {
     writer.finish(TWO, |_, _| {}).expect("complete");
     assert_eq!(read(&path).expect("whole"), [0; 50]);
 
-    // One that comes into being while another is written.
+    // A file that another process creates meanwhile.
     let late = directory.path().join("late");
     let writer = PointsWriter::create(&late, Existing::Keep, plan(50)).expect("there is room");
     fs::write(&late, "first").expect("writable");
@@ -273,7 +273,7 @@ fn every_altered_byte_is_found() {
             };
             assert_eq!(error.blame(), expected, "byte {position}: {error}");
             assert!(error.message().starts_with(&path.display().to_string()), "{error}");
-            // What lies before the points is found at once.
+            // Damage before the points is found at once.
             assert_eq!(PointsFile::open(&path).is_err(), position < 4096, "byte {position}");
         }
         write_all_at(&file, position as u64, &[*byte]).expect("writable");
@@ -301,7 +301,7 @@ fn a_file_of_another_length_is_refused_at_once() {
     }
 }
 
-/// A header that says something else, with a checksum that fits.
+/// A header with changed contents and a valid checksum.
 fn forged(good: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let header_len = u32::from_le_bytes(good[12..16].try_into().expect("4 bytes")) as usize;
     let mut fields = good[..header_len - 32].to_vec();
@@ -329,7 +329,7 @@ fn headers_that_contradict_the_file_or_themselves_are_refused() {
         ("a scheme that is no text", |fields| fields[138] = 0xff),
         ("a scheme that goes on beyond the header", |fields| fields[136] = 0xff),
         ("something after the last field", |fields| {
-            // The program's name, which is the last, is said to be shorter by a byte.
+            // The program's name, which is the last field, claims to be shorter by a byte.
             let name_len = concat!("privet ", env!("CARGO_PKG_VERSION")).len();
             let place = fields.len() - name_len - 2;
             fields[place] -= 1;
@@ -352,7 +352,7 @@ fn headers_that_contradict_the_file_or_themselves_are_refused() {
 
 #[test]
 fn lengths_in_a_header_cost_no_memory_before_they_are_compared_with_the_file() {
-    // A file of one page that says that it has exbibytes of points, and a header of 4 GiB.
+    // A file of one page that claims exbibytes of points, and a header of 4 GiB.
     let directory = TempDir::new().expect("a directory");
     let path = directory.path().join("points");
     let good = written(&path, &points(300));
@@ -408,7 +408,7 @@ fn a_file_that_is_replaced_while_it_is_read_is_served_as_it_was() {
     *damaged.last_mut().expect("not empty") ^= 1;
     let file = PointsFile::open(&path).expect("whole");
     file.verify(TWO, |_, _| {}).expect("whole");
-    // With the same header, so that only its points tell.
+    // With the same header, so that only its points differ.
     fs::write(&other, damaged).expect("writable");
     fs::rename(&other, &path).expect("renamed");
     let (mapping, start) = file.map().expect("still there");
@@ -460,7 +460,7 @@ fn who_may_not_read_the_table_may_not_read_its_points() {
         let writer = PointsWriter::create(&path, Existing::Replace, plan).expect("there is room");
         writer.finish(TWO, |_, _| {}).expect("complete");
         let granted = fs::metadata(&path).expect("there").permissions().mode() & 0o777;
-        // The mask of whoever runs this takes away more, perhaps.
+        // The mask of the user who runs this may remove more permissions.
         assert_eq!(granted & !mode, 0, "{granted:o} for {mode:o}");
     }
 }
@@ -482,7 +482,7 @@ fn what_is_no_regular_file_is_neither_replaced_nor_read() {
     assert!(!PointsFile::is_one("/dev/null".as_ref()));
     #[cfg(unix)]
     {
-        // A link that leads nowhere is there already, as far as a new file is concerned.
+        // A link that leads nowhere counts as an existing file.
         std::os::unix::fs::symlink(inside("nowhere"), inside("link")).expect("a link");
         let refused = PointsWriter::create(&inside("link"), Existing::Keep, plan(64)).err();
         assert_eq!(refused.expect("refused").blame(), Blame::ApiMisuse);

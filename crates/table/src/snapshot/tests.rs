@@ -148,8 +148,8 @@ fn an_authenticated_table_says_so_and_what_its_root_is() {
     assert_eq!(Snapshot::open(&path).expect("whole").root(), None);
 }
 
-/// A layout section whose digests are right and whose contents are not: of a record too narrow for
-/// its path, of no known version, or cut off.
+/// A layout section with right digests and wrong contents: with records too narrow for their paths,
+/// of an unknown version, or cut off.
 #[test]
 fn impossible_authenticated_layouts_are_refused() {
     let directory = TempDir::new().expect("a directory");
@@ -244,8 +244,7 @@ fn a_file_of_another_length_is_refused() {
     }
 }
 
-/// A header whose checksum is right and whose contents are not: only a faulty or malicious writer
-/// makes one.
+/// A header with a right checksum and wrong contents: only a faulty or malicious writer makes one.
 #[test]
 fn impossible_headers_are_refused() {
     let directory = TempDir::new().expect("a directory");

@@ -184,7 +184,7 @@ impl Link {
             && self.digest.is_none_or(|digest| digest == entry.digest_before);
         if !continues {
             return Err(Error::integrity(format!(
-                "epoch {came} is signed by the table's publisher and does not continue the history known so far (a fork): the publisher has signed two, and somebody is shown the \
+                "epoch {came} is signed by the table's publisher and does not continue the history known so far (a fork): the publisher has signed two, and some clients see the \
                  wrong one; compare the table's digest with others before trusting either"
             )));
         }

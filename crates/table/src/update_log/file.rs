@@ -394,12 +394,12 @@ impl UpdateLog {
             return Ok(());
         }
         let followed = self.next_place(file_len).and_then(|place| self.follow_at(place, each));
-        // For a mere reader, a writer may be writing it now.
+        // A reader must accept this: a writer may just be writing it.
         if followed.is_ok() || access == Access::Shared {
             return Ok(());
         }
         Err(damaged(
-            "a commit record is unreadable, and the epoch that it may have been about is not whole",
+            "a commit record is unreadable, and the epoch that it may belong to is not whole",
         ))
     }
 

@@ -34,7 +34,7 @@ fn shape(records: u64) -> TableShape {
     TableShape::new(records, RECORD_LEN).expect("a shape")
 }
 
-/// Layouts that every table here can have, each another.
+/// Layouts that every table here can have, all different.
 fn layout(prefix_bytes: u8) -> TableLayout {
     let longest = [RECORD_LEN, 100, 1000, 100_000, 100_000_000][usize::from(prefix_bytes)];
     let shortest = if prefix_bytes == 0 { longest } else { 0 };
@@ -43,7 +43,7 @@ fn layout(prefix_bytes: u8) -> TableLayout {
     RecordLayout::Index(index).into()
 }
 
-/// A table, its history so far, and nothing clever.
+/// A table and its history so far, in the simplest form.
 #[derive(Clone)]
 struct Model {
     id: TableId,
@@ -90,7 +90,7 @@ impl Model {
         TableUpdate::new(self.shape(), operations.to_vec()).expect("fitting operations")
     }
 
-    /// Makes the operations the next epoch, and gives it.
+    /// Makes an epoch of the operations, and returns it.
     fn next(&mut self, operations: &[Operation], layout_after: Option<TableLayout>) -> Vec<u8> {
         let before = self.identity();
         let update = self.update(operations);
@@ -138,8 +138,8 @@ fn add(byte: u8) -> Operation {
     Operation::Add { record: vec![byte; RECORD_LEN as usize] }
 }
 
-/// One batch, before it is known how large the table is: edits of the records at this fraction of
-/// it, appended records, and another layout or not.
+/// One batch, independent of the size of the table: edits of the records at these fractions of it,
+/// appended records, and perhaps another layout.
 #[derive(Clone, Debug)]
 struct Batch {
     edits: Vec<(u16, [u8; RECORD_LEN as usize])>,

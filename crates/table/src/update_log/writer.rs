@@ -166,7 +166,7 @@ impl<'s> LogWriter<'s> {
         let changed = update.written().iter().map(|(index, _)| index * len..(index + 1) * len);
         digest.update(&self.table().with_shape(update.shape_after()), changed);
         let Some(epoch) = before.epoch.0.checked_add(1).map(Epoch) else {
-            return Err(Error::api_misuse("the table has had all epochs that there can be"));
+            return Err(Error::api_misuse("the table has had the last possible epoch"));
         };
         let draft = Draft {
             before,

@@ -1,4 +1,4 @@
-//! What the client computes from secrets before a query is sent.
+//! The client's computations with secrets before it sends a query.
 
 use super::{Case, mark_key, secret, secret_coins, send};
 use privet_core::combinations::FixedWeight;
@@ -42,7 +42,7 @@ pub(crate) const CASES: &[Case] = &[
     Case::clean("from a key to its records: cuckoo, 4 parts", || keys(KeyMapKind::Cuckoo, 4)),
 ];
 
-/// Not a power of two, and no multiple of one: nothing is easy.
+/// Not a power of two, nor a multiple of a large one: no easy case.
 const RECORDS: u64 = 3001;
 
 fn kernels() -> Kernels {
@@ -79,7 +79,7 @@ pub(crate) fn queries_for(scheme: SchemeId, index_of: impl Fn(u64) -> RecordInde
         let Prepared::Ready(lookup) = client.prepare(&index, &mut coins).unwrap() else {
             unreachable!("a scheme without state");
         };
-        // One of two servers may be sent nothing but coins.
+        // One of two servers may get only coins.
         let queries: Vec<&[u8]> =
             lookup.sendable.queries().iter().map(|query| &query[..]).collect();
         send(&queries.concat());
@@ -109,7 +109,7 @@ fn reservations(scheme: SchemeId) {
     }
 }
 
-/// A journal whose records are seen.
+/// A journal whose records count as sent.
 struct Sent;
 
 impl Journal for Sent {
@@ -119,7 +119,7 @@ impl Journal for Sent {
     }
 }
 
-/// Hints, made before there is anything secret.
+/// Hints, made before anything is secret.
 fn generation(plan: &SchemePlan, identity: &TableIdentity) -> Zeroizing<Vec<u8>> {
     let table = vec![5u8; identity.shape.bytes() as usize];
     if let OfflinePhase::Ask { role, .. } = plan.offline {

@@ -1,20 +1,20 @@
-//! No branch and no address of the client depends on a secret, before a query is sent: checked on
-//! the compiled program, in its AVX2 arm.
+//! No branch and no address of the client depends on a secret before a query is sent. This is
+//! checked on the compiled program, in its AVX2 arm.
 //!
-//! This runs under valgrind's memcheck alone, which `scripts/check-constant-time.sh` sees to. What
-//! is secret is marked, the client's own code runs, and memcheck counts what it reports:
-//! [`privet_kernels::taint`] says how that works, and which values production code lets go of.
+//! The program is meant to run under valgrind's memcheck, through `scripts/check-constant-time.sh`.
+//! It marks secrets and runs the client's own code, and memcheck counts what it reports:
+//! [`privet_kernels::taint`] says how that works, and where production code removes marks.
 //!
-//! Each case runs twice: with indices, coins and keys of hints marked, and with indices alone. What
-//! is sent must bear a mark both times. So an index whose mark got lost is noticed, also where
-//! coins mark everything anyway.
+//! Each case runs twice: with indices, coins and keys of hints marked, and with only indices
+//! marked. Both times, what is sent must bear a mark. So a lost mark of an index is noticed, also
+//! where coins mark everything anyway.
 //!
 //! # What it does not see
 //!
 //! - Instructions that take longer for some operands than for others: on most processors, division.
 //!   None of these functions divides a secret. (Indices are divided by `RecordIndex::divide`.)
-//! - What follows from a value that is *admitted* or *declassified*, such as the time that reading
-//!   an admitted address takes: less, if it is in a cache.
+//! - Effects of a value that is *admitted* or *declassified*, such as the time of reading an
+//!   admitted address: it is shorter if the address is in a cache.
 //! - Code that another arm, compiler or option would make of the same source. The marks themselves
 //!   are a few instructions that shipped programs do not have.
 
@@ -26,7 +26,7 @@ use privet_kernels::taint;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// What is checked.
+/// One check.
 pub(crate) struct Case {
     name: &'static str,
     expected: Expected,
@@ -37,7 +37,7 @@ pub(crate) struct Case {
 enum Expected {
     /// Nothing is reported.
     Nothing,
-    /// Something is: it was planted.
+    /// A report: the mistake was planted.
     Report,
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn secret<T>(mut value: T) -> T {
 
 /// Whether coins, and keys of hints, are marked in this run of a case.
 static COINS_ARE_MARKED: AtomicBool = AtomicBool::new(true);
-/// What was sent without a mark.
+/// How many messages were sent without a mark.
 static UNMARKED: AtomicUsize = AtomicUsize::new(0);
 
 /// A generator whose coins are secret, in the run in which they are marked.
@@ -99,15 +99,15 @@ pub(crate) fn secret_coins() -> SecretRng {
     SecretRng::from_fixed_seed(seed)
 }
 
-/// Marks what is as secret as coins.
+/// Marks bytes that are as secret as coins.
 pub(crate) fn mark_key(bytes: &mut [u8]) {
     if COINS_ARE_MARKED.load(Relaxed) {
         taint::mark_secret(bytes);
     }
 }
 
-/// Lets go of what a server is about to see. It must have followed from secrets: otherwise the
-/// marks got lost on the way, and nothing was checked. That counts as a report.
+/// Removes the mark of what a server is about to see. The bytes must depend on secrets: otherwise
+/// the marks got lost on the way, and nothing was checked. That counts as a report.
 pub(crate) fn send(bytes: &[u8]) {
     let mut bytes = bytes.to_vec();
     if !taint::is_marked(&mut bytes) {

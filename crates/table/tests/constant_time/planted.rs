@@ -38,7 +38,7 @@ fn branch_on_an_index() {
 }
 
 fn address_of_an_index() {
-    // No branch checks whether the place is inside: every one is.
+    // No branch checks whether the position is inside: every position is.
     let list = black_box([7u8; 1 << 12]);
     black_box(list[secret_index().expose() as usize % list.len()]);
 }
@@ -62,7 +62,7 @@ fn branch_on_a_chosen_hint() {
     }
 }
 
-/// Nothing is reported then, whatever is done with it: but what is sent has lost its mark.
+/// Memcheck reports nothing then, but what is sent has lost its mark.
 fn declassified_index() {
     queries_for(SchemeId::SimplePir, |index| {
         let shape = TableShape::new(3001, 16).unwrap();

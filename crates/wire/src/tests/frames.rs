@@ -1,4 +1,5 @@
-//! Frames of gRPC-Web: what was framed is read again in pieces of any length, and nothing else is.
+//! Frames of gRPC-Web: framed messages are read again from pieces of any length, and nothing else
+//! is accepted.
 
 use crate::frames::{FRAME_HEADER_LEN, Frame, Frames, MAX_TRAILERS_LEN, frame};
 use crate::prost::Message;
@@ -67,7 +68,7 @@ fn a_status_is_read_in_any_spelling() {
     assert_eq!(status("grpc-status:99\r\n"), unknown(""));
     assert_eq!(status("grpc-status:five\r\n"), unknown(""));
     assert_eq!(status(""), unknown("the response has no status"));
-    // A terminal or a page acts on nothing in it, and it is cut off.
+    // Control characters for a terminal or a page are removed, and the message is cut off.
     let long = format!("grpc-status:5\r\ngrpc-message:%1b[2J%ff{}", "a".repeat(5000));
     let (code, message) = status(&long);
     assert_eq!(code, StatusCode::NotFound);
@@ -90,7 +91,7 @@ fn what_is_no_response_is_refused() {
     for cut in 0..end.len() {
         assert_eq!(refusal_of_cut(&end[..cut]).blame(), Blame::Unavailable, "{cut}");
     }
-    // It fails in the same way ever after.
+    // Every later call fails in the same way.
     let mut frames = Frames::new(10);
     let first = frames.next(&mut &[9; 5][..]).unwrap_err();
     let second = frames.next(&mut &end[..]).unwrap_err();

@@ -1,4 +1,4 @@
-//! What is not valid is refused, with the right blame; nothing panics.
+//! Invalid messages are refused, with the right blame, and nothing panics.
 
 use super::*;
 use crate::limits::*;
@@ -96,7 +96,7 @@ fn descriptions_that_are_no_valid_ones() {
     }
 }
 
-/// What comes of a description whose only scheme is `scheme`.
+/// The outcome of a description whose only scheme is `scheme`.
 fn offered(scheme: proto::Scheme) -> Result<ServerDescription> {
     let mut message = announced();
     message.tables[0].schemes = vec![scheme];
@@ -128,7 +128,7 @@ fn a_table_that_is_streamed_or_kept_is_announced_with_exactly_its_length() {
 
 #[test]
 fn a_scheme_whose_clients_receive_nothing_first_announces_nothing() {
-    // Nothing at all, or nothing that would be the same for all of them.
+    // There is none, or it is different for each client.
     for id in [SchemeId::Dpf, SchemeId::DummySubsetsTwo, SchemeId::SinglePass] {
         let good = proto::Scheme::from(described_as(id, &identity(1000, 20), 16));
         offered(good.clone()).unwrap();
@@ -168,7 +168,7 @@ fn parameters_of_doublepir_that_are_no_valid_ones() {
         assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error}");
         assert!(error.to_string().contains("refused"), "{error}");
     }
-    // A server cannot announce a hint of more than a gibibyte, however it words it.
+    // A server cannot announce a hint of more than a gibibyte in any way.
     let mut message = announced();
     message.tables[0].record_len = 65;
     message.tables[0].schemes = vec![proto::Scheme {
@@ -220,8 +220,8 @@ fn a_scheme_of_a_later_release_is_skipped_and_the_others_stay() {
 
 #[test]
 fn a_lookup_without_privacy_is_never_taken_for_a_scheme() {
-    // As a server would announce it that answers a plain index with the record, in any words that
-    // are a name.
+    // As a server would announce it that answers a plain index with the record, under several
+    // possible names.
     for name in ["plain", "Plain", "PLAIN", "none", "direct"] {
         for hint in [None, Some(proto::PartDescription { len: 20_000, digest: vec![11; 32] })] {
             for parameters in [vec![], vec![0; 8]] {
@@ -234,7 +234,7 @@ fn a_lookup_without_privacy_is_never_taken_for_a_scheme() {
                 let description = offered(plain.clone()).unwrap();
                 assert!(description.tables[0].schemes.is_empty(), "{name} was accepted");
                 assert_eq!(description.plans().count(), 0);
-                // Beside a scheme that is private, that one is what is left.
+                // Beside a private scheme, only the private one is left.
                 let mut message = announced();
                 message.tables[0].schemes.insert(0, plain);
                 let described = ServerDescription::try_from(message).unwrap();
@@ -296,7 +296,7 @@ fn what_is_fetched_and_described_by_no_valid_messages() {
     for part in [0, 5, -1, i32::MAX] {
         invalid(FetchRequest::try_from(proto::FetchRequest { part, ..fetch.clone() }));
     }
-    // Any stretch can be asked for, also one whose end cannot be counted: it ends with the part.
+    // Any stretch is a valid request, even if its end overflows: it ends with the part.
     for (offset, len) in [(0, u64::MAX), (u64::MAX, u64::MAX), (u64::MAX, 0)] {
         let request =
             FetchRequest::try_from(proto::FetchRequest { offset, len, ..fetch.clone() }).unwrap();
@@ -319,7 +319,7 @@ fn what_is_fetched_and_described_by_no_valid_messages() {
     invalid(DescribeRequest::try_from(proto::DescribeRequest { protocol_version: 0 }));
 }
 
-/// What a request and its response refuse, whichever of the two pairs they are.
+/// What a request and its response refuse, for both pairs.
 macro_rules! refused_in_pair {
     ($Request:ident { $asked:ident } => $Response:ident { $replied:ident }) => {
         let request = proto::$Request {
@@ -408,8 +408,8 @@ fn a_scheme_whose_hints_are_asked_for_announces_nothing_to_fetch_and_one_with_an
     }
 }
 
-/// Decodes and validates `bytes` as every kind of message there is. Returns how many kinds they are
-/// valid as.
+/// Decodes and validates `bytes` as every kind of message. Returns for how many kinds they are
+/// valid.
 fn read_as_everything(bytes: &[u8]) -> usize {
     fn valid<P: Message + Default, T: TryFrom<P>>(bytes: &[u8]) -> usize {
         P::decode(bytes).ok().and_then(|message| T::try_from(message).ok()).map_or(0, |_| 1)

@@ -1,4 +1,4 @@
-//! Limits are what the longest valid message really needs: not a byte less, and not a byte more.
+//! Limits are exactly what the longest valid message needs: not a byte less, and not a byte more.
 
 use super::*;
 use crate::limits::*;
@@ -122,7 +122,7 @@ fn requests_for_hints_and_replies_count_where_they_are_the_longest_messages() {
     for plans in [vec![&long], vec![&short, &long], vec![&long, &short]] {
         assert_eq!(request_limit(plans), prepare_request_limit(5000));
     }
-    // As of a scheme: what is asked for is longer than any query.
+    // A plan like that of a scheme whose requests for hints are longer than any query.
     let plan = described_as(SchemeId::DummySubsetsTwo, &identity, 16).plan;
     let OfflinePhase::Ask { request_len, .. } = plan.offline else {
         panic!("nothing is asked for")
@@ -135,11 +135,11 @@ fn requests_for_hints_and_replies_count_where_they_are_the_longest_messages() {
 fn a_table_that_is_fetched_whole_has_no_queries_and_no_answers() {
     let plan = described_as(SchemeId::Download, &identity(5000, 100), 0).plan;
     assert_eq!((plan.longest_query(), plan.answer_len), (0, 0));
-    // What is left are the messages that every server exchanges: nothing else is longer, and none
-    // of them is shorter for it.
+    // The remaining messages are those that every server exchanges. Nothing else is longer, and
+    // none of them becomes shorter.
     assert_eq!(request_limit([&plan]), request_limit([]));
     assert!(answer_request_limit(0) <= FETCH_REQUEST_LIMIT);
-    // Beside a scheme that is asked, that one's messages set the limit.
+    // Beside a scheme with requests for hints, those messages set the limit.
     let asked = self::plan(&identity(5000, 100), 50);
     assert_eq!(request_limit([&plan, &asked]), answer_request_limit(asked.longest_query()));
 }

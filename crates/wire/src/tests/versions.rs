@@ -1,4 +1,4 @@
-//! Tables that change: earlier versions, and the epochs that lead from one to the next.
+//! Tables that change: earlier versions, and the epochs between them.
 
 use super::*;
 use crate::UpdatesDescription;
@@ -29,7 +29,7 @@ fn a_table_with_earlier_versions_is_read_as_it_was_described() {
         let epochs: Vec<_> = table.versions().map(|version| version.identity.epoch.0).collect();
         assert_eq!(epochs, [10, 9, 7, 5][..=table.earlier.len()]);
     }
-    // Message limits cover what is served of earlier versions, which may have had longer messages.
+    // Message limits cover earlier served versions, which may have longer messages.
     let longer = table("packages", TableIdentity { epoch: Epoch(1), ..identity(1000, 20) }, 1);
     let both = at(2).with_versions(None, vec![longer]).unwrap();
     let description = ServerDescription::new("privet", vec![both]).unwrap();
@@ -60,7 +60,7 @@ fn what_is_no_earlier_version_is_refused() {
         assert_eq!(error.blame(), Blame::InvalidMessage, "{error}");
         assert!(at(10).with_versions(None, earlier).is_err());
     }
-    // A log that begins only after the table's version, or with a key that is none.
+    // A log that begins only after the table's version, or with an invalid key.
     assert!(at(10).with_versions(updates(11), Vec::new()).is_err());
     for announced in [
         proto::Updates { publisher: vec![5; 31], first_epoch: 1 },

@@ -154,6 +154,7 @@ pub(super) fn slowest(times: &[Took], kind: fn(&Took) -> Duration) -> Option<Dur
 impl Timetable {
     /// Measures how long lookups take in a table, with copies of the client that `start` makes.
     ///
+    /// # Errors
     /// Any error of `start`, and [`Blame::ApiMisuse`] if the clock stands still. If a copy cannot
     /// make lookups (its hints are used up), nothing is measured until the next hints come.
     pub(in super::super) fn rehearse(
@@ -215,7 +216,7 @@ impl Timetable {
 fn stands_still() -> Error {
     Error::api_misuse(
         "the clock of this session stands still while it computes, so the time at which queries leave would \
-         depend on what is looked up; give it a clock that goes on",
+         depend on what is looked up; give it a clock that advances",
     )
 }
 

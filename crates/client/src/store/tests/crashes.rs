@@ -1,12 +1,12 @@
 //! Parts and pins on a disk that is cut off at every operation, and what is found there afterwards.
 //!
-//! Each check says what is wrong instead of panicking, so that it can be shown to notice a disk
-//! that does not do what it is told.
+//! Each check returns what is wrong instead of panicking, so that tests can show that it notices a
+//! disk that does not do what it is told.
 
 use super::*;
 use crate::disk::simulated::{Dice, Disk, Neglect, SURVIVALS, Survival};
 
-/// Seeds for each way of surviving that has any choice.
+/// Seeds for each way of surviving that involves a choice.
 const SEEDS: u64 = 8;
 
 const SERVER: &str = "http://a";
@@ -16,14 +16,14 @@ const CHUNK_LENS: [u32; 2] = [CHUNK_LEN, 1200];
 
 type Found = std::result::Result<(), String>;
 
-/// A life of a process, which notes what it was told is done.
+/// A life of a process; it notes what it was told is done.
 type Life<'a> = &'a dyn Fn(&Disk, &mut u64) -> Result<()>;
 
-/// What must be so after a crash, for what was noted.
+/// What must hold after a crash, for what was noted.
 type Check<'a> = &'a dyn Fn(&Disk, Survival, u64) -> Found;
 
-/// Runs a life, cut off at every operation, and checks what each way of surviving leaves. Says
-/// what went wrong first. `neglect` says what the disk does not do.
+/// Runs a life, cut off at every operation, and checks what each way of surviving leaves. Returns
+/// the first fault. `neglect` says what the disk skips.
 fn crash_everywhere(neglect: Neglect, live: Life<'_>, check: Check<'_>) -> Found {
     let whole = Disk::default().neglecting(neglect);
     live(&whole, &mut 0).map_err(|error| format!("not cut off: {error}"))?;
@@ -50,7 +50,7 @@ fn on(disk: &Disk, chunk_len: u32) -> Result<Store> {
     Ok(Store::on(disk)?.with_chunk_len(chunk_len))
 }
 
-/// What there is of a part. A crash damages none, so there is nothing to tell.
+/// The stored part. A crash damages none, so there is no notice.
 fn kept(store: &mut Store, part: &PartKey) -> std::result::Result<PartState, String> {
     match store.open(part).map_err(|error| error.to_string())? {
         Opened::Have { part, notice: None } => Ok(part),
@@ -59,7 +59,7 @@ fn kept(store: &mut Store, part: &PartKey) -> std::result::Result<PartState, Str
     }
 }
 
-/// Downloads what is missing of a part in pieces, and completes it. Notes how many bytes were
+/// Downloads the missing bytes of a part in pieces, and completes it. Notes how many bytes were
 /// appended.
 fn download(store: &mut Store, part: &PartKey, bytes: &[u8], noted: &mut u64) -> Result<()> {
     let Opened::Have { part: PartState::Partial(mut download), .. } = store.open(part)? else {
@@ -78,13 +78,13 @@ fn download(store: &mut Store, part: &PartKey, bytes: &[u8], noted: &mut u64) ->
     Ok(())
 }
 
-/// Pieces that come together neither with chunks nor with sectors.
+/// Pieces whose ends are neither ends of chunks nor of sectors.
 fn part_piece(bytes: &[u8]) -> usize {
     bytes.len() / 13 + 1
 }
 
-/// After a crash there is a whole part, or a beginning of it that is right and that goes on to the
-/// whole. A part that was called complete is.
+/// After a crash there is a whole part, or a correct prefix of it that can be completed. A part
+/// that was reported complete is complete.
 fn check_part(
     disk: &Disk,
     chunk_len: u32,
@@ -173,7 +173,7 @@ fn a_crash_while_a_part_goes_on_after_a_crash_is_no_worse() {
     assert!(went_on > 100, "{went_on} recoveries were cut off");
 }
 
-/// What is pinned one after the other, and the part that each pin names.
+/// The pins in the order in which they are stored, and the part that each names.
 fn steps() -> Vec<(&'static str, Pin, Option<Vec<u8>>)> {
     let named = |version: u8| {
         let bytes: Vec<u8> = bytes(100).into_iter().map(|byte| byte ^ version).collect();
@@ -216,8 +216,8 @@ fn live_with_pins(disk: &Disk, noted: &mut u64) -> Result<()> {
     Ok(())
 }
 
-/// After a crash there are the pins that were kept last, or those that were being written, whole;
-/// what they name is there; and it goes on from there.
+/// After a crash there are the pins that were stored last, or those that were being written, whole.
+/// The parts that they name are there, and the process can go on.
 fn check_pins(disk: &Disk, noted: u64) -> Found {
     let error = |error: Error| error.to_string();
     let mut store = on(disk, CHUNK_LEN).map_err(error)?;
@@ -250,7 +250,7 @@ fn a_crash_at_any_operation_leaves_the_old_pins_or_the_new_ones_and_what_they_na
     crash_pins(Neglect::Nothing).unwrap();
 }
 
-/// The pins are remembered under the earlier spelling or under the present one, never under none.
+/// The pins are found under the earlier spelling or under the present one, never under neither.
 fn crash_adoption(neglect: Neglect) -> Found {
     const EARLIER: &str = "HTTP://A:80";
     let live = |disk: &Disk, noted: &mut u64| {
@@ -283,7 +283,7 @@ fn a_crash_while_pins_are_taken_over_loses_none() {
     crash_adoption(Neglect::Nothing).unwrap();
 }
 
-/// What the checks are worth: they notice a disk that leaves out what it was told to do.
+/// The checks can fail: they notice a disk that skips what it was told to do.
 #[test]
 fn a_sync_that_is_not_done_is_noticed() {
     for neglect in [Neglect::Contents, Neglect::Names] {

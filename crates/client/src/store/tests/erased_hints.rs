@@ -1,8 +1,8 @@
-//! Hints that no pin calls for any more.
+//! Hints that no pin needs any more.
 
 use super::*;
 
-/// Has hints that served one query whose answer did not come, under the parameters of `pin`.
+/// Makes hints that served one query, whose answer did not come, under the parameters of `pin`.
 pub(super) fn used_hints_in(state: &mut dyn State, pin: &Pin, scheme: SchemeId) {
     let HintsOpened::Have { mut hints, .. } = state.open_hints(&key_of(pin, scheme)).unwrap()
     else {
@@ -14,7 +14,7 @@ pub(super) fn used_hints_in(state: &mut dyn State, pin: &Pin, scheme: SchemeId) 
     hints.reserve_one(ReservationId(0), Reservation::new(reserved).record()).unwrap();
 }
 
-/// The same, and where they are.
+/// The same, and their place.
 fn used_hints(store: &mut Store, pin: &Pin, scheme: SchemeId) -> PathBuf {
     used_hints_in(store, pin, scheme);
     store.table_directory(pin.table.id).join(format!("{PRIVATE}{}", scheme.name()))
@@ -39,7 +39,7 @@ fn hints_of_a_scheme_that_no_pin_calls_for_any_more_are_erased() {
     store.pin("http://b", "t", &new).unwrap();
     assert!(!hints.exists());
 
-    // The same by an update, and nothing that the new pin calls for.
+    // The same by an update, when the new pin needs nothing of the old.
     let updated = with_parameters(9, 1);
     let hints = used_hints(&mut store, &updated, subsets);
     store.pin("http://a", "t", &updated).unwrap();

@@ -1,4 +1,4 @@
-//! What becomes of pins, parts and hints when their table changes.
+//! What happens to pins, parts and hints when their table changes.
 
 use super::*;
 use crate::session::Patch;
@@ -24,7 +24,7 @@ fn pin_of(epoch: u64, publisher: Option<u8>, layout: &[u8], hint: &[u8]) -> Pin 
     }
 }
 
-/// Keeps all of a part, as somebody would who downloaded it.
+/// Stores all of a part, as a client would after its download.
 fn keep(state: &mut dyn State, part: &PartKey, bytes: &[u8]) {
     let mut download = partial(state.open(part).unwrap());
     let from = download.next_offset();
@@ -87,8 +87,7 @@ fn pins_of_an_earlier_format_are_refused_until_they_are_accepted_anew() {
     assert_eq!(store.pins("http://a").unwrap().len(), 1);
 }
 
-/// The new version's part is there before its pin, which names the same layout; of the rest nothing
-/// stays.
+/// The new version's part is there before its pin, which names the same layout. Nothing else stays.
 #[test]
 fn following_pins_keep_what_they_name_and_the_hints() {
     let (layout, before, after) = (bytes(40), bytes(90), bytes(91));
@@ -161,8 +160,8 @@ fn a_pin_that_does_not_follow_erases_the_hints_and_one_that_learns_the_publisher
     }
 }
 
-/// A process that began before another followed the table further does not take the pin back; who
-/// accepts what a server shows does.
+/// A process that began before another followed the table further does not take the pin back,
+/// unless its user accepts what the server shows.
 #[test]
 fn a_pin_goes_back_only_for_who_accepts_that() {
     let (layout, hint) = (bytes(40), bytes(90));
@@ -177,7 +176,7 @@ fn a_pin_goes_back_only_for_who_accepts_that() {
     }
 }
 
-/// What was fetched for one version goes on in the next, if that names the same bytes.
+/// A download for one version goes on in the next, if that names the same bytes.
 #[test]
 fn a_partial_part_is_gone_on_with_in_the_next_version() {
     let directory = tempfile::tempdir().unwrap();
@@ -196,8 +195,7 @@ fn a_partial_part_is_gone_on_with_in_the_next_version() {
     assert_eq!(contents(&*complete(again.open(&part).unwrap())).unwrap(), bytes);
 }
 
-/// A table of 20 records that is kept, edits of it that also make it grow, and what it is
-/// afterwards.
+/// A stored table of 20 records, edits of it that also make it grow, and the table afterwards.
 fn edited() -> (Vec<u8>, Vec<u8>, Patch) {
     let shape = |records| TableShape::new(records, 5).unwrap();
     let before = bytes(100);
@@ -243,7 +241,7 @@ fn a_part_becomes_that_of_the_next_version_and_is_there_for_every_later_process(
 fn a_part_that_cannot_be_made_is_to_be_fetched() {
     both(|state| {
         let (before, after, mut patch) = edited();
-        // There is none, or not all of it.
+        // There is none, or it is incomplete.
         assert_eq!(partial(patched(state, &patch)).next_offset(), 0);
         state.discard(&patch.to).unwrap();
         drop(state.open(&patch.from).unwrap());
@@ -321,7 +319,7 @@ fn a_patch_waits_for_another_process_and_a_full_disk_is_an_error() {
     drop(first.open(&patch.to).unwrap());
     assert!(matches!(patched(&mut second, &patch), Opened::Busy { .. }));
     drop(first);
-    // Something that is no file, and cannot be written.
+    // A directory in the place of the file, which cannot be written.
     let obstacle = second.part_path(&patch.to, "partial");
     std::fs::remove_file(&obstacle).unwrap();
     std::fs::create_dir(&obstacle).unwrap();
@@ -331,7 +329,7 @@ fn a_patch_waits_for_another_process_and_a_full_disk_is_an_error() {
     assert_eq!(contents(&*complete(patched(&mut second, &patch))).unwrap(), after);
 }
 
-/// The last is the one that was used last: that is how a session knows which table is meant.
+/// The last pin is that of the table that was used last: so a session knows which table is meant.
 #[test]
 fn pins_are_kept_in_the_order_in_which_they_were_written_and_by_server() {
     both(|state| {
@@ -354,7 +352,7 @@ fn pins_are_kept_in_the_order_in_which_they_were_written_and_by_server() {
             assert_eq!(found, elsewhere);
         }
     });
-    // What is damaged elsewhere keeps nobody from asking here.
+    // Damaged pins of another server do not keep a client from asking here.
     let directory = tempfile::tempdir().unwrap();
     let mut store = store(directory.path());
     let pin = pin_of(3, Some(7), b"layout", b"hint");

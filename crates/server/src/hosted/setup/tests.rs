@@ -32,13 +32,13 @@ fn simplepir(identity: TableIdentity) -> Box<dyn ErasedSetup> {
     .unwrap()
 }
 
-/// A setup whose results are given. The server that comes of it answers every query with what it
-/// was finished with.
+/// A setup whose results are given. Its server answers every query with the data that it was
+/// finished with.
 struct Given {
     plan: SchemePlan,
     hint: Vec<u32>,
     kept: Vec<u32>,
-    /// What the server lends to clients as it lies in its memory.
+    /// What the server lends to clients from its memory.
     streamed: Option<Vec<u8>>,
     computed: Arc<AtomicU32>,
 }
@@ -140,7 +140,7 @@ struct Lives {
 }
 
 impl Lives {
-    /// A scheme with a hint and something kept, of so many words each.
+    /// A scheme with a hint and a part that the server keeps, of so many words each.
     fn new(hint: u32, kept: u32) -> Self {
         let identity = identity(40, 3);
         let plan = simplepir(identity).plan().clone();
@@ -153,8 +153,8 @@ impl Lives {
         Self { plan, hint: numbers(hint, 0x0101_0007), kept: numbers(kept, 0x0700_0b01), identity }
     }
 
-    /// Starts once; checks that the server has what it kept and clients find their hint; returns
-    /// where it came from and how often it was computed.
+    /// Starts once. Checks that the server has its part and clients find their hint. Returns where
+    /// the hint came from and how often it was computed.
     fn start(&self, cache: Option<&HintCache>) -> (HintOrigin, u32) {
         let computed = Arc::new(AtomicU32::new(0));
         let setup = Given {
@@ -179,7 +179,7 @@ impl Lives {
         if let Some(hint) = finished.hint {
             assert_eq!(hint.part.copy(0, usize::MAX).unwrap(), bytes(&self.hint));
             assert_eq!(hint.digest, *blake3::hash(&bytes(&self.hint)).as_bytes());
-            // Held in memory only as long as no file has it.
+            // It is held in memory only while no file has it.
             let on_disk = matches!(hint.part, Part::Cached(_));
             assert_eq!(hint.part.memory(), if on_disk { 0 } else { hint.part.len() });
             assert!(on_disk || computed == 1);
@@ -312,7 +312,7 @@ fn a_table_in_an_order_of_the_schemes_own_is_lent_and_announced_and_never_cached
         Box::new(Given { plan, hint: Vec::new(), kept, streamed, computed: Arc::default() })
     };
     let shuffled: Vec<u8> = (0..120).rev().collect();
-    // With nothing to keep there is nothing to cache; whatever is kept, the table is not cached
+    // If the server keeps no part, nothing is cached; if it does, the table is still not cached
     // with it.
     for (kept, origins) in
         [(vec![], [HintOrigin::None; 2]), (vec![7; 5], [HintOrigin::Computed, HintOrigin::Cached])]

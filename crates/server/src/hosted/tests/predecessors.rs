@@ -1,7 +1,8 @@
-//! Versions that are damaged when the next one is made: nothing that comes of the damage is served.
+//! Versions that are damaged when the next one is made: nothing that is made from the damage is
+//! served.
 //!
-//! The next version is given digests of its own. So whatever is made of a damaged one would be
-//! taken for whole from then on.
+//! The next version gets digests of its own. So anything made from a damaged one would count as
+//! whole from then on.
 
 use super::*;
 use crate::scrub::tests::{
@@ -14,7 +15,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;
 
-/// What is answered from has a digest, and no scrub reads it before the test has ended.
+/// The data behind answers has a digest, and no scrub reads it before the test has ended.
 fn config(cache: Option<&Path>) -> ServerConfig {
     ServerConfig {
         scrub_rate: 1,
@@ -33,7 +34,7 @@ async fn updated(server: &RunningServer, scheme: SchemeId) -> Result<Arc<Version
     Ok(version(&tables(server), "t"))
 }
 
-/// Everything that a version answers from and that clients fetch of it.
+/// Everything that a version answers from, and that clients fetch of it.
 fn contents(version: &Version) -> Vec<Vec<u8>> {
     let mut contents: Vec<_> = version.server.held().into_iter().map(<[u8]>::to_vec).collect();
     let kinds = [PartKind::Layout, PartKind::Hint, PartKind::Table];
@@ -42,7 +43,7 @@ fn contents(version: &Version) -> Vec<Vec<u8>> {
     contents
 }
 
-/// The update is refused, and the service of the table has ended with it.
+/// Checks that the update is refused, and that the service of the table has ended with it.
 fn ended(server: &RunningServer, refused: &privet_core::Error) {
     assert_eq!(refused.blame(), Blame::Unavailable, "{refused}");
     assert!(refused.message().contains("has found its copy damaged"), "{refused}");
@@ -65,7 +66,7 @@ async fn a_damaged_server_has_no_damaged_successor() {
         is_known(&before).await;
         let held = before.server.held();
         let (start, len) = (held[0].as_ptr().addr(), held[0].len());
-        // Not in the record that is changed.
+        // Not in the record that changes.
         flip(start + len / 2);
         match updated(&bent, scheme).await {
             Ok(after) => assert_eq!(contents(&after), expected, "{scheme}"),
@@ -75,13 +76,13 @@ async fn a_damaged_server_has_no_damaged_successor() {
             }
         }
     }
-    // All others make the server anew, of the records.
+    // All others make the server anew, from the records.
     let of_the_one_before =
         [SchemeId::TapirMerkle, SchemeId::FiniteDifferences, SchemeId::FiniteDifferencesMany];
     assert_eq!(refusals, of_the_one_before);
 }
 
-/// A hint that is patched is made of the one before, wherever that lies.
+/// A patched hint is made from the earlier one, in memory or in a file.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_hint_is_not_patched() {
@@ -93,7 +94,7 @@ async fn a_damaged_hint_is_not_patched() {
     flip(bytes.as_ptr().addr() + bytes.len() / 2);
     ended(&in_memory, &updated(&in_memory, scheme).await.err().unwrap());
 
-    // In a file that somebody writes to.
+    // In a file that another program writes to.
     let directory = tempfile::tempdir().unwrap();
     let in_file = started(scheme, Some(directory.path())).await;
     let before = version(&tables(&in_file), "t");
@@ -102,18 +103,18 @@ async fn a_damaged_hint_is_not_patched() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(entry.file(), bytes).unwrap();
-    // Found now, or a moment before by those who look at files.
+    // Found now, or a moment before by the check of files.
     updated(&in_file, scheme).await.err().unwrap();
     assert_eq!(version(&tables(&in_file), "t").identity.epoch, Epoch(0));
     is_served(&tables(&in_file), &before).unwrap_err();
 
-    // So it is the damage that is refused.
+    // So it is the damage that causes the refusal.
     let whole = started(scheme, None).await;
     let after = updated(&whole, scheme).await.unwrap();
     assert_eq!(after.origin, HintOrigin::Patched);
 }
 
-/// More than is read at a time, and not a whole number of times that.
+/// More than is read at a time, and not a multiple of that.
 #[cfg(target_os = "linux")]
 #[test]
 fn any_number_of_threads_finds_the_damage() {

@@ -1,4 +1,4 @@
-//! Requests that come piece by piece, or never to their end.
+//! Requests that come piece by piece, or never end.
 
 use super::*;
 use http::HeaderMap;
@@ -13,7 +13,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::body::Body;
 use tower::Service;
 
-/// A request for hints of which the test sends piece after piece.
+/// A request for hints that the test sends piece by piece.
 struct Arriving {
     /// Dropping it ends the request.
     pieces: UnboundedSender<Result<Frame<Bytes>, Status>>,
@@ -35,7 +35,7 @@ impl Arriving {
         arriving
     }
 
-    /// Has what was sent seen, and sees that there is no response yet.
+    /// Waits until the sent pieces are read, and checks that there is no response yet.
     async fn goes_on(&mut self) {
         let polled = poll_fn(|context| Poll::Ready(self.response.as_mut().poll(context))).await;
         assert!(polled.is_pending());
@@ -67,7 +67,7 @@ async fn read(response: http::Response<Body>) -> (Code, usize) {
     (early.or(late).unwrap(), body.to_bytes().len())
 }
 
-/// A message as it travels.
+/// A message in its frame.
 fn framed(message: PrepareRequest) -> Vec<u8> {
     let message = proto::PrepareRequest::from(message).encode_to_vec();
     [&[0], &(message.len() as u32).to_be_bytes()[..], &message].concat()
@@ -87,7 +87,7 @@ async fn requests_that_do_not_arrive_keep_nobody_from_hints() {
     for _ in 0..3 {
         assert_eq!(world.ask(world.request(&[5, 6, 7, 8])).await.unwrap(), [8, 7, 6, 5]);
     }
-    // Whoever is only slow is served.
+    // A client that is only slow is served.
     for (sent, arriving) in open {
         arriving.send(&whole[sent..]);
         let (code, len) = arriving.end().await;
@@ -103,7 +103,7 @@ async fn a_request_has_one_deadline_to_arrive_and_another_one_from_then_on() {
     let mut world = World::limited(plan(), true, AdmissionLimits { request_deadline, ..LIMITS }, 1);
     let asking = world.asking(1);
     world.gate.began.recv().await.unwrap();
-    // This one comes later and is given up, which the one that is computed is not.
+    // This one comes later and is given up; the one that is computed is not.
     let idle = Arriving::at(&world).await;
     assert_eq!(read(soon(idle.response).await).await.0, Code::DeadlineExceeded);
     assert!(!asking.is_finished());
@@ -139,7 +139,7 @@ async fn what_arrives_when_all_places_are_taken_is_refused_however_it_ends() {
     }
     assert!(world.shows("privet_shed_total{reason=\"preparations\"} 3"));
 
-    // One that begins now is not even read.
+    // A request that begins now is not even read.
     let read_before = world.metrics.body_bytes("Prepare").0.get();
     let refused = world.ask(world.request(&[9; REQUEST_LEN])).await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted);

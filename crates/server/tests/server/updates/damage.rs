@@ -1,4 +1,4 @@
-//! Damage in what a living table is served from: its table file, and its update log.
+//! Damage to the files of a changing table: its table file, and its update log.
 
 use super::*;
 use crate::damage::laid_into_a_file;
@@ -12,7 +12,7 @@ fn scrubbing() -> ServerConfig {
     ServerConfig { scrub_rate: 1 << 30, scrub_interval: Duration::from_millis(10), ..keeping() }
 }
 
-/// Passes over what is whole find nothing.
+/// Passes over undamaged data find nothing.
 async fn is_found_whole(server: &RunningServer, table: &str) {
     let passes = format!("privet_scrub_passes_total{{table=\"{table}\"}}");
     let before = metric(server, &passes).await;
@@ -27,13 +27,13 @@ async fn health(server: &RunningServer, path: &str) -> (u16, String) {
     http(server.metrics_addr().unwrap(), "GET", path).await
 }
 
-/// What clients fetch who come from that version.
+/// What clients at that version fetch.
 fn updates_from(table: &TableDescription, epoch: u64) -> FetchRequest {
     FetchRequest { epoch: Epoch(epoch), ..fetch_request(table, PartKind::Updates, 0) }
 }
 
-/// Damage is found in the table `t`, all of whose service ends, and in no other: `whole` is served
-/// and updated on.
+/// Damage is found in the table `t`, whose service ends completely. No other table is affected:
+/// `whole` is still served and updated.
 async fn ends_the_service_of_that_table_alone(
     server: &RunningServer,
     next: NextVersion,
@@ -62,7 +62,7 @@ async fn ends_the_service_of_that_table_alone(
     assert_eq!(metric(server, "privet_table_damaged{table=\"whole\"}").await, 0.0);
 }
 
-/// Another table by the same scheme, that is changed as well.
+/// Another table of the same scheme, which changes as well.
 fn whole(scheme: SchemeId) -> Changing {
     let identity = identity(60, 4, 2);
     let first = (identity, records(identity.shape.bytes() as usize, 2));
@@ -75,7 +75,7 @@ fn served_whole(changing: &Changing) -> ServedTable {
     ServedTable { identity, records: Box::new(records), ..table }
 }
 
-/// The version before is served on beside the new one, out of the file that it began with.
+/// The earlier version is still served beside the new one, from the file that it began with.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bit_that_flips_in_the_table_file_is_found_beneath_updates() {
     for scheme in [SchemeId::Download, SchemeId::DummySubsets] {
@@ -92,7 +92,7 @@ async fn a_bit_that_flips_in_the_table_file_is_found_beneath_updates() {
     }
 }
 
-/// An epoch that lies in a log, of which a bit is turned round, or whose end is cut off.
+/// An epoch in a log, with a bit flipped, or with its end cut off.
 struct InLog {
     bytes: Vec<u8>,
     damage: fn(&mut Vec<u8>),
@@ -153,7 +153,7 @@ async fn a_bit_that_flips_in_the_update_log_ends_the_service_of_its_table_and_of
     }
 }
 
-/// What an update is made of is not what its digest says: what is served stays as it was.
+/// The data of an update does not have its digest: the served version stays as it was.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_update_onto_a_damaged_base_is_not_served() {
     for scheme in [SchemeId::SimplePir, SchemeId::Dpf, SchemeId::DummySubsets] {

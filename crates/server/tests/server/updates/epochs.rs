@@ -1,4 +1,4 @@
-//! Epochs to be fetched: from any version, to any that is served, from any byte on.
+//! Fetching epochs: from any version, to any served version, from any byte on.
 
 use super::*;
 use privet_wire::updates::{EpochReader, encode};
@@ -107,7 +107,7 @@ async fn epochs_that_are_not_kept_or_not_known_move_the_beginning_up() {
     let next = NextVersion { keep_from: Epoch(7), ..changing.next(1, 0) };
     server.update("t", next).await.unwrap();
     assert_eq!(first_epoch().await, 7);
-    // Epochs 10 to 12 were seen by nobody here.
+    // No server here has followed epochs 10 to 12.
     let before = changing.versions.len() - 1;
     (0..3).for_each(|_| changing.change(1, 1));
     let mut next = changing.steps(before);
@@ -124,7 +124,7 @@ async fn epochs_that_are_not_kept_or_not_known_move_the_beginning_up() {
     assert_eq!(fetched, encoded(12, 13));
 }
 
-/// An epoch that is there no more.
+/// An epoch that is no longer there.
 struct Lost;
 
 impl EpochSource for Lost {

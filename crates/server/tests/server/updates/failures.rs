@@ -1,10 +1,9 @@
-//! Updates that cannot be: the version before is served on, and it is counted.
+//! Impossible updates: the earlier version is still served, and the failure is counted.
 
 use super::*;
 use privet_core::{Blame, TableDigest, TableId};
 
-/// The first step's changes are of a table that began, or that ends, with another number of
-/// records.
+/// The first step's changes begin, or end, with another number of records than the table.
 fn starts_or_ends_elsewhere(next: &mut NextVersion, starts: bool) {
     let changes = &mut next.steps[0].changes;
     let shape = if starts { changes.shape_after() } else { changes.shape() };

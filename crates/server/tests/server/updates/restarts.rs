@@ -1,4 +1,4 @@
-//! A server that is started after all updates serves what one serves that followed them.
+//! A server that starts after all updates serves the same as one that followed them.
 
 use super::*;
 use privet_server::HintOrigin;
@@ -72,7 +72,7 @@ async fn what_clients_that_verify_must_know_is_told_by_every_server_alike() {
     assert_eq!(told[0], told[1]);
     assert_eq!(told[0].len(), 3);
     assert!(told[0].iter().all(|epoch| !epoch.commitments.is_empty()));
-    // Of epochs before it began, a server knows the epochs and not what belongs to them.
+    // A server knows the epochs before its start, but not their commitments.
     let late = ServedTable {
         updates: Some(UpdateFeed {
             publisher: PUBLISHER,

@@ -1,5 +1,5 @@
-//! Switching over: nobody notices, both versions are served, and one that is retired leaves nothing
-//! behind.
+//! Switching over: no client notices, both versions are served, and a retired version leaves
+//! nothing behind.
 
 use super::*;
 use privet_core::Blame;
@@ -35,7 +35,7 @@ async fn no_query_fails_while_versions_follow_each_other() {
                     while !done.load(Ordering::SeqCst) {
                         let mut client = TableClient::new(&mut stub, "t").await;
                         let identity = client.description.identity;
-                        // It stays with its version for a while, whatever has become of the table.
+                        // It stays with its version for a while, however the table changes.
                         for _ in 0..20 {
                             let index = queries * 31 % identity.shape.records();
                             let record = client.look_up(&mut stub, index).await.unwrap();
@@ -55,7 +55,7 @@ async fn no_query_fails_while_versions_follow_each_other() {
             *known.lock().unwrap() = changing.clone();
             server.update("t", next).await.unwrap();
             assert_eq!(versions_served(&server).await[0], epoch);
-            // Only then do versions go that nobody has any more.
+            // Only then are versions retired that no client uses any more.
             let follows = |client: &Arc<AtomicU64>| client.load(Ordering::SeqCst) + 1 >= epoch;
             let alive = |client: &tokio::task::JoinHandle<u64>| !client.is_finished();
             while !reached.iter().all(follows) && clients.iter().all(alive) {
@@ -129,7 +129,7 @@ async fn a_version_is_retired_after_its_grace_period_and_what_is_under_way_is_fi
     assert_eq!(refused.code(), Code::FailedPrecondition);
     assert!(refused.message().contains("ask again what is served"), "{}", refused.message());
 
-    // With no grace at all, a query that waits for its pass is answered still.
+    // Even without a grace period, a query that waits for its pass is answered.
     let config = ServerConfig {
         grace: Duration::ZERO,
         batch_window: Duration::from_secs(2),
@@ -243,7 +243,7 @@ async fn a_next_version_is_announced_as_a_server_would_that_began_with_it() {
         server.update("t", changing.next(4, 0)).await.unwrap();
         changing.change(3, 0);
         changing.change(2, 0);
-        // Two epochs that came together are one version.
+        // Two epochs together make one version.
         server.update("t", changing.steps(1)).await.unwrap();
         assert_eq!(versions_served(&server).await, [8, 6, 5]);
         let fresh = start(keeping(), vec![changing.served_as_it_is()]).await;
@@ -251,7 +251,7 @@ async fn a_next_version_is_announced_as_a_server_would_that_began_with_it() {
         let begun = describe(&mut stub(&fresh).await).await.tables[0].clone();
         assert_eq!(followed.identity, begun.identity);
         assert_eq!(followed.schemes, begun.schemes, "{scheme}");
-        // Whatever is announced is there to be fetched.
+        // Everything announced can be fetched.
         if let Some(kind) = followed.schemes[0].hint_kind() {
             let request = fetch_request(&followed, kind, 0);
             let fetched = fetch(&mut stub(&server).await, request).await.unwrap();

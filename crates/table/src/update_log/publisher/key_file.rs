@@ -60,7 +60,7 @@ impl PublisherKey {
         let file = File::open(path).map_err(failed)?;
         if others_can_read(&file).map_err(failed)? {
             return Err(misused(
-                "others can read this secret key; let its owner alone read it (chmod 600) if nobody has, or make another",
+                "others can read this secret key; if nobody has read it, let only its owner read it (chmod 600); otherwise make another",
             ));
         }
         let mut line = Zeroizing::new(Vec::with_capacity(FILE_LEN + 1));

@@ -15,8 +15,8 @@ fn assert_refused(chain: &Chain, bytes: &[u8], how: &str) {
 }
 
 proptest! {
-    /// Records, differences and operations all lead where the plain vector went, and the chain ends
-    /// at its identity.
+    /// Records, differences and operations all give the same as the plain vector, and the chain
+    /// ends at its identity.
     #[test]
     fn every_history_is_followed(records in 1..20u64, batches in batches(6)) {
         let mut model = Model::new(records);
@@ -114,13 +114,13 @@ fn what_does_not_follow_is_refused_by_its_name() {
     let mut other_publisher = Model { publisher: 2, ..start.clone() };
     let signed_by_another = other_publisher.next(&[edit(2, 0xaa), add(1)], None);
     assert_refused(&start.chain(), &signed_by_another, "the signature of epoch 4");
-    // One byte of the signature is another: the rest is what the publisher signed.
+    // One byte of the signature is changed; everything else is what the publisher signed.
     let mut wrong_signature = first.clone();
     *wrong_signature.last_mut().unwrap() ^= 1;
     assert_refused(&start.chain(), &wrong_signature, "the signature of epoch 4");
 
-    // The publisher itself goes on from epoch 4 in two ways, which the hash of the previous epoch
-    // tells apart, or its digest, or both.
+    // The publisher itself continues from epoch 4 in two ways. The hash of the previous epoch
+    // reveals that, or its digest, or both.
     let mut fork = start.clone();
     fork.next(&[edit(2, 0xaa), add(2)], None);
     let forked = fork.next(&[edit(0, 0xbb)], None);
@@ -145,7 +145,7 @@ fn who_does_not_know_the_hash_of_the_last_epoch_can_begin_anywhere() {
     let mut other = model.clone();
     other.records[0] ^= 1;
     let (next, other_next) = (model.next(&[edit(0, 1)], None), other.next(&[edit(0, 1)], None));
-    // The digest before is enough to tell.
+    // The digest before is enough to find it.
     assert_refused(&chain, &other_next, "(a fork)");
     chain.follow(&next).expect("next");
     assert_eq!(chain.previous(), Some(model.previous));

@@ -17,8 +17,8 @@ fn room() -> (Room, Model) {
     (room, model)
 }
 
-/// After each step the two files are opened anew, as after a crash; the table is what it was, the
-/// next epoch continues its history, and a second compaction completes the first.
+/// After each step both files are opened again, as after a crash. The table is the same, the next
+/// epoch continues its history, and a second compaction completes the first.
 #[test]
 fn a_compaction_can_stop_after_every_step() {
     for steps in 0..=2 {
@@ -38,7 +38,7 @@ fn a_compaction_can_stop_after_every_step() {
         assert_eq!(room.snapshot.identity().epoch, Epoch(expected_epoch));
         room.assert_is(&model);
 
-        // A client that has followed so far, and one that began before.
+        // A client that has followed all epochs, and one that is further behind.
         let (mut current, mut old) = (model.chain(), Model::new(5).chain());
         room.append(&mut model, &[edit(0, 9)]);
         room.assert_is(&model);
@@ -65,7 +65,7 @@ fn a_compaction_can_stop_after_every_step() {
     }
 }
 
-/// Between the two steps, the log is all that a second compaction has to replace.
+/// Between the two steps, a second compaction only has to replace the log.
 #[test]
 fn a_compaction_is_completed_by_the_next() {
     let (room, model) = room();
@@ -80,7 +80,8 @@ fn a_compaction_is_completed_by_the_next() {
     room.assert_is(&model);
 }
 
-/// Who opened the snapshot before the compaction and the log after it is told to open both again.
+/// A reader that opened the snapshot before the compaction and the log after it gets the advice to
+/// open both again.
 #[test]
 fn an_older_snapshot_does_not_go_with_a_compacted_log() {
     let (room, model) = room();
@@ -115,7 +116,7 @@ fn a_compaction_elsewhere_overwrites_nothing() {
     assert_eq!(built.identity(), model.identity());
 }
 
-/// Whatever is kept of the epochs, clients that stand at one of them catch up, further ones cannot,
+/// However many epochs are kept: clients at one of them can follow, clients further behind cannot,
 /// and the history goes on from there.
 #[test]
 fn the_last_epochs_are_kept_as_far_as_they_fit() {
@@ -125,7 +126,7 @@ fn the_last_epochs_are_kept_as_far_as_they_fit() {
         .collect();
     for kept in 0..=lengths.len() {
         let limit: u64 = lengths[lengths.len() - kept..].iter().sum();
-        // One byte less is an epoch less.
+        // With one byte less, one epoch less is kept.
         for (limit, kept) in [(limit, kept), (limit.saturating_sub(1), kept.saturating_sub(1))] {
             let (room, mut model) = room();
             let path = room.snapshot.path().to_owned();

@@ -1,4 +1,4 @@
-//! What a crash can leave behind, made byte by byte; and what only damage can.
+//! States that a crash can leave behind, made byte by byte; and states that only damage can cause.
 
 use super::files::Room;
 use super::*;
@@ -6,7 +6,7 @@ use crate::update_log::file::header::{COMMIT_OFFSETS, Commit, FIRST_EPOCH};
 use privet_core::Blame;
 use std::fs;
 
-/// A log of two epochs as its file was before the second, and afterwards.
+/// A log's file with two epochs, before and after the second was appended.
 struct Appended {
     room: Room,
     before: (Model, Vec<u8>),
@@ -30,7 +30,8 @@ impl Appended {
         offset..offset + Commit::LEN
     }
 
-    /// Readers and the next writer find `model` in `file`, and the next writer goes on.
+    /// Checks that readers and the next writer find `model` in `file`, and that the next writer can
+    /// go on.
     fn assert_opens_as(&self, file: &[u8], model: &Model) {
         fs::write(self.room.log_path(), file).expect("writable");
         self.room.assert_is(model);
@@ -68,8 +69,8 @@ fn an_epoch_that_was_not_committed_is_cut_off() {
     for len in 0..=tail.len() {
         appended.assert_opens_as(&[before, &tail[..len]].concat(), &appended.before.0);
     }
-    // Where a file system gives the file its length before its contents: zeros, or what the disk
-    // held.
+    // Some file systems give the file its length before its contents: then it has zeros, or old
+    // contents of the disk.
     for filler in [0, 0xa5] {
         for len in [1, 7, 8, 9, 60, tail.len() - 1, tail.len(), tail.len() + 1] {
             let model = &appended.before.0;
@@ -87,8 +88,8 @@ fn a_commit_that_was_interrupted_is_completed() {
     for len in 0..=Commit::LEN {
         file[commit.clone()].copy_from_slice(old);
         file[commit.start..commit.start + len].copy_from_slice(&new[..len]);
-        // Old and new record may begin and end alike: then it is still the old one, or the new one
-        // already.
+        // The old and the new record may begin and end with the same bytes: then it is still the
+        // old one, or already the new one.
         let model =
             if file[commit.clone()] == *old { &appended.before.0 } else { &appended.after.0 };
         appended.assert_opens_as(&file, model);
@@ -102,7 +103,7 @@ fn a_commit_that_was_interrupted_is_completed() {
     }
 }
 
-/// Two faults at once: it cannot be told whether clients have seen the epoch.
+/// Two faults at once: nobody can know whether clients have seen the epoch.
 #[test]
 fn a_commit_that_cannot_be_completed_is_left_as_it_is() {
     let appended = Appended::new();
@@ -120,7 +121,8 @@ fn a_commit_that_cannot_be_completed_is_left_as_it_is() {
     }
 }
 
-/// A server reads on while a commit record is unreadable, as it may be while it is written.
+/// A server goes on reading while a commit record is unreadable, because a writer may just be
+/// writing it.
 #[test]
 fn a_reader_reads_on_over_an_interrupted_commit() {
     let appended = Appended::new();
@@ -157,7 +159,7 @@ fn what_was_committed_is_never_cut_off() {
         file[position] ^= 0x40;
         appended.assert_refused(&file);
     }
-    // A region that a broken disk gives back empty, up to the end.
+    // A region that a broken disk returns empty, up to the end.
     let mut emptied = file.clone();
     emptied[first..].fill(0);
     appended.assert_refused(&emptied);
@@ -177,13 +179,13 @@ fn an_altered_header_is_refused() {
         fs::write(appended.room.log_path(), &file).expect("writable");
         let error = UpdateLog::open(&appended.room.log_path(), &appended.room.snapshot)
             .expect_err("altered");
-        // The magic and the version say what the file is.
+        // The magic and the version identify the file.
         let expected = if position < 12 { Blame::ApiMisuse } else { Blame::Corrupted };
         assert_eq!(error.blame(), expected, "{error}");
     }
 }
 
-/// A single damaged commit record, of whichever epoch, is made good by the next writer.
+/// The next writer repairs a single damaged commit record, of either epoch.
 #[test]
 fn one_commit_record_is_enough() {
     let appended = Appended::new();
@@ -196,7 +198,7 @@ fn one_commit_record_is_enough() {
     }
 }
 
-/// A disk that loses bits while a server is at work: clients are not sent what it has become.
+/// A disk that loses bits while a server runs: clients do not get the damaged bytes.
 #[test]
 fn an_epoch_that_changes_later_is_not_sent() {
     let appended = Appended::new();

@@ -76,8 +76,9 @@ fn refused<T>(result: privet_core::Result<T>, blame: Blame, how: &str) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// A snapshot and its log are the plain vector, whoever wrote them in how many sittings; a
-    /// server that reads on gets each epoch once, and a client at any epoch what it needs.
+    /// A snapshot and its log give the plain vector, whichever writers wrote them in however many
+    /// runs. A server that reads on gets each epoch once, and a client at any epoch gets what it
+    /// needs.
     #[test]
     fn a_snapshot_and_its_log_are_the_table(
         records in 1..20u64,
@@ -137,7 +138,7 @@ proptest! {
         refused(server.epochs_from(Epoch(2)).map(drop), Blame::ApiMisuse, "no longer kept");
         refused(server.epochs_from(Epoch(model.epoch + 1)).map(drop), Blame::ApiMisuse, "there is no epoch");
 
-        // The digest is that of a snapshot built of the same records, and a compacted one goes on
+        // The digest is that of a snapshot built from the same records, and a compacted one goes on
         // where the log ended.
         let built = write_snapshot(&model, &room.directory.path().join("built.privet"));
         prop_assert_eq!(built.identity(), model.identity());
@@ -206,7 +207,7 @@ fn what_cannot_be_appended_changes_nothing() {
         "nothing would change",
     );
     assert_eq!(fs::read(room.log_path()).expect("readable"), before);
-    // None of these was in the way.
+    // None of these prevented the next update.
     model.next(&[edit(1, 1)], None);
     assert_eq!(writer.append(&key(1), &update, None).expect("valid"), model.identity());
 }
@@ -226,7 +227,7 @@ fn a_log_belongs_to_its_snapshot() {
     refused(open(&other_contents), Blame::Corrupted, "other contents");
     let older = write_snapshot(&Model { epoch: 2, ..Model::new(5) }, &path("older"));
     refused(open(&older), Blame::Unavailable, "open both again");
-    // Of the log's last epoch, by its number; but not what the log leads to.
+    // It has the number of the log's last epoch, but other contents.
     let diverged = write_snapshot(&Model { epoch: 4, ..Model::new(5) }, &path("diverged"));
     refused(open(&diverged), Blame::Corrupted, "do not lead to the snapshot");
     let beyond = write_snapshot(&Model { epoch: 5, ..model.clone() }, &path("beyond"));
@@ -257,7 +258,7 @@ fn a_damaged_table_is_not_signed_and_not_compacted() {
     *bytes.last_mut().expect("not empty") ^= 1;
     let path = room.directory.path().join("damaged.privet");
     fs::write(&path, &bytes).expect("writable");
-    // Only the records are damaged: it opens.
+    // Only the records are damaged, so it opens.
     let damaged = Snapshot::open(&path).expect("whole");
     let log = fs::read(room.log_path()).expect("readable");
     let open = || LogWriter::open(&room.log_path(), &damaged).expect("whole");
@@ -268,8 +269,8 @@ fn a_damaged_table_is_not_signed_and_not_compacted() {
     assert_eq!(fs::read(&path).expect("readable"), bytes);
 }
 
-/// As when a disk is full: what was not written is not in memory either, and only a new sitting
-/// goes on.
+/// As when a disk is full: an epoch that was not written is not in memory either, and only a newly
+/// opened writer goes on.
 #[test]
 fn a_writer_that_could_not_write_stops() {
     let mut model = Model::new(5);

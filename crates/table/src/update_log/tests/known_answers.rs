@@ -1,4 +1,4 @@
-//! What an independent program made: `vectors/generate_update_log.py`.
+//! Made by an independent program: `vectors/generate_update_log.py`.
 
 use super::*;
 use serde_json::Value;

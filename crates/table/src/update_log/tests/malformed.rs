@@ -1,5 +1,5 @@
-//! Bytes from anywhere. What they announce is never allocated: a reservation of the sizes below
-//! would end the process.
+//! Bytes from any source. Announced sizes are never allocated: reserving the sizes below would end
+//! the process.
 
 use super::*;
 use crate::update_log::entry::Entry;
@@ -73,8 +73,8 @@ fn number(number: u64, needless: bool) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// What is read is written the same way again, and nothing else is read: a number has one form,
-    /// and records lie within the table, differ, and are all there.
+    /// Whatever can be read is written in the same way again, and nothing else can be read: a
+    /// number has one form, and records lie within the table, differ, and are all there.
     #[test]
     fn every_epoch_has_one_encoding(
         records in 1..400u64,

@@ -71,7 +71,7 @@ fn copied_hints_are_erased_and_the_original_keeps_its_own() {
     assert_eq!(seen(&mut at_original).unwrap().changes.len(), 2);
 }
 
-/// The copy is put where the original was, as from a backup.
+/// The copy takes the original's place, as from a backup.
 #[test]
 fn a_restored_backup_is_erased() {
     let place = tempfile::tempdir().unwrap();
@@ -85,9 +85,9 @@ fn a_restored_backup_is_erased() {
     assert_eq!(seen(&mut restored).unwrap().generation, None);
 }
 
-/// The backup is written into the files that were there, which keeps their numbers and their
-/// births: what shows it is that the anchor was changed later than it says it was written. (The
-/// clock of a file system cannot be turned back, so the anchor is made older here instead.)
+/// The backup is written into the existing files, which keeps their numbers and birth times. What
+/// reveals it is that the anchor was changed later than it says it was written. (The clock of a
+/// file system cannot be turned back, so the anchor is made older here instead.)
 #[test]
 fn a_backup_restored_in_place_is_erased() {
     let place = tempfile::tempdir().unwrap();
@@ -127,8 +127,7 @@ fn a_server_that_announces_the_tables_id_with_other_contents_erases_nothing() {
     assert_eq!(seen(&mut kept).unwrap().changes.len(), 2);
 }
 
-/// Whoever computed the hints knows the secret they follow from, so nobody else may take that
-/// server's place.
+/// The server that computed the hints knows their secret, so no other server may take its place.
 #[test]
 fn hints_that_other_servers_computed_are_refused_and_kept() {
     let place = tempfile::tempdir().unwrap();
@@ -143,7 +142,7 @@ fn hints_that_other_servers_computed_are_refused_and_kept() {
     assert_eq!(notice, None);
     assert_eq!(seen(&mut kept).unwrap().changes.len(), 2);
     drop(kept);
-    // Begun anew with them, and the old secret is gone.
+    // The hints were begun anew with these servers, and the old secret is gone.
     let Opening::Have { mut hints, .. } =
         KeptHints::open(folder(), &other, false, Others::Replace).unwrap()
     else {
@@ -178,7 +177,7 @@ fn an_anchor_of_an_older_version_is_no_damage_and_says_what_to_do() {
     used(place.path());
     let path = place.path().join("anchor");
     let bytes = std::fs::read(&path).unwrap();
-    // Version 2 did not say the table's shape, version 3 not which of its files the journal is.
+    // Version 2 lacked the table's shape, version 3 the number of the journal's file.
     for (version, left_out) in [(2, 132..148), (3, SLOT_LEN - 80..SLOT_LEN - 72)] {
         let mut older = Vec::new();
         for at in SLOTS.map(|at| at as usize) {
@@ -196,14 +195,14 @@ fn an_anchor_of_an_older_version_is_no_damage_and_says_what_to_do() {
         assert!(refused.message().contains(&format!("version {version}")), "{refused}");
         assert_eq!(refused.reason(), Some(Reason::HintsUnusable), "{refused}");
     }
-    // What it says to do erases the journal of that format, too.
+    // The advice in the error also erases the journal of that format.
     std::fs::write(place.path().join("journal-1.redb"), [1; 100]).unwrap();
     assert!(erase_folder(&Directory::existing(place.path())).unwrap());
     assert!(names(place.path()).is_empty());
 }
 
-/// Where the hints stand is for their client to look at, whether the table has moved on or a server
-/// has gone back.
+/// The client must check where the hints stand, whether the table has moved on or a server has gone
+/// back.
 #[test]
 fn hints_of_another_version_are_opened_as_they_are_by_who_can_follow() {
     let place = tempfile::tempdir().unwrap();
@@ -238,8 +237,8 @@ fn hints_of_another_version_are_opened_as_they_are_by_who_can_follow() {
     assert_eq!((saved.prepared_for, saved.stands_at), (None, None), "they are what was asked for");
 }
 
-/// Who can follow has hints of the new version on disk before its pin says so, and the other way
-/// round.
+/// If the client can follow, hints of the new version may be on disk before the pin says so, and
+/// the other way round.
 #[test]
 fn hints_that_have_followed_are_those_of_the_new_version_and_no_other() {
     let place = tempfile::tempdir().unwrap();
@@ -271,8 +270,8 @@ fn hints_that_have_followed_are_those_of_the_new_version_and_no_other() {
     assert_eq!(epoch, Epoch(5), "what is reported of them");
 }
 
-/// What restores a backup may pass over the anchor, if that has not changed since: then only the
-/// journal shows that it was replaced.
+/// A restore tool may skip the anchor if it has not changed since: then only the journal shows that
+/// it was replaced.
 #[test]
 fn a_journal_that_was_put_back_alone_is_erased_with_its_hints() {
     let place = tempfile::tempdir().unwrap();
@@ -281,7 +280,7 @@ fn a_journal_that_was_put_back_alone_is_erased_with_its_hints() {
     let backup = std::fs::read(&journal).unwrap();
     let (mut opened, _) = hints(place.path());
     opened.reserve_one(ReservationId(2), &record(b"change", b"query")).unwrap();
-    // As if the process were killed: the anchor has not counted that.
+    // As if the process were killed: the anchor has not counted this commit.
     opened.poisoned = true;
     drop(opened);
     std::fs::rename(&journal, place.path().join("removed")).unwrap();
@@ -431,7 +430,7 @@ fn secrets_belong_to_their_owner_alone() {
     use std::os::unix::fs::PermissionsExt as _;
     let place = tempfile::tempdir().unwrap();
     let path: PathBuf = place.path().join("private");
-    // As if something had been more liberal.
+    // As if another program had created it with wider permissions.
     std::fs::create_dir(&path).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     used(&path);
