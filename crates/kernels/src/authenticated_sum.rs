@@ -12,8 +12,8 @@
 //!
 //! # The field
 //!
-//! A record is cut into *elements* of 16 bytes, the last one filled up with zeros, and value and
-//! tag are computed for each element on its own. An element is a polynomial over the field of two
+//! A record is cut into *elements* of 16 bytes, the last one padded with zeros, and value and tag
+//! are computed for each element on its own. An element is a polynomial over the field of two
 //! elements, modulo `x^128 + x^7 + x^2 + x + 1`: bit `i` of the sixteen bytes, read as a
 //! little-endian number, is the coefficient of `x^i`. (That is the polynomial of GCM, without GCM's
 //! reversal of bits.)

@@ -93,8 +93,8 @@ impl TiledBytes {
     }
 
     /// Tiles a table in natural order: column `c` is `table[c * rows..(c + 1) * rows]`, and the
-    /// last column, if short, is filled up with zeros. There are `ceil(table.len() / rows)`
-    /// columns. Uses up to `threads` threads.
+    /// last column, if short, is padded with zeros. There are `ceil(table.len() / rows)` columns.
+    /// Uses up to `threads` threads.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use crate::dispatch::Kernels;
 use crate::gather::{PositionOutOfRange, check_positions};
 
 impl Kernels {
-    /// The sum modulo 2⁶⁴ of the 64-bit little-endian words of `bytes` (the last filled up with
+    /// The sum modulo 2⁶⁴ of the 64-bit little-endian words of `bytes` (the last padded with
     /// zeros): one sequential reading, with every byte loaded.
     pub fn read_sum(self, bytes: &[u8]) -> u64 {
         on_arm!(self, yardstick::read_sum(bytes))

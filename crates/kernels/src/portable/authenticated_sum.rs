@@ -27,7 +27,7 @@ pub(crate) fn accumulate(
     }
 }
 
-/// At most sixteen bytes, filled up with zeros.
+/// At most sixteen bytes, padded with zeros.
 fn element(bytes: &[u8]) -> u128 {
     let mut padded = [0; ELEMENT_BYTES];
     padded[..bytes.len()].copy_from_slice(bytes);

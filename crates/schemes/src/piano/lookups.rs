@@ -57,7 +57,7 @@ impl Lookups {
     /// Room for the `window` queries of a table of `records` records.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub(super) fn new(
         records: u64,
         record_len: usize,

@@ -39,10 +39,10 @@ impl MerkleGathering {
 
     pub(super) fn resume(merkle: Merkle, bytes: &[u8], kernels: Kernels) -> Result<Self> {
         let mut gathering = Self::new(merkle, kernels)?;
-        let mut reader = Reader::new("a cap in the making", bytes);
+        let mut reader = Reader::new("an unfinished cap", bytes);
         gathering.absorbed = reader.u32().map_err(damaged)?;
         if gathering.absorbed > merkle.vectors.count() {
-            return Err(Error::corrupted("a cap in the making has more vectors than the table"));
+            return Err(Error::corrupted("an unfinished cap has more vectors than the table"));
         }
         let nodes = gathering.absorbed as usize * merkle.cap_width() as usize;
         let nodes = reader.bytes(nodes * size_of::<Node>()).map_err(damaged)?;

@@ -68,7 +68,7 @@ impl Sums {
     }
 }
 
-/// The element at `place` of a record, filled up with zeros if it is the last.
+/// The element at `place` of a record, padded with zeros if it is the last.
 #[inline(always)]
 fn element(record: &[u8], place: usize) -> u128 {
     let bytes = &record[place * ELEMENT_BYTES..];

@@ -45,7 +45,7 @@ pub(crate) fn tile_rows(
             tile_half_group(columns, row + PANEL_ROWS / 2, bottom);
         }
     }
-    // Non-temporal stores are weakly ordered; whoever is handed the matrix next must see them.
+    // Non-temporal stores are weakly ordered; the next user of the matrix must see them.
     _mm_sfence();
 }
 

@@ -143,7 +143,7 @@ fn each_for<const RECORDS: usize>(numbers: &[u128; RECORDS]) -> __m512i {
     }
 }
 
-/// `RECORDS` records, each filled up with zeros to whole elements.
+/// `RECORDS` records, each padded with zeros to whole elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vpclmulqdq")]
 fn load_records<const RECORDS: usize>(records: &[u8], record_len: usize) -> __m512i {
@@ -165,7 +165,7 @@ fn load_records<const RECORDS: usize>(records: &[u8], record_len: usize) -> __m5
     }
 }
 
-/// At most 64 bytes, filled up with zeros.
+/// At most 64 bytes, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vpclmulqdq")]
 fn load_up_to(bytes: &[u8]) -> __m512i {

@@ -36,7 +36,7 @@ pub(crate) fn tile_rows(
             tile_group(columns, row, group);
         }
     }
-    // Non-temporal stores are weakly ordered; whoever is handed the matrix next must see them.
+    // Non-temporal stores are weakly ordered; the next user of the matrix must see them.
     _mm_sfence();
 }
 

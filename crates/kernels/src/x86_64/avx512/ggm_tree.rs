@@ -165,7 +165,7 @@ fn store(nodes: &mut [u128; BATCH], vectors: [__m512i; LANES]) {
     }
 }
 
-/// Up to four nodes, filled up with zeros.
+/// Up to four nodes, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 fn load_up_to(nodes: &[u128]) -> __m512i {

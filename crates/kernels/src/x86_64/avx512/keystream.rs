@@ -233,7 +233,7 @@ pub(crate) fn words_times_vector(matrix: &[u32], vector: &[u32], out: &mut [u32]
     }
 }
 
-/// Up to 16 words, filled up with zeros.
+/// Up to 16 words, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 fn load_up_to(words: &[u32]) -> __m512i {

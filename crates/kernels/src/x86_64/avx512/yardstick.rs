@@ -34,7 +34,7 @@ pub(crate) fn read_sum(bytes: &[u8]) -> u64 {
     total
 }
 
-/// Up to 64 bytes, filled up with zeros.
+/// Up to 64 bytes, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 pub(in crate::x86_64::avx512) fn load_up_to(bytes: &[u8]) -> __m512i {

@@ -53,7 +53,7 @@ fn store_pair(words: &mut [u64; 2], vector: __m128i) {
     unsafe { _mm_storeu_si128(words.as_mut_ptr().cast(), vector) }
 }
 
-/// Up to four words, filled up with zeros.
+/// Up to four words, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
 fn load_up_to(words: &[u128]) -> __m512i {
