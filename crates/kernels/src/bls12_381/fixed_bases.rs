@@ -123,7 +123,8 @@ impl FixedBases {
             self.layout.pieces * self.layout.piece_bits,
             "exponents of that length"
         );
-        // The additions want the tables side by side; to copy them costs little beside an addition.
+        // The additions need the tables side by side. Copying them costs little compared with an
+        // addition.
         let words = self.layout.entries() * ENTRY_WORDS;
         let mut table = Vec::with_capacity(places.len() * words);
         for place in places {
