@@ -188,7 +188,7 @@ impl PartitionStream {
         }
         if stream.digest.absorbed() != Some(stream.checkpoint_offset()) {
             return Err(Error::corrupted(
-                "a checkpoint's digest and its hints are of different places",
+                "a checkpoint's digest and its hints belong to different offsets",
             ));
         }
         Ok(stream)

@@ -34,7 +34,7 @@ pub(super) fn room_for(bytes: u64) -> Result<HugeBuffer<u8>> {
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
 pub(super) fn room_to_compute(bytes: u64) -> Result<HugeBuffer<u8>> {
     zeroed(bytes).map_err(|error| {
-        Error::unavailable(format!("no memory to compute in: {bytes} bytes; do with less"))
+        Error::unavailable(format!("no memory of {bytes} bytes to compute in; allow less"))
             .caused_by(error)
     })
 }

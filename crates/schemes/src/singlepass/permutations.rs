@@ -118,7 +118,7 @@ impl Permutations {
             }
             // There are as many different numbers as places.
             if !seen.iter().all(|seen| *seen) {
-                return Err(Error::corrupted("the stored hints hold a permutation that is none"));
+                return Err(Error::corrupted("the stored hints hold an invalid permutation"));
             }
         }
         Ok(read)

@@ -49,7 +49,7 @@ impl StreamConsumer for SinglePassPreparation {
         match self.hints {
             Some(_) => Ok(()),
             None => Err(Error::peer_misbehaved(format!(
-                "the server sent nothing of {} bytes of hints",
+                "the server sent none of the {} bytes of hints",
                 self.parameters.hint_bytes()
             ))),
         }

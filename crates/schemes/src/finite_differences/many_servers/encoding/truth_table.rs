@@ -40,7 +40,7 @@ pub fn encode(
     let transform = FieldSums::new(parameters, table, threads, Sizes::OF_CACHES)?;
     if points.len() as u64 != parameters.points_bytes() {
         return Err(Error::api_misuse(format!(
-            "the points take {} bytes, room was given for {}",
+            "the points take {} bytes, but there is room for {}",
             parameters.points_bytes(),
             points.len()
         )));
