@@ -56,7 +56,7 @@ fn check(variables: u32, weight: u32) -> Result<()> {
         return Ok(());
     }
     Err(Error::api_misuse(format!(
-        "words have at most {MOST_VARIABLES} variables and no more set than there are, not {weight} of {variables}"
+        "a word has at most {MOST_VARIABLES} variables, and cannot have {weight} of {variables} set"
     )))
 }
 

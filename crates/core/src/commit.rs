@@ -115,7 +115,7 @@ pub trait VectorCommitment: Clone + Send + Sync + 'static {
     /// [`Vectors::padded_bytes`] long. `progress` is called with the share done, from 0 to 1.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if there is not enough memory.
     fn precompute(
         &self,
         table: &[u8],
@@ -127,13 +127,13 @@ pub trait VectorCommitment: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Blame::Corrupted`](crate::Blame::Corrupted) if `kept` is not of the prescribed form,
-    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if there is not enough memory.
     fn prover(&self, table: &[u8], kept: &[u8], kernels: Kernels) -> Result<Self::Prover>;
 
     /// The client's side, before the table streams past.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if there is not enough memory.
     fn gathering(&self, kernels: Kernels) -> Result<Self::Gathering>;
 
     /// Reads what [`Gathering::encode`] wrote.
@@ -172,7 +172,7 @@ pub trait Prover: Sized + Send + Sync {
     /// A copy, to follow edits while this prover goes on opening.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if there is not enough memory.
     fn copied(&self) -> Result<Self>;
 
     /// Follows edits. `table` is the padded table after them. `changed` names the records that may
@@ -183,7 +183,7 @@ pub trait Prover: Sized + Send + Sync {
     /// # Errors
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if `after` is not as
     /// [`VectorCommitment::grown`] demands; [`Blame::Unavailable`](crate::Blame::Unavailable) if
-    /// the memory cannot be had.
+    /// there is not enough memory.
     fn update(&mut self, after: Vectors, table: &[u8], changed: &[Changed<'_>]) -> Result<Vec<u8>>;
 
     /// Memory held besides the table, in bytes.

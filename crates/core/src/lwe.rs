@@ -87,7 +87,7 @@ impl PublicMatrix {
     /// `progress` is called with the share done, from 0 to 1.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if there is not enough memory.
     pub fn left_product(
         &self,
         kernels: Kernels,

@@ -89,7 +89,7 @@ impl StreamDigest {
         let tail = reader.bytes(len)?.to_vec();
         let digest = Self { subtrees, trees, tail };
         if len > SUBTREE_LEN || (len == 0 && subtrees > 0) || digest.absorbed().is_none() {
-            return Err(Error::invalid_message("a digest in the making holds what it cannot hold"));
+            return Err(Error::invalid_message("an unfinished digest holds impossible values"));
         }
         Ok(digest)
     }

@@ -1,4 +1,4 @@
-//! The XOR of selected records with a tag beside it, for several selections in one pass.
+//! The XOR of selected records, with a tag, for several selections in one pass.
 //!
 //! This is the server's work in authenticated PIR from distributed point functions (Colombo,
 //! Nikitin, Corrigan-Gibbs, Wu and Ford, "Authenticated private information retrieval", USENIX
@@ -12,22 +12,22 @@
 //!
 //! # The field
 //!
-//! A record is cut into *elements* of 16 bytes, the last one filled up with zeros, and value and
-//! tag are computed for each element on its own. An element is a polynomial over the field of two
+//! A record is cut into *elements* of 16 bytes, the last one padded with zeros, and value and tag
+//! are computed for each element on its own. An element is a polynomial over the field of two
 //! elements, modulo `x^128 + x^7 + x^2 + x + 1`: bit `i` of the sixteen bytes, read as a
 //! little-endian number, is the coefficient of `x^i`. (That is the polynomial of GCM, without GCM's
 //! reversal of bits.)
 //!
-//! Why not a prime field: in this one a sum is an XOR, which is how the two parties' leaves and
-//! control bits differ as it is; a control bit is itself an element, 0 or 1, without a sign that
-//! would depend on the party; and every string of 16 bytes is an element, so records need not be
-//! checked or packed.
+//! There are three reasons for this field instead of a prime field. A sum is an XOR, and the two
+//! parties' leaves and control bits are XOR shares. A control bit is an element, 0 or 1, without a
+//! sign that depends on the party. And every string of 16 bytes is an element, so records need no
+//! check and no packing.
 //!
 //! # How it is computed
 //!
-//! A product of two elements has 255 bits before it is reduced, and reducing is linear: so whole
-//! products are added up, and only their sum is reduced. That leaves four multiplications without
-//! carries of 64 bits by 64 for each element, for which processors have an instruction.
+//! A product of two elements has 255 bits before reduction, and reduction is linear. So whole
+//! products are added up, and only their sum is reduced. Each element then takes four carry-less
+//! multiplications of 64 bits by 64 bits, for which processors have an instruction.
 //!
 //! ```text
 //! table = chunks   as many records as the caller produces nodes and leaves for at a time: these stay in the
@@ -35,8 +35,8 @@
 //!                  another goes over it
 //! ```
 //!
-//! Threads fetch one chunk after another, and each has sums of its own, which are added up at the
-//! end. Time and addresses depend on the lengths alone.
+//! Threads fetch one chunk after another. Each has its own sums, which are added up at the end.
+//! Time and addresses depend only on the lengths.
 
 use crate::dispatch::on_arm;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,7 +50,7 @@ use crate::threads;
 /// Bytes of one element of the field.
 pub const ELEMENT_BYTES: usize = 16;
 
-/// Elements that are worked on together: those of a line of 64 bytes.
+/// How many elements are processed together: those of a line of 64 bytes.
 pub(crate) const LANES: usize = 4;
 
 /// How many elements a record of `record_len` bytes is cut into.
@@ -58,12 +58,12 @@ pub fn elements(record_len: usize) -> usize {
     record_len.div_ceil(ELEMENT_BYTES)
 }
 
-/// Sums in four places, products not yet reduced: a product is `low + middle · x^64 + high ·
+/// Sums of products in four places, before reduction. A product is `low + middle · x^64 + high ·
 /// x^128`.
 ///
-/// Records of three elements or more: of four neighbouring elements, one in each place. Shorter
-/// ones: several records may lie side by side, so with `e` elements place `i` belongs to element `i
-/// % e`.
+/// If records have three elements or more, each place has one of four neighbouring elements. Of
+/// shorter records, several may lie side by side: with `e` elements, place `i` belongs to element
+/// `i % e`.
 #[derive(Clone, Copy, Default, Zeroize)]
 #[repr(align(64))]
 pub(crate) struct Lanes {
@@ -78,12 +78,12 @@ impl Kernels {
     /// threads.
     ///
     /// Record `r` is `records[r * record_len..(r + 1) * record_len]`. A sum is the value's
-    /// [`elements`], then the tag's. Records are taken in chunks of `chunk_records`, of which the
-    /// last may be shorter; [a good number](Kernels::authenticated_sums_chunk_records) depends on
-    /// their length. `expand(chunk, k, nodes, leaves)` writes selection `k` for one chunk: a node,
-    /// of which only the lowest bit counts, and a leaf for each record. It finds anything in both,
-    /// which are as long as the chunk. It is called once for each chunk and each `k`, from several
-    /// threads and in no particular order.
+    /// [`elements`], then the tag's. Records are taken in chunks of `chunk_records`; the last may
+    /// be shorter. [A good number](Kernels::authenticated_sums_chunk_records) depends on their
+    /// length. `expand(chunk, k, nodes, leaves)` writes selection `k` for one chunk: for each
+    /// record a leaf and a node, whose lowest bit alone counts. Both slices are as long as the
+    /// chunk, and may hold anything before. It is called once for each chunk and each `k`, from
+    /// several threads and in no particular order.
     ///
     /// Each thread holds some four times the length of a record for each `k`.
     ///
@@ -137,7 +137,7 @@ impl Kernels {
                     );
                 }
             }
-            // A panic of another thread becomes one of the caller, who then never sees the sums.
+            // A panic of another thread makes the caller panic too, so it never sees wrong sums.
             let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
             for (own, sum) in own.iter().zip(sums.iter_mut()) {
                 add_reduced(own, record_len, sum);
@@ -152,7 +152,7 @@ impl Kernels {
         const CHUNK_BYTES: usize = 256 << 10;
         // Nodes and leaves of so many fill the first-level cache.
         const MOST_RECORDS: usize = 1 << 10;
-        // Sums are fetched and put back once for so many, which is then not felt.
+        // Sums are loaded and stored once for so many records, so that this costs little.
         const FEWEST_RECORDS: usize = 16;
         let fitting = (CHUNK_BYTES / record_len.max(1)).clamp(FEWEST_RECORDS, MOST_RECORDS);
         1 << fitting.ilog2()
@@ -166,7 +166,8 @@ impl Kernels {
     pub fn tag(self, factor: u128, value: &[u8], tag: &mut [u128]) {
         assert!(!value.is_empty(), "values have at least one byte");
         assert_eq!(tag.len(), elements(value.len()), "a tag has as many elements as its value");
-        // A table of one record, which is not selected and whose leaf is the factor.
+        // Treats the value as a table of one record, which is not selected and whose leaf is the
+        // factor.
         let mut sums = lanes(value.len());
         on_arm!(
             self,
@@ -183,7 +184,7 @@ fn lanes(record_len: usize) -> Zeroizing<Vec<Lanes>> {
     Zeroizing::new(vec![Lanes::default(); elements(record_len).div_ceil(LANES)])
 }
 
-/// Adds what has been summed up to the elements of value and tag.
+/// Reduces the sums, and adds them to the elements of value and tag.
 fn add_reduced(lanes: &[Lanes], record_len: usize, sum: &mut [u128]) {
     let elements = elements(record_len);
     let (values, tags) = sum.split_at_mut(elements);
@@ -204,7 +205,7 @@ fn add_reduced(lanes: &[Lanes], record_len: usize, sum: &mut [u128]) {
 /// The remainder of `low + middle · x^64 + high · x^128` modulo `x^128 + x^7 + x^2 + x + 1`.
 fn reduced(low: u128, middle: u128, high: u128) -> u128 {
     let (low, high) = (low ^ middle << 64, high ^ middle >> 64);
-    // x^128 is x^7 + x^2 + x + 1, which takes seven bits beyond the end once more.
+    // x^128 equals x^7 + x^2 + x + 1. This moves up to seven bits beyond the end again.
     let beyond = high >> 127 ^ high >> 126 ^ high >> 121;
     let folded = high ^ beyond;
     low ^ folded ^ folded << 1 ^ folded << 2 ^ folded << 7

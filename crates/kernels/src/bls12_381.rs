@@ -1,11 +1,11 @@
 //! The pairing-friendly curve BLS12-381: scalars, points of both groups, products of many powers,
 //! pairings.
 //!
-//! The arithmetic is that of [`blst`](https://github.com/supranational/blst), in assembly language,
-//! which finds out by itself which instructions the processor has; here are safe names for the few
-//! things that are needed, and a loop for sums of scalar products that `blst` lacks. Groups are
-//! written additively in code and multiplicatively in the literature; the names of functions follow
-//! the latter.
+//! The arithmetic is that of [`blst`](https://github.com/supranational/blst), in assembly language.
+//! It detects by itself which instructions the processor has. This module has safe names for the
+//! few functions that are needed, and a loop for sums of scalar products, which `blst` lacks. Code
+//! writes groups additively, the literature multiplicatively; function names here follow the
+//! literature.
 //!
 //! | type | what it is |
 //! |---|---|
@@ -16,9 +16,10 @@
 //! | [`PreparedG2`] | a point of the second group for many pairings |
 //! | [`FixedBases`] | points with tables of their multiples, for products of powers of the same bases again and again |
 //!
-//! What is public may take a time that depends on it: [`multi_exponentiation`], [`FixedBases`] and
-//! [`pairings_cancel`] do, at least. Arithmetic of scalars and [`G1Sum::power`], [`G2Sum::power`]
-//! take the same time for all values, so secrets may pass through them.
+//! The time of functions for public values may depend on these values, at least for
+//! [`multi_exponentiation`], [`FixedBases`] and [`pairings_cancel`]. Scalar arithmetic,
+//! [`G1Sum::power`] and [`G2Sum::power`] take the same time for all values, so they may be used
+//! with secrets.
 
 mod exponentiation;
 mod fixed_bases;

@@ -1,5 +1,5 @@
-//! A matrix of bytes, held in the order in which the vector units want it, and its products with
-//! vectors and matrices of 32-bit words modulo 2³².
+//! A matrix of bytes in the order that suits the vector units, and its products with vectors and
+//! matrices of 32-bit words modulo 2³².
 //!
 //! This is the server's work in SimplePIR and DoublePIR: one query is a vector with a word per
 //! column, the answer a vector with a word per row, and the client's hint a product with a public
@@ -9,7 +9,7 @@
 //!
 //! The table arrives in its natural order: one column is `rows` consecutive bytes. A processor's
 //! dot-product instruction (`vpdpbusd`) multiplies four neighbouring bytes by four others and adds
-//! the products into one 32-bit lane, so four *columns* of one row have to lie side by side.
+//! the products into one 32-bit lane, so four *columns* of one row must lie side by side.
 //! [`TiledBytes`] re-tiles the table once, at load:
 //!
 //! ```text
@@ -22,17 +22,16 @@
 //! the sums of a panel are its 64 answer words in their order, and no horizontal addition is
 //! needed.
 //!
-//! Why not in the natural order: tiled, one product is one sequential stream. Measured on Zen 4,
-//! one query runs at 0.95 to 1.0 × read bandwidth, and eight at 0.97 of the multiplier's limit. An
-//! experiment in the natural order reached 0.79 and 0.82. The table is held once, tiled: a server
-//! releases the pages of the file that it was read from.
+//! The reason for tiles instead of the natural order: with them, one product is one sequential
+//! stream. Measured on Zen 4, one query runs at 0.95 to 1.0 × read bandwidth, and eight at 0.97 of
+//! the multiplier's limit. An experiment in the natural order reached 0.79 and 0.82. The table is
+//! held once, tiled: a server releases the pages of the file that it was read from.
 //!
 //! # Arithmetic
 //!
-//! Bytes are unsigned. A word is split into digits that the multiplier of the arm can take, with
-//! exact results: AVX-512 into four signed bytes (balanced digits in base 256), AVX2 into two
-//! signed half-words, and the portable arm multiplies words. All sums are modulo 2³², and all arms
-//! agree.
+//! Bytes are unsigned. A word is split into digits that suit the arm's multiplier, with exact
+//! results: AVX-512 into four signed bytes (balanced digits in base 256), AVX2 into two signed
+//! half-words, and the portable arm multiplies words. All sums are modulo 2³², and all arms agree.
 
 use crate::dispatch::on_arm;
 use std::ops::Range;
@@ -54,7 +53,8 @@ pub(crate) const PANEL_ROWS: usize = 64;
 pub(crate) const GROUP_COLUMNS: usize = 4;
 /// Bytes of one group.
 pub(crate) const GROUP_BYTES: usize = PANEL_ROWS * GROUP_COLUMNS;
-/// Columns tiled in one go: each panel then receives one run of 1 KiB, from 16 streams of reading.
+/// How many columns are tiled together: each panel then gets one run of 1 KiB, from 16 read
+/// streams.
 const COLUMNS_PER_RUN: usize = 16;
 
 /// A matrix of `rows` × `columns` bytes in tiles (see the [module](self)), in huge pages where the
@@ -81,8 +81,8 @@ impl TiledBytes {
             let panels = rows.div_ceil(PANEL_ROWS);
             let groups = columns.div_ceil(GROUP_COLUMNS);
             let mut stride = groups.checked_mul(GROUP_BYTES)?;
-            // Panels a multiple of 4 KiB apart would compete for the same few cache lines while a
-            // fill writes to all of them in turn.
+            // A fill writes to all panels in turn. Panels at distances of a multiple of 4 KiB would
+            // compete for the same few cache lines.
             if stride > 0 && stride.is_multiple_of(4096) && panels > 1 {
                 stride = stride.checked_add(GROUP_BYTES)?;
             }
@@ -93,8 +93,8 @@ impl TiledBytes {
     }
 
     /// Tiles a table in natural order: column `c` is `table[c * rows..(c + 1) * rows]`, and the
-    /// last column, if short, is filled up with zeros. There are `ceil(table.len() / rows)`
-    /// columns. Uses up to `threads` threads.
+    /// last column, if short, is padded with zeros. There are `ceil(table.len() / rows)` columns.
+    /// Uses up to `threads` threads.
     ///
     /// # Errors
     ///
@@ -154,8 +154,8 @@ impl TiledBytes {
             self.columns,
             self.rows,
         );
-        // Whole groups of whole columns go through the vector kernel, what is left on either side
-        // goes byte by byte.
+        // Whole groups of whole columns go through the vector kernel. The rest on both sides is
+        // written byte by byte.
         let (rows, whole) = (self.rows, bytes.len() / self.rows);
         let head = (first_column.next_multiple_of(GROUP_COLUMNS) - first_column).min(whole);
         let body = (whole - head) / GROUP_COLUMNS * GROUP_COLUMNS;
@@ -170,7 +170,8 @@ impl TiledBytes {
         }
     }
 
-    /// Tiles whole groups of columns; threads share the work by panels, which are apart in memory.
+    /// Tiles whole groups of columns. Threads share the work by panels, which do not overlap in
+    /// memory.
     fn fill_groups(&mut self, kernels: Kernels, first_column: usize, bytes: &[u8], threads: usize) {
         if bytes.is_empty() {
             return;
@@ -206,7 +207,7 @@ impl TiledBytes {
         self.buffer.len()
     }
 
-    /// All bytes as they lie in memory, padding included: for a digest of them.
+    /// All bytes as they lie in memory, including padding, for a digest of them.
     pub fn as_bytes(&self) -> &[u8] {
         &self.buffer
     }

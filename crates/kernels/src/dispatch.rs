@@ -1,9 +1,9 @@
-//! Which instruction sets there are, which this processor has, and the way from a kernel to its
+//! The instruction sets, which of them this processor has, and the dispatch from a kernel to its
 //! arm.
 //!
-//! [`Kernels`] is a proof that an arm may be used here: it can only be made by asking the
-//! processor. That is what makes the calls into code compiled for more than the baseline sound, and
-//! why they all go through the macros of this file.
+//! A value of [`Kernels`] proves that an arm can run here: the only way to make one is to ask the
+//! processor. This makes calls into code for more than the baseline sound. So all such calls go
+//! through the macros of this file.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ pub enum Arm {
 }
 
 impl Arm {
-    /// Every arm there is, best last, whether or not this processor has it.
+    /// All arms, best last, whether or not this processor can run them.
     pub const ALL: [Arm; 3] = [Arm::Portable, Arm::Avx2, Arm::Avx512];
 
     /// The arms this processor can run, best last. Never empty.
@@ -34,7 +34,7 @@ impl Arm {
     }
 
     /// Whether this processor can run the arm. Under Miri, which interprets no vector instructions,
-    /// only the portable arm is.
+    /// only the portable arm is available.
     pub fn is_available(self) -> bool {
         match self {
             Arm::Portable => true,
@@ -78,7 +78,7 @@ impl fmt::Display for Arm {
     }
 }
 
-/// A name that is no arm's.
+/// A name that belongs to no arm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown instruction set {given:?}; valid are portable, avx2 and avx512")]
 pub struct UnknownArm {
@@ -139,9 +139,9 @@ impl Kernels {
 /// Calls the function of the same path in the module of the arm in use, as in
 /// `on_arm!(kernels, gather::records(table, positions))`.
 ///
-/// Shapes are the caller's duty; a wrong one panics in every arm. What each function computes is
-/// written at its portable form. Arguments are plain values: nothing unsafe may stand in them, for
-/// they stand in the block here.
+/// The caller must pass the right shapes; a wrong one panics in every arm. The portable form of
+/// each function documents what it computes. Arguments must be plain values: they are evaluated
+/// inside the unsafe block, so they must not contain unsafe code.
 macro_rules! on_arm {
     ($kernels:expr, $($function:ident)::+ ( $($argument:expr),* $(,)? )) => {{
         use $crate::portable;
@@ -149,8 +149,8 @@ macro_rules! on_arm {
         use $crate::x86_64::{avx2, avx512};
         match $kernels.arm() {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the functions are safe but for the instructions they are compiled for, and by
-            // the invariant of `Kernels` this processor has those of `arm`.
+            // SAFETY: the functions are safe except for the instructions they are compiled for, and
+            // by the invariant of `Kernels` this processor has those of `arm`.
             $crate::dispatch::Arm::Avx512 => unsafe { avx512::$($function)::+($($argument),*) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
@@ -160,7 +160,7 @@ macro_rules! on_arm {
     }};
 }
 
-/// The same for functions that only AVX-512 has instructions for; the AVX2 arm takes the portable
+/// The same for functions for which only AVX-512 has instructions. The AVX2 arm uses the portable
 /// one.
 macro_rules! on_avx512 {
     ($kernels:expr, $($function:ident)::+ ( $($argument:expr),* $(,)? )) => {{

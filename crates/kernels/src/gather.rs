@@ -1,10 +1,11 @@
-//! Records from scattered places of a table: what a server with sublinear work spends its time on.
+//! Copies records from scattered places of a table. A server with sublinear work spends most of its
+//! time here.
 //!
 //! About √n records are read for a query, each from another place, so each costs the time of a
-//! random read from memory. A processor that only finds out about a read when its instruction comes
-//! along has a few under way at a time; told of the addresses in advance, it has as many as its
-//! caches can wait for. The table should lie in huge pages ([`HugeBuffer`](crate::HugeBuffer)), or
-//! each read misses in the translation of addresses too.
+//! random read from memory. If a processor learns of a read only from its load instruction, it has
+//! only a few reads in flight. If it gets the addresses in advance, it has as many in flight as its
+//! caches can handle. The table should lie in huge pages ([`HugeBuffer`](crate::HugeBuffer)).
+//! Otherwise each read also misses in the address translation.
 
 use crate::dispatch::Kernels;
 use crate::dispatch::on_x86_64;
@@ -22,10 +23,10 @@ pub struct PositionOutOfRange {
 impl Kernels {
     /// Copies the records at `positions` (in records; repeats are copied again), one after the
     /// other, into `out`, which it overwrites. The table is `records.len() / record_len` records of
-    /// `record_len` bytes. Records are prefetched some positions ahead, so that many reads are
-    /// under way at a time.
+    /// `record_len` bytes. Records are prefetched some positions ahead, so that many reads are in
+    /// flight at a time.
     ///
-    /// Addresses follow the positions, which whoever runs this is meant to know.
+    /// Addresses follow the positions, which the server is meant to know.
     ///
     /// # Errors
     ///
@@ -53,7 +54,7 @@ impl Kernels {
     }
 }
 
-/// That all positions lie in the table.
+/// Checks that all positions lie in the table.
 pub(crate) fn check_positions(
     table: &[u8],
     record_len: usize,

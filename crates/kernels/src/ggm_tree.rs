@@ -3,14 +3,14 @@
 //! after the tree of Goldreich, Goldwasser and Micali).
 //!
 //! A node is a `u128`, as bytes little-endian: a seed whose lowest bit is always 0, with the node's
-//! control bit in that place. Growing is AES-128 under two public keys, one for each side, in the
-//! form of Matyas, Meyer and Oseas, `MMO_k(s) = AES_k(s) ^ s`: the same keys serve a whole tree, so
-//! they are expanded once ([`TreeKeys`]), and every node is one block of a cipher that processors
-//! have built in.
+//! control bit in that place. Children grow by AES-128 under two public keys, one for each side, in
+//! the form of Matyas, Meyer and Oseas, `MMO_k(s) = AES_k(s) ^ s`. The same keys serve a whole
+//! tree, so they are expanded once ([`TreeKeys`]). Every node takes one block of a cipher for which
+//! processors have instructions.
 //!
 //! Nodes are secret at the client that makes keys: no branch and no address depends on them. (The
-//! portable arm is whatever the `aes` crate chooses, which is free of tables too.) The buffers
-//! belong to the caller, who erases them.
+//! portable arm is the implementation that the `aes` crate chooses, which also has no table
+//! lookups.) The buffers belong to the caller, who must erase them.
 
 use crate::dispatch::on_arm;
 use aes::Aes128Enc;
@@ -27,15 +27,14 @@ mod round_keys;
 pub struct TreeKeys {
     /// For the portable arm: left, right.
     pub(crate) ciphers: [Aes128Enc; 2],
-    /// For the vector arms: of each round, the left and the right key side by side, as they are
-    /// used.
+    /// For the vector arms: the left and the right key of each round, side by side.
     #[cfg(target_arch = "x86_64")]
     pub(crate) round_keys: [[[u8; 16]; 2]; 11],
 }
 
 impl TreeKeys {
-    /// The keys under which left (side 0) and right (side 1) children grow. They should differ, or
-    /// every node's children would be the same but for their corrections.
+    /// The keys under which left (side 0) and right (side 1) children grow. They should differ.
+    /// Otherwise every node's children would be the same, except for their corrections.
     pub fn new(left: [u8; 16], right: [u8; 16]) -> TreeKeys {
         #[cfg(target_arch = "x86_64")]
         let (lefts, rights) = (round_keys::expand(left), round_keys::expand(right));

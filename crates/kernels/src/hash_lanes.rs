@@ -1,16 +1,16 @@
 //! Keyed BLAKE3 of many inputs of equal length, one in each lane of the vectors (O'Connor,
 //! Aumasson, Neves and Wilcox-O'Hearn, "BLAKE3: one function, fast everywhere", 2020).
 //!
-//! Hash trees are built from very many hashes of very short inputs. A vectorised BLAKE3 finds
-//! nothing to do in parallel within 64 bytes, so what is parallel here is the inputs: word `w` of
-//! sixteen inputs is one vector, and sixteen hashes take as many instructions as one. The results
-//! are those of any BLAKE3.
+//! Hash trees are built from very many hashes of very short inputs. Within 64 bytes, a vectorised
+//! BLAKE3 has nothing to do in parallel. So this module hashes several inputs in parallel: word `w`
+//! of sixteen inputs is one vector, and sixteen hashes take as many instructions as one. The
+//! results are the same as with any BLAKE3.
 //!
-//! An input may begin with its number, so that records can be hashed together with their places
-//! without being copied together first.
+//! An input may begin with its number, so that records can be hashed with their numbers without a
+//! copy.
 //!
-//! Only inputs of one BLAKE3 chunk, [`MAX_INPUT_LEN`] bytes: for longer ones the tree that BLAKE3
-//! itself is gives parallel work enough.
+//! Inputs have at most one BLAKE3 chunk, [`MAX_INPUT_LEN`] bytes: for longer ones, BLAKE3's own
+//! tree gives enough parallel work.
 
 use crate::dispatch::Kernels;
 use crate::dispatch::on_arm;
@@ -27,8 +27,7 @@ pub(crate) const BLOCK_LEN: usize = 64;
 /// The initial value, the same as SHA-256's. Its first half is part of every compression's state.
 pub(crate) const INITIAL: [u32; 4] = [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a];
 
-/// Which word of the message comes where, in each round: the paper's permutation, applied again and
-/// again.
+/// The order of the message's words in each round: the paper's permutation, applied repeatedly.
 pub(crate) const SCHEDULE: [[usize; 16]; 7] = {
     const PERMUTATION: [usize; 16] = [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8];
     let mut schedule = [[0; 16]; 7];
@@ -65,9 +64,9 @@ pub(crate) const QUARTERS: [[usize; 4]; 8] = [
 /// The numbers that inputs begin with, each as eight bytes, little-endian.
 #[derive(Clone, Copy, Debug)]
 pub enum Numbers<'a> {
-    /// This one and those that follow it.
+    /// This number and those that follow it.
     From(u64),
-    /// Any, one for each input.
+    /// Any numbers, one for each input.
     Each(&'a [u64]),
 }
 
@@ -112,8 +111,8 @@ impl Kernels {
     }
 }
 
-/// What is to be hashed: checked against the number of outputs, so at least one block and at most
-/// sixteen each.
+/// The inputs, checked against the number of outputs: each has at least one block and at most
+/// sixteen.
 #[derive(Clone, Copy)]
 pub(crate) struct Inputs<'a> {
     pub(crate) numbers: Option<Numbers<'a>>,
@@ -158,7 +157,7 @@ impl Inputs<'_> {
     }
 
     /// The last two words of a compression's state: how many bytes of the input the block holds,
-    /// and what it is.
+    /// and its flags.
     #[inline(always)]
     pub(crate) fn length_and_flags(&self, block: usize) -> [u32; 2] {
         const CHUNK_START: u32 = 1 << 0;
@@ -181,9 +180,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Block `block` of input `input`: what of it is record, as a range of places in the block, and
-    /// where in `records` that begins. Before it is the number, if it is the first block; behind it
-    /// are zeros.
+    /// The part of block `block` of input `input` that is record: a range of places in the block,
+    /// and its start in `records`. In the first block, the number comes before it. Zeros follow it.
     #[inline(always)]
     pub(crate) fn place(&self, input: usize, block: usize) -> (std::ops::Range<usize>, usize) {
         let from = if block == 0 { self.prefix_len() } else { 0 };

@@ -7,8 +7,8 @@
 //! columns is the `width` words from `j * width` on.
 //!
 //! **Keys of matrices are public.** The keystream alone ([`Kernels::aes128_ctr_words`]) also
-//! expands secret seeds: there the expanded key is erased, and no branch or address depends on it.
-//! Do not use this module to encrypt.
+//! expands secret seeds: in that function the expanded key is erased, and no branch or address
+//! depends on it. Do not use this module to encrypt.
 
 use crate::dispatch::Kernels;
 use crate::dispatch::on_arm;
@@ -17,7 +17,8 @@ use crate::threads;
 /// Words of one AES block.
 pub(crate) const BLOCK_WORDS: usize = 4;
 
-/// Rows whose words of all vectors lie side by side in [`Kernels::vectors_times_keystream`].
+/// The number of rows whose words, for all vectors, lie side by side in
+/// [`Kernels::vectors_times_keystream`].
 pub(crate) const GROUP_ROWS: usize = 8;
 
 /// Columns that one thread takes at a time there.
@@ -60,8 +61,8 @@ impl Kernels {
     /// through registers and is not stored. Block counters wrap at 2⁶⁴. Uses up to `threads`
     /// threads, 64 columns each at a time.
     ///
-    /// No branch and no address depends on the words of the vectors, but the copies made of them
-    /// are not erased.
+    /// No branch and no address depends on the words of the vectors, but the copies of them are not
+    /// erased.
     ///
     /// # Panics
     ///
@@ -124,9 +125,9 @@ impl Kernels {
     }
 }
 
-/// The vectors' words by group of rows, then by vector; a last group is filled up with zeros.
-/// Vectors are often a power of two long, and so many words at such distances from each other would
-/// compete for the same few cache lines.
+/// The vectors' words by group of rows, then by vector. The last group is padded with zeros. This
+/// order is needed because vectors often have a power of two of words: reads at such distances
+/// would compete for the same few cache lines.
 fn groups_of_rows(vectors: &[&[u32]], rows: usize) -> Vec<[u32; GROUP_ROWS]> {
     let mut groups = Vec::with_capacity(rows.div_ceil(GROUP_ROWS) * vectors.len());
     for first in (0..rows).step_by(GROUP_ROWS) {

@@ -1,8 +1,8 @@
 //! Hot loops and raw memory for Privet.
 //!
-//! A private lookup with linear server work is a loop over every byte of the table, and the speed
-//! of Privet is the speed of a handful of such loops. They live here, apart from any cryptographic
-//! idea: slices in, slices out.
+//! A private lookup with linear server work is a loop over every byte of the table. The speed of
+//! Privet is the speed of a few such loops. They are here, separate from all cryptographic ideas:
+//! slices in, slices out.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -11,39 +11,40 @@
 //! | [`keystream`] | AES-128 in counter mode as a public matrix that is never stored |
 //! | [`ggm_tree`] | nodes of a distributed point function's tree, from one level to the next |
 //! | [`hash_lanes`] | BLAKE3 of many short inputs, one in each lane |
-//! | [`authenticated_sum`] | the XOR of selected records, with a tag beside it by which a client tells that it is right |
+//! | [`authenticated_sum`] | the XOR of selected records, with a tag by which a client verifies it |
 //! | [`selected_xor`] | the XOR of selected records, for several selections in one pass |
 //! | [`subset_hints`] | pseudorandom subsets of a table from a short secret key, and the XOR of their records |
 //! | [`subset_sums`] | the subset-sum transform over XOR: from a polynomial's coefficients to its values at all points |
 //! | [`gather`] | records from scattered places of a table, side by side |
 //! | [`line_reads`] | a few bytes or bits of each of many scattered cache lines, in one pattern for all queries |
 //! | [`permutations`] | many permutations of equal size: one swap in each, and a pass of records through one |
-//! | [`thresholds`] | how many thresholds lie above secret numbers: sampling by inversion |
-//! | [`yardstick`] | loops that measure what the machine can do at most, for benchmarks |
+//! | [`thresholds`] | counts the thresholds above secret numbers: sampling by inversion |
+//! | [`yardstick`] | loops that measure the machine's limits, for benchmarks |
 //! | `bls12_381` | the curve of that name: scalars, points, products of powers, pairings (not on WebAssembly) |
 //! | [`memory`] | huge-page buffers and read-only file mappings |
 //! | [`taint`] | marks on secrets, for a tool that reports branches and addresses that depend on them |
 //!
 //! # One algorithm, several arms
 //!
-//! Every kernel is a method of [`Kernels`]. Behind it stand up to three *arms*: `portable`, which
-//! is plain Rust, runs everywhere and is the oracle in the tests; `avx2`; and `avx512`. They give
-//! the same bits. The arm is chosen once, at run time, from what the processor reports, so one
-//! binary serves all machines.
+//! Every kernel is a method of [`Kernels`]. It has up to three implementations, called *arms*:
+//! `portable`, `avx2` and `avx512`. `portable` is plain Rust, runs everywhere, and is the oracle in
+//! the tests. All arms give the same bits. The arm is chosen once, at run time, from what the
+//! processor reports, so one binary serves all machines.
 //!
 //! # Unsafe code
 //!
-//! This is the only crate of the workspace that may contain `unsafe`. It does so for four reasons
-//! (and a fifth with the feature `taint`, to tell valgrind what is secret): to call a function
-//! compiled for instructions that the build's baseline lacks (sound because a [`Kernels`] exists
-//! only for an arm the processor has), to load and store vectors (the pointers come from slices and
-//! arrays of checked length), to ask the operating system for memory, and to call `blst`, a library
-//! in C and assembly language (with pointers that come from Rust references and slices).
+//! This is the only crate of the workspace that may contain `unsafe`. There are four reasons: to
+//! call functions compiled for instructions that the build's baseline lacks (sound because a
+//! [`Kernels`] exists only for an arm that the processor has); to load and store vectors (the
+//! pointers come from slices and arrays of checked length); to ask the operating system for memory;
+//! and to call `blst`, a library in C and assembly language (with pointers that come from Rust
+//! references and slices). With the feature `taint` there is a fifth: to tell valgrind what is
+//! secret.
 //!
 //! # Shapes
 //!
-//! A slice of the wrong length is a bug of the caller, not bad input: methods check the shapes they
-//! rely on first and panic with a message; each says so under *Panics*. Facts that may come from
+//! A slice of the wrong length is a bug of the caller, not bad input. Methods check the shapes
+//! first, and panic with a message; each documents that under *Panics*. Values that may come from
 //! outside (sizes to allocate, files, positions in a table) give typed errors.
 
 pub mod authenticated_sum;

@@ -1,21 +1,21 @@
-//! A few bytes, or bits, of each of many scattered cache lines: what a server does whose answer is
-//! a part of a table around the place that a query names.
+//! Reads a few bytes, or bits, of each of many scattered cache lines. A server does this if its
+//! answer is a part of a table around the place that a query names.
 //!
 //! Reading one byte from memory costs as much as reading its line, so such an answer is put
-//! together line by line. All queries read in the same pattern, only from another place: position
-//! `p` of the pattern is position `first ^ p` of the table, for a query that names `first`. Since
-//! the table has a power of two of lines, that is always inside, and the pattern can be prepared
-//! once: a list of *steps*, one for each line, each with a *class* that says what to take from
-//! within such a line. Lines are prefetched some steps ahead, as in [`gather`](crate::gather).
+//! together line by line. All queries read the same pattern at different places: for a query that
+//! names `first`, position `p` of the pattern is position `first ^ p` of the table. The number of
+//! the table's lines is a power of two, so this position is always inside. The pattern can be
+//! prepared once: a list of *steps*, one for each line. Each step has a *class* that says what to
+//! take from the line. Lines are prefetched some steps ahead, as in [`gather`](crate::gather).
 //!
 //! # Queries together
 //!
-//! With AVX-512, queries of one call go through the steps side by side, up to 32 of them. Measured
-//! on Zen 4 in a gigabyte, a line takes 7.2 ns for one query, 6.5 ns for each of four and 5.8 ns
-//! for each of 32: a call with several is a little faster than several calls, but not worth waiting
-//! for.
+//! With AVX-512, up to 32 queries of one call go through the steps side by side. Measured on Zen 4
+//! in a gigabyte, a line takes 7.2 ns for one query, 6.5 ns for each of four and 5.8 ns for each
+//! of 32. So a call with several queries is a little faster than several calls, but that is not
+//! worth a wait.
 //!
-//! Addresses follow `first`, which whoever runs this is meant to know.
+//! Addresses follow `first`, which the server is meant to know.
 
 use crate::dispatch::Kernels;
 use crate::dispatch::on_arm;
@@ -30,20 +30,20 @@ pub(crate) const LINE_BITS: usize = 8 * LINE;
 /// The most queries that are answered together.
 const MOST_TOGETHER: usize = 32;
 
-/// Bits of a number of a step that are its class.
+/// The number of bits of a stored step that hold its class.
 const CLASS_BITS: u32 = 8;
 
 /// One line of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineStep {
-    /// The line's number in the pattern, below 2⁵⁶: for a query it is this XOR the number of the
-    /// line that it names.
+    /// The line's number in the pattern, below 2⁵⁶. For a query, the line in the table is this
+    /// number XOR the number of the query's line.
     pub difference: u64,
-    /// Which of the pattern's classes says what to take.
+    /// The number of the pattern's class that says what to take.
     pub class: u8,
 }
 
-/// What to take from a line of bytes: at most all 64, each from anywhere within the line.
+/// The bytes to take from a line: at most 64, each from any place in the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(align(64))]
 pub struct LineBytes {
@@ -67,13 +67,13 @@ impl LineBytes {
         LineBytes { order, len: places.len() }
     }
 
-    /// The places, filled up with some or other.
+    /// The places, padded with arbitrary ones.
     pub(crate) fn order(&self) -> &[u8; LINE] {
         &self.order
     }
 }
 
-/// What to take from a line of 512 bits.
+/// The bits to take from a line of 512 bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineBits {
     words: [u64; 8],
@@ -93,7 +93,7 @@ impl LineBits {
     }
 }
 
-/// What a pattern has one of for each class; [`LineBytes`] or [`LineBits`].
+/// The description of a class: [`LineBytes`] or [`LineBits`].
 pub trait LineClass: sealed::Sealed {
     /// How many bytes, or bits, are taken.
     fn count(&self) -> usize;
@@ -120,18 +120,18 @@ impl LineClass for LineBits {
 /// A pattern of reads, prepared for many queries.
 #[derive(Clone, Debug)]
 pub struct LineReads<C> {
-    /// The difference of each step, above its class. Half the memory of a [`LineStep`]: every query
-    /// walks over it.
+    /// Each step: its difference in the upper bits, its class in the lower ones. That is half the
+    /// memory of a [`LineStep`], and every query reads all of it.
     steps: Vec<u64>,
     classes: Vec<C>,
-    /// The differences of all steps, ORed: where they are inside a power of two of lines, this is.
+    /// The OR of all differences: if this is below a power of two of lines, so are all differences.
     reach: u64,
     /// Bytes, or bits, of an answer.
     count: usize,
 }
 
 impl<C: LineClass> LineReads<C> {
-    /// The pattern that takes from the line of each step, in order, what its class says.
+    /// The pattern that takes what the class of each step says from its line, in order.
     ///
     /// # Panics
     ///
@@ -166,8 +166,8 @@ impl<C: LineClass> LineReads<C> {
         &self.classes
     }
 
-    /// The lines of a table and, by the checks of shapes, the proof that all steps of all queries
-    /// stay in it: `per_line` positions are a line, and `answer_len` bytes an answer.
+    /// Checks shapes, and returns the lines of a table in which all steps of all queries stay.
+    /// `per_line` positions make a line, and `answer_len` bytes an answer.
     fn check<'a>(
         &self,
         table: &'a [u8],
@@ -225,8 +225,8 @@ impl Kernels {
     ///
     /// # Panics
     ///
-    /// If the table is no power of two of lines of 64 bytes or has fewer than the pattern, or if an
-    /// answer does not have [`count`](LineReads::count) bytes.
+    /// If the table's lines of 64 bytes are not a power of two or are fewer than the pattern's, or
+    /// if an answer does not have [`count`](LineReads::count) bytes.
     pub fn gather_line_bytes(
         self,
         table: &[u8],
@@ -240,8 +240,8 @@ impl Kernels {
         Ok(())
     }
 
-    /// The same from a table of bits, of which bit `i` is bit `i % 8` of byte `i / 8`, counted from
-    /// the least significant; answers likewise, and filled up with zeros.
+    /// The same from a table of bits. Bit `i` is bit `i % 8` of byte `i / 8`, counted from the
+    /// least significant. Answers have the same form, padded with zeros.
     ///
     /// # Errors
     ///

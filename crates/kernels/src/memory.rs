@@ -1,10 +1,10 @@
-//! Memory that the hot loops run over: buffers in huge pages, and files mapped read-only.
+//! Memory for the hot loops: buffers in huge pages, and files mapped read-only.
 //!
-//! Why huge pages: with 4 KiB pages the address translation of one random read misses every cache
-//! of translations, and random reads from a large table cost three to four times as much. Linux
-//! grants 2 MiB pages transparently, but where the system's mode is `madvise` (a common default)
-//! only to those who ask. [`HugeBuffer`] asks, and [`HugeBuffer::huge_page_bytes`] checks what was
-//! granted.
+//! The reason for huge pages: with 4 KiB pages, the address translation of a random read misses
+//! every translation cache, and random reads from a large table cost three to four times as much.
+//! Linux gives 2 MiB pages transparently. In the mode `madvise` (a common default), it gives them
+//! only to programs that ask. [`HugeBuffer`] asks, and [`HugeBuffer::huge_page_bytes`] checks what
+//! the system gave.
 
 #[cfg(not(target_family = "wasm"))]
 mod file_mapping;

@@ -8,8 +8,8 @@
 //!
 //! # Secrets
 //!
-//! The permutations are known to the server that computes the sums. No query is made here;
-//! addresses depend on the numbers.
+//! The server that computes the sums knows the permutations. No query is made here, so addresses
+//! may depend on the numbers.
 
 use crate::dispatch::Kernels;
 use crate::dispatch::on_arm;
@@ -18,13 +18,13 @@ use crate::dispatch::on_arm;
 pub const MAX_PERMUTATION_LEN: usize = 1 << 16;
 
 impl Kernels {
-    /// XORs the records of a partition, permuted, into `sums`: for each `x`, the sum of that
-    /// number, which is as long as a record, is XORed with record `permutation[x]` of the
-    /// partition. One call for each partition of a table makes the hints.
+    /// XORs the permuted records of a partition into `sums`: for each `x`, record `permutation[x]`
+    /// of the partition is XORed into sum `x`, which is as long as a record. One call for each
+    /// partition of a table makes the hints.
     ///
-    /// Fastest where partition and sums stay in the second-level cache together, and where
-    /// partitions lie one after the other in memory and are passed in this order: what lies behind
-    /// this one is prefetched.
+    /// Fastest if partition and sums fit together into the second-level cache, and if partitions
+    /// lie one after the other in memory and are passed in this order: the memory after this
+    /// partition is prefetched.
     ///
     /// # Panics
     ///

@@ -1,5 +1,5 @@
-//! Plain Rust, for every processor, and the oracle of the tests: clear first, and written so that
-//! the compiler can use what vector instructions the baseline has.
+//! Plain Rust for every processor, and the oracle of the tests. It is clear first of all, and lets
+//! the compiler use the vector instructions of the baseline.
 
 pub(crate) mod authenticated_sum;
 pub(crate) mod byte_matrix;

@@ -1,9 +1,9 @@
 //! The XOR of selected records of a table, for several selections in one pass.
 //!
-//! This is the server's work in PIR from distributed point functions: a selection is one bit for
-//! each record, pseudorandom, and the answer is the XOR of the records whose bit is set. About half
-//! of all records are, but every record is read and worked on in the same way: time does not depend
-//! on the bits.
+//! This is the server's work in PIR from distributed point functions: a selection is one
+//! pseudorandom bit for each record, and the answer is the XOR of the records whose bit is set.
+//! About half of all bits are set, but every record is read and processed in the same way: time
+//! does not depend on the bits.
 //!
 //! # The walk
 //!
@@ -14,22 +14,21 @@
 //!                  over them
 //! ```
 //!
-//! Threads fetch one chunk after another, and each has sums of its own, which are added up at the
-//! end.
+//! Threads fetch one chunk after another. Each has its own sums, which are added up at the end.
 //!
 //! # Two ways to work on a piece
 //!
 //! *One by one* (`one_by_one`): the bits of one selection become masks of bytes, and every record
-//! is XORed into the selection's sum under its mask. Two or three vector instructions for each
-//! vector of the table and each selection; with a few selections, memory is the limit.
+//! is XORed into the selection's sum under its mask. That takes two or three vector instructions
+//! for each vector of the table and each selection. With a few selections, memory is the limit.
 //!
 //! *By eight* (`by_eight`): over the field of two elements, the sums of eight selections over eight
 //! records are a product of matrices, 8 × 8 selection bits times 8 × 8 bits of one byte of each
 //! record, and recent processors have an instruction for eight such products. The table's bits must
-//! be transposed first, which costs a few instructions for each vector, but once for all
-//! selections: measured on Zen 4, eight selections cost 1.5 readings of memory, and 64 three. Over
-//! 2^25 records of 32 bytes, eight queries in one pass run at 4.6 × read bandwidth, summed; with
-//! masks alone it was 2 to 3 ×.
+//! be transposed first. That costs a few instructions for each vector, but only once for all
+//! selections. Measured on Zen 4, eight selections cost 1.5 readings of memory, and 64 cost three.
+//! Over 2^25 records of 32 bytes, eight queries in one pass together run at 4.6 × read bandwidth;
+//! with masks alone it was 2 to 3 ×.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,13 +54,13 @@ impl Kernels {
     /// pass over `records`, on up to `threads` threads.
     ///
     /// Record `r` is `records[r * record_len..(r + 1) * record_len]`. Records are taken in chunks
-    /// of `chunk_records`, of which the last may be shorter; [a good
+    /// of `chunk_records`; the last may be shorter. [A good
     /// number](Kernels::selected_xor_chunk_records) depends on their length. `select(chunk, k,
     /// bits)` writes the part of selection `k` for one chunk: bit `r % 128` of `bits[r / 128]` is
-    /// for record `chunk * chunk_records + r`. It finds anything in `bits`, which has just as many
-    /// words as the chunk needs; bits beyond the last record are ignored. It is called once for
-    /// each chunk and each `k`, from several threads and in no particular order, shortly before the
-    /// chunk is read, so that no selection ever lies in memory whole.
+    /// for record `chunk * chunk_records + r`. `bits` has just as many words as the chunk needs,
+    /// and may hold anything before. Bits beyond the last record are ignored. `select` is called
+    /// once for each chunk and each `k`, from several threads and in no particular order, shortly
+    /// before the chunk is read. So no whole selection is ever in memory.
     ///
     /// # Panics
     ///
@@ -86,7 +85,7 @@ impl Kernels {
     /// record lengths allow that, at most 2¹⁴ records, and at least 128.
     pub fn selected_xor_chunk_records(record_len: usize) -> usize {
         const CHUNK_BYTES: usize = 512 << 10;
-        // With short records, it is the selections that should stay in the first-level cache.
+        // With short records, the selections should stay in the first-level cache.
         const MOST_RECORDS: usize = 1 << 14;
         let fitting = (CHUNK_BYTES / record_len.max(1)).clamp(WORD_RECORDS, MOST_RECORDS);
         1 << fitting.ilog2()
@@ -129,14 +128,14 @@ impl Kernels {
     }
 }
 
-/// How a piece is worked on; see the [module](self).
+/// The way to process a piece; see the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     OneByOne,
     ByEight,
 }
 
-/// What the sums of one thread are for.
+/// The shape of the work of one thread's sums.
 #[derive(Clone, Copy)]
 struct Shape {
     record_len: usize,
@@ -145,7 +144,7 @@ struct Shape {
     chunk_records: usize,
 }
 
-/// The sums of one thread, in whatever order suits the kernels.
+/// The sums of one thread, in the order that suits the kernels.
 trait ThreadSums {
     /// Adds the selected records of one chunk. `select(k, bits)` writes the bits of selection `k`.
     fn take_chunk(&mut self, records: &[u8], select: impl Fn(usize, &mut [u128]));
@@ -154,7 +153,7 @@ trait ThreadSums {
     fn add_to(&self, sums: &mut [&mut [u8]]);
 }
 
-/// All threads' way over the table.
+/// The walk of all threads over the table.
 struct Walk<'a> {
     records: &'a [u8],
     record_len: usize,
@@ -185,13 +184,13 @@ impl Walk<'_> {
                 let end = self.records.len().min(start.saturating_add(chunk_bytes));
                 own.take_chunk(&self.records[start..end], |k, bits| select(chunk, k, bits));
             }
-            // A panic of another thread becomes one of the caller, who then never sees the sums.
+            // A panic of another thread makes the caller panic too, so it never sees wrong sums.
             own.add_to(&mut sums.lock().unwrap_or_else(PoisonError::into_inner));
         });
     }
 }
 
-/// Lines of zeros at first, each of which is one cache line: stores that cross them are slow.
+/// Lines, zero at first. Each is one cache line, because stores that cross cache lines are slow.
 struct Lines {
     bytes: Vec<u8>,
     start: usize,

@@ -6,8 +6,7 @@
 //! *select value* `v(j, k)` of 32 bits and an *offset* `r(j, k)` in `[0, s)`. With a *cutoff* `c`
 //! chosen such that exactly the wanted number of the `p` select values lie below it, the hint
 //! stands for the records at offset `r(j, k)` of those partitions `k` where `v(j, k) < c`: a random
-//! subset of which nothing needs to be stored but the id, the cutoff and the XOR of the records,
-//! its *parity*.
+//! subset. Only its id, its cutoff and its *parity*, the XOR of its records, need to be stored.
 //!
 //! # The pseudorandom function
 //!
@@ -18,37 +17,36 @@
 //! | `v(j, k)` | `j / 4`, `k`, 1, 0 | little-endian word `j % 4` |
 //! | `r(j, k)` | `j / 8`, `k`, 2, 0 | little-endian half-word `j % 8`, its lowest log₂ `s` bits |
 //!
-//! Neighbouring hints share blocks of the same partition, not neighbouring partitions of the same
-//! hint, because both long loops go over hints: preparing them (a block yields four select values
-//! or eight offsets, all of which are needed), and finding the hints that hold a given record,
-//! which asks for the offset of every hint in *one* partition and so costs one block for eight
+//! Neighbouring hints share blocks of the same partition; neighbouring partitions of the same hint
+//! do not. The reason is that both long loops go over hints. One prepares them: a block yields four
+//! select values or eight offsets, and all are needed. The other finds the hints that hold a given
+//! record: it needs the offset of every hint in *one* partition, and so costs one block for eight
 //! hints. Rebuilding one subset still costs only two blocks for each partition. Eight hints that
-//! share a block of offsets, `8 g..8 g + 8`, are a *group* of hints and `g` its number. Where only
-//! offsets are asked for, a group may have any number of 32 bits, and so a hint any id below 2³⁵.
-//! Since `s` is a power of two and at most 2¹⁶, the bits that are kept are uniform without any
+//! share a block of offsets, `8 g..8 g + 8`, are a *group* of hints and `g` its number. In
+//! functions that use only offsets, a group may have any number of 32 bits, and so a hint any id
+//! below 2³⁵. `s` is a power of two and at most 2¹⁶, so the lowest bits are uniform without any
 //! correction.
 //!
 //! # Preparing hints
 //!
-//! Parities are made from a group of eight partitions, which stays in the second-level cache; the
-//! parities of eight hints are in registers; and the places of the next eight are computed while
-//! the records of these are fetched. Measured on one core of Zen 4 for 2^24 records of 32 bytes:
+//! Parities are made from a group of eight partitions, which stays in the second-level cache. The
+//! parities of eight hints are in registers. While their records are fetched, the places of the
+//! next eight hints are computed. Measured on one core of Zen 4 for 2^24 records of 32 bytes:
 //! cutoffs 0.7 s, parities 1.7 s. A first experiment took 2.7 s for the parities alone.
 //!
 //! # Secrets
 //!
 //! Unlike those of [`keystream`](crate::keystream), **keys are secret here**: expanded keys are
 //! erased from memory after use (by the `aes` crate's `zeroize` feature in the portable arm).
-//! Registers, what the compiler spilled from them, and the places of records that were computed on
-//! the way are not. The searches over hints
-//! ([`subset_offset_matches`](Kernels::subset_offset_matches),
+//! Registers, values that the compiler spilled from them, and the computed places of records are
+//! not erased. The searches over hints ([`subset_offset_matches`](Kernels::subset_offset_matches),
 //! [`subset_group_matches`](Kernels::subset_group_matches),
 //! [`subset_selects_at`](Kernels::subset_selects_at), [`subset_rebuild`](Kernels::subset_rebuild))
 //! run while a query is prepared, so no branch and no address in them depends on key, id, partition
-//! or offset; the software fallback of the `aes` crate, for processors without AES instructions, is
-//! constant-time too. Cutoffs and parities are prepared before any query, from all hints and all
-//! records alike; their addresses do depend on the subsets, and whoever shares the caches with the
-//! client may learn of those.
+//! or offset. The software fallback of the `aes` crate, for processors without AES instructions, is
+//! also constant-time. Cutoffs and parities are prepared before any query, from all hints and all
+//! records. Their addresses do depend on the subsets, so an attacker who shares the caches with the
+//! client may learn about the subsets.
 
 // Only the vector arms need it.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
@@ -69,14 +67,14 @@ pub const MAX_RECORDS_PER_PARTITION: usize = 1 << 16;
 /// The longest record in bytes: 16 MiB.
 pub const MAX_RECORD_LEN: usize = 16 << 20;
 
-/// Hints whose offsets in one partition share a block. Ranges of hints begin and end at multiples
-/// of it.
+/// How many hints share a block for their offsets in one partition. Ranges of hints begin and end
+/// at multiples of it.
 pub(crate) const OFFSETS_PER_BLOCK: usize = 8;
 
-/// Hints whose select values in one partition share a block.
+/// How many hints share a block for their select values in one partition.
 pub(crate) const SELECTS_PER_BLOCK: usize = 4;
 
-/// The third word of a block: what the block is for.
+/// The third word of a block: the purpose of the block.
 pub(crate) const SELECT_TAG: u32 = 1;
 /// As [`SELECT_TAG`].
 pub(crate) const OFFSET_TAG: u32 = 2;
@@ -84,9 +82,9 @@ pub(crate) const OFFSET_TAG: u32 = 2;
 impl Kernels {
     /// The cutoffs of the hints `first_id..first_id + out.len()`: for each the number `c` such that
     /// exactly `rank` of its select values in the partitions `0..partitions` are below `c`, which
-    /// is the value of that rank, counted from 0. Where the values of ranks `rank - 1` and `rank`
-    /// are equal there is no such number, and the cutoff is 0, which selects nothing: an invalid
-    /// hint.
+    /// is the value of that rank, counted from 0. If the values of ranks `rank - 1` and `rank` are
+    /// equal, there is no such number. The cutoff is then 0, which selects nothing: the hint is
+    /// invalid.
     ///
     /// # Panics
     ///
@@ -211,8 +209,8 @@ impl Kernels {
 
     /// Which hints from `64 * first_word` on, `64 * matches.len()` of them, have the given offset
     /// in the given partition: bit `b` of `matches[w]` becomes 1 if `r(64 * (first_word + w) + b,
-    /// partition) == offset`, else 0. One block for eight hints, and the same work whatever the
-    /// key, the partition, the offset and the result.
+    /// partition) == offset`, else 0. Takes one block for eight hints. The work is the same for
+    /// every key, partition, offset and result.
     ///
     /// # Panics
     ///
@@ -241,8 +239,8 @@ impl Kernels {
 
     /// Which hints of some groups of eight have the given offset in the given partition: bit `b` of
     /// `matches[i]` becomes 1 if `r(8 * groups[i] + b, partition) == offset`, else 0. A group may
-    /// have any number of 32 bits and may occur repeatedly. One block for each group, and the same
-    /// work whatever the key, the partition, the offset, the groups and the result.
+    /// have any number of 32 bits and may occur repeatedly. Takes one block for each group. The
+    /// work is the same for every key, partition, offset, list of groups and result.
     ///
     /// # Panics
     ///
@@ -267,14 +265,13 @@ impl Kernels {
         );
     }
 
-    /// Which of `words` equal `wanted`: bit `b` of `matches[w]` becomes 1 if `words[64 * w + b] ==
-    /// wanted`, else
-    /// 0. The same work whatever the words. For hints that hold a record beside their pseudorandom
-    ///    ones.
+    /// Which of `words` equal `wanted`: bit `b` of `matches[w]` becomes 1 if `words[64 * w + b]`
+    /// equals `wanted`, and 0 otherwise. The work is the same for all words. For hints that hold a
+    /// record besides their pseudorandom ones.
     ///
     /// # Panics
     ///
-    /// If `matches` has not one word for each 64 of `words`, the last one begun included.
+    /// If `matches` does not have one word for every 64 of `words`, rounded up.
     pub fn subset_equal_words(self, words: &[u32], wanted: u32, matches: &mut [u64]) {
         assert_eq!(matches.len(), words.len().div_ceil(64), "one bit for each word");
         on_arm!(self, subset_hints::equal_words(words, wanted, matches));
@@ -284,7 +281,7 @@ impl Kernels {
     ///
     /// # Panics
     ///
-    /// If `matches` has not one word for each 64 of `words`, the last one begun included.
+    /// If `matches` does not have one word for every 64 of `words`, rounded up.
     pub fn subset_equal_halfwords(self, words: &[u16], wanted: u16, matches: &mut [u64]) {
         assert_eq!(matches.len(), words.len().div_ceil(64), "one bit for each half-word");
         on_arm!(self, subset_hints::equal_halfwords(words, wanted, matches));

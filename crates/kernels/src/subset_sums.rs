@@ -1,18 +1,18 @@
-//! The subset-sum transform over XOR: from the coefficients of a polynomial to its value at every
-//! point.
+//! The subset-sum transform over XOR: from the coefficients of a polynomial to its values at all
+//! points.
 //!
 //! A polynomial over the field of two elements in which no variable is squared has one coefficient
 //! for each set of variables. Its value at a point is the sum of the coefficients of all sets whose
-//! variables are one there: the subsets of the point. The values at all 2^k points come from the
-//! coefficients, in place, by adding the half where a variable is zero to the half where it is one,
-//! for one variable after another (Yates 1937; in the literature the zeta or Möbius transform,
-//! which over XOR are the same). Entries are strings of bytes of any length, which are XORed.
+//! variables are one there: the subsets of the point. The values at all 2^k points are computed
+//! from the coefficients in place: for one variable after another, the half where the variable is
+//! zero is added to the half where it is one (Yates 1937). The literature calls this the zeta or
+//! Möbius transform; over XOR the two are the same. Entries are strings of bytes of any length,
+//! which are XORed.
 //!
 //! # Passes
 //!
-//! Done as it is written, that is a reading and a writing of the whole table for each variable.
-//! Variables may be taken in any order, so here several of them are summed while the same bytes are
-//! in the cache:
+//! A direct implementation reads and writes the whole table for each variable. Variables may be
+//! taken in any order, so here several of them are summed while the same bytes are in the cache:
 //!
 //! ```text
 //! block   2^a entries side by side, half a second-level cache: filled by the caller, then
@@ -21,10 +21,10 @@
 //!         summed on the way through a buffer in the second-level cache
 //! ```
 //!
-//! A row is as long as a block, or as all that the passes before it have summed together. Its
-//! length is a large power of two, mostly, and the same column of all rows then falls into the same
-//! few places of a cache. That is why tiles go through a buffer, and why they are written around
-//! the caches where the alignment allows it.
+//! A row is as long as a block, or as long as the entries that the passes before it have summed.
+//! Its length is usually a large power of two, and then the same column of all rows falls into the
+//! same few places of a cache. So tiles go through a buffer, and are written around the caches if
+//! the alignment allows it.
 //!
 //! With h up to 11, tables of up to 2¹¹ blocks take two passes over memory, and those of up to 2²²
 //! blocks three. Measured on one core of Zen 4 with AVX-512, 2²⁸ entries of one byte take 0.07 s if
@@ -37,11 +37,11 @@ use std::sync::{Mutex, PoisonError};
 use crate::dispatch::Kernels;
 use crate::threads;
 
-/// The most bytes of a block, except that one entry may be longer; and of a tile.
+/// The most bytes of a block, unless an entry is longer; and of a tile.
 pub(crate) const BLOCK_BYTES: usize = 512 << 10;
 
-/// The most variables summed in one pass over tiles: beyond, the columns of a tile, now four
-/// lines, get too short for the memory.
+/// The most variables that are summed in one pass over tiles. With more, the columns of a tile,
+/// which are four lines now, would be too short for fast memory access.
 const TILE_VARIABLES: u32 = 11;
 
 /// Bytes of a cache line.
@@ -55,13 +55,13 @@ impl Kernels {
     /// `points` has `2^k` entries of `entry_len` bytes, of any length from one byte to megabytes.
     ///
     /// `fill(first, entries)` is called once for each block of entries, which is in the cache from
-    /// then until its lowest variables are summed: a caller that has not placed its coefficients
-    /// yet does it there and saves a pass over memory. `first` is the number of the block's first
-    /// entry; blocks have equally many entries, a power of two. It is called from several threads
-    /// and in no particular order.
+    /// then until its lowest variables are summed: a caller that has not written its coefficients
+    /// yet can do so there, and saves a pass over memory. `first` is the number of the block's
+    /// first entry; blocks have equally many entries, a power of two. It is called from several
+    /// threads and in no particular order.
     ///
-    /// `progress` hears the share of the work done, after each block or tile, from any thread: it
-    /// never falls, and the last is 1.
+    /// `progress` is called with the share of the work done, after each block or tile, from any
+    /// thread. The share never falls, and the last is 1.
     ///
     /// # Panics
     ///
@@ -114,7 +114,7 @@ impl Kernels {
 
         let mut row_len = block_len;
         for variables in passes {
-            // Whole lines, so that rows that begin with a line stay so.
+            // Whole lines, so that pieces of rows that begin with a line begin with a line too.
             let columns = (block_bytes >> variables).max(1).next_multiple_of(LINE);
             each(threads, tiles(points, row_len, variables, columns), || {
                 let mut stage = Vec::new();
@@ -129,14 +129,14 @@ impl Kernels {
     }
 }
 
-/// How many variables each pass over tiles sums: equally many, as far as that goes.
+/// How many variables each pass over tiles sums: as equal as possible.
 fn tile_passes(variables: u32) -> Vec<u32> {
     let passes = variables.div_ceil(TILE_VARIABLES);
     (0..passes).map(|pass| (variables + pass) / passes).collect()
 }
 
-/// Of every `2^variables` neighbouring rows of `points`, tiles of at most so many columns: a slice
-/// of each row.
+/// Tiles of at most so many columns, from every `2^variables` neighbouring rows of `points`. A tile
+/// has a slice of each row.
 fn tiles(
     points: &mut [u8],
     row_len: usize,
@@ -150,8 +150,7 @@ fn tiles(
     })
 }
 
-/// Gives each item to one of up to `threads` threads, each of which works with a function of its
-/// own.
+/// Gives each item to one of up to `threads` threads. Each thread works with a function of its own.
 fn each<I, W>(threads: usize, items: impl Iterator<Item = I> + Send, worker: impl Fn() -> W + Sync)
 where
     W: FnMut(I),
@@ -169,7 +168,7 @@ where
     });
 }
 
-/// The share of the work done, told in order.
+/// Reports the share of the work done, in ascending order.
 struct Progress<'a> {
     /// Bytes summed, counted once in each pass.
     done: Mutex<u128>,
@@ -179,8 +178,8 @@ struct Progress<'a> {
 
 impl Progress<'_> {
     fn add(&self, bytes: usize) {
-        // Reported under the lock: otherwise a thread could overtake another between counting and
-        // telling.
+        // Reports under the lock: otherwise a thread could overtake another between its count and
+        // its report.
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         *done += bytes as u128;
         (self.report)(*done as f64 / self.total as f64);

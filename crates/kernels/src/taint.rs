@@ -1,29 +1,29 @@
-//! Marks for a tool that watches where secrets go: valgrind's memcheck.
+//! Marks on secrets, for a tool that follows them: valgrind's memcheck.
 //!
 //! Memcheck follows every bit through memory and registers and says whether it is *undefined*. It
-//! reports a conditional jump whose condition is undefined, and an access to memory whose address
-//! is. So if a secret is marked as undefined, memcheck reports each branch and each address that
-//! depends on it, wherever it went in between. (The idea is Adam Langley's *ctgrind*, of 2010.)
+//! reports a conditional jump with an undefined condition, and a memory access with an undefined
+//! address. So if a secret is marked as undefined, memcheck reports each branch and each address
+//! that depends on it, however indirectly. (The idea is Adam Langley's *ctgrind*, of 2010.)
 //! `scripts/check-constant-time.sh` runs the client's code that way.
 //!
 //! A mark is a *client request*: a sequence of instructions that does nothing on a processor and
 //! that valgrind recognises. **Without the feature `taint`, which no shipped program has, there are
-//! none**, and [`declassify`] and [`admit`] are nothing at all.
+//! no marks**, and [`declassify`] and [`admit`] do nothing.
 //!
 //! # Two ways to end a mark
 //!
-//! Production code ends a mark in two cases only, and each place says why:
+//! Production code ends a mark only in two cases, and each place says why:
 //!
-//! - [`declassify`]: the value follows from a secret, and yet is public. It is the same for every
-//!   secret (a check that always passes), or it is about to be sent.
-//! - [`admit`]: the value is secret, and a branch or an address does depend on it. That is a leak
-//!   to whoever shares the processor's caches with the client, and it takes time, so what is done
-//!   with it must lie in the part of a lookup whose duration is public. Search for this word to
-//!   find all.
+//! - [`declassify`]: the value follows from a secret, but is public. Either it is the same for
+//!   every secret (a check that always passes), or it is about to be sent.
+//! - [`admit`]: the value is secret, and a branch or an address does depend on it. An attacker who
+//!   shares the processor's caches with the client can see it, and it affects timing. So the work
+//!   with this value must lie in the part of a lookup whose duration is public. Search for this
+//!   word to find all such places.
 //!
-//! What is read at an admitted address is as secret as the address. Memcheck does not know that: it
-//! follows values, and what lies in a list of public numbers is public to it. So such a value is
-//! marked again, with [`conceal`].
+//! A value that is read at an admitted address is as secret as the address. Memcheck does not know
+//! that: it follows values, and treats a value from a list of public numbers as public. So such a
+//! value is marked again, with [`conceal`].
 
 #[cfg(feature = "taint")]
 pub use requests::{errors, is_marked, is_watched, mark_public, mark_secret};
@@ -34,7 +34,7 @@ pub fn declassify<T: Copy>(value: T) -> T {
     without_mark(value)
 }
 
-/// The same value, a secret on which a branch or an address is known to depend: see the
+/// The same value, a secret on which a branch or an address depends, as is known: see the
 /// [module](self).
 #[inline(always)]
 pub fn admit<T: Copy>(value: T) -> T {
@@ -95,7 +95,7 @@ mod requests {
         request(MAKE_MEM_DEFINED, [address_of(value), size_of_val(value), 0]);
     }
 
-    /// Whether any of the bytes follows from what was marked.
+    /// Whether any of the bytes follows from marked bytes.
     pub fn is_marked(bytes: &mut [u8]) -> bool {
         bytes.chunks_mut(64).any(|bytes| {
             let mut marks = [0u8; 64];
@@ -105,12 +105,12 @@ mod requests {
         })
     }
 
-    /// Exposed, so that the compiler lets the block below change what lies there.
+    /// Exposes the address, so that the compiler lets the block below change the memory there.
     fn address_of<T: ?Sized>(value: &mut T) -> usize {
         (&raw mut *value).cast::<()>().expose_provenance()
     }
 
-    /// Hands a request to valgrind. Without valgrind, or on another architecture: 0.
+    /// Passes a request to valgrind. Returns 0 without valgrind, or on another architecture.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     fn request(code: usize, [first, second, third]: [usize; 3]) -> usize {
         let arguments = [code, first, second, third, 0, 0];

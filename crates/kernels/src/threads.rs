@@ -2,10 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// Calls `work` once for every item, on up to `threads` threads (0 counts as 1), the calling one
-/// among them. Threads fetch the next item when they are done with the last, so one that the
-/// operating system delays does not hold up the rest. Fewer threads are used when there are fewer
-/// items or when the system refuses to start more; on WebAssembly it is always the calling one.
+/// Calls `work` once for every item, on up to `threads` threads (0 counts as 1), including the
+/// calling one. A thread fetches the next item when it is done with the last, so a thread that the
+/// operating system delays does not delay the others. Fewer threads are used if there are fewer
+/// items or the system refuses to start more. On WebAssembly, only the calling thread works.
 pub(crate) fn for_each<I>(threads: usize, items: Vec<I>, work: impl Fn(I) + Sync)
 where
     I: Send,
@@ -20,7 +20,7 @@ where
     let drain = || {
         loop {
             // The lock guards only `next`, which does not panic, so a poisoned queue is still
-            // whole.
+            // intact.
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
             match next {
                 Some(item) => work(item),
@@ -30,7 +30,7 @@ where
     };
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            // A refused thread is not an error: the others do its share.
+            // A refused thread is not an error: the others do its work.
             if std::thread::Builder::new().spawn_scoped(scope, drain).is_err() {
                 break;
             }

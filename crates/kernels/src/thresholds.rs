@@ -1,7 +1,7 @@
-//! Counting thresholds: the inner loop of sampling by inversion, for numbers nobody may learn.
+//! Counts thresholds: the inner loop of sampling by inversion, for secret numbers.
 //!
 //! A sample of a distribution over 0, 1, 2, … is drawn by comparing a uniform number with the
-//! distribution's tails, P(X ≥ 1), P(X ≥ 2), …: as many as lie above it are the sample.
+//! distribution's tails, P(X ≥ 1), P(X ≥ 2), …. The number of tails above it is the sample.
 //!
 //! # Secrets
 //!
@@ -11,8 +11,8 @@
 use crate::dispatch::Kernels;
 use crate::dispatch::on_arm;
 
-/// A number below 2¹²⁶ in two halves of 63 bits, the higher first: their difference shows in its
-/// highest bit which was smaller.
+/// A number below 2¹²⁶ in two halves of 63 bits, the higher first. The highest bit of the
+/// difference of two halves shows which one was smaller.
 pub type Halves = [u64; 2];
 
 impl Kernels {
@@ -23,7 +23,7 @@ impl Kernels {
     ///
     /// # Panics
     ///
-    /// If `high`, `low` and `counts` are not of one length.
+    /// If `high`, `low` and `counts` do not have the same length.
     pub fn count_thresholds_above(
         self,
         thresholds: &[Halves],

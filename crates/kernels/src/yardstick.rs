@@ -1,9 +1,8 @@
 //! Loops that show what one core of this machine can do at most.
 //!
-//! A benchmark reports a scheme beside the limit that binds it: the speed at which memory can be
-//! read in order or at random, at which AES blocks can be made, at which bytes can be multiplied.
-//! Each loop returns a value that depends on all its work, so that no compiler can leave any of it
-//! out.
+//! A benchmark reports a scheme's speed together with the limit of the machine: how fast it can
+//! read memory in order or at random, make AES blocks, or multiply bytes. Each loop returns a value
+//! that depends on all its work, so that no compiler can leave any of it out.
 
 use crate::dispatch::on_arm;
 use std::hint::black_box;
@@ -12,7 +11,7 @@ use crate::dispatch::Kernels;
 use crate::gather::{PositionOutOfRange, check_positions};
 
 impl Kernels {
-    /// The sum modulo 2⁶⁴ of the 64-bit little-endian words of `bytes` (the last filled up with
+    /// The sum modulo 2⁶⁴ of the 64-bit little-endian words of `bytes` (the last padded with
     /// zeros): one sequential reading, with every byte loaded.
     pub fn read_sum(self, bytes: &[u8]) -> u64 {
         on_arm!(self, yardstick::read_sum(bytes))
@@ -20,7 +19,7 @@ impl Kernels {
 
     /// XORs the records at `positions` (in records; repeats count) into `out`, which it overwrites.
     /// The table is `table.len() / record_len` records of `record_len` bytes. Records are
-    /// prefetched some positions ahead, so that many reads are under way at a time.
+    /// prefetched some positions ahead, so that many reads are in flight at a time.
     ///
     /// # Errors
     ///
@@ -50,10 +49,11 @@ impl Kernels {
         black_box(on_arm!(self, yardstick::aes_blocks(&[0; 16], black_box(blocks))))
     }
 
-    /// Multiplies bytes by signed digits and adds up, in registers and the first-level cache, with
-    /// what [`multiply`](Kernels::multiply) uses on this arm: with AVX-512 the bare instruction,
-    /// else its inner loop. Makes at least `multiplications` byte-sized multiply-accumulates and
-    /// returns how many it made; the AVX2 arm multiplies half-words and counts each as one.
+    /// Multiplies bytes by signed digits and adds up, in registers and the first-level cache. It
+    /// uses the means of [`multiply`](Kernels::multiply) on this arm: with AVX-512 the bare
+    /// instruction, otherwise the inner loop. Makes at least `multiplications` byte-sized
+    /// multiply-accumulates, and returns how many it made. The AVX2 arm multiplies half-words, and
+    /// counts each as one.
     ///
     /// On the AVX-512 arm [`multiply`](Kernels::multiply) needs four of them for each byte of the
     /// matrix and each query, on the AVX2 arm two, on the portable arm one.

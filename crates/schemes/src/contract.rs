@@ -183,14 +183,14 @@ pub trait Setup: SchemeOf + Send + Sync {
     /// The long part of a server's start. `progress` is called with the share done, from 0 to 1.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     fn precompute(&self, progress: &(dyn Fn(f64) + Sync)) -> Result<Precomputed>;
 
     /// The server. `kept` is [`Precomputed::kept`], just computed or read back.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if `kept` is not of the prescribed size,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     fn finish(self, kept: &[u8]) -> Result<Self::Server>;
 }
 
@@ -379,7 +379,7 @@ pub trait Succession: Answerer + Sized {
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the changes do not lead from this
     /// server's table to one of the shape of `table` and `parameters`;
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     fn successor(
         &self,
         parameters: ParametersOf<Self>,
@@ -420,7 +420,7 @@ pub trait Preparation: SchemeOf + StreamConsumer + Sized {
     /// Begins a generation with fresh secrets. Returns quickly.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     fn begin(
         parameters: ParametersOf<Self>,
         records_digest: [u8; 32],
@@ -486,7 +486,7 @@ where
     /// The reply to one request. Work and size are the same for all requests.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     fn prepare(
         &self,
         request: &<Self::Scheme as Asked>::Request,

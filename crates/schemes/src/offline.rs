@@ -172,7 +172,7 @@ impl PublicWords {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they do not,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let (chunks, []) = bytes.as_chunks::<4>() else {
             return Err(Error::api_misuse("these bytes do not make whole words"));

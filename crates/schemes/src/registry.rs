@@ -89,7 +89,7 @@ pub fn makeshift(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) ->
 /// Starts a server for `table`. The table's bytes are copied; `table` is not needed afterwards.
 ///
 /// # Errors
-/// If the scheme's proof does not cover the table's shape, or the memory cannot be had.
+/// If the scheme's proof does not cover the table's shape, or there is not enough memory.
 pub fn setup(
     scheme: SchemeId,
     table: TableView<'_>,

@@ -59,7 +59,7 @@ impl StoredSetup {
         match self.len() as u64 {
             len if len == bytes => Ok(()),
             len => Err(Error::corrupted(format!(
-                "the points take {bytes} bytes, {len} are there: they belong to another table, or the file is damaged; compute them again"
+                "the points must have {bytes} bytes, but have {len}: they belong to another table, or the file is damaged; compute them again"
             ))),
         }
     }

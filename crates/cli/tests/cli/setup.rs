@@ -60,7 +60,7 @@ fn a_server_takes_a_reference_string_for_tapir_pp_and_for_nothing_else() {
     let place = Place::with_phones();
     assert_snapshot!(place.run(&format!("{SERVE} --scheme tapir-pp")).refusal(), @r#"
     [exit 2]
-    privet: tapir-pp commits to the table with a reference string, and none is given: have one made by somebody whom all clients trust, and give it to both servers (--reference-string; `privet setup pointproofs` makes one)
+    privet: tapir-pp commits to the table with a reference string, and none is given: let somebody whom all clients trust make one, and give it to both servers (--reference-string; `privet setup pointproofs` makes one)
     "#);
     assert_snapshot!(place.run(&format!("{SERVE} --scheme tapir-mt --reference-string string")).refusal(), @r#"
     [exit 2]
@@ -93,7 +93,7 @@ fn what_is_no_reference_string_is_refused_by_name() {
     "#);
     assert_snapshot!(serve("phones.privet"), @r#"
     [exit 4]
-    privet: phones.privet: this is no reference string for Pointproofs
+    privet: phones.privet: this is not a reference string for Pointproofs
     "#);
     assert_eq!(place.run("setup pointproofs --size 4 -o string").code(), 0);
     assert_snapshot!(serve("string --partition-records 5"), @r#"

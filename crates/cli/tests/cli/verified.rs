@@ -35,7 +35,7 @@ fn a_server_that_lies_is_found_out_whatever_is_looked_up() {
                 assert_snapshot!(place.run(&format!("get {} {} -k {key}", first.url, second.url)), @r#"
                 [exit 4]
                 [stderr]
-                privet: one of the two servers sent a wrong answer, or does not hold the table that it announced: the answers do not fit the secret that this lookup was sealed with. Nothing of them was believed. Which of the two it was cannot be known; ask others, or servers of which at least one can be trusted to answer rightly. Nothing more was asked
+                privet: one of the two servers sent a wrong answer, or does not hold the table that it announced: the answers do not fit the secret that this lookup was sealed with. Nothing of them was used. The client cannot know which of the two it was; ask other servers, or two of which you trust at least one. Nothing more was asked
                 "#);
             }
         }

@@ -83,7 +83,7 @@ impl Merkle {
         let depth = depth(vectors.vector_len().into());
         if u32::from(cap_levels) > depth {
             return Err(Error::api_misuse(format!(
-                "a hash tree over {} records has {depth} levels above the leaves, and no {cap_levels} to keep",
+                "a hash tree over {} records has {depth} levels above the leaves, so a client cannot keep {cap_levels}",
                 vectors.vector_len()
             )));
         }
@@ -205,7 +205,7 @@ impl VectorCommitment for Merkle {
             && after.count() >= before.count();
         if !same_but_longer {
             return Err(Error::api_misuse(
-                "a committed table may gain records, and nothing else of its shape may change",
+                "a committed table may gain records, but nothing else of its shape may change",
             ));
         }
         Ok(Self { vectors: after, ..*self })

@@ -167,7 +167,7 @@ impl VectorStream {
     ///
     /// # Errors
     /// [`Blame::Corrupted`](crate::Blame::Corrupted) if the bytes are not one for this table,
-    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if there is not enough memory.
     pub fn decode(
         vectors: Vectors,
         announcement_len: u64,
@@ -175,8 +175,7 @@ impl VectorStream {
         reader: &mut Reader<'_>,
     ) -> Result<Self> {
         let read = |error: Error| {
-            Error::corrupted("the checkpoint of hints in the making cannot be read")
-                .caused_by(error)
+            Error::corrupted("the checkpoint of unfinished hints cannot be read").caused_by(error)
         };
         let mut stream = Self::new(vectors, announcement_len, expected_digest)?;
         stream.taken = reader.u32().map_err(read)?;
@@ -190,7 +189,7 @@ impl VectorStream {
             || stream.digest.absorbed() != Some(stream.checkpoint_offset())
         {
             return Err(Error::corrupted(
-                "a checkpoint's digest and its hints are of different places",
+                "a checkpoint's digest and its hints belong to different offsets",
             ));
         }
         Ok(stream)

@@ -41,7 +41,7 @@ pub fn unpack(bytes: &[u8], count: usize, bits: u32) -> Result<Vec<u16>> {
         )));
     }
     if !padding_is_zero(bytes, count as u64 * u64::from(bits)) {
-        return Err(Error::invalid_message("a query's offsets must be filled up with zeros"));
+        return Err(Error::invalid_message("a query's offsets must be padded with zeros"));
     }
     // Four bytes from the byte in which a number begins hold all of it: at most 7 bits before it,
     // and its 16 bits. The last numbers need bytes beyond the end.

@@ -36,7 +36,7 @@ pub struct PartitionStream {
 /// An empty group of about a mebibyte.
 ///
 /// # Errors
-/// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+/// [`Blame::Unavailable`](crate::Blame::Unavailable) if there is not enough memory.
 pub fn empty_group(partitions: &Partitions) -> Result<PartitionGroup> {
     let records = partitions.records() as usize;
     let group = GROUP_BYTES / (records * partitions.record_len());
@@ -49,7 +49,7 @@ impl PartitionStream {
     /// The stream from its beginning. The whole must have the BLAKE3 digest `expected_digest`.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if there is not enough memory.
     pub fn new(partitions: Partitions, expected_digest: [u8; 32]) -> Result<Self> {
         Ok(Self {
             partitions,
@@ -170,15 +170,14 @@ impl PartitionStream {
     ///
     /// # Errors
     /// [`Blame::Corrupted`](crate::Blame::Corrupted) if the bytes are not one for this table,
-    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if there is not enough memory.
     pub fn decode(
         partitions: Partitions,
         expected_digest: [u8; 32],
         reader: &mut Reader<'_>,
     ) -> Result<Self> {
         let read = |error: Error| {
-            Error::corrupted("the checkpoint of hints in the making cannot be read")
-                .caused_by(error)
+            Error::corrupted("the checkpoint of unfinished hints cannot be read").caused_by(error)
         };
         let mut stream = Self::new(partitions, expected_digest)?;
         stream.first_partition = reader.u32().map_err(read)?;
@@ -189,7 +188,7 @@ impl PartitionStream {
         }
         if stream.digest.absorbed() != Some(stream.checkpoint_offset()) {
             return Err(Error::corrupted(
-                "a checkpoint's digest and its hints are of different places",
+                "a checkpoint's digest and its hints belong to different offsets",
             ));
         }
         Ok(stream)

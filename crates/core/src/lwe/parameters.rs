@@ -113,14 +113,15 @@ impl EncryptionParameters {
         } else if error.security_bits < LEAST_SECURITY_BITS {
             format!(
                 "an error of deviation {:.2} gives {} bits of security by the estimate, and at \
-                 least {LEAST_SECURITY_BITS} are wanted",
+                 least {LEAST_SECURITY_BITS} are needed",
                 error.deviation(),
                 error.security_bits
             )
         } else if failure_log2 > LEVEL_FAILURE_LOG2 {
             format!(
-                "an error of deviation {:.2} on {columns} columns spoils a byte with probability \
-                 up to 2^{failure_log2:.1}, and at most 2^{LEVEL_FAILURE_LOG2} is wanted",
+                "an error of deviation {:.2} on {columns} columns makes a byte wrong with \
+                 probability up to 2^{failure_log2:.1}, and at most 2^{LEVEL_FAILURE_LOG2} is \
+                 allowed",
                 error.deviation()
             )
         } else {

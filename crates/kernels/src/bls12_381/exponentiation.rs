@@ -8,9 +8,9 @@ mod sealed {
     impl Sealed for super::Scalar {}
 }
 
-/// What a point is raised to: a [`Scalar`], or a weight of 128 bits in half the time.
+/// An exponent: a [`Scalar`], or a weight of 128 bits, which takes half the time.
 pub trait Exponent: sealed::Sealed + Copy {
-    /// Bits that are looked at: 8 for each byte.
+    /// The number of bits that are used: 8 for each byte.
     const BITS: usize;
 
     /// Little-endian.
@@ -47,7 +47,7 @@ macro_rules! multi_exponentiation {
         $(#[$doc])*
         ///
         /// # Panics
-        /// Unless there are as many of one as of the other.
+        /// If their numbers differ.
         pub fn $name<E: Exponent>(points: &[$affine], exponents: &[E]) -> $sum {
             assert_eq!(points.len(), exponents.len(), "an exponent for each point");
             let mut out = $sum::default();

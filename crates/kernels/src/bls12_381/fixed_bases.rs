@@ -8,14 +8,14 @@ use blst::blst_p1_affine;
 /// Words of a table entry, a point in affine coordinates.
 const ENTRY_WORDS: usize = 12;
 
-/// How large a table is made for each base.
+/// The layout of the table for each base.
 ///
-/// An exponent of `piece_bits`·`pieces` bits is read as `pieces` numbers, each with a base of its
-/// own: P, 2^piece_bits·P and so on; and a piece as signed digits of `window` bits. The table has
-/// half the multiples of every such base that a digit can ask for. A digit costs one addition; a
-/// doubling is needed for each bit *of a piece*, but all bases and pieces share it. Additions of
-/// one position are done together in affine coordinates, with a division in common (Montgomery's
-/// trick), which pays from a few hundred on: so few bases want many pieces.
+/// An exponent of `piece_bits`·`pieces` bits is read as `pieces` numbers, each with its own base:
+/// P, 2^piece_bits·P and so on. A piece is read as signed digits of `window` bits. For every such
+/// base, the table has half of the multiples that a digit can name. A digit costs one addition.
+/// Each bit *of a piece* costs one doubling, which all bases and pieces share. Additions at one
+/// position are done together in affine coordinates, with a common division (Montgomery's trick).
+/// That pays from a few hundred additions on, so few bases should have many pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableLayout {
     /// Pieces that an exponent is cut into, 1 to 32.
@@ -63,7 +63,7 @@ impl FixedBases {
         );
         let words = bases.len().saturating_mul(layout.entries()).saturating_mul(ENTRY_WORDS);
         let mut table = HugeBuffer::new_zeroed(words)?;
-        // In portions, so that the multiples need little memory beside the table.
+        // Works in portions, so that the multiples need little memory besides the table.
         let portion = bases.chunks(256);
         for (bases, table) in portion.zip(table.chunks_mut(256 * layout.entries() * ENTRY_WORDS)) {
             fill(bases, layout, table);
@@ -71,7 +71,7 @@ impl FixedBases {
         Ok(Self { layout, bases: bases.len(), table })
     }
 
-    /// Puts another base in the place of one.
+    /// Replaces a base by another.
     ///
     /// # Panics
     /// If there is none at `place`.
@@ -99,7 +99,7 @@ impl FixedBases {
     /// The product of the first bases to the power of `exponents`, in their order.
     ///
     /// # Panics
-    /// If there are more exponents than bases, or an exponent has more or fewer bits than all
+    /// If there are more exponents than bases, or an exponent does not have as many bits as all
     /// pieces.
     pub fn product<E: Exponent>(&self, exponents: &[E]) -> G1Sum {
         assert!(exponents.len() <= self.bases, "a base for each exponent");
@@ -123,7 +123,8 @@ impl FixedBases {
             self.layout.pieces * self.layout.piece_bits,
             "exponents of that length"
         );
-        // The additions want the tables side by side; to copy them costs little beside an addition.
+        // The additions need the tables side by side. Copying them costs little compared with an
+        // addition.
         let words = self.layout.entries() * ENTRY_WORDS;
         let mut table = Vec::with_capacity(places.len() * words);
         for place in places {

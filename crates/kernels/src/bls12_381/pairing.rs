@@ -3,12 +3,11 @@
 use super::{G1, G2};
 use blst::{blst_fp, blst_fp6, blst_fp12};
 
-/// Whether the product of the pairings e(P, Q) of all pairs is one: the form that every equation
-/// between products of pairings can be given. Costs a Miller loop for each pair, with squarings in
-/// common for sixteen, and one final exponentiation.
+/// Whether the product of the pairings e(P, Q) of all pairs is one. Every equation between products
+/// of pairings can be written in this form. Costs a Miller loop for each pair, where sixteen pairs
+/// share their squarings, and one final exponentiation.
 pub fn pairings_cancel(pairs: &[(G1, G2)]) -> bool {
-    // The pairing with infinity is one, and the loop below is made for points that have
-    // coordinates.
+    // The pairing with infinity is one. The loop below works only for points that have coordinates.
     let finite = pairs.iter().filter(|(p, q)| !p.is_infinity() && !q.is_infinity());
     let (first, second): (Vec<G1>, Vec<G2>) = finite.copied().unzip();
     if first.is_empty() {
@@ -36,12 +35,12 @@ pub fn pairings_cancel(pairs: &[(G1, G2)]) -> bool {
 /// Line functions of a Miller loop: 63 doublings and 5 additions.
 const LINES: usize = 68;
 
-/// The doublings behind each addition: the bits of the curve's parameter, 0xd201000000010000, after
-/// the first.
+/// The number of doublings after each addition: from the bits of the curve's parameter,
+/// 0xd201000000010000, after the first.
 const DOUBLINGS: [usize; 5] = [2, 3, 9, 32, 16];
 
 /// A point of the second group with the coefficients of its Miller loop's lines, 19 KiB, for points
-/// that are paired again and again. That saves more than a third of the loop.
+/// that are paired repeatedly. This saves more than a third of the loop.
 pub struct PreparedG2 {
     lines: Box<[blst_fp6; LINES]>,
     is_infinity: bool,
@@ -57,7 +56,7 @@ impl PreparedG2 {
     }
 }
 
-/// [`pairings_cancel`] with prepared points. All squarings are in common.
+/// [`pairings_cancel`] with prepared points. All pairs share the squarings.
 pub fn prepared_pairings_cancel(pairs: &[(G1, &PreparedG2)]) -> bool {
     let finite = pairs.iter().filter(|(p, q)| !p.is_infinity() && !q.is_infinity);
     let finite: Vec<(Coordinates, &PreparedG2)> =
@@ -92,7 +91,7 @@ pub fn prepared_pairings_cancel(pairs: &[(G1, &PreparedG2)]) -> bool {
     }
 }
 
-/// What a line is evaluated at: −2x and 2y of a point of the first group.
+/// The coordinates at which a line is evaluated: −2x and 2y of a point of the first group.
 struct Coordinates {
     x: blst_fp,
     y: blst_fp,

@@ -49,8 +49,8 @@ macro_rules! group {
             }
 
             /// Reads [`compress`](Self::compress)ed bytes from anywhere: `None` unless they are the
-            /// one encoding of an element of the group. (The curve has other points too, for which
-            /// nothing holds that is proved of the group.)
+            /// one encoding of an element of the group. (The curve also has points outside the
+            /// group. Proofs about the group do not hold for them.)
             pub fn from_compressed(bytes: &[u8; $compressed]) -> Option<Self> {
                 let mut point = Self::infinity();
                 // SAFETY: reads as many bytes as the array has and writes one point.
@@ -60,7 +60,7 @@ macro_rules! group {
                     .then_some(point)
             }
 
-            /// Both coordinates: twice as long and a hundred times faster to read.
+            /// Both coordinates: twice as long, but a hundred times faster to read.
             pub fn to_uncompressed(&self) -> [u8; $uncompressed] {
                 let mut bytes = [0; $uncompressed];
                 // SAFETY: reads one initialised point and writes as many bytes as the array has.
@@ -140,7 +140,7 @@ macro_rules! group {
                 self
             }
 
-            /// This point to the power `exponent`, in a time that depends on neither.
+            /// This point to the power `exponent`. The time depends on neither.
             #[must_use]
             pub fn power(&self, exponent: &Scalar) -> Self {
                 let mut bytes = exponent.to_bytes();
@@ -160,7 +160,7 @@ macro_rules! group {
                 out
             }
 
-            /// All points in affine coordinates, with a division in common.
+            /// All points in affine coordinates, with a common division.
             pub fn all_to_affine(points: &[Self]) -> Vec<$affine> {
                 let mut out = vec![$affine::infinity(); points.len()];
                 if !points.is_empty() {

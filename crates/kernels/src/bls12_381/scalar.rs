@@ -14,8 +14,8 @@ impl Scalar {
     /// One.
     pub const ONE: Scalar = Scalar([1, 0, 0, 0]);
 
-    /// The little-endian number `bytes` modulo r. Of uniform bytes it makes a scalar that is
-    /// uniform but for a bias of 2^-129.
+    /// The little-endian number `bytes` modulo r. Uniform bytes give a scalar that is uniform up to
+    /// a bias of 2^-129.
     pub fn from_uniform(bytes: &[u8; 48]) -> Self {
         Self::reduced(bytes)
     }
@@ -136,7 +136,7 @@ impl Zeroize for Scalar {
 }
 
 /// A sum of up to 2^64 products of 128-bit weights and scalars: 448 bits, reduced only when it is
-/// read. That is what makes a product cheap: eight multiplications of words and no division.
+/// read. So a product is cheap: eight multiplications of words and no division.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScalarSum([u64; 7]);
 
@@ -176,7 +176,7 @@ impl ScalarSum {
 /// Adds `weight`·`scalars[k]` to `sums[k]`, for all `k`.
 ///
 /// # Panics
-/// Unless there are as many of one as of the other.
+/// If their numbers differ.
 pub fn add_products(sums: &mut [ScalarSum], weight: u128, scalars: &[Scalar]) {
     assert_eq!(sums.len(), scalars.len(), "a sum for each scalar");
     for (sum, scalar) in sums.iter_mut().zip(scalars) {

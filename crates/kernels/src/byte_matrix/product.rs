@@ -1,4 +1,4 @@
-//! The products: how the work is cut so that tables are read from memory once and everything else
+//! The products. The work is cut such that the table is read from memory once, and everything else
 //! stays in the caches.
 //!
 //! The innermost kernel ([`Kernels::multiply_chunk`]) takes a *chunk* of one panel (64 rows × 256
@@ -17,14 +17,14 @@ use crate::threads;
 /// Groups of one chunk: 16 KiB of the table.
 const CHUNK_GROUPS: usize = 64;
 
-/// How far ahead of the loads one query's single pass prefetches, in bytes.
+/// How far ahead of its loads the pass for a single query prefetches, in bytes.
 const STREAM_AHEAD: usize = 4096;
 
-/// The prepared vectors of a block of columns should stay in the second-level cache: their size in
-/// bytes.
+/// The size in bytes of the prepared vectors of a block of columns, which should stay in the
+/// second-level cache.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// Panels that one thread takes at a time in [`Kernels::multiply`].
+/// How many panels one thread takes at a time in [`Kernels::multiply`].
 const PANELS_PER_ITEM: usize = 8;
 
 /// Columns of the public matrix that are expanded at a time in [`Kernels::multiply_matrix`].
@@ -33,8 +33,8 @@ const BLOCK_COLUMNS: usize = 2048;
 /// Rows of the public matrix that one call of `fill` produces.
 const FILL_COLUMNS: usize = 128;
 
-/// Vectors of it that are worked on at a time, so that what is prepared of them (here 512 KiB)
-/// stays in the second-level cache while all panels go by.
+/// How many vectors of the public matrix are processed at a time. Their prepared form (512 KiB)
+/// stays in the second-level cache while all panels are processed.
 const TILE_VECTORS: usize = 64;
 
 /// Prepared words of one group of four columns for one vector (see [`Kernels::prepare_group`]).
@@ -46,8 +46,9 @@ impl Kernels {
     /// `answers[k] = matrix · queries[k]` modulo 2³² for all `k`, in one pass over the matrix, on
     /// up to `threads` threads.
     ///
-    /// One query costs about one reading of the matrix from memory. With AVX-512 a second one costs
-    /// a fraction of that; from the third on, and with the other arms, the multiplier is the limit.
+    /// One query costs about one reading of the matrix from memory. With AVX-512, a second one
+    /// costs a fraction of that. From the third on, and with the other arms, the multiplier is the
+    /// limit.
     ///
     /// # Panics
     ///
@@ -70,7 +71,8 @@ impl Kernels {
         }
         let width = queries.len();
         let groups = matrix.groups();
-        // One vector needs no re-use of the chunk, so its sums can stay in registers along a block.
+        // A single vector does not use a chunk again, so its sums can stay in registers along a
+        // block.
         let chunk_groups = if width == 1 { groups.max(1) } else { CHUNK_GROUPS };
         let block_groups =
             (BLOCK_BYTES / size_of::<Prepared>() / width / CHUNK_GROUPS).max(1) * CHUNK_GROUPS;
@@ -156,8 +158,8 @@ impl Kernels {
     ///
     /// `fill(first, n, words)` writes rows `first..first + n` of `a`, row-major, into `words`,
     /// whose length is `n * width`; it is called once for each row, from several threads and in no
-    /// particular order. `out` is row-major, `matrix.rows()` × `width`. `progress` hears, now and
-    /// then and from any of the threads, the part of the work that is done, between 0 and 1.
+    /// particular order. `out` is row-major, `matrix.rows()` × `width`. `progress` is called from
+    /// time to time, from any of the threads, with the share of the work done, between 0 and 1.
     ///
     /// Besides `out`, the working memory is about 16 KiB × `width`; large products, which take a
     /// shortcut (`strassen`), need 4 bytes × `width` for each column of the matrix, up to 32 768
@@ -165,7 +167,7 @@ impl Kernels {
     ///
     /// # Errors
     ///
-    /// [`MemoryError`] when the working memory cannot be had; `out` is then all zeros.
+    /// [`MemoryError`] when there is no memory to work in; `out` is then all zeros.
     ///
     /// # Panics
     ///
@@ -198,7 +200,7 @@ impl Kernels {
 
         // While the sum runs, each panel's part of `out` holds its 64 × width sums vector by
         // vector, as the kernel makes them; the panels are turned to row-major at the end. A last
-        // panel of fewer than 64 rows has no room for that and sums apart.
+        // panel of fewer than 64 rows has no room for that, and has its sums elsewhere.
         let (whole, last_rows) = out.split_at_mut(matrix.rows() / PANEL_ROWS * PANEL_ROWS * width);
         let whole: &mut [PanelSums] = whole.as_chunks_mut().0;
         let mut last_sums = vec![[0u32; PANEL_ROWS]; if last_rows.is_empty() { 0 } else { width }];
@@ -213,7 +215,7 @@ impl Kernels {
             let words = &mut words[..block_groups * GROUP_COLUMNS * width];
             let first_column = first_group * GROUP_COLUMNS;
             let columns = (matrix.columns() - first_column).min(block_groups * GROUP_COLUMNS);
-            // What the words hold beyond the last column does not matter: it meets the zeros that
+            // The words beyond the last column do not matter: they are multiplied by the zeros that
             // pad the matrix.
             expand(first_column, width, &fill, &mut words[..columns * width], threads);
             self.prepare_block(words, width, block, threads);
@@ -263,9 +265,9 @@ impl Kernels {
         Ok(())
     }
 
-    /// Lays one block of expanded rows of the public matrix out as
-    /// [`multiply_chunk`](Kernels::multiply_chunk) takes them: by tile of vectors, then by chunk,
-    /// by vector and by group.
+    /// Arranges one block of expanded rows of the public matrix in the order of
+    /// [`multiply_chunk`](Kernels::multiply_chunk): by tile of vectors, then by chunk, by vector
+    /// and by group.
     fn prepare_block(self, words: &[u32], width: usize, block: &mut [Prepared], threads: usize) {
         let block_groups = block.len() / width;
         let items = block.chunks_mut(block_groups * TILE_VECTORS).enumerate().collect();
@@ -286,7 +288,7 @@ impl Kernels {
     }
 }
 
-/// Has `fill` write consecutive rows of the public matrix from `first_column` on, as many as
+/// Calls `fill` to write consecutive rows of the public matrix from `first_column` on, as many as
 /// `words` holds.
 fn expand(
     first_column: usize,

@@ -1,13 +1,14 @@
 //! The product with a matrix by fewer multiplications.
 //!
 //! Strassen's identity multiplies two matrices cut into 2 × 2 parts with seven products of parts
-//! instead of eight. Applied three times it needs 343 products of eighths instead of 512: two
-//! thirds of the work, which at these sizes is all multiplication. What it costs is that the left
-//! factor's parts are sums of up to eight bytes, so they no longer fit a byte. They fit a signed
-//! half-word easily, and multiplying half-words by the two half-words of a word costs exactly as
-//! much as multiplying bytes by its four bytes: half as many products for each instruction, half as
-//! many digits. The right factor's parts are sums of words modulo 2³², which stay words; so do the
-//! results, which are added and subtracted into place. Everything is exact modulo 2³².
+//! instead of eight. Applied three times, it needs 343 products of eighths instead of 512. That is
+//! two thirds of the work, because at these sizes nearly all work is multiplication. The price is
+//! that the left factor's parts are sums of up to eight bytes, which no longer fit into a byte.
+//! They fit easily into a signed half-word. Multiplying half-words by the two half-words of a word
+//! costs exactly as much as multiplying bytes by its four bytes: half as many products for each
+//! instruction, but also half as many digits. The right factor's parts are sums of words modulo
+//! 2³², which stay words. So do the results, which are added to or subtracted from the output.
+//! Everything is exact modulo 2³².
 //!
 //! ```text
 //! matrix: 8 strips of panels x 8 parts of groups      each product t of the 343:
@@ -31,7 +32,7 @@ use crate::memory::{HugeBuffer, MemoryError};
 use crate::threads;
 
 /// How often the identity is applied. A fourth time would save another eighth of the
-/// multiplications and lose more in additions.
+/// multiplications, but cost more in additions.
 const LEVELS: u32 = 3;
 
 /// Parts along each side of each matrix.
@@ -46,14 +47,14 @@ const CHUNK_GROUPS: usize = 32;
 /// Columns of the public matrix that are held expanded at a time.
 const BLOCK_COLUMNS: usize = 1 << 15;
 
-/// Groups and panels below which a part is too small for the additions to pay.
+/// The least groups and panels of a part for which the additions pay.
 const LEAST_PART_GROUPS: usize = 4 * CHUNK_GROUPS;
 const LEAST_STRIP_PANELS: usize = 8;
 const LEAST_PART_WIDTH: usize = 32;
 
-/// 64 rows × 4 columns of sums: first columns 0 and 2 side by side for each row, then columns 1 and
-/// 3, which is how the even and odd bytes of a [group](super) fall. On cache lines, so that no load
-/// crosses one.
+/// 64 rows × 4 columns of sums: first columns 0 and 2 side by side for each row, then columns 1
+/// and 3. This is the order of the even and odd bytes of a [group](super). Aligned to cache lines,
+/// so that no load crosses one.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct WideGroup(pub(crate) [[i16; 2 * PANEL_ROWS]; 2]);
@@ -74,7 +75,8 @@ const fn minus(row: usize, column: usize) -> Term {
     Term { row, column, minus: true }
 }
 
-/// Strassen's seven products: what each multiplies, and where it goes.
+/// Strassen's seven products: the factors of each, and the parts of the output to which it is
+/// added.
 struct Identity {
     left: [&'static [Term]; 7],
     right: [&'static [Term]; 7],
@@ -137,7 +139,7 @@ struct Sum<'a, T> {
 }
 
 impl<'a, T> Sum<'a, T> {
-    /// The sum over `terms` of the slices that `part` finds; parts that are not there are zeros.
+    /// The sum over `terms` of the slices that `part` finds. Missing parts count as zeros.
     fn of(terms: &[Term], part: impl Fn(&Term) -> Option<&'a [T]>) -> Self {
         let mut sum =
             Sum { plus: Vec::with_capacity(terms.len()), minus: Vec::with_capacity(terms.len()) };
@@ -240,7 +242,7 @@ impl Block<'_> {
         self.width / PARTS
     }
 
-    /// Adds one of the products of parts to every part of `out` that it belongs to.
+    /// Adds one product of parts to every part of `out` to which it belongs.
     fn add_product(&self, product: usize, right: &mut [Prepared], out: &mut [u32]) {
         let right = &mut right[..self.part_groups() * self.part_width()];
         self.write_right_factor(&terms(product, &STRASSEN.right), right);
@@ -248,8 +250,8 @@ impl Block<'_> {
         let left_terms = terms(product, &STRASSEN.left);
         let out_terms = terms(product, &STRASSEN.out);
 
-        // Panel p of every strip belongs together; no two p share memory, so threads share them
-        // out.
+        // Panel p of all strips is one piece of work. Different p share no memory, so threads take
+        // them in parallel.
         let panels = self.matrix.rows().div_ceil(PANEL_ROWS);
         let strip_panels = panels.div_ceil(PARTS);
         let mut items: Vec<(usize, Vec<&mut [u32]>)> =
@@ -311,8 +313,8 @@ impl Block<'_> {
         touched.then_some(sums)
     }
 
-    /// The product's right factor, as [`multiply_wide`](Kernels::multiply_wide) takes it: by chunk,
-    /// then by vector, then by group.
+    /// The product's right factor, in the order of [`multiply_wide`](Kernels::multiply_wide): by
+    /// chunk, then by vector, then by group.
     fn write_right_factor(&self, terms: &[Term], right: &mut [Prepared]) {
         let (part_groups, part_width) = (self.part_groups(), self.part_width());
         let items = right.chunks_mut(CHUNK_GROUPS * part_width).enumerate().collect();

@@ -1,5 +1,5 @@
 //! The AES-128 key schedule (FIPS 197, section 5.2) in plain Rust, so that keys can be expanded
-//! before it is known which arm will use them. For public keys alone: it looks bytes up in a table.
+//! before the arm is known. Only for public keys: it looks bytes up in a table.
 
 /// The round keys in order, as the bytes that are XORed to a block.
 pub(super) fn expand(key: [u8; 16]) -> [[u8; 16]; 11] {
@@ -34,7 +34,7 @@ const S_BOX: [u8; 256] = {
             ^ inverse.rotate_left(3)
             ^ inverse.rotate_left(4);
         power ^= doubled(power);
-        // Divided by 3, which is to multiply by 0xf6.
+        // Divides by 3, which is the same as multiplying by 0xf6.
         inverse ^= inverse << 1;
         inverse ^= inverse << 2;
         inverse ^= inverse << 4;

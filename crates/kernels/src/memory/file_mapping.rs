@@ -37,15 +37,15 @@ impl MappingError {
 ///
 /// The mapping shows the file, not a copy of it. If another process *writes* to the file, the bytes
 /// seen here change. If another process *truncates* it, touching a page beyond the new end kills
-/// this process with `SIGBUS`. That is right for a program that does one thing and ends: it must
-/// not go on with what it did not read.
+/// this process with `SIGBUS`. That is right for a program that does one task and ends: it must not
+/// go on with data that it could not read.
 ///
-/// A server goes on. It [guards](FileMapping::guarded) the mapping, so that a missing page reads as
-/// zeros, and asks [`check_unchanged`](FileMapping::check_unchanged) after it has read and before
-/// it uses what it read. That notices every write and every truncation since the mapping was made,
-/// but not a disk that returns other bytes than were written to it: for that there are digests.
+/// A server must go on. It [guards](FileMapping::guarded) the mapping, so that a missing page reads
+/// as zeros. It calls [`check_unchanged`](FileMapping::check_unchanged) after each read, before it
+/// uses the bytes. That detects every write and every truncation since the mapping was made. It
+/// does not detect a disk that returns wrong bytes: digests do.
 pub struct FileMapping {
-    // Before the memory that it guards, so that it is dropped first.
+    // Declared before the memory that it guards, so that it is dropped first.
     guard: Option<GuardedRange>,
     // None for an empty file, which operating systems refuse to map.
     map: Option<memmap2::Mmap>,
@@ -54,7 +54,7 @@ pub struct FileMapping {
     stamp: Stamp,
 }
 
-/// A file that is not what it was when it was mapped.
+/// A file that has changed since it was mapped.
 #[derive(Debug, thiserror::Error)]
 #[error("{} was {how} while it was in use", path.display())]
 pub struct FileChanged {
@@ -62,8 +62,8 @@ pub struct FileChanged {
     how: &'static str,
 }
 
-/// What every write to a file changes. Not the time of its other changes: a rename, or the removal
-/// of one of its names, leaves its bytes alone.
+/// The metadata that every write to a file changes. The time of other changes is left out: a
+/// rename, or the removal of one of its names, does not change its bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     len: u64,
@@ -88,11 +88,12 @@ impl FileMapping {
         FileMapping::of(&file, path)
     }
 
-    /// Maps a file that is open already, whatever has its name by now. `path` is for messages.
+    /// Maps a file that is already open, even if another file has its name now. `path` is for
+    /// messages.
     ///
     /// # Errors
     ///
-    /// When it is no regular file or the system refuses the mapping.
+    /// When it is not a regular file or the system refuses the mapping.
     pub fn of(file: &File, path: &Path) -> Result<FileMapping, MappingError> {
         let failed = |action| move |source| MappingError { path: path.to_owned(), action, source };
         let metadata = file.metadata().map_err(failed("inspect"))?;
@@ -106,8 +107,8 @@ impl FileMapping {
             return Ok(FileMapping { guard: None, map: None, file: kept, path, stamp });
         }
         // SAFETY: the mapping is read-only and owned by the value, so the memory stays valid while
-        // it is borrowed. That its bytes may change meanwhile is what callers are told to expect,
-        // as they must of every file mapping.
+        // it is borrowed. Its bytes may change meanwhile: the documentation tells callers to expect
+        // that, as with every file mapping.
         let map = unsafe { memmap2::Mmap::map(file) }.map_err(|source| MappingError {
             path: path.clone(),
             action: "map",
@@ -116,10 +117,10 @@ impl FileMapping {
         Ok(FileMapping { guard: None, map: Some(map), file: kept, path, stamp })
     }
 
-    /// From now on a page that is missing, because the file was truncated or its disk fails, reads
-    /// as zeros and does not end the process. Whoever reads has to ask
-    /// [`check_unchanged`](FileMapping::check_unchanged) afterwards. On Linux; elsewhere nothing
-    /// changes.
+    /// From now on, a page that is missing, because the file was truncated or its disk fails, reads
+    /// as zeros and does not end the process. Readers must call
+    /// [`check_unchanged`](FileMapping::check_unchanged) afterwards. Only on Linux; on other
+    /// systems this does nothing.
     #[must_use]
     pub fn guarded(mut self) -> FileMapping {
         if self.guard.is_none()
@@ -131,16 +132,16 @@ impl FileMapping {
         self
     }
 
-    /// Whether all that was read so far is what the file had when it was mapped, as far as the
-    /// system can say: nobody has written to it since, and no page was missing. Costs one call of
-    /// the system.
+    /// Checks that all bytes read so far are those of the file when it was mapped, as far as the
+    /// system can say: nobody has written to it since, and no page was missing. Costs one system
+    /// call.
     ///
     /// # Errors
     ///
     /// With the file's name and what happened to it.
     pub fn check_unchanged(&self) -> Result<(), FileChanged> {
         let changed = |how| Err(FileChanged { path: self.path.clone(), how });
-        // Asked of the file that is open, whatever has its name by now.
+        // Checks the open file, even if another file has its name now.
         match self.file.metadata().map(|metadata| Stamp::of(&metadata)) {
             Ok(now) if now.len < self.stamp.len => changed("truncated"),
             Ok(now) if now != self.stamp => changed("written to"),
@@ -197,15 +198,14 @@ impl FileMapping {
         }
     }
 
-    /// Whether the page that has byte `place` (of the file) is in memory, so that reading it waits
-    /// for no disk. `true` where the system does not say, and beyond the end.
+    /// Whether the page with byte `place` of the file is in memory, so that a read does not wait
+    /// for the disk. `true` if the system does not say, and beyond the end.
     pub fn is_resident(&self, place: usize) -> bool {
         #[cfg(all(target_os = "linux", not(miri)))]
         if let Some(map) = &self.map
             && place < map.len()
         {
-            // The smallest page there is, so that the address asked about begins one on every
-            // system that has it.
+            // The smallest page size. On systems with this size, the rounded address begins a page.
             const PAGE: usize = 1 << 12;
             let start = map.as_ptr().wrapping_add(place / PAGE * PAGE).cast_mut();
             let mut states = [0u8; 1];
@@ -221,9 +221,9 @@ impl FileMapping {
     }
 
     /// Tells the system that the bytes of each of these ranges (cut to the file's length) are about
-    /// to be read, so that it reads all of them at once instead of one after the other as they are
-    /// touched. Ranges should come sorted by their start: each page is asked for once where
-    /// neighbours share it. A hint, like [`advise_sequential`](FileMapping::advise_sequential).
+    /// to be read, so that it reads all of them at once instead of one after the other on first
+    /// use. Ranges should be sorted by their start: then a page that neighbours share is requested
+    /// once. A hint, like [`advise_sequential`](FileMapping::advise_sequential).
     pub fn advise_needed(&self, ranges: impl IntoIterator<Item = Range<usize>>) {
         #[cfg(unix)]
         if let Some(map) = &self.map {
@@ -245,8 +245,8 @@ impl FileMapping {
     }
 
     /// Takes the pages that lie wholly within `range` (bytes of the file, cut to its length) out of
-    /// this process's resident memory, for use behind a loader that has copied them elsewhere. The
-    /// bytes stay readable: touching them again reads them again. A hint, like
+    /// this process's resident memory. For loaders that have copied the bytes elsewhere. The bytes
+    /// stay readable: the next access reads them from the file again. A hint, like
     /// [`advise_sequential`](FileMapping::advise_sequential).
     pub fn release_pages(&self, range: Range<usize>) {
         #[cfg(unix)]

@@ -1,26 +1,26 @@
-//! Mapped files that may lose their end, survived.
+//! Survives mapped files that lose their end.
 //!
-//! A page of a mapped file that is not there (the file was cut short, the disk does not read it)
-//! makes the system send `SIGBUS` to whoever touches it, and that ends the process. A server must
-//! not end because somebody copies a file over a table that it serves.
+//! If a page of a mapped file is missing (the file was cut short, or the disk fails), the system
+//! sends `SIGBUS` to a thread that accesses it, and that ends the process. A server must not end
+//! because somebody copies a file over a table that it serves.
 //!
-//! So a mapping can be *guarded*. The handler of `SIGBUS` looks whether the address lies in a
-//! guarded range. If so, it notes that the range was hit, puts zeros in the place of the page and
-//! all that follow it in the range, and lets the reader go on. **What a reader gets then is not
-//! what the file had.** Whoever reads a guarded range asks afterwards whether it was
-//! [hit](GuardedRange::was_hit), and throws away what it read if it was.
+//! So a mapping can be *guarded*. The handler of `SIGBUS` checks whether the address lies in a
+//! guarded range. If so, it records that the range was hit, replaces the page and all later pages
+//! of the range by zeros, and lets the reader go on. **The reader then gets bytes that the file did
+//! not have.** So code that reads a guarded range checks afterwards whether it was
+//! [hit](GuardedRange::was_hit), and discards what it read if it was.
 //!
-//! An address in no guarded range is the business of the handler that was there before.
+//! If the address is in no guarded range, the previous handler handles the signal.
 
 use std::ops::Range;
 
-/// A range of memory whose missing pages are replaced. Dropped before the memory is given back.
+/// A range of memory whose missing pages are replaced. Drop it before the memory is given back.
 pub(super) struct GuardedRange(#[cfg(all(target_os = "linux", not(miri)))] &'static slots::Slot);
 
 #[cfg(all(target_os = "linux", not(miri)))]
 impl GuardedRange {
-    /// Guards `range`, which begins with a page: `None` if the system lets nobody handle the
-    /// signal.
+    /// Guards `range`, which begins with a page. `None` if the signal cannot be handled on this
+    /// system.
     pub(super) fn new(range: Range<usize>) -> Option<Self> {
         handler::is_installed().then(|| Self(slots::take(range)))
     }
@@ -38,7 +38,7 @@ impl Drop for GuardedRange {
     }
 }
 
-/// Elsewhere nothing is guarded.
+/// On other systems nothing is guarded.
 #[cfg(not(all(target_os = "linux", not(miri))))]
 impl GuardedRange {
     pub(super) fn new(_range: Range<usize>) -> Option<Self> {
@@ -50,8 +50,8 @@ impl GuardedRange {
     }
 }
 
-/// All guarded ranges, as a signal handler can read them: a list that only ever grows, whose
-/// places are used again. It takes no lock and frees nothing.
+/// All guarded ranges, in a form that a signal handler can read: a list that only grows, whose
+/// places are used again. Reading takes no lock and frees nothing.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod slots {
     use std::ops::Range;
@@ -62,8 +62,8 @@ mod slots {
 
     pub(super) struct Slot {
         start: AtomicUsize,
-        /// 0 while nothing is guarded here: it is written last when a range comes, and first when
-        /// it goes.
+        /// 0 while nothing is guarded here. It is written last when a range is added, and first
+        /// when it is removed.
         end: AtomicUsize,
         hit: AtomicBool,
         next: AtomicPtr<Slot>,
@@ -71,7 +71,7 @@ mod slots {
 
     static FIRST: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
 
-    /// Places that guard nothing. The handler never looks at this.
+    /// Places that guard nothing. The handler never reads this.
     static FREE: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
 
     impl Slot {
@@ -89,7 +89,7 @@ mod slots {
                 hit: AtomicBool::new(false),
                 next: AtomicPtr::new(FIRST.load(SeqCst)),
             }));
-            // Nobody else adds: the lock is held.
+            // No other thread adds a range: this one holds the lock.
             FIRST.store(ptr::from_ref(slot).cast_mut(), SeqCst);
             slot
         });
@@ -104,15 +104,16 @@ mod slots {
         FREE.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
     }
 
-    /// Notes that the page at `address` is missing, if it lies in a guarded range: returns the end
-    /// of that range. For a signal handler: it only reads and writes atomic numbers.
+    /// If `address` lies in a guarded range, records that its page is missing, and returns the end
+    /// of the range. For a signal handler: it only reads and writes atomic numbers.
     pub(super) fn hit(address: usize) -> Option<usize> {
         let mut next = FIRST.load(SeqCst);
         // SAFETY: the pointers come from leaked boxes, so they are null or valid for ever.
         while let Some(slot) = unsafe { next.as_ref() } {
             let end = slot.end.load(SeqCst);
             let start = slot.start.load(SeqCst);
-            // Twice the same end: then the start belongs to it, or to a range with the same end.
+            // The end was the same before and after: so the start belongs to it, or to a range with
+            // the same end.
             if start <= address && address < end && slot.end.load(SeqCst) == end {
                 slot.hit.store(true, SeqCst);
                 return Some(end);
@@ -148,7 +149,7 @@ mod handler {
                 if page <= 0 || libc::sigaction(libc::SIGBUS, ptr::null(), &mut before) != 0 {
                     return false;
                 }
-                // Before the handler is there: it has to find this.
+                // This must be set before the handler is installed, because the handler reads it.
                 let _ = BEFORE.set((before, page as usize));
                 let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = on_bus_error;
                 let mut action: libc::sigaction = mem::zeroed();
@@ -171,7 +172,7 @@ mod handler {
         if sent || !replace(address) {
             pass_on(signal, sent);
         }
-        // SAFETY: as above. Whoever was interrupted finds its error number as it was.
+        // SAFETY: as above. The interrupted code finds its error number unchanged.
         unsafe { *libc::__errno_location() = errno };
     }
 
@@ -184,7 +185,7 @@ mod handler {
         // SAFETY: from `start` to `end`, rounded up to a page, there is nothing but a part of the
         // guarded mapping: ranges begin with a page, belong to one mapping, and are given back
         // before that is. It is read-only and so is what takes its place; what is borrowed of it
-        // stays readable. That its bytes change is what readers of a guarded range have to expect.
+        // stays readable. Readers of a guarded range must expect that its bytes change.
         let replaced = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
             libc::mmap(start as *mut c_void, end - start, libc::PROT_READ, flags, -1, 0)
@@ -192,9 +193,9 @@ mod handler {
         replaced != libc::MAP_FAILED
     }
 
-    /// Leaves the signal to the handler before: the access is repeated when this one returns. Who
-    /// sent the signal wants the process to end, and it does: the handler of Rust's own runtime
-    /// would let it live on, without this one.
+    /// Leaves the signal to the previous handler: the access is repeated when this one returns. If
+    /// somebody sent the signal, it should end the process, and it does: the handler of Rust's own
+    /// runtime would let the process go on, without this handler.
     fn pass_on(signal: c_int, sent: bool) {
         let Some((before, _)) = BEFORE.get() else { return };
         // SAFETY: `before` is the action that the system itself returned for this signal; an action

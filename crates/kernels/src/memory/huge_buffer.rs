@@ -10,7 +10,7 @@ const HUGE_PAGE: usize = 2 << 20;
 /// The alignment of smaller buffers in bytes: one cache line, one AVX-512 vector.
 const LINE: usize = 64;
 
-/// Memory that could not be had.
+/// The error when there is not enough memory.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryError {
@@ -34,8 +34,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Element types of a [`HugeBuffer`]: plain integers, for which all bytes zero is a value and which
-/// need no drop.
+/// Element types of a [`HugeBuffer`]: plain integers, for which zero bytes are a valid value and
+/// which need no drop.
 ///
 /// Sealed: `u8`, `u16`, `u32` and `u64`.
 pub trait Pod: sealed::Sealed + Copy + Send + Sync + 'static {}
@@ -51,9 +51,9 @@ pod!(u8, u16, u32, u64);
 /// A zeroed buffer of fixed length, aligned to at least 64 bytes.
 ///
 /// From 2 MiB on, on Linux, it is aligned to 2 MiB and asks for huge pages, with an inaccessible
-/// guard region on both sides. The system hands out pages when they are first written, so a buffer
-/// costs no memory before it is filled, and on a system that overcommits a success here is no
-/// promise that the memory exists.
+/// guard region on both sides. The system provides pages when they are first written, so a buffer
+/// costs no memory before it is filled. On a system that overcommits, success here does not
+/// guarantee that the memory exists.
 pub struct HugeBuffer<T: Pod> {
     // Dangling (and never read) when `len` is 0.
     start: NonNull<T>,
@@ -61,7 +61,7 @@ pub struct HugeBuffer<T: Pod> {
     origin: Origin,
 }
 
-/// How the memory was got, and so how it is given back.
+/// How the memory was allocated, and so how it is given back.
 enum Origin {
     Nothing,
     Allocator(Layout),
@@ -105,9 +105,9 @@ impl<T: Pod> HugeBuffer<T> {
         Ok(HugeBuffer { start: start.cast(), len, origin: Origin::Allocator(layout) })
     }
 
-    /// How many bytes of the buffer lie in huge pages at this moment, as `/proc/self/smaps` says;
-    /// `None` where that cannot be known (another operating system, no `/proc`, a buffer below 2
-    /// MiB). Pages not yet written count as not huge, so ask after filling.
+    /// How many bytes of the buffer lie in huge pages at this moment, as `/proc/self/smaps` says.
+    /// `None` if that is unknown (another operating system, no `/proc`, a buffer below 2 MiB).
+    /// Pages that are not written yet do not count as huge, so ask after filling.
     pub fn huge_page_bytes(&self) -> Option<usize> {
         #[cfg(all(target_os = "linux", not(miri)))]
         if let Origin::Mapping { .. } = self.origin {
@@ -120,7 +120,7 @@ impl<T: Pod> HugeBuffer<T> {
 }
 
 /// Reserves address space with room for alignment, and opens the 2 MiB-aligned middle of it for
-/// reading and writing. What remains on both sides stays inaccessible: it guards, and it keeps the
+/// reading and writing. The rest on both sides stays inaccessible. It is a guard, and it keeps the
 /// kernel from merging the buffer with a neighbour, so that `smaps` reports on exactly this buffer.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn map_huge(bytes: usize) -> Result<(NonNull<libc::c_void>, Origin), MemoryError> {
@@ -154,7 +154,7 @@ fn map_huge(bytes: usize) -> Result<(NonNull<libc::c_void>, Origin), MemoryError
         release(&origin);
         return Err(MemoryError::Refused { bytes });
     }
-    // SAFETY: as above. A refusal leaves ordinary pages, which `huge_page_bytes` will tell.
+    // SAFETY: as above. A refusal leaves ordinary pages, which `huge_page_bytes` will show.
     unsafe { libc::madvise(start.as_ptr(), usable_bytes, libc::MADV_HUGEPAGE) };
     Ok((start, origin))
 }
@@ -220,7 +220,7 @@ impl<T: Pod> Drop for HugeBuffer<T> {
 }
 
 impl<T: Pod> std::fmt::Debug for HugeBuffer<T> {
-    // Tables are large and may hold what should not be in a log: the length is enough.
+    // Shows only the length: tables are large, and their contents may not belong in a log.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HugeBuffer").field("len", &self.len).finish_non_exhaustive()
     }

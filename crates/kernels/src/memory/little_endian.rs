@@ -1,5 +1,5 @@
-//! Words as the bytes that files and messages hold: little-endian, without a copy where the machine
-//! is little-endian itself.
+//! Words as little-endian bytes, as in files and messages. Makes no copy if the machine is
+//! little-endian.
 
 use std::borrow::Cow;
 

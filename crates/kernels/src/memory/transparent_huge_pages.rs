@@ -1,4 +1,4 @@
-//! What the system does about huge pages.
+//! The system's mode of huge pages.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use std::fmt;
 pub enum ThpMode {
     /// All large anonymous memory gets huge pages.
     Always,
-    /// Memory whose owner asks gets huge pages; [`HugeBuffer`](super::HugeBuffer) asks.
+    /// Memory gets huge pages if its owner asks; [`HugeBuffer`](super::HugeBuffer) asks.
     Madvise,
-    /// Nobody gets huge pages: random reads from large tables will be several times slower.
+    /// No memory gets huge pages: random reads from large tables will be several times slower.
     Never,
     /// The mode could not be read: another operating system, or a restricted `/sys`.
     Unknown,

@@ -1,5 +1,5 @@
-//! Products without carries from the processor's ordinary multiplication, which takes the same time
-//! for all numbers; no tables.
+//! Carry-less products from the processor's ordinary multiplication, which takes the same time for
+//! all numbers. There are no tables.
 
 use crate::authenticated_sum::{ELEMENT_BYTES, LANES, Lanes};
 
@@ -27,7 +27,7 @@ pub(crate) fn accumulate(
     }
 }
 
-/// At most sixteen bytes, filled up with zeros.
+/// At most sixteen bytes, padded with zeros.
 fn element(bytes: &[u8]) -> u128 {
     let mut padded = [0; ELEMENT_BYTES];
     padded[..bytes.len()].copy_from_slice(bytes);
@@ -36,7 +36,7 @@ fn element(bytes: &[u8]) -> u128 {
 
 /// The three parts of a product: see [`Lanes`].
 fn product(one: u128, other: u128) -> [u128; 3] {
-    // The halves of each, cut off on purpose.
+    // Takes the halves of each; the casts truncate on purpose.
     let [(low, high), (other_low, other_high)] =
         [one, other].map(|number| (number as u64, (number >> 64) as u64));
     [
@@ -48,9 +48,9 @@ fn product(one: u128, other: u128) -> [u128; 3] {
 
 /// The product of two polynomials over the field of two elements.
 ///
-/// With only every fifth bit set, at most 13 ones meet in one place of an ordinary product, and
-/// what they carry ends before the next place of the same kind: so the lowest of each five bits is
-/// their sum without carries. The factors are cut into five such numbers each.
+/// If only every fifth bit of the factors is set, at most 13 ones meet in one place of an ordinary
+/// product. Their carry ends before the next place of the same kind. So the lowest of each five
+/// bits is their sum without carries. Each factor is cut into five such numbers.
 fn carryless(one: u64, other: u64) -> u128 {
     const STRIDE: usize = 5;
     const EVERY_FIFTH: u128 = 0x2108_4210_8421_0842_1084_2108_4210_8421;

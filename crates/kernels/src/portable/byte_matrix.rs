@@ -7,7 +7,7 @@ use crate::byte_matrix::{GROUP_BYTES, GROUP_COLUMNS, PANEL_ROWS};
 ///
 /// `panels` is the memory of the panels from row `first_row` on, `stride` bytes apart; in each of
 /// them the groups go to `offset` and following. The number of panels and the length of the columns
-/// say how far: rows beyond a column's end keep the bytes they have, which are the zeros of the
+/// determine the end. Rows beyond a column's end keep their bytes, which are the zeros of the
 /// padding.
 pub(crate) fn tile_rows(
     columns: &[&[u8]],

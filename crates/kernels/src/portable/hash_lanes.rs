@@ -37,7 +37,7 @@ fn compress(chained: &mut [u32; 8], message: &[u32; 16], length_and_flags: [u32;
     }
 }
 
-/// A round: columns, then diagonals. A function for each, since the compiler must see every place
+/// A round: columns, then diagonals. Each is a function, because the compiler must see every place
 /// of a word to keep the state in registers.
 #[inline(always)]
 fn round<const ROUND: usize>(state: &mut [u32; 16], message: &[u32; 16]) {

@@ -27,7 +27,7 @@ pub(crate) fn bits(
     }
 }
 
-/// [`bytes`] for one query, telling the number of each step before it is taken.
+/// [`bytes`] for one query. It reports the number of each step before it takes the step.
 #[inline(always)]
 pub(crate) fn bytes_of_lines(
     lines: &[[u8; LINE]],
@@ -49,7 +49,7 @@ pub(crate) fn bytes_of_lines(
     }
 }
 
-/// [`bits`] for one query, telling the number of each step before it is taken.
+/// [`bits`] for one query. It reports the number of each step before it takes the step.
 #[inline(always)]
 pub(crate) fn bits_of_lines(
     lines: &[[u8; LINE]],

@@ -1,6 +1,6 @@
 //! Sums of parts and their products, for [`byte_matrix::strassen`](crate::byte_matrix).
 //!
-//! The sums are written so that a compiler vectorises them; the other arms compile the same text
+//! The sums are written such that a compiler vectorises them. The other arms compile the same code
 //! for their instructions.
 
 use crate::byte_matrix::{GROUP_BYTES, PANEL_ROWS, WideGroup};

@@ -11,7 +11,7 @@ use crate::subset_hints::{
 /// Blocks encrypted in one call of the cipher.
 const BATCH: usize = 32;
 
-/// The block that the values of hint group `quotient` in `partition` are taken from.
+/// The input block for the values of hint group `quotient` in `partition`.
 fn input(quotient: u32, partition: u32, tag: u32) -> Block {
     let mut block = Array([0; 16]);
     block[..4].copy_from_slice(&quotient.to_le_bytes());
@@ -36,7 +36,7 @@ fn offsets(block: &Block, mask: u16) -> [u16; OFFSETS_PER_BLOCK] {
     std::array::from_fn(|i| u16::from_le_bytes([block[2 * i], block[2 * i + 1]]) & mask)
 }
 
-/// Encrypts the blocks that `input` makes of each number below `count`, and hands on each with its
+/// Encrypts the blocks that `input` makes of each number below `count`, and passes on each with its
 /// number.
 fn for_each_block(
     cipher: &Aes128,
@@ -75,9 +75,8 @@ pub(crate) fn cutoffs(key: &[u8; 16], first_id: u32, partitions: u32, rank: u32,
     }
 }
 
-/// The number `c` such that exactly `rank` of the values, which it reorders, are below `c`, namely
-/// the one of that rank; 0 where there is none. The rank is at least 1 and less than the number of
-/// values.
+/// The value `c` of rank `rank`, such that exactly `rank` of the values are below it; 0 if there is
+/// none. Reorders the values. The rank is at least 1 and less than the number of values.
 pub(crate) fn order_statistic(values: &mut [u32], rank: usize) -> u32 {
     let (below, &mut cutoff, _) = values.select_nth_unstable(rank);
     if below.contains(&cutoff) { 0 } else { cutoff }

@@ -12,8 +12,8 @@ pub(crate) fn sum_block(block: &mut [u8], entry_len: usize) {
     }
 }
 
-/// Sums all variables of a tile: a power of two of rows, all of one length. The buffer is for arms
-/// that have a use for it.
+/// Sums all variables of a tile: a power of two of rows, all of one length. The buffer is for other
+/// arms.
 pub(crate) fn sum_tile(rows: &mut [&mut [u8]], _stage: &mut Vec<u8>) {
     let mut half = 1;
     while half < rows.len() {

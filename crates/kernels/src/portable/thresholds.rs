@@ -1,5 +1,5 @@
-//! Counting thresholds. The loop is plain Rust for all arms: over arrays of lanes, so that a
-//! compiler makes it of whatever vectors it may use.
+//! Counting thresholds. The loop is plain Rust for all arms. It works on arrays of lanes, so that a
+//! compiler can use its vectors.
 
 use crate::thresholds::Halves;
 

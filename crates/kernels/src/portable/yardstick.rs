@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-/// The sum modulo 2⁶⁴ of the little-endian words of `bytes`, the last filled up with zeros.
+/// The sum modulo 2⁶⁴ of the little-endian words of `bytes`, the last padded with zeros.
 pub(crate) fn read_sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];

@@ -14,55 +14,56 @@
 //! ```
 //!
 //! The product is one load, one multiplication and one addition for 64 bytes of the table and eight
-//! selections. Staging costs about six instructions for as much, and is done once for all
+//! selections. Staging costs about six instructions for as many bytes, and is done once for all
 //! selections.
 //!
 //! # Tiles
 //!
-//! A *tile* is what is staged at a time: the matrices of a few row groups.
+//! A *tile* is the unit of staging: the matrices of a few row groups.
 //!
-//! - Records of up to 8 bytes (`Staging::Short`): a tile is one line, of as many whole row groups
-//!   as 64 bytes of the table have; one permutation of bytes brings columns together.
-//! - Longer ones: a tile is eight lines. Eight *slots* of 64 bytes are read, and transposed byte by
-//!   byte: byte `p` of all slots becomes a matrix. A slot holds 64 columns of one record
-//!   (`Staging::Rows`), or, of records of up to 32 bytes, all columns of two or four neighbours
-//!   (`Staging::Blocks`). Since these go to different row groups, a row group then is every eighth
-//!   record of a block of 64, and the bits of selections are transposed likewise.
+//! - Records of up to 8 bytes (`Staging::Short`): a tile is one line, with as many whole row groups
+//!   as 64 bytes of the table have. One permutation of bytes brings columns together.
+//! - Longer records: a tile is eight lines. Eight *slots* of 64 bytes are read and transposed byte
+//!   by byte: byte `p` of all slots becomes a matrix. A slot holds 64 columns of one record
+//!   (`Staging::Rows`), or all columns of two or four neighbouring records of up to 32 bytes
+//!   (`Staging::Blocks`). These neighbours go to different row groups: a row group is then every
+//!   eighth record of a block of 64, and the bits of selections are transposed in the same way.
 //!
-//! Records of more than 64 bytes have several *segments* of 64 columns, the last of which is moved
-//! back until it ends with the record.
+//! Records of more than 64 bytes have several *segments* of 64 columns. The last one is moved back
+//! until it ends with the record.
 
 use super::{LINE, Lines, Shape, ThreadSums, WORD_RECORDS, xor};
 use crate::dispatch::on_avx512;
 use crate::dispatch::{Arm, Kernels};
 
-/// Selections that are worked on together, and records of a row group.
+/// How many selections are processed together, and how many records a row group has.
 pub(crate) const EIGHT: usize = 8;
 
 /// Records of a block, whose row groups may be transposed.
 pub(crate) const BLOCK_RECORDS: usize = EIGHT * EIGHT;
 
-/// Lines of the matrices of one piece: few, so that staging, which waits for memory, and
-/// multiplying, which does not, run into each other.
+/// Lines of the matrices of one piece. They are few, so that staging, which waits for memory, and
+/// multiplying, which does not, overlap.
 const PIECE_LINES: usize = 64;
 
-/// A piece has at least so many tiles, and rather fewer segments of wide records than all, so that
-/// sums are loaded and stored seldom; but of very long records fewer tiles.
+/// The least tiles of a piece, so that sums are seldom loaded and stored. For this, a piece may
+/// have only some segments of wide records. With very long records it has fewer tiles.
 const PIECE_TILES: usize = 8;
 
-/// How far ahead of staging is prefetched, in bytes, at least ...
+/// The least distance in bytes that is prefetched ahead of staging ...
 const AHEAD_BYTES: usize = 16 << 10;
-/// ... and at most, lest it be gone again: a quarter of a second-level cache.
+/// ... and the greatest, so that prefetched lines are not evicted before use: a quarter of a
+/// second-level cache.
 const MOST_AHEAD_BYTES: usize = 256 << 10;
 
-/// The interleaved selections of a chunk should have no more than this many bytes, or be one eight.
+/// The most bytes of the interleaved selections of a chunk, unless they are a single eight.
 const INTERLEAVED_BYTES: usize = 256 << 10;
 
-/// Whether this is faster than one by one. Without the instruction it never is.
+/// Whether this way is faster than one by one. Without the instruction it never is.
 pub(super) fn pays(kernels: Kernels, record_len: usize, selections: usize) -> bool {
-    // One by one, the AVX-512 arm takes up to four selections of narrow records together, and of
-    // long records the first selection reads memory in pieces too short for the processor to read
-    // ahead.
+    // One by one, the AVX-512 arm takes up to four selections of narrow records together. With long
+    // records, the first selection reads memory in pieces that are too short for hardware
+    // prefetching.
     let one_by_one = if record_len <= LINE {
         4
     } else if record_len <= 2048 {
@@ -93,7 +94,7 @@ struct Tiles {
     segments: Vec<usize>,
     /// The row group, counted from the tile's first, of each word of a line.
     group_of_word: [u64; EIGHT],
-    /// Where in 64 bytes of the table each byte is that will be transposed; nothing for rows.
+    /// The place in 64 bytes of the table of each byte before transposition; unused for rows.
     order: [u8; LINE],
 }
 
@@ -165,7 +166,7 @@ impl Tiles {
         }
     }
 
-    /// How many bytes behind its own staging the last tile reads.
+    /// How many bytes after its own the last tile reads while staging.
     fn bytes_behind(&self) -> usize {
         let together = match self.staging {
             Staging::Short => self.tile_records(),
@@ -176,8 +177,8 @@ impl Tiles {
     }
 
     /// What to prefetch while one segment of some tiles is staged: its share of later tiles, from
-    /// front to back, which is how memory is fastest; but if the cache has no room for all segments
-    /// of the next tiles, only the next segments of these.
+    /// front to back, because this order is fastest. If the cache has no room for all segments of
+    /// the next tiles, only the next segments of these tiles.
     fn ahead(&self, tiles: usize, segment: usize, segments: usize) -> Ahead {
         let bytes = (tiles * self.tile_records() * self.record_len).max(AHEAD_BYTES);
         match self.staging {
@@ -205,13 +206,13 @@ impl Tiles {
         slot
     }
 
-    /// Adds up what belongs to the same column of one segment.
+    /// Adds up the sums of the same column of one segment.
     fn add_segment(&self, segment: usize, slot: &[u8; LINE], sum: &mut [u8]) {
         let width = match self.staging {
             Staging::Short => self.record_len,
             Staging::Blocks | Staging::Rows => LINE / self.groups,
         };
-        // Where segments overlap, the earlier one counts.
+        // If segments overlap, the earlier one counts.
         let first = LINE * segment;
         let skipped = first - self.segments[segment];
         let end = self.record_len.min(first + width - skipped);
@@ -221,8 +222,8 @@ impl Tiles {
     }
 }
 
-/// Which byte of eight slots word `word` of line `line` is made of: bytes are transposed within 16
-/// bytes of all slots.
+/// The byte of eight slots from which word `word` of line `line` is made. Bytes are transposed
+/// within 16 bytes of all slots.
 pub(crate) fn byte_of(line: usize, word: usize) -> usize {
     word / 2 * 16 + 2 * line + word % 2
 }
@@ -237,13 +238,13 @@ pub(super) struct Sums {
     sums: Lines,
     /// Bits of one chunk, for eight selections.
     bits: Vec<u128>,
-    /// Words of one chunk, for as many eights as are worked on at a time.
+    /// Words of one chunk, for as many eights as are processed at a time.
     interleaved: Vec<u64>,
-    /// Words of one eight, behind which there is room for reading a whole vector.
+    /// Words of one eight. After them there is room to read a whole vector.
     words_of_eight: usize,
     /// The matrices of one piece, by segment, tile and line.
     matrices: Lines,
-    /// The last records of a chunk, and behind them zeros.
+    /// The last records of a chunk, and zeros after them.
     last_records: Vec<u8>,
 }
 
@@ -267,8 +268,8 @@ impl Sums {
         }
     }
 
-    /// Copies what of `records` cannot be staged in its place, because staging reads whole lines.
-    /// Returns the numbers of tiles before and of it.
+    /// Copies those of `records` that cannot be staged in place, because staging reads whole lines.
+    /// Returns the number of tiles before them and the number of their tiles.
     fn set_apart_last_records(&mut self, records: &[u8]) -> (usize, usize) {
         let (behind, together) = (self.tiles.bytes_behind(), self.tiles.together());
         let bytes = together * self.tiles.tile_records() * self.tiles.record_len;
@@ -297,7 +298,7 @@ impl ThreadSums for Sums {
             for (e, interleaved) in interleaved.chunks_exact_mut(words_of_eight).enumerate() {
                 let first = (i * at_a_time + e) * EIGHT;
                 let bits = &mut self.bits[..words * EIGHT];
-                // Of selections that do not exist, nobody looks at the sums.
+                // The sums of selections that do not exist are never read.
                 let selections = first..self.shape.selections.min(first + EIGHT);
                 for (k, bits) in selections.zip(bits.chunks_exact_mut(words)) {
                     select(k, bits);
@@ -334,7 +335,7 @@ impl ThreadSums for Sums {
     }
 }
 
-/// The way of some eights over a chunk.
+/// The pass of some eights over a chunk.
 struct Pass<'a> {
     kernels: Kernels,
     tiles: &'a Tiles,
@@ -426,7 +427,7 @@ impl Pass<'_> {
 
 /// Some tiles of some segments, whose matrices fit the first-level cache.
 struct Piece<'a> {
-    /// From the first of its records on.
+    /// The records, from its first one on.
     records: &'a [u8],
     /// Its first row group, counted from the beginning of the chunk.
     first_group: usize,
@@ -435,8 +436,8 @@ struct Piece<'a> {
     segments: usize,
 }
 
-/// What to prefetch on the way: when the `n`-th line of a segment is staged, the one `start + n ·
-/// step` bytes after the first record.
+/// What to prefetch: when the `n`-th line of a segment is staged, the line `start + n · step` bytes
+/// after the first record.
 // Only the vector arms prefetch.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 #[derive(Clone, Copy, Debug)]

@@ -1,39 +1,41 @@
-//! Every record is XORed into the sum of each selection under a mask made from its bit. How depends
-//! on the length of a record:
+//! Every record is XORed into the sum of each selection under a mask made from its bit. The method
+//! depends on the length of a record:
 //!
-//! - *Narrow* records, of at most 64 bytes: 64 of them fill as many lines of 64 bytes as a record
-//!   has bytes, whatever that number is. Byte `n` of such a group belongs to record `n /
-//!   record_len`, which for each line is a fixed pattern; applied to the 64 bits of the group, it
-//!   gives the line's mask. Every line of the group has a sum of its own, 64 records wide
-//!   altogether, and these are added up at the end. An arm may leave some of them zero.
-//! - *Wide* records: one mask for all bytes of a record, and a sum as long as a record. A last line
-//!   that a record does not fill is moved back until it ends with the record, and has a sum of its
-//!   own, of which only what no other line covered counts.
+//! - *Narrow* records, of at most 64 bytes: 64 of them, a group, fill as many lines of 64 bytes as
+//!   a record has bytes. Byte `n` of a group belongs to record `n / record_len`, which is a fixed
+//!   pattern for each line. This pattern, applied to the 64 bits of the group, gives the line's
+//!   mask. Every line of the group has its own sum, so that all sums together are 64 records wide.
+//!   They are added up at the end. An arm may leave some of them zero.
+//! - *Wide* records: one mask for all bytes of a record, and a sum as long as a record. If a record
+//!   does not fill the last line, this line is moved back until it ends with the record. It has its
+//!   own sum; only the bytes that no other line covered count.
 //!
-//! A single selection only waits for memory. On Zen 4, what a loop reads from front to back,
-//! without asking for it in advance, comes at up to 33 GB/s; with prefetches at 25 GB/s; in any
-//! other order, with the prefetches from front to back, at 24 GB/s, and else at 12 GB/s. As a share
-//! of read bandwidth, one query runs at 0.95; an earlier form with software prefetches ran at 0.4.
+//! With a single selection, memory is the only limit. On Zen 4, a loop that reads from front to
+//! back gets up to 33 GB/s without prefetches, and 25 GB/s with them. In any other order it gets 24
+//! GB/s with prefetches from front to back, and 12 GB/s otherwise. As a share of read bandwidth,
+//! one query runs at 0.95; an earlier form with software prefetches ran at 0.4.
 
 use super::{LINE, Lines, Shape, ThreadSums, WORD_RECORDS, xor};
 use crate::dispatch::Kernels;
 use crate::dispatch::on_arm;
 
-/// Narrow records of one group: as many as a line has bytes, so that every group begins alike.
+/// Narrow records of one group: as many as a line has bytes, so that every group begins with a
+/// line.
 pub(crate) const GROUP_RECORDS: usize = 64;
 
 /// Bytes of one piece of a chunk: half of a first-level cache.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// A piece of narrow records has a multiple of these, or the arms would have to take rests.
+/// A piece of narrow records has a multiple of so many. Otherwise the arms would have to process
+/// remainders.
 const BATCH_RECORDS: usize = 256;
 
 /// A piece of wide records has a multiple of these.
 const BATCH_ROWS: usize = 8;
 
-/// Of wide records a piece takes at most this many bytes each, so that it has room for a batch ...
+/// A piece takes at most this many bytes of each wide record, so that it has room for a batch ...
 const SPAN_BYTES: usize = PIECE_BYTES / BATCH_ROWS;
-/// ... unless a single selection streams them, for which only its sum should stay in the cache.
+/// ... unless a single selection streams them. Then only its sum must stay in the cache.
 const STREAM_SPAN_BYTES: usize = PIECE_BYTES;
 
 /// Selections whose bits lie in memory at a time: at least this many ...
@@ -47,11 +49,11 @@ pub(super) struct Sums {
     shape: Shape,
     /// Lines of one selection.
     lines: usize,
-    /// Of a group of narrow records: the record to which each byte belongs. Empty for wide ones.
+    /// The record to which each byte of a group of narrow records belongs. Empty for wide ones.
     pattern: Vec<[u8; LINE]>,
     /// The lines of each selection.
     sums: Lines,
-    /// Bits of one chunk, for as many selections as are worked on at a time.
+    /// Bits of one chunk, for as many selections as are processed at a time.
     bits: Vec<u128>,
 }
 
@@ -110,14 +112,14 @@ impl ThreadSums for Sums {
     }
 }
 
-/// The bits of several selections for the records from some one on.
+/// The bits of several selections, from some record on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bits<'a> {
-    /// Those of a chunk, one selection after the other.
+    /// The bits of a chunk, one selection after the other.
     all: &'a [u128],
     /// Words of each.
     words: usize,
-    /// The record that bits are wanted from, counted from the beginning of the chunk.
+    /// The first record, counted from the beginning of the chunk.
     first_record: usize,
 }
 
@@ -167,7 +169,7 @@ fn wide_chunk(
     let most = if bits.selections() == 1 { STREAM_SPAN_BYTES } else { SPAN_BYTES };
     let spans = record_len.div_ceil(most);
     let span = record_len.div_ceil(spans).next_multiple_of(LINE);
-    // A power of two, so that no piece needs bits from two words.
+    // The number is a power of two, so that no piece needs bits from two words.
     let piece_records = 1 << (PIECE_BYTES / span).clamp(BATCH_ROWS, WORD_RECORDS).ilog2();
     for (piece, records) in records.chunks(piece_records * record_len).enumerate() {
         let bits = bits.starting_at(piece * piece_records);

@@ -1,28 +1,28 @@
-//! How the vector arms find a cutoff: which of the select values can be it at all, and then which
-//! is.
+//! How the vector arms find a cutoff: first they find the select values that may be the cutoff, and
+//! then the right one among them.
 //!
 //! The `p` select values of a hint are independent and uniform, so the one of rank `rank` lies near
 //! `2³² · rank / p`, with a standard deviation of at most `2³² / (2 √p)`. An arm makes the values,
 //! counts those below a [`Window`] around that point, and keeps those inside, about `3.5 √p` of
-//! `p`. Among these few, [`narrow`] brackets the wanted one by counting values below guessed
-//! pivots, which vectors do fast, until so few are left that they fit in one vector. Nothing here
-//! is approximate: where the window misses, a wider one is tried, the last of which holds
-//! everything.
+//! `p`. Among these few, [`narrow`] brackets the wanted value: it counts the values below guessed
+//! pivots, which is fast with vectors, until the remaining values fit into one vector. The result
+//! is exact: if a window misses the value, the arm tries a wider one, and the last window holds all
+//! numbers.
 
-/// The numbers among which the cutoff of a hint is looked for.
+/// The numbers among which a hint's cutoff is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     /// The first of them.
     pub(crate) low: u32,
     /// The last of them.
     pub(crate) high: u32,
-    /// With fewer values than this in the window, all were kept. An arm may stop keeping them here.
+    /// An arm may stop keeping values at this number. If fewer are kept, these are all.
     pub(crate) capacity: usize,
 }
 
 impl Window {
-    /// 3.5 standard deviations to each side, which misses one hint in two thousand, or that doubled
-    /// some times. Doubled 32 times, the window holds all numbers.
+    /// 3.5 standard deviations to each side, which misses one hint in two thousand, doubled
+    /// `doublings` times. Doubled 32 times, the window holds all numbers.
     fn around(partitions: u32, rank: u32, doublings: u32) -> Window {
         let centre = (u64::from(rank) << 32) / u64::from(partitions);
         // 3.5 standard deviations: 3.5 · 2³² / 2 = 7 · 2³⁰.
@@ -32,16 +32,17 @@ impl Window {
         let high = (centre + reach).min(u64::from(u32::MAX)) as u32;
         let width = u64::from(high - low) + 1;
         let mean = ((u64::from(partitions) * width) >> 32) as usize;
-        // Eight standard deviations of the number inside, and room where that number is small.
+        // The mean plus eight standard deviations of the number of values inside, and some more for
+        // small numbers.
         let enough = mean + 8 * mean.isqrt() + 64;
         Window { low, high, capacity: enough.min(partitions as usize + 1) }
     }
 }
 
-/// The cutoffs of some hints, looked for in wider and wider windows. `look` gives those that it
-/// finds; of the window of all numbers, that must be all.
+/// The cutoffs of some hints, searched in wider and wider windows. `look` returns those that it
+/// finds; with the window of all numbers, it must find all.
 ///
-/// The first window misses so rarely that looking for all of them again costs nothing.
+/// The first window misses so rarely that it costs nothing to search for all of them again.
 #[inline(always)]
 pub(crate) fn look_in_windows<const HINTS: usize>(
     partitions: u32,
@@ -61,7 +62,7 @@ pub(crate) fn look_in_windows<const HINTS: usize>(
     found.map(|cutoff| cutoff.expect("the last window holds all values"))
 }
 
-/// The numbers `low..=high`, which hold the value of the wanted rank.
+/// The numbers `low..=high`, which include the value of the wanted rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bracket {
     pub(crate) low: u32,
@@ -75,8 +76,8 @@ pub(crate) struct Bracket {
 /// Narrows `bracket` around the value of rank `rank` until it holds at most `few` values, or only
 /// one number. `count_below` gives the number of values below its argument.
 ///
-/// For uniform values two or three counts are enough. Others may mislead the interpolation, so
-/// after some guesses the interval is halved instead, and 32 halvings leave one number.
+/// For uniform values, two or three counts are enough. Other values may mislead the interpolation.
+/// So after some guesses the interval is halved instead, and 32 halvings leave one number.
 #[inline(always)]
 pub(crate) fn narrow(
     mut bracket: Bracket,
@@ -99,8 +100,9 @@ pub(crate) fn narrow(
     bracket
 }
 
-/// A number in `low + 1..=high` with, if the values are spread evenly, a little less than half of
-/// `few` values between it and the wanted one, on the side where the bracket is farther away.
+/// A number in `low + 1..=high`, on the side where the bracket's end is farther from the wanted
+/// value. If the values are spread evenly, a little less than half of `few` values lie between it
+/// and the wanted one.
 #[inline(always)]
 fn guess(bracket: &Bracket, rank: usize, few: usize) -> u32 {
     let inside = bracket.up_to - bracket.below;
@@ -116,7 +118,7 @@ fn guess(bracket: &Bracket, rank: usize, few: usize) -> u32 {
     bracket.low + (step as u32).clamp(1, bracket.high - bracket.low)
 }
 
-/// The upper half's first number.
+/// The first number of the upper half.
 #[inline(always)]
 fn middle(bracket: &Bracket) -> u32 {
     bracket.low + (bracket.high - bracket.low).div_ceil(2)

@@ -7,20 +7,20 @@ use crate::memory::{HugeBuffer, MemoryError};
 /// read records in whole vectors of up to this length.
 const LINE: usize = 64;
 
-/// Some partitions of a table, which hints take records from.
+/// Some partitions of a table, from which hints take records.
 ///
-/// Partitions arrive as a stream, in order. Were each added to all parities by itself, the parities
-/// would pass through the caches once for each partition; a group is gathered here first, small
-/// enough to stay in the second-level cache, and then each parity is read and written only once for
-/// the group.
+/// Partitions arrive as a stream, in order. If each were added to all parities alone, the parities
+/// would pass through the caches once for each partition. So a group is collected here first, small
+/// enough to stay in the second-level cache. Then each parity is read and written only once for the
+/// group.
 ///
-/// Behind the records of each partition lies one more, of zeros. A hint that does not select a
-/// partition takes *that* record, so that no branch and no mask is needed where the parity is
-/// computed.
+/// After the records of each partition lies one record of zeros. A hint that does not select a
+/// partition takes *this* record, so that the computation of the parity needs no branch and no
+/// mask.
 pub struct PartitionGroup {
-    // `capacity` partitions, one every `stride` bytes, and at the end one line that only makes
-    // loads of whole vectors legal. Of each partition, the bytes from `zero_record()` on are never
-    // written.
+    // `capacity` partitions, one every `stride` bytes. At the end there is one more line, only to
+    // make loads of whole vectors legal. The bytes of each partition from `zero_record()` on are
+    // never written.
     bytes: HugeBuffer<u8>,
     stride: usize,
     records_per_partition: usize,
@@ -59,8 +59,8 @@ impl PartitionGroup {
         assert!(capacity > 0, "a group has room for at least one partition");
         let too_large =
             || MemoryError::TooLarge { elements: capacity, element_bytes: records_per_partition };
-        // An odd number of lines, so that the same offset in neighbouring partitions falls into
-        // different sets of the caches.
+        // The number of lines is odd, so that the same offset in neighbouring partitions falls into
+        // different cache sets.
         let stride = (records_per_partition + 1)
             .checked_mul(record_len)
             .and_then(|bytes| bytes.checked_next_multiple_of(LINE))
@@ -76,7 +76,7 @@ impl PartitionGroup {
         Ok(PartitionGroup { bytes, stride, records_per_partition, record_len, capacity, len: 0 })
     }
 
-    /// The number of partitions in the group, all of which the hints see.
+    /// The number of partitions in the group.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -101,8 +101,8 @@ impl PartitionGroup {
         self.record_len
     }
 
-    /// Sets the number of partitions in the group. What a partition holds is what was last written
-    /// to [`partition_mut`](PartitionGroup::partition_mut), at first zeros.
+    /// Sets the number of partitions in the group. A partition holds what was last written to
+    /// [`partition_mut`](PartitionGroup::partition_mut); at first it holds zeros.
     ///
     /// # Panics
     ///
@@ -117,8 +117,8 @@ impl PartitionGroup {
         self.len = 0;
     }
 
-    /// The records of the `i`-th partition with room in the group, one after the other. The caller
-    /// fills them, with zeros where the table has ended.
+    /// The records of the `i`-th partition of the group's capacity, one after the other. The caller
+    /// fills them, with zeros beyond the table's end.
     ///
     /// # Panics
     ///
@@ -130,13 +130,13 @@ impl PartitionGroup {
         &mut self.bytes[start..end]
     }
 
-    /// Where in a partition its record of zeros begins, in bytes; the records come before it.
+    /// The start of a partition's record of zeros, in bytes. The records come before it.
     pub(crate) fn zero_record(&self) -> usize {
         self.records_per_partition * self.record_len
     }
 
-    /// The `i`-th partition: its records, the record of zeros, and as many bytes more as fill that
-    /// one up to whole vectors, so that whatever record is read may be read in whole vectors.
+    /// The `i`-th partition: its records, the record of zeros, and padding after it, so that every
+    /// record can be read in whole vectors.
     #[inline]
     pub(crate) fn partition(&self, i: usize) -> &[u8] {
         assert!(i < self.len);

@@ -13,7 +13,7 @@ fn times(one: u128, other: u128) -> u128 {
     })
 }
 
-/// The elements of a record, the last filled up with zeros.
+/// The elements of a record, the last padded with zeros.
 fn cut(record: &[u8]) -> Vec<u128> {
     let mut padded = record.to_vec();
     padded.resize(elements(record.len()) * ELEMENT_BYTES, 0);

@@ -42,7 +42,7 @@ mod tests {
             return;
         }
         let key = 0x2b7e_1516_28ae_d2a6_abf7_1588_09cf_4f3c_u128.to_be_bytes();
-        // SAFETY: the processor has AES-NI, as was just found out.
+        // SAFETY: the check above found that the processor has AES-NI.
         let keys = unsafe { super::round_keys(&key) };
         let bytes = |round: usize| {
             // SAFETY: both types are 16 plain bytes.

@@ -1,7 +1,7 @@
 //! AVX-512 with VNNI and vector AES: 64-byte vectors, 32 registers.
 //!
-//! All functions here are enabled for the same set of features, those that
-//! [`Arm::Avx512`](crate::Arm::Avx512) stands for, so that they inline into each other.
+//! All functions here are compiled for the same set of features, those of
+//! [`Arm::Avx512`](crate::Arm::Avx512), so that they inline into each other.
 
 pub(crate) mod authenticated_sum;
 pub(crate) mod byte_matrix;

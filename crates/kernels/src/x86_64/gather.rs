@@ -1,14 +1,14 @@
-//! Walking over records at given positions, with their memory on its way before it is needed.
+//! Walks over records at given positions, and prefetches them before they are needed.
 //!
-//! Prefetching is in the baseline of x86-64, and copies wait for memory whatever the vectors they
-//! use: both vector arms copy records with the one function here.
+//! Prefetching is in the baseline of x86-64, and copies wait for memory with any vectors. So both
+//! vector arms use the same function to copy records.
 
 use super::prefetch_second_level;
 use super::xor::{xor_array, xor_bytes};
 
 /// How many positions ahead records are prefetched.
 const POSITIONS_AHEAD: usize = 32;
-/// Of longer records, how many bytes are prefetched; the processor follows by itself.
+/// How many bytes of longer records are prefetched. The processor prefetches the rest by itself.
 const PREFETCHED_BYTES: usize = 512;
 
 /// See [`Kernels::gather_xor`](crate::Kernels::gather_xor). To be compiled for each arm's vectors.
@@ -28,7 +28,7 @@ pub(super) fn xor_records(table: &[u8], record_len: usize, positions: &[u64], ou
     }
 }
 
-/// The same for records of which the sum stays in registers.
+/// The same for records whose sum stays in registers.
 #[inline(always)]
 fn xor_short_records<const LEN: usize>(table: &[u8], positions: &[u64], out: &mut [u8]) {
     let records = table.as_chunks::<LEN>().0;
@@ -55,8 +55,7 @@ pub(crate) fn records(table: &[u8], record_len: usize, positions: &[u64], out: &
     }
 }
 
-/// The same for records of a length that makes them a few moves and never reach over more than two
-/// lines.
+/// The same for records that take only a few moves and never span more than two lines.
 fn short_records<const LEN: usize>(table: &[u8], positions: &[u64], out: &mut [u8]) {
     let table_records = table.as_chunks::<LEN>().0;
     let out = out.as_chunks_mut::<LEN>().0.iter_mut();
@@ -72,7 +71,7 @@ fn record(table: &[u8], record_len: usize, position: u64) -> &[u8] {
     &table[start..start + record_len]
 }
 
-/// The positions, each handed out when its record was asked for some positions before.
+/// The positions. The record of each was prefetched some positions earlier.
 #[inline(always)]
 fn prefetched(table: &[u8], record_len: usize, positions: &[u64]) -> impl Iterator<Item = u64> {
     let (first, _) = positions.split_at(POSITIONS_AHEAD.min(positions.len()));

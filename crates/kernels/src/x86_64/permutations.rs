@@ -1,4 +1,4 @@
-//! Permuted records with the memory of what comes next on its way.
+//! Permuted records, with prefetches of the next ones.
 
 use super::prefetch_second_level;
 use super::xor::{xor_array, xor_bytes};
@@ -6,7 +6,7 @@ use crate::portable;
 
 /// How many elements of a permutation ahead records are prefetched.
 const RECORDS_AHEAD: usize = 32;
-/// Of longer records, how many bytes are prefetched; the processor follows by itself.
+/// How many bytes of longer records are prefetched. The processor prefetches the rest by itself.
 const PREFETCHED_BYTES: usize = 512;
 const LINE: usize = 64;
 
@@ -51,8 +51,8 @@ fn accumulate_any(partition: &[u8], record_len: usize, permutation: &[u16], sums
     }
 }
 
-/// Asks for the record that will be needed some places after `x`, and for as much of what lies
-/// behind the partition, to be at hand in the next call.
+/// Prefetches the record that will be needed some places after `x`, and as many bytes of the memory
+/// after the partition, for the next call.
 #[inline(always)]
 fn prefetch_records(partition: &[u8], record_len: usize, permutation: &[u16], x: usize) {
     if let Some(&number) = permutation.get(x + RECORDS_AHEAD) {

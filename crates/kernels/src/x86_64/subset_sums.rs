@@ -1,31 +1,31 @@
 //! Subset sums with vectors: the algorithm, for each arm's width.
 //!
-//! Three variables are summed at a time, between the loads and the stores of eight vectors. Which
-//! eight depends on where the bytes are; see [`crate::subset_sums`] for blocks and tiles.
+//! Three variables are summed at a time, between the loads and the stores of eight vectors. The
+//! place of the bytes decides which eight; see [`crate::subset_sums`] for blocks and tiles.
 //!
-//! Where an entry, or two or more neighbours, are shorter than a vector, a variable is summed
-//! within vectors: by shuffles if the length is a power of two ([`Vector::sum_within`]), else by
-//! XORing the entries a few bytes before, under a mask of those entries that have the variable
-//! ([`sum_masked`]).
+//! If an entry, or a few neighbouring entries, are shorter than a vector, a variable is summed
+//! within vectors. If the length is a power of two, this uses shuffles ([`Vector::sum_within`]).
+//! Otherwise it XORs the entries a few bytes before, under a mask of those entries that have the
+//! variable ([`sum_masked`]).
 
 use super::prefetch_second_level;
 use super::xor::xor_array;
 use crate::portable;
 use crate::subset_sums::LINE;
 
-/// Bytes of a block that are worked on together: half a first-level cache.
+/// How many bytes of a block are processed together: half a first-level cache.
 const PIECE_BYTES: usize = 16 << 10;
 
 /// How many columns ahead of the loads the rows of a tile are prefetched. All rows fall into the
-/// same places of the caches, so what comes too early is gone before it is needed.
+/// same places of the caches, so bytes that are prefetched too early are evicted before use.
 const AHEAD: usize = 8 * LINE;
 
-/// Bytes that are XORed at a time: a vector register, or a machine word where rows end between
-/// vectors.
+/// The bytes that are XORed at a time: a vector register, or a machine word if rows do not end with
+/// a whole vector.
 ///
 /// # Safety
 ///
-/// Of all methods: the processor has the instructions that they are made of.
+/// For all methods: the processor must have the instructions that they use.
 pub(super) trait Vector: Copy {
     const BYTES: usize;
 
@@ -123,8 +123,8 @@ pub(super) unsafe fn sum_block<V: Vector>(block: &mut [u8], entry_len: usize) {
     unsafe { sum_halves::<V>(block, piece_len) };
 }
 
-/// Sums the variables whose halves are shorter than a vector or a line. The others start with the
-/// length returned.
+/// Sums the variables whose halves are shorter than a vector or a line. Returns the length of the
+/// halves of the first other variable.
 ///
 /// # Safety
 ///
@@ -163,9 +163,9 @@ unsafe fn sum_vectors<V: Vector, const ENTRY_LEN: usize>(piece: &mut [u8]) {
     }
 }
 
-/// For entries whose length is no power of two: for each variable whose halves are shorter than a
-/// line, which bytes belong to entries that have it. The pattern repeats after as many lines as the
-/// odd part of an entry's length.
+/// For entries whose length is not a power of two: for each variable whose halves are shorter than
+/// a line, the bytes that belong to entries with this variable. The pattern repeats after as many
+/// lines as the odd part of an entry's length.
 struct Masks {
     levels: Vec<Vec<[u8; LINE]>>,
 }
@@ -186,8 +186,8 @@ impl Masks {
     }
 }
 
-/// Sums one variable whose halves are shorter than a line. From back to front, so that what is read
-/// has not been written yet and waits for no store.
+/// Sums one variable whose halves are shorter than a line. Goes from back to front, so that it
+/// reads only bytes that have not been written yet, and no read waits for a store.
 #[inline(always)]
 fn sum_masked(piece: &mut [u8], half: usize, masks: &[[u8; LINE]]) {
     let lines = piece.len() / LINE;
@@ -267,8 +267,8 @@ unsafe fn sum_rows<V: Vector, const ROWS: usize>(block: &mut [u8], row_len: usiz
 }
 
 /// See [`portable::subset_sums::sum_tile`]. The tile goes through `stage`: the lowest variables are
-/// summed on the way in and the highest on the way out, and whether a row's columns would have
-/// stayed in a cache does not matter.
+/// summed on the way in, and the highest on the way out. So it does not matter whether a row's
+/// columns would have stayed in a cache.
 ///
 /// # Safety
 ///
@@ -277,8 +277,8 @@ unsafe fn sum_rows<V: Vector, const ROWS: usize>(block: &mut [u8], row_len: usiz
 pub(super) unsafe fn sum_tile<V: Vector>(rows: &mut [&mut [u8]], stage: &mut Vec<u8>) {
     let columns = rows.first().map_or(0, |row| row.len());
     assert!(rows.len().is_power_of_two() && rows.iter().all(|row| row.len() == columns));
-    // One line more than the columns, so that not all rows fall into the same places of the
-    // first-level cache.
+    // Uses one line more than the columns need, so that not all rows fall into the same places of
+    // the first-level cache.
     let pitch = columns.next_multiple_of(LINE) + LINE;
     if stage.len() < rows.len() * pitch + LINE {
         *stage = vec![0; rows.len() * pitch + LINE];
@@ -313,7 +313,7 @@ pub(super) unsafe fn sum_tile<V: Vector>(rows: &mut [&mut [u8]], stage: &mut Vec
     }
 }
 
-/// Brings rows into `stage`, and sums the lowest variables, those of `ROWS` neighbours. Returns
+/// Copies rows into `stage`, and sums the lowest variables, those of `ROWS` neighbours. Returns
 /// `ROWS`.
 ///
 /// # Safety
@@ -340,8 +340,8 @@ unsafe fn load_tile<V: Vector, const ROWS: usize>(
     ROWS
 }
 
-/// Brings rows back from `stage`, and sums the highest variables, those of `ROWS` rows as far apart
-/// as that goes.
+/// Copies rows back from `stage`, and sums the highest variables, those of `ROWS` rows at the
+/// greatest distance.
 ///
 /// # Safety
 ///
@@ -368,20 +368,20 @@ unsafe fn store_tile<V: Vector, const ROWS: usize>(
         }
     }
     if stream {
-        // Another thread may read the rows next, and stores around the caches keep to no order by
-        // themselves. SAFETY: it is in the baseline.
+        // Another thread may read the rows next, and stores around the caches are not ordered by
+        // themselves. SAFETY: the instruction is in the baseline.
         unsafe { std::arch::x86_64::_mm_sfence() };
     }
 }
 
 /// Sums all variables of `ROWS` rows on the way from one place to another, which may be the same.
-/// Prefetches the rows, and after them the rows `next`, if there are any given.
+/// Prefetches the rows, and then the rows `next`, if given.
 ///
 /// # Safety
 ///
 /// The processor has the instructions of `V`. Each row has `columns` bytes, readable at `from` and
-/// writable at `to`; a row at `to` overlaps no row at `from` but its own, if that is in the same
-/// place. With `STREAM`, places `to` and `columns` are multiples of [`LINE`].
+/// writable at `to`; a row at `to` overlaps no row at `from`, except its own if both are in the
+/// same place. With `STREAM`, places `to` and `columns` are multiples of [`LINE`].
 #[inline(always)]
 unsafe fn sum_columns<V: Vector, const ROWS: usize, const STREAM: bool>(
     from: [*const u8; ROWS],

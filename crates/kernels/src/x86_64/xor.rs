@@ -1,9 +1,9 @@
-//! The XOR of byte strings, to be compiled for each arm's vectors: word by word, of which the
-//! compiler makes vectors, where of single bytes it would not.
+//! The XOR of byte strings, compiled for each arm's vectors. It goes word by word, which the
+//! compiler turns into vectors; it would not do so for single bytes.
 
 const WORD: usize = size_of::<u64>();
 
-/// XORs strings of one length, a multiple of eight.
+/// XORs strings of the same length, a multiple of eight.
 #[inline(always)]
 pub(super) fn xor_array<const LEN: usize>(sum: &mut [u8; LEN], bytes: &[u8; LEN]) {
     const { assert!(LEN.is_multiple_of(WORD)) };

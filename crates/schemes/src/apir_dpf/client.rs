@@ -58,7 +58,7 @@ impl StatelessClient for ApirDpfClient {
     fn recover(&self, pending: ApirDpfPending, answers: &[ApirDpfAnswer]) -> Result<Record> {
         let [one, other] = answers else {
             return Err(Error::api_misuse(format!(
-                "APIR-DPF has two servers, and needs one answer of each; the number given was {}",
+                "APIR-DPF needs one answer from each of its two servers, but {} were given",
                 answers.len()
             )));
         };
@@ -70,8 +70,10 @@ impl StatelessClient for ApirDpfClient {
         let differences = tags.map(|((one, other), expected)| one ^ other ^ expected);
         if differences.fold(0, |all, difference| all | difference) != 0 {
             return Err(Error::integrity(
-                "one of the two servers sent a wrong answer, or does not hold the table that it announced: the answers do not fit the secret that this lookup was sealed with. Nothing of \
-                 them was believed. Which of the two it was cannot be known; ask others, or servers of which at least one can be trusted to answer rightly",
+                "one of the two servers sent a wrong answer, or does not hold the table that it \
+                 announced: the answers do not fit the secret that this lookup was sealed with. \
+                 Nothing of them was used. The client cannot know which of the two it was; ask \
+                 other servers, or two of which you trust at least one",
             ));
         }
         Ok(value)

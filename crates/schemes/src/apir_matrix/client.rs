@@ -77,7 +77,7 @@ impl StatelessClient for ApirMatrixClient {
     fn recover(&self, pending: ApirMatrixPending, answers: &[ApirMatrixAnswer]) -> Result<Record> {
         let [one, other] = answers else {
             return Err(Error::api_misuse(format!(
-                "APIR-Matrix has two servers, and needs one answer of each; the number given was {}",
+                "APIR-Matrix needs one answer from each of its two servers, but {} were given",
                 answers.len()
             )));
         };
@@ -89,8 +89,10 @@ impl StatelessClient for ApirMatrixClient {
         let record = selected(records, record_len, *pending.place.expose());
         if self.tree.root(*pending.row.expose(), &row) != self.root {
             return Err(Error::integrity(
-                "one of the two servers sent a wrong answer: the two do not lead to a row of the table that both servers had announced, so nothing of them is used. Which server it was \
-                 cannot be known from that; do not ask these two again before their operators have found out",
+                "one of the two servers sent a wrong answer: the two do not lead to a row of the \
+                 table that both servers had announced, so nothing of them is used. That does not \
+                 tell which server it was; do not ask these two again before their operators have \
+                 found out",
             ));
         }
         Ok(record)

@@ -78,7 +78,7 @@ impl StatelessClient for DoublePirClient {
     fn recover(&self, pending: DoublePirPending, answers: &[DoublePirAnswer]) -> Result<Record> {
         let [answer] = answers else {
             return Err(Error::api_misuse(format!(
-                "DoublePIR has one server, {} answers were given",
+                "DoublePIR has one server, but {} answers were given",
                 answers.len()
             )));
         };

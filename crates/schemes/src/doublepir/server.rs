@@ -40,8 +40,8 @@ impl DoublePirSetup {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
-    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot
-    /// be had.
+    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
+    /// enough memory.
     pub fn new(
         parameters: DoublePirParameters,
         table: TableView<'_>,

@@ -41,7 +41,7 @@ impl StatelessClient for DpfClient {
     fn recover(&self, _pending: DpfPending, answers: &[DpfAnswer]) -> Result<Record> {
         let [one, other] = answers else {
             return Err(Error::api_misuse(format!(
-                "DPF-PIR has two servers, and needs one answer of each; the number given was {}",
+                "DPF-PIR needs one answer from each of its two servers, but {} were given",
                 answers.len()
             )));
         };

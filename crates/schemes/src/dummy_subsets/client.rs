@@ -231,7 +231,7 @@ impl HintedClient for DummySubsetsClient {
     ) -> Result<Zeroizing<Vec<u8>>> {
         let [answer] = answers else {
             return Err(Error::api_misuse(format!(
-                "dummy subsets has one server here, {} answers were given",
+                "this form of dummy subsets has one server, but {} answers were given",
                 answers.len()
             )));
         };

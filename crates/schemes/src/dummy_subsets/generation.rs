@@ -40,7 +40,7 @@ impl Generation {
     /// A fresh key, and nothing computed yet.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub(crate) fn fresh(parameters: &DummySubsetsParameters, rng: &mut SecretRng) -> Result<Self> {
         let mut key = Zeroizing::new([0; 16]);
         rng.fill(key.as_mut());

@@ -12,7 +12,7 @@ use privet_kernels::Kernels;
 use privet_kernels::subset_hints::PartitionGroup;
 use zeroize::Zeroizing;
 
-/// A generation of hints in the making.
+/// A generation of hints in preparation.
 pub struct DummySubsetsPreparation {
     stream: PartitionStream,
     hints: GrowingHints,
@@ -107,8 +107,7 @@ impl Preparation for DummySubsetsPreparation {
         let mut reader = Reader::new("a checkpoint", checkpoint);
         let stream = PartitionStream::decode(*parameters.cut(), records_digest, &mut reader)?;
         let read = |error: Error| {
-            Error::corrupted("the checkpoint of hints in the making cannot be read")
-                .caused_by(error)
+            Error::corrupted("the checkpoint of unfinished hints cannot be read").caused_by(error)
         };
         let cutoffs_ready = reader.u8().map_err(read)? != 0;
         let rest = Zeroizing::new(reader.bytes(reader.remaining()).map_err(read)?.to_vec());

@@ -19,8 +19,8 @@ impl DummySubsetsServer {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
-    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot
-    /// be had.
+    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
+    /// enough memory.
     pub fn new(
         parameters: DummySubsetsParameters,
         table: TableView<'_>,

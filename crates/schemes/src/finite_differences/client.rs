@@ -64,7 +64,7 @@ impl StatelessClient for FiniteDifferencesClient {
     ) -> Result<Record> {
         let [one, other] = answers else {
             return Err(Error::api_misuse(format!(
-                "finite differences were asked of two servers, and need one answer of each; the number given was {}",
+                "finite differences need one answer from each of the two servers, but {} were given",
                 answers.len()
             )));
         };

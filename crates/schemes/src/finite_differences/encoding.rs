@@ -13,11 +13,11 @@ use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 
 /// All points of the polynomial whose coefficients are `records`: each is the XOR of the records
-/// whose words are subsets of the point. `progress` hears of the share done.
+/// whose words are subsets of the point. `progress` is called with the share done.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if records must be single bits and one is
-/// not, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+/// not, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
 pub(super) fn encode(
     parameters: &FiniteDifferencesParameters,
     records: &[u8],
@@ -45,13 +45,13 @@ pub(super) fn encode(
 /// also share reads and writes. If all points fit, each is written once. Otherwise each is written
 /// twice and read once. If all points take more than about `memory`² / 64 KiB, there is one more
 /// round of reading and writing, and so on. The records are read once, in order, without a copy.
-/// `progress` hears of the share done: it never falls, and the last is 1.
+/// `progress` is called with the share done: it never falls, and the last is 1.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another
 /// shape, or records must be single bits and one is not,
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had, beside what
-/// the store says.
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory; and the
+/// store's errors.
 pub fn write_points(
     parameters: &FiniteDifferencesParameters,
     table: TableView<'_>,

@@ -38,7 +38,7 @@ impl Message<FiniteDifferencesParameters> for FiniteDifferencesQuery {
         let point = Zeroizing::new(u64::from_le_bytes(*point));
         if *point >> parameters.variables() != 0 {
             return Err(Error::invalid_message(
-                "a query of finite differences has bits for variables that there are not",
+                "a query of finite differences has bits for variables that do not exist",
             ));
         }
         Ok(Self { point, len: parameters.query_len() })

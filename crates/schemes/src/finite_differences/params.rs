@@ -88,7 +88,9 @@ impl FiniteDifferencesParameters {
     pub fn of_digits(self) -> Result<Self> {
         match self.one_bit {
             true => Ok(Self { zero: b'0', ..self }),
-            false => Err(Error::api_misuse("only single bits can be digits: say that they are")),
+            false => Err(Error::api_misuse(
+                "only single bits can be digits: say that records are single bits",
+            )),
         }
     }
 
@@ -174,7 +176,7 @@ impl Parameters for FiniteDifferencesParameters {
         reader.finish()?;
         if form > 2 {
             return Err(Error::invalid_message(
-                "the parameters of finite differences say neither that records are single bits nor that they are not",
+                "the parameters of finite differences do not say whether records are single bits",
             ));
         }
         let setting =

@@ -6,7 +6,7 @@ use privet_kernels::memory::HugeBuffer;
 /// A copy of the table's records, from which the points are computed.
 ///
 /// # Errors
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
 pub(super) fn copy_of(records: &[u8]) -> Result<HugeBuffer<u8>> {
     let mut copy = HugeBuffer::new_zeroed(records.len())
         .map_err(|error| Error::unavailable("no memory for the table").caused_by(error))?;
@@ -17,7 +17,7 @@ pub(super) fn copy_of(records: &[u8]) -> Result<HugeBuffer<u8>> {
 /// Memory for `bytes` bytes of points.
 ///
 /// # Errors
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
 pub(super) fn room_for(bytes: u64) -> Result<HugeBuffer<u8>> {
     zeroed(bytes).map_err(|error| {
         Error::unavailable(format!(
@@ -31,10 +31,10 @@ pub(super) fn room_for(bytes: u64) -> Result<HugeBuffer<u8>> {
 /// Memory for computing points that go to a store.
 ///
 /// # Errors
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
 pub(super) fn room_to_compute(bytes: u64) -> Result<HugeBuffer<u8>> {
     zeroed(bytes).map_err(|error| {
-        Error::unavailable(format!("no memory to compute in: {bytes} bytes; do with less"))
+        Error::unavailable(format!("no memory of {bytes} bytes to compute in; allow less"))
             .caused_by(error)
     })
 }

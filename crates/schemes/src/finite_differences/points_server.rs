@@ -29,12 +29,12 @@ pub trait MakesPoints:
     /// Size of what is stored of all points, in bytes.
     fn bytes(parameters: &Self::Parameters) -> u64;
 
-    /// Computes all points of `table`. `progress` hears of the share done.
+    /// Computes all points of `table`. `progress` is called with the share done.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
     /// another shape, or the records are not as `parameters` say,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     fn compute(
         parameters: &Self::Parameters,
         table: TableView<'_>,
@@ -100,8 +100,8 @@ impl<S: MakesPoints> PointsSetup<S> {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
-    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot
-    /// be had.
+    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
+    /// enough memory.
     pub fn new(
         parameters: S::Parameters,
         table: TableView<'_>,

@@ -152,7 +152,7 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
     fn settle(&self, id: ReservationId, answers: &[PianoAnswer<F>]) -> Result<Zeroizing<Vec<u8>>> {
         let [answer] = answers else {
             return Err(Error::api_misuse(format!(
-                "Piano has one server, {} answers were given",
+                "Piano has one server, but {} answers were given",
                 answers.len()
             )));
         };

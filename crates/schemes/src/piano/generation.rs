@@ -65,7 +65,7 @@ impl Layout {
     /// A fresh key; everything else is zero.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub(super) fn fresh(self, rng: &mut SecretRng) -> Result<Zeroizing<Vec<u8>>> {
         let mut bytes = Zeroizing::new(Vec::new());
         bytes.try_reserve_exact(self.len).map_err(|error| {
@@ -120,7 +120,7 @@ const NUMBER_LEN: usize = 2;
 
 impl Offsets {
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub(super) fn new(parameters: &PianoParameters, kernels: Kernels) -> Result<Self> {
         let numbers = PartitionGroup::new(parameters.chunk_records() as usize, NUMBER_LEN, 1);
         let mut numbers =

@@ -57,7 +57,7 @@ impl Lookups {
     /// Room for the `window` queries of a table of `records` records.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub(super) fn new(
         records: u64,
         record_len: usize,
@@ -202,7 +202,7 @@ impl Failure {
                 "no hint contains the record, which happens in less than one window of queries in 2^40; the query that was sent was a cover. Do nothing about it that the server can see: that would tell it about the record"
             }
             Failure::NoSpares => {
-                "too many records of one part of the shuffled table were asked for, and its hints are used up; the query that was sent was a cover. This happens when records are chosen by where they lie in the shuffled table, by chance in less than one window of queries in 2^40. Do nothing about it that the server can see: whoever built the table may have chosen where its keys lie, and would learn about this one"
+                "too many records of one part of the shuffled table were asked for, and its hints are used up; the query that was sent was a cover. This happens if records are chosen by where they lie in the shuffled table; by chance it happens in less than one window of queries in 2^40. Do nothing about it that the server can see: the maker of the table may have chosen where its keys lie, and would learn about this one"
             }
         })
     }

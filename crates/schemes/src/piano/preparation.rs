@@ -18,7 +18,7 @@ use privet_kernels::subset_hints::PartitionGroup;
 use std::marker::PhantomData;
 use zeroize::Zeroizing;
 
-/// The hints of a window in the making.
+/// The hints of a window in preparation.
 pub struct PianoPreparation<F> {
     pub(super) hints: HintsInTheMaking<F>,
     stream: PartitionStream,

@@ -421,7 +421,7 @@ where
             deltas.split_first().filter(|_| deltas.len() == self.plan.servers)
         else {
             return Err(Error::api_misuse(format!(
-                "{} servers tell of edits, {} did",
+                "edits must come from {} servers, but came from {}",
                 self.plan.servers,
                 deltas.len()
             )));
@@ -440,7 +440,7 @@ where
     fn disagree(&mut self) -> Result<Zeroizing<Vec<u8>>> {
         let Some(verifies) = &self.verifies else {
             return Err(Error::integrity(
-                "the servers tell different edits of the same table; at least one of them does not tell the truth",
+                "the servers sent different edits of the same table; at least one of them does not tell the truth",
             ));
         };
         if let Some(error) = (verifies.ended)(&self.client) {

@@ -128,7 +128,7 @@ impl fmt::Debug for Value {
         match self {
             Self::Given => formatter.write_str("given"),
             Self::Number(number) => write!(formatter, "{number}"),
-            Self::Object(_) => formatter.write_str("what a file held"),
+            Self::Object(_) => formatter.write_str("the contents of a file"),
         }
     }
 }

@@ -200,7 +200,7 @@ impl ErasedSetup for Ready {
         progress: &(dyn Fn(f64) + Sync),
     ) -> Result<Box<dyn ErasedServer>> {
         if !kept.is_empty() {
-            return Err(Error::corrupted("this scheme's server keeps nothing beside the table"));
+            return Err(Error::corrupted("this scheme's server keeps nothing besides the table"));
         }
         (self.make)(self.plan, progress)
     }

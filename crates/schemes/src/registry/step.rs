@@ -30,7 +30,7 @@ impl HintsStep {
     ) -> Result<Self> {
         if before != standing {
             return Err(Error::api_misuse(format!(
-                "edits of epoch {} of a table were given to hints for its epoch {}, or for another table; applied twice or out of their order they would spoil the hints",
+                "edits of epoch {} of a table were given to hints for its epoch {}, or for another table; edits that are applied twice or out of order would make the hints wrong",
                 before.epoch.0, standing.epoch.0
             )));
         }

@@ -28,7 +28,7 @@ pub fn setup_bytes(plan: &SchemePlan, identity: &TableIdentity) -> Result<u64> {
 /// Computes the data that servers of `table` answer from, and writes all of it to `store`, from
 /// byte 0 on. Besides the table, that takes `memory` bytes, and up to one MiB for each thread. If
 /// the data has more bytes than `memory`, it is written in pieces, and some or all of them are read
-/// and written again. `progress` hears of the share done: it never falls, and the last is 1.
+/// and written again. `progress` is called with the share done: it never falls, and the last is 1.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme keeps nothing, or records must

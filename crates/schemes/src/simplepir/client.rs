@@ -59,7 +59,7 @@ impl StatelessClient for SimplePirClient {
     fn recover(&self, pending: SimplePirPending, answers: &[SimplePirAnswer]) -> Result<Record> {
         let [answer] = answers else {
             return Err(Error::api_misuse(format!(
-                "SimplePIR has one server, {} answers were given",
+                "SimplePIR has one server, but {} answers were given",
                 answers.len()
             )));
         };

@@ -21,8 +21,8 @@ impl SimplePirServer {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
-    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot
-    /// be had.
+    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
+    /// enough memory.
     pub fn new(
         parameters: SimplePirParameters,
         table: TableView<'_>,
@@ -39,7 +39,7 @@ impl SimplePirServer {
     /// long part of the offline phase. `progress` is called with the share done, from 0 to 1.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub fn hint(&self, progress: impl Fn(f64) + Sync) -> Result<PublicWords> {
         let matrix = self.parameters.matrix();
         matrix.left_product(self.kernels, &self.table, self.threads, progress).map(PublicWords::new)

@@ -214,7 +214,7 @@ impl HintedClient for SinglePassClient {
     ) -> Result<Zeroizing<Vec<u8>>> {
         let [fresh, used] = answers else {
             return Err(Error::api_misuse(format!(
-                "SinglePass has two servers, {} answers were given",
+                "SinglePass has two servers, but {} answers were given",
                 answers.len()
             )));
         };
@@ -271,7 +271,7 @@ impl Updatable for SinglePassClient {
         self.grown_by(delta)?;
         if !self.pending.is_empty() {
             return Err(Error::api_misuse(
-                "edits of the table were given while a lookup waits for answers, which belong to the table before",
+                "edits of the table were given while a lookup waits for answers, which belong to the table before the edits",
             ));
         }
         Ok(encode_edits(delta))

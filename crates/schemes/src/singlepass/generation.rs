@@ -24,7 +24,7 @@ impl Generation {
     /// sent its hints.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub(crate) fn encode_first(
         parameters: &SinglePassParameters,
         seed: &Seed,
@@ -44,7 +44,7 @@ impl Generation {
     /// `version (u32) ‖ for each partition its permutation (u16 each) ‖ hints`
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub(crate) fn encode(&self, parameters: &SinglePassParameters) -> Result<Zeroizing<Vec<u8>>> {
         let mut bytes = blank(parameters)?;
         let (permutations, hints) = parts(parameters, &mut bytes);
@@ -57,7 +57,7 @@ impl Generation {
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is not one for `parameters`,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub(crate) fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
         let len = encoded_len(parameters);
         if bytes.len() as u64 != len {

@@ -97,7 +97,7 @@ impl Permutations {
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if one of them is no permutation,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub(crate) fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
         let records = parameters.partition_records() as usize;
         let numbers = bytes.as_chunks::<2>().0;
@@ -118,7 +118,7 @@ impl Permutations {
             }
             // There are as many different numbers as places.
             if !seen.iter().all(|seen| *seen) {
-                return Err(Error::corrupted("the stored hints hold a permutation that is none"));
+                return Err(Error::corrupted("the stored hints hold an invalid permutation"));
             }
         }
         Ok(read)
@@ -186,7 +186,7 @@ impl Permutations {
     /// `None`: there are already as many.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub(crate) fn grown(
         &self,
         partitions: u32,

@@ -49,7 +49,7 @@ impl StreamConsumer for SinglePassPreparation {
         match self.hints {
             Some(_) => Ok(()),
             None => Err(Error::peer_misbehaved(format!(
-                "the server sent nothing of {} bytes of hints",
+                "the server sent none of the {} bytes of hints",
                 self.parameters.hint_bytes()
             ))),
         }
@@ -75,14 +75,13 @@ impl Preparation for SinglePassPreparation {
         kernels: Kernels,
     ) -> Result<Self> {
         let read = |error: Error| {
-            Error::corrupted("the checkpoint of hints in the making cannot be read")
-                .caused_by(error)
+            Error::corrupted("the checkpoint of unfinished hints cannot be read").caused_by(error)
         };
         let mut reader = Reader::new("a checkpoint", checkpoint);
         let version = reader.u32().map_err(read)?;
         if version != VERSION {
             return Err(Error::corrupted(format!(
-                "the checkpoint of hints in the making has format {version}; this version reads format {VERSION}"
+                "the checkpoint of unfinished hints has format {version}; this version reads format {VERSION}"
             )));
         }
         let seed = Secret::new(reader.array().map_err(read)?);

@@ -24,8 +24,8 @@ impl SinglePassServer {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
-    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot
-    /// be had.
+    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
+    /// enough memory.
     pub fn new(
         parameters: SinglePassParameters,
         table: TableView<'_>,

@@ -162,7 +162,7 @@ impl<F: Form> HintedClient for TapirClient<F> {
     fn settle(&self, id: ReservationId, answers: &[TapirAnswer]) -> Result<Zeroizing<Vec<u8>>> {
         let [first, second] = answers else {
             return Err(Error::api_misuse(format!(
-                "TAPIR has two servers, {} answers were given",
+                "TAPIR has two servers, but {} answers were given",
                 answers.len()
             )));
         };

@@ -37,7 +37,7 @@ pub(super) fn encode(later: &Seed, verifier: &[u8], pass: &[u8]) -> Zeroizing<Ve
 /// The encoding of a first generation: its permutations follow from `seed`.
 ///
 /// # Errors
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the memory cannot be had.
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
 pub(super) fn encode_first<F: Form>(
     parameters: &TapirParameters<F>,
     seed: &Seed,

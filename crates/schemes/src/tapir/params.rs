@@ -31,12 +31,12 @@ impl<F: Form> TapirParameters<F> {
     /// a client would need too much memory.
     pub fn new(pass: SinglePassParameters, commitment: F::Commitment) -> Result<Self> {
         if commitment.vectors() != vectors_of(&pass)? {
-            return Err(Error::api_misuse("the commitment is to a table that is cut otherwise"));
+            return Err(Error::api_misuse("the commitment belongs to a table with another cut"));
         }
         let memory = F::verifier_memory(&commitment);
         if memory > MAX_VERIFIER_BYTES {
             return Err(Error::api_misuse(format!(
-                "a client would need {memory} bytes of memory to verify answers, the limit is {MAX_VERIFIER_BYTES}; larger partitions need less"
+                "a client would need {memory} bytes of memory to verify answers; the limit is {MAX_VERIFIER_BYTES}. Larger partitions need less"
             )));
         }
         Ok(Self { pass, commitment })

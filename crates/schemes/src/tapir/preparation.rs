@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 const VERSION: u32 = 1;
 
-/// A generation of hints in the making.
+/// A generation of hints in preparation.
 pub struct TapirPreparation<F: Form> {
     parameters: TapirParameters<F>,
     stream: VectorStream,
@@ -103,14 +103,13 @@ impl<F: Form> Preparation for TapirPreparation<F> {
         kernels: Kernels,
     ) -> Result<Self> {
         let read = |error: Error| {
-            Error::corrupted("the checkpoint of hints in the making cannot be read")
-                .caused_by(error)
+            Error::corrupted("the checkpoint of unfinished hints cannot be read").caused_by(error)
         };
         let mut reader = Reader::new("a checkpoint", checkpoint);
         let version = reader.u32().map_err(read)?;
         if version != VERSION {
             return Err(Error::corrupted(format!(
-                "the checkpoint of hints in the making has format {version}; this version reads format {VERSION}"
+                "the checkpoint of unfinished hints has format {version}; this version reads format {VERSION}"
             )));
         }
         let commitment = parameters.commitment();

@@ -197,7 +197,7 @@ async fn malformed_queries_are_refused_and_the_others_of_their_batch_answered() 
         .into_iter()
         .chain([moved_into_padding])
         .map(|bytes| ("two halves of equal size", bytes))
-        .chain((6..8).map(|bit| ("filled up with zeros", changed(49, 1 << bit))));
+        .chain((6..8).map(|bit| ("padded with zeros", changed(49, 1 << bit))));
     for (sentence, bytes) in refused {
         // Often both go through one pass.
         let (mut one, mut other) = (stub.clone(), stub.clone());

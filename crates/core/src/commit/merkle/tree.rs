@@ -17,7 +17,7 @@ impl Tree {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if `records` is not one or more whole records;
-    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if the memory cannot be had.
+    /// [`Blame::Unavailable`](crate::Blame::Unavailable) if there is not enough memory.
     pub fn new(hasher: &MerkleHasher, records: &[u8], record_len: usize) -> Result<Self> {
         let count = records.len().checked_div(record_len).unwrap_or(0);
         if count == 0 || count * record_len != records.len() {

@@ -39,10 +39,10 @@ impl MerkleGathering {
 
     pub(super) fn resume(merkle: Merkle, bytes: &[u8], kernels: Kernels) -> Result<Self> {
         let mut gathering = Self::new(merkle, kernels)?;
-        let mut reader = Reader::new("a cap in the making", bytes);
+        let mut reader = Reader::new("an unfinished cap", bytes);
         gathering.absorbed = reader.u32().map_err(damaged)?;
         if gathering.absorbed > merkle.vectors.count() {
-            return Err(Error::corrupted("a cap in the making has more vectors than the table"));
+            return Err(Error::corrupted("an unfinished cap has more vectors than the table"));
         }
         let nodes = gathering.absorbed as usize * merkle.cap_width() as usize;
         let nodes = reader.bytes(nodes * size_of::<Node>()).map_err(damaged)?;
@@ -201,7 +201,7 @@ fn read_changes<'a>(
     };
     let (changes, rest) = bytes.as_chunks::<CHANGE_LEN>();
     if !rest.is_empty() {
-        return Err(refused("has not the length of one"));
+        return Err(refused("does not have the length of one"));
     }
     let read = |bytes: &[u8; CHANGE_LEN]| {
         let word = |at: usize| {
@@ -217,7 +217,7 @@ fn read_changes<'a>(
     }
     let (count, width) = (after.vectors.count(), after.cap_width());
     if places().any(|(vector, position)| vector >= count || position >= width) {
-        return Err(refused("is about hashes that the table has not"));
+        return Err(refused("is about hashes that the table does not have"));
     }
     let old = before.vectors.count();
     let new = places().filter(|&(vector, _)| vector >= old).count() as u64;
@@ -241,6 +241,5 @@ fn no_memory() -> Error {
 
 /// The error for our own bytes that cannot be read.
 fn damaged(error: Error) -> Error {
-    Error::corrupted("the hashes of a table, as far as they were computed, cannot be read back")
-        .caused_by(error)
+    Error::corrupted("the stored hashes of a table cannot be read back").caused_by(error)
 }

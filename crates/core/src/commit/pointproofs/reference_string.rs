@@ -152,7 +152,7 @@ impl ReferenceString {
         let (content, digest) = bytes.split_at(bytes.len().saturating_sub(32));
         let mut reader = Reader::new("a reference string", content);
         if reader.array().map_err(ended_early)? != Self::MAGIC {
-            return Err(Error::corrupted("this is no reference string for Pointproofs"));
+            return Err(Error::corrupted("this is not a reference string for Pointproofs"));
         }
         let version = reader.u16().map_err(ended_early)?;
         if version != VERSION {
@@ -185,7 +185,7 @@ impl ReferenceString {
         let string = Self::assembled(size, first, second);
         if !string.is_consecutive(content) {
             return Err(Error::corrupted(
-                "the points of the reference string are not the powers of one number; ask whoever made it for another",
+                "the points of the reference string are not the powers of one number; ask its maker for another",
             ));
         }
         Ok(string)
@@ -227,14 +227,18 @@ impl ReferenceString {
 fn read_first(reader: &mut Reader<'_>) -> Result<G1> {
     let bytes = reader.array().map_err(ended_early)?;
     G1::from_compressed(&bytes).ok_or_else(|| {
-        Error::corrupted("the reference string has a point outside the first group; ask whoever made it for another")
+        Error::corrupted(
+            "the reference string has a point outside the first group; ask its maker for another",
+        )
     })
 }
 
 fn read_second(reader: &mut Reader<'_>) -> Result<G2> {
     let bytes = reader.array().map_err(ended_early)?;
     G2::from_compressed(&bytes).ok_or_else(|| {
-        Error::corrupted("the reference string has a point outside the second group; ask whoever made it for another")
+        Error::corrupted(
+            "the reference string has a point outside the second group; ask its maker for another",
+        )
     })
 }
 

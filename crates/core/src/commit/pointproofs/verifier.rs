@@ -60,14 +60,14 @@ impl Gathering for PointproofsGathering {
         let share = read_share(parameters.size, &parameters.reference_digest, share);
         let (alpha, mut powers) = share.ok_or_else(|| {
             Error::peer_misbehaved(
-                "the servers announced another reference string than the one their parameters name, or one that is none; do not use them",
+                "the servers announced a reference string that is invalid, or not the one that their parameters name; do not use them",
             )
         })?;
         let powers = powers.split_off(powers.len() - parameters.vector_len());
         let commitments = commitments.as_chunks().0.iter().map(G1::from_compressed);
         let commitments = commitments.collect::<Option<Vec<_>>>().ok_or_else(|| {
             Error::peer_misbehaved(
-                "the servers announced a commitment that is no element of the group; do not use them",
+                "the servers announced a commitment that is not an element of the group; do not use them",
             )
         })?;
         PointproofsVerifier::new(&parameters, alpha, powers, commitments)
@@ -360,7 +360,7 @@ impl Verifier for PointproofsVerifier {
         let parameters = self.parameters.grown(after)?;
         let wrong = || {
             Error::peer_misbehaved(
-                "the servers announced new commitments that are none, or not one for each new vector; do not use them",
+                "the servers announced invalid new commitments, or not one for each new vector; do not use them",
             )
         };
         let (entries, []) = commitments.as_chunks::<{ 4 + POINT_LEN }>() else {

@@ -1,5 +1,5 @@
-//! Products of bit matrices in plain Rust, bit by bit. No arm but AVX-512 works in this way, and
-//! others only take it in the tests.
+//! Products of bit matrices in plain Rust, bit by bit. Only the AVX-512 arm works in this way;
+//! others use it only in tests.
 
 use crate::selected_xor::{Ahead, BLOCK_RECORDS, EIGHT, LINE, byte_of};
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::selected_xor::{Bits, GROUP_RECORDS, LINE};
 
-/// Adds the selected ones among `records`, of `pattern.len() <= 64` bytes each, up in `sums`. The
-/// first record begins a word of bits.
+/// Adds the selected ones of `records`, of `pattern.len() <= 64` bytes each, to `sums`. The first
+/// record begins a word of bits.
 ///
 /// Byte `n` of `pattern` is `n / pattern.len()`. Each selection has as many lines of sums: seen as
 /// bytes, place `r % 64` of 64 takes record `r`.
@@ -23,7 +23,7 @@ pub(crate) fn narrow_one(
     sums: &mut [[u8; LINE]],
 ) {
     let sums = sums.as_flattened_mut();
-    // Lengths that the compiler knows become a few instructions.
+    // For lengths that the compiler knows, the loop becomes a few instructions.
     match record_len {
         1 => records_of::<1>(records, bits, sums),
         2 => records_of::<2>(records, bits, sums),
@@ -53,13 +53,13 @@ fn records_of<const LEN: usize>(records: &[u8], bits: &[u128], sums: &mut [u8]) 
     }
 }
 
-/// Adds columns (bytes) `columns` of the selected ones among `records`, at most 128 of
-/// `record_len > 64` bytes each, whose bits are in one word, up in `sums`. `columns.start` is a
-/// multiple of 64, and `columns.end` is one or is `record_len`.
+/// Adds the columns (bytes) `columns` of the selected ones of `records` to `sums`. There are at
+/// most 128 records of `record_len > 64` bytes each, whose bits are in one word. `columns.start` is
+/// a multiple of 64, and `columns.end` is one or is `record_len`.
 ///
 /// Each selection has as many lines of sums as it takes to cover a record: line `i` is for columns
-/// `64 i..64 (i + 1)`, but the last one is for the last 64 columns. Where it overlaps the one
-/// before, both take what they cover.
+/// `64 i..64 (i + 1)`, but the last one is for the last 64 columns. If it overlaps the line before,
+/// both take the columns that they cover.
 pub(crate) fn wide(
     records: &[u8],
     record_len: usize,
@@ -79,7 +79,7 @@ pub(crate) fn wide(
     }
 }
 
-/// The lowest bit, in all bits of a byte.
+/// A byte whose bits are all the lowest bit of `bits`.
 fn mask(bits: u128) -> u8 {
     (bits as u8 & 1).wrapping_neg()
 }

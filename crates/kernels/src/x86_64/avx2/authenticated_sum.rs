@@ -1,5 +1,5 @@
-//! Products without carries by PCLMULQDQ, element by element: the sums of one element of all
-//! records stay in registers.
+//! Carry-less products by PCLMULQDQ, element by element: the sums of one element of all records
+//! stay in registers.
 
 use std::arch::x86_64::*;
 
@@ -57,7 +57,7 @@ impl Sums {
     #[inline]
     #[target_feature(enable = "avx2,pclmulqdq")]
     fn add(&mut self, node: __m128i, leaf: __m128i, element: __m128i) {
-        // The control bit in all bits of a mask.
+        // Spreads the control bit to all bits of a mask.
         let selected = _mm_slli_epi32::<31>(_mm_shuffle_epi32::<0>(node));
         let selected = _mm_srai_epi32::<31>(selected);
         self.value = _mm_xor_si128(self.value, _mm_and_si128(selected, element));
@@ -68,7 +68,7 @@ impl Sums {
     }
 }
 
-/// The element at `place` of a record, filled up with zeros if it is the last.
+/// The element at `place` of a record, padded with zeros if it is the last.
 #[inline(always)]
 fn element(record: &[u8], place: usize) -> u128 {
     let bytes = &record[place * ELEMENT_BYTES..];

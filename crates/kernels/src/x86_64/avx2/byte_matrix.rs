@@ -14,7 +14,7 @@ use crate::x86_64::{prefetch, prefetch_second_level};
 /// How far ahead of the loads each column is prefetched while tiling, in bytes.
 const TILE_AHEAD: usize = 512;
 
-/// Groups that fit in half of a first-level cache, since a chunk is walked over twice.
+/// The number of groups that fit into half of a first-level cache. A chunk is read twice.
 const CACHED_GROUPS: usize = 64;
 
 /// See [`crate::portable::byte_matrix::tile_rows`].
@@ -45,7 +45,7 @@ pub(crate) fn tile_rows(
             tile_half_group(columns, row + PANEL_ROWS / 2, bottom);
         }
     }
-    // Non-temporal stores are weakly ordered; whoever is handed the matrix next must see them.
+    // Non-temporal stores are weakly ordered; the next user of the matrix must see them.
     _mm_sfence();
 }
 
@@ -60,9 +60,8 @@ fn tile_half_group(columns: &[&[u8]; 4], row: usize, tiles: &mut [u8]) {
         column[c] = load(bytes);
     }
     let [a, b, c, d] = column;
-    // Unpacking works within lanes of 128 bits, of which lane i holds rows 16 i.. 16 i + 15:
-    // `quarter[j]` has in its lane i the rows 16 i + 4 j .. 16 i + 4 j + 3, all four columns side
-    // by side.
+    // Unpacking works within lanes of 128 bits; lane i holds rows 16 i .. 16 i + 15. So lane i of
+    // `quarter[j]` has the rows 16 i + 4 j .. 16 i + 4 j + 3, with all four columns side by side.
     let (ab_low, ab_high) = (_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b));
     let (cd_low, cd_high) = (_mm256_unpacklo_epi8(c, d), _mm256_unpackhi_epi8(c, d));
     let quarter = [
@@ -89,7 +88,7 @@ fn tile_half_group(columns: &[&[u8]; 4], row: usize, tiles: &mut [u8]) {
 /// widened bytes will be: low halves of columns 0 and 2, of columns 1 and 3, then the high halves.
 ///
 /// A word is low + 2¹⁶ · high modulo 2³² with low in −2¹⁵..2¹⁵: half of 2¹⁶ is added before the
-/// high half is taken, so that it makes up for a low half that reads as negative.
+/// high half is taken, which corrects for a low half that reads as negative.
 pub(crate) fn prepare_group(words: [u32; 4]) -> [u32; 4] {
     let [a, b, c, d] = words.map(|word| word & 0xffff);
     let [e, f, g, h] = words.map(|word| word.wrapping_add(0x8000) >> 16);
@@ -98,9 +97,9 @@ pub(crate) fn prepare_group(words: [u32; 4]) -> [u32; 4] {
 
 /// See [`crate::portable::byte_matrix::multiply_chunk`].
 ///
-/// The cache lines that will be needed next are asked for while the halves of this chunk are worked
-/// on: two of each group by both halves of the only vector, or one each by the halves of the first
-/// two.
+/// Prefetches the cache lines that will be needed next while it processes the halves of this chunk:
+/// two of each group by both halves of the only vector, or one each by the halves of the first two
+/// vectors.
 #[target_feature(enable = "avx2,aes")]
 pub(crate) fn multiply_chunk(
     chunk: &[[u8; GROUP_BYTES]],
@@ -109,8 +108,9 @@ pub(crate) fn multiply_chunk(
     ahead: usize,
 ) {
     assert_eq!(prepared.len(), chunk.len() * sums.len());
-    // An only vector comes with chunks of any length, and `ahead` is meant for one walk along them;
-    // here they are cut to what the cache holds, and the next piece is fetched during both walks.
+    // A single vector comes with chunks of any length, and `ahead` is meant for one pass over them.
+    // Here they are cut to the size of the cache, and the next piece is prefetched during both
+    // passes.
     let only = sums.len() == 1;
     let next_piece = CACHED_GROUPS * GROUP_BYTES;
     let prepared = prepared.chunks(chunk.len().max(1));
@@ -132,7 +132,7 @@ pub(crate) fn multiply_chunk(
 }
 
 /// One vector and the upper (0) or lower (1) 32 rows: 4 vectors of 8 rows × 2 half-words are 8
-/// sums, as many as 16 registers allow beside the operands.
+/// sums, as many as 16 registers allow besides the operands.
 #[inline]
 #[target_feature(enable = "avx2,aes")]
 fn multiply_half<const HALF: usize, const LINES_AHEAD: usize>(

@@ -1,11 +1,11 @@
-//! Tree growing with AES-NI: eight nodes under way, left and right children in turn.
+//! Tree growing with AES-NI: eight nodes at a time, left and right children in turn.
 
 use std::arch::x86_64::*;
 
 use super::keystream::{LANES, encrypt};
 use crate::ggm_tree::TreeKeys;
 
-/// What grows children of both sides: the round keys and the correction of each.
+/// The round keys and the correction for the children of each side.
 struct Sides {
     keys: [[__m128i; 11]; 2],
     corrections: [__m128i; 2],
@@ -62,8 +62,7 @@ pub(crate) fn convert(keys: &TreeKeys, nodes: &[u128], correction: u128, leaves:
 }
 
 impl Sides {
-    /// Grows a child of each node, in its place: of the left side for even places, else of the
-    /// right.
+    /// Replaces each node by its child: the left one in even places, the right one in odd places.
     #[inline]
     #[target_feature(enable = "avx2,aes")]
     fn grow<const NODES: usize>(&self, nodes: &mut [__m128i; NODES]) {
@@ -71,7 +70,7 @@ impl Sides {
         let mut feed_forward = *nodes;
         for (i, (node, feed_forward)) in nodes.iter_mut().zip(&mut feed_forward).enumerate() {
             let seed = _mm_andnot_si128(control_bit, *node);
-            // The control bit in all bits of the node's place.
+            // Spreads the control bit to all bits of the node's place.
             let control = _mm_slli_epi32::<31>(_mm_shuffle_epi32::<0>(*node));
             let control = _mm_srai_epi32::<31>(control);
             let correction = _mm_and_si128(control, self.corrections[i % 2]);

@@ -1,5 +1,5 @@
 //! Keyed BLAKE3 with AVX2: eight inputs, one in each lane of a vector of words. State and message
-//! do not fit the registers together, so the message stays in memory.
+//! together do not fit into the registers, so the message stays in memory.
 
 use std::arch::x86_64::*;
 
@@ -41,8 +41,8 @@ fn load_blocks(inputs: &Inputs<'_>, first: usize, count: usize, block: usize) ->
             right[lane] = load(&halves[1]);
         }
     } else {
-        // All are written before the first is read: reading what was just written in smaller pieces
-        // would wait.
+        // All are written before the first is read: a read of data that was just written in smaller
+        // pieces would stall.
         let mut blocks = [[0; BLOCK_LEN]; LANES];
         for (lane, bytes) in blocks[..count].iter_mut().enumerate() {
             inputs.write_block(first + lane, block, bytes);
@@ -113,7 +113,7 @@ fn compress(chained: &mut [__m256i; 8], message: &[__m256i; 16], length_and_flag
     }
 }
 
-/// A round: columns, then diagonals. A function for each, since the compiler must see every place
+/// A round: columns, then diagonals. Each is a function, because the compiler must see every place
 /// of a word to keep the state in registers.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
@@ -155,7 +155,7 @@ fn half_round<const ROUND: usize, const HALF: usize>(
     }
 }
 
-/// Words rotated to the right by `RIGHT` bits; `LEFT` is what is missing to 32.
+/// Words rotated to the right by `RIGHT` bits; `LEFT` is 32 minus `RIGHT`.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
 fn rotate<const RIGHT: i32, const LEFT: i32>(words: __m256i) -> __m256i {

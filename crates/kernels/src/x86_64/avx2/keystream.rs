@@ -1,5 +1,5 @@
-//! Counter-mode keystream with AES-NI: eight blocks under way, because a round takes several cycles
-//! but new ones can begin in each.
+//! Counter-mode keystream with AES-NI: eight blocks at a time, because a round takes several
+//! cycles, but a new one can begin in each cycle.
 
 use std::arch::x86_64::*;
 
@@ -8,7 +8,7 @@ use crate::keystream::{BLOCK_WORDS, GROUP_ROWS};
 use crate::x86_64::aes_key::round_keys;
 use zeroize::Zeroizing;
 
-/// Blocks under way.
+/// The number of blocks that are computed at a time.
 pub(super) const LANES: usize = 8;
 /// Words of keystream that [`keystream_times_vector`] makes at a time: 4 KiB, well within the
 /// first-level cache. Sixteen registers are too few to multiply without storing.
@@ -108,8 +108,8 @@ pub(crate) fn keystream_times_vector(
 
 /// See [`crate::portable::keystream::vectors_times_keystream`].
 ///
-/// Eight columns of half a group of rows are made at a time and meet all vectors. A row's last four
-/// columns may run over into the next row, which is dropped.
+/// Makes eight columns of half a group of rows at a time, and multiplies them with all vectors. A
+/// row's last four columns may extend into the next row; that part is dropped.
 #[target_feature(enable = "avx2,aes")]
 pub(crate) fn vectors_times_keystream(
     key: &[u8; 16],

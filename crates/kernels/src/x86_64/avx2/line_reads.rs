@@ -1,5 +1,5 @@
-//! Parts of scattered lines, prefetched. AVX2 has no instruction that moves bytes about in a whole
-//! line, and where a line is waited for, single bytes are not what takes long.
+//! Parts of scattered lines, prefetched. AVX2 has no instruction that permutes the bytes of a whole
+//! line. That does not matter: the wait for a line takes longer than the work on single bytes.
 
 use crate::line_reads::{LINE, LINE_BITS, LineBits, LineBytes, LineQuery, LineReads};
 use crate::portable::line_reads::{bits_of_lines, bytes_of_lines};

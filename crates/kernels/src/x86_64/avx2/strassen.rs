@@ -28,8 +28,9 @@ pub(crate) fn accumulate_words(words: &[u32], minus: bool, out: &mut [u32]) {
     portable::accumulate_words(words, minus, out);
 }
 
-/// See [`portable::multiply_wide`]; the prepared form is half-words in pairs. A quarter of a panel
-/// at a time: 2 halves × 2 vectors of 8 rows for each of two vectors are 8 sums in registers.
+/// See [`portable::multiply_wide`]; the prepared form is half-words in pairs. Processes a quarter
+/// of a panel at a time: 2 halves × 2 vectors of 8 rows for each of two vectors are 8 sums in
+/// registers.
 #[target_feature(enable = "avx2,aes")]
 pub(crate) fn multiply_wide(
     wide: &[WideGroup],
@@ -57,7 +58,7 @@ fn multiply_quarter(
     quarter: usize,
     sums: &mut [u32; 16],
 ) {
-    // The two halves of a group have sums of their own: more independent chains.
+    // The two halves of a group have separate sums, which gives more independent chains.
     let mut low = [[_mm256_setzero_si256(); 2]; 2];
     let mut high = low;
     for (group, words) in wide.iter().zip(prepared) {

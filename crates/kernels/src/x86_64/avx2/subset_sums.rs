@@ -48,7 +48,7 @@ impl Vector for __m256i {
             if ENTRY_LEN <= 8 {
                 sum = _mm256_xor_si256(sum, _mm256_bslli_epi128::<8>(sum));
             }
-            // The lower half goes to the upper, and zeros to the lower.
+            // Adds the lower half to the upper half, and zeros to the lower half.
             _mm256_xor_si256(sum, _mm256_permute2x128_si256::<0x08>(sum, sum))
         }
     }
@@ -57,7 +57,8 @@ impl Vector for __m256i {
 /// See [`crate::portable::subset_sums::sum_block`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn sum_block(block: &mut [u8], entry_len: usize) {
-    // SAFETY: this function is compiled for the instructions, and only called where they are.
+    // SAFETY: this function is compiled for the instructions, and only called if the processor has
+    // them.
     unsafe { subset_sums::sum_block::<__m256i>(block, entry_len) }
 }
 

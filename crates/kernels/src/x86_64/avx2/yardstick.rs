@@ -56,7 +56,7 @@ pub(crate) fn aes_blocks(key: &[u8; 16], blocks: u64) -> [u8; 16] {
             sum = _mm_xor_si128(sum, block);
         }
     }
-    // What is left is less than a batch: through the ordinary keystream.
+    // The rest is less than a batch, and goes through the ordinary keystream.
     let mut words = [0u32; 4 * LANES];
     let words = &mut words[..4 * (blocks % batch) as usize];
     super::keystream::aes128_ctr_words(key, blocks - blocks % batch, words);

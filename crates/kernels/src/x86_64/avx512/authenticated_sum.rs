@@ -1,8 +1,8 @@
-//! Products without carries by VPCLMULQDQ, four at a time: of four neighbouring elements of a
-//! record, or, of short records, of several side by side.
+//! Carry-less products by VPCLMULQDQ, four at a time: of four neighbouring elements of a record, or
+//! of several short records side by side.
 //!
-//! What comes after these records in memory is what is worked on next, after a while in which only
-//! AES is: it is prefetched on the way, from front to back, which is how memory is fastest.
+//! The records that come next in memory will be processed next, after a phase that computes only
+//! AES. They are prefetched meanwhile, from front to back, because this order is fastest.
 
 use std::arch::x86_64::*;
 
@@ -43,7 +43,7 @@ pub(crate) fn accumulate(
     }
 }
 
-/// Of `RECORDS` records together: 4 of one element, or 2 of two.
+/// Processes `RECORDS` records together: 4 of one element, or 2 of two elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vpclmulqdq")]
 fn side_by_side<const RECORDS: usize>(
@@ -65,7 +65,7 @@ fn side_by_side<const RECORDS: usize>(
         sums.add(each_for(nodes), each_for(leaves), elements);
     }
     if !last_nodes.is_empty() {
-        // Filled up with records of zeros, which add nothing.
+        // Pads with records of zeros, which add nothing.
         let (mut nodes, mut leaves, mut records) = ([0; RECORDS], [0; RECORDS], [0; VECTOR]);
         nodes[..last_nodes.len()].copy_from_slice(last_nodes);
         leaves[..last_leaves.len()].copy_from_slice(last_leaves);
@@ -110,7 +110,7 @@ impl Sums {
     fn add(&mut self, nodes: __m512i, leaves: __m512i, elements: __m512i) {
         // `a ^ b ^ c` as the truth table of a ternary operation.
         const XOR: i32 = 0b1001_0110;
-        // The control bit in both halves of a node's place, in a mask.
+        // A mask with the control bit in both halves of a node's place.
         let both = _mm512_shuffle_epi32::<0b01_00_01_00>(nodes);
         let selected = _mm512_test_epi64_mask(both, _mm512_set1_epi64(1));
         self.values = _mm512_mask_xor_epi64(self.values, selected, self.values, elements);
@@ -124,7 +124,7 @@ impl Sums {
     }
 }
 
-/// The number of each record in all of its lanes.
+/// Each record's number, in all of the record's lanes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vpclmulqdq")]
 fn each_for<const RECORDS: usize>(numbers: &[u128; RECORDS]) -> __m512i {
@@ -143,7 +143,7 @@ fn each_for<const RECORDS: usize>(numbers: &[u128; RECORDS]) -> __m512i {
     }
 }
 
-/// `RECORDS` records, each filled up with zeros to whole elements.
+/// `RECORDS` records, each padded with zeros to whole elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vpclmulqdq")]
 fn load_records<const RECORDS: usize>(records: &[u8], record_len: usize) -> __m512i {
@@ -165,7 +165,7 @@ fn load_records<const RECORDS: usize>(records: &[u8], record_len: usize) -> __m5
     }
 }
 
-/// At most 64 bytes, filled up with zeros.
+/// At most 64 bytes, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vpclmulqdq")]
 fn load_up_to(bytes: &[u8]) -> __m512i {
@@ -189,7 +189,7 @@ fn load_up_to_quarter(bytes: &[u8]) -> __m128i {
     unsafe { _mm_maskz_loadu_epi8(mask_of::<16>(bytes) as __mmask16, bytes.as_ptr().cast()) }
 }
 
-/// A mask of as many bits as there are bytes, of which there are at least one and at most `MOST`.
+/// A mask of as many bits as there are bytes: at least one and at most `MOST`.
 #[inline(always)]
 fn mask_of<const MOST: usize>(bytes: &[u8]) -> __mmask64 {
     assert!((1..=MOST).contains(&bytes.len()));

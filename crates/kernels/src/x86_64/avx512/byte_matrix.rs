@@ -36,7 +36,7 @@ pub(crate) fn tile_rows(
             tile_group(columns, row, group);
         }
     }
-    // Non-temporal stores are weakly ordered; whoever is handed the matrix next must see them.
+    // Non-temporal stores are weakly ordered; the next user of the matrix must see them.
     _mm_sfence();
 }
 
@@ -51,9 +51,8 @@ fn tile_group(columns: &[&[u8]; 4], row: usize, group: &mut [u8; GROUP_BYTES]) {
         column[c] = load(bytes);
     }
     let [a, b, c, d] = column;
-    // Unpacking works within lanes of 128 bits, of which lane i holds rows 16 i.. 16 i + 15:
-    // `quarter[j]` has in its lane i the rows 16 i + 4 j .. 16 i + 4 j + 3, all four columns side
-    // by side.
+    // Unpacking works within lanes of 128 bits; lane i holds rows 16 i .. 16 i + 15. So lane i of
+    // `quarter[j]` has the rows 16 i + 4 j .. 16 i + 4 j + 3, with all four columns side by side.
     let (ab_low, ab_high) = (_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b));
     let (cd_low, cd_high) = (_mm512_unpacklo_epi8(c, d), _mm512_unpackhi_epi8(c, d));
     let quarter = [
@@ -86,8 +85,8 @@ fn tile_group(columns: &[&[u8]; 4], row: usize, group: &mut [u8; GROUP_BYTES]) {
 /// `l` of the result holds digit `l` of the four words, column 0 in the lowest byte.
 ///
 /// A word w is d₀ + 2⁸ d₁ + 2¹⁶ d₂ + 2²⁴ d₃ modulo 2³² with all digits in −128..128. Adding 0x80 to
-/// every byte carries exactly where a digit would exceed 127, and flipping the top bits takes it
-/// off again.
+/// every byte carries exactly if a digit would exceed 127. Flipping the top bits subtracts it
+/// again.
 pub(crate) fn prepare_group(words: [u32; 4]) -> [u32; 4] {
     let [a, b, c, d] = words.map(|word| word.wrapping_add(0x8080_8080) ^ 0x8080_8080);
     // Transposes 4 x 4 bytes: first pairs of bytes between neighbours, then pairs of half-words.
@@ -104,9 +103,9 @@ pub(crate) fn prepare_group(words: [u32; 4]) -> [u32; 4] {
 
 /// See [`crate::portable::byte_matrix::multiply_chunk`].
 ///
-/// The four cache lines of a group that will be needed next are asked for while the vectors of this
-/// chunk are worked on: all by the only vector, two each by the first two, or one each by the first
-/// four.
+/// Prefetches the four cache lines of a group that will be needed next while it processes the
+/// vectors of this chunk: all by the only vector, two each by the first two, or one each by the
+/// first four.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 pub(crate) fn multiply_chunk(
     chunk: &[[u8; GROUP_BYTES]],

@@ -1,5 +1,5 @@
 //! Tree growing with vector AES: four nodes in a vector. A vector of children holds left and right
-//! ones in turn, as they lie in memory, so its round keys and corrections alternate likewise.
+//! ones in turn, as in memory. So its round keys and corrections alternate in the same way.
 
 use std::arch::x86_64::*;
 
@@ -8,7 +8,7 @@ use crate::ggm_tree::TreeKeys;
 
 /// Nodes of one vector.
 const VECTOR_NODES: usize = 4;
-/// Nodes under way.
+/// The number of nodes that are grown at a time.
 const BATCH: usize = LANES * VECTOR_NODES;
 
 /// See [`Kernels::ggm_expand`](crate::Kernels::ggm_expand).
@@ -66,7 +66,7 @@ pub(crate) fn convert(keys: &TreeKeys, nodes: &[u128], correction: u128, leaves:
 
 /// Grows a child of each node.
 ///
-/// Whatever is XORed with the cipher's output may as well be part of its last round key.
+/// Everything that is XORed with the cipher's output is made part of its last round key.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 fn grow<const VECTORS: usize>(
@@ -83,7 +83,7 @@ fn grow<const VECTORS: usize>(
         let node = nodes[i];
         blocks[i] = _mm512_ternarylogic_epi64::<SEED_XOR>(node, control_bit, cipher.keys[0]);
         let last_key = _mm512_ternarylogic_epi64::<SEED_XOR>(node, control_bit, cipher.keys[10]);
-        // The control bit in both halves of a node's place, in a mask.
+        // A mask with the control bit in both halves of a node's place.
         let both = _mm512_shuffle_epi32::<0b01_00_01_00>(node);
         let control = _mm512_test_epi64_mask(both, _mm512_set1_epi64(1));
         last_keys[i] = _mm512_mask_xor_epi64(last_key, control, last_key, corrections);
@@ -130,7 +130,7 @@ fn left_side(keys: &TreeKeys) -> Cipher {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 fn pairs(numbers: [u128; 2]) -> __m512i {
     let [even, odd] = numbers;
-    // The halves of each, cut off on purpose.
+    // Takes the halves of each; the casts truncate on purpose.
     let (even_low, even_high) = (even as i64, (even >> 64) as i64);
     let (odd_low, odd_high) = (odd as i64, (odd >> 64) as i64);
     let pair = _mm256_set_epi64x(odd_high, odd_low, even_high, even_low);
@@ -165,7 +165,7 @@ fn store(nodes: &mut [u128; BATCH], vectors: [__m512i; LANES]) {
     }
 }
 
-/// Up to four nodes, filled up with zeros.
+/// Up to four nodes, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 fn load_up_to(nodes: &[u128]) -> __m512i {

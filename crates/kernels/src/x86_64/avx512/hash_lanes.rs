@@ -144,7 +144,7 @@ fn compress(chained: &mut [__m512i; 8], message: &[__m512i; 16], length_and_flag
     }
 }
 
-/// A round: columns, then diagonals. A function for each, since the compiler must see every place
+/// A round: columns, then diagonals. Each is a function, because the compiler must see every place
 /// of a word to keep the state in registers.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]

@@ -1,5 +1,5 @@
-//! Counter-mode keystream with vector AES: four blocks in a vector, eight vectors under way,
-//! because a round takes several cycles but a new one can begin in each.
+//! Counter-mode keystream with vector AES: four blocks in a vector, eight vectors at a time,
+//! because a round takes several cycles, but a new one can begin in each cycle.
 
 use std::arch::x86_64::*;
 
@@ -10,13 +10,13 @@ use crate::keystream::{BLOCK_WORDS, GROUP_ROWS};
 use crate::x86_64::aes_key::round_keys;
 use crate::x86_64::prefetch;
 
-/// Vectors under way.
+/// The number of vectors that are computed at a time.
 pub(super) const LANES: usize = 8;
 /// Blocks of one vector.
 pub(super) const VECTOR_BLOCKS: usize = 4;
 /// Words of one vector.
 const VECTOR_WORDS: usize = VECTOR_BLOCKS * BLOCK_WORDS;
-/// Rows of the keystream matrix multiplied at a time: one vector of each is under way.
+/// How many rows of the keystream matrix are multiplied at a time: one vector of each.
 const ROWS: usize = LANES;
 
 /// An expanded key, each round key in all four lanes. Erased when dropped.
@@ -113,9 +113,9 @@ fn keystream_batch(
 
 /// See [`crate::portable::keystream::keystream_times_vector`].
 ///
-/// Eight rows advance together, 16 columns at a time. A row of fewer columns than a multiple of 16
-/// runs into the next row's keystream, where the vector's copy is padded with zeros; likewise the
-/// last rows are computed eight at a time and the surplus dropped.
+/// Eight rows advance together, 16 columns at a time. If the number of columns is not a multiple of
+/// 16, a row extends into the next row's keystream; there the vector's copy is padded with zeros.
+/// The last rows are also computed eight at a time, and the surplus is dropped.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 pub(crate) fn keystream_times_vector(
     key: &[u8; 16],
@@ -159,8 +159,8 @@ pub(crate) fn keystream_times_vector(
 
 /// See [`crate::portable::keystream::vectors_times_keystream`].
 ///
-/// Sixteen columns of a group of eight rows are made at a time and meet all vectors. As in
-/// [`keystream_times_vector`], what runs over into the next row is dropped.
+/// Makes sixteen columns of a group of eight rows at a time, and multiplies them with all vectors.
+/// As in [`keystream_times_vector`], the part that extends into the next row is dropped.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 pub(crate) fn vectors_times_keystream(
     key: &[u8; 16],
@@ -233,7 +233,7 @@ pub(crate) fn words_times_vector(matrix: &[u32], vector: &[u32], out: &mut [u32]
     }
 }
 
-/// Up to 16 words, filled up with zeros.
+/// Up to 16 words, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 fn load_up_to(words: &[u32]) -> __m512i {

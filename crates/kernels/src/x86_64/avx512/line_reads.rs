@@ -1,9 +1,9 @@
-//! Parts of scattered lines: the bytes of a line are put into order by one permutation, its bits by
-//! one permutation of bytes, one of the bits within them, and one extraction for each word that has
-//! any.
+//! Parts of scattered lines. One permutation puts the bytes of a line into order. Bits take one
+//! permutation of bytes, one of the bits within bytes, and one extraction for each word that has
+//! any bits.
 //!
-//! Queries go through the steps together, so that the lines that are on their way at a time are not
-//! all of one pattern.
+//! Queries go through the steps together, so that the lines in flight at a time do not all belong
+//! to one pattern.
 
 use std::arch::x86_64::*;
 
@@ -22,7 +22,7 @@ pub(crate) fn bytes(
     queries: &mut [LineQuery<'_>],
 ) {
     if let [query] = queries {
-        // All of an only query's state is in registers.
+        // The whole state of a single query is in registers.
         return take_bytes(lines, reads, [ByteWalk::new(query)]);
     }
     let mut walks = Vec::with_capacity(queries.len());
@@ -32,7 +32,7 @@ pub(crate) fn bytes(
     take_bytes(lines, reads, walks);
 }
 
-/// The way of one query through the steps.
+/// The walk of one query through the steps.
 struct ByteWalk<'a> {
     first_line: u64,
     flip: __m512i,
@@ -70,7 +70,7 @@ fn take_bytes<'a>(
             let taken = _mm512_permutexvar_epi8(_mm512_xor_si512(order, walk.flip), line);
             let rest = &mut walk.out[at..];
             match rest.first_chunk_mut() {
-                // What is too much, the next steps overwrite.
+                // The next steps overwrite the surplus bytes.
                 Some(rest) => store(rest, taken),
                 None => store_up_to(&mut rest[..class.count()], taken),
             }
@@ -161,7 +161,7 @@ fn bit_flip(flip: u64) -> i64 {
         .fold(0, |matrix, entry: i64| matrix | entry)
 }
 
-/// Bits on their way into bytes.
+/// Collects bits into bytes.
 struct BitStream<'a> {
     out: &'a mut [u8],
     /// Bytes written.
@@ -172,7 +172,7 @@ struct BitStream<'a> {
 }
 
 impl BitStream<'_> {
-    /// Appends `count` bits, 1 to 64, the others of `bits` being zero.
+    /// Appends `count` bits, 1 to 64. The other bits of `bits` are zero.
     #[inline(always)]
     fn append(&mut self, bits: u64, count: u32) {
         self.word |= bits << self.filled;
@@ -180,13 +180,13 @@ impl BitStream<'_> {
         if filled >= 64 {
             self.out[self.at..self.at + 8].copy_from_slice(&self.word.to_le_bytes());
             self.at += 8;
-            // In two steps, since all 64 may have been written.
+            // Shifts in two steps, because all 64 bits may have been written.
             self.word = bits >> 1 >> (63 - self.filled);
         }
         self.filled = filled % 64;
     }
 
-    /// Writes what is left.
+    /// Writes the remaining bits.
     fn finish(&mut self) {
         let rest = &mut self.out[self.at..];
         rest.copy_from_slice(&self.word.to_le_bytes()[..rest.len()]);

@@ -28,8 +28,8 @@ pub(crate) fn accumulate_words(words: &[u32], minus: bool, out: &mut [u32]) {
     portable::accumulate_words(words, minus, out);
 }
 
-/// See [`portable::multiply_wide`]; the prepared form is that of AVX2, half-words in pairs. Two
-/// vectors at a time: 2 × 2 halves × 64 rows are 16 sums in registers.
+/// See [`portable::multiply_wide`]; the prepared form is that of AVX2, half-words in pairs.
+/// Processes two vectors at a time: 2 × 2 halves × 64 rows are 16 sums in registers.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 pub(crate) fn multiply_wide(
     wide: &[WideGroup],
@@ -84,9 +84,10 @@ fn multiply_vectors<const VECTORS: usize>(
     }
 }
 
-/// `sums` + `rows` · `digits`, in pairs of half-words: `vpdpwssd`, spelled out because the compiler
-/// likes to make two instructions of the intrinsic (a multiplication and an addition, for the sake
-/// of a latency that sixteen independent sums hide anyway), and a third of the speed goes with it.
+/// `sums` + `rows` · `digits`, in pairs of half-words: `vpdpwssd`, written in assembly because the
+/// compiler tends to turn the intrinsic into two instructions, a multiplication and an addition. It
+/// does so for a shorter latency, which sixteen independent sums hide anyway, and loses a third of
+/// the speed.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vnni")]
 fn add_products(mut sums: __m512i, rows: __m512i, digits: __m512i) -> __m512i {

@@ -43,14 +43,14 @@ fn each_block(first: u32, second: u32, tag: u32) -> __m512i {
     _mm512_broadcast_i32x4(_mm_set_epi32(0, tag as i32, second as i32, first as i32))
 }
 
-/// What makes of four equal inputs those of consecutive partitions.
+/// The difference between four equal inputs and those of consecutive partitions.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
 fn consecutive_partitions() -> __m512i {
     _mm512_set_epi32(0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0)
 }
 
-/// What makes of four equal inputs those of consecutive groups of hints.
+/// The difference between four equal inputs and those of consecutive groups of hints.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
 fn consecutive_hints() -> __m512i {

@@ -49,11 +49,11 @@ impl Vector for __m512i {
                 sum = _mm512_xor_si512(sum, _mm512_bslli_epi128::<8>(sum));
             }
             if ENTRY_LEN <= 16 {
-                // Of the four lanes, 0 goes to 1 and 2 to 3.
+                // Adds lane 0 to lane 1, and lane 2 to lane 3.
                 let lanes = _mm512_maskz_shuffle_i64x2::<0b10_10_00_00>(0b1100_1100, sum, sum);
                 sum = _mm512_xor_si512(sum, lanes);
             }
-            // Lanes 0 and 1 go to 2 and 3.
+            // Adds lanes 0 and 1 to lanes 2 and 3.
             let lanes = _mm512_maskz_shuffle_i64x2::<0b01_00_01_00>(0b1111_0000, sum, sum);
             _mm512_xor_si512(sum, lanes)
         }
@@ -63,7 +63,8 @@ impl Vector for __m512i {
 /// See [`crate::portable::subset_sums::sum_block`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(crate) fn sum_block(block: &mut [u8], entry_len: usize) {
-    // SAFETY: this function is compiled for the instructions, and only called where they are.
+    // SAFETY: this function is compiled for the instructions, and only called if the processor has
+    // them.
     unsafe { subset_sums::sum_block::<__m512i>(block, entry_len) }
 }
 

@@ -3,8 +3,8 @@
 use std::arch::x86_64::*;
 
 pub(crate) use super::byte_matrix::multiply_accumulate;
-// Memory sets the pace, and a masked load of a whole vector would also wait for the line behind the
-// record.
+// Memory is the limit here, and a masked load of a whole vector would also wait for the line after
+// the record.
 use super::keystream::{Cipher, LANES, VECTOR_BLOCKS, counters, each_block};
 use super::load;
 use crate::portable;
@@ -34,7 +34,7 @@ pub(crate) fn read_sum(bytes: &[u8]) -> u64 {
     total
 }
 
-/// Up to 64 bytes, filled up with zeros.
+/// Up to 64 bytes, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 pub(in crate::x86_64::avx512) fn load_up_to(bytes: &[u8]) -> __m512i {
@@ -76,7 +76,7 @@ pub(crate) fn aes_blocks(key: &[u8; 16], blocks: u64) -> [u8; 16] {
             sum[i] = _mm512_xor_si512(sum[i], batch[i]);
         }
     }
-    // What is left is less than a batch: through the ordinary keystream.
+    // The rest is less than a batch, and goes through the ordinary keystream.
     let mut words = [0u32; 4 * BATCH as usize];
     let words = &mut words[..4 * (blocks % BATCH) as usize];
     super::keystream::aes128_ctr_words(key, blocks - blocks % BATCH, words);

@@ -178,7 +178,7 @@ impl HintedClient for DummySubsetsTwoClient {
         }
         let Some((successor, cutoff)) = self.next_pair() else {
             return Err(Error::exhausted(
-                "a key serves four billion queries, which were made; others are prepared under a fresh key once these hints are erased",
+                "a key serves four billion queries, and all of them were made; erase these hints, and new ones are prepared under a fresh key",
             )
             .because(Reason::HintsUnusable));
         };
@@ -232,7 +232,7 @@ impl HintedClient for DummySubsetsTwoClient {
     ) -> Result<Zeroizing<Vec<u8>>> {
         let [replenished, answer] = answers else {
             return Err(Error::api_misuse(format!(
-                "there are two servers, {} answers were given",
+                "there are two servers, but {} answers were given",
                 answers.len()
             )));
         };

@@ -14,7 +14,7 @@ use privet_core::{Error, Result, Secret, SecretRng};
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
 
-/// A generation of hints in the making.
+/// A generation of hints in preparation.
 pub struct DummySubsetsTwoPreparation {
     parameters: DummySubsetsParameters,
     kernels: Kernels,
@@ -157,8 +157,7 @@ impl Preparation for DummySubsetsTwoPreparation {
     ) -> Result<Self> {
         let mut reader = Reader::new("a checkpoint", checkpoint);
         let read = |error: Error| {
-            Error::corrupted("the checkpoint of hints in the making cannot be read")
-                .caused_by(error)
+            Error::corrupted("the checkpoint of unfinished hints cannot be read").caused_by(error)
         };
         let replies = reader.u64().map_err(read)?;
         let generation = reader.bytes(reader.remaining()).map_err(read)?.to_vec();

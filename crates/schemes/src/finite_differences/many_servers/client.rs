@@ -112,7 +112,7 @@ impl StatelessClient for ManyServersClient {
     ) -> Result<Record> {
         if answers.len() != self.parameters.servers() as usize {
             return Err(Error::api_misuse(format!(
-                "this scheme has {} servers here, and needs one answer of each; the number given was {}",
+                "this scheme needs one answer from each of its {} servers, but {} were given",
                 self.parameters.servers(),
                 answers.len()
             )));

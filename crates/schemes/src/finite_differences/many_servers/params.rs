@@ -39,7 +39,7 @@ impl ManyServersParameters {
     pub fn new(shape: TableShape, servers: u32, choice: &Choice) -> Result<Self> {
         let field = least_field(servers).ok_or_else(|| {
             Error::api_misuse(format!(
-                "there are finite differences with {FEWEST_SERVERS} to 13 servers in this scheme, not with {servers}; two have a scheme of their own"
+                "this scheme takes {FEWEST_SERVERS} to 13 servers, not {servers}; two servers have a scheme of their own"
             ))
         })?;
         let checked = field_for(servers, field)?;

@@ -12,7 +12,7 @@ use privet_core::quantities::hexadecimal;
 /// The [`ReferenceString`] with which TAPIR-PP commits.
 pub static REFERENCE_STRING: SchemeOption = SchemeOption {
     missing: Some(
-        "tapir-pp commits to the table with a reference string, and none is given: have one made by somebody whom all clients trust, and give it to both servers",
+        "tapir-pp commits to the table with a reference string, and none is given: let somebody whom all clients trust make one, and give it to both servers",
     ),
     ..SchemeOption::new(
         "reference-string",
@@ -50,7 +50,7 @@ impl RegisteredForm for PointproofsForm {
         let reference: Arc<ReferenceString> =
             tuning.object(&REFERENCE_STRING).ok_or_else(|| {
                 Error::api_misuse(
-                    "tapir-pp needs a reference string, which somebody must make whom all clients trust; none was given",
+                    "tapir-pp needs a reference string, and none was given; somebody whom all clients trust must make it",
                 )
                 .because(Reason::ReferenceStringNeeded)
             })?;
@@ -79,7 +79,7 @@ impl RegisteredForm for PointproofsForm {
         match parameters.encode() == announced {
             true => Ok(parameters),
             false => Err(Error::api_misuse(
-                "another reference string was given than the one that clients of this table have seen",
+                "the given reference string is not the one that clients of this table have seen",
             )),
         }
     }

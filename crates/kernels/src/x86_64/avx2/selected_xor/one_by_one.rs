@@ -1,5 +1,5 @@
-//! Masked sums: a mask of 32 bytes comes from 32 selection bits, of which each byte of it looks up
-//! its own (narrow records), or is the same for all of a record (wide ones).
+//! Masked sums: a mask of 32 bytes comes from 32 selection bits. For narrow records, each byte
+//! looks up its own bit. For wide records, all bytes of the record have the same bit.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -16,17 +16,17 @@ const VECTOR: usize = LINE / 2;
 /// Halves of groups of narrow records that are added to a sum between loading and storing it: the
 /// records of one word of bits.
 const HALVES: usize = 4;
-/// Wide records likewise ...
+/// The same number for wide records ...
 const ROWS: usize = 8;
-/// ... if they are no longer than this, or there are several selections: otherwise they would not
-/// be read from front to back, more or less.
+/// ... if they are at most this long, or there are several selections. Otherwise memory would not
+/// be read roughly from front to back.
 const ROWS_LEN: usize = 128;
 /// How far ahead of its loads a single selection of narrow records prefetches, in bytes.
 const STREAM_AHEAD: usize = 8192;
 
 /// See [`crate::portable::selected_xor::one_by_one::narrow`].
 ///
-/// Of the sums only those of the first 32 places are used, but for a rest.
+/// Uses only the sums of the first 32 places, except for a remainder.
 #[target_feature(enable = "avx2,aes")]
 pub(crate) fn narrow(records: &[u8], pattern: &[[u8; LINE]], bits: Bits, sums: &mut [[u8; LINE]]) {
     let selections = bits.selections();
@@ -34,7 +34,7 @@ pub(crate) fn narrow(records: &[u8], pattern: &[[u8; LINE]], bits: Bits, sums: &
         let words = bits.words(k);
         match (selections, k) {
             (1, _) => narrow_ahead::<1>(records, pattern, words, sums, STREAM_AHEAD),
-            // The next piece, while the others find everything in the caches.
+            // Prefetches the next piece. The other selections find this piece in the caches.
             (_, 0) => narrow_ahead::<2>(records, pattern, words, sums, records.len()),
             _ => narrow_ahead::<0>(records, pattern, words, sums, 0),
         }
@@ -69,7 +69,7 @@ fn narrow_ahead<const LEVEL: usize>(
         let (third, fourth) = vectors.split_at(record_len);
         let halves = [first, second, third, &fourth[..record_len]];
         for j in 0..record_len {
-            // From front to back, unlike the loads.
+            // Prefetches from front to back, unlike the loads.
             for line in 2 * j..2 * j + 2 {
                 prefetch_ahead::<LEVEL, _>(batch.as_ptr(), distance + line * LINE);
             }
@@ -86,13 +86,13 @@ fn narrow_ahead<const LEVEL: usize>(
     narrow_one(rest, record_len, &bits[whole_words..], sums);
 }
 
-/// For each byte of a vector the byte of a mask of 32 bits that its own one is in, and that bit.
+/// For each byte of a vector: the byte of a mask of 32 bits with its own bit, and that bit.
 #[inline]
 #[target_feature(enable = "avx2,aes")]
 fn byte_and_bit(pattern: &[u8; VECTOR]) -> (__m256i, __m256i) {
     let record = load(pattern);
     let byte = _mm256_and_si256(_mm256_srli_epi16::<3>(record), _mm256_set1_epi8(3));
-    // A shuffle looks at the lowest four bits, of which the highest makes no difference here.
+    // A shuffle uses the lowest four bits. The highest of them makes no difference here.
     let bits = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
     (byte, _mm256_shuffle_epi8(bits, record))
 }
@@ -115,8 +115,8 @@ pub(crate) fn wide(
                 wide_ahead::<1, 0>(records, record_len, columns, bits, sums, 0);
             }
             (2.., 0) => {
-                // The next columns of these records, or of the next records the same ones, which
-                // are all.
+                // Prefetches the next columns of these records; or, if these are all columns, those
+                // of the next records.
                 let next = if columns.len() < record_len { columns.len() } else { records.len() };
                 wide_ahead::<ROWS, 2>(records, record_len, columns, bits, sums, next);
             }
@@ -152,7 +152,7 @@ fn wide_ahead<const ROWS: usize, const LEVEL: usize>(
     }
 }
 
-/// Adds those of `rows`, all of the same length, up whose bit is set.
+/// Adds up those of `rows` whose bit is set. All rows have the same length.
 #[inline]
 #[target_feature(enable = "avx2,aes")]
 fn add_rows<const ROWS: usize, const LEVEL: usize>(
@@ -207,8 +207,8 @@ fn add_lines<const ROWS: usize>(
     }
 }
 
-/// Asks for the cache line `distance` bytes after `from`, into the cache of the level, 1 or 2; of
-/// level 0 nothing is asked.
+/// Asks for the cache line `distance` bytes after `from`, into the cache of the level, 1 or 2; at
+/// level 0 it does nothing.
 #[inline(always)]
 fn prefetch_ahead<const LEVEL: usize, T>(from: *const T, distance: usize) {
     match LEVEL {

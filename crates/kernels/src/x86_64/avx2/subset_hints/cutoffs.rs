@@ -26,8 +26,8 @@ pub(crate) fn cutoffs(key: &[u8; 16], first_id: u32, partitions: u32, rank: u32,
     }
 }
 
-/// The cutoffs of four hints that share blocks, `None` for those that lie outside the window or of
-/// which too many values lie inside.
+/// The cutoffs of four hints that share blocks, `None` for those that lie outside the window, and
+/// for hints with too many values inside it.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
 fn look_in_window(
@@ -39,7 +39,7 @@ fn look_in_window(
     kept: &mut [Zeroizing<Vec<u32>>; SELECTS_PER_BLOCK],
 ) -> [Option<u32>; SELECTS_PER_BLOCK] {
     for kept in kept.iter_mut() {
-        // A whole vector is stored behind the last value kept.
+        // A whole vector is stored after the last kept value.
         if kept.len() < window.capacity + LANES {
             **kept = vec![0; window.capacity + LANES];
         }
@@ -106,7 +106,7 @@ struct Sieve<'a> {
     low: __m256i,
     width: __m256i,
     capacity: usize,
-    // Each of `capacity + LANES` words, of which the first `len` hold values.
+    // Each has `capacity + LANES` words, and the first `len` hold values.
     kept: [&'a mut [u32]; SELECTS_PER_BLOCK],
     len: [usize; SELECTS_PER_BLOCK],
     below: [usize; SELECTS_PER_BLOCK],
@@ -137,14 +137,14 @@ fn up_to(a: __m256i, b: __m256i) -> u8 {
     lanes(_mm256_cmpeq_epi32(_mm256_max_epu32(a, b), b))
 }
 
-/// The lanes of which the highest bit is set.
+/// The lanes whose highest bit is set.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
 fn lanes(mask: __m256i) -> u8 {
     _mm256_movemask_ps(_mm256_castsi256_ps(mask)) as u8
 }
 
-/// The values in the lanes of `wanted` first, and any others behind them.
+/// The values in the lanes of `wanted` first, and arbitrary others after them.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
 fn compress(values: __m256i, wanted: u8) -> __m256i {
@@ -172,13 +172,13 @@ static COMPRESSED: [[u8; LANES]; 256] = {
     orders
 };
 
-/// The number `c` such that exactly `rank` of the first `bracket.up_to` of `values`, which all lie
-/// in the bracket, are below `c`, namely the one of that rank; 0 where there is none. Behind the
-/// values there is room for a vector, which is overwritten.
+/// The value `c` of rank `rank` among the first `bracket.up_to` of `values`, which all lie in the
+/// bracket, such that exactly `rank` of them are below it; 0 if there is none. After the values
+/// there is room for a vector, which is overwritten.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
 pub(crate) fn order_statistic(values: &mut [u32], rank: usize, bracket: Bracket) -> u32 {
-    // No number is below another because of these.
+    // These add nothing to any count of smaller values.
     values[bracket.up_to..bracket.up_to + LANES].fill(u32::MAX);
     let (values, _) = values[..bracket.up_to.next_multiple_of(LANES)].as_chunks::<LANES>();
     let bracket = narrow(bracket, rank, LANES, |pivot| count_below(values, pivot));
@@ -193,14 +193,14 @@ pub(crate) fn order_statistic(values: &mut [u32], rank: usize, bracket: Bracket)
         let above = above(vector, value);
         smaller = _mm256_sub_epi32(smaller, above);
     }
-    // Of equal values none has as many smaller ones as the second of them would need.
+    // If values are equal, none of them has as many smaller ones as the second of them would need.
     let wanted = _mm256_set1_epi32((rank - bracket.below) as i32);
     let hit = u32::from(lanes(_mm256_cmpeq_epi32(smaller, wanted))) & ((1 << count) - 1);
     few.get(hit.trailing_zeros() as usize).copied().unwrap_or(0)
 }
 
-/// All bits in the lanes where the value is above `limit`, unsigned: with the highest bit flipped,
-/// the signed comparison that there is.
+/// All bits in the lanes where the value is above `limit`, unsigned: AVX2 has only a signed
+/// comparison, so the highest bits are flipped.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
 fn above(values: __m256i, limit: u32) -> __m256i {
@@ -222,8 +222,8 @@ fn count_below(values: &[[u32; LANES]], pivot: u32) -> usize {
     LANES * values.len() - counts.into_iter().sum::<u32>() as usize
 }
 
-/// The `count <= 8` values in `low..=high`, and other words behind them, none of which is less than
-/// a value.
+/// The `count <= 8` values in `low..=high`, and after them other words, which are not less than any
+/// value.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
 fn gather_between(values: &[[u32; LANES]], low: u32, high: u32, count: usize) -> [u32; LANES] {
@@ -236,7 +236,7 @@ fn gather_between(values: &[[u32; LANES]], low: u32, high: u32, count: usize) ->
         let inside = up_to(_mm256_sub_epi32(values, low_vector), width);
         let place = few[len..].first_chunk_mut().expect("at most 8 before");
         store_words(place, compress(values, inside));
-        // The filling may count as inside, but comes last.
+        // The padding may count as inside, but comes last.
         len = (len + inside.count_ones() as usize).min(count);
     }
     few[count..].fill(u32::MAX);

@@ -1,5 +1,5 @@
-//! Parities: places of eight hints at a time, in all partitions of a group, and then the records of
-//! four hints at a time, their parities in registers.
+//! Parities: computes the places of eight hints at a time, in all partitions of a group. Then it
+//! adds the records of four hints at a time, with their parities in registers.
 
 use std::arch::x86_64::*;
 
@@ -11,19 +11,19 @@ use crate::x86_64::avx2::{load, load_words, store_words};
 
 /// Hints that share a block of offsets.
 const HINTS: usize = OFFSETS_PER_BLOCK;
-/// Partitions of which a hint's places are computed before any record is read.
+/// The number of partitions in which a hint's places are computed before any record is read.
 const TILE: usize = 32;
-/// Partitions whose blocks are under way together, six in all.
+/// How many partitions' blocks are computed together; they are six blocks.
 const STEP: usize = 2;
-/// The longest records of which the whole parity stays in one vector.
+/// The longest records whose whole parity stays in one vector.
 const VECTOR: usize = 32;
 
-/// The kind of parities where each hint has one, of the partitions that it selects.
+/// The kind of parities where each hint has one parity, of the partitions that it selects.
 const SINGLE: u8 = 0;
-/// The kind of parities where each hint has one of those and one of the partitions that it does not
-/// select.
+/// The kind of parities where each hint has two: of the partitions that it selects, and of the
+/// others.
 const PAIRS: u8 = 1;
-/// The kind of parities where each hint has one, of all partitions.
+/// The kind of parities where each hint has one parity, of all partitions.
 const ALL: u8 = 2;
 
 /// See [`Kernels::subset_accumulate_single`](crate::Kernels::subset_accumulate_single).
@@ -103,13 +103,13 @@ fn accumulate<const KIND: u8>(
     }
 }
 
-/// Where eight hints find their records in a partition.
+/// The places of the records of eight hints in a partition.
 #[derive(Clone, Copy)]
 struct Places {
-    /// Of the hint's record.
+    /// The place of the hint's record.
     all: [u32; HINTS],
-    /// Where hints select: of the hint's record if the hint selects the partition, else of the
-    /// record of zeros.
+    /// If hints select partitions: the place of the hint's record if it selects the partition,
+    /// otherwise of the record of zeros.
     selected: [u32; HINTS],
 }
 
@@ -117,8 +117,8 @@ impl Places {
     const ZERO: Places = Places { all: [0; HINTS], selected: [0; HINTS] };
 }
 
-/// How places are computed: in bytes from the beginning of the partition for records of up to a
-/// vector, where 32 bits are enough, and else in records.
+/// Computes places. For records of up to a vector they are in bytes from the beginning of the
+/// partition, for which 32 bits are enough; otherwise in records.
 struct Locator {
     cipher: SecretCipher,
     mask: __m256i,
@@ -144,7 +144,7 @@ impl Locator {
     #[inline]
     #[target_feature(enable = "avx2,aes,popcnt")]
     fn locate(&self, id: u32, cutoffs: &[u32; HINTS], first_partition: u32, tile: &mut [Places]) {
-        // With the highest bits flipped, the signed comparison that there is compares unsigned
+        // AVX2 has only a signed comparison. With the highest bits flipped, it compares unsigned
         // numbers.
         let flip = _mm256_set1_epi32(i32::MIN);
         let cutoffs = _mm256_xor_si256(load_words(cutoffs), flip);
@@ -172,11 +172,11 @@ impl Locator {
         }
     }
 
-    /// The same where no hint selects.
+    /// The same if no hint selects.
     #[inline]
     #[target_feature(enable = "avx2,aes,popcnt")]
     fn locate_all(&self, id: u32, first_partition: u32, tile: &mut [Places]) {
-        /// Partitions whose blocks, one of each, are under way together.
+        /// How many partitions' blocks, one of each, are computed together.
         const STEP: usize = 8;
         for (step, tile) in tile.chunks_mut(STEP).enumerate() {
             let mut blocks = [_mm_setzero_si128(); STEP];
@@ -202,7 +202,8 @@ fn short<const KIND: u8>(
     record_len: usize,
     parities: &mut [u8],
 ) {
-    /// Hints whose parities are in registers together: of 16, eight hold pairs.
+    /// The number of hints whose parities are in registers together. Pairs take eight of the 16
+    /// registers.
     const FOUR: usize = HINTS / 2;
     let mut parities = parities.chunks_exact_mut(record_len);
     for half in 0..2 {
@@ -234,8 +235,8 @@ fn short<const KIND: u8>(
 #[target_feature(enable = "avx2,aes,popcnt")]
 fn record_at(partition: &[u8], place: usize) -> __m256i {
     debug_assert!(place + VECTOR <= partition.len());
-    // SAFETY: places are of the partition's records and its record of zeros, and all of these may
-    // be read in vectors of up to 64 bytes.
+    // SAFETY: a place is that of one of the partition's records or of its record of zeros, and all
+    // of these may be read in vectors of up to 64 bytes.
     unsafe { _mm256_loadu_si256(partition.as_ptr().add(place).cast()) }
 }
 
@@ -259,7 +260,7 @@ fn add_to(bytes: &mut [u8], vector: __m256i) {
     }
 }
 
-/// Adds partitions to the parities of an octet whose records are longer than a vector. Here the
+/// Adds partitions to the parities of an octet whose records are longer than a vector. Here most
 /// work is in the records, so those that a hint does not take are left out.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
@@ -276,7 +277,7 @@ fn long<const KIND: u8>(
         let mut count = 0;
         for (k, (partition, places)) in partitions.iter().zip(tile).enumerate() {
             let record = &partition[places.all[i] as usize * record_len..];
-            // Whichever list the record does not belong to, the next one will overwrite it there.
+            // In the list to which the record does not belong, the next record will overwrite it.
             below[count] = record;
             above[k - count] = record;
             count += usize::from(KIND == ALL || places.selected[i] == places.all[i]);

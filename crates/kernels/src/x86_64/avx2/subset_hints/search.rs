@@ -1,5 +1,5 @@
-//! Which hints hold a record, and what else a hint holds. The same work for all of them: which part
-//! of a block is wanted decides only what a permutation moves.
+//! Finds the hints that hold a record, and the other contents of a hint. The work is the same for
+//! all of them: the wanted part of a block decides only what a permutation moves.
 
 use std::arch::x86_64::*;
 
@@ -8,7 +8,7 @@ use super::{SecretCipher, input};
 use crate::portable;
 use crate::subset_hints::{OFFSET_TAG, OFFSETS_PER_BLOCK, SELECT_TAG, SELECTS_PER_BLOCK};
 
-/// Blocks under way.
+/// The number of blocks that are computed at a time.
 const BLOCKS: usize = 8;
 
 /// See [`Kernels::subset_offset_matches`](crate::Kernels::subset_offset_matches).
@@ -73,7 +73,7 @@ pub(crate) fn group_matches(
     }
 }
 
-/// Of the half-words of some blocks, which are `offset` in the bits of `mask`.
+/// Which half-words of some blocks equal `offset` in the bits of `mask`.
 #[inline]
 #[target_feature(enable = "avx2,aes,popcnt")]
 fn matching_lanes(blocks: [__m128i; BLOCKS], offset: __m128i, mask: __m128i) -> u64 {
@@ -151,7 +151,7 @@ pub(crate) fn rebuild(
     selects: &mut [u32],
     offsets: &mut [u16],
 ) {
-    /// Partitions in a step: half of the blocks under way are for select values, half for offsets.
+    /// Partitions in a step: half of the blocks are for select values, half for offsets.
     const STEP: usize = BLOCKS / 2;
     let cipher = SecretCipher::new(key);
     let steps = selects.chunks_mut(STEP).zip(offsets.chunks_mut(STEP));

@@ -6,11 +6,11 @@ use crate::selected_xor::{Ahead, BLOCK_RECORDS, EIGHT, LINE};
 use crate::x86_64::avx512::{load, store};
 use crate::x86_64::prefetch_second_level;
 
-/// A vector of bytes times a matrix of bits, in each word, is the matrix transposed, if the bytes
-/// are these: it remains to say which of its rows and columns come out backwards. Bit `i` of byte
-/// `j` of the result is bit `7 - j` of byte `7 - i` ...
+/// If these bytes are multiplied by a matrix of bits, in each word, the result is the transposed
+/// matrix, with rows or columns reversed. With this constant, bit `i` of byte `j` of the result is
+/// bit `7 - j` of byte `7 - i` ...
 const TRANSPOSING: i64 = 0x0102_0408_1020_4080;
-/// ... or bit `j` of byte `7 - i`.
+/// ... and with this one, it is bit `j` of byte `7 - i`.
 const TRANSPOSING_BYTES: i64 = TRANSPOSING.swap_bytes();
 
 /// See [`crate::portable::selected_xor::by_eight::interleave`].
@@ -29,7 +29,7 @@ pub(crate) fn interleave(bits: &[u128], transposed: bool, out: &mut [u64]) {
             }
         }
         let vectors = transpose_bytes(selections);
-        // Of 16 words each, vector t has words 2 t and 2 t + 1.
+        // Vector t has words 2 t and 2 t + 1 of 16 words each.
         let out = &mut out.as_chunks_mut::<2>().0;
         for (t, out) in out.iter_mut().take(EIGHT).enumerate() {
             store_pair(out, _mm512_extracti32x4_epi32::<0>(vectors[t]));
@@ -53,7 +53,7 @@ fn store_pair(words: &mut [u64; 2], vector: __m128i) {
     unsafe { _mm_storeu_si128(words.as_mut_ptr().cast(), vector) }
 }
 
-/// Up to four words, filled up with zeros.
+/// Up to four words, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
 fn load_up_to(words: &[u128]) -> __m512i {
@@ -97,7 +97,7 @@ fn transpose_bytes(v: [__m512i; EIGHT]) -> [__m512i; EIGHT] {
     ]
 }
 
-/// While the `n`-th line is staged.
+/// Prefetches while the `n`-th line is staged.
 #[inline(always)]
 fn prefetch_line(records: &[u8], ahead: Ahead, n: usize) {
     prefetch_second_level(records.as_ptr(), ahead.start.wrapping_add(n.wrapping_mul(ahead.step)));

@@ -1,6 +1,6 @@
-//! Masked sums: the mask of 64 bytes comes from 64 selection bits by one permutation of bytes
-//! (narrow records), or is the same for all of a record (wide ones). One ternary operation then
-//! adds masked bytes to a sum.
+//! Masked sums: for narrow records, one permutation of bytes makes the mask of 64 bytes from 64
+//! selection bits. For wide records, the mask is the same for all bytes of a record. One ternary
+//! operation then adds masked bytes to a sum.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -13,9 +13,9 @@ use crate::x86_64::avx512::{load, store};
 const SELECTIONS: usize = 4;
 /// Wide records that are added to a sum between loading and storing it ...
 const ROWS: usize = 8;
-/// ... except by the first selection, if they are of such a length: the processor then reads ahead
-/// of it only from front to back. Shorter ones are near enough to each other, longer ones so far
-/// apart that it follows all of them.
+/// ... except for the first selection with records of such lengths. For them, hardware prefetching
+/// works only if the loads go from front to back. Shorter records are close enough to each other.
+/// Longer ones are so far apart that the processor prefetches all of them.
 const ONE_ROW: Range<usize> = 129..16 << 10;
 /// `a ^ (b & c)` as the truth table of a ternary operation.
 const XOR_AND: i32 = 0b0111_1000;
@@ -62,7 +62,8 @@ fn several<const SELECTIONS: usize>(
         *words = bits.words(first + k);
     }
     let mut sum = [_mm512_setzero_si512(); SELECTIONS];
-    // Whole vectors are read even where records end before: of the last groups, only what there is.
+    // Whole vectors are read even if records end earlier. For the last groups, only the existing
+    // bytes are read.
     let groups = records.len().saturating_sub(LINE) / (GROUP_RECORDS * record_len);
     let last = &records[groups * GROUP_RECORDS * record_len..];
     let rest_mask = mask_of(GROUP_RECORDS % vector_records * record_len);
@@ -92,7 +93,7 @@ fn several<const SELECTIONS: usize>(
         let g = groups + g;
         let mut record = record_of;
         for bytes in group.chunks(vector_bytes) {
-            // Bits of records that do not exist meet zeros.
+            // Bits of records that do not exist select zeros.
             let bytes = load_up_to(bytes);
             for k in 0..SELECTIONS {
                 let masks = masks_of(words[k][g / 2] >> (g % 2 * GROUP_RECORDS));
@@ -102,14 +103,15 @@ fn several<const SELECTIONS: usize>(
         }
     }
     for (sums, sum) in sums.chunks_exact_mut(record_len).zip(sum) {
-        // Behind the whole records of a vector were the beginnings of others.
+        // Clears the part of the vector after its whole records, which has the beginnings of
+        // others.
         let sum = _mm512_maskz_mov_epi8(mask_of(vector_bytes), sum);
         let before = load(&sums[0]);
         store(&mut sums[0], _mm512_xor_si512(before, sum));
     }
 }
 
-/// The same for records of one byte, where the selections' bits are the masks.
+/// The same for records of one byte: the selections' bits are the masks.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
 fn bytes<const SELECTIONS: usize>(
@@ -147,7 +149,7 @@ fn bytes<const SELECTIONS: usize>(
     }
 }
 
-/// The lowest 64 bits, each in all bits of a byte.
+/// Spreads each of the lowest 64 bits to all bits of a byte.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
 fn masks_of(bits: u128) -> __m512i {
@@ -207,7 +209,7 @@ fn wide_one<const ROWS: usize>(
     }
 }
 
-/// Adds those of `rows`, all of the same length, up whose bit is set.
+/// Adds up those of `rows` whose bit is set. All rows have the same length.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
 fn add_rows<const ROWS: usize>(

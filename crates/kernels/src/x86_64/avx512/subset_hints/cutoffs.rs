@@ -14,9 +14,9 @@ use crate::x86_64::avx512::{load_words, store_words};
 const LANES: usize = 16;
 /// Vectors of blocks that are turned into vectors of select values together.
 const SQUARE: usize = 4;
-/// Squares under way.
+/// The number of squares that are computed at a time.
 const SQUARES: usize = 2;
-/// Vectors of blocks under way.
+/// The number of vectors of blocks that are computed at a time.
 const VECTORS: usize = SQUARE * SQUARES;
 /// Partitions of one step.
 const STEP: u32 = (SQUARES * LANES) as u32;
@@ -34,8 +34,8 @@ pub(crate) fn cutoffs(key: &[u8; 16], first_id: u32, partitions: u32, rank: u32,
     }
 }
 
-/// The cutoffs of four hints that share blocks, `None` for those that lie outside the window or of
-/// which too many values lie inside.
+/// The cutoffs of four hints that share blocks, `None` for those that lie outside the window, and
+/// for hints with too many values inside it.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
 fn look_in_window(
@@ -47,7 +47,7 @@ fn look_in_window(
     kept: &mut [Zeroizing<Vec<u32>>; SELECTS_PER_BLOCK],
 ) -> [Option<u32>; SELECTS_PER_BLOCK] {
     for kept in kept.iter_mut() {
-        // A whole vector is stored behind the last value kept.
+        // A whole vector is stored after the last kept value.
         if kept.len() < window.capacity + LANES {
             **kept = vec![0; window.capacity + LANES];
         }
@@ -90,8 +90,8 @@ fn look_in_window(
 /// The select values of four hints in the next 32 partitions: for each 16 partitions four vectors,
 /// one for each hint, with the partitions in order.
 ///
-/// Lane `i` of vector `m` of blocks is for partition `4 i + m`, so that after the transposition
-/// lane `4 i + m` is.
+/// Lane `i` of vector `m` of blocks is for partition `4 i + m`, so that after the transposition,
+/// lane `4 i + m` is for that partition.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
 fn select_values(
@@ -137,7 +137,7 @@ struct Sieve<'a> {
     low: __m512i,
     width: __m512i,
     capacity: usize,
-    // Each of `capacity + LANES` words, of which the first `len` hold values.
+    // Each has `capacity + LANES` words, and the first `len` hold values.
     kept: [&'a mut [u32]; SELECTS_PER_BLOCK],
     len: [usize; SELECTS_PER_BLOCK],
     below: [usize; SELECTS_PER_BLOCK],
@@ -156,7 +156,7 @@ impl Sieve<'_> {
             // Compressing straight to memory is microcoded on Zen 4.
             let inside_first = _mm512_maskz_compress_epi32(inside, values);
             debug_assert!(self.len[i] + LANES <= self.kept[i].len());
-            // SAFETY: `len` is at most `capacity`, behind which the slice has room for one vector.
+            // SAFETY: `len` is at most `capacity`, and the slice has room for one vector after it.
             unsafe {
                 let end = self.kept[i].as_mut_ptr().add(self.len[i]);
                 _mm512_storeu_si512(end.cast(), inside_first);
@@ -166,13 +166,13 @@ impl Sieve<'_> {
     }
 }
 
-/// The number `c` such that exactly `rank` of the first `bracket.up_to` of `values`, which all lie
-/// in the bracket, are below `c`, namely the one of that rank; 0 where there is none. Behind the
-/// values there is room for a vector, which is overwritten.
+/// The value `c` of rank `rank` among the first `bracket.up_to` of `values`, which all lie in the
+/// bracket, such that exactly `rank` of them are below it; 0 if there is none. After the values
+/// there is room for a vector, which is overwritten.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
 pub(crate) fn order_statistic(values: &mut [u32], rank: usize, bracket: Bracket) -> u32 {
-    // No number is below another because of these.
+    // These add nothing to any count of smaller values.
     values[bracket.up_to..bracket.up_to + LANES].fill(u32::MAX);
     let (values, _) = values[..bracket.up_to.next_multiple_of(LANES)].as_chunks::<LANES>();
     let bracket = narrow(bracket, rank, LANES, |pivot| count_below(values, pivot));
@@ -187,7 +187,7 @@ pub(crate) fn order_statistic(values: &mut [u32], rank: usize, bracket: Bracket)
         let above = _mm512_cmpgt_epu32_mask(vector, _mm512_set1_epi32(value as i32));
         smaller = _mm512_mask_add_epi32(smaller, above, smaller, _mm512_set1_epi32(1));
     }
-    // Of equal values none has as many smaller ones as the second of them would need.
+    // If values are equal, none of them has as many smaller ones as the second of them would need.
     let wanted = _mm512_set1_epi32((rank - bracket.below) as i32);
     let hit = _mm512_cmpeq_epi32_mask(smaller, wanted) & ((1u32 << count) - 1) as u16;
     few.get(hit.trailing_zeros() as usize).copied().unwrap_or(0)
@@ -205,8 +205,8 @@ fn count_below(values: &[[u32; LANES]], pivot: u32) -> usize {
     count as usize
 }
 
-/// The `count <= 16` values in `low..=high`, and other words behind them, none of which is less
-/// than a value.
+/// The `count <= 16` values in `low..=high`, and after them other words, which are not less than
+/// any value.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
 fn gather_between(values: &[[u32; LANES]], low: u32, high: u32, count: usize) -> [u32; LANES] {
@@ -220,7 +220,7 @@ fn gather_between(values: &[[u32; LANES]], low: u32, high: u32, count: usize) ->
         let inside = _mm512_cmple_epu32_mask(distance, width);
         let place = few[len..].first_chunk_mut().expect("at most 16 before");
         store_words(place, _mm512_maskz_compress_epi32(inside, values));
-        // The filling may count as inside, but comes last.
+        // The padding may count as inside, but comes last.
         len = (len + inside.count_ones() as usize).min(count);
     }
     few[count..].fill(u32::MAX);

@@ -1,9 +1,10 @@
-//! Parities: eight hints at a time, their parities in registers, over all partitions of a group.
+//! Parities: eight hints at a time, with their parities in registers, over all partitions of a
+//! group.
 //!
-//! While the records of eight hints are fetched, the places of the next eight are computed, quad by
-//! quad of partitions in turn: fetching needs the load units and the places need the cipher, and a
-//! processor that finds both at hand does both at once. Computed right before they are needed, the
-//! places would keep the loads waiting for a whole encryption.
+//! While the records of eight hints are fetched, the places of the next eight are computed, in turn
+//! for each quad of partitions. Fetching uses the load units and the places use the cipher, so a
+//! processor can do both at once. If the places were computed right before use, the loads would
+//! wait for a whole encryption.
 
 use std::arch::x86_64::*;
 
@@ -21,15 +22,15 @@ const HINTS: usize = OFFSETS_PER_BLOCK;
 const QUAD: usize = VECTOR_PARTITIONS as usize;
 /// Partitions handled at a time.
 const TILE: usize = 32;
-/// The longest records of which the whole parity stays in one vector.
+/// The longest records whose whole parity stays in one vector.
 const VECTOR: usize = 64;
 
-/// The kind of parities where each hint has one, of the partitions that it selects.
+/// The kind of parities where each hint has one parity, of the partitions that it selects.
 const SINGLE: u8 = 0;
-/// The kind of parities where each hint has one of those and one of the partitions that it does not
-/// select.
+/// The kind of parities where each hint has two: of the partitions that it selects, and of the
+/// others.
 const PAIRS: u8 = 1;
-/// The kind of parities where each hint has one, of all partitions.
+/// The kind of parities where each hint has one parity, of all partitions.
 const ALL: u8 = 2;
 
 /// See [`Kernels::subset_accumulate_single`](crate::Kernels::subset_accumulate_single).
@@ -97,7 +98,7 @@ fn accumulate<const KIND: u8>(
 /// The hints whose parities are made, in octets.
 struct Hints<'a> {
     first_id: u32,
-    /// Of each octet the cutoffs, or none at all where no hint selects.
+    /// The cutoffs of each octet, or none if no hint selects.
     cutoffs: &'a [[u32; HINTS]],
 }
 
@@ -110,16 +111,16 @@ impl Hints<'_> {
     }
 }
 
-/// Where the hints of an octet find their records in a quad of partitions, in records or bytes from
+/// The places of the records of an octet of hints in a quad of partitions, in records or bytes from
 /// the beginning of the partition. The lower and the upper four hints come from two vectors, each
 /// with the partitions one after the other.
 #[derive(Clone, Copy)]
 struct Quad {
-    /// Of the hint's record; with single parities, of the record of zeros where the hint does not
-    /// select the partition.
+    /// The place of the hint's record. With single parities, if the hint does not select the
+    /// partition, the place of the record of zeros.
     places: [[[u32; HINTS / 2]; QUAD]; 2],
-    /// With pairs of parities or long records, all bits where the hint selects the partition, and
-    /// none elsewhere.
+    /// With pairs of parities or long records: all bits set if the hint selects the partition, and
+    /// none otherwise.
     selected: [[[u32; HINTS / 2]; QUAD]; 2],
 }
 
@@ -157,7 +158,7 @@ struct Slice<'a> {
 
 impl<'a> Slice<'a> {
     /// The partitions of the group from `first` on. Places are in bytes for records of up to a
-    /// vector, where 32 bits are enough, and else in records.
+    /// vector, for which 32 bits are enough; otherwise in records.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
     fn new(
@@ -195,8 +196,8 @@ impl<'a> Slice<'a> {
         self.len.div_ceil(QUAD)
     }
 
-    /// The places of an octet in the `q`-th quad. Those of partitions that the slice does not have
-    /// any more mean nothing.
+    /// The places of an octet in the `q`-th quad. Places of partitions beyond the slice's end mean
+    /// nothing.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
     fn locate<const KIND: u8>(&self, octet: &Octet, q: usize, quad: &mut Quad) {
@@ -301,8 +302,9 @@ macro_rules! short {
                     for i in 0..HINTS {
                         let place = quad.place(k, i);
                         debug_assert!(place + $vector_len <= partition.len());
-                        // SAFETY: places are of the partition's records and its record of zeros,
-                        // and all of these may be read in vectors of up to 64 bytes.
+                        // SAFETY: a place is that of one of the partition's records or of its
+                        // record of zeros, and all of these may be read in vectors of up to 64
+                        // bytes.
                         let record = unsafe { $load(partition.as_ptr().add(place).cast()) };
                         if KIND == PAIRS {
                             let selected = $each(quad.selected(k, i));
@@ -315,11 +317,12 @@ macro_rules! short {
                 }
             }
 
-            /// Adds vectors, of which the first `record_len` bytes count, to parities side by side.
+            /// Adds vectors to parities side by side. The first `record_len` bytes of each vector
+            /// count.
             ///
-            /// Masked stores are slow on Zen 4. So, where it stays within the octet, a whole vector
-            /// is stored for each parity, in order: what this spoils of the parities behind, which
-            /// have all been read before, their own stores put right.
+            /// Masked stores are slow on Zen 4. So a whole vector is stored for each parity, in
+            /// order, if it stays within the octet. This overwrites bytes of the next parities.
+            /// They have all been read before, and their own stores correct them.
             #[inline]
             #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
             fn add<const PARITIES: usize>(
@@ -372,7 +375,7 @@ macro_rules! short {
                 for distance in (octet_bytes..2 * octet_bytes).step_by(64) {
                     prefetch(parities.as_ptr(), distance);
                 }
-                // After the last octet it is located once more, in vain.
+                // After the last octet, this computes its places once more, without use.
                 let octet = hints.octet((o + 1).min(last_octet));
                 let mut below = [$zero(); HINTS];
                 let mut total = [$zero(); HINTS];
@@ -440,9 +443,9 @@ short!(
     _mm512_mask_storeu_epi8
 );
 
-/// Adds a slice to the parities of hints whose records are longer than a vector. Here the work is
-/// in the records, so those that a hint does not take are left out, and nothing is gained by
-/// locating ahead.
+/// Adds a slice to the parities of hints whose records are longer than a vector. Here most work is
+/// in the records. So those that a hint does not take are left out, and computing places in advance
+/// gains nothing.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
 fn long<const KIND: u8>(slice: &Slice, hints: &Hints, parities: &mut [u8]) {
@@ -466,8 +469,8 @@ fn long<const KIND: u8>(slice: &Slice, hints: &Hints, parities: &mut [u8]) {
             for (k, partition) in slice.partitions[..slice.len].iter().enumerate() {
                 let quad = &quads[k / QUAD];
                 let record = &partition[quad.place(k % QUAD, i) * record_len..];
-                // Whichever list the record does not belong to, the next one will overwrite it
-                // there.
+                // In the list to which the record does not belong, the next record will overwrite
+                // it.
                 below[count] = record;
                 above[k - count] = record;
                 count += usize::from(KIND == ALL || quad.selected(k % QUAD, i) != 0);

@@ -1,5 +1,5 @@
-//! Which hints hold a record, and what else a hint holds. The same work for all of them: which lane
-//! of a block is wanted decides only what a permutation moves.
+//! Finds the hints that hold a record, and the other contents of a hint. The work is the same for
+//! all of them: the wanted lane of a block decides only what a permutation moves.
 
 use std::arch::x86_64::*;
 
@@ -12,7 +12,7 @@ use crate::subset_hints::{OFFSET_TAG, OFFSETS_PER_BLOCK, SELECT_TAG, SELECTS_PER
 
 /// Blocks of a vector.
 const BLOCKS: usize = 4;
-/// Vectors under way.
+/// The number of vectors that are computed at a time.
 const VECTORS: usize = 8;
 
 /// See [`Kernels::subset_offset_matches`](crate::Kernels::subset_offset_matches).
@@ -94,10 +94,10 @@ pub(crate) fn group_matches(
 /// Groups of hints, one block each, that are matched in one step.
 const GROUPS: usize = VECTORS * BLOCKS;
 
-/// What is looked for. Next to the cipher every instruction counts here, and there are three for a
-/// vector.
+/// The values that hints are compared with. Besides the cipher every instruction counts here, and
+/// there are three for a vector.
 struct GroupMatching {
-    /// With the offset, in each half-word, added to its last round key: what matches comes out as
+    /// The offset, in each half-word, is added to its last round key, so that matches come out as
     /// zero.
     cipher: SecretCipher,
     /// The input without the group.
@@ -243,17 +243,17 @@ pub(crate) fn rebuild(
     }
 }
 
-/// Partitions of which a hint is rebuilt in one step: half of the vectors under way are for select
-/// values, half for offsets.
+/// The number of partitions of a hint that are rebuilt in one step: half of the vectors are for
+/// select values, half for offsets.
 const REBUILT: usize = VECTORS / 2 * BLOCKS;
 
 struct Rebuilding {
     cipher: SecretCipher,
     select_input: __m512i,
     offset_input: __m512i,
-    /// Where the wanted words of two vectors are.
+    /// The places of the wanted words in two vectors.
     select_places: __m512i,
-    /// Where the wanted half-words of two vectors are.
+    /// The places of the wanted half-words in two vectors.
     offset_places: __m512i,
     mask: __m128i,
 }

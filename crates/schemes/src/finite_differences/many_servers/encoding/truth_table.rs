@@ -25,7 +25,7 @@ use privet_core::{Error, Result, TableView};
 /// Computes the truth table of the polynomial whose coefficients are the records of `table`, into
 /// `points`, which it overwrites: the entry of point z stands at `Σ_j z_j · q^j` times
 /// [`entry_len`](ManyServersParameters::entry_len). Up to `threads` threads work on it. `progress`
-/// hears of the share done: it never falls, and the last is 1.
+/// is called with the share done: it never falls, and the last is 1.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another
@@ -40,7 +40,7 @@ pub fn encode(
     let transform = FieldSums::new(parameters, table, threads, Sizes::OF_CACHES)?;
     if points.len() as u64 != parameters.points_bytes() {
         return Err(Error::api_misuse(format!(
-            "the points take {} bytes, room was given for {}",
+            "the points take {} bytes, but there is room for {}",
             parameters.points_bytes(),
             points.len()
         )));
@@ -54,7 +54,7 @@ pub fn encode(
 /// share reads and writes. If all points fit, each is written once. Otherwise the store is cut into
 /// pieces of 1/q^h of the points. Pieces in which none of the h highest variables is more than 1, a
 /// share of (2/q)^h, are written, read, and written again. The records are read once, in order,
-/// without a copy. `progress` hears of the share done: it never falls, and the last is 1.
+/// without a copy. `progress` is called with the share done: it never falls, and the last is 1.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of another
@@ -87,7 +87,7 @@ impl Sizes {
     const OF_CACHES: Self = Self { block: 32 << 10, rows: 170 };
 }
 
-/// The truth table in the making.
+/// A truth table while it is computed.
 pub(in crate::finite_differences::many_servers) struct FieldSums<'a> {
     parameters: &'a ManyServersParameters,
     encoding: Encoding,
@@ -294,7 +294,7 @@ impl Transform for FieldSums<'_> {
     }
 }
 
-/// A block in the making, in the cache.
+/// A block while it is computed in the cache.
 struct Expansion<'a> {
     /// The records whose words have not come up yet.
     records: std::slice::ChunksExact<'a, u8>,
