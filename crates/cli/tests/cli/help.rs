@@ -62,7 +62,7 @@ fn the_command_explains_itself() {
 
 #[test]
 fn build_explains_itself() {
-    assert_snapshot!(Place::new().run("build --help"), @r"
+    assert_snapshot!(Place::new().run("build --help"), @r#"
     [exit 0]
     [stdout]
     Turn a CSV, JSON Lines or Parquet file into a table that can be served

@@ -267,7 +267,7 @@ fn keygen_and_update_explain_themselves() {
       The same for a script:
         privet keygen -o publisher.key --json
     "#);
-    assert_snapshot!(place.run("update --help").stdout(), @r"
+    assert_snapshot!(place.run("update --help").stdout(), @r#"
     Set and delete keys of a table: the next of its signed updates
 
     Usage: privet update [OPTIONS] --publisher-key <FILE> <TABLE>
