@@ -104,7 +104,7 @@ impl ManyServersParameters {
 
     /// Size of one server's answer, in bytes.
     pub fn answer_bytes(&self) -> u64 {
-        // No more than all points, because the ball is no more than all words.
+        // At most the size of all points, because the ball is a part of all words.
         self.ball().count() * self.entry_len as u64
     }
 
