@@ -1,9 +1,9 @@
 //! Learning with errors (LWE): Regev encryption of unit vectors, as SimplePIR uses it.
 //!
-//! A client that wants column `c` of a byte matrix `D` (rows × columns) sends `A·s + e + Δ·u_c`:
-//! one word modulo q = 2^32 per column, where `A` is public, `s` a fresh uniform secret, `e` a
-//! small error and `u_c` the unit vector. The server multiplies by `D`. The client knows `D·A`
-//! beforehand (the *hint*), so it can remove the mask, and keeps `Δ·D_c` plus noise.
+//! A client that wants column `c` of a byte matrix `D` (rows × columns) sends `A·s + e + Δ·u_c`,
+//! one word modulo q = 2^32 for each column. Here `A` is public, `s` is a fresh uniform secret, `e`
+//! is a small error and `u_c` is the unit vector. The server multiplies by `D`. The client knows
+//! `D·A` beforehand (the *hint*), so it can remove the mask, and keeps `Δ·D_c` plus noise.
 //!
 //! # Parameters
 //! Secret dimension 1024, q = 2^32, secret uniform modulo q. The plaintext modulus is 256: one

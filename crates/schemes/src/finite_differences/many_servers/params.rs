@@ -10,9 +10,9 @@ use privet_core::table::MAX_TABLE_BYTES;
 use privet_core::{Error, Result, TableIdentity, TableShape};
 use std::ops::Deref;
 
-/// A polynomial of degree D in m variables over the field of q elements, of degree 1 in each, with
-/// a coefficient for each record, and s servers: 3 ≤ s ≤ q, 1 ≤ D ≤ m, and C(m, D) is at least the
-/// number of records.
+/// A polynomial of degree D in m variables over the field of q elements, and s servers. The degree
+/// in each variable is 1, and each record has a coefficient. So 3 ≤ s ≤ q, 1 ≤ D ≤ m, and C(m, D)
+/// is at least the number of records.
 #[derive(Clone, Debug)]
 pub struct ManyServersParameters {
     polynomial: RecordPolynomial,
