@@ -1,9 +1,9 @@
 //! Learning with errors (LWE): Regev encryption of unit vectors, as SimplePIR uses it.
 //!
-//! A client that wants column `c` of a byte matrix `D` (rows × columns) sends `A·s + e + Δ·u_c`:
-//! one word modulo q = 2^32 per column, where `A` is public, `s` a fresh uniform secret, `e` a
-//! small error and `u_c` the unit vector. The server multiplies by `D`. The client knows `D·A`
-//! beforehand (the *hint*), so it can remove the mask, and keeps `Δ·D_c` plus noise.
+//! A client that wants column `c` of a byte matrix `D` (rows × columns) sends `A·s + e + Δ·u_c`,
+//! one word modulo q = 2^32 for each column. Here `A` is public, `s` is a fresh uniform secret, `e`
+//! is a small error and `u_c` is the unit vector. The server multiplies by `D`. The client knows
+//! `D·A` beforehand (the *hint*), so it can remove the mask, and keeps `Δ·D_c` plus noise.
 //!
 //! # Parameters
 //! Secret dimension 1024, q = 2^32, secret uniform modulo q. The plaintext modulus is 256: one
@@ -35,12 +35,12 @@
 //!
 //! # Correctness
 //! The server multiplies raw bytes `D_ij` in [0, 255]. The client knows its own errors, so it
-//! subtracts `128·Σ_j e_j`, which leaves the noise `Σ_j (D_ij − 128)·e_j` of *centred* bytes,
-//! |D_ij − 128| ≤ 128. (Without the centring, the noise would be twice as large.) That sum is sub-Gaussian
-//! with parameter at most 128·σ·√columns, whatever the table holds, and decryption fails only if it
-//! reaches Δ/2 = 2^23 ([`failure_bound_log2`]): with probability at most 2^-65 for each byte of a
-//! record at each level of encryption, and so at most 2^-64 for both levels. On a table of uniform
-//! bytes the noise is smaller by √3.
+//! subtracts `128·Σ_j e_j`. That leaves the noise `Σ_j (D_ij − 128)·e_j` of *centred* bytes, which
+//! are at most 128 in absolute value. (Without the centring, the noise would be twice as large.)
+//! That sum is sub-Gaussian with parameter at most 128·σ·√columns, whatever the table holds.
+//! Decryption fails only if it reaches Δ/2 = 2^23 ([`failure_bound_log2`]). That has probability at
+//! most 2^-65 for each byte of a record at each level of encryption, and so at most 2^-64 for both
+//! levels. On a table of uniform bytes the noise is smaller by √3.
 
 mod error_sampler;
 mod parameters;

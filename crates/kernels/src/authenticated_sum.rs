@@ -61,9 +61,9 @@ pub fn elements(record_len: usize) -> usize {
 /// Sums of products in four places, before reduction. A product is `low + middle · x^64 + high ·
 /// x^128`.
 ///
-/// If records have three elements or more, each place has one of four neighbouring elements. Of
-/// shorter records, several may lie side by side: with `e` elements, place `i` belongs to element
-/// `i % e`.
+/// If records have three elements or more, each place has one of four neighbouring elements.
+/// Several shorter records may lie side by side: with `e` elements, place `i` belongs to element `i
+/// % e`.
 #[derive(Clone, Copy, Default, Zeroize)]
 #[repr(align(64))]
 pub(crate) struct Lanes {

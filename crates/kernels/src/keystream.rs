@@ -2,9 +2,9 @@
 //!
 //! Lattice-based schemes need a large public random matrix `A`. Server and client derive it from
 //! one short public seed: word `w` of the keystream under a public key is word `w % 4` of the
-//! encryption of counter block `w / 4`, where counter block `i` is the 64-bit little-endian `i`
-//! followed by eight zero bytes, and words are little-endian. Row `j` of a matrix of `width`
-//! columns is the `width` words from `j * width` on.
+//! encryption of counter block `w / 4`. Counter block `i` is the 64-bit little-endian `i` followed
+//! by eight zero bytes, and words are little-endian. Row `j` of a matrix of `width` columns is the
+//! `width` words from `j * width` on.
 //!
 //! **Keys of matrices are public.** The keystream alone ([`Kernels::aes128_ctr_words`]) also
 //! expands secret seeds: in that function the expanded key is erased, and no branch or address

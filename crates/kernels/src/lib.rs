@@ -33,12 +33,12 @@
 //!
 //! # Unsafe code
 //!
-//! This is the only crate of the workspace that may contain `unsafe`. There are four reasons: to
-//! call functions compiled for instructions that the build's baseline lacks (sound because a
-//! [`Kernels`] exists only for an arm that the processor has); to load and store vectors (the
-//! pointers come from slices and arrays of checked length); to ask the operating system for memory;
-//! and to call `blst`, a library in C and assembly language (with pointers that come from Rust
-//! references and slices). With the feature `taint` there is a fifth: to tell valgrind what is
+//! This is the only crate of the workspace that may contain `unsafe`. There are four reasons. It
+//! calls functions compiled for instructions that the build's baseline lacks; this is sound because
+//! a [`Kernels`] exists only for an arm that the processor has. It loads and stores vectors; the
+//! pointers come from slices and arrays of checked length. It asks the operating system for memory.
+//! And it calls `blst`, a library in C and assembly language, with pointers that come from Rust
+//! references and slices. With the feature `taint` there is a fifth: it tells valgrind what is
 //! secret.
 //!
 //! # Shapes

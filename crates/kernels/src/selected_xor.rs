@@ -23,9 +23,9 @@
 //! for each vector of the table and each selection. With a few selections, memory is the limit.
 //!
 //! *By eight* (`by_eight`): over the field of two elements, the sums of eight selections over eight
-//! records are a product of matrices, 8 × 8 selection bits times 8 × 8 bits of one byte of each
-//! record, and recent processors have an instruction for eight such products. The table's bits must
-//! be transposed first. That costs a few instructions for each vector, but only once for all
+//! records are a product of matrices: 8 × 8 selection bits times 8 × 8 bits of one byte of each
+//! record. Recent processors have an instruction for eight such products. The table's bits must be
+//! transposed first. That costs a few instructions for each vector, but only once for all
 //! selections. Measured on Zen 4, eight selections cost 1.5 readings of memory, and 64 cost three.
 //! Over 2^25 records of 32 bytes, eight queries in one pass together run at 4.6 × read bandwidth;
 //! with masks alone it was 2 to 3 ×.

@@ -105,9 +105,9 @@ impl Kernels {
     }
 
     /// Adds the partitions of `group`, which are those of the table from `first_partition` on, to
-    /// the parities of the hints from `first_id` on, one for each of `cutoffs`: `parities[j]`, of
-    /// the length of a record, is XORed with record `r(j, k)` of each partition `k` where `v(j, k)
-    /// < cutoffs[j]`.
+    /// the parities of the hints from `first_id` on. There is one hint for each of `cutoffs`. Its
+    /// parity `parities[j]`, of the length of a record, is XORed with record `r(j, k)` of each
+    /// partition `k` where `v(j, k) < cutoffs[j]`.
     ///
     /// # Panics
     ///
@@ -208,7 +208,7 @@ impl Kernels {
     }
 
     /// Which hints from `64 * first_word` on, `64 * matches.len()` of them, have the given offset
-    /// in the given partition: bit `b` of `matches[w]` becomes 1 if `r(64 * (first_word + w) + b,
+    /// in the given partition. Bit `b` of `matches[w]` becomes 1 if `r(64 * (first_word + w) + b,
     /// partition) == offset`, else 0. Takes one block for eight hints. The work is the same for
     /// every key, partition, offset and result.
     ///

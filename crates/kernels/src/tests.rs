@@ -1,5 +1,5 @@
-//! One test function for each kernel, run with every arm this machine has, against an oracle
-//! written here the plainest way. A new arm is tested by being listed in `Arm::ALL`.
+//! One test function for each kernel. It runs every arm that this machine has, against an oracle
+//! written here in the simplest way. A new arm is tested if it is listed in `Arm::ALL`.
 
 mod authenticated_sum;
 #[cfg(not(target_family = "wasm"))]
@@ -28,8 +28,8 @@ fn all_kernels() -> Vec<Kernels> {
     kernels.collect::<Result<_, _>>().expect("what is available can be had")
 }
 
-/// A fixed sequence of numbers (Steele, Lea and Flood's SplitMix64) with the extremes mixed in,
-/// since those are what the digits of a word and saturating instructions stumble over.
+/// A fixed sequence of numbers (Steele, Lea and Flood's SplitMix64) with extreme values mixed in,
+/// because mistakes in the digits of a word, and with saturating instructions, show there.
 struct Numbers(u64);
 
 impl Numbers {

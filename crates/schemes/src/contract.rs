@@ -1,8 +1,8 @@
 //! The contract between the schemes and the rest of the program.
 //!
 //! Schemes differ in the number of servers, in what the client keeps, in how the offline phase
-//! flows and in what the server can prove. Each difference is a small trait of its own, and a
-//! scheme implements the ones it has, never an empty one:
+//! flows and in what the server can prove. Each difference is a small trait. A scheme implements
+//! only the traits that apply to it:
 //!
 //! | trait | has it | gist |
 //! |---|---|---|

@@ -31,10 +31,10 @@
 //! | recover, client | – | one XOR of records |
 //! | state | the table on both servers | – |
 //!
-//! A server's blocks, exactly: one for each of ⌈n/128⌉ leaves; one for each node above these leaves
-//! that leads to one of them, from the level of *groups* down; and for each group two for every
-//! level on the way to it. (A group is 64 chunks of the table: [`DpfServer`] computes the way to
-//! them together.) Besides, both sides derive and expand two AES keys for each lookup.
+//! A server's exact number of blocks: one for each of ⌈n/128⌉ leaves. One for each node above these
+//! leaves that leads to one of them, from the level of *groups* down. And for each group, two for
+//! every level on the way to it. (A group is 64 chunks of the table: [`DpfServer`] computes the way
+//! to them together.) Besides, both sides derive and expand two AES keys for each lookup.
 //!
 //! **From paper to function** (Boyle, Gilboa, Ishai: *Function Secret Sharing: Improvements and
 //! Extensions*, CCS 2016):

@@ -1,9 +1,9 @@
 //! Dummy subsets: one server that reads about √n records for each query; a client with secret
 //! hints, each good for one query.
 //!
-//! **Who learns what.** The server learns that a query was made, and when: a query is a random
-//! balanced split of the table's partitions and uniform offsets, whatever the record and whatever
-//! was asked before, as long as AES is a pseudorandom function. The client learns the record (and
+//! **Who learns what.** The server learns that a query was made, and when. As long as AES is a
+//! pseudorandom function, a query is a random balanced split of the table's partitions and uniform
+//! offsets, whatever the record and whatever was asked before. The client learns the record (and
 //! streams the whole table before its first query: the table is not kept secret from clients). A
 //! server that answers wrongly makes the client recover wrong bytes: in this lookup, and perhaps in
 //! later ones, because the answer completes a hint. This scheme does not notice. Nothing that the

@@ -1,12 +1,12 @@
 //! Piano: one server that reads about √n/2 records for each query (twice as many in the older
 //! form). The client has secret hints, each good for one query.
 //!
-//! **Who learns what.** The server learns that a query was made, and when: a query is a row of
-//! uniform offsets, whatever the record and whatever was asked before, as long as AES is a
-//! pseudorandom function. The client learns the record (and streams the whole table before its
-//! first query: the table is not kept secret from clients). A server that answers wrongly makes the
-//! client recover wrong bytes: in this lookup, and perhaps in later ones, because the answer
-//! completes a hint. This scheme does not notice. Nothing that the client sends depends on answers.
+//! **Who learns what.** The server learns that a query was made, and when. As long as AES is a
+//! pseudorandom function, a query is a row of uniform offsets, whatever the record and whatever was
+//! asked before. The client learns the record (and streams the whole table before its first query:
+//! the table is not kept secret from clients). A server that answers wrongly makes the client
+//! recover wrong bytes: in this lookup, and perhaps in later ones, because the answer completes a
+//! hint. This scheme does not notice. Nothing that the client sends depends on answers.
 //!
 //! **What it does not promise.** Hints are for a *window* of `Q` queries. The table is shuffled
 //! into a public order. If records are chosen without regard to this order, the hints suffice

@@ -7,25 +7,26 @@
 //! with a proof. Both servers do the same: neither computes hints, so neither gets any secret. The
 //! client makes the hints itself while it streams the table once.
 //!
-//! **Who learns what.** Either server sees uniform offsets, one for each partition, and whether the
-//! client goes on; the proof is that of [`singlepass`](crate::singlepass). **One of the two may
-//! behave arbitrarily.** Both servers must announce the same table by the same digest. So if one of
-//! them is honest, the hints and the commitments are right, or there are none. Afterwards the
-//! client checks *every record of both answers* before it uses any of them, and stops for good at
-//! the first wrong one. It checks uniform offsets, whatever the wanted record is. So whether it
+//! **Who learns what.** Each server sees uniform offsets, one for each partition, and whether the
+//! client goes on. The proof of privacy is that of [`singlepass`](crate::singlepass). **One of the
+//! two may behave arbitrarily.** Both servers must announce the same table by the same digest. So
+//! if one of them is honest, the hints and the commitments are right, or there are none. Afterwards
+//! the client checks *every record of both answers* before it uses any of them, and stops for good
+//! at the first wrong one. It checks uniform offsets, whatever the wanted record is. So whether it
 //! stops depends on what the lying server did and on random numbers, never on the record. Suppose
 //! that the client checked only the wanted record, or only the answer that contains it. Then a
 //! server could give wrong records for some offsets, and learn from the client's silence: this is
 //! the selective failure attack. Nothing of this holds against two servers that collude.
 //!
 //! **Each server keeps its role for as long as the hints are used**: the second server later sees
-//! what the first one saw. A server in both roles would see repetitions.
+//! what the first one saw. An attacker who sees the queries of both roles sees repetitions.
 //!
 //! **The client's state is as precious as a key**, as for SinglePass, and the order is stricter:
 //! first a query, then its answers, and only then the next query or an update of the table. The
 //! types in `order.rs` enforce it.
 //!
-//! **What it costs**, for `Q` partitions of `M` records of `w` bytes, beside what SinglePass costs:
+//! **What it costs**, for `Q` partitions of `M` records of `w` bytes, in addition to the costs of
+//! SinglePass:
 //!
 //! | | TAPIR-MT | TAPIR-PP |
 //! |---|---|---|

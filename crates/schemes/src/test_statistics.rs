@@ -1,9 +1,9 @@
-//! Whether counts are as they should be, by chi-square, and how small a leak they would show.
+//! Tests counts by chi-square, and computes the smallest leak that they would show.
 //!
-//! Every test counts something over a number of *coins*: lookups or histories that are alike but
-//! for what is drawn at random. `PRIVET_COINS=10` makes every test toss ten times as many, and
-//! `PRIVET_SEED=2026-11-23` others than by default: `make nightly` does both. What a failure
-//! prints is the size of leak that so many coins show; see [`size_of_leak`].
+//! Every test counts something over a number of *coins*: lookups or histories that differ only in
+//! their random numbers. `PRIVET_COINS=10` makes every test toss ten times as many coins, and
+//! `PRIVET_SEED=2026-11-23` other coins than by default. `make nightly` does both. A failure prints
+//! the size of the leak that so many coins show; see [`size_of_leak`].
 
 use privet_core::SecretRng;
 
@@ -27,7 +27,7 @@ pub(crate) fn seed() -> [u8; 32] {
     }
 }
 
-/// The same for something that is drawn for each of many indices, not the same for any two.
+/// The same for each of many indices, with different numbers for each.
 pub(crate) fn rng_for(number: u64) -> SecretRng {
     let mut of_number = [0; 32];
     of_number[..8].copy_from_slice(&(number + 1).to_le_bytes());
@@ -37,15 +37,15 @@ pub(crate) fn rng_for(number: u64) -> SecretRng {
     SecretRng::from_fixed_seed(of_number)
 }
 
-/// A result is further from what is expected than this, in [`Measured::deviations`], with a
-/// probability of about 2·10^-8 (of less where there are few cells).
+/// A result deviates from its expectation by more than this, in [`Measured::deviations`], with a
+/// probability of about 2·10^-8 (less if there are few cells).
 pub(crate) const THRESHOLD: f64 = 5.5;
 
-/// How far counts lie from what is expected of them.
+/// How far counts deviate from their expectation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured {
     /// Chi-square as a number of standard deviations of the normal distribution (Wilson and
-    /// Hilferty's formula), so that one threshold does for any number of cells.
+    /// Hilferty's formula), so that one threshold works for any number of cells.
     pub(crate) deviations: f64,
     coins: f64,
     freedom: f64,
@@ -58,7 +58,7 @@ impl Measured {
         Self::of(counts, &vec![expected; counts.len()])
     }
 
-    /// Counts, and what is expected of each.
+    /// Counts, and the expectation of each.
     pub(crate) fn of(counts: &[u64], expected: &[f64]) -> Self {
         let cells = counts.iter().zip(expected).filter(|(_, expected)| **expected > 0.0);
         let chi_square =
@@ -80,12 +80,12 @@ impl Measured {
         Self { deviations, coins, freedom }
     }
 
-    /// The one that is further from what is expected.
+    /// The one with the larger deviation.
     pub(crate) fn worse(self, other: Self) -> Self {
         if other.deviations > self.deviations { other } else { self }
     }
 
-    /// The furthest.
+    /// The one with the largest deviation.
     pub(crate) fn worst(all: impl Iterator<Item = Self>) -> Self {
         all.reduce(Self::worse).expect("something is measured")
     }
@@ -133,21 +133,20 @@ pub(crate) fn size_of_leak(coins: f64, cells: f64) -> f64 {
     high
 }
 
-/// The bias of one bit that shows nearly always (in 999 of 1000 runs) where `coins` of them are
-/// summed and the sum may be `threshold` standard deviations from its half: 0.5 is a bit that is
-/// always set.
+/// The bias of one bit that shows nearly always (in 999 of 1000 runs), if `coins` of them are
+/// summed and the sum may deviate from its half by `threshold` standard deviations. 0.5 is a bit
+/// that is always set.
 pub(crate) fn size_of_bias(coins: f64, threshold: f64) -> f64 {
     (threshold + 3.0) / (2.0 * coins.sqrt())
 }
 
-/// Asserts what a file's table says of the sizes that show by default and in a nightly run, in
-/// percent.
+/// Asserts the sizes in a file's table that show by default and in a nightly run, in percent.
 pub(crate) fn assert_documented(size: impl Fn(f64) -> f64, coins: f64, documented: (f64, f64)) {
     let percent = |coins: f64| (1000.0 * size(coins)).round() / 10.0;
     assert_eq!((percent(coins), percent(10.0 * coins)), documented, "{coins} coins");
 }
 
-/// How far counts lie from what is expected of them, in standard deviations of the chi-square
+/// How far counts deviate from their expectation, in standard deviations of the chi-square
 /// distribution.
 pub(crate) fn excess(counts: &[u64], expected: &[f64]) -> f64 {
     let terms = counts.iter().zip(expected).filter(|(_, expected)| **expected > 0.0);
@@ -201,7 +200,7 @@ pub(crate) fn count_bits<I: Iterator<Item = bool>>(rows: impl Iterator<Item = I>
 mod tests {
     use super::*;
 
-    /// Counts of coins of which some share always falls into cell 0.
+    /// Counts of coins; a share of them always falls into cell 0.
     fn counts(coins: u64, cells: u64, share: f64, rng: &mut SecretRng) -> Vec<u64> {
         let mut counts = vec![0; cells as usize];
         for _ in 0..coins {

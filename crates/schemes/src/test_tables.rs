@@ -1,4 +1,4 @@
-//! Tables for tests, and the one test that every scheme without state has to pass.
+//! Tables for tests, and the one test that every scheme without state must pass.
 
 use crate::contract::{Answerer, Message, QueryMessage, Role, StatelessClient};
 use privet_core::{
@@ -78,7 +78,7 @@ fn through_its_encoding<P, M: Message<P>>(parameters: &P, message: M) -> M {
     M::decode(parameters, &bytes).unwrap()
 }
 
-/// Sequences of indices that stress one thing each.
+/// Sequences of indices, each of which stresses one property.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sequence {
     Random,
@@ -128,8 +128,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A table of shape `before` grown to `after`, of whose records `edits` and the new ones are
-/// random; and what has changed.
+/// A table of shape `before` that has grown to `after`, with `edits` random edits and random new
+/// records; and the changes.
 pub(crate) fn changed(
     table: &[u8],
     before: TableShape,

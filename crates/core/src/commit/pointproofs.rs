@@ -21,7 +21,7 @@
 //! e(C, g₂^(α^(M+1−i)))  =  e(πᵢ, g₂) · e(g₁^α, g₂^(α^M))^mᵢ
 //! ```
 //!
-//! Times α^(M+1−i), the commitment's exponent has `mᵢ` at the power α^(M+1), and equals the
+//! Multiplied by α^(M+1−i), the commitment's exponent has `mᵢ` at the power α^(M+1), and equals the
 //! opening's exponent at all other powers. To present another record as `mᵢ`, an attacker would
 //! need g₁ to the power α^(M+1). The string leaves out exactly this power.
 //!

@@ -34,9 +34,9 @@ pub struct Key {
 
 impl Key {
     /// The keys of party 0 and party 1 for the function that is 1 at `index` and 0 at every other
-    /// record of the table `table`, with fresh random numbers: draws 16 bytes from `rng` for the
-    /// nonce, and then what [`TreePair::generate`] draws. Takes the same time, and touches the same
-    /// memory, for every index.
+    /// record of the table `table`. Draws 16 bytes from `rng` for the nonce, and then what
+    /// [`TreePair::generate`] draws. Takes the same time, and touches the same memory, for every
+    /// index.
     ///
     /// # Panics
     /// If `index` was made for a larger table, and `domain` has no such record; if `domain` does

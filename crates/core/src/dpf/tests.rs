@@ -1,5 +1,5 @@
-//! Two expansions are equal but for one bit; pieces of an expansion are the expansion; keys are
-//! what their encoding says.
+//! Two expansions are equal except for one bit. Pieces of an expansion equal the whole. Keys equal
+//! their decoded encodings.
 
 use super::*;
 use crate::{Blame, RecordIndex, SecretRng, TableId};
@@ -20,7 +20,7 @@ fn pair(records: u64, index: u64) -> [Key; 2] {
     Key::pair(Kernels::detect(), &TABLE, Domain::of_records(shape), &index, &mut rng)
 }
 
-/// All leaves that the table needs, in one go.
+/// All leaves that the table needs, at once.
 fn expand(records: u64, key: &Key) -> Vec<u128> {
     expand_on(Kernels::detect(), records, key)
 }
@@ -66,8 +66,8 @@ fn the_two_expansions_differ_at_the_index_alone_for_every_index_of_small_domains
             let [one, other] = pair(records, index).map(|key| expand(records, &key));
             let difference: Vec<u128> = one.iter().zip(&other).map(|(a, b)| a ^ b).collect();
             assert_eq!(difference, unit(records, index), "record {index} of {records}");
-            // And neither is the unit vector or zero itself: both are about half ones. 128 coins
-            // stray from 64 by 48 with probability 2^-55.
+            // Neither is the unit vector or zero: both are about half ones. 128 coins deviate from
+            // 64 by 48 with probability 2^-55.
             for leaf in one.iter().chain(&other) {
                 assert!((16..=112).contains(&leaf.count_ones()));
             }
@@ -119,7 +119,7 @@ proptest! {
         evaluation.leaves(top, &mut leaves);
         prop_assert_eq!(&leaves, &rest[..len]);
 
-        // The same by way of the nodes of another level.
+        // The same through the nodes of another level.
         let middle = (level + depth) / 2;
         let step = 1 << (depth - middle);
         let nodes = evaluation.nodes(top, middle, len.div_ceil(step));
@@ -141,7 +141,7 @@ proptest! {
         match Key::decode(domain, bytes) {
             Ok(key) => {
                 prop_assert_eq!(key.encode(), bytes);
-                // Whatever a stranger sends expands to something.
+                // Any bytes from outside expand to something.
                 prop_assert_eq!(expand(records, &key).len() as u64, domain.leaves());
             }
             Err(error) => prop_assert_eq!(error.blame(), Blame::InvalidMessage),
@@ -243,7 +243,7 @@ fn the_aes_keys_of_a_lookup_follow_from_table_and_nonce() {
     assert_eq!(one.nonce(), other.nonce());
     let leaves = expand(records, &one);
 
-    // The same key for another table, and with another nonce, are all different bits.
+    // With another table, or with another nonce, the same key expands to different bits.
     let far_apart = |others: &[u128]| {
         leaves.iter().zip(others).all(|(one, other)| (one ^ other).count_ones() > 16)
     };
@@ -268,8 +268,8 @@ fn the_index_of_a_larger_table_is_a_bug() {
         Key::pair(Kernels::detect(), &TABLE, domain, &index, &mut rng)
     };
     make(999);
-    // In the last leaf, but beyond the last record; in a leaf that only the tree has room for;
-    // beyond the tree.
+    // In the last leaf, but beyond the last record; in a leaf that exists only in the tree; beyond
+    // the tree.
     for index in [1_000, 1_023, 1_024, 1_999] {
         let panic = std::panic::catch_unwind(|| make(index)).err().unwrap();
         let said = panic.downcast_ref::<String>().unwrap();

@@ -1,5 +1,5 @@
-//! The noise of real encryptions against theory, and failures at the predicted rate once the margin
-//! is made small.
+//! The noise of real encryptions against theory, and failures at the predicted rate with a small
+//! margin.
 
 use super::*;
 
@@ -80,7 +80,7 @@ fn measure(
 /// Variance of `D − 128` for a uniform byte: (256² − 1)/12 + 1/4, as its mean is −1/2.
 const UNIFORM_ENTRY: f64 = 65_535.0 / 12.0 + 0.25;
 
-/// The farthest from 128 that bytes can be.
+/// Bytes that are as far from 128 as possible.
 fn worst(coin: u8) -> u8 {
     if coin & 1 == 1 { 255 } else { 0 }
 }
@@ -93,8 +93,8 @@ fn noise_of_a_uniform_table_has_the_predicted_size() {
     for width in ERROR_WIDTHS {
         let (mean, square, wrong) = measure(|coin| coin, width, 1, 40);
         let predicted = width.deviation().powi(2) * UNIFORM_ENTRY * COLUMNS as f64;
-        // 40 independent error vectors: their own lengths spread by √(2/(40·1024)) = 0.7 %, the
-        // rows add less. Ten times that is allowed.
+        // 40 independent error vectors: their lengths vary by √(2/(40·1024)) = 0.7 %, and the rows
+        // add less. The test allows ten times that.
         let share = square / predicted;
         assert!((share - 1.0).abs() < 0.07, "mean square {square}, predicted {predicted}");
         assert!(mean.abs() < 6.0 * (predicted / 40.0).sqrt(), "mean {mean}");
@@ -157,8 +157,7 @@ fn without_the_centring_correction_the_noise_would_be_twice_as_large() {
 
 #[test]
 fn failures_of_stretched_errors_are_as_predicted() {
-    // Errors so much too large that on the worst table a margin of about 2.7 and 1.9 deviations is
-    // left.
+    // Errors so large that on the worst table, a margin of about 2.7 and 1.9 deviations is left.
     for width in ERROR_WIDTHS {
         for (deviations, runs) in [(2.7, 60), (1.9, 20)] {
             let spread =
@@ -198,7 +197,7 @@ fn widths_and_their_security_are_those_of_the_estimate() {
     assert_eq!(security["least_security_bits"], LEAST_SECURITY_BITS);
     assert_eq!(security["level_failure_log2"], LEVEL_FAILURE_LOG2);
     assert_eq!(security["max_columns"], MAX_COLUMNS);
-    // What the script computes for Kyber512 is what the lattice estimator publishes.
+    // The script's result for Kyber512 equals the one that the lattice estimator publishes.
     let kyber = &security["kyber512"];
     assert_eq!((&kyber["usvp"]["block"], &kyber["usvp"]["dimension"]), (&406.into(), &998.into()));
     assert!((kyber["usvp"]["bits"].as_f64().unwrap() - 143.8).abs() < 0.05);
@@ -233,7 +232,7 @@ fn columns_choose_the_published_error_or_are_refused() {
         assert_eq!(row["weights"], serde_json::json!(chosen.error().weights()), "{columns}");
         assert!((row["failure_log2"].as_f64().unwrap() - chosen.failure_log2()).abs() < 0.01);
     }
-    // Between the rows: the widest that fits, and the next wider one does not.
+    // Between the rows: takes the widest error that fits; the next wider one does not.
     for columns in (1..=MAX_COLUMNS).step_by(509).chain([38_672, 38_673, 65_742, 65_743]) {
         let chosen = EncryptionParameters::new(columns, 1).unwrap();
         assert!(chosen.error().security_bits() >= LEAST_SECURITY_BITS);
@@ -257,7 +256,7 @@ fn parameters_below_128_bits_cannot_be_made() {
         let said = refusal(columns, 1, ERROR_WIDTHS[4]);
         assert!(said.contains("8.45") && said.contains("125 bits"), "{said}");
     }
-    // Too wide to decrypt, by a column or by the number of bytes that must come out right.
+    // Too wide to decrypt, because of one column too many or of too many bytes that must be right.
     let said = refusal(38_673, 1, ERROR_WIDTHS[0]);
     assert!(said.contains("34.84") && said.contains("38673 columns"), "{said}");
     assert!(EncryptionParameters::with_error(38_672, 1, ERROR_WIDTHS[0]).is_ok());
@@ -268,7 +267,7 @@ fn parameters_below_128_bits_cannot_be_made() {
         assert!(said.contains("1 to 262144") && said.contains("more records into"), "{said}");
         assert!(EncryptionParameters::new(columns, 1).is_err());
     }
-    // And too many bytes for any: what is left is not safe.
+    // Too many bytes for any safe error.
     assert!(EncryptionParameters::new(MAX_COLUMNS, 1 << 20).is_err());
 }
 
@@ -294,13 +293,14 @@ fn byte_chi_squares(words: &[u32]) -> [f64; 4] {
     })
 }
 
-/// Whether words look uniform to a server: every χ² within about six deviations (255 + 6·22.6, with
-/// a little room for the skew).
+/// Whether words look uniform to a server: every χ² is within about six deviations (255 + 6·22.6,
+/// with a little room for the skew).
 fn looks_uniform(words: &[u32]) -> bool {
     byte_chi_squares(words).iter().all(|chi_square| (130.0..400.0).contains(chi_square))
 }
 
-/// What a server could compare: each query alone, and the difference of two, word by word.
+/// The data that a server could compare: each query alone, and the difference of two queries, word
+/// by word.
 fn views(queries: &[Vec<u32>]) -> (Vec<u32>, Vec<u32>) {
     let difference = |pair: &[Vec<u32>]| -> Vec<u32> {
         pair[0].iter().zip(&pair[1]).map(|(a, b)| a.wrapping_sub(*b)).collect()

@@ -52,7 +52,7 @@ impl TableDelta {
         Ok(Self { before, after, edits, commitments })
     }
 
-    /// Of changes that fit their tables.
+    /// The delta of changes that fit their tables.
     pub(super) fn of_checked(
         before: TableShape,
         after: TableShape,

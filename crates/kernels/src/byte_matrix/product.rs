@@ -2,8 +2,8 @@
 //! stays in the caches.
 //!
 //! The innermost kernel ([`Kernels::multiply_chunk`]) takes a *chunk* of one panel (64 rows × 256
-//! columns, 16 KiB: half of a first-level cache) and multiplies it by several vectors in turn, with
-//! the sums of one vector in registers for the length of the chunk. While it works on one chunk it
+//! columns, 16 KiB: half of a first-level cache) and multiplies it by several vectors in turn. The
+//! sums of one vector stay in registers for the length of the chunk. While it works on one chunk it
 //! prefetches the next. Around it, [`Kernels::multiply`] walks a panel from chunk to chunk, and
 //! [`Kernels::multiply_matrix`] treats the public matrix as very many vectors.
 

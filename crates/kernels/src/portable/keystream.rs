@@ -55,9 +55,9 @@ pub(crate) fn keystream_times_vector(
 }
 
 /// Adds to each of `out` the product of one vector with some columns of consecutive rows of
-/// keystream: the first word of `out` belongs to the column that begins at block `first_block` in
-/// the first row, and rows are `row_blocks` blocks apart. All of `out` are equally long. `vectors`
-/// has the words of all vectors for the first rows, then for the next rows, and so on.
+/// keystream. The first word of `out` belongs to the column that begins at block `first_block` in
+/// the first row. Rows are `row_blocks` blocks apart. All of `out` are equally long. `vectors` has
+/// the words of all vectors for the first rows, then for the next rows, and so on.
 pub(crate) fn vectors_times_keystream(
     key: &[u8; 16],
     first_block: u64,

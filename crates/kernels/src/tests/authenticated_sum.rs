@@ -4,7 +4,7 @@ use super::{Numbers, all_kernels};
 use crate::Kernels;
 use crate::authenticated_sum::{ELEMENT_BYTES, elements};
 
-/// Times `x`, and so on, a bit at a time: the definition, with the modulus written out.
+/// Multiplies bit by bit: the definition, with the modulus written out.
 fn times(one: u128, other: u128) -> u128 {
     let modulus = 1 << 7 | 1 << 2 | 1 << 1 | 1;
     (0..128).rev().fold(0, |sum: u128, bit| {
@@ -64,7 +64,7 @@ fn check(case: &Case, seed: u64) {
             (*node, *leaf) = *row;
         }
     };
-    // What is there already is added to.
+    // The results are added to the present contents.
     let expected: Vec<Vec<u128>> = oracle(table, record_len, &selections)
         .into_iter()
         .map(|sum| sum.into_iter().map(|element| element ^ 5).collect())
@@ -96,7 +96,7 @@ fn values_and_tags_are_those_of_the_definition() {
     }
 }
 
-/// Polynomials whose products are known, the modulus at work among them.
+/// Polynomials whose products are known, including some that are reduced.
 #[test]
 fn known_products() {
     let x = |power: u32| 1u128 << power;
@@ -118,7 +118,8 @@ fn known_products() {
     }
 }
 
-/// It is a field: every element but 0 to the power 2^128 − 1 is 1, so none divides 0.
+/// It is a field: every element except 0 to the power 2^128 − 1 is 1, so there are no zero
+/// divisors.
 #[test]
 fn fermats_theorem_holds() {
     let mut numbers = Numbers(2);

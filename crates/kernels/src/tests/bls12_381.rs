@@ -1,4 +1,4 @@
-//! The wrappers of `blst`, against what the group laws demand and single powers.
+//! The wrappers of `blst`, against the group laws and single powers.
 
 use super::Numbers;
 use crate::bls12_381::{
@@ -138,8 +138,8 @@ fn encodings_are_the_standard_ones() {
 #[test]
 fn only_the_one_encoding_of_an_element_of_the_group_is_read() {
     let good = G1::generator().compress();
-    // The other sign is the inverse; without the mark of a compressed point it is none; and
-    // infinity has nothing but zeros behind its mark.
+    // The other sign gives the inverse. Without the mark of a compressed point, the bytes are not a
+    // point. Infinity has only zeros after its mark.
     let changed = |at: usize, mask: u8| {
         let mut bytes = good;
         bytes[at] ^= mask;
@@ -152,14 +152,14 @@ fn only_the_one_encoding_of_an_element_of_the_group_is_read() {
     infinity[47] = 1;
     assert_eq!(G1::from_compressed(&infinity), None);
     assert_eq!(G1::from_compressed(&[0xff; 48]), None);
-    // x = p, which is no canonical 0.
+    // x = p, which is not the canonical 0.
     let mut prime = [0u8; 48];
     prime.copy_from_slice(&hex(
         "9a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f6241eabfffeb153ffffb9feffffffffaaab",
     ));
     assert_eq!(G1::from_compressed(&prime), None);
 
-    // Of the points with small coordinates about half are on the curve, and hardly any in the
+    // About half of the points with small coordinates are on the curve, and hardly any are in the
     // group.
     let mut on_curve = 0;
     for x in 1..40u8 {
@@ -239,7 +239,7 @@ fn fixed_bases_give_the_same_products() {
             assert_eq!(tables.product(&exponents).to_affine(), expected);
         }
     }
-    // More bases than one portion and than the additions that are done together at most.
+    // More bases than in one portion, and than the most additions that are done together.
     let bases = points(&mut numbers, 300);
     let layout = TableLayout { pieces: 16, piece_bits: 8, window: 2 };
     let tables = FixedBases::new(&bases, layout).expect("memory");
@@ -264,7 +264,7 @@ fn pairings_are_bilinear_and_not_degenerate() {
     assert!(!cancel(&[(p, q)]));
     assert!(cancel(&[]));
     assert!(cancel(&[(G1::infinity(), q), (p, G2::infinity())]));
-    // More than the sixteen that share squarings, and one of each sort that is left out.
+    // More than the sixteen that share squarings, and one of each kind that is left out.
     let mut pairs = vec![(G1::infinity(), q), (p, G2::infinity())];
     let mut total = Scalar::ZERO;
     for _ in 0..20 {

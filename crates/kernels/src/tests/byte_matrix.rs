@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{Numbers, all_kernels};
 use crate::{Arm, Kernels, TiledBytes};
 
-/// Around a panel's 64 rows, a vector's 16, and the halves in which AVX2 takes a panel.
+/// Around a panel's 64 rows, a vector's 16, and the half panels of AVX2.
 const ROWS: [usize; 14] = [1, 3, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 200];
 /// Around a group's 4 columns, the 16 that are tiled at a time, and a chunk's 256.
 const COLUMNS: [usize; 14] = [1, 3, 4, 5, 7, 15, 16, 17, 64, 127, 129, 255, 256, 257];
@@ -103,8 +103,8 @@ fn products_are_exact_across_blocks_of_columns_and_batches_of_panels() {
     }
 }
 
-/// All bytes 255 and all words equal: the largest sums there are, which a saturating or too narrow
-/// accumulator gets wrong.
+/// All bytes 255 and all words equal: the largest possible sums. A saturating or too narrow
+/// accumulator gets them wrong.
 #[test]
 fn extreme_bytes_and_words_neither_saturate_nor_overflow() {
     let (rows, columns) = (65, 1030);
@@ -164,7 +164,7 @@ fn a_short_last_column_is_filled_with_zeros() {
     }
 }
 
-/// The matrix read back as it came.
+/// The matrix, read back in natural order.
 fn natural_order(matrix: &TiledBytes) -> Vec<u8> {
     let mut bytes = vec![0; matrix.rows() * matrix.columns()];
     for (c, column) in bytes.chunks_mut(matrix.rows()).enumerate() {
@@ -322,7 +322,7 @@ proptest! {
     }
 }
 
-/// The prepared digits, weighed, give the words back, and lie within their ranges by type.
+/// The weighted sum of the prepared digits gives the words back. Their types ensure their ranges.
 #[test]
 fn digits_make_up_their_words() {
     let mut numbers = Numbers(7);

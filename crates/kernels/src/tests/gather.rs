@@ -1,14 +1,15 @@
 use super::{Numbers, all_kernels};
 use crate::PositionOutOfRange;
 
-/// Record lengths with and without a loop of their own; few and many positions around the distance
-/// of the prefetch.
+/// Record lengths with and without a special loop; few and many positions, around the prefetch
+/// distance.
 #[test]
 fn records_are_copied_in_order() {
     let mut numbers = Numbers(1);
     for record_len in [1, 3, 7, 8, 9, 16, 31, 32, 33, 63, 64, 65, 100, 513, 1000] {
         let records = 50;
-        // One byte off any alignment; a rest that is not a whole record belongs to no position.
+        // One byte off any alignment. A remainder that is not a whole record belongs to no
+        // position.
         let table = numbers.bytes(1 + records * record_len + record_len / 2);
         let table = &table[1..];
         for count in [0, 1, 2, 31, 32, 33, 300] {

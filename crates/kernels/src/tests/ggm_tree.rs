@@ -18,7 +18,7 @@ fn number(numbers: &mut Numbers) -> u128 {
     u128::from(numbers.next()) << 64 | u128::from(numbers.next())
 }
 
-/// Buffers are as misaligned as their type allows, and what lies around them stays as it is.
+/// Buffers are as misaligned as their type allows, and the memory around them must not change.
 fn check(kernels: Kernels, nodes: usize, seed: u64) {
     let mut numbers = Numbers(seed);
     let mut key = || numbers.bytes(16).try_into().expect("16 bytes");

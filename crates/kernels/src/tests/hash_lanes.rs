@@ -5,7 +5,7 @@ use crate::hash_lanes::MAX_INPUT_LEN;
 use crate::{Kernels, Numbers};
 use proptest::prelude::*;
 
-/// Around the edges of words, of a number with and without, of blocks, and of the chunk.
+/// Around the edges of words, of blocks and of the chunk, with and without a number.
 const LENS: [usize; 22] =
     [0, 1, 3, 4, 7, 8, 31, 32, 55, 56, 57, 63, 64, 65, 119, 120, 121, 127, 128, 129, 1015, 1016];
 

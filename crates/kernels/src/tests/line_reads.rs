@@ -87,7 +87,7 @@ fn check_bits(seed: u64, lines: usize, count: usize, classes: &[[u64; 8]]) {
     });
 }
 
-/// Runs every arm over all queries at once, with answers that have foreign bytes on both sides.
+/// Runs every arm over all queries at once. The answers have guard bytes on both sides.
 fn check(firsts: &[u64], expected: &[Vec<u8>], gather: impl Fn(Kernels, &mut [LineQuery<'_>])) {
     for kernels in all_kernels() {
         let mut memory: Vec<Vec<u8>> =
@@ -105,8 +105,8 @@ fn check(firsts: &[u64], expected: &[Vec<u8>], gather: impl Fn(Kernels, &mut [Li
     }
 }
 
-/// From one line and one step up, around the distance of the prefetch; classes from nothing to a
-/// whole line.
+/// From one line and one step up, around the prefetch distance; classes from nothing to a whole
+/// line.
 #[test]
 fn bytes_are_taken_in_order() {
     for lines in [1, 2, 64] {
@@ -142,7 +142,7 @@ fn bits_are_taken_in_order() {
     }
 }
 
-/// Every position of a line by every flip within it: the permutations of bytes and of bits.
+/// Every position of a line with every flip within it: the permutations of bytes and of bits.
 #[test]
 fn all_flips_within_a_line_are_right() {
     let table: Vec<u8> = Numbers(6).bytes(LINE);

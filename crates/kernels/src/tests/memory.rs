@@ -60,7 +60,7 @@ fn granted_huge_pages_are_counted_for_this_buffer_alone() {
         assert_eq!(buffer.huge_page_bytes(), Some(0), "nothing is written yet");
     }
     neighbours[1].fill(1);
-    // How many pages are granted depends on the machine, but never more than the buffer has.
+    // The number of huge pages depends on the machine, but is never more than the buffer has.
     let granted = neighbours[1].huge_page_bytes().expect("/proc is there");
     assert!(granted <= size && granted.is_multiple_of(2 << 20));
     if transparent_huge_pages() == ThpMode::Never {
@@ -117,7 +117,8 @@ mod mappings {
         mapping.advise_sequential();
         mapping.advise_random();
         assert!(mapping.as_slice() == bytes);
-        // What has just been read is there; and nobody is asked about what is not in the file.
+        // Bytes that were just read are in memory. The system is not asked about bytes beyond the
+        // file.
         assert!(
             [0, 4095, 4096, 300_000, 300_001, usize::MAX].iter().all(|at| mapping.is_resident(*at))
         );
@@ -153,7 +154,7 @@ mod mappings {
         assert!(!error.is_not_found());
     }
 
-    /// Writes so many bytes that they fill several pages of any size in use.
+    /// Writes enough bytes to fill several pages of any size in use.
     fn file_of(byte: u8) -> tempfile::NamedTempFile {
         let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
         file.write_all(&vec![byte; 1 << 18]).expect("room for it");
@@ -170,7 +171,7 @@ mod mappings {
         mapping.check_unchanged().expect("it has another name and the same bytes");
         std::fs::remove_file(&elsewhere).expect("a removal");
         mapping.check_unchanged().expect("it is still open");
-        // Files have times of some milliseconds.
+        // File times have a resolution of some milliseconds.
         std::thread::sleep(std::time::Duration::from_millis(20));
         file.as_file().write_all(b"more").expect("room for it");
         let error = mapping.check_unchanged().expect_err("it is longer").to_string();
@@ -186,7 +187,7 @@ mod mappings {
         let end = mapping.len() - 1;
         assert_eq!((mapping[0], mapping[end]), (7, 7));
         file.as_file().set_len(100).expect("a truncation");
-        // Several threads at once, from the end on, so that what was replaced grows.
+        // Several threads at once, from the end on, so that the replaced range grows.
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -198,21 +199,22 @@ mod mappings {
         assert_eq!(mapping[0], 7, "what is still there is read as it is");
         let error = mapping.check_unchanged().expect_err("it is shorter").to_string();
         assert!(error.contains("truncated"), "{error}");
-        // What was missing when it was read stays missing, whatever the file looks like afterwards.
+        // A page that was missing when it was read counts as missing, whatever happens to the file
+        // afterwards.
         let modified = file.as_file().metadata().and_then(|found| found.modified());
         file.as_file().set_len(1 << 18).expect("its length");
         assert!(mapping.check_unchanged().is_err());
         assert!(modified.is_ok());
         assert!(untouched.iter().all(|&byte| byte == 9));
         untouched.check_unchanged().expect("nothing has happened to this one");
-        // The place of one that is gone is used for the next, with nothing left of what happened.
+        // The place of a dropped range is used for the next one, without traces of the earlier hit.
         drop(mapping);
         let next = FileMapping::open(other.path()).expect("it exists").guarded();
         assert_eq!(next[end], 9);
         next.check_unchanged().expect("nothing has happened to this one");
     }
 
-    /// Without the guard the signal ends the process: so the test above can fail.
+    /// Without the guard, the signal ends the process. So the test above can fail.
     #[cfg(target_os = "linux")]
     #[test]
     fn without_a_guard_the_signal_ends_the_process() {
@@ -220,7 +222,8 @@ mod mappings {
         const NAME: &str = "PRIVET_TEST_TOUCH_BEYOND_THE_END";
         if std::env::var_os(NAME).is_some() {
             let file = file_of(7);
-            // A guard elsewhere is there, with its handler: it must not swallow this one's signal.
+            // Another range is guarded, with the handler installed. It must not swallow the signal
+            // of this one.
             let guarded = FileMapping::open(file.path()).expect("it exists").guarded();
             let mapping = FileMapping::open(file.path()).expect("it exists");
             file.as_file().set_len(0).expect("a truncation");

@@ -7,7 +7,7 @@ use super::{Numbers, all_kernels};
 use crate::Kernels;
 use crate::selected_xor::Way;
 
-/// Bit `record` of selection `k`, of words that also have bits where there are no records.
+/// Bit `record` of selection `k`. The words also have bits for records that do not exist.
 fn is_selected(selections: &[Vec<u128>], k: usize, record: usize) -> bool {
     selections[k][record / 128] >> (record % 128) & 1 == 1
 }
@@ -17,7 +17,7 @@ fn random_selections(numbers: &mut Numbers, selections: usize, records: usize) -
     (0..selections).map(|_| (0..records.div_ceil(128)).map(|_| word()).collect()).collect()
 }
 
-/// Both ways of working, whichever of them this arm would choose.
+/// Both ways, whichever of them this arm would choose.
 fn check(
     kernels: Kernels,
     table: &[u8],
@@ -32,8 +32,8 @@ fn check(
 }
 
 /// Compares the sums with those added up record by record. The table and the sums begin at odd
-/// addresses, sums hold something before, and what is asked of `select` is what the documentation
-/// says.
+/// addresses, and sums are not zero before. The test also checks that `select` is called as
+/// documented.
 fn check_way(
     way: Way,
     kernels: Kernels,
@@ -75,10 +75,10 @@ fn check_way(
     }
 }
 
-/// All narrow lengths, some of which share more with 64 than others, and wide ones around whole
-/// lines and around the 2, 16 and 32 KiB from which on records are taken in another way. Numbers of
-/// records around the words of selections, the groups of 32 (AVX2) and 64, and the pieces of 8 and
-/// of 256 records.
+/// All narrow lengths, with different common divisors with 64. Wide lengths around whole lines, and
+/// around 2, 16 and 32 KiB, from which on records are processed in another way. Numbers of records
+/// around the words of selections, the groups of 32 (AVX2) and 64, and the pieces of 8 and of 256
+/// records.
 #[test]
 fn sums_are_exact_for_any_record_length_and_number() {
     let mut numbers = Numbers(1);
@@ -100,8 +100,8 @@ fn sums_are_exact_for_any_record_length_and_number() {
     }
 }
 
-/// Selections are taken eight at a time where their bits are many, and a piece of narrow records is
-/// 16 KiB.
+/// Selections are taken eight at a time if they have many bits, and a piece of narrow records is 16
+/// KiB.
 #[test]
 fn any_number_of_selections_on_any_number_of_threads() {
     let mut numbers = Numbers(2);
@@ -151,7 +151,7 @@ fn chunks_fit_the_second_level_cache() {
     }
 }
 
-/// Calls with three records of four bytes, and what is given otherwise.
+/// A call with a table of `records` bytes, and with the given lengths.
 fn call(records: usize, record_len: usize, chunk_records: usize, sum: usize) {
     let sum = &mut vec![0; sum][..];
     let select = |_: usize, _: usize, bits: &mut [u128]| bits.fill(0);

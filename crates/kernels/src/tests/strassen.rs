@@ -1,4 +1,4 @@
-//! The product in parts against the plain one, which `byte_matrix` checks against the oracle.
+//! The product in parts against the plain product, which `byte_matrix` checks against the oracle.
 
 use super::{Numbers, all_kernels};
 use crate::{Kernels, TiledBytes};
@@ -67,7 +67,7 @@ fn extreme_sums_neither_saturate_nor_overflow() {
     }
 }
 
-/// The public entry chooses parts by itself for a size at which they pay.
+/// The public function chooses parts by itself if the size makes them pay.
 #[test]
 fn a_large_product_goes_in_parts_and_is_exact() {
     let (rows, columns, width) = (4096, 4096, 256);

@@ -36,7 +36,7 @@ impl Function {
         self.offsets_of_group(id / 8, partition)[id as usize % 8]
     }
 
-    /// Of the hints `8 * group..8 * group + 8`.
+    /// The offsets of the hints `8 * group..8 * group + 8`.
     fn offsets_of_group(&self, group: u32, partition: u32) -> [u32; 8] {
         let block = self.block([group, partition, 2, 0]);
         let offset = |i| u32::from(u16::from_le_bytes([block[2 * i], block[2 * i + 1]]));
@@ -48,7 +48,7 @@ fn random_key(numbers: &mut Numbers) -> [u8; 16] {
     (u128::from(numbers.next()) << 64 | u128::from(numbers.next())).to_le_bytes()
 }
 
-/// By definition: the value of which exactly `rank` are smaller.
+/// By definition: the value with exactly `rank` smaller ones.
 fn order_statistic(values: &[u32], rank: usize) -> u32 {
     let has_rank = |&&c: &&u32| values.iter().filter(|&&value| value < c).count() == rank;
     values.iter().find(has_rank).copied().unwrap_or(0)
@@ -101,7 +101,7 @@ fn cutoffs_split_the_partitions_at_the_rank() {
     }
 }
 
-/// Enough hints that the first window misses some (about one in two thousand), and all at once.
+/// Enough hints, all at once, for the first window to miss some (about one in two thousand).
 #[test]
 fn cutoffs_outside_the_first_window_are_found() {
     let mut numbers = Numbers(2);
@@ -123,7 +123,7 @@ fn cutoffs_outside_the_first_window_are_found() {
     }
 }
 
-/// All ways of selecting that this machine has, on values of the test's choice.
+/// All selection functions that this machine can run, on values that the test chooses.
 fn check_order_statistic(values: &[u32], rank: usize) {
     let expected = order_statistic(values, rank);
     let found = crate::portable::subset_hints::order_statistic(&mut values.to_vec(), rank);
@@ -146,12 +146,12 @@ fn vector_order_statistics(values: &[u32], rank: usize) -> Vec<(crate::Arm, u32)
         let bracket = Bracket { low, high, below: 0, up_to: values.len() };
         let mut padded = [values, &[0; 16]].concat();
         if crate::Arm::Avx2.is_available() {
-            // SAFETY: the processor has what the arm needs, as was just found out.
+            // SAFETY: the check above found that the processor has what the arm needs.
             let found = unsafe { avx2::subset_hints::order_statistic(&mut padded, rank, bracket) };
             results.push((crate::Arm::Avx2, found));
         }
         if crate::Arm::Avx512.is_available() {
-            // SAFETY: the processor has what the arm needs, as was just found out.
+            // SAFETY: the check above found that the processor has what the arm needs.
             let found =
                 unsafe { avx512::subset_hints::order_statistic(&mut padded, rank, bracket) };
             results.push((crate::Arm::Avx512, found));
@@ -213,7 +213,7 @@ impl Table {
         Table { group, partitions, function: Function::new(key, records) }
     }
 
-    /// What the parities of one hint become: `[below, not below]`.
+    /// The expected parities of one hint: `[below, not below]`.
     fn parities(&self, id: u32, cutoff: u32, first_partition: u32) -> [Vec<u8>; 2] {
         let record_len = self.group.record_len();
         let mut parities = [vec![0; record_len], vec![0; record_len]];
@@ -350,9 +350,9 @@ fn matching_offsets_are_found() {
     }
 }
 
-/// A batch is 32 groups (AVX-512 and portable) or eight. Groups come in any order, repeat, and have
-/// numbers up to the largest, and all their hints are told apart: where partitions have few
-/// records, many match.
+/// A batch is 32 groups (AVX-512 and portable) or eight. Groups come in any order, with
+/// repetitions, and with numbers up to the largest. All their hints are told apart: if partitions
+/// have few records, many hints match.
 #[test]
 fn matching_offsets_of_groups_are_found() {
     let mut numbers = Numbers(9);
@@ -382,7 +382,7 @@ fn matching_offsets_of_groups_are_found() {
     }
 }
 
-/// Where both searches reach, they agree.
+/// Both searches agree on their common range.
 #[test]
 fn groups_in_order_match_like_all_hints() {
     let key = random_key(&mut Numbers(10));
@@ -402,7 +402,7 @@ fn equal_halfwords_are_found() {
     let mut numbers = Numbers(11);
     for len in (0usize..=10).chain([63, 64, 65, 127, 128, 129, 1000]) {
         for wanted in [0, 2, 0x7fff, 0x8000, u16::MAX] {
-            // Also what differs in one byte only.
+            // Also words that differ in only one byte.
             let like = [wanted, wanted, wanted ^ 1, wanted ^ 0x100, 7];
             let words: Vec<u16> = (0..len).map(|_| like[numbers.below(5)]).collect();
             let bit = |i: usize| u64::from(words.get(i) == Some(&wanted));

@@ -62,8 +62,8 @@ fn check(block_bytes: usize, coefficients: &[u8], entry_len: usize, threads: usi
     }
 }
 
-/// Entries on both sides of a word, of both vectors and of a line, with halves that become lines
-/// early, late or never; from one entry to several pieces of a block.
+/// Entries on both sides of a word, of both vectors and of a line, with halves that become whole
+/// lines early, late or never; from one entry to several pieces of a block.
 #[test]
 fn one_block_is_summed_by_definition() {
     let mut numbers = Numbers(1);
@@ -75,8 +75,8 @@ fn one_block_is_summed_by_definition() {
     }
 }
 
-/// Blocks of few bytes, so that there are tiles with 1 to 11 variables, one and two passes of them,
-/// and columns that are no whole lines; entries longer than a block.
+/// Blocks of few bytes, so that there are tiles with 1 to 11 variables, one and two passes over
+/// tiles, and columns that are not whole lines; and entries longer than a block.
 #[test]
 fn tiles_are_summed_by_definition() {
     let mut numbers = Numbers(2);

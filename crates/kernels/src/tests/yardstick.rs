@@ -18,14 +18,14 @@ fn sums_take_in_every_byte() {
     }
 }
 
-/// Record lengths around the vectors of 32 and 64 bytes; few and many positions around the distance
-/// of the prefetch.
+/// Record lengths around the vectors of 32 and 64 bytes; few and many positions, around the
+/// prefetch distance.
 #[test]
 fn gathered_records_are_xored() {
     let mut numbers = Numbers(2);
     for record_len in [1, 3, 8, 16, 31, 32, 33, 63, 64, 65, 100, 128, 200, 1000] {
         let records = 50;
-        // A rest that is not a whole record belongs to no position.
+        // A remainder that is not a whole record belongs to no position.
         let table = numbers.bytes(records * record_len + record_len / 2);
         for count in [0, 1, 2, 31, 32, 33, 300] {
             let positions: Vec<u64> = (0..count).map(|_| numbers.below(records) as u64).collect();

@@ -34,7 +34,7 @@ impl Stateless for Tested {
         prop_oneof![(1u64..=3_000, 1u64..=300, Just(None)), (1u64..=5_000, 1u64..=40, cut),].boxed()
     }
 
-    /// Around the elements of 16 bytes of which a tag has one for each.
+    /// Record lengths around multiples of 16 bytes, the length of an element.
     fn small() -> Vec<Table<Self>> {
         let lens = [1, 7, 15, 16, 17, 32, 33, 48, 64, 65, 100];
         let some = |records| lens.map(|record_len| (records, record_len));
@@ -79,7 +79,7 @@ impl Stateless for Tested {
         Some(64)
     }
 
-    /// In the byte before the final word: bits for levels that are not there.
+    /// In the byte before the final word: bits for levels that do not exist.
     fn spare_bits(parameters: &ApirDpfParameters) -> [Vec<usize>; 2] {
         let depth = parameters.domain().depth() as usize;
         let controls = 8 * (ApirDpfQuery::encoded_len(parameters) - 16 - depth.div_ceil(8));

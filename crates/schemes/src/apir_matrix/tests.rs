@@ -90,7 +90,7 @@ impl Stateless for Tested {
         Some(parameters.query_len() as usize)
     }
 
-    /// Bits for rows that are not there.
+    /// Bits for rows that do not exist.
     fn spare_bits(parameters: &ApirMatrixParameters) -> [Vec<usize>; 2] {
         let rows = parameters.rows() as usize;
         [(rows..rows.next_multiple_of(8)).collect(), Vec::new()]

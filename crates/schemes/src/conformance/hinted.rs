@@ -1,4 +1,4 @@
-//! What every scheme with single-use hints has to satisfy.
+//! The tests that every scheme with single-use hints must pass.
 
 mod changes;
 mod lookups;
@@ -31,14 +31,15 @@ pub(crate) trait Hinted: Sized + 'static {
     type Server: Answerer<Scheme = Self::Scheme>;
     type Client: Updatable<Scheme = Self::Scheme>;
     type Preparation: Preparation<Scheme = Self::Scheme>;
-    /// All that there is of a client's state beside what every client tells of it.
+    /// The parts of a client's state that are the scheme's own.
     type State: PartialEq;
 
-    /// Whether a record is told as soon as all before it are answered, and never before.
+    /// Whether a record is known as soon as all earlier lookups are answered, and never before.
     const TELLS_IN_ORDER: bool = false;
-    /// Whether a lookup in a table of any size finds a hint. (If not, all but e^-20 do.)
+    /// Whether hints run out, so that new ones must be prepared. (If so, a lookup may also find no
+    /// hint, with a probability below e^-20.)
     const RUNS_OUT: bool = true;
-    /// Whom an edit in the journal blames that comes while a lookup is open.
+    /// The blame of an edit that comes in the journal while a lookup is open.
     const EDIT_WHILE_OPEN: Blame = Blame::Corrupted;
 
     /// The parameters of a table that is cut into pieces of so many records; by default, of as
@@ -80,13 +81,13 @@ pub(crate) trait Hinted: Sized + 'static {
     /// Whether the hints are what the table says.
     fn check(_world: &World<Self>, _client: &Self::Client) {}
 
-    /// The state as the next generation, if hints never run out.
+    /// The state, encoded as the next generation, if hints never run out.
     fn condense(_client: &Self::Client) -> Option<Result<Bytes>> {
         None
     }
 
-    /// Journal records that look like `good`, the next reservation's, and are wrong in one place.
-    /// `used` is that of the reservation before.
+    /// Journal records that are like `good`, which is right for the next reservation, but wrong in
+    /// one place. `used` is the record of the reservation before.
     fn wrong_changes(world: &World<Self>, used: &[u8], good: &[u8]) -> Vec<Vec<u8>>;
 }
 
@@ -162,7 +163,7 @@ impl<S: Hinted> World<S> {
         preparation.absorb(offset, &bytes).unwrap();
     }
 
-    /// What comes of a preparation that gets all it wants.
+    /// The result of a preparation that gets everything that it asks for.
     pub(crate) fn prepared(&self, preparation: &mut S::Preparation, piece: usize) -> Bytes {
         while preparation.next_offset() < self.offline_len() {
             self.feed(preparation, piece);
@@ -238,7 +239,7 @@ impl<S: Hinted> World<S> {
         change
     }
 
-    /// Settles, and takes the record if it can be told.
+    /// Settles, and takes the record if it is known.
     pub(crate) fn tell(
         &self,
         client: &mut S::Client,
@@ -261,7 +262,7 @@ impl<S: Hinted> World<S> {
         }
     }
 
-    /// Some edits, also several of one record, and the table that has seen them.
+    /// Some edits, also several of one record, and the table after them.
     pub(crate) fn edit(&mut self, count: u64) -> TableDelta {
         let shape = S::shape(&self.parameters);
         let len = shape.record_len() as usize;
@@ -286,15 +287,14 @@ fn encoded<P, Q: QueryMessage<P>>(queries: &[Q]) -> Vec<Vec<u8>> {
     queries.iter().map(QueryMessage::encode_query).collect()
 }
 
-/// All that there is of a client's state.
+/// The whole state of a client.
 type Whole<S> = (<S as Hinted>::State, Vec<ReservationId>, crate::contract::Supply);
 
 fn whole<S: Hinted>(client: &S::Client) -> Whole<S> {
     (S::state(client), client.open(), client.supply())
 }
 
-/// Cut short, too long, or with one bit wrong: a query is refused, or read as what it says and
-/// answered.
+/// A query that is cut short, too long, or has one wrong bit is refused, or is read and answered.
 pub(crate) fn what_a_stranger_sends_is_answered_or_refused<S: Hinted>() {
     let mut world = World::<S>::cut(37, 3, 4);
     let client = world.client();
@@ -356,7 +356,7 @@ pub(crate) fn parameters_are_read_back_and_nothing_else_is<S: Hinted>() {
     messages::parameters_are_read_back::<S::Scheme>(known, true);
 }
 
-/// One test for each thing that a scheme with single-use hints has to satisfy.
+/// One test for each property of a scheme with single-use hints.
 macro_rules! hinted_suite {
     ($module:ident: $scheme:ty) => {
         $crate::conformance::hinted::hinted_suite! { $module: $scheme:

@@ -1,4 +1,4 @@
-//! What holds of parameters, whatever a scheme's clients keep.
+//! Tests of parameters, for all kinds of schemes.
 
 use crate::contract::{Message, Offline, Parameters, QueryMessage, Role};
 use crate::registry::SchemePlan;
@@ -6,8 +6,9 @@ use crate::test_tables::identity;
 use privet_core::{Blame, TableIdentity};
 use proptest::prelude::*;
 
-/// Parameters that a server may announce are read back, plan the sizes of all messages, and have
-/// no other encoding; other bytes are refused. `announced`: whether all of `known` are such.
+/// Parameters that a server may announce are read back, plan the sizes of all messages, and have no
+/// other encoding; other bytes are refused. `announced`: whether a server may announce all of
+/// `known`.
 pub(crate) fn parameters_are_read_back<S: Offline>(
     known: Vec<(TableIdentity, S::Parameters)>,
     announced: bool,
@@ -33,7 +34,7 @@ pub(crate) fn parameters_are_read_back<S: Offline>(
             assert_eq!(refusal.blame(), Blame::InvalidMessage, "{len} bytes of parameters");
         }
     }
-    // A stranger's bytes, also those that are right for another table.
+    // Arbitrary bytes, and also those that are right for another table.
     let known: Vec<_> = known.iter().map(|(_, parameters)| parameters.encode()).collect();
     let strangers = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..20),

@@ -1,15 +1,15 @@
-//! What statistics of distributed point functions look at: the keys that one server sees, and a
-//! generator of keys in which leaks can be planted.
+//! For statistics of distributed point functions: the keys that one server sees, and a key
+//! generator in which leaks can be planted.
 
 use crate::test_statistics::{count_bits, deviation_of_coins, rng_for};
 use privet_core::dpf::Nonce;
 use privet_core::{SecretRng, TableId};
 use privet_kernels::Kernels;
 
-/// Of the trees that are looked at.
+/// The depth of the tested trees.
 pub(crate) const DEPTH: usize = 3;
 
-/// What the server of one role has, and what it should know nothing of.
+/// What the server of one role has, and the secret that it must not know.
 pub(crate) struct View {
     /// Root, correction of each level, final word, nonce.
     pub(crate) key: Vec<u128>,
@@ -21,13 +21,13 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// What a key's bytes say, before anything is computed from it.
+    /// The words of a key's bytes, before anything is computed from them.
     pub(crate) fn of(bytes: &[u8], secret: u128) -> Self {
         let (words, rest) = bytes.as_chunks::<16>();
         assert_eq!((words.len(), rest.len()), (DEPTH + 3, 1));
         let mut key: Vec<u128> = words.iter().map(|word| u128::from_le_bytes(*word)).collect();
         key.rotate_left(1);
-        // The final word is the last in bytes, after one byte of control bits.
+        // In bytes, the final word is the last, after one byte of control bits.
         let controls_at = 16 * (2 + DEPTH);
         key[1 + DEPTH] = u128::from_le_bytes(bytes[controls_at + 1..].try_into().unwrap());
         let controls = (0..DEPTH).map(|level| bytes[controls_at] >> level & 1 == 1).collect();
@@ -81,10 +81,10 @@ pub(crate) fn words_apart(views: &[View]) -> f64 {
     deviation_of_coins(&count_bits(views.iter().map(apart)), views.len())
 }
 
-/// How differently often each bit is set in views of two indices.
+/// How much the counts of each set bit differ between views of two indices.
 pub(crate) fn difference(ones: &[View], others: &[View]) -> f64 {
     let set = [ones, others].map(|views| count_bits(views.iter().map(View::bits)));
-    // Counting the zeros of the others makes it one sum of fair coins.
+    // For the other index the zeros are counted, so that the sum is one of fair coins.
     let sums = set[0].iter().zip(&set[1]).map(|(one, other)| one + others.len() as u32 - other);
     deviation_of_coins(&sums.collect::<Vec<_>>(), ones.len() + others.len())
 }
@@ -92,19 +92,19 @@ pub(crate) fn difference(ones: &[View], others: &[View]) -> f64 {
 /// A level of key generation.
 pub(crate) struct Level<'a> {
     pub(crate) number: usize,
-    /// Where the path goes: 0 left, 1 right.
+    /// The direction of the path: 0 left, 1 right.
     pub(crate) turn: usize,
-    /// In what the two parties' children differ, of either side.
+    /// The difference of the two parties' children, for each side.
     pub(crate) differs: [u128; 2],
     /// The corrections of the levels above.
     pub(crate) seeds: &'a [u128],
-    /// What is to be corrected: the seed, and the control bits of either side.
+    /// The corrections: of the seed, and of the control bits of each side.
     pub(crate) seed: u128,
     pub(crate) controls: [u128; 2],
 }
 
-/// Key generation as it is in the paper, with branches. `correct` may change the correction of each
-/// level, and says whether nodes are taken down the path; `last` makes the final word of the sum of
+/// Key generation as in the paper, with branches. `correct` may change the correction of each
+/// level, and returns whether nodes go down the path. `last` makes the final word from the sum of
 /// the two leaves.
 pub(crate) fn encoded_pair(
     table: &TableId,

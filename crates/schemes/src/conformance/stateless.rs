@@ -1,4 +1,4 @@
-//! What every scheme without client state has to satisfy.
+//! The tests that every scheme without client state must pass.
 
 mod queries;
 
@@ -27,14 +27,15 @@ pub(crate) trait Stateless: Sized + 'static {
     type Scheme: Offline;
     type Server: Answerer<Scheme = Self::Scheme>;
     type Client: StatelessClient<Scheme = Self::Scheme>;
-    /// What can be chosen beside a table's shape. By default: what the scheme chooses itself.
+    /// The choices besides a table's shape. The default: what the scheme chooses itself.
     type Form: Clone + Debug + Default;
 
     /// Whether clients refuse wrong answers.
     const VERIFIES: bool = false;
     /// Whether a query is noise for another table of the same shape.
     const BOUND_TO_ITS_TABLE: bool = true;
-    /// What a client says that is given the index of a larger table. `None`: it may not notice.
+    /// A part of the panic message of a client that gets the index of a larger table. `None`: it
+    /// may not notice.
     const INDEX_OF_ANOTHER_TABLE: Option<&'static str> = None;
     /// How many servers a [`World`] makes. If one, it answers in all roles.
     const COPIES: usize = 2;
@@ -42,16 +43,16 @@ pub(crate) trait Stateless: Sized + 'static {
     const CASES: u32 = 48;
     /// Whether parameters say the form. If not, other forms than the default are for tests only.
     const FORM_IS_ANNOUNCED: bool = true;
-    /// Numbers of threads that have to make no difference.
+    /// Numbers of threads, which must make no difference.
     const THREADS: &'static [usize] = &[0, 1, 2, 3];
 
     /// Tables of any size, in any form that suits them.
     fn tables() -> BoxedStrategy<Table<Self>>;
 
-    /// Small tables, of which every record is looked up.
+    /// Small tables. Every record of them is looked up.
     fn small() -> Vec<Table<Self>>;
 
-    /// Tables that between them go every way that there is through the code.
+    /// Tables that together cover all paths through the code.
     fn kinds() -> Vec<Table<Self>>;
 
     fn parameters(
@@ -59,7 +60,7 @@ pub(crate) trait Stateless: Sized + 'static {
         form: &Self::Form,
     ) -> Result<ParametersOf<Self::Server>>;
 
-    /// Makes of any bytes a table that suits the form.
+    /// Turns any bytes into a table that suits the form.
     fn fit(_form: &Self::Form, _table: &mut [u8]) {}
 
     /// A server, and the hint that clients download.
@@ -77,18 +78,18 @@ pub(crate) trait Stateless: Sized + 'static {
         kernels: Kernels,
     ) -> Result<Self::Client>;
 
-    /// A client for a table of that shape, none of whose queries is made twice by chance.
+    /// A shape so large that no query is made twice by chance, and a client for it.
     fn wide() -> (TableShape, Self::Client) {
         let world = World::<Self>::new(1_000, 5);
         (world.identity.shape, world.client)
     }
 
-    /// Random bytes that go into the queries of a lookup, if it is always as many.
+    /// The number of random bytes for the queries of a lookup, if it is always the same.
     fn random_bytes(_parameters: &ParametersOf<Self::Server>) -> Option<usize> {
         None
     }
 
-    /// The bits of a query, and of an answer, that have to be zero. The others may be anything, if
+    /// The bits of a query, and of an answer, that must be zero. The others may be anything, if
     /// [`ALL_BITS_FREE`](Self::ALL_BITS_FREE).
     fn spare_bits(_parameters: &ParametersOf<Self::Server>) -> [Vec<usize>; 2] {
         [Vec::new(), Vec::new()]
@@ -272,7 +273,7 @@ pub(crate) fn large_batches_and_empty_ones_are_answered<S: Stateless>() {
     world.check(&[]);
 }
 
-/// Every arm makes the same queries, hints, answers and records, with any number of threads.
+/// All arms make the same queries, hints, answers and records, with any number of threads.
 pub(crate) fn no_arm_and_no_number_of_threads_makes_a_difference<S: Stateless>() {
     for table in S::kinds() {
         let (records, record_len, form) = &table;
@@ -384,7 +385,7 @@ pub(crate) fn bits_that_mean_nothing_are_refused<S: Stateless>() {
     }
 }
 
-/// Bytes that no client made: random ones, all alike, and a client's with one bit wrong.
+/// Bytes that no client made: random ones, all equal ones, and a client's with one wrong bit.
 pub(crate) fn what_a_stranger_sends_is_answered_or_refused<S: Stateless>() {
     let worlds: Vec<_> = S::small().iter().map(World::<S>::of).collect();
     let config = ProptestConfig::with_cases(256);
@@ -415,7 +416,7 @@ pub(crate) fn what_a_stranger_sends_is_answered_or_refused<S: Stateless>() {
                 continue;
             }
             let (_, of_next) = world.lookup(of, &mut SecretRng::from_os().unwrap());
-            // The last is the answer to this lookup but for one bit.
+            // The last one is the answer to this lookup with one wrong bit.
             let pending = if kind == 2 { pending.take().unwrap() } else { of_next };
             let mut answers = honest.clone();
             answers[roles - 1] = bytes;
@@ -511,7 +512,7 @@ pub(crate) fn the_index_of_a_larger_table_is_a_bug<S: Stateless>() {
     assert!(said.contains(expected), "{said}");
 }
 
-/// One test for each thing that a scheme without client state has to satisfy.
+/// One test for each property of a scheme without client state.
 macro_rules! stateless_suite {
     ($scheme:ty) => {
         $crate::conformance::stateless::stateless_suite! { $scheme:

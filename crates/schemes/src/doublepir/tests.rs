@@ -107,7 +107,7 @@ proptest! {
         };
         let (columns, per_column) = (parameters.columns(), parameters.records_per_column());
         prop_assert!(columns * per_column >= records && (columns - 1) * per_column < records);
-        // Unless the limit for columns asks for more records in each.
+        // Unless the limit for columns needs more records in each column.
         let least = records.div_ceil(MAX_COLUMNS);
         prop_assert!(parameters.kept_bytes() <= (records * record_len / 16).max(1 << 24) || per_column == least);
         let failure = parameters.failure_bound_log2();
@@ -150,7 +150,7 @@ fn both_forms_of_the_answer_return_the_record() {
     }
 }
 
-/// `vectors/doublepir.json`: whoever implements DoublePIR again must get the same hints, query,
+/// `vectors/doublepir.json`: any other implementation of DoublePIR must get the same hints, query,
 /// answer and record.
 #[test]
 fn known_answers() {
@@ -199,7 +199,7 @@ fn records_whose_hint_is_too_large_are_refused_with_numbers() {
     for number in ["1040 MiB", "65 bytes", "1024 MiB", "64 bytes", "33 MiB"] {
         assert!(said.contains(number), "{number} is not in: {said}");
     }
-    // What a server announces is held to the same.
+    // The same limit holds for what a server announces.
     let refusal = DoublePirParameters::decode(&identity(1 << 20, 65), &5u64.to_le_bytes());
     assert_eq!(refusal.err().unwrap().blame(), Blame::PeerMisbehaved);
     let identity = identity(1 << 22, 1);
@@ -263,8 +263,8 @@ fn the_shapes_that_are_published_get_the_layout_that_is_documented() {
     assert_eq!(layout(1 << 25, 32), (1 << 16, 1 << 9, false, 512));
 }
 
-/// The noise of the second level, word by word, without access to it: the number that has to be
-/// added until the byte that is decrypted changes says how far the word was from the edge.
+/// The noise of the second level, word by word, measured from outside: the number that must be
+/// added until the decrypted byte changes tells how far the word was from the edge.
 fn noise(key: &DecryptionKey, word: u32, mask: u32) -> i32 {
     let byte = key.decrypt(word, mask);
     // The word plus `below` still decrypts to the byte, plus `above` no longer.
@@ -307,8 +307,8 @@ fn noise_of_the_second_level_is_as_predicted() {
     let predicted = deviation.powi(2) * (65_535.0 / 12.0 + 0.25) * RECORDS as f64;
     let square = noises.iter().map(|x| x * x).sum::<f64>() / noises.len() as f64;
     assert!((square / predicted - 1.0).abs() < 0.06, "mean square {square}, predicted {predicted}");
-    // With a margin of two deviations instead of the hundreds that there are, one in 22 would fail;
-    // the proof's bound allows more, 2·exp(−2).
+    // With a margin of two deviations instead of hundreds, one in 22 would fail. The proof's bound
+    // allows more, 2·exp(−2).
     let margin = 2.0 * predicted.sqrt();
     let share = noises.iter().filter(|x| x.abs() > margin).count() as f64 / noises.len() as f64;
     assert!((0.035..0.056).contains(&share), "{share} of the noise lies beyond two deviations");
@@ -331,8 +331,8 @@ fn far_from_uniform(words: impl Iterator<Item = u32>) -> f64 {
     counts.iter().map(statistic).fold(f64::MIN, f64::max)
 }
 
-/// What a server may look at: the words of queries for one record, and their differences from one
-/// query to the next, at each level, all together and at the wanted places alone.
+/// What a server can test: the words of queries for one record, and their differences from one
+/// query to the next; at each level; all together, and only at the wanted places.
 fn suspicion(queries: &[DoublePirQuery], column: usize, record: usize) -> f64 {
     let mut worst = f64::MIN;
     for (level, wanted) in [(0, column), (1, record)] {
@@ -372,7 +372,7 @@ fn queries_look_uniform_and_planted_leaks_do_not() {
     let honest_queries = queries(honest(1));
     assert!(suspicion(&honest_queries, 3, 2) < 6.0);
 
-    // One level without its mask: only error and unit vector are sent.
+    // One level without its mask: it sends only error and unit vector.
     let unmask = |words: &mut [u32], matrix: &PublicMatrix, key: &DecryptionKey| {
         let mut rows = vec![0; words.len() * SECRET_DIMENSION];
         matrix.rows(Kernels::detect(), 0, &mut rows);
@@ -410,7 +410,7 @@ fn queries_look_uniform_and_planted_leaks_do_not() {
         });
     assert!(suspicion(&shallow.collect::<Vec<_>>(), 3, 2) > 6.0, "a shallow secret");
 
-    // A secret that serves twice: the same coins for every pair of queries.
+    // A secret that is used twice: the same random numbers for every pair of queries.
     let reused = (0..QUERIES).map(|number| {
         let mut rng = SecretRng::from_fixed_seed([(number / 2 % 251) as u8; 32]);
         world.client.query(&world.index(of), &mut rng).unwrap().0.remove(0)

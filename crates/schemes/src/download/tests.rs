@@ -1,4 +1,4 @@
-//! Every record of any table, and tables that are not what they should be.
+//! Every record of any table, and wrong tables.
 
 use super::*;
 use crate::contract::{LocalClient, Parameters};

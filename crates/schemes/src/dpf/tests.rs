@@ -73,7 +73,7 @@ impl Stateless for Tested {
         Some(48)
     }
 
-    /// In the byte before the final word: bits for levels that are not there.
+    /// In the byte before the final word: bits for levels that do not exist.
     fn spare_bits(parameters: &DpfParameters) -> [Vec<usize>; 2] {
         let depth = parameters.domain().depth() as usize;
         let controls = 8 * (DpfQuery::encoded_len(parameters) - 16 - depth.div_ceil(8));

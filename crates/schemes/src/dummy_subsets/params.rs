@@ -136,8 +136,8 @@ impl DummySubsetsParameters {
         self.singles
     }
 
-    /// How many pairs of backup hints a generation has, `B`: the number of queries it serves (but
-    /// for the few pairs that turn out invalid). They have the ids from `M` on.
+    /// How many pairs of backup hints a generation has, `B`: the number of queries that it serves
+    /// (without the few invalid pairs). They have the ids from `M` on.
     pub fn pairs(&self) -> u32 {
         self.pairs
     }

@@ -86,7 +86,7 @@ impl Hinted for Tested {
         client.ledger.check_settled("nothing").unwrap();
     }
 
-    /// Id, pair, half, index and a hint that is already used: each wrong alone.
+    /// Id, pair, half, index and a hint that is already used: one of them is wrong at a time.
     fn wrong_changes(_world: &World, used: &[u8], good: &[u8]) -> Vec<Vec<u8>> {
         let wrong = [(1, 1), (13, 1), (25, 2), (24, 1)].map(|(at, byte): (usize, u8)| {
             let mut change = good.to_vec();

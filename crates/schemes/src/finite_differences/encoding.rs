@@ -85,7 +85,7 @@ impl<'a> SubsetSums<'a> {
         threads: usize,
     ) -> Result<Self> {
         parameters.check_single_bits(records)?;
-        // One byte where records are single bits, as they are in the table.
+        // One byte if records are single bits, which are bytes in the table.
         let entry_len = parameters.shape().record_len() as usize;
         Ok(Self { parameters, records, kernels, threads, entry_len })
     }

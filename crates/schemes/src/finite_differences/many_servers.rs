@@ -22,17 +22,17 @@
 //!
 //! Values and derivatives up to order K at s different points are s·(K + 1) ≥ D + 1 conditions,
 //! which Hermite interpolation solves for the coefficient of t^D, over any field with s elements.
-//! Each U of u variables is in C(D − u, k − u) sets T, so the record is a fixed combination of the
-//! entries with U ⊆ supp(x): a coefficient for each server and each size of U, computed once.
+//! Each U of u variables is in C(D − u, k − u) sets T. So the record is a fixed combination of the
+//! entries with U ⊆ supp(x). Its coefficients, one for each server and each size of U, are computed
+//! once.
 //!
 //! **Who learns what.** Each server learns that a query was made, and when. It learns exactly
-//! nothing of the index, whatever it can compute: for fixed b and x the map r ↦ r + b·x is a
-//! bijection of F_q^m, so the point that a server sees is uniform for every index. (There are two
-//! exceptions: the bias of [`SecretRng::below`](privet_core::SecretRng::below), under q·2^-128 for
-//! each coordinate, and the security of the generator behind it.) **Any two servers that share
-//! their queries know the index**: the difference of their points is a multiple of x. All servers
-//! must hold the same table in the same epoch, or every answer is noise. The client learns the
-//! record.
+//! nothing of the index, whatever it can compute. For fixed b and x, the map r ↦ r + b·x is a
+//! bijection of F_q^m, so the point that a server sees is uniform for every index. (What remains is
+//! the bias of [`SecretRng::below`](privet_core::SecretRng::below), under q·2^-128 for each
+//! coordinate, and the security of the generator behind it.) **Any two servers that share their
+//! queries know the index**: the difference of their points is a multiple of x. All servers must
+//! hold the same table in the same epoch, or every answer is noise. The client learns the record.
 //!
 //! A server that answers wrongly makes the client recover wrong bytes, and the client does not
 //! notice. It reports no error even if the symbols are not those of any record. Whether they are

@@ -18,7 +18,7 @@ use privet_core::{Blame, RecordIndex, Result, SecretRng, TableIdentity, TableSha
 use privet_kernels::Kernels;
 use proptest::prelude::*;
 
-/// What records are.
+/// The kind of records.
 #[derive(Clone, Copy, Debug, Default)]
 enum Kind {
     #[default]
@@ -118,7 +118,7 @@ impl Stateless for Tested {
         Some(8)
     }
 
-    /// Variables that there are not, and single bits behind the last.
+    /// Variables that do not exist, and single bits after the last one.
     fn spare_bits(parameters: &FiniteDifferencesParameters) -> [Vec<usize>; 2] {
         let (variables, entries) =
             (parameters.variables() as usize, parameters.ball().count() as usize);

@@ -47,9 +47,9 @@ pub struct Family {
 }
 
 impl Family {
-    /// `servers` servers, s, over the field of `field` elements, q, with products in which no
-    /// variable has a power above `individual_degree`, d: 2 ≤ s ≤ q and 1 ≤ d < q, because each
-    /// server needs an element of the field, and because z^q = z in a field of q elements.
+    /// `servers` servers, s, over the field of `field` elements, q. No variable has a power above
+    /// `individual_degree`, d. 2 ≤ s ≤ q, because each server needs an element of the field. 1 ≤ d
+    /// < q, because z^q = z in a field of q elements.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers, if q is not 2, 3, 5,

@@ -16,10 +16,11 @@ const VERSION: u32 = 1;
 /// Where in an encoded generation everything lies: `version (u32) ‖ key (16) ‖ a parity for each
 /// primary and each backup ‖ the record of each pair`.
 ///
-/// The key is the client's own, and everything else follows from it and the table: hint `j`
+/// The key is the client's own, and everything else follows from it and the table. Hint `j`
 /// consists of the record at offset `r(j, k)` of every chunk `k` (see
-/// [`privet_kernels::subset_hints`]), a backup only of those outside its own chunk. A pair's record
-/// is the one at offset `r(j, k)` of its chunk `k`. Pairs exist only if the answer form uses them.
+/// [`privet_kernels::subset_hints`]). A backup consists only of those outside its own chunk. A
+/// pair's record is the one at offset `r(j, k)` of its chunk `k`. Pairs exist only if the answer
+/// form uses them.
 #[derive(Clone, Copy)]
 pub(super) struct Layout {
     record_len: usize,

@@ -10,8 +10,8 @@ use privet_core::codec::Reader;
 use privet_core::hints::offsets::{pack, packed_len, unpack};
 use std::marker::PhantomData;
 
-/// Uniform offsets: of the form [`SingleParity`](super::SingleParity) one for each chunk, of the
-/// form [`AllParities`](super::AllParities) one fewer.
+/// Uniform offsets. With the form [`SingleParity`](super::SingleParity) there is one for each
+/// chunk, with [`AllParities`](super::AllParities) one fewer.
 ///
 /// Encoding: `log2 s` bits for each, a row of bits, from the lowest bit of each byte on, padded
 /// with zeros to whole bytes.
@@ -22,9 +22,9 @@ pub struct PianoQuery<F> {
     pub(super) form: PhantomData<F>,
 }
 
-/// Of the form [`SingleParity`](super::SingleParity) one record, the XOR of those that the query
-/// names; of the form [`AllParities`](super::AllParities) one for each chunk: the XOR in the case
-/// that this chunk is left out.
+/// With the form [`SingleParity`](super::SingleParity), one record: the XOR of those that the query
+/// names. With [`AllParities`](super::AllParities), one for each chunk: the XOR in the case that
+/// this chunk is left out.
 pub struct PianoAnswer<F> {
     pub(super) parities: Vec<u8>,
     pub(super) form: PhantomData<F>,

@@ -115,7 +115,7 @@ impl<F: AnswerForm> Hinted for Tested<F> {
             Exchange { index: world.parameters.shape().records(), ..exchange },
             Exchange { note: exchange.id + 1, ..exchange },
             Exchange { hint: used.hint, ..exchange },
-            // No hint, but a backup; and ids that no hint has.
+            // A backup without a hint; and ids that no hint has.
             Exchange { hint: None, ..exchange },
             Exchange { hint: Some(u32::MAX - 1), ..exchange },
         ];

@@ -1,6 +1,6 @@
-//! A toy scheme with single-use hints runs through the contract, to show that the seam fits the
-//! kind of scheme it was drawn for: a client whose hints are secret, each good for one query,
-//! surviving crashes before, at and after the sync.
+//! A toy scheme with single-use hints goes through the contract, to show that the interface fits
+//! such schemes: the client's hints are secret, each is good for one query, and they survive
+//! crashes before, at and after the sync.
 
 use super::*;
 use crate::SchemeId;
@@ -11,8 +11,8 @@ use privet_core::{
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
 
-/// One byte per record; the "hint" is the number of a one-time mask that the server knows too.
-/// Private towards nobody, but shaped like the real thing.
+/// One byte per record; the "hint" is the number of a one-time mask that the server knows too. It
+/// is not private, but has the form of a real scheme.
 struct Masks {
     used: Vec<bool>,
     /// Open and settled reservations: the mask, and the record once it is known.
@@ -288,7 +288,7 @@ fn programs(page: &str) -> Vec<Program> {
 }
 
 /// A program may fail to compile because a name in it is wrong. So each has a twin that compiles,
-/// and the two differ in their last line alone.
+/// and the two differ only in their last line.
 #[test]
 fn every_program_that_must_not_compile_has_a_twin_that_does() {
     let pages = [
@@ -311,7 +311,8 @@ fn every_program_that_must_not_compile_has_a_twin_that_does() {
 }
 
 /// Stable compilers do not compare the error codes of programs that must not compile. So the fields
-/// that those programs try are named here: under another name they would fail for another reason.
+/// that those programs use are named here: with another name, the programs would fail for another
+/// reason.
 #[test]
 fn the_fields_that_programs_try_are_there() {
     fn fields(reservation: &Reservation, receipt: &Receipt, stored: &StoredRecord) -> usize {

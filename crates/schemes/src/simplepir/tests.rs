@@ -69,7 +69,7 @@ impl Stateless for Tested {
     }
 }
 
-/// `vectors/simplepir.json`: whoever implements SimplePIR again must get the same hint, query,
+/// `vectors/simplepir.json`: any other implementation of SimplePIR must get the same hint, query,
 /// answer and record.
 #[test]
 fn known_answers() {
@@ -97,8 +97,8 @@ fn known_answers() {
 
 #[test]
 fn shapes_beyond_the_proof_are_refused_with_numbers() {
-    // 2^48 bytes in square form would be 2^24 columns; with columns at their limit of 2^18 the hint
-    // passes its own.
+    // 2^48 bytes in square form would be 2^24 columns. With columns at their limit of 2^18, the
+    // hint exceeds its limit.
     let error = SimplePirParameters::new(&identity(1 << 40, 256)).unwrap_err().to_string();
     assert!(error.contains("1073741824 rows") && error.contains("16777216 rows"), "{error}");
     assert!(error.contains("cut the table"), "{error}");

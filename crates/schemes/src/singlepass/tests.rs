@@ -89,7 +89,7 @@ impl Hinted for Tested {
         Some(client.condense())
     }
 
-    /// Kind, id, and an index beyond the table: each wrong alone.
+    /// Kind, id, and an index beyond the table: one of them is wrong at a time.
     fn wrong_changes(_world: &World, _used: &[u8], good: &[u8]) -> Vec<Vec<u8>> {
         let wrong = [(0, 2), (0, 7), (1, 1), (10, 2)].map(|(at, byte): (usize, u8)| {
             let mut change = good.to_vec();
@@ -101,7 +101,7 @@ impl Hinted for Tested {
 }
 
 impl World {
-    /// That every hint is the XOR of the records that the permutations say.
+    /// Whether every hint is the XOR of the records that the permutations name.
     pub(super) fn hints_fit(&self, client: &SinglePassClient) -> bool {
         let len = self.parameters.record_len();
         let mut hints = client.generation.hints.to_vec();

@@ -1,6 +1,7 @@
 //! TAPIR end to end without a network.
 
-// Browsers have one of the two forms, and of its tests the known answers and what needs no other.
+// The build for browsers has only one of the two forms. Of the tests, it has the known answers and
+// those that need only this form.
 #![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]
 
 #[cfg(not(target_family = "wasm"))]
@@ -87,9 +88,9 @@ pub(super) struct Tested<F>(PhantomData<F>);
 
 pub(super) type World<F> = hinted::World<Tested<F>>;
 
-// Queries go strictly one after the other, so none waits for the answer to another; edits come with
-// commitments; parameters cut short are a misbehaving server's; and pointproofs are too slow for
-// tables of any size. Tests of these are in this room.
+// The suite leaves some tests out. Queries go strictly one after the other, so none waits for the
+// answer to another; edits come with commitments; parameters that are cut short blame a misbehaving
+// server; and pointproofs are too slow for tables of any size. Tests of these are in this folder.
 hinted_suite! { suite: Tested<MerkleForm>:
     any_table_any_sequence,
     a_generation_serves_its_queries_and_then_says_so,
@@ -109,7 +110,7 @@ impl<F: TestForm> Hinted for Tested<F> {
     type Server = TapirServer<F>;
     type Client = TapirClient<F>;
     type Preparation = TapirPreparation<F>;
-    /// The state as it would be written down.
+    /// The encoded state.
     type State = Zeroizing<Vec<u8>>;
 
     const RUNS_OUT: bool = false;
@@ -204,7 +205,7 @@ impl<F: TestForm> World<F> {
         answers.iter().map(|bytes| Message::decode(&self.parameters, bytes)).collect()
     }
 
-    /// Updates the table, and says what clients are told.
+    /// Updates the table, and returns what clients are told.
     pub(super) fn update(&mut self, update: &TableUpdate) -> TableDelta {
         let changes = self.write(update);
         let shape = update.shape_after();

@@ -9,7 +9,7 @@ use privet_core::{Blame, Reason, RecordIndex, SecretRng, TableView};
 use privet_kernels::Kernels;
 use std::sync::Arc;
 
-/// By its name alone: nothing outside the room names the scheme otherwise.
+/// Found only by its name: nothing outside the folder names the scheme in another way.
 fn toy() -> SchemeId {
     "toy".parse().unwrap()
 }
@@ -58,7 +58,7 @@ fn it_says_what_it_is_and_what_can_be_chosen() {
     let plan = registry::plan(toy(), &identity, &Tuning::default()).unwrap();
     assert_eq!(plan.words(&identity).unwrap(), "0 bytes of padding");
     assert_eq!((plan.work(&identity), plan.hints_len(&identity)), (Work::WholeTable, 0));
-    // What it lacks is refused in its name.
+    // Requests for what it lacks are refused, with its name.
     let hints = registry::preparation(&plan, &identity, [0; 32], None, Kernels::detect());
     let refusal = hints.err().unwrap();
     assert_eq!(refusal.message(), "toy has another kind of offline phase");
@@ -77,7 +77,7 @@ fn it_says_what_it_is_and_what_can_be_chosen() {
     let cut = Tuning::default().with(&registry::PARTITION_RECORDS, 4u32);
     let refusal = registry::plan(toy(), &identity, &cut).err().unwrap();
     assert!(refusal.message().starts_with("toy does not cut the table into partitions"));
-    // Nor does a server get away with what nobody could choose.
+    // A server must not announce a value that nobody could choose.
     let announced = 65u32.to_le_bytes();
     let refusal = SchemePlan::from_announcement(toy(), &identity, &announced).err().unwrap();
     assert_eq!(refusal.blame(), Blame::PeerMisbehaved);

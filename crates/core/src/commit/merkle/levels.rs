@@ -21,7 +21,7 @@ pub fn width(leaves: u64, height: u32) -> u64 {
     }
 }
 
-/// Where the nodes of some consecutive heights of a tree lie, the lowest height first.
+/// The places of the nodes of some consecutive heights of a tree, the lowest height first.
 #[derive(Clone, Debug)]
 pub(super) struct Levels {
     leaves: usize,

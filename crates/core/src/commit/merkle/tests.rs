@@ -83,7 +83,7 @@ impl World {
             &self.merkle.records(&self.table, vector)[usize::from(offset) * len..][..len]
         };
         let records = (0..).zip(&offsets).flat_map(record).copied().collect::<Vec<_>>();
-        // Not zero, so that what is not written shows.
+        // Not zero, so that unwritten bytes show.
         let mut proof = vec![7; self.merkle.proof_len()];
         self.prover.open(0, &self.table, &offsets, &records, &mut proof);
         Answer { offsets, records, proof }
@@ -95,7 +95,7 @@ impl World {
     }
 }
 
-/// The definition, the plainest way.
+/// The definition, computed in the simplest way.
 fn node(merkle: &Merkle, table: &[u8], vector: u32, height: u32, position: u32) -> Node {
     let vector_len = merkle.vectors.vector_len();
     if u64::from(position) << height >= u64::from(vector_len) {
@@ -148,8 +148,8 @@ fn check_definition(merkle: Merkle, seed: u64) {
     }
 }
 
-/// All small vector lengths with all caps; groups of 128 vectors and 16 lanes are left at both
-/// sides.
+/// All small vector lengths with all caps. The numbers lie on both sides of groups of 128 vectors
+/// and 16 lanes.
 #[test]
 fn caps_and_proofs_are_those_of_the_definition() {
     for vector_len in (1..=17).chain([31, 32, 33]) {
@@ -165,8 +165,8 @@ fn caps_and_proofs_are_those_of_the_definition() {
     }
 }
 
-/// Longer than the 512 leaves that are hashed before the level above; and records that are hashed
-/// one by one.
+/// More than the 512 leaves that are hashed before the level above; and records that are hashed one
+/// by one.
 #[test]
 fn long_vectors_and_long_records() {
     for vector_len in [511, 512, 513, 1024, 1500] {

@@ -102,7 +102,7 @@ impl Answer {
     }
 }
 
-/// What the client says of two answers: for each server whether it is to blame.
+/// The client's verdict on two answers: for each server, whether it is to blame.
 fn verdict(verifier: &PointproofsVerifier, answers: [&Answer; 2]) -> [bool; 2] {
     use crate::commit::Verifier as _;
     match verifier.verify(answers.map(Answer::opened)) {

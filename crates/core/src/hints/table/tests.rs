@@ -1,4 +1,4 @@
-//! What the table does as lookups repeat.
+//! The table under repeated lookups.
 
 use super::*;
 use std::collections::HashMap;
@@ -22,12 +22,12 @@ fn table() -> HintTable {
     HintTable::new(form, (0..HINTS).map(hint), parities, 0, Kernels::detect()).unwrap()
 }
 
-/// How many groups may have live hints once ids below `ids` were given out.
+/// How many groups may have live hints after ids below `ids` were used.
 fn groups_of(ids: u32) -> usize {
     ids.div_ceil(GROUP) as usize
 }
 
-/// All memory that the table holds in lists: how much of each is in use, and how much there is.
+/// The memory of all lists of the table: how much of each is in use, and how much is allocated.
 fn footprint(table: &HintTable) -> Vec<usize> {
     let HintTable { rows, fingerprints, groups, live, rows_of, bytes, .. } = table;
     let lens =
@@ -43,8 +43,7 @@ fn footprint(table: &HintTable) -> Vec<usize> {
     lens.into_iter().chain(room).collect()
 }
 
-/// The footprints after each of a number of lookups. `search_len` is told how many ids were given
-/// out.
+/// The footprints after each of a number of lookups. `search_len` gets the number of used ids.
 fn footprints(record: impl Fn(u32) -> u64, search_len: impl Fn(u32) -> usize) -> Vec<Vec<usize>> {
     let (mut table, mut rng) = (table(), SecretRng::from_os().unwrap());
     (0..LOOKUPS)
@@ -71,14 +70,14 @@ fn always_another(lookup: u32) -> u64 {
 fn the_memory_does_not_tell_how_lookups_repeat() {
     let repeated = footprints(the_same, groups_of);
     assert_eq!(repeated, footprints(always_another, groups_of));
-    // And no list is ever moved to where there is more room.
+    // No list is ever reallocated.
     let room = |footprint: &Vec<usize>| footprint[6..].to_vec();
     assert!(repeated.iter().all(|footprint| room(footprint) == room(&repeated[0])));
 }
 
 #[test]
 fn memory_that_tells_how_lookups_repeat_is_noticed() {
-    // Planted: places are added when they are needed, as they would be in a map of live groups.
+    // A planted mistake: places are added when they are needed, as in a map of live groups.
     let when_needed = |_ids| 0;
     assert_ne!(footprints(the_same, when_needed), footprints(always_another, when_needed));
 }
@@ -88,7 +87,8 @@ fn hints_are_where_a_map_would_have_them() {
     let (mut table, mut rng) = (table(), SecretRng::from_os().unwrap());
     let mut expected: HashMap<u32, u32> = (0..HINTS).map(|id| (id, id)).collect();
     for lookup in 0..LOOKUPS {
-        // Young hints are used up more often, so that groups become empty and are begun again.
+        // Young hints are used more often, so that groups become empty and their places are used
+        // again.
         let age = 1 + rng.below(if lookup % 3 == 0 { u64::from(HINTS) } else { 16 }) as u32;
         let id = HINTS + lookup;
         let Some(row) = expected.remove(&(id - age)) else { continue };

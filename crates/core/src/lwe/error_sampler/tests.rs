@@ -1,5 +1,4 @@
-//! The base against its definition, and errors of every width against the Gaussian they shall
-//! follow.
+//! The base against its definition, and errors of every width against their Gaussian.
 
 use super::*;
 use crate::lwe::ERROR_WIDTHS;
@@ -20,7 +19,7 @@ fn thresholds_are_the_tails_of_the_gaussian() {
         let difference = *threshold as f64 - expected;
         assert!(difference.abs() <= expected * 1e-9 + 1.0, "threshold {place}");
     }
-    // The next would be zero: no mass that 126 bits can show lies beyond the last magnitude.
+    // The next one would be zero: beyond the last magnitude, the mass is too small for 126 bits.
     assert!(tail(THRESHOLDS.len() + 1) * scale < 1.0);
 }
 
@@ -28,7 +27,7 @@ fn thresholds_are_the_tails_of_the_gaussian() {
 fn error(width: ErrorWidth, samples: [(u128, bool); 2]) -> i32 {
     let coins = samples.map(|(place, negative)| {
         let [high, low] = [(place >> 63) as u64, place as u64 & (u64::MAX >> 1)];
-        // The bit that is left over is set: it must not matter.
+        // The unused bit is set: it must not matter.
         (u128::from(high << 1 | 1) << 64 | u128::from(low << 1) | u128::from(negative))
             .to_le_bytes()
     });
@@ -111,7 +110,7 @@ fn errors_of_a_wrong_width_are_caught() {
     assert!(follows(&sampled(widest), next.deviation()).is_err(), "another width");
     let errors = sampled(widest);
     assert!(follows(&errors, widest.deviation() * 1.01).is_err(), "1 % narrower than it should be");
-    // The same variance, but only multiples of a weight: no convolution.
+    // The same variance, but only multiples of one weight.
     let holes = ErrorWidth::planted([4, 4]);
     assert!(follows(&sampled(holes), holes.deviation()).is_err(), "holes between the values");
     // One draw used for both samples: the sum is as wide as five.

@@ -39,9 +39,9 @@ pub(crate) fn stage_short(
     }
 }
 
-/// The matrices of blocks of 64 records, in as many tiles as it takes slots of `groups` neighbours
-/// to have eight records: byte `p` of slot `s` of tile `j` is byte `order[p]` from record `8 s +
-/// groups · j` on.
+/// The matrices of blocks of 64 records. A slot has `groups` neighbouring records, and a block as
+/// many tiles as make eight records of them. Byte `p` of slot `s` of tile `j` is byte `order[p]`
+/// from record `8 s + groups · j` on.
 pub(crate) fn stage_blocks(
     records: &[u8],
     record_len: usize,

@@ -1,4 +1,4 @@
-//! Calls that are mistakes of the caller: each panics before it reads or writes.
+//! Wrong calls: each panics before it reads or writes.
 
 use super::*;
 

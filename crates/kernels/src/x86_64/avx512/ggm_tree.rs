@@ -173,7 +173,7 @@ fn load_up_to(nodes: &[u128]) -> __m512i {
     unsafe { _mm512_maskz_loadu_epi64(mask_of(nodes), nodes.as_ptr().cast()) }
 }
 
-/// As many of the first nodes of a vector as `nodes` takes, at most four.
+/// Stores the first nodes of a vector, as many as `nodes` takes, at most four.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 fn store_up_to(nodes: &mut [u128], vector: __m512i) {

@@ -1,17 +1,17 @@
-//! One server lies: no wrong record is ever believed, and whether an answer is turned away does not
-//! depend on the index. The same campaigns are run against clients with a mistake planted in their
-//! verification, all of which must be found out.
+//! One server lies. No client ever accepts a wrong record, and whether a client rejects an answer
+//! does not depend on the index. The same campaigns run against clients with a planted mistake in
+//! their verification, and must detect all of them.
 
 use super::*;
 use privet_core::Blame;
 
-/// Two elements, of which the second is filled up.
+/// Two elements; the second is padded.
 const RECORD_LEN: u64 = 20;
 const RECORDS: u64 = 16;
 const VALUE_BITS: usize = 8 * RECORD_LEN as usize;
 const ANSWER_BITS: usize = VALUE_BITS + 2 * 128;
 
-/// What a client makes of two answers: a record, or nothing.
+/// A client's result from two answers: a record, or nothing.
 type Verification = fn(&World, u128, &[Vec<u8>; 2]) -> Option<Vec<u8>>;
 
 fn as_it_is(world: &World, alpha: u128, answers: &[Vec<u8>; 2]) -> Option<Vec<u8>> {
@@ -24,7 +24,7 @@ fn as_it_is(world: &World, alpha: u128, answers: &[Vec<u8>; 2]) -> Option<Vec<u8
     }
 }
 
-/// The value, and for each element the difference between what its tag is and what it should be.
+/// The value, and for each element the difference between its tag and the right tag.
 fn opened(world: &World, alpha: u128, answers: &[Vec<u8>; 2]) -> (Vec<u8>, Vec<u128>) {
     let sum: Vec<u8> = answers[0].iter().zip(&answers[1]).map(|(one, other)| one ^ other).collect();
     let (value, tag) = sum.split_at(world.identity.shape.record_len() as usize);
@@ -36,7 +36,7 @@ fn opened(world: &World, alpha: u128, answers: &[Vec<u8>; 2]) -> (Vec<u8>, Vec<u
     (value.to_vec(), differences)
 }
 
-/// Mistakes that a client could make, each of which believes some lies.
+/// Mistakes that a client could make. With each of them, it accepts some lies.
 const MISTAKES: [(&str, Verification); 6] = [
     ("nothing is verified", |world, alpha, answers| Some(opened(world, alpha, answers).0)),
     ("only the first element is", |world, alpha, answers| {
@@ -62,22 +62,23 @@ const MISTAKES: [(&str, Verification); 6] = [
     }),
 ];
 
-/// What a server that knows its key and the table may answer instead of the truth.
+/// Wrong answers of a server that knows its key and the table.
 enum Lie {
     /// The truth with one bit flipped.
     Flipped(usize),
     /// The truth with the same bit of both elements' tags flipped.
     FlippedInBothTags(usize),
-    /// The truth XORed with what makes one record another one: an error built for clients that want
-    /// the first.
+    /// The truth XORed with the difference of two records: an error made for clients that want the
+    /// first.
     Exchanged(u64, u64),
-    /// The truth with an error in the value, and in the tag what it would be if α were that number.
+    /// The truth with an error in the value, and the error in the tag that would fit if α were that
+    /// number.
     Guessed(u128),
-    /// Of a table in which one record is another one.
+    /// The answer from a table in which one record is different.
     OtherRecord(u64),
-    /// Of a table in which two records have changed places.
+    /// The answer from a table in which two records have changed places.
     Swapped(u64, u64),
-    /// Under a key of which one bit is flipped.
+    /// The answer under a key with one flipped bit.
     OtherKey(usize),
     /// The truth about an earlier lookup of the same record.
     Replayed,
@@ -95,7 +96,7 @@ fn all_lies(query_bits: usize) -> Vec<Lie> {
     lies.extend([0, 1, 2, u128::MAX].map(Lie::Guessed));
     lies.extend(records.clone().map(Lie::OtherRecord));
     lies.extend(records.skip(1).map(|other| Lie::Swapped(0, other)));
-    // The last bits of the byte before the final word are not used, and a key that has them set is
+    // The last bits of the byte before the final word are not used. A key that has them set is
     // refused.
     lies.extend(
         (0..query_bits).filter(|bit| !matches!(query_bits - 1 - bit, 128..136)).map(Lie::OtherKey),
@@ -105,7 +106,7 @@ fn all_lies(query_bits: usize) -> Vec<Lie> {
 }
 
 impl Lie {
-    /// What the server says, to whom `truth` is due for `query`.
+    /// The server's answer. `truth` is the right one for `query`.
     fn told(
         &self,
         world: &World,
@@ -163,28 +164,29 @@ impl Lie {
     }
 }
 
-/// How a verification did.
+/// The result of a campaign.
 struct Outcome {
-    /// How often a wrong record was believed.
+    /// How often a wrong record was accepted.
     wrong: usize,
-    /// For each lie: how often it was believed, by index.
+    /// For each lie, how often it was accepted, by index.
     believed: Vec<Vec<usize>>,
 }
 
 impl Outcome {
-    /// Every lie is turned away, so the index cannot matter.
+    /// Whether every lie was rejected. Then the index cannot matter.
     fn is_safe(&self) -> bool {
         self.wrong == 0 && self.believed.iter().flatten().all(|believed| *believed == 0)
     }
 
-    /// Whether for some lie the number of refusals tells indices apart.
+    /// Whether the number of refusals of some lie tells indices apart.
     fn shows_the_index(&self) -> bool {
         self.believed.iter().any(|by_index| by_index.iter().any(|count| *count != by_index[0]))
     }
 }
 
-/// Every lie of either server about every index, each under as many fresh coins. What comes out as
-/// the truth is none: a flipped bit of a key may be one that this server does not use.
+/// Every lie of each server about every index, with fresh random numbers each time. A lie that
+/// turns out to be the truth is not counted: a flipped bit of a key may be one that this server
+/// does not use.
 fn campaign(world: &World, verification: Verification, lies: &[Lie], coins: usize) -> Outcome {
     let mut rng = SecretRng::from_os().unwrap();
     let mut outcome = Outcome { wrong: 0, believed: vec![vec![0; RECORDS as usize]; lies.len()] };
@@ -252,14 +254,14 @@ fn every_planted_mistake_is_found_out() {
         let outcome = campaign(&world, verification, &lies, 1);
         assert!(!outcome.is_safe(), "{mistake}: not found out");
     }
-    // And what a liar is after: errors that are built for one index show whether it is that.
+    // This is what a liar wants: an error made for one index shows whether the client wants it.
     let (_, any_record_will_do) = MISTAKES[5];
     let outcome = campaign(&world, any_record_will_do, &lies, 1);
     assert!(outcome.shows_the_index() && outcome.wrong > 0);
 }
 
-/// The secret is all that stands between a liar and a client: who knows it can make any record of
-/// the one that is wanted.
+/// Only the secret protects the client: a liar who knows it can replace the wanted record by any
+/// other.
 #[test]
 fn whoever_knows_the_secret_can_forge() {
     let world = world();
@@ -298,8 +300,8 @@ fn either_servers_answer_counts_bit_for_bit_at_any_width() {
     }
 }
 
-/// One record of a larger table is another one at server 1, and no lookup, of that record or of
-/// others, tells it apart: all are turned away.
+/// One record of a larger table is different at server 1. Lookups of that record and of others have
+/// the same result: all are rejected.
 #[test]
 fn a_record_that_differs_spoils_every_lookup_alike() {
     const LARGE: u64 = 1_000;

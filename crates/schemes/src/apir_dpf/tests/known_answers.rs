@@ -1,5 +1,5 @@
-//! `vectors/apir_dpf.json`, computed by a program that shares no code with this one: whoever
-//! implements APIR-DPF again must send the same bytes.
+//! `vectors/apir_dpf.json`, computed by a program that shares no code with this one. Any other
+//! implementation of APIR-DPF must send the same bytes.
 
 use super::*;
 use crate::test_tables::hex;

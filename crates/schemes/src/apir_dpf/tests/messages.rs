@@ -1,4 +1,4 @@
-//! What crosses the wire, in all its words; and tables around the edges of trees and chunks.
+//! All words of all messages; and tables around the edges of trees and chunks.
 
 use super::*;
 use std::collections::HashSet;
@@ -26,8 +26,8 @@ fn no_two_queries_have_anything_in_common_and_lengths_never_depend_on_the_index(
             let (queries, pending) = world.lookup(of, &mut rng);
             let [one, other] = &queries[..] else { panic!("two servers, two queries") };
             assert_eq!((one.len(), other.len()), (len, len));
-            // The two keys of one pair share all but the root, nonce included, and each goes to its
-            // own server.
+            // The two keys of one pair share everything except the root, including the nonce. Each
+            // goes to its own server.
             assert_eq!((&one[..16], &one[32..]), (&other[..16], &other[32..]));
             // Nonce, root and ten corrections; two bytes of control bits; the final word, the other
             // root, and α, which neither server sees.
@@ -54,6 +54,6 @@ fn records_around_every_power_of_two_come_back() {
 
 #[test]
 fn records_longer_than_a_chunk_come_back() {
-    // The fewest records of a chunk, 16, of which the last has some.
+    // The fewest records of a chunk, 16; the last chunk has only some.
     World::new(37, 20_001).check(&[0, 15, 16, 36]);
 }

@@ -1,20 +1,20 @@
-//! What one server sees, tested against uniform bits and against the secret that it must not know;
-//! and each test against a client with a leak planted in it, which it must catch.
+//! Tests that what one server sees looks like uniform bits, and is independent of the secret. Each
+//! test must also catch a client with a planted leak.
 //!
-//! A view is everything that a server has: its key, and what it can compute from it, which is its
-//! whole tree. All of that must look like coins, whatever the index, and so must its XOR with α.
+//! A view is everything that a server has: its key, and all that it can compute from it, which is
+//! its whole tree. All of that must look random, whatever the index, and so must its XOR with α.
 //! Each detector below returns a deviation in standard deviations, and none may exceed
 //! [`THRESHOLD`].
 //!
 //! **False alarms.** All detectors return the largest deviation among many sums of [`queries`] (or
 //! twice as many) fair coins. By Hoeffding's inequality one sum exceeds the threshold with
-//! probability below 1.3e-12, and there are fewer than 500 000 of them: with other seeds than
-//! these, all honest tests would pass except with probability below 10^-6. The seeds are fixed, so
-//! what passes passes always.
+//! probability below 1.3e-12, and there are fewer than 500 000 of them: with other seeds, all
+//! honest tests would pass except with probability below 10^-6. The seeds are fixed, so a test that
+//! passes always passes.
 //!
-//! **Power.** A bit with a bias of 13.6 percentage points, set in 64 of 100 views, is seen nearly
-//! always; in `make nightly` one of 4.3 points. The trees are those of DPF-PIR, whose tests look
-//! closer.
+//! **Power.** A bit with a bias of 13.6 percentage points, set in 64 of 100 views, is detected
+//! nearly always; in `make nightly`, one of 4.3 points. The trees are those of DPF-PIR, whose tests
+//! are more thorough.
 
 use super::*;
 use crate::conformance::point_functions::{
@@ -26,7 +26,7 @@ use crate::test_statistics::{
 use privet_core::dpf::Evaluation;
 use std::collections::HashSet;
 
-/// A tree of depth 3, the last leaf of which is not there.
+/// A tree of depth 3 without its last leaf.
 const RECORDS: u64 = 7;
 
 /// Views of each index.
@@ -59,7 +59,7 @@ fn view(world: &World, bytes: &[u8], alpha: u128) -> View {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leak {
     Nothing,
-    /// All lookups have the same α: what a server learns of it once serves for ever.
+    /// All lookups have the same α: a server that learns it once can always use it.
     FixedAlpha,
     /// α follows from the nonce, which both servers have.
     AlphaFromTheNonce,
@@ -71,10 +71,10 @@ enum Leak {
     FixedRoots,
     /// Both trees grow from one seed.
     OneRootForBoth,
-    /// Control bits are corrected without the bits that mask the correction: it says which way the
-    /// path goes.
+    /// Control bits are corrected without the bits that mask the correction, so the correction
+    /// tells the direction of the path.
     PathInTheControls,
-    /// The same at the last level alone, where the control bits are the shares of the selection.
+    /// The same only at the last level, where the control bits are the shares of the selection.
     PathInTheLastControls,
     /// The correction makes the children on the path equal, not those off it.
     WrongChildCorrected,
@@ -221,7 +221,7 @@ fn every_planted_leak_is_caught_at_both_servers() {
 #[test]
 fn leaks_tell_indices_apart() {
     let world = world();
-    // What a server is after: neighbours, and records in other halves of the table.
+    // What a server wants to tell apart: neighbours, and records in other halves of the table.
     for (leak, one, other) in [(PathInTheLastControls, 2, 3), (PathInTheControls, 1, 5)] {
         let (ones, others) = (leaky(&world, leak, one), leaky(&world, leak, other));
         for (ones, others) in ones.iter().zip(&others) {

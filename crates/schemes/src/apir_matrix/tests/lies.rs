@@ -1,8 +1,8 @@
-//! One of the servers lies. No client may ever believe a wrong record, and whether it believes must
-//! not depend on which it wants.
+//! One of the servers lies. No client may ever accept a wrong record, and whether it accepts an
+//! answer must not depend on the wanted record.
 //!
-//! What is looked for, [`Found`] counts, and every way of looking is tried on clients that are
-//! wrong too, which it must catch.
+//! [`Found`] counts the failures. Every search also runs on clients with mistakes, and must catch
+//! them.
 
 use super::*;
 use privet_core::Blame;
@@ -10,11 +10,10 @@ use privet_core::Blame;
 /// Rows of four records in all small worlds here.
 const ROW_RECORDS: u64 = 4;
 
-/// How a client comes to a record from two answers, or to none: there are right ones and wrong
-/// ones.
+/// How a client gets a record, or none, from two answers. There are right clients and wrong ones.
 type Recover = fn(&World, u64, [&[u8]; 2]) -> Option<Record>;
 
-/// The client as it is.
+/// The real client.
 fn careful(world: &World, wanted: u64, answers: [&[u8]; 2]) -> Option<Record> {
     let row_records = world.parameters().row_records();
     let (row, place) = (wanted / row_records, wanted % row_records);
@@ -30,7 +29,7 @@ fn careful(world: &World, wanted: u64, answers: [&[u8]; 2]) -> Option<Record> {
     }
 }
 
-/// Checks the wanted record and its path, and not the other records of the row.
+/// Checks the wanted record and its path, but not the other records of the row.
 fn checking_one_record(world: &World, wanted: u64, answers: [&[u8]; 2]) -> Option<Record> {
     let row_records = world.parameters().row_records();
     let record_len = world.identity.shape.record_len() as usize;
@@ -43,7 +42,7 @@ fn checking_one_record(world: &World, wanted: u64, answers: [&[u8]; 2]) -> Optio
     careful(world, wanted, [&row, &vec![0; row.len()]])
 }
 
-/// Takes what fills the last row up for zeros without looking.
+/// Assumes that the padding of the last row is zero, without a check.
 fn presuming_zeros(world: &World, wanted: u64, answers: [&[u8]; 2]) -> Option<Record> {
     let row_records = world.parameters().row_records();
     let first = wanted / row_records * row_records;
@@ -53,7 +52,7 @@ fn presuming_zeros(world: &World, wanted: u64, answers: [&[u8]; 2]) -> Option<Re
     careful(world, wanted, [&row, &vec![0; row.len()]])
 }
 
-/// Checks the row, but not as far as the root: half of the path is as it should be whatever it is.
+/// Checks the row, but not up to the root: it ignores the last sibling of the path.
 fn checking_half_the_path(world: &World, wanted: u64, answers: [&[u8]; 2]) -> Option<Record> {
     let committed = world.row(wanted / world.parameters().row_records());
     let mut row = xor(answers[0], answers[1]);
@@ -70,14 +69,14 @@ fn believing(world: &World, wanted: u64, answers: [&[u8]; 2]) -> Option<Record> 
     Some(Zeroizing::new(row[place * record_len..][..record_len].to_vec()))
 }
 
-/// What must not be.
+/// The failures that must not occur.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
-    /// Wrong records believed.
+    /// Wrong records that were accepted.
     wrong: usize,
     /// Right answers refused.
     refused: usize,
-    /// Lies that some clients accept and others refuse, depending on the record they want.
+    /// Lies that some clients accept and others refuse, depending on the wanted record.
     telling: usize,
     /// Lies that all clients accept.
     unnoticed: usize,
@@ -131,8 +130,8 @@ fn bits(world: &World) -> Vec<Vec<u8>> {
     (0..8 * len).map(lie).collect()
 }
 
-/// Lies made for one row, in the hope that it is the wanted one: what makes another row of it,
-/// wholly or in part, or the same row with its records in another order.
+/// Lies made for one row, in the hope that it is the wanted one. They turn it into another row,
+/// wholly or in part, or change the order of its records.
 fn tailored(world: &World) -> Vec<Vec<u8>> {
     let parameters = world.parameters();
     let (records_len, row_len) = (parameters.records_len() as usize, parameters.row_len() as usize);
@@ -156,7 +155,7 @@ fn tailored(world: &World) -> Vec<Vec<u8>> {
         turned[..records_len].rotate_left(parameters.shape().record_len() as usize);
         lies.push(xor(one, &turned));
     }
-    // Siblings that are alike give none.
+    // Equal siblings give no lie.
     lies.retain(|lie| lie.iter().any(|byte| *byte != 0));
     lies
 }
@@ -197,15 +196,15 @@ fn clients_that_check_less_are_caught() {
     let [full, short, _] = small_worlds();
     for world in [&full, &short] {
         let found = find(world, &all_lies(world), checking_one_record);
-        // Each bit of each record of a row: refused where it is the wanted one.
+        // Each bit of each record of a row: refused if the record is the wanted one.
         assert!(found.telling >= 64, "{found:?}");
         assert_eq!((found.refused, found.unnoticed), (0, 0));
     }
     let found = find(&short, &all_lies(&short), presuming_zeros);
-    // Each bit of the last two records: accepted where there are none.
+    // Each bit of the last two records: accepted if these do not exist.
     assert!(found.telling >= 32, "{found:?}");
     assert_eq!((found.refused, found.wrong), (0, 0));
-    // Where no row lacks a record there is nothing to presume.
+    // If no row lacks a record, there is no padding to assume.
     assert_eq!(find(&full, &all_lies(&full), presuming_zeros), Found::NOTHING);
 
     let found = find(&full, &all_lies(&full), checking_half_the_path);
@@ -214,7 +213,7 @@ fn clients_that_check_less_are_caught() {
     assert!(found.wrong > 0, "{found:?}");
 }
 
-/// A server's lie: its answer to a query, given the answer that would be right.
+/// A server's lie: its answer to a query, from the right answer.
 type Lie<'a> = Box<dyn Fn(u8, &[u8]) -> Vec<u8> + 'a>;
 
 /// Lies that depend on what the server sees.
@@ -275,8 +274,8 @@ fn liars(world: &World) -> Vec<(&'static str, Lie<'_>)> {
     ]
 }
 
-/// How often clients abort that want each of the records, over all pairs of queries there are, if
-/// the server of one role lies; and how often they believe a wrong record.
+/// How often clients abort if the server of one role lies, for each wanted record and over all
+/// pairs of queries; and how often they accept a wrong record.
 fn aborts(world: &World, liar: usize, lie: &Lie<'_>, recover: Recover) -> (Vec<usize>, usize) {
     let mut wrong = 0;
     let aborts = (0..world.records()).map(|wanted| {
@@ -311,7 +310,8 @@ fn clients_abort_equally_often_whatever_they_want() {
             assert!((1..=16).contains(&aborts[0]), "{name}: {aborts:?}");
         }
     }
-    // With one record changed, a client that looks at nothing else aborts if it wants that.
+    // If one record is changed, a client that checks only its own record aborts if it wants that
+    // one.
     for (name, lie) in &liars(&world)[1..2] {
         let (aborts, wrong) = aborts(&world, 1, lie, checking_one_record);
         assert_eq!((wrong, aborts[5]), (0, 8), "{name}");
@@ -364,7 +364,7 @@ fn the_root_of_another_table_is_none() {
     }
 }
 
-/// A row at the place of another is wrong even if their records are alike: the leaves are numbered.
+/// A row in the place of another is wrong even if their records are equal: the leaves are numbered.
 #[test]
 fn a_row_belongs_to_its_place() {
     let world = World::with_table(identity(16, 2), &Some(ROW_RECORDS), vec![7; 32]);

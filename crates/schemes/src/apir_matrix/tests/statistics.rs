@@ -1,15 +1,15 @@
-//! What one server sees, tested against uniform bits; and each test against a client with a leak
-//! planted in it, which it must catch.
+//! Tests that what one server sees looks like uniform bits. Each test must also catch a client with
+//! a planted leak.
 //!
-//! Two tables: one of eight rows, where a view is one byte and all of its values are counted, and
-//! one of 500 rows, where single bits are, and the parity of all. Thresholds are in standard
-//! deviations. An honest client exceeds that of a chi-square with 255 degrees of freedom with
-//! probability 10^-9 or so, and there are some 200; that of a sum of coins with probability below
-//! 10^-10 (Hoeffding), and there are some 50 000. With other seeds than these, all tests of honest
-//! clients would pass except with probability below 10^-5. The seeds are fixed, so what passes
-//! passes always.
+//! There are two tables. In one of eight rows, a view is one byte, and all of its values are
+//! counted. In one of 500 rows, single bits are counted, and the parity of all. Thresholds are in
+//! standard deviations. An honest client exceeds that of a chi-square with 255 degrees of freedom
+//! with probability of about 10^-9, and there are some 200 of them. It exceeds that of a sum of
+//! coins with probability below 10^-10 (Hoeffding), and there are some 50 000. With other seeds,
+//! all tests of honest clients would pass except with probability below 10^-5. The seeds are fixed,
+//! so a test that passes always passes.
 //!
-//! **Power.** What would be seen, nearly always; the last column is `make nightly`:
+//! **Power.** The leaks that are detected nearly always; the last column is `make nightly`:
 //!
 //! | what | views | from | nightly |
 //! |---|---|---|---|
@@ -37,13 +37,13 @@ fn long_queries() -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leak {
     Nothing,
-    /// No randomness: the first server is sent zeros, the second the wanted row.
+    /// No randomness: the first server gets zeros, the second the wanted row.
     Plain,
     /// The first query always has an even number of bits set, the second therefore an odd one.
     EvenParity,
-    /// The bit that is flipped is always set afterwards.
+    /// The flipped bit is always set afterwards.
     FlippedToOne,
-    /// The bit that is flipped is set three times of four before.
+    /// The flipped bit is set three times of four before.
     Biased,
     /// The random bytes are used twice.
     HalfTheCoins,
@@ -53,7 +53,7 @@ enum Leak {
 
 use Leak::*;
 
-/// The two queries as they should be, with branches, and with a leak.
+/// The two queries, computed with branches, and with a leak.
 fn encoded_pair(world: &World, leak: Leak, index: u64, rng: &mut SecretRng) -> [Vec<u8>; 2] {
     let parameters = world.parameters();
     let row = (index / parameters.row_records()) as usize;
@@ -116,13 +116,12 @@ fn counts(views: &[Vec<u8>]) -> Vec<u64> {
     counts
 }
 
-/// How far all values of a byte are from occurring equally often.
+/// How far the counts of all values of a byte are from equal.
 fn values(views: &[Vec<u8>]) -> f64 {
     excess(&counts(views), &[views.len() as f64 / 256.0; 256])
 }
 
-/// How far the sum of one view and the next is from that: successive queries have nothing to do
-/// with each other.
+/// The same for the sum of one view and the next: successive queries are independent.
 fn successive(views: &[Vec<u8>]) -> f64 {
     let sums: Vec<_> = views.array_windows().map(|[one, next]| xor(one, next)).collect();
     values(&sums)
@@ -227,7 +226,7 @@ fn every_planted_leak_is_caught() {
             }
         }
     }
-    // ... and what they are after: that one index can be told from another.
+    // ... and what they want: to tell one index from another.
     for leak in [FlippedToOne, Biased] {
         let (ones, others) = (of_short(leak, 0), of_short(leak, 31));
         for (ones, others) in ones.iter().zip(&others) {

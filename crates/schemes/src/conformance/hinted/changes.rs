@@ -33,8 +33,8 @@ pub(crate) fn changes_that_do_not_fit_are_refused_and_change_nothing<S: Hinted>(
     client.apply(&good).unwrap();
 }
 
-/// Lookups and edits in any order, and then every record; and a second client that has nothing but
-/// the journal.
+/// Lookups and edits in any order, and then every record; and a second client that has only the
+/// journal.
 pub(crate) fn lookups_and_edits_in_any_order<S: Hinted>() {
     let tables = (prop_oneof![1u64..=60, 1u64..=1_000], 1u64..=20);
     let steps = prop::collection::vec(0u8..4, 1..40);
@@ -79,7 +79,7 @@ pub(crate) fn edits_wait_for_answers_and_fit_their_table<S: Hinted>() {
     let change = client.delta_change(&delta).unwrap();
     let (first, second) =
         (world.reserve(&mut client, 7).unwrap(), world.reserve(&mut client, 8).unwrap());
-    // Neither with both open, nor with one.
+    // An edit must wait while both are open, and while one is.
     for waits in [&second, &first] {
         assert_eq!(client.delta_change(&delta).unwrap_err().blame(), Blame::ApiMisuse);
         assert_eq!(client.apply_delta(&delta).unwrap_err().blame(), Blame::ApiMisuse);

@@ -29,8 +29,8 @@ pub(crate) fn any_table_any_sequence<S: Hinted>() {
     });
 }
 
-/// Every query of a generation finds its record, whatever is asked, and then there are no more.
-/// Hints that never run out are written down then, and not before.
+/// Every query of a generation finds its record, whatever the client asks for. Then no queries are
+/// left. Hints that never run out are written down then, and not before.
 pub(crate) fn a_generation_serves_its_queries_and_then_says_so<S: Hinted>() {
     for (records, sequence) in Sequence::ALL
         .map(|sequence| (900, sequence))
@@ -72,9 +72,10 @@ pub(crate) fn a_generation_serves_its_queries_and_then_says_so<S: Hinted>() {
     }
 }
 
-/// Lookups overlap, their answers come in any order, and now and then the client is killed and
-/// starts anew from its generation and its journal, of which the last answers may be missing; or
-/// its state is written down as the next generation. Whatever can be told is told, right and once.
+/// Lookups overlap, and their answers come in any order. Sometimes the client is killed, and starts
+/// again from its generation and its journal, which may lack the last answers. Or its state is
+/// written down as the next generation. Every record that can be known is returned once, and is
+/// right.
 pub(crate) fn answers_in_any_order_and_replayed_changes<S: Hinted>() {
     let steps = prop::collection::vec(0u8..8, 70);
     let config = ProptestConfig::with_cases(40);
@@ -117,7 +118,8 @@ pub(crate) fn answers_in_any_order_and_replayed_changes<S: Hinted>() {
                     client = again;
                 }
                 None => for reserved in open.drain(..) {
-                    // What is not answered is not told, even if it is known from elsewhere.
+                    // A lookup without an answer returns no record, even if the record is known
+                    // from elsewhere.
                     assert!(client.take_record(reserved.id).is_none());
                     world.settle(&mut client, &reserved);
                 },

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Two preparations of the same coins: one is killed now and then, and goes on from a checkpoint.
+/// Two preparations from the same random numbers: one is killed from time to time, and goes on from
+/// a checkpoint.
 pub(crate) fn a_preparation_goes_on_from_a_checkpoint_to_the_same_hints<S: Hinted>() {
     for (records, record_len, cut) in S::checkpointed() {
         let shape = TableShape::new(records, record_len).unwrap();
@@ -20,7 +21,7 @@ pub(crate) fn a_preparation_goes_on_from_a_checkpoint_to_the_same_hints<S: Hinte
                 broken = world.resume(&broken.checkpoint()).unwrap();
                 assert_eq!((broken.next_offset(), broken.checkpoint_offset()), (due, due));
             }
-            // Each time a little further than the last.
+            // Each piece goes a little further than the last.
             let piece = len as usize / 13 + 1;
             (0..1 + world.rng.below(4)).for_each(|_| {
                 if broken.next_offset() < len {
@@ -107,7 +108,7 @@ pub(crate) fn damaged_hints_and_checkpoints_are_refused_at_every_length<S: Hinte
         let corrupted = |bytes: &[u8], what: &str| {
             assert_eq!(read(bytes).expect_err(what).blame(), Blame::Corrupted, "{what}");
         };
-        // The beginning of a checkpoint may be an earlier one, and as good.
+        // The beginning of a checkpoint may be an earlier, valid checkpoint.
         for len in (0..bytes.len()).filter(|len| bytes[..*len] != begun[..]) {
             corrupted(&bytes[..len], &format!("the first {len} of {} bytes", bytes.len()));
         }

@@ -1,4 +1,4 @@
-//! Queries: what they are made of, and what a server sees of them.
+//! Queries: the random numbers that they are made from, and what a server sees of them.
 
 use super::*;
 
@@ -31,7 +31,7 @@ pub(crate) fn no_two_queries_are_alike_and_lengths_never_depend_on_the_index<S: 
     }
 }
 
-/// No draw is repeated or left out for some index, and nothing else goes into a query.
+/// The draws are the same for every index, and nothing else goes into a query.
 pub(crate) fn making_a_query_draws_as_much_for_every_index<S: Stateless>() {
     let wide = S::wide();
     let next = |of: u64| {
@@ -55,11 +55,11 @@ pub(crate) fn making_a_query_draws_as_much_for_every_index<S: Stateless>() {
     }
 }
 
-/// What a server sees of a record and of another differs in no bit, more than by chance; and a bit
-/// that tells the record in one query of four is noticed.
+/// A server's views of two records differ in each bit only by chance. A bit that tells the record
+/// in one query of four is detected.
 ///
-/// A count of 2,000 bits strays from that of another by more than seven deviations with a
-/// probability below 10^-11, and some 50,000 bits are compared.
+/// A count of 2,000 bits differs from another by more than seven deviations with a probability
+/// below 10^-11, and some 50,000 bits are compared.
 pub(crate) fn one_server_sees_the_same_whatever_the_index<S: Stateless>() {
     const THRESHOLD: f64 = 7.0;
     let wide = S::wide();

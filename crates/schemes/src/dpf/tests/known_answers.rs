@@ -1,5 +1,5 @@
-//! `vectors/dpf.json`, computed by a program that shares no code with this one: whoever implements
-//! DPF-PIR again must send the same bytes.
+//! `vectors/dpf.json`, computed by a program that shares no code with this one. Any other
+//! implementation of DPF-PIR must send the same bytes.
 
 use super::*;
 use crate::contract::StatelessClient;

@@ -1,4 +1,4 @@
-//! What crosses the wire, in all its words; and tables around the edges of trees.
+//! All words of all messages; and tables around the edges of trees.
 
 use super::*;
 use std::collections::HashSet;
@@ -22,8 +22,8 @@ fn no_two_queries_have_anything_in_common_and_lengths_never_depend_on_the_index(
             let mut rng = SecretRng::from_os().unwrap();
             let [one, other] = world.queries(of, &mut rng);
             assert_eq!((one.len(), other.len()), (len, len));
-            // The two keys of one pair share all but the root, nonce included, and each goes to its
-            // own server.
+            // The two keys of one pair share everything except the root, including the nonce. Each
+            // goes to its own server.
             assert_eq!((&one[..16], &one[32..]), (&other[..16], &other[32..]));
             let (words, _) = one[..len - 17].as_chunks::<16>();
             let last = [&one[len - 16..], &other[16..32]].map(|word| word.try_into().unwrap());
@@ -42,8 +42,8 @@ fn two_lookups_of_one_record_differ_in_everything_that_both_servers_see() {
     let [lookup, again]: [[_; 2]; 2] = [(); 2].map(|()| world.queries(77, &mut rng));
     for (one, other) in lookup.iter().zip(&again) {
         assert_ne!(one[..16], other[..16], "the nonces");
-        // Nonce, root, corrections and final word have bytes in common by chance alone, one of 256:
-        // 14 of these 145 with probability below 10^-14.
+        // Nonce, root, corrections and final word have equal bytes only by chance, one of 256: 14
+        // of these 145 with probability below 10^-14.
         let same = one.iter().zip(other).filter(|(one, other)| one == other).count();
         assert!(same < 14, "{same} bytes of {} are the same", one.len());
         let leaves = |bytes: &[u8]| {
@@ -53,14 +53,14 @@ fn two_lookups_of_one_record_differ_in_everything_that_both_servers_see() {
             tree.leaves(tree.root(), &mut leaves);
             leaves
         };
-        // Nor do the expansions have anything in common: 5 120 coins stray from the half by 400
+        // The expansions have nothing in common either: 5 120 coins deviate from their half by 400
         // with probability below 10^-27.
         let pairs = leaves(one).into_iter().zip(leaves(other));
         let differ: u32 = pairs.map(|(one, other)| (one ^ other).count_ones()).sum();
         assert!((2_160..=2_960).contains(&differ), "{differ} of 5120 bits differ");
     }
-    // The nonce alone makes two trees differ: the rest of one lookup's key under the nonce of the
-    // other selects other records.
+    // The nonce alone makes two trees differ: one lookup's key with the nonce of the other lookup
+    // selects other records.
     let [mut mixed, _] = lookup.clone();
     mixed[..16].copy_from_slice(&again[0][..16]);
     assert_ne!(world.answer(0, &lookup[0]), world.answer(0, &mixed));

@@ -1,19 +1,19 @@
-//! What one server sees, tested against uniform bits; and each test against a client with a leak
-//! planted in it, which it must catch.
+//! Tests that what one server sees looks like uniform bits. Each test must also catch a client with
+//! a planted leak.
 //!
-//! A view is everything that a server has: its key, and what it can compute from it, which is its
-//! whole tree. All of that must look like coins, whatever the index. Each detector below returns a
+//! A view is everything that a server has: its key, and all that it can compute from it, which is
+//! its whole tree. All of that must look random, whatever the index. Each detector below returns a
 //! deviation in standard deviations, and none may exceed [`THRESHOLD`].
 //!
-//! **False alarms.** All detectors but one return the largest deviation among many sums of
+//! **False alarms.** All detectors except one return the largest deviation among many sums of
 //! [`queries`] (or twice as many) fair coins. By Hoeffding's inequality one sum exceeds the
 //! threshold with probability below 1.3e-12, and there are fewer than 600 000 of them altogether.
-//! The pooled one returns that of a chi-square with some 1 800 degrees of freedom, which exceeds it
-//! with probability below 10^-9 (Laurent and Massart), and is computed fewer than 50 times. With
-//! other seeds than these, all honest tests would pass except with probability below 10^-6. The
-//! seeds are fixed, so what passes passes always.
+//! The pooled one returns the deviation of a chi-square with some 1 800 degrees of freedom. This
+//! exceeds the threshold with probability below 10^-9 (Laurent and Massart), and is computed fewer
+//! than 50 times. With other seeds, all honest tests would pass except with probability below
+//! 10^-6. The seeds are fixed, so a test that passes always passes.
 //!
-//! **Power.** What would be seen, nearly always; the last column is `make nightly`:
+//! **Power.** The leaks that are detected nearly always; the last column is `make nightly`:
 //!
 //! | bias | seen by | from | nightly |
 //! |---|---|---|---|
@@ -21,8 +21,8 @@
 //! | of one bit between two indices | [`difference`] | 19.2 percentage points between the two | 6.1 |
 //! | of many bits, each of them too small for that | [`pooled`] | 3 points in each of the 127 seed bits of one level's correction, 0.8 in all bits at once | a third of that |
 //!
-//! Fainter ones need more views; that there are none is what the proof says, not these tests. They
-//! are there to find mistakes, which are not faint.
+//! Fainter leaks need more views. The proof says that there are none; these tests do not. They find
+//! mistakes, which are not faint.
 
 use super::*;
 use crate::conformance::point_functions::{
@@ -34,7 +34,7 @@ use crate::test_statistics::{
 use privet_core::dpf::Evaluation;
 use std::collections::HashSet;
 
-/// Eight leaves, the last of them not whole: a tree of depth 3.
+/// Eight leaves, of which the last is incomplete: a tree of depth 3.
 const RECORDS: u64 = 1_000;
 const LEAVES: usize = 8;
 
@@ -82,16 +82,16 @@ enum Leak {
     FixedRoots,
     /// There are 256 pairs of roots.
     FewRoots,
-    /// The second root follows from the first: whoever has one key has both.
+    /// The second root follows from the first: a server with one key has both.
     RootFromTheOther,
     /// Both trees grow from one seed.
     OneRootForBoth,
     /// The root tells the index's parity, in two bits that are fair coins each.
     ParityInTheRoot,
-    /// Control bits are corrected without the bits that mask the correction: it says which way the
-    /// path goes.
+    /// Control bits are corrected without the bits that mask the correction, so the correction
+    /// tells the direction of the path.
     PathInTheControls,
-    /// The same for right children alone.
+    /// The same only for right children.
     PathInTheRightControls,
     /// The correction makes the children on the path equal, not those off it.
     WrongChildCorrected,
@@ -102,9 +102,9 @@ enum Leak {
     SeedOfTheFirstLevel,
     /// Nodes are never taken down the path: every level is computed from the roots.
     RootsAtEveryLevel,
-    /// The final word is the point alone.
+    /// The final word is only the point.
     PointUnmasked,
-    /// The final word shows the point's bit as it is.
+    /// The final word shows the point's bit unmasked.
     PointBitSet,
 }
 
@@ -187,8 +187,7 @@ fn leaky(world: &World, leak: Leak, index: u64) -> [Vec<View>; 2] {
     views(world, index, |index, rng| encoded_pair(world, leak, index, rng))
 }
 
-/// How often all bits are set that often: a chi-square over all of them, less its mean, in its
-/// standard deviations.
+/// A chi-square over how often all bits are set, less its mean, in its standard deviations.
 fn pooled(views: &[View]) -> f64 {
     let counts = count_bits(views.iter().map(View::bits));
     let (coins, bits) = (views.len() as f64, counts.len() as f64);
@@ -216,8 +215,8 @@ fn repeated_words(views: &[View]) -> usize {
     views.iter().flat_map(|view| &view.key).filter(|word| !seen.insert(**word)).count()
 }
 
-/// How often the roots of the two servers differ in each bit but the lowest. No server sees that;
-/// but a server that can guess the other's root knows the index.
+/// How often the roots of the two servers differ in each bit but the lowest. No server sees that.
+/// But a server that can guess the other's root knows the index.
 fn roots_apart(views: &[Vec<View>; 2]) -> f64 {
     let roots = views[0].iter().zip(&views[1]);
     let differ = roots.map(|(one, other)| {
@@ -304,8 +303,8 @@ fn every_planted_leak_is_caught_at_both_servers() {
         assert!(words_apart(&views) > CLEARLY * THRESHOLD);
     }
     assert!(roots_apart(&leaky(&world, RootFromTheOther, 500)) > CLEARLY * THRESHOLD);
-    // Server 1 sees another's root as nonce, which it cannot tell from coins. Server 0 can, for
-    // both.
+    // Server 1 sees the other's root as nonce, and cannot tell it from random bits. Server 0 can,
+    // for both keys.
     let [views, _] = leaky(&world, NonceFromTheRoot, 500);
     assert!(words_apart(&views) > CLEARLY * THRESHOLD);
     for leak in [FixedNonce, FixedRoots, FewRoots] {
@@ -318,11 +317,11 @@ fn every_planted_leak_is_caught_at_both_servers() {
 #[test]
 fn many_small_biases_are_caught_that_no_bit_shows() {
     let world = world();
-    // At the second level, the path goes left to the first and right to the others.
+    // At the second level, the path goes left for the first of these and right for the others.
     for index in [0, 501, 999] {
         for views in leaky(&world, PathInManyBits, index) {
             let found = pooled(&views);
-            // Some 12 are to be expected: see the table of what would be seen.
+            // Some 12 are expected: see the table above.
             assert!(found > 1.3 * THRESHOLD, "record {index}: {found}");
             assert!(
                 frequencies(&views) < THRESHOLD,
@@ -335,8 +334,8 @@ fn many_small_biases_are_caught_that_no_bit_shows() {
 #[test]
 fn leaks_tell_indices_apart() {
     let world = world();
-    // What a server is after: neighbours in one leaf, and records in leaves to which the path goes
-    // another way.
+    // What a server wants to tell apart: neighbours in one leaf, and records in leaves with another
+    // path.
     for (leak, one, other) in [(PointBitSet, 500, 501), (PathInTheControls, 127, 128)] {
         let (ones, others) = (leaky(&world, leak, one), leaky(&world, leak, other));
         for (ones, others) in ones.iter().zip(&others) {
@@ -344,14 +343,14 @@ fn leaks_tell_indices_apart() {
             assert!(found > 2.0 * THRESHOLD, "{leak:?} between {one} and {other}: {found}");
         }
     }
-    // Queries that start where the last one did are alike.
+    // Queries that start from the same roots are alike.
     for views in leaky(&world, FixedRoots, 500) {
         assert!(successive(&views) > CLEARLY * THRESHOLD);
     }
 }
 
-/// The sizes in the text above. The bits of two indices are one sum of twice as many coins, in
-/// which half their difference shows.
+/// The sizes in the text above. The bits of two indices are one sum of twice as many coins, which
+/// shows half of their difference.
 #[test]
 fn the_sizes_of_leaks_that_show_are_as_documented() {
     assert_documented(|coins| size_of_bias(coins, THRESHOLD), 1_500.0, (13.6, 4.3));

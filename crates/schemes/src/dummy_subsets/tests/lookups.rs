@@ -1,4 +1,4 @@
-//! Failures are as rare as the formula says, and seen as such by nobody.
+//! Failures are as rare as the formula says, and no server sees them.
 
 use super::*;
 
@@ -6,7 +6,7 @@ use super::*;
 fn no_hint_contains_the_record_as_often_as_the_formula_says() {
     let shape = TableShape::new(400, 1).unwrap();
     let cut = DummySubsetsParameters::with_partition_records(shape, 16).unwrap();
-    // 64 hints are the fewest: λ_hint = 3 is what they come to here.
+    // 64 hints are the fewest: here they correspond to λ_hint = 3.
     let parameters = cut.with_hint_security(3).unwrap();
     let expected = parameters.failure_probability();
     assert!((0.05..0.25).contains(&expected), "{expected}");

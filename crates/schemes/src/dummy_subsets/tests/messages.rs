@@ -1,4 +1,4 @@
-//! Encodings: exact, canonical, and nothing else is accepted. And sizes as promised.
+//! Encodings are exact and canonical, and nothing else is accepted. Sizes are as documented.
 
 use super::*;
 

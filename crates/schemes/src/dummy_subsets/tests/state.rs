@@ -1,5 +1,4 @@
-//! What is special about the state: hints that wait for answers, hints that are none, and what a
-//! checkpoint counts.
+//! Special states: hints that wait for answers, invalid hints, and the counters of a checkpoint.
 
 use super::*;
 
@@ -16,7 +15,7 @@ fn a_record_behind_an_unanswered_query_waits_for_it() {
         let next = world.reserve(&mut client, 9).unwrap();
         match world.tell(&mut client, &next) {
             Some(record) => {
-                // A cover fails; all others are told.
+                // A cover fails; all other lookups return their record.
                 if let Ok(record) = record {
                     assert_eq!(&record[..], world.record(9));
                 }
@@ -33,7 +32,7 @@ fn a_record_behind_an_unanswered_query_waits_for_it() {
 }
 
 /// Hints whose select values tie at the cutoff are marked by a cutoff of 0. Real ties are rare, so
-/// some are made.
+/// the test makes some.
 #[test]
 fn invalid_hints_are_counted_and_never_used() {
     let mut world = World::new(900, 3);
@@ -68,8 +67,8 @@ fn invalid_hints_are_counted_and_never_used() {
     assert_eq!(client.reserve(&index, &mut world.rng).err().unwrap().blame(), Blame::Exhausted);
 }
 
-/// The number of partitions taken in, that of subtrees in the digest, and the length of the
-/// digest's tail: each beyond reason, or not fitting the others.
+/// The number of partitions, the number of subtrees in the digest, and the length of the digest's
+/// tail: each too large, or inconsistent with the others.
 #[test]
 fn checkpoints_that_make_no_sense_are_refused() {
     let mut world = World::new(60, 3);

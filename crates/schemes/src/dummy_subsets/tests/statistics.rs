@@ -1,11 +1,11 @@
-//! What a server that reads subsets sees, tested against what it should see, in both forms of the
+//! Tests what a server that reads subsets sees against what it should see, in both forms of the
 //! scheme. Leaks are planted in the code that clients run (see [`crate::planted`]), and each must
 //! show.
 //!
-//! By default everything is drawn from fixed seeds, so a test that passes passes always. The
-//! threshold is such that other seeds would pass as well.
+//! By default all seeds are fixed, so a test that passes always passes. The threshold is such that
+//! other seeds would pass too.
 //!
-//! **Power.** The share of lookups that a leak must concern to show nearly always, by
+//! **Power.** The share of lookups that a leak must affect to show nearly always, by
 //! [`size_of_leak`](crate::test_statistics::size_of_leak); the last column is `make nightly`:
 //!
 //! | what is counted | coins | cells | shows | nightly |
@@ -49,7 +49,7 @@ impl Seen for World {
         reserved.queries.remove(0)
     }
 
-    /// Hints are not handed over here: there are others under a fresh key.
+    /// Hints are not handed over here: new ones are made under a fresh key.
     fn hand_over(&mut self, _: DummySubsetsClient) -> DummySubsetsClient {
         self.client()
     }
@@ -84,7 +84,7 @@ tests_of_both_forms!(World:
 pub(in crate::dummy_subsets) mod shared {
     use super::*;
 
-    /// About as often as there are hints that contain a record. Then another.
+    /// One record about as often as hints contain it. Then another record.
     const TWELVE_TIMES: [u64; 13] = [5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 40];
 
     fn rounds() -> usize {
@@ -104,7 +104,7 @@ pub(in crate::dummy_subsets) mod shared {
         S: Seen,
     >() {
         let histories: [&[u64]; 4] = [&[5], &TWELVE_TIMES, &[5, 6, 7, 5], &[99, 3, 77, 98]];
-        // 96 to 99 are all that the last partition but one holds.
+        // The last partition but one holds only 96 to 99.
         histories.iter().for_each(|history| {
             assert_last_views_fit::<S>(PADDED, History::from(*history));
         });
@@ -113,7 +113,7 @@ pub(in crate::dummy_subsets) mod shared {
         assert_last_views_fit::<S>(PADDED, withheld);
     }
 
-    /// How unlike two histories are.
+    /// How much two histories differ.
     fn unlikeness<S: Seen>(
         cut: Cut,
         one: History<'_>,
@@ -159,8 +159,8 @@ pub(in crate::dummy_subsets) mod shared {
         }
     }
 
-    /// How the hints in use are distributed after `history`: how many of them contain record 5, how
-    /// often each partition is selected, how often each offset.
+    /// The distribution of the hints in use after `history`: how many contain record 5, how often
+    /// they select each partition, and how often each offset.
     fn hints_after<S: Seen>(history: &[u64], flaw: Option<Flaw>) -> [Vec<u64>; 3] {
         let _planted = plant(flaw);
         let mut world = S::new(PADDED.parameters());
@@ -271,7 +271,7 @@ fn the_search_does_the_same_work_for_every_record() {
             world.get(&mut client, index * 7).unwrap();
         }
     }
-    // A search that stops where it first finds something is caught by the same count.
+    // The same count catches a search that stops at its first find.
     let _planted = plant(Some(Hints(SearchEndsEarly)));
     let work = works(&client);
     assert!(!work.iter().all(|one| *one == work[0]));

@@ -6,18 +6,18 @@ use crate::planted::{Flaw, plant};
 use crate::test_statistics::Measured;
 use privet_core::TableShape;
 
-/// A world of one form of the scheme.
+/// The table, servers and clients of one form of the scheme.
 pub(in crate::dummy_subsets) trait Seen {
     type Client;
 
-    /// A table and whoever serves it.
+    /// A table and its servers.
     fn new(parameters: DummySubsetsParameters) -> Self;
 
     /// A client with fresh hints.
     fn client(&mut self) -> Self::Client;
 
-    /// One lookup, answered or not, and the subsets that a server sees. Whether the record comes
-    /// is of no concern here.
+    /// One lookup, answered or not, and the subsets that a server sees. The record does not matter
+    /// here.
     fn look_up(
         &mut self,
         client: &mut Self::Client,
@@ -25,7 +25,7 @@ pub(in crate::dummy_subsets) trait Seen {
         answered: bool,
     ) -> DummySubsetsQuery;
 
-    /// What follows when this client's hints are used up.
+    /// The client that follows when this client's hints are used up.
     fn hand_over(&mut self, client: Self::Client) -> Self::Client;
 
     /// What the hints in use contain: for each partition the offset of a record, if any.
@@ -46,8 +46,8 @@ pub(in crate::dummy_subsets) const FULL: Cut =
 /// The last partition but one has four of eight records, the last has none.
 pub(in crate::dummy_subsets) const PADDED: Cut =
     Cut { records: 100, partition: 8, hint_security: 20 };
-/// Four partitions of two, of which the last has one: so few views that all can be counted, three
-/// queries together. A lookup fails with a probability of 10^-13.
+/// Four partitions of two records; the last has one. There are so few views that all combinations
+/// of three queries can be counted. A lookup fails with a probability of 10^-13.
 pub(in crate::dummy_subsets) const TINY: Cut = Cut { records: 7, partition: 2, hint_security: 20 };
 /// So few hints that about every third lookup sends a cover.
 pub(in crate::dummy_subsets) const SCARCE: Cut =
@@ -205,7 +205,8 @@ pub(in crate::dummy_subsets) fn likenesses(cut: Cut, histories: &[Vec<View>]) ->
 /// The views of a query in the [`TINY`] cut: six splits of four partitions, two offsets of a bit.
 pub(in crate::dummy_subsets) const TINY_VIEWS: usize = 24;
 
-/// How far the views of three queries together are from occurring equally often. There are 13824.
+/// How far the counts of the views of three queries together are from equal. There are 13824 such
+/// views.
 pub(in crate::dummy_subsets) fn three_together(histories: &[Vec<View>]) -> Measured {
     let mut counts = vec![0; TINY_VIEWS.pow(3)];
     for views in histories {

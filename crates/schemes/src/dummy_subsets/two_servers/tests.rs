@@ -55,7 +55,7 @@ impl Hinted for Tested {
         DummySubsetsTwoServer::new(parameters.clone(), table, Kernels::detect()).unwrap()
     }
 
-    /// The offline server's reply to the request that is due, which is the same until then.
+    /// The offline server's reply to the next request, which is the same until it is answered.
     fn reply(world: &World, preparation: &mut DummySubsetsTwoPreparation) -> Vec<u8> {
         let request = preparation.request().encode();
         assert_eq!(request, preparation.request().encode(), "asked again, the same");
@@ -87,7 +87,8 @@ impl Hinted for Tested {
         Some(client.condense())
     }
 
-    /// Id, pair, index, half and cutoff, and a hint that is already used: each wrong alone.
+    /// Id, pair, index, half and cutoff, and a hint that is already used: one of them is wrong at a
+    /// time.
     fn wrong_changes(_world: &World, used: &[u8], good: &[u8]) -> Vec<Vec<u8>> {
         let wrong = [(1, 1), (13, 1), (24, 1), (25, 2), (26, 1)].map(|(at, byte): (usize, u8)| {
             let mut change = good.to_vec();

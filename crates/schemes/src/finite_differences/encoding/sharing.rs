@@ -58,7 +58,7 @@ pub(in crate::finite_differences) struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    /// Of work that `total` measures, in any unit.
+    /// Begins at zero. `total` is the whole work, in any unit.
     pub(in crate::finite_differences) fn new(
         total: u128,
         report: &'a (dyn Fn(f64) + Sync),
@@ -68,8 +68,8 @@ impl<'a> Progress<'a> {
 
     /// Reports that so much more is done.
     pub(in crate::finite_differences) fn add(&self, work: u128) {
-        // Reports under the lock: otherwise a thread could overtake another between its count and
-        // its report.
+        // Holds the lock during the report: otherwise a thread could overtake another between its
+        // count and its report.
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         *done += work;
         (self.report)(*done as f64 / self.total as f64);

@@ -1,4 +1,4 @@
-//! Points that are made beyond memory are those that are made in it.
+//! Points that are computed beyond memory equal those that are computed in memory.
 
 use super::beyond_memory::{self, Cut, LEAST_PART, Transform};
 use super::{SubsetSums, encode};
@@ -21,7 +21,7 @@ pub(in crate::finite_differences) struct WatchfulStore {
 
 struct State {
     bytes: Vec<u8>,
-    /// Whether the byte, if it was written, has not been read since.
+    /// `Some(true)` if the byte was written and not read since.
     fresh: Vec<Option<bool>>,
     calls: usize,
 }
@@ -33,8 +33,8 @@ impl WatchfulStore {
         Self { state: Mutex::new(State { bytes, fresh, calls: 0 }), failing }
     }
 
-    /// All bytes, of which each was written, and none was read last: its sums were not written
-    /// then.
+    /// All bytes. Each must have been written, and none may have been read last: otherwise its sums
+    /// were not written.
     pub(in crate::finite_differences) fn into_bytes(self) -> Vec<u8> {
         let state = self.state.into_inner().unwrap();
         assert!(state.fresh.iter().all(|fresh| *fresh == Some(true)));
@@ -76,7 +76,7 @@ impl SetupStore for WatchfulStore {
     }
 }
 
-/// What `transform` writes to a store of so many bytes, and what it says of its progress.
+/// What `transform` writes to a store of so many bytes, and the progress that it reports.
 pub(in crate::finite_differences) fn written(
     transform: &dyn Transform,
     memory: u64,
@@ -93,7 +93,7 @@ pub(in crate::finite_differences) fn written(
 /// More threads than this work in no test.
 const MOST_THREADS: usize = 3;
 
-/// All calls fail once, and each time that is what comes back, until the last works.
+/// Each call of the store fails once, and the error comes back each time, until all calls succeed.
 pub(in crate::finite_differences) fn every_call_fails_once(
     write: impl Fn(&WatchfulStore) -> Result<()>,
     len: u64,
@@ -106,7 +106,7 @@ pub(in crate::finite_differences) fn every_call_fails_once(
             Err(error) => {
                 assert_eq!(error.blame(), Blame::Unavailable);
                 assert_eq!(error.to_string(), "call number so and so fails");
-                // The other threads end what they were at, and begin nothing.
+                // The other threads finish their present item, and begin nothing new.
                 assert!(calls < failing + MOST_THREADS);
             }
             Ok(()) => {
@@ -182,13 +182,13 @@ proptest! {
         let cut = Cut::new(&sums, memory, least_part);
         prop_assert!(cut.buffer_len() <= memory.max(record_len).max(2));
         let points = parameters.points_bytes();
-        // All of it in one piece if that fits; pieces as long as they may be if not.
+        // All in one piece if that fits; otherwise pieces of the greatest allowed length.
         prop_assert_eq!(cut.groups.is_empty(), cut.piece_len == points);
         prop_assert!(cut.piece_len == points || 2 * cut.piece_len > memory);
         for group in &cut.groups {
             prop_assert!(group.width >= 1 && group.width <= group.row_len);
-            // Parts are as long as they should be, but for what whole pages take of them, where
-            // there is memory for two of them.
+            // If there is memory for two parts, parts have the right length, up to rounding to
+            // whole pages.
             if memory >= 2 * least_part && group.width < group.row_len {
                 prop_assert!(group.width + (4 << 10) > least_part);
             }
@@ -201,8 +201,7 @@ fn little_memory_takes_several_groups_of_variables_and_much_takes_one() {
     let (parameters, table) = world(30, 1, 0, 1, false);
     let sums = SubsetSums::new(&parameters, &table, Kernels::detect(), 1).unwrap();
     let groups = |memory| Cut::new(&sums, memory, LEAST_PART).groups.len();
-    // 1 GiB: memory for 2^4 parts, 2^7, and 2^14, beside the 20, 23 and 30 variables that a piece
-    // has.
+    // 1 GiB: memory for 2^4, 2^7 and 2^14 parts, for pieces of 20, 23 and 30 variables.
     assert_eq!([20, 23, 30].map(|log| groups(1 << log)), [3, 1, 0]);
 }
 

@@ -10,9 +10,9 @@ use privet_core::table::MAX_TABLE_BYTES;
 use privet_core::{Error, Result, TableIdentity, TableShape};
 use std::ops::Deref;
 
-/// A polynomial of degree D in m variables over the field of q elements, of degree 1 in each, with
-/// a coefficient for each record, and s servers: 3 ≤ s ≤ q, 1 ≤ D ≤ m, and C(m, D) is at least the
-/// number of records.
+/// A polynomial of degree D in m variables over the field of q elements, and s servers. The degree
+/// in each variable is 1, and each record has a coefficient. So 3 ≤ s ≤ q, 1 ≤ D ≤ m, and C(m, D)
+/// is at least the number of records.
 #[derive(Clone, Debug)]
 pub struct ManyServersParameters {
     polynomial: RecordPolynomial,
@@ -104,7 +104,7 @@ impl ManyServersParameters {
 
     /// Size of one server's answer, in bytes.
     pub fn answer_bytes(&self) -> u64 {
-        // No more than all points, because the ball is no more than all words.
+        // At most the size of all points, because the ball is a part of all words.
         self.ball().count() * self.entry_len as u64
     }
 

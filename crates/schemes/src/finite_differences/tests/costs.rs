@@ -1,5 +1,4 @@
-//! Which variables and degree are taken, and that what the literature says they cost is what they
-//! cost.
+//! The choice of variables and degree, and that their costs are those of the literature.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! `vectors/finite_differences.json`, computed by a program that shares no code with this one:
-//! whoever implements the scheme again must store and send the same bytes.
+//! `vectors/finite_differences.json`, computed by a program that shares no code with this one. Any
+//! other implementation of the scheme must store and send the same bytes.
 
 use super::*;
 use crate::test_tables::hex;

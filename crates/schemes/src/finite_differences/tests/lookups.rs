@@ -1,4 +1,4 @@
-//! Every record comes back, with any variables and degree that suit, and no others.
+//! Every record comes back, with all suitable variables and degrees; others are refused.
 
 use super::*;
 
@@ -81,7 +81,7 @@ fn parameters_that_make_no_sense_are_refused() {
         let bytes = parameters.encode();
         assert_eq!(bytes[2], form as u8);
     }
-    // Too few variables, even degrees, too high ones, too many points: whatever is accepted holds
+    // Too few variables, even degrees, too high ones, too many points: every accepted setting holds
     // the table.
     for variables in 0..=255u8 {
         for degree in 0..=255u8 {

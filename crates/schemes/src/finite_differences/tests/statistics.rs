@@ -1,14 +1,14 @@
-//! What one server sees is uniform, whatever the index: and the test finds a client whose points
+//! What one server sees is uniform, whatever the index; and the test detects a client whose points
 //! are not.
 //!
-//! **Power.** A point that is always the same in 0.3 % of lookups is seen nearly always; in
-//! `make nightly` one in 0.1 %.
+//! **Power.** A point that is the same in 0.3 % of lookups is detected nearly always; in `make
+//! nightly`, in 0.1 %.
 
 use super::*;
 use crate::test_statistics::{assert_documented, coins, size_of_leak};
 
 const VARIABLES: u32 = 8;
-/// Of each point so many that one which is never drawn makes 400 of the sum.
+/// So many samples that a point which is never drawn adds 400 to the sum.
 fn samples() -> usize {
     coins(256 * 400)
 }
@@ -61,8 +61,7 @@ fn the_two_points_differ_by_the_word_and_nothing_else() {
 fn points_that_avoid_anything_are_noticed() {
     let mut rng = SecretRng::from_os().unwrap();
     let word = 0b1011;
-    // One variable is never moved; a point that is never drawn; a coin that falls on one side in 55
-    // of 100.
+    // One variable never changes; one point is never drawn; one bit is set in 55 of 100.
     let stuck = chi_squared(|| rng.below(128) ^ word);
     let never_zero = chi_squared(|| 1 + rng.below(255));
     let biased = chi_squared(|| {

@@ -1,5 +1,5 @@
-//! Servers that answer wrongly: the record is wrong where the altered entry is part of it, and
-//! nothing else happens.
+//! Servers that answer wrongly: the record is wrong if the altered entry is part of it, and nothing
+//! else happens.
 
 use super::*;
 

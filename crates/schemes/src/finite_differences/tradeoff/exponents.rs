@@ -6,14 +6,14 @@
 //! exponent is a quotient of two rates.
 //!
 //! **Records.** A vector in {0, …, d}^m has a *type*: the share of its entries that are 0, that are
-//! 1, and so on. There are at most (m + 1)^(d + 1) types, and of a type P there are 2^(m·H(P))
-//! vectors, with H the entropy of P as a distribution, up to a polynomial factor (the method of
-//! types: Cover, Thomas, *Elements of Information Theory*, theorem 11.1.3). The sum of the entries
-//! is θ·m if the mean of P is θ. So count(θ·m, d, m) grows at the rate of the largest entropy that
-//! a distribution on {0, …, d} with mean θ has: [`growth`]. By Lagrange multipliers (same place,
-//! theorem 12.1.1) that is the distribution with P(i) = p^i / Z, Z = Σ_i p^i, for the p that gives
-//! it the mean θ, and its entropy is log₂ Z − θ·log₂ p. With d = 1, p is θ/(1 − θ), and the rate is
-//! the binary entropy H(θ).
+//! 1, and so on. There are at most (m + 1)^(d + 1) types. Up to a polynomial factor, 2^(m·H(P))
+//! vectors have the type P, where H is the entropy of P as a distribution (the method of types:
+//! Cover, Thomas, *Elements of Information Theory*, theorem 11.1.3). The sum of the entries is θ·m
+//! if the mean of P is θ. So count(θ·m, d, m) grows at the rate of the largest entropy that a
+//! distribution on {0, …, d} with mean θ has: [`growth`]. By Lagrange multipliers (the same book,
+//! theorem 12.1.1), that is the distribution with P(i) = p^i / Z, Z = Σ_i p^i, for the p that gives
+//! it the mean θ. Its entropy is log₂ Z − θ·log₂ p. With d = 1, p is θ/(1 − θ), and the rate is the
+//! binary entropy H(θ).
 //!
 //! **Reads.** C(m, i)·d^i with i = x·m grows at the rate H(x) + x·log₂ d, which rises up to x =
 //! d/(d + 1). So their sum up to i = θ·m/s grows at the rate for x = min(θ/s, d/(d + 1)).

@@ -1,5 +1,4 @@
-//! That the formulas count what they say, that they agree with what is served, and with what was
-//! published.
+//! The formulas count what they claim, and agree with the served scheme and with published figures.
 
 use super::*;
 use crate::finite_differences::FiniteDifferencesParameters;
@@ -192,7 +191,7 @@ fn more_storage_is_fewer_reads_along_every_curve() {
             for pair in curve.windows(2) {
                 let (one, other) = (family.exponents(pair[0]), family.exponents(pair[1]));
                 assert!(one.storage > other.storage && one.reads < other.reads, "{family:?}");
-                // With all answers kept, nothing less is stored, and no more is read.
+                // With precomputed derivatives, more is stored, and no more is read.
                 let kept = family.precomputed_exponents(pair[0]);
                 assert!(kept.storage > one.storage && kept.reads <= one.reads + 1e-9);
                 if highest == 1 {
@@ -211,7 +210,7 @@ fn the_growth_of_coins_is_their_entropy() {
         let mean = f64::from(step) / 200.0;
         assert!((growth(mean, 1) - entropy(mean)).abs() < 1e-12, "{mean}");
     }
-    // Where all are equally likely there is no more, and the two ends are alike.
+    // The entropy is greatest if all values are equally likely, and it is symmetric.
     for highest in 1..=12u32 {
         let top = f64::from(highest);
         assert!((growth(top / 2.0, highest) - (top + 1.0).log2()).abs() < 1e-12);
@@ -257,7 +256,7 @@ fn exact_costs_approach_their_exponents() {
         (3, 3, 1, 2, 1, [6, 12, 30]),
         (3, 3, 2, 1, 1, [12, 24, 60]),
         (3, 5, 4, 1, 2, [12, 24, 42]),
-        // So many differences that all points are read.
+        // A radius so large that all points are read.
         (2, 5, 4, 1, 2, [12, 24, 42]),
         (7, 13, 12, 1, 5, [7, 14, 21]),
     ] {
@@ -306,8 +305,8 @@ fn families_and_polynomials_that_do_not_exist_are_refused() {
 }
 
 proptest! {
-    /// Whatever is asked, there is an answer or a refusal, and at once: the work is bounded by what
-    /// a polynomial of 2^100 points takes.
+    /// Every request gets an answer or a refusal at once: the work is bounded by that for a
+    /// polynomial of 2^100 points.
     #[test]
     fn any_numbers_have_costs_or_are_refused(
         servers in 0..20u32,

@@ -1,4 +1,4 @@
-//! Where hints run out, that is said and nothing else happens.
+//! If hints run out, the client says so, and nothing else happens.
 
 use super::super::lookups::{Failure, Lookups};
 use super::*;
@@ -6,7 +6,7 @@ use privet_core::Blame;
 
 for_both_forms!(records_chosen_by_where_they_lie_use_up_a_chunk_and_that_is_said);
 
-/// What Piano does not promise to withstand.
+/// Piano does not promise to withstand this.
 fn records_chosen_by_where_they_lie_use_up_a_chunk_and_that_is_said<F: AnswerForm>() {
     let parameters = cut(4096, 2, 128);
     let spares = u64::from(parameters.spares());
@@ -34,7 +34,7 @@ fn records_chosen_by_where_they_lie_use_up_a_chunk_and_that_is_said<F: AnswerFor
         }
         assert_eq!(client.supply().used, number + 1, "a failure uses up as much as a success");
     }
-    // What is known is told again, and other chunks are as good as before.
+    // Known records are returned again, and other chunks still work.
     assert_eq!(&world.get(&mut client, together[0]).unwrap()[..], world.record(together[0]));
     for index in world.indices_in_chunk(4).into_iter().take(20) {
         assert_eq!(&world.get(&mut client, index).unwrap()[..], world.record(index));

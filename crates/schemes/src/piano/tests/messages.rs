@@ -1,4 +1,4 @@
-//! Encodings: exact, canonical, and nothing else is accepted.
+//! Encodings are exact and canonical, and nothing else is accepted.
 
 use super::*;
 use privet_core::Blame;

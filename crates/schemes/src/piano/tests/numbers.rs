@@ -1,4 +1,4 @@
-//! The numbers of hints, against exact probabilities; and sizes as promised.
+//! The numbers of hints against exact probabilities; and sizes as documented.
 
 use super::*;
 
@@ -56,7 +56,7 @@ fn windows_fail_less_often_than_once_in_2_to_the_40() {
         assert!(exact(spares) <= allowed, "{records}: {:e}", exact(spares));
         assert!(parameters.failure_probability() <= 2.0 * allowed);
         assert!(parameters.failure_probability() * (1.0 + 1e-9) >= no_hint + exact(spares));
-        // Not far more than it takes: blocks of eight, and what the bound gives away.
+        // Not many more than needed: rounding to blocks of eight, and the slack of the bound.
         if spares > 24 && spares < chunk {
             assert!(exact(spares - 24) > allowed, "{records}: {spares} spares");
         }

@@ -1,4 +1,4 @@
-//! What is special about the state: lookups that wait for others, and spares that are used up.
+//! Special states: lookups that wait for others, and spares that are used up.
 
 use super::*;
 use crate::contract::Updatable as _;
@@ -19,7 +19,7 @@ fn a_repeated_lookup_waits_for_the_first_one<F: AnswerForm>() {
     assert_eq!(&client.take_record(again.id).unwrap().unwrap()[..], world.record(9));
     assert!(client.take_record(third.id).is_none(), "its filler is not answered yet");
     assert_eq!(&world.tell(&mut client, &third).unwrap().unwrap()[..], world.record(9));
-    // A filler's record is known, and told when it is wanted.
+    // A filler's record is known, and returned when it is wanted.
     let filler = client.lookups.position(again.id.0).unwrap();
     let index = world.parameters.permutation().index_at(filler);
     let before = client.lookups.find(filler);
@@ -40,14 +40,14 @@ fn a_record_behind_an_unanswered_query_waits_for_it() {
         for index in 10..40 {
             let next = world.reserve(&mut client, index).unwrap();
             match world.tell(&mut client, &next) {
-                // A cover fails; all others are told.
+                // A cover fails; all other lookups return their record.
                 Some(Ok(record)) => assert_eq!(&record[..], world.record(index)),
                 Some(Err(error)) => assert_eq!(error.blame(), Blame::Selective),
                 None => waiting.push((next.id, index)),
             }
         }
         assert_eq!(client.open(), [first.id], "only the first is to be sent again");
-        // That one may have been a cover itself, for which nobody waits.
+        // That one may itself have been a cover, for which no lookup waits.
         match world.tell(&mut client, &first).unwrap() {
             Ok(record) => assert_eq!(&record[..], world.record(9)),
             Err(_) => assert!(waiting.is_empty()),

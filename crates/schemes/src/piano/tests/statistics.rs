@@ -1,10 +1,10 @@
-//! What a server sees, tested against what it should see. Leaks are planted in the code that
-//! clients run (see [`crate::planted`]), and each must show.
+//! Tests what a server sees against what it should see. Leaks are planted in the code that clients
+//! run (see [`crate::planted`]), and each must show.
 //!
-//! By default everything is drawn from fixed seeds, so a test that passes passes always. The
-//! threshold is such that other seeds would pass as well.
+//! By default all seeds are fixed, so a test that passes always passes. The threshold is such that
+//! other seeds would pass too.
 //!
-//! **Power.** The share of lookups that a leak must concern to show nearly always, by
+//! **Power.** The share of lookups that a leak must affect to show nearly always, by
 //! [`size_of_leak`]; the last column is `make nightly`:
 //!
 //! | what is counted | coins | cells | shows | nightly |
@@ -25,7 +25,7 @@ use privet_core::hints::planted::Flaw::*;
 struct Cut {
     records: u64,
     chunk: u64,
-    /// So many hints and no more.
+    /// Exactly so many hints.
     hints: Option<u32>,
 }
 
@@ -33,9 +33,9 @@ struct Cut {
 const FULL: Cut = Cut { records: 128, chunk: 8, hints: None };
 /// The last chunk has five of eight records.
 const PADDED: Cut = Cut { records: 125, chunk: 8, hints: None };
-/// Eight hints contain a record, so that one more or less shows.
+/// Eight hints contain a record, so that one more or one less shows.
 const FEW: Cut = Cut { records: 125, chunk: 8, hints: Some(64) };
-/// No hint contains a record as often as not.
+/// About every second record is in no hint.
 const SCARCE: Cut = Cut { records: 250, chunk: 16, hints: Some(8) };
 /// Three chunks of two, of which the last has one: all views of three queries can be counted.
 const TINY: Cut = Cut { records: 5, chunk: 2, hints: None };
@@ -144,7 +144,7 @@ fn agreements(cut: Cut, histories: &[Vec<Vec<u16>>]) -> Measured {
         let odds = (places - k) as f64 / (k + 1) as f64 * share / (1.0 - share);
         expected.push(expected[k] * odds);
     }
-    // Cells of which hardly anything is expected are one.
+    // Cells with small expected counts are joined.
     while expected.len() > 2 && expected[expected.len() - 1] < 10.0 {
         let (count, share) = (counts.pop().unwrap(), expected.pop().unwrap());
         *counts.last_mut().unwrap() += count;
@@ -193,7 +193,7 @@ fn rounds() -> usize {
 for_both_forms!(a_query_looks_the_same_for_every_record_and_every_history);
 
 fn a_query_looks_the_same_for_every_record_and_every_history<F: AnswerForm>() {
-    // 120 to 124 are all that the last chunk of the padded table holds.
+    // The last chunk of the padded table holds only 120 to 124.
     let histories: [&[u64]; 5] = [&[5], &[124], &[5, 5, 5], &[5, 6, 7, 5], &[100, 3, 77, 123]];
     let assert_fits = |cut, history: History<'_>| {
         let views = last(&views::<F>(cut, history, None, rounds()));
@@ -252,7 +252,7 @@ fn three_queries_together_are_uniform<F: AnswerForm>() {
 
 for_both_forms!(covers_look_like_queries);
 
-/// The first lookup of a client that has hardly any hints, and covers on their own.
+/// The first lookup of a client that has few hints, and covers alone.
 fn covers_look_like_queries<F: AnswerForm>() {
     for position in [5, 249] {
         let views = last(&views::<F>(SCARCE, History::from(&[position][..]), None, rounds()));
@@ -283,7 +283,7 @@ fn every_planted_flaw_of_the_hints_shows<F: AnswerForm>() {
     marginals(SCARCE, &last(&covers)).assert_shows("covers that are drawn otherwise");
 }
 
-/// The form in which it can be seen where a record lies.
+/// The form in which a server could see where a record lies.
 #[test]
 fn every_planted_flaw_in_the_place_of_the_wanted_record_shows() {
     let alone = |cut, position, flaw| {
@@ -301,8 +301,8 @@ fn every_planted_flaw_in_the_place_of_the_wanted_record_shows() {
     }
 }
 
-/// How the hints in use are distributed after `history`: how many of them contain position 5, and
-/// how often each offset occurs.
+/// The distribution of the hints in use after `history`: how many contain position 5, and how often
+/// each offset occurs.
 fn hints_after(cut: Cut, history: &[u64], flaw: Option<Flaw>) -> [Vec<u64>; 2] {
     let _planted = plant(flaw);
     let mut world = cut.world::<SingleParity>();
@@ -329,7 +329,7 @@ fn the_hints_have_the_same_distribution_before_and_after_queries() {
             Measured::difference(before, after).assert_fits(&format!("{history:?}"));
         }
     }
-    // With few hints, one of them more or less shows.
+    // With few hints, one more or one less shows.
     let [before, _] = hints_after(FEW, &[], None);
     let [after, _] = hints_after(FEW, &[5], None);
     Measured::difference(&before, &after).assert_fits("few hints");

@@ -1,5 +1,5 @@
-//! Every scheme goes through versions of a table: servers, what was downloaded, and hints are in
-//! each what they would be had they begun with it.
+//! Every scheme goes through versions of a table. In each version, servers, downloads and hints are
+//! the same as after a fresh start with it.
 
 mod rehearsals;
 
@@ -128,7 +128,7 @@ impl Journal for Vec<Zeroizing<Vec<u8>>> {
     }
 }
 
-/// A client of whatever kind, with what it began with and everything that changed it since.
+/// A client of any kind, with its first state and all changes since then.
 struct Client {
     client: Box<dyn ErasedClient>,
     begun: Option<(SchemePlan, TableIdentity, Zeroizing<Vec<u8>>)>,
@@ -169,7 +169,7 @@ impl Client {
         self.journal.iter().for_each(|change| hints.apply(change).unwrap());
     }
 
-    /// A lookup: the record, and the queries and answers, which are those of each of the servers.
+    /// A lookup: the record, and the queries and answers of each server.
     fn look_up(
         &mut self,
         version: &Version,
@@ -207,7 +207,7 @@ impl Client {
         assert_eq!(*record, version.record(index), "record {index}");
     }
 
-    /// Moves on to `after`, with what its server says of it. Says whether the hints followed.
+    /// Moves on to `after`, with the data of its server. Returns whether the hints followed.
     fn follow(
         &mut self,
         before: &Version,
@@ -216,7 +216,7 @@ impl Client {
         commitments: Vec<u8>,
     ) -> bool {
         let Some(hints) = self.client.hints() else {
-            // What was downloaded is there, patched or not.
+            // The download exists, patched or not.
             *self = Self::of(after);
             return true;
         };
@@ -237,7 +237,7 @@ impl Client {
     }
 }
 
-/// Whether a scheme's servers make successors, and so have to.
+/// Whether a scheme's servers make successors, and so must do so here.
 fn has_successors(scheme: SchemeId) -> bool {
     matches!(
         scheme,
@@ -372,7 +372,7 @@ fn the_coins_of_a_lookup_cannot_be_computed_afterwards() {
             computed.windows(4).any(|some| coins.windows(4).any(|coins| coins == some))
         };
         let rng = || SecretRng::from_fixed_seed([8; 32]);
-        // Whoever holds the table draws nothing.
+        // A client that holds the table draws no random numbers.
         let draws = !matches!(version.plan.offline, OfflinePhase::KeepTable { .. });
         assert_eq!(computes(rng()), !draws, "{scheme}");
         assert!(computes(rng().keeping_its_key()), "{scheme}: the planted leak is found");
@@ -540,7 +540,7 @@ fn a_plan_stays_as_long_as_it_suits() {
     let before = plan(SchemeId::FiniteDifferences, &small, &tuning).unwrap();
     let next = plan_next(&before, &large, &tuning).unwrap();
     assert_eq!(next, plan(SchemeId::FiniteDifferences, &large, &tuning).unwrap());
-    // A server that starts with it has it.
+    // A server that starts with it has the same.
     let before = plan(SchemeId::SimplePir, &small, &tuning).unwrap();
     let other = identity(2000, 4);
     let next = plan_next(&before, &other, &tuning).unwrap();

@@ -1,4 +1,4 @@
-//! Encodings: exact, and nothing else is accepted. And sizes as promised.
+//! Encodings are exact, and nothing else is accepted. Sizes are as documented.
 
 use super::*;
 use privet_core::{Blame, Secret};
@@ -7,8 +7,8 @@ use proptest::prelude::*;
 proptest! {
     #[test]
     fn whatever_is_accepted_is_what_would_be_encoded(bytes in prop::collection::vec(0u8..3, 0..9)) {
-        // Three partitions of 258: 0x0101 is the last offset, what begins with 2 in its upper byte
-        // lies beyond, and so does 0x0102.
+        // Three partitions of 258: 0x0101 is the last offset. Numbers with 2 in their upper byte
+        // lie beyond, and so does 0x0102.
         let parameters = cut(700, 3, 258);
         let beyond = bytes.chunks(2).any(|offset| offset.get(1).is_some_and(|upper| *upper > 1) || *offset == [2, 1]);
         match SinglePassQuery::decode(&parameters, &bytes) {
@@ -154,7 +154,7 @@ fn parameters_are_announced_and_checked() {
         let refused = SinglePassParameters::decode(&identity, &announced.to_le_bytes());
         assert_eq!(refused.unwrap_err().blame(), Blame::PeerMisbehaved);
     }
-    // Long records: hints of more than 4 MiB where answers would be too long otherwise.
+    // Long records: hints of more than 4 MiB, because answers would be too long otherwise.
     let long = SinglePassParameters::new(TableShape::new(500, 1 << 20).unwrap()).unwrap();
     assert_eq!((long.partition_records(), long.partitions()), (8, 63));
     let longest = SinglePassParameters::new(TableShape::new(8, 1 << 24).unwrap()).unwrap();

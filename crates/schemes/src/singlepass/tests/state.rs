@@ -1,12 +1,11 @@
-//! What is special about the state: permutations, false answers, and records that are told in
-//! order.
+//! Special states: permutations, false answers, and records that come in order.
 
 use super::super::change::{Lookup, StateChange};
 use super::*;
 use crate::contract::Updatable as _;
 use privet_core::Blame;
 
-/// A client that goes on after being written down sends what it would have sent anyway.
+/// A client that was written down and loaded again sends the same queries.
 #[test]
 fn written_down_and_read_back_is_the_same_client() {
     let mut world = World::cut(200, 2, 9);
@@ -93,7 +92,7 @@ fn one_late_answer_tells_a_whole_generation() {
     assert!(world.hints_fit(&client));
 }
 
-/// Any number of any permutation that is changed makes it none: 9 partitions of 7.
+/// Changing any number of any permutation makes it invalid: 9 partitions of 7.
 #[test]
 fn permutations_that_are_none_are_refused() {
     let mut world = World::cut(60, 3, 7);
@@ -108,7 +107,8 @@ fn permutations_that_are_none_are_refused() {
     }
 }
 
-/// Edits that a journal cannot contain: more than there are, and of records beyond the table.
+/// Edits that a journal cannot contain: a wrong number of them, and edits of records beyond the
+/// table.
 #[test]
 fn edits_that_make_no_sense_are_refused() {
     let mut world = World::cut(100, 4, 10);

@@ -1,15 +1,15 @@
-//! What each server sees, tested against uniform offsets. Leaks are planted in the code that
-//! clients run (see [`crate::planted`]), and each must show.
+//! Tests that what each server sees is uniform offsets. Leaks are planted in the code that clients
+//! run (see [`crate::planted`]), and each must show.
 //!
-//! Tables are so small that a test can count everything: a view is all that one server sees of
-//! three queries of a history, of which there are a few hundred, and each must occur equally often.
-//! So nothing that a server could compute from those three queries escapes. In most of these tables
-//! the last partition is partly filled.
+//! Tables are so small that a test can count everything. A view is all that one server sees of
+//! three queries of a history. There are a few hundred views, and each must occur equally often. So
+//! the test catches everything that a server could compute from these three queries. In most of
+//! these tables the last partition is partly filled.
 //!
-//! By default everything is drawn from fixed seeds, so a test that passes passes always. The
-//! threshold is such that other seeds would pass as well.
+//! By default all seeds are fixed, so a test that passes always passes. The threshold is such that
+//! other seeds would pass too.
 //!
-//! **Power.** The share of histories that a leak must concern to show nearly always, by
+//! **Power.** The share of histories that a leak must affect to show nearly always, by
 //! [`size_of_leak`]; the last column is `make nightly`:
 //!
 //! | what is counted | coins | cells | shows | nightly |
@@ -41,7 +41,7 @@ impl Seen for World {
         world
     }
 
-    /// The values of its hints are of no concern here, and all zero.
+    /// The values of its hints do not matter here, and are all zero.
     fn client(&mut self, known: Option<[u8; 32]>) -> SinglePassClient {
         let mut seed = [0; 32];
         self.rng.fill(&mut seed);
@@ -144,13 +144,13 @@ fn mistakes_that_show_to_the_other_server_are_caught() {
         let lost = planted(LastExchangeLost, cut, OTHER_SERVER, handed_over, None);
         lost.assert_shows("what the last lookup of a generation shuffled in");
     }
-    // With two partitions there is only one whose partner matters.
+    // With two partitions, only one partner matters.
     let same = History::from(&[0, 0, 0][..]);
     let alike = planted(PartnersAlike, THREE, OTHER_SERVER, same, None);
     alike.assert_shows("one partner for all partitions");
 }
 
-/// Only a lookup of a record in the partition that is partly filled tells.
+/// Only a lookup of a record in the partly filled partition shows it.
 #[test]
 fn a_decoy_within_the_table_is_caught() {
     for (cut, partition, records) in [(PADDED, 1, 2), (THREE, 2, 1)] {
@@ -172,7 +172,7 @@ fn mistakes_that_show_to_the_hint_server_are_caught() {
     }
 }
 
-/// Permutations that the other server knows are the case against asking it for hints.
+/// Permutations that the other server knows show why that server must not compute hints.
 #[test]
 fn a_server_that_knows_the_permutations_must_not_see_the_hints_used() {
     let same = History::from(&[0, 0, 0][..]);
@@ -180,8 +180,8 @@ fn a_server_that_knows_the_permutations_must_not_see_the_hints_used() {
         .assert_shows("known permutations");
 }
 
-/// Exchanging in the wanted record's partition as well would show to nobody. It is a mistake all
-/// the same, because nothing was read there with which the hints could follow.
+/// No server would see an exchange in the wanted record's partition. It is still a mistake, because
+/// no record was read there with which the hints could follow.
 #[test]
 fn exchanging_in_the_wanted_partition_too_makes_hints_false() {
     let mut world = World::with(cut(60, 4, 10));
@@ -199,8 +199,8 @@ fn exchanging_in_the_wanted_partition_too_makes_hints_false() {
     assert!(!world.hints_fit(&client));
 }
 
-/// The permutations themselves: each of the 24 of four numbers equally often, in each partition,
-/// and together.
+/// The permutations themselves: each of the 24 permutations of four numbers occurs equally often,
+/// in each partition and in all together.
 #[test]
 fn permutations_are_uniform_and_independent() {
     let mut world = <World as Seen>::of(Cut { records: 8, partition_records: 4 });

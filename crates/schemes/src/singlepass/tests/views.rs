@@ -1,5 +1,5 @@
 //! What each of the two servers sees of three lookups, and how far that is from uniform. For
-//! SinglePass and for TAPIR, which looks records up in the same way.
+//! SinglePass, and for TAPIR, which looks records up in the same way.
 
 use crate::planted::{Flaw, plant, set_queries_per_generation};
 use crate::test_statistics::Measured;
@@ -29,14 +29,14 @@ impl Cut {
     }
 }
 
-/// A world of one scheme.
+/// The table, servers and clients of one scheme.
 pub(crate) trait Seen {
     type Client;
 
-    /// A table and who serves it.
+    /// A table and its servers.
     fn of(cut: Cut) -> Self;
 
-    /// A client with permutations that follow from `known`, or from coins.
+    /// A client with permutations from the seed `known`, or from random numbers.
     fn client(&mut self, known: Option<[u8; 32]>) -> Self::Client;
 
     /// One lookup, answered or not: the offsets that both servers see.
@@ -46,14 +46,14 @@ pub(crate) trait Seen {
     fn hand_over(&mut self, client: Self::Client) -> Self::Client;
 }
 
-/// Which server looks, and which of the lookups it looks at.
+/// A server, and the lookups that it compares.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Looks {
     pub(crate) role: usize,
     pub(crate) at: [usize; 3],
 }
 
-/// The server that SinglePass asks for hints, which knows the permutations as they were.
+/// The server that computes SinglePass's hints, which knows the first permutations.
 pub(crate) const HINT_SERVER: Looks = Looks { role: 0, at: [0, 1, 2] };
 pub(crate) const OTHER_SERVER: Looks = Looks { role: 1, at: [0, 1, 2] };
 
@@ -72,7 +72,7 @@ impl<'a> From<&'a [u64]> for History<'a> {
     }
 }
 
-/// One record for ever; two of one partition, two of different ones; the last; and three different
+/// Always one record; two of one partition, two of different ones; the last; and three different
 /// ones.
 pub(crate) const HISTORIES: [[u64; 3]; 6] =
     [[0, 0, 0], [0, 1, 0], [0, 3, 0], [4, 4, 1], [1, 0, 4], [0, 2, 4]];

@@ -1,10 +1,10 @@
-//! Every way to lie that we can think of. No wrong record is ever told, and what ends, ends for
-//! good.
+//! Every way to lie that we can think of. No wrong record is ever returned, and a client that has
+//! ended stays so.
 
 use super::*;
 use privet_core::Blame;
 
-/// What becomes of a lookup that gets these answers.
+/// The outcome of a lookup that gets these answers.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     /// A record, and it is right.
@@ -15,7 +15,8 @@ enum Outcome {
     Refused(Blame),
 }
 
-/// A lookup that can meet many lies: each finds the client as it was when it had asked.
+/// A lookup that is tried with many lies. Each attempt begins with the client right after its
+/// query.
 struct Attempt<'a, F: TestForm> {
     world: &'a World<F>,
     generation: &'a Zeroizing<Vec<u8>>,
@@ -55,7 +56,7 @@ impl<F: TestForm> Attempt<'_, F> {
                 let refused = client.reserve(&world.index(wanted), &mut rng);
                 assert_eq!(refused.err().unwrap().blame(), Blame::Integrity);
                 assert_eq!(client.open(), []);
-                // What comes afterwards changes nothing.
+                // Later changes have no effect.
                 assert!(client.apply(&change).is_err());
                 assert!(client.apply(&reserved.change).is_err());
                 let named = ["the first server's", "the second server's", "neither server's"]
@@ -71,8 +72,8 @@ impl<F: TestForm> Attempt<'_, F> {
     }
 }
 
-/// A flipped bit of either answer, wherever it is and whatever was asked for, is the end, and names
-/// its server.
+/// A flipped bit of either answer, in any place and for any record, ends the client and names the
+/// server.
 fn every_bit<F: TestForm>(mut world: World<F>, coins: u8, step: usize) {
     let records = world.parameters.shape().records();
     for coins in 0..coins {
@@ -108,7 +109,7 @@ fn every_flipped_bit_ends_it_with_pointproofs() {
     every_bit(World::<PointproofsForm>::cut(16, 2, 4), 1, 32);
 }
 
-/// Answers that were true of something else.
+/// Answers that are true for something else.
 fn true_of_something_else<F: TestForm>(mut world: World<F>) {
     let records = world.parameters.shape().records();
     let mut edited = world.records.clone();
@@ -147,7 +148,7 @@ fn true_of_something_else<F: TestForm>(mut world: World<F>) {
             };
             assert!(check(mixed(&honest[server], &stale[server])));
             assert!(check(mixed(&stale[server], &honest[server])));
-            // What was answered before, and what the other server answered.
+            // An earlier answer, and the other server's answer.
             replays += usize::from(check(replayed[server].clone()));
             replays += usize::from(check(honest[1 - server].clone()));
             // The right proof of a record at another offset: what an honest server answers to
@@ -164,7 +165,8 @@ fn true_of_something_else<F: TestForm>(mut world: World<F>) {
         }
         // Both lie.
         assert_eq!(attempt.outcome(&stale), Outcome::Ended([true, true]));
-        // Not even an answer: the client is where it was, and the true answers still do.
+        // Bytes that are no answer: the client's state does not change, and the true answers still
+        // work.
         for server in 0..2 {
             for len in [0, 1, record_bytes, honest[server].len() - 1, honest[server].len() + 1] {
                 let mut answers = honest.clone();
@@ -187,7 +189,7 @@ fn what_is_true_of_something_else_ends_it_with_pointproofs() {
     true_of_something_else(World::<PointproofsForm>::cut(6, 3, 3));
 }
 
-/// A stream that is not what was announced makes no hints, whatever is wrong with it.
+/// A stream that differs from the announcement makes no hints, whatever is wrong with it.
 fn every_byte_of_the_stream<F: TestForm>(mut world: World<F>) {
     let stream = world.stream();
     for at in 0..stream.len() {
@@ -212,8 +214,8 @@ fn a_stream_that_was_not_announced_makes_no_hints() {
     every_byte_of_the_stream(World::<PointproofsForm>::cut(5, 3, 3));
 }
 
-/// What both servers announce may still be nonsense, if both lie or are broken: then there are no
-/// hints, and no panic.
+/// If both servers lie or are broken, they may announce nonsense. Then there are no hints, and no
+/// panic.
 #[test]
 fn an_announcement_that_is_no_commitment_is_refused() {
     let mut world = World::<PointproofsForm>::cut(5, 3, 3);

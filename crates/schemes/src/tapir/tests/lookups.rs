@@ -1,4 +1,4 @@
-//! What the suite does not look up: forms that are slow, and records around the edges of hashes.
+//! Lookups that the suite leaves out: slow forms, and records around the edges of hashes.
 
 use super::*;
 use crate::test_tables::{Sequence, sequences};
@@ -43,7 +43,7 @@ fn records_longer_than_a_hash_block_or_a_chunk() {
 
 #[test]
 fn queries_are_what_is_verified() {
-    // The client tells from its permutations what it asked, after they have changed.
+    // The client computes its queries from its permutations after they have changed.
     let mut world = World::<MerkleForm>::cut(90, 4, 7);
     let mut client = world.client();
     for index in (0..90).chain([17; 90]) {

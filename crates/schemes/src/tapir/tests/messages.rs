@@ -1,4 +1,4 @@
-//! Bytes from outside: anything that is not an encoding is refused, and says so.
+//! Bytes from outside: anything that is not an encoding is refused with an error.
 
 use super::*;
 use privet_core::Blame;
@@ -32,7 +32,8 @@ fn parameters_that_make_no_sense_are_refused() {
     }
     let long = [&good[..], &[0]].concat();
     assert!(TapirParameters::<MerkleForm>::decode(&identity(1000, 8), &long).is_err());
-    // Reference strings of no size, of one that no partition has room in, of one beyond reason.
+    // Reference strings of size zero, of a size too small for a partition, and of a size that is
+    // too large.
     for size in [0u32, 15, u32::MAX] {
         let bytes = [&16u64.to_le_bytes()[..], &size.to_le_bytes(), &[0; 32]].concat();
         let refused = TapirParameters::<PointproofsForm>::decode(&identity(100, 8), &bytes);

@@ -1,5 +1,4 @@
-//! A verifier that checks only what it needs: the mistake that the selective failure attack lives
-//! on.
+//! A verifier that checks only what it needs: the mistake that the selective failure attack uses.
 
 use super::super::order::Asked;
 use super::{Form, TapirAnswer};
@@ -9,9 +8,9 @@ use std::cell::RefCell;
 /// A mistake planted in a client.
 #[derive(Default)]
 pub(in super::super) struct Planted {
-    /// The honest answers to the lookup under way. If they are there, whatever the record does not
-    /// depend on is taken from them before it is verified: the first server's answer, and what the
-    /// second sent in the place of the wanted record.
+    /// The honest answers to the open lookup. If they are set, the verifier takes from them
+    /// everything that the record does not depend on: the first server's answer, and what the
+    /// second server sent in the place of the wanted record.
     pub(super) overlooked: RefCell<Option<[TapirAnswer; 2]>>,
 }
 

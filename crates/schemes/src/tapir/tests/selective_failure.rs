@@ -1,11 +1,11 @@
-//! Whether a client ends says nothing about the record it wanted: also where a server spoils some
-//! offsets and not others.
+//! Whether a client ends tells nothing about the wanted record, even if a server answers wrongly
+//! only at some offsets.
 
 use super::*;
 use crate::test_statistics::difference;
 
-/// What a server spoils: what it says of the record of one partition at some offsets, whenever it
-/// is asked for them.
+/// A server's lie: it alters its answer for one partition at some offsets, whenever it is asked for
+/// them.
 #[derive(Clone, Copy, Debug)]
 struct Spoiled {
     server: usize,
@@ -29,7 +29,7 @@ enum Lie {
 }
 
 impl Spoiled {
-    /// The answers of a lookup after this server has done so.
+    /// The answers of a lookup after this server has altered its own.
     fn spoil(
         self,
         pass: &SinglePassParameters,
@@ -51,7 +51,7 @@ impl Spoiled {
     }
 }
 
-/// How many of `coins` lookups of `wanted` end and how many do not, against a server that spoils.
+/// How many of `coins` lookups of `wanted` end the client and how many do not, with such a server.
 fn ends<F: TestForm>(
     world: &mut World<F>,
     generation: &Zeroizing<Vec<u8>>,
@@ -76,7 +76,7 @@ fn ends<F: TestForm>(
         }
         let change = client.settle(reserved.id, &world.decoded(&answers).unwrap()).unwrap();
         counts[usize::from(change[0] == END)] += 1;
-        // Whatever it would have come to, this lookup goes on with the truth.
+        // In any case, this lookup goes on with the true answers.
         let change = client.settle(reserved.id, &truth).unwrap();
         client.apply(&change).unwrap();
         let record = client.take_record(reserved.id).unwrap().unwrap();
@@ -88,8 +88,8 @@ fn ends<F: TestForm>(
 /// The first byte of the change that ends a client.
 const END: u8 = 3;
 
-/// The largest difference, in standard deviations, between how often lookups of any two records
-/// end.
+/// The largest difference, in standard deviations, between how often lookups of any two records end
+/// the client.
 fn leak<F: TestForm>(
     world: &mut World<F>,
     wanted: &[u64],
@@ -97,7 +97,7 @@ fn leak<F: TestForm>(
     coins: u64,
     planted: bool,
 ) -> f64 {
-    // Permutations are secrets as well: each count is over many.
+    // Permutations are random secrets too, so each count covers many of them.
     const GENERATIONS: u64 = 20;
     let counts: Vec<[u64; 2]> = wanted
         .iter()
@@ -122,7 +122,7 @@ fn leak<F: TestForm>(
     pairs.fold(0.0, f64::max)
 }
 
-/// Which offsets are spoiled, and how.
+/// The altered offsets, and the kind of change.
 const TARGETS: [(Offsets, Lie); 5] = [
     (|offset| offset == 0, Lie::Record),
     (|offset| offset >= 2, Lie::Proof),
@@ -153,7 +153,8 @@ fn the_rate_of_ends_does_not_depend_on_the_record_in_twenty_thousand_lookups() {
     for server in 0..2 {
         let spoiled =
             Spoiled { server, partition: 3, offsets: |offset| offset < 8, lie: Lie::Record };
-        // One in the spoiled partition at a spoiled offset, one at another, one elsewhere.
+        // One record in the altered partition at an altered offset, one there at another offset,
+        // and one elsewhere.
         let leak = leak(&mut world, &[3 * 16 + 2, 3 * 16 + 12, 9 * 16 + 2], spoiled, 20_000, false);
         assert!(leak < 9.0, "{spoiled:?}: {leak}");
     }
@@ -165,15 +166,15 @@ fn nor_with_pointproofs() {
     for server in 0..2 {
         let spoiled =
             Spoiled { server, partition: 1, offsets: |offset| offset == 0, lie: Lie::Record };
-        // The wanted record itself spoiled, its neighbour, and one of the other partition.
+        // The altered record itself, its neighbour, and a record of the other partition.
         let leak = leak(&mut world, &[3, 4, 0], spoiled, 120, false);
         assert!(leak < 9.0, "{spoiled:?}: {leak}");
     }
 }
 
-/// The planted verifier checks what the record depends on and nothing else. A second server that
-/// spoils a partition's records is then met by lookups in all other partitions alone, and the first
-/// server's lies by none.
+/// The planted verifier checks only what the record depends on. Then only lookups in other
+/// partitions notice a second server that alters one partition's records, and no lookup notices the
+/// first server's lies.
 #[test]
 fn a_verifier_that_checks_only_what_it_needs_is_caught() {
     let mut world = World::<MerkleForm>::cut(16, 2, 4);

@@ -24,8 +24,8 @@ fn through_crashes<F: TestForm>(mut world: World<F>, steps: Vec<u8>) {
                 let wanted = world.rng.below(world.parameters.shape().records());
                 let reserved = client.reserve(&world.index(wanted), &mut world.rng).unwrap();
                 journal.push(reserved.change.clone());
-                // Killed after the journal record, before or after the queries went out: they are
-                // sent again, and the answers to them still do.
+                // Killed after the journal record, before or after the queries were sent: they are
+                // sent again, and their answers still work.
                 client = replay(&journal);
                 assert_eq!(client.open(), [reserved.id]);
                 let refused = client.reserve(&world.index(wanted), &mut world.rng);
@@ -34,7 +34,7 @@ fn through_crashes<F: TestForm>(mut world: World<F>, steps: Vec<u8>) {
                 let answers = world.decoded(&world.answer_bytes(&reserved)).unwrap();
                 let change = client.settle(reserved.id, &answers).unwrap();
                 journal.push(change);
-                // Killed before the record was taken: it is told again.
+                // Killed before the record was taken: it is returned again.
                 client = replay(&journal);
                 let record = client.take_record(reserved.id).unwrap().unwrap();
                 assert_eq!(&record[..], world.record(wanted));

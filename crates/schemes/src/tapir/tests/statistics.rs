@@ -1,6 +1,6 @@
 //! What each server sees: the tests of SinglePass's
-//! [`statistics`](crate::singlepass::tests::views), and mistakes in what TAPIR alone does. Neither
-//! server knows the permutations here.
+//! [`statistics`](crate::singlepass::tests::views), and mistakes in the code that only TAPIR has.
+//! Neither server knows the permutations here.
 
 use super::*;
 use crate::contract::Updatable as _;
@@ -88,8 +88,8 @@ fn planted_mistakes_are_caught() {
     }
 }
 
-/// Two partitions of two records get two more, of which the last is partly filled. Three lookups
-/// then, seen in the first partition and the new ones.
+/// Two partitions of two records become four, and the last is partly filled. Then there are three
+/// lookups, seen in the first partition and the new ones.
 fn after_growth(history: [u64; 3], role: usize, flaw: Option<Flaw>, expected: usize) -> Measured {
     let _planted = plant(flaw);
     let mut rng = SecretRng::from_fixed_seed(seed());

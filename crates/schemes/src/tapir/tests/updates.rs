@@ -1,4 +1,4 @@
-//! Updates: records added and edited, partitions that come, and servers that tell different ones.
+//! Updates: added and edited records, new partitions, and servers that send different updates.
 
 use super::*;
 use crate::contract::Updatable as _;
@@ -25,8 +25,8 @@ fn batch<F: TestForm>(world: &mut World<F>, edits: u64, adds: u64, byte: u8) -> 
     TableUpdate::new(shape, operations).unwrap()
 }
 
-/// After each batch the old client and one that begins anew read the same table, and the server is
-/// what a new one would be.
+/// After each batch, the old client and a fresh one read the same table, and the server equals a
+/// fresh one.
 fn updates<F: TestForm>(mut world: World<F>, batches: &[(u64, u64)], lookups: u64) {
     let mut client = world.client();
     for (number, (edits, adds)) in (1u8..).zip(batches) {
@@ -111,8 +111,8 @@ fn deltas_that_do_not_fit_change_nothing() {
     let with = |before, after, commitments: &[u8]| {
         TableDelta::growing(before, after, delta.edits().to_vec(), commitments.to_vec()).unwrap()
     };
-    // Commitments that are none, from servers that agree on them: nothing is believed and nothing
-    // lost.
+    // Invalid commitments from servers that agree on them: the client uses nothing and loses
+    // nothing.
     for len in 0..delta.commitments().len() {
         let short = with(before, after, &delta.commitments()[..len]);
         assert_eq!(client.apply_delta(&short).unwrap_err().blame(), Blame::PeerMisbehaved, "{len}");

@@ -1,10 +1,10 @@
-//! Answers that do not belong to the commitments, in every way.
+//! All kinds of answers that do not belong to the commitments.
 
 use super::*;
 
-/// Cuts with vectors that are no power of two, caps between the root and the leaves, and more
-/// vectors than lanes. All records differ: where the leaves are the cap and a proof is empty, equal
-/// records answer for each other, and rightly.
+/// Cuts with vector lengths that are not powers of two, caps between the root and the leaves, and
+/// more vectors than lanes. All records differ: if the leaves are the cap and a proof is empty,
+/// equal records can rightly replace each other.
 fn worlds() -> impl Iterator<Item = World> {
     let cuts = [
         cut(1, 1, 1, 0, 0),
@@ -52,7 +52,7 @@ fn an_answer_for_one_record_is_rejected_for_every_other() {
         let count = world.merkle.vectors.count() as usize;
         for offset in 0..vector_len {
             let answer = world.answer(vec![offset; count]);
-            // All that 16 bits can say, so what is beyond the vector too.
+            // All values of 16 bits, so also those beyond the vector.
             for asked in (0..2 * vector_len + 40).chain([u16::MAX]) {
                 let mut other = answer.clone();
                 other.offsets[count - 1] = asked;
@@ -112,8 +112,8 @@ fn wrong_lengths_are_rejected() {
     }
 }
 
-/// A leaf is not an inner node: the record whose bytes are two nodes does not open to their parent,
-/// nor the other way round.
+/// A leaf is not an inner node: a record whose bytes are two nodes does not open to their parent,
+/// and two nodes do not open as a record.
 #[test]
 fn leaves_and_inner_nodes_are_apart() {
     let hasher = MerkleHasher::new(Kernels::detect());

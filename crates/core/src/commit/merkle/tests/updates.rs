@@ -1,4 +1,4 @@
-//! Edits, growth, interruptions, and bytes that are no update.
+//! Edits, growth, interruptions, and bytes that are not an update.
 
 use super::*;
 use crate::Blame;
@@ -56,15 +56,14 @@ proptest! {
             let before = encoded(&world.verifier);
             world.verifier.update(after, &told).unwrap();
             check_rebuilt(&world, kernels);
-            // What clients are told does not say more than it must: without edits and growth,
-            // nothing.
+            // Clients are told no more than needed: nothing without edits and growth.
             assert_eq!(told.is_empty(), edits.is_empty() && growth == 0);
             assert!(!told.is_empty() || before == encoded(&world.verifier));
         }
     }
 }
 
-/// The same records edited in another order, with repeats, are told of in the same bytes.
+/// Edits of the same records in another order, with repetitions, give the same announcement.
 #[test]
 fn what_clients_are_told_is_canonical() {
     let kernels = Kernels::detect();
@@ -119,8 +118,8 @@ fn hostile_updates_change_nothing() {
             assert_eq!(error.blame(), Blame::PeerMisbehaved);
             assert_eq!(encoded(&world.verifier), stale);
         }
-        // Every other byte is of a hash, or names another old node: then the next answers are
-        // rejected.
+        // Every other byte belongs to a hash, or names another old node. If it is changed, the next
+        // answers are rejected.
         world.verifier.update(after, &with(told.len() - 1, !told[told.len() - 1])).unwrap();
         let offsets = vec![7; after.count() as usize];
         let answer = world.answer(offsets);

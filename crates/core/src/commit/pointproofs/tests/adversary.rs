@@ -40,8 +40,8 @@ fn every_bit_of_records_proof_and_offsets() {
         });
     }
     for vector in 0..2 {
-        // The padding beyond the table's end has equal records at two offsets: even those are told
-        // apart.
+        // The padding beyond the table's end has equal records at two offsets. Proofs tell even
+        // these apart.
         for step in [1, 2, 3, 1 << 15] {
             assert_rejected(&parties, &truth, |answer| {
                 let mut lie = answer.clone();
@@ -56,13 +56,13 @@ fn every_bit_of_records_proof_and_offsets() {
 #[test]
 fn proofs_of_something_else() {
     let (parties, truth) = parties_and_answers();
-    // Of another table, whose records the server says it has.
+    // The answer from another table, whose records the server claims to have.
     let mut other = Parties::new(3, 3, 5, 2, Openings::OnDemand);
     other.table[3] ^= 1;
     let other = Parties::of(other.vectors, other.table, known_string(3), Openings::OnDemand);
     let lie = other.answer(0, &truth[0].offsets);
     assert_eq!(verdict(&parties.verifier, [&lie, &truth[1]]), [true, false]);
-    // Of another order: an answer given in the other's role.
+    // The answer in the other server's role.
     let lie = parties.answer(1, &truth[0].offsets);
     assert_eq!(verdict(&parties.verifier, [&lie, &truth[1]]), [true, false]);
     // Records exchanged between vectors.
@@ -99,8 +99,8 @@ fn lies_of_both_servers_do_not_cancel() {
 #[test]
 fn a_proof_outside_the_group() {
     let (parties, truth) = parties_and_answers();
-    // The point of the curve with x = 4, and what remains of it when the part in the group is taken
-    // away: to the power r, that is, to the power r − 1 and once more.
+    // The point of the curve with x = 4, without its part in the group: its power r, computed as
+    // its power r − 1 times the point itself.
     let mut point = [0; 96];
     point[47] = 4;
     point[48..].copy_from_slice(&Y_OF_4);
@@ -108,7 +108,8 @@ fn a_proof_outside_the_group() {
     let mut outside = point.to_sum().power(&(Scalar::ZERO - Scalar::ONE));
     outside.add_affine(&point);
     let outside = outside.to_affine();
-    // No pairing tells it from infinity, so with a true proof it would make another that verifies.
+    // No pairing tells it from infinity. So together with a true proof it would make another proof
+    // that verifies.
     assert!(!outside.is_infinity() && pairings_cancel(&[(outside, G2::generator())]));
     assert_rejected(&parties, &truth, |answer| {
         let proof = answer.proof.as_slice().try_into().unwrap();
@@ -168,8 +169,8 @@ fn announcements() {
     assert_eq!(finish(&good[1..]), Err(Blame::PeerMisbehaved));
     assert_eq!(finish(&[]), Err(Blame::PeerMisbehaved));
     assert_eq!(finish(&[&good[..], &[0]].concat()), Err(Blame::PeerMisbehaved));
-    // Every byte of the share is bound by the digest. Of a commitment, the sign cannot be known to
-    // be wrong; what is no point is noticed.
+    // The digest fixes every byte of the share. A wrong sign of a commitment cannot be noticed;
+    // bytes that are not a point are.
     let share = 48 + 3 * 96;
     for place in 0..share {
         let mut lie = good.clone();

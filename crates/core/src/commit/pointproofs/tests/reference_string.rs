@@ -1,4 +1,4 @@
-//! Only the powers of one number are a reference string.
+//! A reference string must be the powers of one number.
 
 use super::{bytes, known_string};
 use crate::commit::pointproofs::ReferenceString;
@@ -74,7 +74,7 @@ fn powers_of_two_numbers_and_of_zero() {
     let mut mixed = one.clone();
     mixed[HEADER + 48..][..3 * 96].copy_from_slice(&other[HEADER + 48..][..3 * 96]);
     assert!(refusal(&sealed(mixed)).contains("powers of one number"));
-    // Beyond the gap the other's: consecutive by themselves.
+    // Beyond the gap, the powers of the other number, which are consecutive among themselves.
     let mut mixed = one.clone();
     let beyond = one.len() - 32 - 2 * 48;
     mixed[beyond..].copy_from_slice(&other[beyond..]);
@@ -92,7 +92,7 @@ fn a_share_is_checked_beside_its_digest() {
     assert!(read_share(3, &string.digest(), &share).is_some());
     assert_eq!(read_share(2, &string.digest(), &share), None);
     assert_eq!(read_share(3, &string.digest(), &share[..share.len() - 1]), None);
-    // Whoever made the digest too made a string of points that are no powers.
+    // Points that are not powers, with the right digest.
     let wrong = G2::generator().compress();
     share[48 + 96..][..96].copy_from_slice(&wrong);
     let digest = super::super::reference_string::digest_of_share(3, &share);

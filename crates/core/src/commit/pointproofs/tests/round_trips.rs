@@ -1,4 +1,4 @@
-//! True answers are accepted, whatever the shape; and both ways to compute openings give the same
+//! True answers are accepted for every shape, and both ways to compute openings give the same
 //! bytes.
 
 use super::{Openings, Parties, bytes, known_string, verdict};
@@ -24,7 +24,7 @@ proptest! {
         prop_assert_eq!(&precomputed.answer(0, &first.offsets).proof, &first.proof);
         prop_assert_eq!(&precomputed.answer(1, &second.offsets).proof, &second.proof);
 
-        // What the client keeps is read back as it was.
+        // The client's stored data is read back unchanged.
         let parameters = Pointproofs::for_client(parties.vectors, size, known_string(size).digest()).unwrap();
         let mut kept = Vec::new();
         parties.verifier.encode(&mut kept);

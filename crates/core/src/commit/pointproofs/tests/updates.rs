@@ -1,4 +1,4 @@
-//! After an update everything is as if it had been made anew.
+//! After an update, everything is the same as if it were computed from the new table.
 
 use super::{Openings, Parties, bytes, known_string, verdict};
 use crate::commit::pointproofs::PointproofsVerifier;
@@ -50,7 +50,7 @@ fn encoded(verifier: &PointproofsVerifier) -> Vec<u8> {
 fn an_update_is_as_good_as_a_new_beginning() {
     let mut rng = SecretRng::from_os().unwrap();
     for openings in [Openings::OnDemand, Openings::Precomputed] {
-        // One record; several of one vector, so many that its openings are computed again; new
+        // One record; several records of one vector, enough to compute its openings again; new
         // records in the last vector; new vectors.
         for (edited, records_after) in [
             (vec![4], 8),
@@ -82,7 +82,7 @@ fn the_message_has_changed_commitments_in_order() {
     let mut parties = Parties::new(2, 2, 7, 3, Openings::OnDemand);
     let message = update(&mut parties, &[5, 1], 11).unwrap();
     let numbers: Vec<u8> = message.chunks_exact(52).map(|entry| entry[0]).collect();
-    // Records 1 and 5, the last vector with its new record, and what came behind it.
+    // Records 1 and 5, the last vector with its new record, and the vectors after it.
     assert_eq!(numbers, [0, 2, 3, 4, 5]);
     assert_eq!(message.len(), 5 * 52);
 }
@@ -93,7 +93,7 @@ fn an_answer_from_before_an_update_is_rejected_after_it() {
     let stale = [parties.answer(0, &[0, 0]), parties.answer(1, &[1, 2])];
     let message = update(&mut parties, &[5], 6).unwrap();
     parties.verifier.update(parties.vectors, &message).unwrap();
-    // Even where it does not concern the record that has changed.
+    // Even if the answer does not concern the changed record.
     assert_eq!(verdict(&parties.verifier, stale.each_ref()), [true, true]);
 }
 
@@ -130,7 +130,7 @@ fn a_wrong_message_changes_nothing() {
         assert_eq!(error.blame(), Blame::PeerMisbehaved);
         assert_eq!(encoded(&parties.verifier), before.1);
     }
-    // A table that has shrunk is no update.
+    // A table that has shrunk is not a valid update.
     let shape = TableShape::new(6, 2).unwrap();
     let shrunk = Vectors::new(shape, 3, 1).unwrap();
     let error = parties.verifier.update(shrunk, &good).unwrap_err();

@@ -1,4 +1,4 @@
-//! Hints last for ever, and are searched in the same time for ever.
+//! Hints never run out, and the search time stays the same.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn hints_never_run_out() {
     let mut world = World::new(200, 4);
     let mut client = world.client();
     client.queries = 100;
-    // Another client's history has no repeats; in the long run the first one's hints leave more
+    // Another client's history has no repeats. In the long run, the first client's hints leave more
     // gaps.
     let mut other = world.client();
     other.queries = u64::MAX;

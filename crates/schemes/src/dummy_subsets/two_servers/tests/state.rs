@@ -1,4 +1,4 @@
-//! Hints, and messages, that are not what they should be.
+//! Invalid hints and messages.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! What each server sees. The online server is tested as in the form with one server, of which
-//! these are the same tests; what the offline server sees must be the same to the byte.
+//! What each server sees. The online server is tested with the tests of the form with one server.
+//! What the offline server sees must be the same for all records, byte by byte.
 
 use super::*;
 use crate::dummy_subsets::tests::statistics::tests_of_both_forms;
@@ -77,8 +77,8 @@ fn offline(flaw: Option<Flaw>, index_of: &dyn Fn(u64) -> u64) -> Vec<Vec<u8>> {
     seen
 }
 
-/// The offline server knows the key, so what it is sent must not depend on anything else at all: it
-/// is the same to the byte.
+/// The offline server knows the key, so its messages must not depend on anything else: they are the
+/// same, byte by byte.
 #[test]
 fn the_offline_server_sees_the_same_bytes_whatever_is_looked_up() {
     let histories: [&dyn Fn(u64) -> u64; 3] =

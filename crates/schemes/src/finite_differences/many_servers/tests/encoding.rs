@@ -1,4 +1,4 @@
-//! Records are symbols and back, and the truth table is that of the polynomial.
+//! Records become symbols and come back, and the truth table is that of the polynomial.
 
 use super::*;
 use crate::finite_differences::many_servers::recovery::hermite_weights;
@@ -50,8 +50,9 @@ fn symbols_that_are_no_bytes_are_read_as_if_they_went_round() {
             let mut entry = vec![0; parameters.entry_len()];
             encoding.write(&vec![0xff; record_len as usize], &mut entry);
             let right = symbols(&parameters, &entry);
-            // One more than the largest number of the first chunk: zero, while all others stay. (No
-            // power of an odd number is one of 256, so there is a digit that can be raised.)
+            // One more than the largest number of the first chunk gives zero, and all other chunks
+            // stay. (No power of an odd number is a power of 256, so there is a digit that can be
+            // raised.)
             let mut above = right.clone();
             for symbol in &mut above {
                 *symbol = (*symbol + 1) % field as u8;
@@ -63,7 +64,7 @@ fn symbols_that_are_no_bytes_are_read_as_if_they_went_round() {
             let mut expected = vec![0xff; record_len as usize];
             expected[..chunk].fill(0);
             assert_eq!(read(&encoding, &above, record_len), expected);
-            // What fills the last byte of an entry up is not read.
+            // The padding of an entry's last byte is not read.
             let mut padded = right.clone();
             padded[encoding.symbols()..].fill(1);
             let unread = read(&encoding, &padded, record_len);
@@ -120,7 +121,7 @@ proptest! {
         prop_assert!(conditions > degree);
         let weights = hermite_weights(field, servers, orders, degree);
         prop_assert_eq!(weights.len() as u32, conditions);
-        // Any polynomial with so many coefficients, not only those of the degree.
+        // Any polynomial with so many coefficients, not only those of this degree.
         let coefficients: Vec<u32> =
             coefficients[..conditions as usize].iter().map(|value| value % order).collect();
         let derivative = |point: u32, of: u32| {

@@ -1,4 +1,4 @@
-//! What crosses the wire, and nothing but that: parameters, points and symbols that there are.
+//! Messages: only parameters, points and symbols that exist are accepted.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,16 +1,16 @@
-//! What one server sees, tested against uniform points; and each test against a client with a
-//! mistake planted in it, which it must catch.
+//! Tests that what one server sees is uniform points. Each test must also catch a client with a
+//! planted mistake.
 //!
-//! A view is all that a server has: the point that it is asked about. For a fixed index that is a
-//! bijection of the coins, which is tested exactly, for all coins. That the coins are uniform and
-//! fresh is tested by chi-square, over all points.
+//! A view is all that a server has: the point of its query. For a fixed index, this point is a
+//! bijection of the random origin; that is tested exactly, for all origins. A chi-square over all
+//! points tests that the origins are uniform and fresh.
 //!
-//! **False alarms.** The seeds are fixed, so what passes passes always. With other seeds, a
+//! **False alarms.** The seeds are fixed, so a test that passes always passes. With other seeds, a
 //! chi-square with 80 degrees of freedom exceeds the threshold with a probability below 10^-7, one
-//! with 124 below 10^-8, and fewer than 200 are computed.
+//! with 124 with a probability below 10^-8, and fewer than 200 are computed.
 //!
-//! **Power.** A point that is always the same is seen nearly always from 2.6 % of lookups on in
-//! the field of three elements and 1.8 % in that of five; in `make nightly` 0.7 % and 0.5 %.
+//! **Power.** A point that is repeated in 2.6 % of lookups is detected nearly always in the field
+//! of three elements, and in 1.8 % in that of five; in `make nightly` 0.7 % and 0.5 %.
 
 use super::*;
 use crate::test_statistics::{assert_documented, coins, difference, excess, rng_for, size_of_leak};
@@ -37,13 +37,13 @@ enum Mistake {
     NoCoins,
     /// Every other lookup has the origin of that before it.
     CoinsTwice,
-    /// A coordinate that would have to go round stays at the last element.
+    /// A coordinate that should wrap around stays at the last element.
     NotReduced,
 }
 
 use Mistake::*;
 
-/// The client as it is in the module's text, with a mistake.
+/// The client of the module's documentation, with a mistake.
 struct Planted {
     mistake: Mistake,
     last: Vec<u64>,
@@ -213,7 +213,7 @@ fn every_planted_mistake_is_caught() {
             assert!(successive(&world, &view) > CLEARLY * THRESHOLD);
             assert!(uniform(&world, &view) < CLEARLY * THRESHOLD, "this alone would show it");
         }
-        // To server 0 nothing is added.
+        // Nothing is added for server 0.
         for view in &mistaken(&world, NotReduced, 1)[1..] {
             assert!(uniform(&world, view) > CLEARLY * THRESHOLD);
         }

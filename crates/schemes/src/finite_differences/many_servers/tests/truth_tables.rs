@@ -1,4 +1,4 @@
-//! The truth table is that of the polynomial, however it is cut, and wherever it is written.
+//! The truth table is that of the polynomial, for every cut and every store.
 
 use super::*;
 use crate::finite_differences::encoding::tests::{WatchfulStore, every_call_fails_once, written};
@@ -14,7 +14,7 @@ fn packed_bytes_are_added_symbol_by_symbol() {
         let unpacked = field.unpacked();
         let all: Vec<u8> = (0..field.packings()).map(|byte| byte as u8).collect();
         for addend in &all {
-            // Between bytes that are not to be touched, and not at the beginning.
+            // Not at the beginning of the memory, and between bytes that must not change.
             let (at, len) = (3, all.len());
             let mut planes = Planes::new(field, at + order as usize * len + 2);
             let end = at + order as usize * len;

@@ -33,7 +33,7 @@ proptest! {
         let before = symbols(parameters, entry);
         let altered = &mut entry[byte.index(entry_len)];
         *altered = ((u32::from(*altered) + added % (packings - 1) + 1) % packings) as u8;
-        // The digits after the last one of the record are nobody's.
+        // The digits after the record's last one have no meaning.
         let read = Encoding::new(parameters).symbols();
         let same = before[..read] == symbols(parameters, entry)[..read];
 
@@ -80,8 +80,8 @@ fn what_adds_up_to_no_record_is_a_wrong_record_like_any_other() {
         let mut rng = SecretRng::from_os().unwrap();
         let (queries, pending) = world.lookup(11, &mut rng);
         let mut answers: Vec<Vec<u8>> = world.answers(&queries);
-        // The entry of the empty set is part of every record, of one server at least. It is altered
-        // so that all digits come out as the largest.
+        // The entry of the empty set is part of every record, of one server at least. The test
+        // alters it so that all digits become the largest.
         let recovery = Recovery::new(parameters);
         let liar = (0..3).find(|server| recovery.coefficient(*server, 0) != 0).unwrap();
         let factor = field.inverse(recovery.coefficient(liar, 0));

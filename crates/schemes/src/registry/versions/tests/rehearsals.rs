@@ -1,8 +1,8 @@
-//! Lookups that are for nothing, and what they take.
+//! Rehearsals, and the work that they do.
 
 use super::*;
 
-/// With answers of zeros, which are right for no table of these.
+/// With answers of zeros, which are wrong for all of these tables.
 #[test]
 fn every_scheme_that_asks_is_rehearsed() {
     for scheme in SchemeId::ALL {
@@ -27,7 +27,7 @@ fn every_scheme_that_asks_is_rehearsed() {
             if let Err(error) = rehearsal.recover(&answers) {
                 assert_eq!(error.blame(), Blame::Integrity, "{scheme}: {error}");
             }
-            // What was read is read no more.
+            // Answers can be read only once.
             assert!(rehearsal.recover(&answers).is_err(), "{scheme}");
         }
     }
@@ -50,7 +50,7 @@ fn what_is_searched_grows_with_the_lookups_that_were_made() {
                     .collect()
             })
             .collect();
-        // It is public: the same whatever is looked up.
+        // It is public: the same for every lookup.
         assert_eq!(search_lens[0], search_lens[1], "{scheme}");
         assert!(search_lens[0].is_sorted(), "{scheme}");
         assert!(search_lens[0][15] > search_lens[0][0], "{scheme}");
