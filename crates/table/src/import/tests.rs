@@ -6,7 +6,7 @@ use privet_core::{Blame, Reason};
 use proptest::prelude::*;
 use std::io::Cursor;
 
-pub(crate) use parquet::file_of_texts;
+pub(crate) use parquet::{file_of_texts, file_of_texts_and_nulls};
 
 fn selection(key: Option<&str>, value: ValueForm) -> Selection {
     Selection { key: key.map(str::to_owned), until: None, value }
@@ -266,9 +266,9 @@ fn json_errors_name_the_line() {
 
 #[test]
 fn rows_without_a_key_are_refused_for_that_reason_or_skipped_and_counted() {
-    let parquet = parquet_file(vec![
-        ("k", Arc::new(StringArray::from(vec![Some("a"), None, Some(""), Some("b")])) as ArrayRef),
-        ("v", Arc::new(StringArray::from(vec!["1", "2", "3", "4"])) as ArrayRef),
+    let parquet = file_of_texts_and_nulls(&[
+        ("k", vec![Some("a"), None, Some(""), Some("b")]),
+        ("v", vec![Some("1"), Some("2"), Some("3"), Some("4")]),
     ]);
     let json = "{\"k\":\"a\",\"v\":\"1\"}\n{\"k\":null}\n{\"k\":\"\"}\n{\"v\":\"3\"}\n{\"k\":\"b\",\"v\":\"4\"}\n";
     for (format, bytes, last, skipped) in [

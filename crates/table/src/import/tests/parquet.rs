@@ -39,16 +39,28 @@ fn file(schema: &str, properties: WriterProperties, groups: &[&[&dyn Written]]) 
     writer.into_inner().expect("in memory")
 }
 
-/// A file with columns of texts, none of which is null.
+/// A file with columns of texts.
 pub(crate) fn file_of_texts(columns: &[(&str, Vec<&str>)]) -> Vec<u8> {
-    let fields = columns.iter().map(|(name, _)| format!("required binary {name} (UTF8); "));
-    let schema = format!("message m {{ {}}}", fields.collect::<String>());
-    let values: Vec<Vec<ByteArray>> = columns
+    let columns: Vec<(&str, Vec<Option<&str>>)> = columns
         .iter()
-        .map(|(_, texts)| texts.iter().map(|text| ByteArray::from(*text)).collect())
+        .map(|(name, texts)| (*name, texts.iter().copied().map(Some).collect()))
+        .collect();
+    file_of_texts_and_nulls(&columns)
+}
+
+/// A file with columns of texts, and nulls among them.
+pub(crate) fn file_of_texts_and_nulls(columns: &[(&str, Vec<Option<&str>>)]) -> Vec<u8> {
+    let fields = columns.iter().map(|(name, _)| format!("optional binary {name} (UTF8); "));
+    let schema = format!("message m {{ {}}}", fields.collect::<String>());
+    let values: Vec<(Vec<i16>, Vec<ByteArray>)> = columns
+        .iter()
+        .map(|(_, texts)| {
+            let levels = texts.iter().map(|text| text.is_some().into()).collect();
+            (levels, texts.iter().flatten().map(|text| ByteArray::from(*text)).collect())
+        })
         .collect();
     let chunks: Vec<Chunk<'_, ByteArrayType>> =
-        values.iter().map(|values| Chunk(&[], &[], values)).collect();
+        values.iter().map(|(levels, values)| Chunk(levels, &[], values)).collect();
     let group: Vec<&dyn Written> = chunks.iter().map(|chunk| chunk as &dyn Written).collect();
     file(&schema, WriterProperties::default(), &[&group])
 }
