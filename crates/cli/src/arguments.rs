@@ -556,6 +556,34 @@ mod tests {
         }
     }
 
+    /// Commands in documents that a test does not run, such as those that take minutes, can be typed
+    /// at least.
+    #[test]
+    fn commands_in_documents_can_be_typed() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let documents = ["README.md", "docs/bench.md", "docs/operating.md", "docs/tradeoff.md"];
+        let mut checked = 0;
+        for document in documents {
+            let text = std::fs::read_to_string(root.join(document)).unwrap();
+            let text = text.replace("\\\n", " ");
+            let mut in_block = false;
+            for line in text.lines() {
+                if line.starts_with("```") {
+                    in_block = !in_block;
+                }
+                let line = line.strip_prefix("$ ").unwrap_or(line);
+                let (true, true) = (in_block, line.starts_with("privet ")) else { continue };
+                let line = line.split(['#', ';']).next().unwrap_or(line).trim();
+                let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+                if let Err(error) = Arguments::try_parse_from(words(&line)) {
+                    panic!("{document}: {line}: {error}");
+                }
+                checked += 1;
+            }
+        }
+        assert!(checked > 30, "{checked}");
+    }
+
     #[test]
     fn the_short_help_is_short() {
         for (name, mut command) in commands() {

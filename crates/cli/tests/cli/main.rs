@@ -26,6 +26,7 @@ mod setup;
 mod state;
 #[cfg(unix)]
 mod terminal;
+mod tour;
 mod tradeoff;
 mod update;
 mod verified;
