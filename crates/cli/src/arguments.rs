@@ -7,7 +7,7 @@ mod serve;
 mod setup;
 mod update;
 
-pub(crate) use get::Get;
+pub(crate) use get::{Get, OutputFormat};
 pub(crate) use options::{SchemeOptions, Typed};
 pub(crate) use serve::Serve;
 pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};

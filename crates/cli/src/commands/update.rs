@@ -86,7 +86,11 @@ fn edits(
         editor.delete(key.as_bytes())?;
     }
     if let Some(path) = &arguments.delete_from {
-        for key in keys_from(path)? {
+        let (keys, skipped) = keys_from(path)?;
+        if let Some(skipped) = skipped {
+            display::notice(&skipped);
+        }
+        for key in keys {
             editor.delete(&key)?;
         }
     }
