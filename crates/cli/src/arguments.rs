@@ -8,7 +8,7 @@ mod serve;
 mod setup;
 mod update;
 
-pub(crate) use get::Get;
+pub(crate) use get::{Get, OutputFormat};
 pub(crate) use options::{SchemeOptions, Typed};
 pub(crate) use reading::{Delimiter, InputFormat, OnEmptyKey};
 pub(crate) use serve::Serve;

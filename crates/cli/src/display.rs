@@ -2,11 +2,13 @@
 //! output through [`Page`], progress to standard error.
 
 use crate::printable::{printable, printable_json, printable_lines};
-use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use privet_core::{Error, Result};
 use serde::Serialize;
 use std::io::{IsTerminal as _, Write as _};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 pub(crate) use privet_core::quantities::{bytes, count, hexadecimal};
 
@@ -80,37 +82,176 @@ pub(crate) fn write_out(bytes: &[u8]) -> Result<()> {
     }
 }
 
+/// `1 table`, `2,000 tables`
+pub(crate) fn some(count: u64, one: &str, more: &str) -> String {
+    format!("{} {}", self::count(count), if count == 1 { one } else { more })
+}
+
+/// Whether nothing is to be said but errors and what was asked for.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// The bar that stands on the screen while other lines are written.
+static STANDING: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// From here on there are no notices and no progress bars, if `quiet` says so.
+pub(crate) fn be_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+/// Whether progress bars are shown at all.
+pub(crate) fn shows_progress() -> bool {
+    std::io::stderr().is_terminal() && !QUIET.load(Ordering::Relaxed)
+}
+
+/// Says something on standard error that nobody has to know.
+pub(crate) fn notice(text: &str) {
+    if !QUIET.load(Ordering::Relaxed) {
+        say(text);
+    }
+}
+
+/// Says something on standard error.
+pub(crate) fn say(text: &str) {
+    let standing = STANDING.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let write = || {
+        // Standard error may be closed; then there is nobody to tell.
+        let _ = writeln!(std::io::stderr(), "privet: {}", printable(text));
+    };
+    match standing {
+        Some(bar) => bar.suspend(write),
+        None => write(),
+    }
+}
+
 /// A progress bar in bytes on a terminal, nothing elsewhere.
 pub(crate) fn byte_progress(what: &str, total: Option<u64>) -> ProgressBar {
     let template = match total {
-        Some(_) => "{msg} [{bar:30}] {bytes}/{total_bytes} at {bytes_per_sec}, {eta} left",
-        None => "{msg} {spinner} {bytes} at {bytes_per_sec}",
+        Some(_) => "{msg} [{bar:30}] {bytes}/{total_bytes}{speed}",
+        None => "{msg} {spinner} {bytes}{speed}",
     };
-    bar(what, total, template)
+    bar(what, total, template, |rate| format!("{}/s", bytes(rate as u64)))
 }
 
 /// A progress bar for a share of work, in thousandths.
 pub(crate) fn share_progress(what: &str) -> ProgressBar {
-    bar(what, Some(1000), "{msg} [{bar:30}] {percent} %, {eta} left")
+    bar(what, Some(1000), "{msg} [{bar:30}] {percent} %{speed}", |_| String::new())
+}
+
+/// The lookups of a long list, counted on a terminal.
+pub(crate) struct Batch {
+    total: Option<u64>,
+    done: u64,
+    is_shown: bool,
+    bar: Option<ProgressBar>,
+}
+
+impl Batch {
+    /// Fewer lookups than this are not worth a bar.
+    const MANY: u64 = 100;
+
+    /// A batch of `total` lookups, if that is known. `screen_is_free`: nothing else is written to
+    /// the terminal.
+    pub(crate) fn new(total: Option<u64>, screen_is_free: bool) -> Self {
+        Self { total, done: 0, is_shown: screen_is_free && shows_progress(), bar: None }
+    }
+
+    /// One more lookup has come to an end.
+    pub(crate) fn one_more(&mut self) {
+        self.done += 1;
+        let is_long = self.total.unwrap_or(self.done) > Self::MANY;
+        if self.is_shown && is_long && self.bar.is_none() {
+            let template = match self.total {
+                Some(_) => "{msg} [{bar:30}] {human_pos}/{human_len}{speed}",
+                None => "{msg} {spinner} {human_pos}{speed}",
+            };
+            let bar = bar("looking up", self.total, template, |rate| format!("{rate:.0}/s"));
+            *STANDING.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
+            self.bar = Some(bar);
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.done);
+        }
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            *STANDING.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            bar.finish_and_clear();
+        }
+    }
 }
 
 /// A sign of life for work whose end cannot be told, on a terminal.
 pub(crate) fn working(what: &str) -> ProgressBar {
-    let spinner = bar(what, None, "{msg} {spinner} {elapsed}");
+    let spinner = bar(what, None, "{msg} {spinner} {elapsed}", |_| String::new());
     spinner.enable_steady_tick(Duration::from_millis(100));
     spinner
 }
 
-fn bar(what: &str, total: Option<u64>, template: &str) -> ProgressBar {
+/// A bar. `rate` is a speed in words, of steps each second.
+fn bar(what: &str, total: Option<u64>, template: &str, rate: fn(f64) -> String) -> ProgressBar {
     let bar = match total {
         Some(total) => ProgressBar::new(total),
         None => ProgressBar::new_spinner(),
     };
-    if !std::io::stderr().is_terminal() {
+    if !shows_progress() {
         bar.set_draw_target(ProgressDrawTarget::hidden());
     }
     if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style.progress_chars("=> "));
+        // What was there when the bar appeared came at no speed.
+        let began = Arc::new(OnceLock::new());
+        let speed = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let (at, from) = *began.get_or_init(|| (Instant::now(), state.pos()));
+            let steps = state.pos().saturating_sub(from);
+            let left = state.len().map(|len| len.saturating_sub(state.pos()));
+            let _ = out.write_str(&speed(at.elapsed(), steps, left, rate));
+        };
+        bar.set_style(style.progress_chars("=> ").with_key("speed", speed));
     }
     bar.with_message(printable(what).into_owned())
+}
+
+/// ` at 3.2 MiB/s, 12s left`, of `steps` in `time`; nothing while that says little.
+fn speed(time: Duration, steps: u64, left: Option<u64>, rate: fn(f64) -> String) -> String {
+    const TELLING: Duration = Duration::from_secs(1);
+    if time < TELLING || steps == 0 {
+        return String::new();
+    }
+    let per_second = steps as f64 / time.as_secs_f64();
+    let words = match rate(per_second) {
+        rate if rate.is_empty() => rate,
+        rate => format!(" at {rate}"),
+    };
+    let seconds = left.map(|left| (left as f64 / per_second).min(1e9).ceil() as u64);
+    let left = seconds.map(|left| format!(", {:#} left", HumanDuration(Duration::from_secs(left))));
+    format!("{words}{}", left.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_speed_is_told_once_it_says_something() {
+        let per_second = |rate: f64| format!("{}/s", bytes(rate as u64));
+        let told =
+            |millis, steps, left| speed(Duration::from_millis(millis), steps, left, per_second);
+        // A first piece that lay ready in a buffer.
+        assert_eq!(told(1, 1 << 25, Some(1 << 30)), "");
+        assert_eq!(told(999, 1 << 25, None), "");
+        assert_eq!(told(2000, 0, None), "");
+        assert_eq!(told(2000, 1 << 25, None), " at 16.00 MiB/s");
+        assert_eq!(told(2000, 1 << 25, Some(1 << 30)), " at 16.00 MiB/s, 64s left");
+        let share = speed(Duration::from_secs(2), 500, Some(500), |_| String::new());
+        assert_eq!(share, ", 2s left");
+    }
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!(some(1, "lookup", "lookups"), "1 lookup");
+        assert_eq!(some(0, "lookup", "lookups"), "0 lookups");
+        assert_eq!(some(2000, "lookup", "lookups"), "2,000 lookups");
+    }
 }

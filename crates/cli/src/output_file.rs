@@ -1,13 +1,13 @@
 //! What a command may write over.
 //!
-//! | what has the output's name | `build` | `setup` | `keygen` |
-//! |---|---|---|---|
-//! | nothing | writes | writes | writes |
-//! | a file that the command reads, by whatever name | never | never | never |
-//! | a file of the kind that it writes | replaces | with `--force` | never |
-//! | a table with a history of updates | never | never | never |
-//! | any other file of Privet's | never | never | never |
-//! | anything else | with `--force` | never | never |
+//! | what has the output's name | `build` | `setup` | `keygen` | `get` |
+//! |---|---|---|---|---|
+//! | nothing | writes | writes | writes | writes |
+//! | a file that the command reads, by whatever name | never | never | never | never |
+//! | a file of the kind that it writes | replaces | with `--force` | never | replaces |
+//! | a table with a history of updates | never | never | never | never |
+//! | any other file of Privet's | never | never | never | never |
+//! | anything else | with `--force` | never | never | replaces |
 //!
 //! `update` writes the table that it was given, and the log beside it, and nothing else.
 
@@ -78,6 +78,23 @@ pub(crate) fn for_own_kind(
             output.display()
         ))),
     }
+}
+
+/// Refuses to write values over a file that the command reads (`inputs`), or over one of Privet's.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), and what to do.
+pub(crate) fn for_values(output: &Path, inputs: &[&Path]) -> Result<()> {
+    let refused = match FileKind::of(output) {
+        _ if inputs.iter().any(|input| is_same_file(input, output)) => "read by this command",
+        _ if crate::tuning::is_reference_string(output) => "a reference string of tapir-pp",
+        Some(_) => "a file of Privet's",
+        None => return Ok(()),
+    };
+    Err(Error::api_misuse(format!(
+        "{} is {refused}, and would be lost: choose another name for what is found",
+        output.display()
+    )))
 }
 
 /// Why a file is not simply replaced by a table.

@@ -3,10 +3,11 @@
 use super::{
     examples, parse_number, parse_publisher, parse_root, parse_scheme_name, verifying_schemes,
 };
-use clap::Args;
+use clap::{Args, ValueEnum};
 use privet_schemes::SchemeId;
 use privet_table::TableRoot;
 use privet_table::update_log::PublisherId;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -32,11 +33,14 @@ pub(crate) struct Get {
 
     /// A key to look up; may be repeated
     #[arg(short, long, value_name = "KEY")]
-    pub(crate) key: Vec<String>,
+    pub(crate) key: Vec<OsString>,
     /// A record to look up by its number, from 0; may be repeated
     #[arg(short, long, value_name = "N")]
     pub(crate) index: Vec<u64>,
-    /// Look up every line of this file; `-` for standard input
+    /// Look up every line of this file; `-` for standard input.
+    ///
+    /// Blank lines are skipped. Lookups begin while lines still come; how many are sent together
+    /// follows from when lines come, never from what they say.
     #[arg(long, value_name = "FILE")]
     pub(crate) keys_from: Option<PathBuf>,
     /// The table to look in, if the server has several.
@@ -50,14 +54,28 @@ pub(crate) struct Get {
     /// On one line of printable characters, whatever the value holds.
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
+    /// How to print what is found
+    #[arg(long, value_enum, conflicts_with_all = ["json", "raw"], help_heading = OUTPUT)]
+    pub(crate) format: Option<OutputFormat>,
     /// Write the bytes of values as they are, also to a terminal.
     ///
-    /// Otherwise control characters are escaped there.
+    /// Without keys, each with the end of a line. Otherwise control characters are escaped on a
+    /// terminal, and behind keys.
     #[arg(long, conflicts_with = "json", help_heading = OUTPUT)]
     pub(crate) raw: bool,
+    /// The file to write to, instead of standard output.
+    ///
+    /// It is replaced if it is there. What is not found is said on standard error all the same.
+    #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) output: Option<PathBuf>,
     /// Say on standard error what was sent and received, and how long it took
     #[arg(short, long, help_heading = OUTPUT)]
     pub(crate) verbose: bool,
+    /// No notices and no progress.
+    ///
+    /// What was not found, and errors, are said all the same.
+    #[arg(short, long, conflicts_with = "verbose", help_heading = OUTPUT)]
+    pub(crate) quiet: bool,
 
     /// Use only these schemes, the most wanted first.
     ///
@@ -133,6 +151,18 @@ pub(crate) struct Get {
     /// Default: the user's state directory. `privet state` shows what is in it.
     #[arg(long, value_name = "DIR", help_heading = KEPT)]
     pub(crate) state: Option<PathBuf>,
+}
+
+/// How what was found is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// The value; of several lookups, key, tab and value on each line: JSON as it is, in other text
+    /// \\ for a backslash, \t, \n, \r, \u{1b} and \xff for what is no text [default]
+    Lines,
+    /// Key and value, comma-separated, with a header
+    Csv,
+    /// As --json
+    Jsonl,
 }
 
 impl Get {

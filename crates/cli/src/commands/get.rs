@@ -2,23 +2,23 @@
 
 mod news;
 mod output;
+mod wanted;
 
 use crate::arguments::Get;
-use crate::display;
+use crate::display::{self, Batch, notice, some};
 use crate::exit::Outcome;
-use crate::printable::printable;
 use indicatif::ProgressBar;
 use news::{News, Retries, Silence};
-use output::Style;
-use privet_client::{Client, ClientOptions, Patience, Progress, Stats, Target};
+use output::Output;
+use privet_client::{Client, ClientOptions, Patience, Progress, Stats};
 use privet_core::{Blame, Error, Result};
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::PartKind;
-use std::io::{BufRead as _, BufReader, Read, Write as _};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use wanted::Queue;
+pub(crate) use wanted::keys_from;
 
 /// How many lookups are handed over at once: enough to keep the server's batches full, few enough
 /// that a long list needs little memory.
@@ -26,13 +26,10 @@ const AT_ONCE: usize = 256;
 
 /// Connects, looks everything up in the order given, prints as it goes.
 pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
-    let mut wanted: Vec<Wanted> =
-        arguments.key.iter().map(|key| Wanted::Key(key.clone().into_bytes())).collect();
-    wanted.extend(arguments.index.iter().map(|index| Wanted::Index(*index)));
-    if let Some(path) = &arguments.keys_from {
-        wanted.extend(keys_from(path)?.into_iter().map(Wanted::Key));
-    }
-    let style = Style::new(arguments.json, arguments.raw, wanted.len() == 1);
+    let end = arguments.max_time().and_then(|limit| Instant::now().checked_add(limit));
+    display::be_quiet(arguments.quiet);
+    let mut queue = Queue::new(arguments, display::shows_progress())?;
+    Output::check(arguments)?;
 
     let news = Arc::new(News::default());
     let silence = Silence::watch(arguments, Arc::clone(&news))?;
@@ -41,32 +38,49 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     if arguments.verbose {
         describe(&client);
     }
-    let by_key = wanted.iter().any(|wanted| matches!(wanted, Wanted::Key(_)));
+    let mut output = Output::new(arguments, queue.single)?;
     let scheme = client.table().scheme.plan.scheme;
-    if let Some(warning) = scheme.about().weaker_by_key.filter(|_| by_key) {
-        say(&format!("warning: by {scheme}, {warning}"))?;
+    if let Some(warning) = scheme.about().weaker_by_key.filter(|_| queue.by_key) {
+        notice(&format!("warning: by {scheme}, {warning}"));
     }
     let mut outcome = Outcome::Done;
     let mut failures = Failures::default();
-    for chunk in wanted.chunks(AT_ONCE) {
+    let mut batch = Batch::new(queue.total, output.leaves_the_screen());
+    loop {
+        // Nobody is asked while keys are waited for, so nobody is silent.
+        let next = news.during_a_pause(|| queue.next(AT_ONCE, end));
+        let wanted = match next {
+            Ok(wanted) if wanted.is_empty() => break,
+            Ok(wanted) => wanted,
+            Err(error) => {
+                failures.note(Err(error));
+                break;
+            }
+        };
         // Nobody is there any more, which whoever was there knows: no lookup's outcome shows in it.
         if news.given_up.load(Ordering::Relaxed) {
-            failures.not_begun += chunk.len();
+            failures.not_begun += wanted.len();
             continue;
         }
-        let lookups: Vec<_> = chunk.iter().map(|wanted| client.begin(wanted.target())).collect();
-        for (wanted, lookup) in chunk.iter().zip(lookups) {
+        let lookups: Vec<_> = wanted.iter().map(|wanted| client.begin(wanted.target())).collect();
+        for (wanted, lookup) in wanted.iter().zip(lookups) {
             let printed = lookup.outcome_blocking().and_then(|value| {
                 news.came();
                 if value.is_none() {
                     outcome = Outcome::NotFound;
                 }
-                output::print(style, wanted, value.as_ref())
+                output.print(wanted, value.as_ref())
             });
             failures.note(printed);
+            batch.one_more();
         }
     }
+    failures.note(output.finish());
+    drop(batch);
     drop(silence);
+    if let Some(skipped) = queue.skipped() {
+        notice(&skipped);
+    }
     // What a client with single-use hints still owes its next generation; the answers are printed,
     // nobody waits for it.
     failures.note(client.finish_blocking());
@@ -106,18 +120,24 @@ impl Failures {
         match (self.told, self.count, self.not_begun) {
             (None, _, 0) => Ok(()),
             (None, _, left) => Err(Error::unavailable(format!(
-                "a server was given up, and {left} lookups were not begun"
+                "a server was given up, and {} not begun",
+                were(left)
             ))),
             (Some(error), 1, 0) => Err(error),
             (Some(error), count, 0) => {
                 Err(error.within(format!("{count} lookups failed; {which}")))
             }
             (Some(error), count, left) => {
-                Err(error
-                    .within(format!("{count} lookups failed and {left} were not begun; {which}")))
+                let failed = some(count as u64, "lookup failed", "lookups failed");
+                Err(error.within(format!("{failed} and {} not begun; {which}", were(left))))
             }
         }
     }
+}
+
+/// `1 lookup was`, `7 lookups were`
+fn were(count: usize) -> String {
+    some(count as u64, "lookup was", "lookups were")
 }
 
 fn options(arguments: &Get) -> Result<ClientOptions> {
@@ -146,42 +166,6 @@ fn options(arguments: &Get) -> Result<ClientOptions> {
     Ok(options)
 }
 
-/// What one lookup is for.
-enum Wanted {
-    Key(Vec<u8>),
-    Index(u64),
-}
-
-impl Wanted {
-    fn target(&self) -> Target {
-        match self {
-            Wanted::Key(key) => Target::key(key),
-            Wanted::Index(index) => Target::index(*index),
-        }
-    }
-}
-
-/// The keys in a file, one on each line, or in standard input for `-`.
-pub(crate) fn keys_from(path: &Path) -> Result<Vec<Vec<u8>>> {
-    let unreadable = |error: std::io::Error| {
-        Error::api_misuse(format!("cannot read keys from {}", path.display())).caused_by(error)
-    };
-    let input: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(std::io::stdin())
-    } else {
-        Box::new(std::fs::File::open(path).map_err(unreadable)?)
-    };
-    let mut keys = Vec::new();
-    for line in BufReader::new(input).split(b'\n') {
-        let mut line = line.map_err(unreadable)?;
-        if line.last() == Some(&b'\r') {
-            line.pop();
-        }
-        keys.push(line);
-    }
-    Ok(keys)
-}
-
 /// Progress bars for what is received before the first lookup, and notices, on standard error.
 fn reporter(verbose: bool, news: Arc<News>) -> impl FnMut(Progress) + Send + 'static {
     let seen = Arc::clone(&news);
@@ -194,7 +178,7 @@ fn reporter(verbose: bool, news: Arc<News>) -> impl FnMut(Progress) + Send + 'st
             retries.begin();
         }
         Progress::Updated { from, to, records, bytes } => {
-            let _ = say(&format!(
+            notice(&format!(
                 "the table was updated from epoch {} to {}: {} records changed, {} of updates, signed by its publisher",
                 from.0,
                 to.0,
@@ -203,7 +187,7 @@ fn reporter(verbose: bool, news: Arc<News>) -> impl FnMut(Progress) + Send + 'st
             ));
         }
         Progress::Authenticated(root) if verbose => {
-            let _ = say(&format!("every record is verified against the root {root}"));
+            notice(&format!("every record is verified against the root {root}"));
         }
         Progress::Part { part, done, total, fetched } => {
             if !fetched || total == 0 {
@@ -213,7 +197,6 @@ fn reporter(verbose: bool, news: Arc<News>) -> impl FnMut(Progress) + Send + 'st
                 let fresh = display::byte_progress(activity(part, offline), Some(total));
                 // What was at hand before says nothing of the rate at which the rest arrives.
                 fresh.set_position(done);
-                fresh.reset_eta();
                 bar = Some((part, fresh));
             }
             if let Some((_, bar)) = &bar {
@@ -226,10 +209,10 @@ fn reporter(verbose: bool, news: Arc<News>) -> impl FnMut(Progress) + Send + 'st
         Progress::Waiting { part: PartKind::Table, done: 0, .. }
             if !matches!(offline, OfflinePhase::KeepTable { .. }) =>
         {
-            let _ = say("another process has the hints for this table; waiting for it");
+            notice("another process has the hints for this table; waiting for it");
         }
         Progress::Waiting { part, done: 0, total } => {
-            let _ = say(&format!(
+            notice(&format!(
                 "another process is {} ({}); waiting for it",
                 activity(part, offline),
                 display::bytes(total)
@@ -238,14 +221,14 @@ fn reporter(verbose: bool, news: Arc<News>) -> impl FnMut(Progress) + Send + 'st
         Progress::NextGeneration { done, total } => {
             news.next_generation(done, total);
         }
-        Progress::Notice(notice) => {
-            let _ = say(&notice);
+        Progress::Notice(text) => {
+            notice(&text);
         }
         Progress::Retrying { url, pause, error } if verbose => {
-            let _ = say(&format!("{url}: {error}; trying again in {}", display::duration(pause)));
+            notice(&format!("{url}: {error}; trying again in {}", display::duration(pause)));
         }
         Progress::Retrying { url, error, .. } if retries.is_worth_telling(&url) => {
-            let _ = say(&format!("{url}: {error}; trying again"));
+            notice(&format!("{url}: {error}; trying again"));
         }
         Progress::GivenUp { .. } => news.given_up.store(true, Ordering::Relaxed),
         _ => {}
@@ -270,16 +253,10 @@ fn activity(part: PartKind, offline: OfflinePhase) -> &'static str {
     }
 }
 
-fn say(text: &str) -> Result<()> {
-    // Standard error may be closed; then there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "privet: {}", printable(text));
-    Ok(())
-}
-
 fn describe(client: &Client) {
     let table = client.table();
     let identity = table.identity;
-    let _ = say(&format!(
+    notice(&format!(
         "table {} at epoch {}, {} records of {}, digest {}, scheme {}; {} {}",
         table.name,
         identity.epoch.0,
@@ -295,15 +272,15 @@ fn describe(client: &Client) {
         table.software
     ));
     if let Some(words) = table.scheme.plan.words(&identity) {
-        let _ = say(&words);
+        notice(&words);
     }
     if let OfflinePhase::Ask { .. } = table.scheme.plan.offline {
-        let _ = say(
+        notice(
             "the first server computes the hints and learns their key; the second answers and must not learn it",
         );
     }
     if let Some(weaker) = table.scheme.plan.scheme.about().weaker_promise {
-        let _ = say(weaker);
+        notice(weaker);
     }
 }
 
@@ -315,18 +292,18 @@ fn summarize(stats: &Stats, news: &News) {
         Duration::ZERO => String::new(),
         total => format!(", journal {}", per(total)),
     };
-    let _ = say(&format!(
-        "ready after {} ({} fetched); {} lookups, {} sent and {} received, query {}{journal} and recover {} each",
+    notice(&format!(
+        "ready after {} ({} fetched); {}, {} sent and {} received, query {}{journal} and recover {} each",
         display::duration(stats.ready_after),
         display::bytes(stats.prepare.down),
-        stats.lookups,
+        some(stats.lookups, "lookup", "lookups"),
         display::bytes(stats.lookup.up),
         display::bytes(stats.lookup.down),
         per(stats.query_time),
         per(stats.recover_time)
     ));
     if let Some((done, total)) = news.of_next_generation() {
-        let _ = say(&format!(
+        notice(&format!(
             "the next generation of hints has taken in {} of {}, {} with these lookups",
             display::bytes(done),
             display::bytes(total),

@@ -3,7 +3,7 @@
 
 use crate::advice;
 use crate::arguments::{State, StateAction, StateReset, StateShow};
-use crate::display::{self, Page};
+use crate::display::{self, Page, some};
 use crate::exit::Outcome;
 use privet_client::state::NextGeneration;
 use privet_client::store::{
@@ -346,10 +346,6 @@ fn reset(arguments: &StateReset) -> Result<Outcome> {
     page.line(format!("erased {words} from {}", root.display()));
     page.print()?;
     Ok(Outcome::Done)
-}
-
-fn some(count: u64, one: &str, more: &str) -> String {
-    format!("{} {}", display::count(count), if count == 1 { one } else { more })
 }
 
 fn in_words(erased: &Erased) -> String {

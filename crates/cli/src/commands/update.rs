@@ -91,7 +91,11 @@ fn edits(
         deleted.insert(key.as_bytes());
     }
     let delete_from = arguments.delete_from.as_deref().map(keys_from).transpose()?;
-    for key in delete_from.iter().flatten() {
+    let (delete_from, skipped) = delete_from.unwrap_or_default();
+    if let Some(skipped) = skipped {
+        display::notice(&skipped);
+    }
+    for key in &delete_from {
         editor.delete(key)?;
         deleted.insert(key);
     }

@@ -100,8 +100,8 @@ fn what_is_verified_against_the_root_is_said() {
     assert_snapshot!(get(&place, &served, &format!("-i 0 -i 2 -v --root {root}")), @r#"
     [exit 0]
     [stdout]
-    555-1
-    5,5
+    0	555-1
+    2	5,5
     [stderr]
     privet: every record is verified against the root [DIGEST]
     privet: table phones at epoch 0, 3 records of 70 B, digest [DIGEST], scheme download; server privet [VERSION]
@@ -155,8 +155,8 @@ fn a_record_that_does_not_belong_to_the_root_is_not_believed() {
     assert_snapshot!(known, @r#"
     [exit 4]
     [stdout]
-    555-1
-    5,5
+    0	555-1
+    2	5,5
     [stderr]
     privet: the server answered with a record that does not belong to the table's root: it does not tell the truth, or the table is damaged there; ask those who run it. Do not look the same up again: that would tell the server that this record was wanted
     "#);

@@ -5,6 +5,9 @@ use crate::place::{PHONES, Place, Run};
 use crate::served::Served;
 use insta::assert_snapshot;
 
+/// What is found under `ada`.
+const FOUND: &str = "{\"phone\":\"555-1\",\"floor\":\"3\"}\n";
+
 fn get(place: &Place, served: &Served, arguments: &str) -> Run {
     place.run(&format!("get {} {arguments}", served.url))
 }
@@ -26,8 +29,8 @@ fn keys_are_found_or_not() {
     assert_snapshot!(get(&place, &served, "-k eve -k nobody -k bob"), @r#"
     [exit 1]
     [stdout]
-    {"phone":"5,5","floor":""}
-    {"phone":"555-2","floor":"4"}
+    eve	{"phone":"5,5","floor":""}
+    bob	{"phone":"555-2","floor":"4"}
     [stderr]
     privet: not found: nobody
     "#);
@@ -48,8 +51,8 @@ fn keys_come_from_a_file_or_standard_input() {
     assert_snapshot!(get(&place, &served, "--keys-from keys"), @r#"
     [exit 0]
     [stdout]
-    {"phone":"555-2","floor":"4"}
-    {"phone":"555-1","floor":"3"}
+    bob	{"phone":"555-2","floor":"4"}
+    ada	{"phone":"555-1","floor":"3"}
     "#);
     let arguments = format!("get {} -k eve --keys-from - --json", served.url);
     assert_snapshot!(place.run_with_input(&arguments, b"ada\nnobody"), @r#"
@@ -65,6 +68,132 @@ fn keys_come_from_a_file_or_standard_input() {
     privet: cannot read keys from missing
       because: No such file or directory (os error 2)
     "#);
+}
+
+#[test]
+fn what_is_found_is_printed_in_several_forms_and_into_a_file() {
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    assert_snapshot!(get(&place, &served, "-k eve -k nobody -k bob --format csv"), @r#"
+    [exit 1]
+    [stdout]
+    key,value
+    eve,"{""phone"":""5,5"",""floor"":""""}"
+    bob,"{""phone"":""555-2"",""floor"":""4""}"
+    [stderr]
+    privet: not found: nobody
+    "#);
+    let json = get(&place, &served, "-k eve -k nobody --json");
+    let lines = get(&place, &served, "-k eve -k nobody --format jsonl");
+    assert_eq!((lines.code(), lines.stdout()), (1, json.stdout()));
+    assert_eq!(get(&place, &served, "-k ada --format lines").stdout(), FOUND);
+
+    place.write("keys", "ada\n");
+    // There could be more of them.
+    let pair = format!("ada\t{FOUND}");
+    assert_eq!(get(&place, &served, "--keys-from keys").stdout(), pair);
+    place.write("found", "something longer than what is found there, which is replaced\n");
+    assert_snapshot!(get(&place, &served, "--keys-from keys -k nobody -o found"), @r#"
+    [exit 1]
+    [stderr]
+    privet: not found: nobody
+    "#);
+    assert_eq!(std::fs::read_to_string(place.path("found")).unwrap(), pair);
+
+    // Not over what is read, and not over what Privet made.
+    for output in ["keys", "phones.privet"] {
+        let before = std::fs::read(place.path(output)).unwrap();
+        let refused = get(&place, &served, &format!("--keys-from keys -o {output}"));
+        assert_eq!(refused.code(), 2, "{refused}");
+        assert!(refused.stderr().contains("would be lost"), "{refused}");
+        assert_eq!(std::fs::read(place.path(output)).unwrap(), before);
+    }
+    for both in ["--json --format csv", "--raw --format csv", "-q -v"] {
+        assert_eq!(get(&place, &served, &format!("-k ada {both}")).code(), 2);
+    }
+}
+
+#[test]
+fn a_key_that_is_not_found_is_not_repeated_at_length() {
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    place.write("keys", "k".repeat(100_000));
+    let run = get(&place, &served, "--keys-from keys");
+    let shown = "k".repeat(100);
+    assert_eq!(run.stderr(), format!("privet: not found: {shown}… (100,000 characters)\n"));
+}
+
+#[test]
+fn blank_lines_are_no_keys_and_quiet_says_nothing_of_them() {
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    place.write("keys", "\nada\r\n\r\n\n");
+    assert_snapshot!(get(&place, &served, "--keys-from keys"), @r#"
+    [exit 0]
+    [stdout]
+    ada	{"phone":"555-1","floor":"3"}
+    [stderr]
+    privet: skipped 3 blank lines of keys
+    "#);
+    let quiet = get(&place, &served, "--keys-from keys --quiet -k nobody");
+    assert_eq!((quiet.code(), quiet.stderr()), (1, "privet: not found: nobody\n"));
+    place.write("keys", "\n");
+    let none = get(&place, &served, "--keys-from keys");
+    assert_eq!((none.code(), none.stdout()), (0, ""), "{none}");
+}
+
+/// A key may be any bytes, wherever it is read.
+#[cfg(unix)]
+#[test]
+fn bytes_that_are_no_text_are_keys_in_a_file_and_on_the_line() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    place.write("keys", b"a\xffda");
+    let in_file = get(&place, &served, "--keys-from keys --json");
+    let mut command = place.command(&format!("get {} --json --key", served.url));
+    command.arg(std::ffi::OsStr::from_bytes(b"a\xffda"));
+    let typed = Run(command.output().unwrap());
+    assert_eq!((typed.code(), typed.stdout()), (1, in_file.stdout()), "{typed}");
+    assert_eq!(in_file.code(), 1);
+}
+
+/// Who writes keys may wait for what is found before writing more.
+#[test]
+fn lookups_begin_while_keys_still_come() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::process::Stdio;
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let mut command = place.command(&format!("get {} --keys-from -", served.url));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut keys = child.stdin.take().unwrap();
+    let mut found = BufReader::new(child.stdout.take().unwrap());
+    for _ in 0..3 {
+        keys.write_all(b"ada\n").unwrap();
+        keys.flush().unwrap();
+        let mut line = String::new();
+        found.read_line(&mut line).unwrap();
+        assert_eq!(line, format!("ada\t{FOUND}"));
+    }
+    drop(keys);
+    assert!(child.wait().unwrap().success());
+}
+
+/// Keys that never come do not keep the command beyond its time.
+#[test]
+fn waiting_for_keys_has_an_end() {
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let mut command = place.command(&format!("get {} --keys-from - --max-time 1", served.url));
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    command.stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let keys = child.stdin.take();
+    let run = Run(child.wait_with_output().unwrap());
+    drop(keys);
+    assert_eq!((run.code(), run.stdout()), (3, ""), "{run}");
+    assert!(run.stderr().contains("(--max-time)"), "{run}");
 }
 
 #[test]
@@ -107,15 +236,15 @@ fn a_lookup_that_fails_does_not_end_the_others() {
     assert_snapshot!(get(&place, &served, "--index 0 -i 7 -i 2"), @r#"
     [exit 2]
     [stdout]
-    555-1
-    5,5
+    0	555-1
+    2	5,5
     [stderr]
     privet: there is no record with that index: the table has 3 records, numbered from 0
     "#);
     assert_snapshot!(get(&place, &served, "--index 7 -i 8 -i 2"), @r#"
     [exit 2]
     [stdout]
-    5,5
+    2	5,5
     [stderr]
     privet: 2 lookups failed; the first: there is no record with that index: the table has 3 records, numbered from 0
     "#);
@@ -169,7 +298,7 @@ fn the_hint_is_fetched_once_and_kept() {
     {"phone":"555-1","floor":"3"}
     [stderr]
     privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme simplepir; server privet [VERSION]
-    privet: ready after [TIME] (152.09 KiB fetched); 1 lookups, 71 B sent and 212 B received, query [TIME] and recover [TIME] each
+    privet: ready after [TIME] (152.09 KiB fetched); 1 lookup, 71 B sent and 212 B received, query [TIME] and recover [TIME] each
     "#);
     assert_snapshot!(get(&place, &served, "-k ada -v --state state"), @r#"
     [exit 0]
@@ -177,7 +306,7 @@ fn the_hint_is_fetched_once_and_kept() {
     {"phone":"555-1","floor":"3"}
     [stderr]
     privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme simplepir; server privet [VERSION]
-    privet: ready after [TIME] (0 B fetched); 1 lookups, 71 B sent and 212 B received, query [TIME] and recover [TIME] each
+    privet: ready after [TIME] (0 B fetched); 1 lookup, 71 B sent and 212 B received, query [TIME] and recover [TIME] each
     "#);
     assert!(place.path("state").is_dir() && !place.path(".local").exists());
     assert_eq!(get(&place, &served, "-k ada").code(), 0);
@@ -416,7 +545,10 @@ fn interrupted(place: &Place, url: &str, arguments: &str, stop: impl FnOnce()) -
     out.read_line(&mut printed).unwrap();
     stop();
     out.read_to_string(&mut printed).unwrap();
-    let expected = [r#"{"phone":"555-1","floor":"3"}"#, r#"{"phone":"555-2","floor":"4"}"#];
+    let expected = [
+        "ada\t{\"phone\":\"555-1\",\"floor\":\"3\"}",
+        "bob\t{\"phone\":\"555-2\",\"floor\":\"4\"}",
+    ];
     for (k, line) in printed.lines().enumerate() {
         assert_eq!(line, expected[k % 2], "in order, and whole");
     }

@@ -500,7 +500,10 @@ fn get_explains_itself() {
               A record to look up by its number, from 0; may be repeated
 
           --keys-from <FILE>
-              Look up every line of this file; `-` for standard input
+              Look up every line of this file; `-` for standard input.
+
+              Blank lines are skipped. Lookups begin while lines still come; how many are sent together
+              follows from when lines come, never from what they say.
 
           --table <NAME>
               The table to look in, if the server has several.
@@ -516,13 +519,33 @@ fn get_explains_itself() {
 
               On one line of printable characters, whatever the value holds.
 
+          --format <FORMAT>
+              How to print what is found
+
+              Possible values:
+              - lines: The value; of several lookups, key, tab and value on each line: JSON as it is, in
+                other text \\ for a backslash, \t, \n, \r, \u{1b} and \xff for what is no text [default]
+              - csv:   Key and value, comma-separated, with a header
+              - jsonl: As --json
+
           --raw
               Write the bytes of values as they are, also to a terminal.
 
-              Otherwise control characters are escaped there.
+              Without keys, each with the end of a line. Otherwise control characters are escaped on a
+              terminal, and behind keys.
+
+      -o, --output <FILE>
+              The file to write to, instead of standard output.
+
+              It is replaced if it is there. What is not found is said on standard error all the same.
 
       -v, --verbose
               Say on standard error what was sent and received, and how long it took
+
+      -q, --quiet
+              No notices and no progress.
+
+              What was not found, and errors, are said all the same.
 
     Whom and what to trust:
           --scheme <NAME>

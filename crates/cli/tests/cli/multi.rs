@@ -39,7 +39,9 @@ fn all_values_of_a_key_are_printed_in_the_order_of_their_rows() {
         let long = "0123456789".repeat(60);
         assert_eq!(
             found,
-            format!("[exit 0]\n[stdout]\n555-1\n555-3\n555-1\n555-4\n{long}\n"),
+            format!(
+                "[exit 0]\n[stdout]\nada\t555-1\nada\t555-3\nada\t555-1\neve\t555-4\nname-7\t{long}\n"
+            ),
             "{options}"
         );
     }
@@ -67,7 +69,8 @@ fn what_a_file_has_of_a_key_replaces_all_that_it_had() {
         let found = look_up(&place, "--scheme simplepir", "-k zoe -k bob -k ada -k new -k eve");
         assert_eq!(
             found,
-            "[exit 1]\n[stdout]\n555-8\n555-7\n555-6\n555-9\n1\n2\n[stderr]\nprivet: not found: eve\n",
+            "[exit 1]\n[stdout]\nzoe\t555-8\nzoe\t555-7\nbob\t555-6\nada\t555-9\nnew\t1\nnew\t2\n\
+             [stderr]\nprivet: not found: eve\n",
             "{options}"
         );
         // A value that becomes longer takes more parts, and gives them back when it is short again.

@@ -51,7 +51,7 @@ fn every_scheme_is_served_by_processes_and_asked_by_others() {
         let urls: Vec<&str> = servers.iter().map(|served| served.url.as_str()).collect();
         let get = |arguments: &str| place.run(&format!("get {} {arguments}", urls.join(" ")));
         let run = get("-k ada -k nobody -k ada -v");
-        assert_eq!((run.code(), run.stdout()), (1, FOUND.repeat(2).as_str()), "{run}");
+        assert_eq!((run.code(), run.stdout()), (1, PAIR.repeat(2).as_str()), "{run}");
         assert!(run.stderr().contains(&format!("scheme {scheme};")), "{run}");
         assert_eq!(run.stderr().contains("verified"), about.verifies, "{run}");
         let own = WORDS.iter().filter(|(of, _)| *of == scheme).map(|(_, words)| *words);
@@ -61,7 +61,7 @@ fn every_scheme_is_served_by_processes_and_asked_by_others() {
         // What is kept serves the next process.
         let again = get("-k bob -v");
         assert_eq!((again.code(), again.stdout()), (0, "{\"phone\":\"555-2\",\"floor\":\"4\"}\n"));
-        assert!(again.stderr().contains(" (0 B fetched); 1 lookups, "), "{again}");
+        assert!(again.stderr().contains(" (0 B fetched); 1 lookup, "), "{again}");
         let tuning = registry::makeshift(scheme, &identity, &Tuning::default())
             .map_or_else(Tuning::default, |makeshift| (makeshift.make)().unwrap());
         let plan = registry::plan(scheme, &identity, &tuning).unwrap();
@@ -80,6 +80,9 @@ fn every_scheme_is_served_by_processes_and_asked_by_others() {
 
 const FOUND: &str = "{\"phone\":\"555-1\",\"floor\":\"3\"}\n";
 
+/// The same behind its key.
+const PAIR: &str = "ada\t{\"phone\":\"555-1\",\"floor\":\"3\"}\n";
+
 #[test]
 fn a_download_is_kept_and_nobody_is_asked_again() {
     let place = Place::with_phones();
@@ -93,8 +96,8 @@ fn a_download_is_kept_and_nobody_is_asked_again() {
     assert_snapshot!(get("-k ada -k nobody -k ada -v"), @r#"
     [exit 1]
     [stdout]
-    {"phone":"555-1","floor":"3"}
-    {"phone":"555-1","floor":"3"}
+    ada	{"phone":"555-1","floor":"3"}
+    ada	{"phone":"555-1","floor":"3"}
     [stderr]
     privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme download; server privet [VERSION]
     privet: not found: nobody
@@ -103,7 +106,7 @@ fn a_download_is_kept_and_nobody_is_asked_again() {
     let again = get("-k bob -v");
     assert_eq!((again.code(), again.stdout()), (0, "{\"phone\":\"555-2\",\"floor\":\"4\"}\n"));
     assert!(
-        again.stderr().contains(" (0 B fetched); 1 lookups, 0 B sent and 0 B received"),
+        again.stderr().contains(" (0 B fetched); 1 lookup, 0 B sent and 0 B received"),
         "{again}"
     );
     assert_snapshot!(place.run("state show"), @r#"
@@ -131,7 +134,7 @@ fn two_servers_answer_together_and_only_together() {
     assert_snapshot!(place.run(&format!("{both} -k ada -k nobody -v")), @r#"
     [exit 1]
     [stdout]
-    {"phone":"555-1","floor":"3"}
+    ada	{"phone":"555-1","floor":"3"}
     [stderr]
     privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme dpf; servers that must not collude, the first privet [VERSION]
     privet: not found: nobody
@@ -187,8 +190,10 @@ fn doublepir_serves_short_records_and_refuses_long_ones_with_numbers() {
     place.write("letters.csv", format!("letter\n{rows}"));
     place.build("letters.csv --raw-value letter -o letters.privet");
     let wanted = "--index 0 --index 1 --index 2500 --index 4999";
-    let expected: String =
-        [0, 1, 2500, 4999].iter().map(|row| format!("{}\n", letters[*row] as char)).collect();
+    let expected: String = [0, 1, 2500, 4999]
+        .iter()
+        .map(|row| format!("{row}\t{}\n", letters[*row] as char))
+        .collect();
     // Computed at first, then taken from the cache: also what the server itself needs.
     for origin in ["computed", "cached"] {
         let served = Served::start(&place, "letters.privet --scheme doublepir --cache cache");
@@ -277,7 +282,7 @@ fn finite_differences_are_asked_of_two_servers_with_the_same_polynomial() {
         place.run(&format!("get {} {} -k ada -k nobody -v", first.url, second.url))
     };
     let found = get(&first, &second);
-    assert_eq!((found.code(), found.stdout()), (1, FOUND), "{found}");
+    assert_eq!((found.code(), found.stdout()), (1, PAIR), "{found}");
     assert!(found.stderr().contains("scheme finite-differences"), "{found}");
     // Both servers have the table, but what they made of it differs.
     let refused = get(&first, &other);
@@ -302,11 +307,11 @@ fn finite_differences_with_many_servers_are_asked_of_all_of_them() {
         let servers: Vec<Served> = (0..count).map(|_| serve(count)).collect();
         let mut all: Vec<&Served> = servers.iter().collect();
         let found = get(&all);
-        assert_eq!((found.code(), found.stdout()), (1, FOUND), "{found}");
+        assert_eq!((found.code(), found.stdout()), (1, PAIR), "{found}");
         assert!(found.stderr().contains(&format!("on each of {count} servers")), "{found}");
         // Clients may name them in any order: a lookup sends each another point.
         all.reverse();
-        assert_eq!(get(&all).stdout(), FOUND);
+        assert_eq!(get(&all).stdout(), PAIR);
         // One is missing, or makes another polynomial of the table than the rest.
         let refused = get(&all[1..]);
         assert_eq!((refused.code(), refused.stdout()), (2, ""), "{refused}");

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// Ends a line, writes to the clipboard (OSC 52), clears the screen, sounds the bell, moves up and
 /// over what was printed, and turns the direction of writing.
@@ -17,6 +17,20 @@ const HOSTILE: &str = "555\u{1b}]52;c;cm0gLXJmIC8=\u{7}\u{1b}[2J\u{1b}[1A\rprive
 
 /// What the command prints to a terminal that is its standard output. It must succeed.
 fn on_a_terminal(place: &Place, arguments: &str) -> Vec<u8> {
+    shown_to(place, arguments, |command, terminal| {
+        command.stdout(terminal).stderr(Stdio::piped());
+    })
+}
+
+/// What the command says to a terminal that is its standard error, while its output goes elsewhere.
+fn said_on_a_terminal(place: &Place, arguments: &str) -> String {
+    let said = shown_to(place, arguments, |command, terminal| {
+        command.stderr(terminal).stdout(Stdio::piped());
+    });
+    String::from_utf8(said).unwrap()
+}
+
+fn shown_to(place: &Place, arguments: &str, give: impl Fn(&mut Command, File)) -> Vec<u8> {
     let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&screen).unwrap();
     unlockpt(&screen).unwrap();
@@ -28,7 +42,7 @@ fn on_a_terminal(place: &Place, arguments: &str) -> Vec<u8> {
         .custom_flags(OpenptFlags::NOCTTY.bits() as i32)
         .open(OsStr::from_bytes(name.as_bytes()));
     let mut command = place.command(arguments);
-    command.stdout(terminal.unwrap()).stderr(Stdio::piped());
+    give(&mut command, terminal.unwrap());
     let child = command.spawn().unwrap();
     // It keeps the terminal open, and would never come to the end of what is printed.
     drop(command);
@@ -81,4 +95,18 @@ fn bytes_reach_a_terminal_if_that_is_asked_for_and_a_pipe_always() {
         let run = place.run(&format!("{get}{more}"));
         assert_eq!((run.code(), run.stdout()), (0, &*format!("{HOSTILE}\n")), "{run}");
     }
+}
+
+#[test]
+fn a_long_list_of_lookups_is_counted_where_there_is_room() {
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
+    place.write("keys", "ada\n".repeat(150));
+    let get = format!("get {} --keys-from keys", served.url);
+    let said = said_on_a_terminal(&place, &get);
+    assert!(said.contains("looking up [") && said.contains("/150"), "{said}");
+    assert!(!said.contains("iB/s") && !said.contains(" at "), "no speed of so little: {said}");
+    assert_eq!(said_on_a_terminal(&place, &format!("{get} --quiet")), "");
+    place.write("keys", "ada\n".repeat(100));
+    assert!(!said_on_a_terminal(&place, &get).contains("looking up"));
 }

@@ -48,8 +48,7 @@ fn keys_are_set_and_deleted_and_served_as_they_are_then() {
         for (count, expected) in [("inserted", 1), ("replaced", 1), ("deleted", 1), ("absent", 1)] {
             assert_eq!(report[count], expected, "{count} of {report}");
         }
-        let expected =
-            "{\"phone\":\"555-9\",\"floor\":\"9\"}\n{\"phone\":\"555-8\",\"floor\":\"8\"}\n";
+        let expected = "ada\t{\"phone\":\"555-9\",\"floor\":\"9\"}\nzoe\t{\"phone\":\"555-8\",\"floor\":\"8\"}\n";
         for scheme in ["simplepir", "download"] {
             let found = look_up(&place, scheme, "-k ada -k zoe -k bob");
             assert_eq!(found, (1, expected.to_owned()), "{kind}, {scheme}");
@@ -65,8 +64,7 @@ fn keys_are_set_and_deleted_and_served_as_they_are_then() {
             (&2.into(), &1.into(), &1.into())
         );
         let found = look_up(&place, "dummy-subsets", "-k bob -k ada -k zoe");
-        let expected =
-            "{\"phone\":\"555-7\",\"floor\":\"7\"}\n{\"phone\":\"555-6\",\"floor\":\"6\"}\n";
+        let expected = "bob\t{\"phone\":\"555-7\",\"floor\":\"7\"}\nada\t{\"phone\":\"555-6\",\"floor\":\"6\"}\n";
         assert_eq!(found, (1, expected.to_owned()), "{kind}");
         let shown = place.run("inspect phones.privet --verify --json").json();
         assert_eq!((&shown["epoch"], &shown["updates"]["epoch"]), (&0.into(), &2.into()));
@@ -93,7 +91,7 @@ fn rows_are_set_and_appended_in_a_table_by_number() {
     assert_eq!((&report["records"], &report["records_changed"]), (&4.into(), &2.into()));
     let served = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
     let run = place.run(&format!("get {} --index 0 --index 1 --index 3", served.url));
-    assert_eq!((run.code(), run.stdout()), (0, "aa\nxx\nyy\n"), "{run}");
+    assert_eq!((run.code(), run.stdout()), (0, "0\taa\n1\txx\n3\tyy\n"), "{run}");
     for refused in ["--set 9=xx", "--set 1=toolong", "--set one=xx", "--delete aa"] {
         let run = place.run(&format!("{UPDATE} {refused}"));
         assert_eq!(run.code(), 2, "{run}");

@@ -1,10 +1,10 @@
 //! What is heard of the servers while `privet get` waits, and what is said if nothing is.
 
-use super::say;
 use crate::arguments::Get;
+use crate::display::notice;
 use privet_core::{Error, Result};
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -19,6 +19,8 @@ const LONG_SILENCE: Duration = Duration::from_secs(10);
 pub(super) struct News {
     /// A server was given up.
     pub(super) given_up: AtomicBool,
+    /// Nothing is asked now.
+    paused: AtomicBool,
     last: Mutex<Instant>,
     /// How far the next generation of single-use hints is, if one is being prepared: bytes of the
     /// table taken, and in all.
@@ -28,7 +30,8 @@ pub(super) struct News {
 impl Default for News {
     fn default() -> Self {
         let last = Mutex::new(Instant::now());
-        Self { given_up: AtomicBool::new(false), last, next_generation: Mutex::default() }
+        let (given_up, paused) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { given_up, paused, last, next_generation: Mutex::default() }
     }
 }
 
@@ -38,7 +41,19 @@ impl News {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
+    /// Waits for something that no server is to send.
+    pub(super) fn during_a_pause<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.paused.store(true, Ordering::Relaxed);
+        let waited_for = wait();
+        self.came();
+        self.paused.store(false, Ordering::Relaxed);
+        waited_for
+    }
+
     fn silent_for(&self) -> Duration {
+        if self.paused.load(Ordering::Relaxed) {
+            return Duration::ZERO;
+        }
         self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
@@ -93,7 +108,7 @@ impl Silence {
             while ended.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
                 let silent = news.silent_for();
                 if silent >= limit {
-                    let _ = say(&format!(
+                    notice(&format!(
                         "nothing has come from {servers} for {} s; still waiting (--timeout)",
                         silent.as_secs()
                     ));

@@ -1,18 +1,23 @@
 //! How `privet get` prints what it found.
 //!
 //! A value may hold any bytes, and whoever wrote the table chose them. With `--json` each lookup is
-//! one compact object on one line, which no value can leave. On a terminal, characters that it
-//! would act on are escaped. Where plain output is piped to a file or another program, and with
-//! `--raw`, the bytes of a value are written as they are.
+//! one compact object on one line, which no value can leave. Of several lookups, each value stands
+//! on one line behind its key and a tab, with escapes. CSV has what is in a field in quotation
+//! marks. On a terminal, characters that it would act on are escaped. Where one value is piped to a
+//! file or another program, and with `--raw`, the bytes of values are written as they are.
 
-use super::{Wanted, say};
-use crate::display;
+use super::wanted::Wanted;
+use crate::arguments::{Get, OutputFormat};
+use crate::display::{self, say};
+use crate::output_file;
 use crate::printable::{compact_json, printable_bytes, printable_json};
 use privet_client::Value;
 use privet_core::{Error, Result};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use std::io::IsTerminal as _;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
 
 /// One lookup as a JSON line. The value stands under `value` if it is JSON itself, under `text` if
 /// it is other text, else under `hex`. Where keys have several values, a list of them stands under
@@ -82,59 +87,203 @@ fn hex_of(value: &[u8]) -> String {
 
 /// How values are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
+enum Style {
     /// An object on each line, of printable characters.
     Json,
+    /// Comma-separated, with a header. `screen`: what a terminal would act on is escaped.
+    Csv { screen: bool },
+    /// Key, tab and value on each line, with escapes.
+    Pairs,
     /// The bytes of each value, and the end of a line.
     Raw,
-    /// For a terminal: what it would act on is escaped. `alone`: there is one value, which may have
-    /// several lines; of several values, nobody could tell where one ends.
-    Screen {
-        /// One lookup is all there is.
-        alone: bool,
-    },
+    /// The value of the one lookup there is, which may have several lines: what a terminal would
+    /// act on is escaped.
+    Screen,
 }
 
 impl Style {
-    /// Values go to a terminal as text for people, and elsewhere as they are.
-    pub(super) fn new(json: bool, raw: bool, alone: bool) -> Self {
-        match (json, raw || !std::io::stdout().is_terminal()) {
-            (true, _) => Self::Json,
-            (false, true) => Self::Raw,
-            (false, false) => Self::Screen { alone },
+    fn new(arguments: &Get, single: bool, screen: bool) -> Self {
+        match arguments.format {
+            _ if arguments.json => Self::Json,
+            _ if arguments.raw => Self::Raw,
+            Some(OutputFormat::Jsonl) => Self::Json,
+            Some(OutputFormat::Csv) => Self::Csv { screen },
+            Some(OutputFormat::Lines) | None => match (single, screen) {
+                (false, _) => Self::Pairs,
+                (true, true) => Self::Screen,
+                (true, false) => Self::Raw,
+            },
         }
     }
 }
 
-/// Prints what came of one lookup.
-pub(super) fn print(style: Style, wanted: &Wanted, value: Option<&Value>) -> Result<()> {
-    if style == Style::Json {
-        return display::write_out(json_line(wanted, value.map(Shown::of))?.as_bytes());
-    }
-    match (value, wanted) {
-        (Some(value), _) => {
-            let alone = !value.is_list();
-            let values: Vec<&[u8]> = value.values().collect();
-            display::write_out(&plain_lines(style, &values, alone))
+/// Where what was found goes.
+pub(super) struct Output {
+    style: Style,
+    /// A file and its name; without one, standard output.
+    file: Option<(BufWriter<File>, PathBuf)>,
+    has_header: bool,
+}
+
+impl Output {
+    /// Whether the file that is named may be written, if one is.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if not.
+    pub(super) fn check(arguments: &Get) -> Result<()> {
+        let read = arguments.keys_from.iter().chain(&arguments.ca_file).map(PathBuf::as_path);
+        match &arguments.output {
+            None => Ok(()),
+            Some(path) => output_file::for_values(path, &read.collect::<Vec<_>>()),
         }
-        (None, Wanted::Key(key)) => say(&format!("not found: {}", String::from_utf8_lossy(key))),
-        (None, Wanted::Index(index)) => say(&format!("record {index} holds no value")),
+    }
+
+    /// Opens the file and empties it, if one is named. `single`: there is one lookup.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it cannot be written.
+    pub(super) fn new(arguments: &Get, single: bool) -> Result<Self> {
+        let file = match &arguments.output {
+            None => None,
+            Some(path) => {
+                let file = File::create(path).map_err(|error| {
+                    Error::api_misuse(format!("cannot write {}", path.display())).caused_by(error)
+                })?;
+                Some((BufWriter::new(file), path.clone()))
+            }
+        };
+        let screen = arguments.output.is_none() && std::io::stdout().is_terminal();
+        let style = Style::new(arguments, single, screen);
+        Ok(Self { style, file, has_header: false })
+    }
+
+    /// Whether a terminal is free for other things.
+    pub(super) fn leaves_the_screen(&self) -> bool {
+        self.file.is_some() || !std::io::stdout().is_terminal()
+    }
+
+    /// Prints what came of one lookup. What was not found is said on standard error, unless the
+    /// style has a place for it.
+    pub(super) fn print(&mut self, wanted: &Wanted, value: Option<&Value>) -> Result<()> {
+        if self.style == Style::Json {
+            return self.write(json_line(wanted, value.map(Shown::of))?.as_bytes());
+        }
+        self.write_header(wanted)?;
+        let Some(value) = value else {
+            say(&match wanted {
+                Wanted::Key(key) => format!("not found: {}", shortened(key)),
+                Wanted::Index(index) => format!("record {index} holds no value"),
+            });
+            return Ok(());
+        };
+        let alone = !value.is_list();
+        let values: Vec<&[u8]> = value.values().collect();
+        self.write(&lines(self.style, wanted, &values, alone))
+    }
+
+    /// To be called at the end: what is not written by then is lost.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        match &mut self.file {
+            Some((file, path)) => file.flush().map_err(|error| unwritten(path, error)),
+            None => Ok(()),
+        }
+    }
+
+    fn write_header(&mut self, wanted: &Wanted) -> Result<()> {
+        let is_due = matches!(self.style, Style::Csv { .. }) && !self.has_header;
+        self.has_header = true;
+        match (is_due, wanted) {
+            (false, _) => Ok(()),
+            (true, Wanted::Key(_)) => self.write(b"key,value\n"),
+            (true, Wanted::Index(_)) => self.write(b"index,value\n"),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        match &mut self.file {
+            Some((file, path)) => file.write_all(bytes).map_err(|error| unwritten(path, error)),
+            None => display::write_out(bytes),
+        }
+    }
+}
+
+fn unwritten(path: &Path, error: std::io::Error) -> Error {
+    Error::unavailable(format!("cannot write to {}", path.display())).caused_by(error)
+}
+
+/// The beginning of a key that was not found, and how long it is if that is not all of it.
+fn shortened(key: &[u8]) -> String {
+    const SHOWN: usize = 100;
+    let text = String::from_utf8_lossy(key);
+    let mut rest = text.chars();
+    let shown: String = rest.by_ref().take(SHOWN).collect();
+    match rest.count() {
+        0 => shown,
+        more => format!("{shown}… ({} characters)", display::count((SHOWN + more) as u64)),
     }
 }
 
 /// Values, each with the end of a line. `alone`: they are not several of one key.
-fn plain_lines(style: Style, values: &[&[u8]], alone: bool) -> Vec<u8> {
+fn lines(style: Style, wanted: &Wanted, values: &[&[u8]], alone: bool) -> Vec<u8> {
     let mut lines = Vec::new();
     for value in values {
         match style {
-            Style::Screen { alone: only } => {
-                lines.extend(printable_bytes(value, only && alone).into_bytes());
-            }
+            Style::Screen => lines.extend(printable_bytes(value, alone).into_bytes()),
             Style::Raw | Style::Json => lines.extend_from_slice(value),
+            Style::Pairs => {
+                lines.extend(wanted.escaped().into_bytes());
+                lines.push(b'\t');
+                let json = json_of(value).map(|json| printable_json(json.get()));
+                lines.extend(json.unwrap_or_else(|| escaped(value)).into_bytes());
+            }
+            Style::Csv { screen } => {
+                let field = |bytes: &[u8]| match screen {
+                    true => quoted(printable_bytes(bytes, false).as_bytes()),
+                    false => quoted(bytes),
+                };
+                match wanted {
+                    Wanted::Key(key) => lines.extend(field(key)),
+                    Wanted::Index(index) => lines.extend(index.to_string().into_bytes()),
+                }
+                lines.push(b',');
+                lines.extend(field(value));
+            }
         }
         lines.push(b'\n');
     }
     lines
+}
+
+impl Wanted {
+    fn escaped(&self) -> String {
+        match self {
+            Wanted::Key(key) => escaped(key),
+            Wanted::Index(index) => index.to_string(),
+        }
+    }
+}
+
+/// Text on one line without tabs: `\\` for a backslash, `\t`, `\n`, `\r`, `\u{1b}` for other
+/// characters that a terminal acts on, `\xff` for bytes that are no text.
+fn escaped(bytes: &[u8]) -> String {
+    let pieces = bytes.split(|byte| *byte == b'\\');
+    pieces.map(|piece| printable_bytes(piece, false)).collect::<Vec<_>>().join("\\\\")
+}
+
+/// A field of a CSV file (RFC 4180): in quotation marks where it would not be one otherwise.
+fn quoted(bytes: &[u8]) -> Vec<u8> {
+    if !bytes.iter().any(|byte| b"\",\r\n".contains(byte)) {
+        return bytes.to_vec();
+    }
+    let mut field = vec![b'"'];
+    for byte in bytes {
+        if *byte == b'"' {
+            field.push(b'"');
+        }
+        field.push(*byte);
+    }
+    field.push(b'"');
+    field
 }
 
 fn json_line(wanted: &Wanted, value: Option<Shown<'_>>) -> Result<String> {
@@ -204,14 +353,49 @@ mod tests {
 
     #[test]
     fn values_cannot_command_a_terminal() {
-        let (one, several) = (Style::Screen { alone: true }, Style::Screen { alone: false });
+        let key = Wanted::Key(b"k".to_vec());
         let forged = b"555\x1b[2K\rnot so\nprivet: verified\xff\xe2\x80\xae";
-        let line = |style| String::from_utf8(plain_lines(style, &[forged], true)).unwrap();
-        assert_eq!(line(one), "555\\u{1b}[2K\\rnot so\n  privet: verified\\xff\\u{202e}\n");
-        assert_eq!(line(several), "555\\u{1b}[2K\\rnot so\\nprivet: verified\\xff\\u{202e}\n");
-        let list = plain_lines(one, &[b"a\nb", b"c"], false);
+        let line = |style| String::from_utf8(lines(style, &key, &[forged], true)).unwrap();
+        let escaped = "555\\u{1b}[2K\\rnot so\\nprivet: verified\\xff\\u{202e}\n";
+        assert_eq!(
+            line(Style::Screen),
+            "555\\u{1b}[2K\\rnot so\n  privet: verified\\xff\\u{202e}\n"
+        );
+        assert_eq!(line(Style::Pairs), format!("k\t{escaped}"));
+        assert_eq!(line(Style::Csv { screen: true }), format!("k,{escaped}"));
+        let list = lines(Style::Screen, &key, &[b"a\nb", b"c"], false);
         assert_eq!(list, b"a\\nb\nc\n");
-        assert_eq!(plain_lines(Style::Raw, &[forged], true), [&forged[..], b"\n"].concat());
+        assert_eq!(lines(Style::Raw, &key, &[forged], true), [&forged[..], b"\n"].concat());
+    }
+
+    #[test]
+    fn a_pair_is_one_line_with_one_tab() {
+        let key = Wanted::Key(b"a\tb\\\n".to_vec());
+        let line = |value: &[u8]| String::from_utf8(lines(Style::Pairs, &key, &[value], true));
+        assert_eq!(line(b"x\ty\\t\n").unwrap(), "a\\tb\\\\\\n\tx\\ty\\\\t\\n\n");
+        // JSON stays JSON.
+        assert_eq!(line(b"{\"a\" :\n \"b\\n\"}").unwrap(), "a\\tb\\\\\\n\t{\"a\":\"b\\n\"}\n");
+        let index = Wanted::Index(7);
+        assert_eq!(lines(Style::Pairs, &index, &[b"a", b"b"], false), b"7\ta\n7\tb\n");
+    }
+
+    #[test]
+    fn a_csv_field_is_quoted_where_it_has_to_be() {
+        let line = |key: &[u8], value: &[u8]| {
+            let key = Wanted::Key(key.to_vec());
+            lines(Style::Csv { screen: false }, &key, &[value], true)
+        };
+        assert_eq!(line(b"k", b"v w"), b"k,v w\n");
+        assert_eq!(line(b"a,b", b"{\"c\":\"\n\"}"), b"\"a,b\",\"{\"\"c\"\":\"\"\n\"\"}\"\n");
+        assert_eq!(line(b"\xff", b"\r"), b"\xff,\"\r\"\n");
+    }
+
+    #[test]
+    fn a_long_key_is_not_repeated() {
+        assert_eq!(shortened(b"k"), "k");
+        assert_eq!(shortened(&[b'k'; 100]), "k".repeat(100));
+        let long = "k".repeat(100) + "… (100,000 characters)";
+        assert_eq!(shortened(&[b'k'; 100_000]), long);
     }
 
     /// What a line says, whatever it was made of: its key and its values.

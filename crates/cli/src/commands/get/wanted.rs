@@ -1,0 +1,295 @@
+//! What is looked up, in order: what was typed, then the lines of a file or of standard input.
+//!
+//! Lines are read by a thread of their own while others are looked up, a bounded number ahead. How
+//! many lookups are handed over together follows from how many lines there are, and for a pipe from
+//! when they come: never from what they say, and never from what came of a lookup.
+
+use crate::arguments::Get;
+use privet_client::Target;
+use privet_core::{Error, Reason, Result};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Instant;
+
+/// How many lines are read ahead.
+const AHEAD: usize = 1024;
+
+/// What one lookup is for.
+pub(super) enum Wanted {
+    /// A key of the table.
+    Key(Vec<u8>),
+    /// The number of a record.
+    Index(u64),
+}
+
+impl Wanted {
+    pub(super) fn target(&self) -> Target {
+        match self {
+            Wanted::Key(key) => Target::key(key),
+            Wanted::Index(index) => Target::index(*index),
+        }
+    }
+}
+
+/// All that is wanted, handed over some at a time.
+pub(super) struct Queue {
+    typed: std::vec::IntoIter<Wanted>,
+    lines: Option<Lines>,
+    /// How many there are in all, if that is known.
+    pub(super) total: Option<u64>,
+    /// Whether it can only be one lookup.
+    pub(super) single: bool,
+    /// Whether keys are wanted.
+    pub(super) by_key: bool,
+}
+
+impl Queue {
+    /// Opens the file of keys, if there is one. With `count`, a file's lines are counted first.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it cannot be opened or read.
+    pub(super) fn new(arguments: &Get, count: bool) -> Result<Self> {
+        let keys = arguments.key.iter().map(|key| Wanted::Key(key.as_encoded_bytes().to_vec()));
+        let indices = arguments.index.iter().map(|index| Wanted::Index(*index));
+        let typed: Vec<Wanted> = keys.chain(indices).collect();
+        let lines = arguments.keys_from.as_deref().map(Lines::open).transpose()?;
+        let in_file = match &lines {
+            None => Some(0),
+            Some(lines) if count && lines.in_file => Some(number_of_keys(&lines.path)?),
+            Some(_) => None,
+        };
+        Ok(Self {
+            total: in_file.map(|lines| lines + typed.len() as u64),
+            single: typed.len() == 1 && lines.is_none(),
+            by_key: lines.is_some() || !arguments.key.is_empty(),
+            typed: typed.into_iter(),
+            lines,
+        })
+    }
+
+    /// What is wanted next, up to `most` of it: at least one, unless nothing is left. Waits for
+    /// lines that are still to come, until `end`.
+    ///
+    /// # Errors
+    /// If lines cannot be read, or none came in time. Nothing comes after that.
+    pub(super) fn next(&mut self, most: usize, end: Option<Instant>) -> Result<Vec<Wanted>> {
+        let mut wanted: Vec<Wanted> = self.typed.by_ref().take(most).collect();
+        let Some(lines) = &mut self.lines else { return Ok(wanted) };
+        while wanted.len() < most {
+            // What is in a file is there already; who writes to a pipe may be waiting for answers.
+            let line = match wanted.is_empty() || lines.in_file {
+                true => lines.wait(end)?,
+                false => lines.at_hand()?,
+            };
+            match line {
+                Some(key) => wanted.push(Wanted::Key(key)),
+                None => break,
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// What to say of lines that were skipped.
+    pub(super) fn skipped(&self) -> Option<String> {
+        self.lines.as_ref()?.skipped()
+    }
+}
+
+/// The lines of a file or of standard input, one key each.
+struct Lines {
+    path: PathBuf,
+    /// Whether it is a file, all of which is there.
+    in_file: bool,
+    read: Receiver<std::io::Result<Vec<u8>>>,
+    blank: u64,
+}
+
+impl Lines {
+    fn open(path: &Path) -> Result<Self> {
+        let failed = |error| unreadable(path, error);
+        let (sender, read) = sync_channel(AHEAD);
+        let in_file = match path == Path::new("-") {
+            true => {
+                let input = std::io::stdin();
+                start(move || send_lines(input.lock(), &sender))?;
+                false
+            }
+            false => {
+                let file = File::open(path).map_err(failed)?;
+                let in_file = file.metadata().map_err(failed)?.is_file();
+                start(move || send_lines(BufReader::new(file), &sender))?;
+                in_file
+            }
+        };
+        Ok(Self { path: path.to_owned(), in_file, read, blank: 0 })
+    }
+
+    /// The next key, as soon as there is one. `None`: there is none any more.
+    fn wait(&mut self, end: Option<Instant>) -> Result<Option<Vec<u8>>> {
+        loop {
+            let line = match end {
+                None => self.read.recv().ok(),
+                Some(end) => match self.read.recv_timeout(end - Instant::now()) {
+                    Ok(line) => Some(line),
+                    Err(RecvTimeoutError::Disconnected) => None,
+                    Err(RecvTimeoutError::Timeout) => {
+                        let late = Error::unavailable("no more keys came in the time allowed");
+                        return Err(late.because(Reason::TimeIsUp));
+                    }
+                },
+            };
+            match self.key(line)? {
+                Some(key) if key.is_empty() => self.blank += 1,
+                key => return Ok(key),
+            }
+        }
+    }
+
+    /// The next key, if it has been read already.
+    fn at_hand(&mut self) -> Result<Option<Vec<u8>>> {
+        loop {
+            let line = self.read.try_recv().ok();
+            match self.key(line)? {
+                Some(key) if key.is_empty() => self.blank += 1,
+                key => return Ok(key),
+            }
+        }
+    }
+
+    fn key(&self, line: Option<std::io::Result<Vec<u8>>>) -> Result<Option<Vec<u8>>> {
+        line.transpose().map_err(|error| unreadable(&self.path, error))
+    }
+
+    fn skipped(&self) -> Option<String> {
+        let lines = match self.blank {
+            0 => return None,
+            1 => "1 blank line".to_owned(),
+            blank => format!("{blank} blank lines"),
+        };
+        let of = match self.path == Path::new("-") {
+            true => "standard input".to_owned(),
+            false => self.path.display().to_string(),
+        };
+        Some(format!("skipped {lines} of {of}"))
+    }
+}
+
+/// All keys in a file, one on each line, or in standard input for `-`; and what to say of lines
+/// that were skipped.
+pub(crate) fn keys_from(path: &Path) -> Result<(Vec<Vec<u8>>, Option<String>)> {
+    let mut lines = Lines::open(path)?;
+    let mut keys = Vec::new();
+    while let Some(key) = lines.wait(None)? {
+        keys.push(key);
+    }
+    Ok((keys, lines.skipped()))
+}
+
+fn number_of_keys(path: &Path) -> Result<u64> {
+    let failed = |error| unreadable(path, error);
+    let mut input = BufReader::new(File::open(path).map_err(failed)?);
+    let (mut count, mut line) = (0, Vec::new());
+    while next_line(&mut input, &mut line).map_err(failed)? {
+        count += u64::from(!line.is_empty());
+    }
+    Ok(count)
+}
+
+fn unreadable(path: &Path, error: std::io::Error) -> Error {
+    Error::api_misuse(format!("cannot read keys from {}", path.display())).caused_by(error)
+}
+
+fn start(reading: impl FnOnce() + Send + 'static) -> Result<()> {
+    let thread = std::thread::Builder::new().name("keys".to_owned()).spawn(reading);
+    // It ends when nobody wants what it reads; who waits for input is not waited for.
+    thread.map(drop).map_err(|error| Error::unavailable("no thread to read keys").caused_by(error))
+}
+
+fn send_lines(mut input: impl BufRead, lines: &SyncSender<std::io::Result<Vec<u8>>>) {
+    loop {
+        let mut line = Vec::new();
+        let read = match next_line(&mut input, &mut line) {
+            Ok(true) => Ok(line),
+            Ok(false) => return,
+            Err(error) => Err(error),
+        };
+        let failed = read.is_err();
+        if lines.send(read).is_err() || failed {
+            return;
+        }
+    }
+}
+
+/// Reads a line without its end, which may be that of Windows. Whether there was one.
+fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
+    line.clear();
+    if input.read_until(b'\n', line)? == 0 {
+        return Ok(false);
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+    }
+    if line.last() == Some(&b'\r') {
+        line.pop();
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn reading(input: &'static [u8]) -> Lines {
+        let (sender, read) = sync_channel(AHEAD);
+        start(move || send_lines(input, &sender)).unwrap();
+        Lines { path: "keys".into(), in_file: true, read, blank: 0 }
+    }
+
+    #[test]
+    fn blank_lines_are_counted_and_no_keys() {
+        let mut lines = reading(b"\nada\r\n\r\n\xff b\n\n last");
+        let mut keys = Vec::new();
+        while let Some(key) = lines.wait(None).unwrap() {
+            keys.push(key);
+        }
+        assert_eq!(keys, [&b"ada"[..], b"\xff b", b" last"]);
+        assert_eq!(lines.skipped().unwrap(), "skipped 3 blank lines of keys");
+        assert_eq!(reading(b"a\n").skipped(), None);
+    }
+
+    #[test]
+    fn what_has_come_is_handed_over_before_the_rest() {
+        let (sender, read) = sync_channel(AHEAD);
+        let lines = Lines { path: "-".into(), in_file: false, read, blank: 0 };
+        let typed = vec![Wanted::Index(7)].into_iter();
+        let (total, single, by_key) = (None, false, true);
+        let mut queue = Queue { typed, lines: Some(lines), total, single, by_key };
+        assert_eq!(queue.next(4, None).unwrap().len(), 1, "what was typed does not wait");
+        for _ in 0..6 {
+            sender.send(Ok(b"k".to_vec())).unwrap();
+        }
+        assert_eq!(queue.next(4, None).unwrap().len(), 4);
+        assert_eq!(queue.next(4, None).unwrap().len(), 2);
+        let late = Instant::now() + Duration::from_millis(5);
+        let error = queue.next(4, Some(late)).err().unwrap();
+        assert_eq!(error.reason(), Some(Reason::TimeIsUp));
+        drop(sender);
+        assert!(queue.next(4, None).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_is_handed_over_in_full_parts() {
+        let mut queue = Queue {
+            typed: Vec::new().into_iter(),
+            lines: Some(reading(b"a\nb\nc\nd\ne\n")),
+            total: None,
+            single: false,
+            by_key: true,
+        };
+        let mut next = || queue.next(2, None).unwrap().len();
+        assert_eq!([next(), next(), next(), next()], [2, 2, 1, 0]);
+    }
+}
