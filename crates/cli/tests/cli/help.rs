@@ -52,11 +52,13 @@ fn build_explains_itself() {
     [stdout]
     Turn a CSV, JSON Lines or Parquet file into a table that can be served
 
-    Usage: privet build [OPTIONS] --output <FILE> <INPUT>
+    Usage: privet build [OPTIONS] --output <FILE> <INPUT>...
 
     Arguments:
-      <INPUT>
-              The file to read; `-` for standard input (needs --format)
+      <INPUT>...
+              The files to read, one after the other; `-` for standard input (needs --format)
+
+              All have to be of one format and to have the same columns, in any order.
 
     Options:
           --key <COLUMN>
@@ -109,7 +111,7 @@ fn build_explains_itself() {
               `privet keygen`. Clients that have used the table before its first update then follow it
 
           --format <FORMAT>
-              Format of the input; default: by its extension
+              Format of the inputs; default: by their extension
 
               What gzip or zstd has compressed is recognised by its content, and decompressed as it is
               read: `big.csv.gz` is CSV. Other programs write to standard input: `xzcat big.csv.xz |
@@ -126,6 +128,15 @@ fn build_explains_itself() {
 
               A single character, such as `;` or `|` (in quotes, for the shell), or `tab`.
 
+          --types <TYPES>
+              Types of CSV columns in JSON values: `auto`, or COLUMN=number, boolean or text; default:
+              text
+
+              A number is kept as it is written, and an empty cell becomes null. With `auto` the inputs
+              are read twice, and a column is a column of numbers if no program writes or reads any of
+              them otherwise (so 007, 1.50 and long numbers stay text), or of booleans if it has true
+              and false alone. Both together: `auto,zip=text`.
+
           --on-empty-key <WHAT>
               What to do with a row that has no key
 
@@ -139,7 +150,7 @@ fn build_explains_itself() {
 
       -o, --output <FILE>
               The table file to write. A table that is there already is replaced, unless it has updates;
-              the file that is read never is
+              a file that is read never is
 
           --force
               Replace the output also if it is a file that `privet build` has not written
@@ -154,7 +165,7 @@ fn build_explains_itself() {
 
 #[test]
 fn inspect_explains_itself() {
-    assert_snapshot!(Place::new().run("inspect --help"), @r#"
+    assert_snapshot!(Place::new().run("inspect --help"), @r"
     [exit 0]
     [stdout]
     Show what a table file (or a file of its points) holds, and check that it is whole
@@ -162,13 +173,25 @@ fn inspect_explains_itself() {
     Usage: privet inspect [OPTIONS] <FILE>
 
     Arguments:
-      <FILE>  The table file, or the file of its points
+      <FILE>
+              The table file, or the file of its points
 
     Options:
-          --verify  Read the whole file and check its digest
-          --json    Print as JSON
-      -h, --help    Print help
-    "#);
+          --verify
+              Read the whole file and check its digest
+
+          --head <N>
+              Print the first N values as well, as `privet get` prints them
+
+              In a table by key they lie in no order that anybody chose, and without their keys, of
+              which the file has tags alone.
+
+          --json
+              Print as JSON
+
+      -h, --help
+              Print help (see a summary with '-h')
+    ");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use super::json_text::write_string;
 use super::parquet_values::{Scalar, scalar, supported, write_json};
 use super::{
-    ResolvedColumns, RowReader, Selection, bad_key, bad_raw_value, cannot_read, compressed, no_key,
+    ResolvedColumns, RowReader, Wanted, bad_key, bad_raw_value, cannot_read, cannot_spool, no_key,
     quoted,
 };
 use arrow::array::{Array, RecordBatch};
@@ -37,7 +37,7 @@ pub(super) struct ParquetRows {
 }
 
 impl ParquetRows {
-    pub(super) fn open(file: File, selection: Selection) -> Result<Self> {
+    pub(super) fn open(file: File, wanted: Wanted) -> Result<Self> {
         let bytes_total = file.metadata().map_err(cannot_read)?.len();
         // Without the Arrow schema that some writers embed: Parquet's own types are fewer and say
         // the same.
@@ -46,7 +46,7 @@ impl ParquetRows {
         let builder = guarded(open)?.map_err(not_parquet)?;
         let schema = builder.schema().clone();
         let all: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
-        let resolved = ResolvedColumns::resolve(&selection, &all)?;
+        let resolved = ResolvedColumns::resolve(&wanted, &all)?;
 
         // Only the columns that are used are read; the reader gives them in the order of the file.
         let mut used: Vec<usize> = resolved.value.iter().copied().chain(resolved.key).collect();
@@ -89,10 +89,10 @@ impl ParquetRows {
     }
 
     /// Copies the input to a temporary file first: Parquet keeps its table of contents at the end.
-    pub(super) fn spool(mut input: impl Read, selection: Selection) -> Result<Self> {
+    pub(super) fn spool(mut input: impl Read, wanted: Wanted) -> Result<Self> {
         let mut file = tempfile::tempfile().map_err(cannot_spool)?;
         io::copy(&mut input, &mut file).map_err(cannot_spool)?;
-        Self::open(file, selection)
+        Self::open(file, wanted)
     }
 
     fn read_row(
@@ -197,12 +197,4 @@ fn not_parquet(error: ParquetError) -> Error {
 
 fn damaged(error: &ArrowError, after: u64) -> Error {
     Error::api_misuse(format!("cannot decode the rows after row {after}: {error}"))
-}
-
-fn cannot_spool(error: io::Error) -> Error {
-    if compressed::damage(&error).is_some() {
-        return cannot_read(error);
-    }
-    Error::unavailable(format!("cannot copy it to a temporary file, which Parquet needs: {error}"))
-        .caused_by(error)
 }

@@ -30,7 +30,7 @@ struct Line<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Shown<'a> {
+pub(crate) enum Shown<'a> {
     Value(Box<RawValue>),
     Text(&'a str),
     Hex(String),
@@ -55,7 +55,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    fn list(values: Vec<&'a [u8]>) -> Self {
+    pub(crate) fn list(values: Vec<&'a [u8]>) -> Self {
         if let Some(values) = values.iter().map(|value| json_of(value)).collect() {
             return Self::Values(values);
         }
@@ -82,7 +82,7 @@ fn hex_of(value: &[u8]) -> String {
 
 /// How values are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
+pub(crate) enum Style {
     /// An object on each line, of printable characters.
     Json,
     /// The bytes of each value, and the end of a line.
@@ -97,7 +97,7 @@ pub(super) enum Style {
 
 impl Style {
     /// Values go to a terminal as text for people, and elsewhere as they are.
-    pub(super) fn new(json: bool, raw: bool, alone: bool) -> Self {
+    pub(crate) fn new(json: bool, raw: bool, alone: bool) -> Self {
         match (json, raw || !std::io::stdout().is_terminal()) {
             (true, _) => Self::Json,
             (false, true) => Self::Raw,
@@ -123,7 +123,7 @@ pub(super) fn print(style: Style, wanted: &Wanted, value: Option<&Value>) -> Res
 }
 
 /// Values, each with the end of a line. `alone`: they are not several of one key.
-fn plain_lines(style: Style, values: &[&[u8]], alone: bool) -> Vec<u8> {
+pub(crate) fn plain_lines(style: Style, values: &[&[u8]], alone: bool) -> Vec<u8> {
     let mut lines = Vec::new();
     for value in values {
         match style {
