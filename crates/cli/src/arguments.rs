@@ -10,7 +10,7 @@ mod update;
 
 pub(crate) use get::{Get, OutputFormat};
 pub(crate) use options::{SchemeOptions, Typed};
-pub(crate) use reading::{Delimiter, InputFormat, OnEmptyKey};
+pub(crate) use reading::{Delimiter, InputFormat, OnEmptyKey, Types};
 pub(crate) use serve::Serve;
 pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};
 pub(crate) use update::{Keygen, Update};
@@ -103,8 +103,11 @@ const FORGERY: &str = "Changes and forgery";
 #[command(after_long_help = examples::BUILD)]
 #[command(group = clap::ArgGroup::new("keys").args(["key", "range_from"]))]
 pub(crate) struct Build {
-    /// The file to read; `-` for standard input (needs --format)
-    pub(crate) input: PathBuf,
+    /// The files to read, one after the other; `-` for standard input (needs --format).
+    ///
+    /// All have to be of one format and to have the same columns, in any order.
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
     /// Column that holds the key; without it, records are numbered by row from 0
     #[arg(long, value_name = "COLUMN")]
     pub(crate) key: Option<String>,
@@ -127,18 +130,18 @@ pub(crate) struct Build {
     pub(crate) normalize: Vec<String>,
     /// The table file to write.
     ///
-    /// A table that is there already is replaced, unless it has updates; the file that is read
-    /// never is.
+    /// A table that is there already is replaced, unless it has updates; a file that is read never
+    /// is.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Replace the output also if it is a file that `privet build` has not written
     #[arg(long)]
     pub(crate) force: bool,
-    /// Format of the input; default: by its extension.
+    /// Format of the inputs; default: by their extension.
     ///
-    /// What gzip or zstd has compressed is recognised by its content, and decompressed as it is
-    /// read: `big.csv.gz` is CSV. Other programs write to standard input: `xzcat big.csv.xz | privet
-    /// build - --format csv -o big.privet`, as `zcat big.csv.gz` would.
+    /// Input that gzip or zstd has compressed is recognised by its content: big.csv.gz is CSV. What
+    /// another program decompresses comes through standard input: `zcat big.csv.gz | privet build -
+    /// --format csv -o big.privet`.
     #[arg(long, value_enum)]
     pub(crate) format: Option<InputFormat>,
     /// What separates the cells of a row in CSV; default: a comma, in TSV a tab.
@@ -146,6 +149,14 @@ pub(crate) struct Build {
     /// A single character, such as `;` or `|` (in quotes, for the shell), or `tab`.
     #[arg(long, value_name = "CHARACTER", value_parser = reading::parse_delimiter)]
     pub(crate) delimiter: Option<Delimiter>,
+    /// What columns of CSV are in JSON: `auto`, or COLUMN=number|boolean|text,…; default: text.
+    ///
+    /// A number is kept as it is written, and an empty cell becomes null. With `auto` the inputs are
+    /// read twice, and a column is a column of numbers if no program writes or reads any of them
+    /// otherwise (so 007, 1.50 and long numbers stay text), or of booleans if it has true and false
+    /// alone. Both together: `auto,zip=text`.
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = reading::parse_types)]
+    pub(crate) types: Vec<Types>,
     /// What to do with a row that has no key.
     ///
     /// It has none where the cell is empty or null.
@@ -228,6 +239,12 @@ pub(crate) struct Inspect {
     /// Read the whole file and check its digest
     #[arg(long)]
     pub(crate) verify: bool,
+    /// Print the first N values as well, as `privet get` prints them
+    ///
+    /// In a table by key they lie in no order that anybody chose, and without their keys, of which
+    /// the file has tags alone.
+    #[arg(long, value_name = "N", value_parser = parse_number)]
+    pub(crate) head: Option<u64>,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,

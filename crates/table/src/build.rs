@@ -11,14 +11,17 @@
 //! record is made twice: for its hash, and to be written.
 
 mod arena;
+mod key_shape;
 mod ranges;
 mod rows;
 
 #[cfg(test)]
 mod tests;
 
+pub use key_shape::KeyShape;
+
 use crate::authentication::{MerkleTree, TableRoot, path_len, shape_with_paths};
-use crate::import::{Rows, Selection, Source};
+use crate::import::{ColumnType, ColumnTypes, Format, Selection, Source, guess_types};
 use crate::key_map::{KeyForm, KeyMapKind, Normalization, PackOptions, pack_with};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::new_file::Existing;
@@ -56,6 +59,13 @@ pub struct BuildOptions {
     pub max_value: Option<u64>,
     /// What to do with a key that occurs again.
     pub on_duplicate: OnDuplicate,
+    /// What the cells of these columns are in JSON values, for CSV: [`Source::types`]. They go
+    /// before what the sources say.
+    pub types: ColumnTypes,
+    /// Whether to read inputs in CSV once before, and to find out of all other columns whether they
+    /// hold numbers or booleans. Numbers are those alone that no program writes or reads otherwise:
+    /// `007`, `1.50` and what has more than 15 digits stay text.
+    pub guess_types: bool,
     /// Store with each record the proof that it belongs to the table: see
     /// [`authentication`](crate::authentication).
     pub authenticate: bool,
@@ -105,6 +115,8 @@ pub struct Progress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
+    /// Finding out of what types the columns are.
+    Guessing,
     /// Reading the input.
     Reading,
     /// Distributing keys over buckets. Takes about a microsecond per key; its bytes are not
@@ -150,6 +162,8 @@ pub struct BuildReport {
     /// How many rows were skipped because they have no key:
     /// [`OnEmptyKey::Skip`](crate::import::OnEmptyKey::Skip).
     pub empty_keys_skipped: u64,
+    /// The columns of CSV that are no text in JSON values.
+    pub types: ColumnTypes,
 }
 
 /// What became of the keys of a table.
@@ -159,6 +173,8 @@ pub struct KeyMapReport {
     pub kind: KeyMapKind,
     /// How many keys there are.
     pub keys: u64,
+    /// What they look like.
+    pub shape: KeyShape,
     /// The bytes of the key map, stash included, that every client downloads; with the Merkle root,
     /// if the table is authenticated.
     pub bytes: u64,
@@ -205,16 +221,66 @@ pub fn build_table(
     output: &Path,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<BuildReport> {
+    build_table_from(options, vec![source], output, progress)
+}
+
+/// The same from the rows of several inputs, one after the other. All have to be of one format, and
+/// to have the same columns, in any order.
+///
+/// # Errors
+/// As [`build_table`].
+pub fn build_table_from(
+    options: &BuildOptions,
+    sources: Vec<Source>,
+    output: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<BuildReport> {
     let selection = selection(options)?;
-    let rows = Rows::open(source, selection.clone())?;
-    let kept = KeptRows::read(rows, options, progress)?;
+    check_formats(&sources)?;
+    let (types, sources) = match options.guess_types {
+        true => guess_types(sources, &selection, &options.types, &mut |bytes_done| {
+            progress(Progress { stage: Stage::Guessing, bytes_done, bytes_total: None });
+        })?,
+        false => (options.types.clone(), sources),
+    };
+    let sources = sources.into_iter().map(|source| match types.is_empty() {
+        true => source,
+        false => source.types(types.clone()),
+    });
+    let kept = KeptRows::read(sources.collect(), &selection, options, progress)?;
     // Drawn only now: nobody can have chosen the keys to fit the seed.
     let mut rng = SecretRng::from_os()?;
     let (mut id, mut seed) = ([0; 16], [0; 32]);
     rng.fill(&mut id);
     rng.fill(&mut seed);
     let (id, seed) = (TableId(id), PublicSeed::from_bytes(seed));
-    write_table(&kept, selection, options, id, seed, output, progress)
+    let report = write_table(&kept, selection, options, id, seed, output, progress)?;
+    let types = types.into_iter().filter(|(_, one)| *one != ColumnType::Text).collect();
+    Ok(BuildReport { types, ..report })
+}
+
+/// Rows of different formats have values of different forms: `"1"` in CSV is `1` in JSON.
+fn check_formats(sources: &[Source]) -> Result<()> {
+    let mut first: Option<(Format, String)> = None;
+    for source in sources {
+        let format = match source.resolve_format().map_err(|error| error.within(source.name()))? {
+            Format::Tsv => Format::Csv,
+            format => format,
+        };
+        match &first {
+            None => first = Some((format, source.name())),
+            Some((other, name)) if *other != format => {
+                return Err(Error::api_misuse(format!(
+                    "{} is {}, and {name} is {}; build a table from inputs of one format",
+                    source.name(),
+                    format.name(),
+                    other.name()
+                )));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// A new table would not be the one that the log at its side is of, and with the old table file its
@@ -400,6 +466,7 @@ fn report(
         key_map: key_map.map(|key_map| KeyMapReport {
             kind: key_map.kind(),
             keys: key_map.keys(),
+            shape: kept.key_shape(),
             bytes: layout_bytes,
             stash_entries: key_map.stash_entries(),
             stash_bytes: key_map.stash_bytes(),
@@ -418,5 +485,6 @@ fn report(
         overhead: (shape.bytes() + layout_bytes) as f64 / value_bytes as f64,
         duplicates_dropped: kept.duplicates_dropped(),
         empty_keys_skipped: kept.empty_keys(),
+        types: Vec::new(),
     }
 }

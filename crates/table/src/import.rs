@@ -11,7 +11,7 @@
 //!
 //! | input | in a JSON value | as a key or a raw value |
 //! |---|---|---|
-//! | CSV cell | a string | its text |
+//! | CSV cell | a string; a number, a boolean or `null` in columns that were [given a type](ColumnType) | its text |
 //! | JSON string | the same string, written without needless escapes | its text |
 //! | JSON number | as written: `1.10` stays `1.10`, and no digit of a large number is lost | as written; not as a raw value |
 //! | JSON `true`, `false` | as it is | its name; not as a raw value |
@@ -46,17 +46,22 @@ mod json_lines;
 mod json_text;
 mod lines;
 mod parquet;
+mod source;
+mod types;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use source::{OnEmptyKey, Source};
+pub use types::{ColumnType, ColumnTypes};
+pub(crate) use {source::Like, types::guess as guess_types};
+
 use crate::key_map::BETWEEN_BOUNDS;
 use crate::snapshot::ValueForm;
-use privet_core::{Blame, Error, Reason, Result};
+use privet_core::{Error, Reason, Result};
+use source::Opened;
 use std::cell::Cell;
-use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// The most bytes that one row may take in CSV and JSON Lines.
@@ -89,136 +94,15 @@ impl Format {
             _ => None,
         }
     }
-}
 
-/// Where rows come from.
-pub struct Source {
-    input: Input,
-    format: Option<Format>,
-    delimiter: Option<u8>,
-    on_empty_key: OnEmptyKey,
-}
-
-/// What to do with a row that has no key, where keys are selected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnEmptyKey {
-    /// Refuse the input, naming the row.
-    #[default]
-    Error,
-    /// Leave the row out, and count it.
-    Skip,
-}
-
-enum Input {
-    Path(PathBuf),
-    Reader { name: String, reader: Box<dyn Read> },
-}
-
-impl Source {
-    /// A file. Its format follows from its extension, unless [`format`](Source::format) says
-    /// otherwise. The name `-` stands for standard input.
-    pub fn path(path: impl Into<PathBuf>) -> Self {
-        let path = path.into();
-        if path.as_os_str() == "-" {
-            return Self::reader("standard input", io::stdin());
+    /// The format's name, for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Csv => "CSV",
+            Format::Tsv => "TSV",
+            Format::JsonLines => "JSON Lines",
+            Format::Parquet => "Parquet",
         }
-        Self::of(Input::Path(path))
-    }
-
-    /// Anything that can be read, under a name for errors. Needs a [`format`](Source::format).
-    pub fn reader(name: impl Into<String>, reader: impl Read + 'static) -> Self {
-        Self::of(Input::Reader { name: name.into(), reader: Box::new(reader) })
-    }
-
-    fn of(input: Input) -> Self {
-        Self { input, format: None, delimiter: None, on_empty_key: OnEmptyKey::Error }
-    }
-
-    /// Sets the format.
-    #[must_use]
-    pub fn format(mut self, format: Format) -> Self {
-        self.format = Some(format);
-        self
-    }
-
-    /// Sets what separates the cells of a row, for CSV: an ASCII character, no quote and no line
-    /// end. An input whose name does not tell its format is CSV then.
-    #[must_use]
-    pub fn delimiter(mut self, delimiter: u8) -> Self {
-        self.delimiter = Some(delimiter);
-        self
-    }
-
-    /// Says what becomes of rows without a key.
-    #[must_use]
-    pub fn on_empty_key(mut self, on_empty_key: OnEmptyKey) -> Self {
-        self.on_empty_key = on_empty_key;
-        self
-    }
-
-    /// The name of the input, as errors give it.
-    pub fn name(&self) -> String {
-        match &self.input {
-            Input::Path(path) => path.display().to_string(),
-            Input::Reader { name, .. } => name.clone(),
-        }
-    }
-
-    fn resolve_format(&self) -> Result<Format> {
-        const FORMATS: &str = "csv, tsv, jsonl or parquet";
-        if let Some(format) = self.format {
-            return Ok(format);
-        }
-        let by_name = match &self.input {
-            Input::Path(path) => format_by_name(path),
-            Input::Reader { .. } => None,
-        };
-        match (by_name, &self.input) {
-            (Some(format), _) => Ok(format),
-            _ if self.delimiter.is_some() => Ok(Format::Csv),
-            (None, Input::Reader { .. }) => {
-                Err(Error::api_misuse(format!("say which format it has: {FORMATS}")))
-            }
-            (None, Input::Path(_)) => Err(Error::api_misuse(format!(
-                "its name does not tell its format; say which it has: {FORMATS}"
-            ))),
-        }
-    }
-
-    /// What separates cells, for a format that has cells.
-    fn dialect(&self, format: Format) -> Result<csv::Dialect> {
-        let usual = match format {
-            Format::Csv => b',',
-            Format::Tsv => b'\t',
-            Format::JsonLines | Format::Parquet if self.delimiter.is_some() => {
-                return Err(Error::api_misuse(
-                    "only CSV has a delimiter, and this is in another format; leave it out",
-                ));
-            }
-            Format::JsonLines | Format::Parquet => b',',
-        };
-        match self.delimiter {
-            Some(delimiter) if !delimiter.is_ascii() || b"\"\r\n".contains(&delimiter) => {
-                Err(Error::api_misuse(
-                    "the delimiter must be one ASCII character, no quote and no line end",
-                ))
-            }
-            delimiter => Ok(csv::Dialect {
-                delimiter: delimiter.unwrap_or(usual),
-                is_certain: delimiter.is_some(),
-            }),
-        }
-    }
-}
-
-/// The format by a file's extension, or by that before one of a compressed file: `rows.csv.gz`.
-fn format_by_name(path: &Path) -> Option<Format> {
-    let extension = path.extension()?.to_str()?;
-    match extension.to_ascii_lowercase().as_str() {
-        "gz" | "gzip" | "zst" | "zstd" => {
-            Format::from_name(Path::new(path.file_stem()?).extension()?.to_str()?)
-        }
-        _ => Format::from_name(extension),
     }
 }
 
@@ -232,6 +116,13 @@ pub struct Selection {
     pub until: Option<String>,
     /// What makes the value.
     pub value: ValueForm,
+}
+
+impl Selection {
+    /// Whether the column gives the key, or a part of it.
+    fn is_bound(&self, column: &str) -> bool {
+        [&self.key, &self.until].into_iter().flatten().any(|bound| bound == column)
+    }
 }
 
 /// One row of the input.
@@ -277,8 +168,8 @@ impl Rows {
     /// Opens `source` and finds the columns of `selection` in it.
     ///
     /// # Errors
-    /// - [`Blame::Unavailable`] if it cannot be opened or read.
-    /// - [`Blame::ApiMisuse`] if its format is unknown, its beginning is not of that format, or it
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be opened or read.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if its format is unknown, its beginning is not of that format, or it
     ///   lacks a column.
     pub fn open(source: Source, selection: Selection) -> Result<Self> {
         let name = source.name();
@@ -286,10 +177,7 @@ impl Rows {
     }
 
     fn open_unnamed(source: Source, selection: Selection) -> Result<Self> {
-        let name = source.name();
-        let format = source.resolve_format()?;
-        let dialect = source.dialect(format)?;
-        let on_empty_key = source.on_empty_key;
+        let (name, on_empty_key) = (source.name(), source.on_empty_key);
         let rows = |reader, bytes_total| Self {
             name,
             reader,
@@ -299,29 +187,24 @@ impl Rows {
             key: vec![],
             value: vec![],
         };
-        let (file, bytes_total): (Box<dyn Read>, _) = match source.input {
-            Input::Path(path) => {
-                let (mut file, len) = open_file(&path)?;
-                if format == Format::Parquet && !compressed::is_compressed(&mut file)? {
-                    let reader = Box::new(parquet::ParquetRows::open(file, selection)?);
-                    return Ok(rows(reader, Some(len)));
-                }
-                // A pipe has no length that means anything.
-                (Box::new(file), (len > 0).then_some(len))
-            }
-            Input::Reader { reader, .. } => (reader, None),
-        };
-        let counter = Rc::new(Cell::new(0));
-        let counted = Counted { input: file, counter: Rc::clone(&counter) };
-        let input = compressed::decompressed(counted)?;
+        let format = source.resolve_format()?;
+        let dialect = source.dialect(format)?;
+        let wanted = source.wanted(selection);
+        if format == Format::Parquet
+            && let Some((file, len)) = source.plain_file()?
+        {
+            let reader = Box::new(parquet::ParquetRows::open(file, wanted)?);
+            return Ok(rows(reader, Some(len)));
+        }
+        let Opened { bytes, counter, bytes_total } = source.open()?;
         let reader: Box<dyn RowReader> = match format {
             Format::Csv | Format::Tsv => {
-                Box::new(csv::CsvRows::open(input, counter, selection, dialect)?)
+                Box::new(csv::CsvRows::open(bytes, counter, wanted, dialect)?)
             }
             Format::JsonLines => {
-                Box::new(json_lines::JsonLinesRows::open(input, counter, selection))
+                Box::new(json_lines::JsonLinesRows::open(bytes, counter, wanted.selection))
             }
-            Format::Parquet => Box::new(parquet::ParquetRows::spool(input, selection)?),
+            Format::Parquet => Box::new(parquet::ParquetRows::spool(bytes, wanted)?),
         };
         Ok(rows(reader, bytes_total))
     }
@@ -329,8 +212,8 @@ impl Rows {
     /// The next row, or `None` after the last.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`] if the row is not as the [module](self) says it should be.
-    /// - [`Blame::Unavailable`] if reading fails.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the row is not as the [module](self) says it should be.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if reading fails.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>> {
         loop {
             self.key.clear();
@@ -384,25 +267,6 @@ impl Rows {
     }
 }
 
-fn open_file(path: &Path) -> Result<(File, u64)> {
-    let file = File::open(path).and_then(|file| {
-        let metadata = file.metadata()?;
-        if metadata.is_dir() {
-            Err(io::ErrorKind::IsADirectory.into())
-        } else {
-            Ok((file, metadata.len()))
-        }
-    });
-    file.map_err(|error| {
-        // Which file to read was the caller's choice; that the disk fails was not.
-        let blame = match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::IsADirectory => Blame::ApiMisuse,
-            _ => Blame::Unavailable,
-        };
-        Error::new(blame, format!("cannot open it: {error}")).caused_by(error)
-    })
-}
-
 /// Counts the bytes that pass.
 struct Counted<R> {
     input: R,
@@ -415,6 +279,16 @@ impl<R: Read> Read for Counted<R> {
         self.counter.set(self.counter.get() + count as u64);
         Ok(count)
     }
+}
+
+fn cannot_spool(error: io::Error) -> Error {
+    if compressed::damage(&error).is_some() {
+        return cannot_read(error);
+    }
+    Error::unavailable(format!(
+        "cannot copy it to a temporary file, from which it has to be read: {error}"
+    ))
+    .caused_by(error)
 }
 
 fn cannot_read(error: io::Error) -> Error {
@@ -456,8 +330,17 @@ struct ResolvedColumns {
     raw: bool,
 }
 
+/// A selection, and what else is said of the columns.
+struct Wanted {
+    selection: Selection,
+    /// The value columns of an input that came before, for a selection of all columns.
+    like: Option<Like>,
+    types: ColumnTypes,
+}
+
 impl ResolvedColumns {
-    fn resolve(selection: &Selection, columns: &[String]) -> Result<Self> {
+    fn resolve(wanted: &Wanted, columns: &[String]) -> Result<Self> {
+        let Wanted { selection, like, .. } = wanted;
         let mut seen = std::collections::HashSet::new();
         if let Some(twice) = columns.iter().find(|column| !seen.insert(column.as_str())) {
             return Err(Error::api_misuse(format!(
@@ -471,13 +354,24 @@ impl ResolvedColumns {
         };
         let key = selection.key.as_ref().map(find).transpose()?;
         let until = selection.until.as_ref().map(find).transpose()?;
-        let value = match &selection.value {
-            ValueForm::JsonRest => {
-                let is_bound = |column: usize| [key, until].contains(&Some(column));
-                (0..columns.len()).filter(|&column| !is_bound(column)).collect()
+        let value = match (&selection.value, like) {
+            (ValueForm::JsonRest, Some(like)) => {
+                let is_known =
+                    |column: &&String| like.columns.contains(column) || selection.is_bound(column);
+                if let Some(other) = columns.iter().find(|column| !is_known(column)) {
+                    return Err(Error::api_misuse(format!(
+                        "it has a column {}, and {} has none; the inputs of a table have the same columns",
+                        quoted(other),
+                        like.of
+                    )));
+                }
+                like.columns.iter().map(find).collect::<Result<_>>()?
             }
-            ValueForm::JsonColumns(names) => names.iter().map(find).collect::<Result<_>>()?,
-            ValueForm::Raw(name) => vec![find(name)?],
+            (ValueForm::JsonRest, None) => {
+                (0..columns.len()).filter(|&column| !selection.is_bound(&columns[column])).collect()
+            }
+            (ValueForm::JsonColumns(names), _) => names.iter().map(find).collect::<Result<_>>()?,
+            (ValueForm::Raw(name), _) => vec![find(name)?],
         };
         Ok(Self { key, until, value, raw: matches!(selection.value, ValueForm::Raw(_)) })
     }

@@ -113,6 +113,8 @@
 //! | [`Editor`] | the owner's side, later on: keys that are set and deleted in a finished table |
 //! | [`encode_list`], [`decode_list`] | for all of them, if keys have several values |
 
+#[cfg(feature = "files")]
+mod contents;
 mod cuckoo;
 mod displacement;
 mod edit;

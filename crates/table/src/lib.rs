@@ -14,6 +14,7 @@
 //! | [`edit`] | from keys or row numbers and values to the records that change | |
 //! | `owner` | a table at its owner: rows change, and a signed epoch is added to the log | `files` |
 //! | `snapshot` | a table as a file: checksummed, mapped or read, written whole or not at all | `files` |
+//! | `listing` | the values that lie in a table, without their keys | `files` |
 //! | `points_file` | what finite differences compute from a table, as a separate file that is tied to the table's digest | `files` |
 //! | `new_file` | how all of these files are written: under a temporary name, synced, renamed | `files` |
 //! | `positioned`, `shared_hasher` | reads at a position in a file, and digests, by several threads | `large-files`, part of `files` |
@@ -64,6 +65,8 @@ mod file_kind;
 mod file_pass;
 #[cfg(feature = "files")]
 pub mod import;
+#[cfg(feature = "files")]
+pub mod listing;
 #[cfg(feature = "files")]
 pub mod new_file;
 #[cfg(feature = "files")]

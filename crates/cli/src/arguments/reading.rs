@@ -1,6 +1,7 @@
 //! How a file of rows is read: what `privet build` and `privet update` have in common.
 
 use clap::ValueEnum;
+use privet_table::import::ColumnType;
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum InputFormat {
@@ -37,6 +38,25 @@ pub(super) fn parse_delimiter(typed: &str) -> Result<Delimiter, String> {
     }
 }
 
+/// What was said of the types of columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Types {
+    /// Find out.
+    Auto,
+    /// This column has this type.
+    Column(String, ColumnType),
+}
+
+pub(super) fn parse_types(typed: &str) -> Result<Types, String> {
+    if typed == "auto" {
+        return Ok(Types::Auto);
+    }
+    let column = typed.rsplit_once('=').and_then(|(column, name)| {
+        Some(Types::Column(column.to_owned(), ColumnType::from_name(name)?))
+    });
+    column.ok_or_else(|| "write `auto`, or COLUMN=number, COLUMN=boolean or COLUMN=text".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,6 +70,18 @@ mod tests {
         }
         for typed in ["", ";;", "comma", "\"", "\n", "\r", "\u{b7}"] {
             assert!(parse_delimiter(typed).is_err(), "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn types_are_those_of_columns_or_found_out() {
+        let column = |name: &str, one| Ok(Types::Column(name.to_owned(), one));
+        assert_eq!(parse_types("auto"), Ok(Types::Auto));
+        assert_eq!(parse_types("a=number"), column("a", ColumnType::Number));
+        assert_eq!(parse_types("a=b=boolean"), column("a=b", ColumnType::Boolean));
+        assert_eq!(parse_types("auto=text"), column("auto", ColumnType::Text));
+        for typed in ["", "a", "a=", "a=integer", "number"] {
+            assert!(parse_types(typed).is_err(), "{typed:?}");
         }
     }
 }

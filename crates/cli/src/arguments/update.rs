@@ -1,6 +1,6 @@
 //! What can be typed after `privet keygen` and `privet update`.
 
-use super::{Delimiter, InputFormat, OnEmptyKey, examples};
+use super::{Delimiter, InputFormat, OnEmptyKey, Types, examples};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -52,6 +52,11 @@ pub(crate) struct Update {
     /// What separates the cells of a row in that file, as for `privet build`
     #[arg(long, value_name = "CHARACTER", value_parser = super::reading::parse_delimiter, requires = "from")]
     pub(crate) delimiter: Option<Delimiter>,
+    /// What columns of that file are in JSON: COLUMN=number|boolean|text,…; default: text
+    ///
+    /// Give those that the table was built with.
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = super::reading::parse_types, requires = "from")]
+    pub(crate) types: Vec<Types>,
     /// What to do with a row of that file that has no key, as for `privet build`
     #[arg(long, value_enum, default_value_t = OnEmptyKey::Error, value_name = "WHAT", requires = "from")]
     pub(crate) on_empty_key: OnEmptyKey,

@@ -1,27 +1,32 @@
 //! `privet build`: from an input file to a table file.
 
-use crate::arguments::{Build, Delimiter, InputFormat, KeyMap, OnDuplicate, OnEmptyKey};
+use crate::arguments::{Build, Delimiter, InputFormat, KeyMap, OnDuplicate, OnEmptyKey, Types};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::key_form::{Ranges, describe};
 use crate::output_file;
 use indicatif::ProgressBar;
-use privet_core::Result;
+use privet_core::{Error, Result};
 use privet_table::build::{
-    self, BuildOptions, BuildReport, Progress, RangeColumns, Stage, build_table,
+    self, BuildOptions, BuildReport, KeyShape, Progress, RangeColumns, Stage, build_table_from,
 };
-use privet_table::import::{self, Format, Source};
+use privet_table::import::{self, ColumnTypes, Format, Source};
 use privet_table::key_map::{KeyMapKind, Normalization};
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{PublisherId, PublisherKey, UpdateLog, log_path};
 use serde::Serialize;
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Reads the input, writes the table, prints what came of it.
 pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     // Before the long work.
-    let mut inputs = vec![arguments.input.as_path()];
+    let standard_input = |path: &&PathBuf| path.as_os_str() == "-";
+    if arguments.inputs.iter().filter(standard_input).count() > 1 {
+        return Err(Error::api_misuse("standard input can be read once only: name `-` once"));
+    }
+    let mut inputs: Vec<&Path> = arguments.inputs.iter().map(PathBuf::as_path).collect();
     inputs.extend(arguments.publisher_key.as_deref());
     let existing = output_file::for_table(&arguments.output, &inputs, arguments.force)?;
     let options = BuildOptions {
@@ -45,17 +50,21 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
             OnDuplicate::First => build::OnDuplicate::First,
             OnDuplicate::Last => build::OnDuplicate::Last,
         },
+        types: named_types(&arguments.types),
+        guess_types: arguments.types.contains(&Types::Auto),
         authenticate: arguments.authenticate,
         existing,
     };
     let publisher = arguments.publisher_key.as_deref().map(PublisherKey::from_file).transpose()?;
     let publisher = publisher.map(|key| key.id());
-    let source =
-        source(&arguments.input, arguments.format, arguments.delimiter, arguments.on_empty_key);
+    let source = |path: &PathBuf| {
+        source(path, arguments.format, arguments.delimiter, arguments.on_empty_key)
+    };
+    let sources = arguments.inputs.iter().map(source).collect();
     let start = Instant::now();
     let mut bars = Bars::default();
     let built =
-        build_table(&options, source, &arguments.output, &mut |progress| bars.show(progress));
+        build_table_from(&options, sources, &arguments.output, &mut |progress| bars.show(progress));
     bars.finish();
     let built = built?;
     let publisher =
@@ -72,6 +81,15 @@ fn announce(table: &Path, publisher: PublisherId) -> Result<String> {
     let snapshot = Snapshot::open(table)?;
     UpdateLog::create(&log_path(table), &snapshot, publisher)?;
     Ok(publisher.to_string())
+}
+
+/// The columns whose types were said.
+pub(crate) fn named_types(types: &[Types]) -> ColumnTypes {
+    let named = types.iter().filter_map(|one| match one {
+        Types::Column(column, one) => Some((column.clone(), *one)),
+        Types::Auto => None,
+    });
+    named.collect()
 }
 
 /// The rows of a file, read as was said.
@@ -115,6 +133,7 @@ impl Bars {
         if self.current.as_ref().is_none_or(|(stage, _)| *stage != progress.stage) {
             self.finish();
             let what = match progress.stage {
+                Stage::Guessing => "looking at the columns",
                 Stage::Reading => "reading",
                 Stage::Packing => "packing",
                 Stage::Hashing => "hashing",
@@ -140,6 +159,7 @@ struct Report {
     file: String,
     rows: u64,
     keys: Option<u64>,
+    key_shape: Option<Shape>,
     records: u64,
     record_len: u64,
     path_len: u64,
@@ -158,6 +178,7 @@ struct Report {
     overhead: f64,
     duplicates_dropped: u64,
     empty_keys_skipped: u64,
+    types: BTreeMap<String, &'static str>,
     file_bytes: u64,
     table_id: String,
     epoch: u64,
@@ -167,6 +188,39 @@ struct Report {
     seconds: f64,
 }
 
+/// What all keys have in common: who types them otherwise finds nothing.
+#[derive(Serialize)]
+struct Shape {
+    shortest: u64,
+    longest: u64,
+    characters: String,
+    spaced: u64,
+    first: Vec<String>,
+}
+
+impl Shape {
+    fn of(shape: &KeyShape) -> Self {
+        Self {
+            shortest: shape.shortest,
+            longest: shape.longest,
+            characters: shape.characters(),
+            spaced: shape.spaced,
+            first: shape.first.clone(),
+        }
+    }
+
+    fn words(&self) -> String {
+        let lengths = match (self.shortest, self.longest) {
+            (shortest, longest) if shortest == longest => display::bytes(longest),
+            (shortest, longest) if longest < 1024 => format!("{shortest} to {longest} B"),
+            (shortest, longest) => {
+                format!("{} to {}", display::bytes(shortest), display::bytes(longest))
+            }
+        };
+        format!("{lengths} long: {}", self.characters)
+    }
+}
+
 impl Report {
     fn of(built: &BuildReport, output: &Path, seconds: f64) -> Self {
         let map = built.key_map.as_ref();
@@ -174,6 +228,9 @@ impl Report {
             file: output.display().to_string(),
             rows: built.rows,
             keys: map.map(|map| map.keys),
+            key_shape: map
+                .filter(|map| map.key_form.ranges.is_none())
+                .map(|map| Shape::of(&map.shape)),
             records: built.records,
             record_len: built.record_len,
             path_len: built.authentication.map_or(0, |authentication| authentication.path_len),
@@ -192,6 +249,7 @@ impl Report {
             overhead: built.overhead,
             duplicates_dropped: built.duplicates_dropped,
             empty_keys_skipped: built.empty_keys_skipped,
+            types: built.types.iter().map(|(column, one)| (column.clone(), one.name())).collect(),
             file_bytes: built.file_bytes,
             table_id: built.id.to_string(),
             epoch: built.epoch.0,
@@ -206,8 +264,19 @@ impl Report {
         let mut page = Page::default();
         page.line(format!("{} built in {:.1} s", self.file, self.seconds));
         page.entry("rows", display::count(self.rows));
-        if let (true, Some(keys)) = (self.multi, self.keys) {
-            page.entry("keys", format!("{}, with one value or several", display::count(keys)));
+        if let (Some(keys), Some(shape)) = (self.keys, &self.key_shape) {
+            let multi = if self.multi { ", with one value or several" } else { "" };
+            page.entry("keys", format!("{}{multi}, {}", display::count(keys), shape.words()));
+            page.entry("such as", shape.first.join(", "));
+            if shape.spaced > 0 {
+                page.entry(
+                    "with spaces",
+                    format!(
+                        "{} at an end, which lookups have to have as well",
+                        display::count(shape.spaced)
+                    ),
+                );
+            }
         }
         if self.duplicates_dropped > 0 {
             page.entry("duplicates dropped", display::count(self.duplicates_dropped));
@@ -217,6 +286,10 @@ impl Report {
                 "skipped",
                 format!("{} rows without a key", display::count(self.empty_keys_skipped)),
             );
+        }
+        if !self.types.is_empty() {
+            let types = self.types.iter().map(|(column, one)| format!("{column}={one}"));
+            page.entry("types", types.collect::<Vec<_>>().join(","));
         }
         page.entry(
             "records",

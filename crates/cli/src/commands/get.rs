@@ -1,7 +1,7 @@
 //! `privet get`: looks records up without the server learning which.
 
 mod news;
-mod output;
+pub(crate) mod output;
 mod wanted;
 
 use crate::arguments::Get;

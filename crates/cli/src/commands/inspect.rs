@@ -4,11 +4,13 @@
 mod points;
 
 use crate::arguments::Inspect;
+use crate::commands::get::output::{Shown, plain_lines};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::key_form::{Ranges, describe};
-use privet_core::Result;
+use privet_core::{Error, Result};
 use privet_table::authentication::path_len;
+use privet_table::listing;
 use privet_table::points_file::PointsFile;
 use privet_table::snapshot::{Snapshot, ValueForm};
 use privet_table::update_log::{UpdateLog, log_path};
@@ -30,13 +32,36 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
         verified?;
     }
     let updates = Updates::of(&snapshot, arguments.verify)?;
-    let report = Report::of(&snapshot, updates, arguments.verify);
+    let head = arguments.head.map(|count| first_values(&snapshot, count)).transpose()?;
+    let report = Report {
+        head: head.as_deref().map(|values| Shown::list(values.iter().map(Vec::as_slice).collect())),
+        ..Report::of(&snapshot, updates, arguments.verify)
+    };
     display::report(arguments.json, &report, || report.page())?;
+    if let (false, Some(values)) = (arguments.json, &head) {
+        let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+        display::write_out(&plain_lines(&values))?;
+    }
     Ok(Outcome::Done)
 }
 
+/// The first values of the table as its log has it.
+fn first_values(snapshot: &Snapshot, count: u64) -> Result<Vec<Vec<u8>>> {
+    let missing = || Error::corrupted("the table lacks a record");
+    let path = log_path(snapshot.path());
+    if !path.exists() {
+        let shape = snapshot.identity().shape;
+        let read = |number| snapshot.view().record(number).map(<[u8]>::to_vec).ok_or_else(missing);
+        return listing::first_values(snapshot.layout(), shape, count, read);
+    }
+    let log = UpdateLog::open(&path, snapshot)?;
+    let table = log.table(snapshot)?;
+    let read = |number| table.record(number).map(<[u8]>::to_vec).ok_or_else(missing);
+    listing::first_values(log.layout(), table.shape(), count, read)
+}
+
 #[derive(Serialize)]
-struct Report {
+struct Report<'a> {
     file: String,
     file_bytes: u64,
     table_id: String,
@@ -65,6 +90,9 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     updates: Option<Updates>,
     verified: bool,
+    /// The first values, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head: Option<Shown<'a>>,
 }
 
 /// What came after the table file, in its update log.
@@ -98,7 +126,7 @@ impl Updates {
     }
 }
 
-impl Report {
+impl Report<'_> {
     fn of(snapshot: &Snapshot, updates: Option<Updates>, verified: bool) -> Self {
         let header = snapshot.header();
         let identity = snapshot.identity();
@@ -135,6 +163,7 @@ impl Report {
             created_by: header.created_by.clone(),
             updates,
             verified,
+            head: None,
         }
     }
 
@@ -175,6 +204,10 @@ impl Report {
                         ),
                     );
                 }
+                page.entry(
+                    "keys",
+                    "not in the file, which has a tag for each; look one up by `privet get`",
+                );
                 page.entry("load", format!("{:.1} %", self.load.unwrap_or_default() * 100.0));
                 page.entry(
                     "stash",
@@ -223,6 +256,9 @@ impl Report {
                 "header and layout only; --verify reads everything"
             },
         );
+        if self.head.is_some() {
+            page.line("first values:");
+        }
         page
     }
 }

@@ -3,7 +3,7 @@
 mod rows;
 
 use crate::arguments::Update;
-use crate::commands::build::source;
+use crate::commands::build::{named_types, source};
 use crate::commands::get::keys_from;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
@@ -108,6 +108,13 @@ fn edits(
     if let Some(path) = &arguments.from {
         let (format, delimiter) = (arguments.format, arguments.delimiter);
         let source = source(path, format, delimiter, arguments.on_empty_key);
+        let types = named_types(&arguments.types);
+        if types.len() < arguments.types.len() {
+            return Err(Error::api_misuse(
+                "--types auto is for `privet build`: name the columns and the types that the table has",
+            ));
+        }
+        let source = source.types(types);
         empty_keys_skipped = rows::read(source, snapshot.header(), |key, value, same_columns| {
             // Without the same columns in all rows, each says itself what it has.
             if same_columns && !key.is_empty() {

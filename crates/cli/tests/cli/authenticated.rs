@@ -56,6 +56,8 @@ fn a_build_says_what_the_root_is_and_so_does_inspect() {
     [stdout]
     phones.privet built in [TIME]
       rows                   3
+      keys                   3, 3 B long: lower-case letters
+      such as                "ada", "bob", "eve"
       records                3 of 102 B, of which the path takes 64 B
       key map                buckets, 97.4 % full, 114 B downloaded by each client
       stash                  0 values, 0 B

@@ -21,16 +21,16 @@ fn the_kind_of_key_map_can_be_chosen() {
     assert_eq!((report.code(), &report.json()["key_map"]), (0, &"cuckoo".into()), "{report}");
     let report = place.run("build phones.csv --key name --key-map buckets -o phones.privet");
     assert!(report.stdout().contains("key map                buckets, "), "{report}");
-    assert_snapshot!(refused(&place, "phones.csv --key-map cuckoo -o other.privet"), @r#"
+    assert_snapshot!(refused(&place, "phones.csv --key-map cuckoo -o other.privet"), @r"
     [exit 2]
     [stderr]
     error: the following required arguments were not provided:
       --key <COLUMN>
 
-    Usage: privet build --output <FILE> --key <COLUMN> --key-map <KIND> <INPUT>
+    Usage: privet build --output <FILE> --key <COLUMN> --key-map <KIND> <INPUT>...
 
     For more information, try '--help'.
-    "#);
+    ");
 }
 
 #[test]
@@ -42,6 +42,8 @@ fn a_csv_file_becomes_a_table_by_key() {
     [stdout]
     phones.privet built in [TIME]
       rows                   3
+      keys                   3, 3 B long: lower-case letters
+      such as                "ada", "bob", "eve"
       records                3 of 38 B
       key map                buckets, 97.4 % full, 80 B downloaded by each client
       stash                  0 values, 0 B
@@ -54,7 +56,7 @@ fn a_csv_file_becomes_a_table_by_key() {
     assert_snapshot!(place.run("build phones.csv --key name -o phones.privet --json"), @r#"
     [exit 0]
     [stdout]
-    {"file":"phones.privet","rows":3,"keys":3,"records":3,"record_len":38,"path_len":0,"key_map":"buckets","multi":false,"parts":1,"undivided_record_len":null,"records_per_lookup":1,"load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"layout_bytes":80,"value_bytes":84,"overhead":2.3095238095238093,"duplicates_dropped":0,"empty_keys_skipped":0,"file_bytes":4210,"table_id":"[ID]","epoch":0,"digest":"[DIGEST]","root":null,"publisher":null,"seconds":[TIME]}
+    {"file":"phones.privet","rows":3,"keys":3,"key_shape":{"shortest":3,"longest":3,"characters":"lower-case letters","spaced":0,"first":["\"ada\"","\"bob\"","\"eve\""]},"records":3,"record_len":38,"path_len":0,"key_map":"buckets","multi":false,"parts":1,"undivided_record_len":null,"records_per_lookup":1,"load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"layout_bytes":80,"value_bytes":84,"overhead":2.3095238095238093,"duplicates_dropped":0,"empty_keys_skipped":0,"types":{},"file_bytes":4210,"table_id":"[ID]","epoch":0,"digest":"[DIGEST]","root":null,"publisher":null,"seconds":[TIME]}
     "#);
 }
 
@@ -70,6 +72,8 @@ fn a_json_lines_file_becomes_a_table_by_key() {
     [stdout]
     phones.privet built in [TIME]
       rows                   2
+      keys                   2, 3 B long: lower-case letters
+      such as                "ada", "bob"
       records                2 of 25 B
       key map                buckets, 90.0 % full, 79 B downloaded by each client
       stash                  0 values, 0 B
@@ -190,7 +194,7 @@ fn bad_input_is_located() {
     assert_snapshot!(refused(&place, "latin.csv --key name -o x.privet"), @r#"
     [exit 2]
     [stderr]
-    privet: latin.csv: line 3: byte 2 is not UTF-8; convert the file to UTF-8 first
+    privet: latin.csv: line 3: byte 2, in the column "name", is not UTF-8; convert the file to UTF-8 first
     "#);
     assert_snapshot!(refused(&place, "ragged.csv --key name -o x.privet"), @r#"
     [exit 2]
@@ -234,6 +238,111 @@ fn rows_without_a_key_are_an_error_unless_they_are_skipped() {
     assert!(refused.stderr().contains("(--on-empty-key skip)"), "{refused}");
     let updated = place.run(&format!("{update} --on-empty-key skip --json")).json();
     assert_eq!((&updated["replaced"], &updated["empty_keys_skipped"]), (&2.into(), &2.into()));
+}
+
+#[test]
+fn keys_are_shown_so_that_lookups_are_written_alike() {
+    let place = Place::new();
+    place.write("keys.csv", "mac,name\n08-00-2B,a\nAC-DE-48 ,b\n1,c\n2,d\n");
+    let page = place.build("keys.csv --key mac -o x.privet");
+    for line in [
+        "  keys                   4, 1 to 9 B long: upper-case hexadecimal digits, \"-\" and spaces\n",
+        "  such as                \"08-00-2B\", \"AC-DE-48 \", \"1\"\n",
+        "  with spaces            1 at an end, which lookups have to have as well\n",
+    ] {
+        assert!(page.stdout().contains(line), "{page}");
+    }
+    let by_number = place.build("keys.csv -o x.privet");
+    assert!(!by_number.stdout().contains("such as"), "{by_number}");
+}
+
+#[test]
+fn several_files_make_one_table() {
+    let place = Place::new();
+    place.write("a.csv", "name,phone\nada,1\n");
+    place.write("b.csv", "phone,name\n2,bob\n");
+    let built = place.build("a.csv b.csv --key name -o x.privet --json").json();
+    assert_eq!((&built["rows"], &built["keys"]), (&2.into(), &2.into()));
+    let piped = "build a.csv - --format csv --key name -o x.privet --json";
+    let piped = place.run_with_input(piped, b"name,phone\neve,3\n");
+    assert_eq!(piped.json()["rows"], 2);
+    assert_snapshot!(refused(&place, "a.csv a.csv --key name -o y.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: a.csv: line 2: the key "ada" occurs twice, first in a.csv, line 2; keep one of the rows, or choose which to keep: the first, the last, or all of them (--on-duplicate, or --multi)
+    "#);
+    assert_snapshot!(refused(&place, "- - --format csv -o y.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: standard input can be read once only: name `-` once
+    "#);
+    // No input is ever written over, whichever it is.
+    for output in ["a.csv", "b.csv"] {
+        let before = std::fs::read(place.path(output)).unwrap();
+        let run = refused(&place, &format!("a.csv b.csv --key name -o {output} --force"));
+        assert!(run.stderr().contains(&format!("is the same file as {output}")), "{run}");
+        assert_eq!(std::fs::read(place.path(output)).unwrap(), before);
+    }
+}
+
+#[test]
+fn columns_may_have_types() {
+    let place = Place::new();
+    place.write("t.csv", "name,population,active,zip\nada,1,true,007\nbob,,FALSE,8\n");
+    let head = |types: &str| {
+        place.build(&format!("t.csv --key name {types} -o x.privet"));
+        let mut values: Vec<_> =
+            place.run("inspect x.privet --head 9 --json").json()["head"]["values"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+        values.sort();
+        values
+    };
+    assert_eq!(
+        head(""),
+        [
+            r#"{"population":"","active":"FALSE","zip":"8"}"#,
+            r#"{"population":"1","active":"true","zip":"007"}"#,
+        ]
+    );
+    assert_eq!(
+        head("--types population=number,active=boolean"),
+        [
+            r#"{"population":1,"active":true,"zip":"007"}"#,
+            r#"{"population":null,"active":false,"zip":"8"}"#,
+        ]
+    );
+    assert_eq!(
+        head("--types auto --types active=boolean"),
+        [
+            r#"{"population":1,"active":true,"zip":"007"}"#,
+            r#"{"population":null,"active":false,"zip":"8"}"#,
+        ]
+    );
+    let told = place.build("t.csv --key name --types auto -o x.privet");
+    assert!(told.stdout().contains("  types                  population=number\n"), "{told}");
+    let piped = place.run_with_input(
+        "build - --format csv --key name --types auto -o x.privet --json",
+        b"name,n\nada,1\n",
+    );
+    assert_eq!(piped.json()["types"], serde_json::json!({"n": "number"}));
+    assert_snapshot!(refused(&place, "t.csv --key name --types zip=number -o y.privet"), @r#"
+    [exit 2]
+    [stderr]
+    privet: t.csv: line 2: the cell of column "zip" is "007", which is no number as JSON has them, such as -12 or 0.5; correct it, or let the column be text
+    "#);
+    // An update says the same types.
+    place.build("t.csv --key name --types population=number -o x.privet");
+    place.run("keygen -o publisher.key");
+    place.write("more.csv", "name,population,active,zip\nada,2,true,007\nbob,3,FALSE,8\n");
+    let update = "update x.privet --publisher-key publisher.key --from more.csv --types";
+    assert_eq!(place.run(&format!("{update} auto")).code(), 2);
+    assert_eq!(place.run(&format!("{update} population=number")).code(), 0);
+    let values = place.run("inspect x.privet --head 2").stdout().to_owned();
+    assert!(values.contains("{\"population\":2,"), "{values}");
 }
 
 /// The phone book, compressed with gzip.

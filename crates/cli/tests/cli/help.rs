@@ -67,11 +67,13 @@ fn build_explains_itself() {
     [stdout]
     Turn a CSV, JSON Lines or Parquet file into a table that can be served
 
-    Usage: privet build [OPTIONS] --output <FILE> <INPUT>
+    Usage: privet build [OPTIONS] --output <FILE> <INPUT>...
 
     Arguments:
-      <INPUT>
-              The file to read; `-` for standard input (needs --format)
+      <INPUT>...
+              The files to read, one after the other; `-` for standard input (needs --format)
+
+              All have to be of one format and to have the same columns, in any order.
 
     Options:
           --key <COLUMN>

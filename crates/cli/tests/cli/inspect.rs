@@ -14,6 +14,7 @@ fn a_table_is_described() {
       epoch                  0
       records                3 of 38 B
       key map                buckets, 3 keys from column "name"
+      keys                   not in the file, which has a tag for each; look one up by `privet get`
       load                   97.4 %
       stash                  0 values, 0 B
       value                  json: all other columns
@@ -28,6 +29,35 @@ fn a_table_is_described() {
     [stdout]
     {"file":"phones.privet","file_bytes":4210,"table_id":"[ID]","epoch":0,"records":3,"record_len":38,"path_len":0,"key_column":"name","value":"json","value_columns":[],"key_map":"buckets","keys":3,"multi":false,"parts":1,"records_per_lookup":1,"load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"layout_bytes":80,"digest":"[DIGEST]","root":null,"created_by":"privet [VERSION]","verified":true}
     "#);
+}
+
+#[test]
+fn the_first_values_are_shown_as_get_shows_them() {
+    let place = Place::with_phones();
+    let run = place.run("inspect phones.privet --head 2");
+    let (page, values) = run.stdout().split_once("first values:\n").unwrap();
+    assert!(page.contains("  verified  "), "{run}");
+    assert_eq!(values.lines().count(), 2, "{run}");
+    assert!(values.lines().all(|value| value.starts_with("{\"phone\":\"5")), "{run}");
+    let all = place.run("inspect phones.privet --head 100 --json").json();
+    assert_eq!(all["head"]["values"].as_array().unwrap().len(), 3);
+    // Of several values of a key each, and rows in their order.
+    place.write("twice.csv", "name,phone\nada,1\nada,22\n");
+    place.build("twice.csv --key name --raw-value phone --multi -o twice.privet");
+    let run = place.run("inspect twice.privet --head 9");
+    assert!(run.stdout().ends_with("first values:\n1\n22\n"), "{run}");
+    place.build("twice.csv --raw-value phone -o rows.privet");
+    let run = place.run("inspect rows.privet --head 1");
+    assert!(run.stdout().ends_with("first values:\n1\n"), "{run}");
+    // As the log has them, too.
+    place.run("keygen -o publisher.key");
+    let update = "update rows.privet --publisher-key publisher.key --set 0=7";
+    assert_eq!(place.run(update).code(), 0);
+    let run = place.run("inspect rows.privet --head 1");
+    assert!(run.stdout().ends_with("first values:\n7\n"), "{run}");
+    place.build("twice.csv --key name --on-duplicate last --parts 2 -o parts.privet");
+    let run = place.run("inspect parts.privet --head 1");
+    assert_eq!(run.code(), 2, "{run}");
 }
 
 #[test]

@@ -85,15 +85,15 @@ fn mistakes_end_with_2_and_say_what_would_be_right() {
 
     For more information, try '--help'.
     "#);
-    assert_snapshot!(place.run("build x -o y --value a --raw-value b"), @r#"
+    assert_snapshot!(place.run("build x -o y --value a --raw-value b"), @r"
     [exit 2]
     [stderr]
     error: the argument '--value <COLUMN,…>' cannot be used with '--raw-value <COLUMN>'
 
-    Usage: privet build --output <FILE> --value <COLUMN,…> <INPUT>
+    Usage: privet build --output <FILE> --value <COLUMN,…> <INPUT>...
 
     For more information, try '--help'.
-    "#);
+    ");
     assert_snapshot!(place.run("build x -o y --max-value 2^64"), @r#"
     [exit 2]
     [stderr]

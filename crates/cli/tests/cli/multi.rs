@@ -95,7 +95,7 @@ fn parts_and_several_values_are_told() {
         .run("build phones.csv --key name --raw-value phone --multi --parts 4 -o again.privet");
     for line in [
         "  rows                   305\n",
-        "  keys                   303, with one value or several\n",
+        "  keys                   303, with one value or several, ",
         "  parts                  4: a lookup fetches 4 records, however long the value is\n",
         "pieces of values, ",
     ] {

@@ -310,6 +310,11 @@ fn keygen_and_update_explain_themselves() {
           --delimiter <CHARACTER>
               What separates the cells of a row in that file, as for `privet build`
 
+          --types <TYPES>
+              Types of columns of that file, as for `privet build`: COLUMN=number, boolean or text
+
+              Give those that the table was built with.
+
           --on-empty-key <WHAT>
               What to do with a row of that file that has no key, as for `privet build`
 

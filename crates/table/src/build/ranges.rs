@@ -30,7 +30,7 @@ impl KeptRows {
             });
             let of_row = |row: usize| {
                 let bounds = self.bounds_of(row).replace(BETWEEN_BOUNDS, " to ");
-                format!("{unit} {} ({})", self.position(row), quoted(&bounds))
+                format!("{} ({})", self.place_of(row, unit), quoted(&bounds))
             };
             if to < from {
                 let row = of_row(row);
@@ -65,8 +65,8 @@ impl KeptRows {
                     points => points.name(),
                 };
                 return Err(Error::api_misuse(format!(
-                    "{unit} {}: the bounds {shown} are not {expected}",
-                    self.position(row)
+                    "{}: the bounds {shown} are not {expected}",
+                    self.place_of(row, unit)
                 )));
             }
         }

@@ -1,9 +1,11 @@
 //! The rows of an input, kept in memory until the shape of the table is known.
 
 use super::arena::{Arena, Place};
+use super::key_shape::{KeyShape, shown};
 use super::{BuildOptions, OnDuplicate, Progress, REPORT_EVERY, Stage};
-use crate::import::{Row, Rows, quoted};
+use crate::import::{Like, Row, Rows, Selection, Source};
 use crate::key_map::{KeyForm, Pairs, listed_len, push_to_list};
+use crate::snapshot::ValueForm;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use privet_core::table::MAX_RECORD_LEN;
@@ -27,6 +29,8 @@ pub(super) struct KeptRows {
     duplicates_dropped: u64,
     key_form: KeyForm,
     empty_keys: u64,
+    /// The names of the inputs, each with the number of the row that is its first.
+    inputs: Vec<(usize, String)>,
 }
 
 #[derive(Default)]
@@ -43,70 +47,129 @@ struct KeptRow {
 }
 
 impl KeptRows {
-    /// Reads all of `rows`.
+    /// Reads all rows of `sources`, one input after the other. All have to have the same columns.
     pub(super) fn read(
-        mut rows: Rows,
+        sources: Vec<Source>,
+        selection: &Selection,
         options: &BuildOptions,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Self> {
-        let by_key = options.key.is_some() || options.ranges.is_some();
         let mut kept = Self {
             arena: Arena::default(),
             rows: Vec::new(),
             further: HashMap::new(),
-            by_key,
+            by_key: options.key.is_some() || options.ranges.is_some(),
             rows_kept: 0,
             value_bytes: 0,
             duplicates_dropped: 0,
             key_form: KeyForm { normalization: options.normalization, ranges: None },
             empty_keys: 0,
+            inputs: Vec::new(),
         };
         let mut by_hash = KeyIndex::default();
+        let bytes_total = bytes_in_all(&sources)?;
+        let (mut like, mut bytes_before, mut unit) = (None, 0, "");
+        for source in sources {
+            let mut rows = Rows::open(source.like(like.clone()), selection.clone())?;
+            let mut report = |rows: &Rows| {
+                progress(Progress {
+                    stage: Stage::Reading,
+                    bytes_done: bytes_before + rows.bytes_read(),
+                    bytes_total,
+                });
+            };
+            kept.inputs.push((kept.rows.len(), rows.name().to_owned()));
+            unit = rows.unit();
+            kept.take(&mut rows, &mut by_hash, options, &mut report)?;
+            bytes_before += rows.bytes_read();
+            kept.empty_keys += rows.empty_keys();
+            if like.is_none() && selection.value == ValueForm::JsonRest {
+                let columns = rows.value_columns();
+                let columns = columns.map(|names| names.into_iter().map(str::to_owned).collect());
+                like = columns.map(|columns| Like { columns, of: rows.name().to_owned() });
+            }
+        }
+        kept.check_not_empty()?;
+        kept.count();
+        if kept.by_key && options.on_duplicate == OnDuplicate::All {
+            kept.make_lists();
+        }
+        if options.ranges.is_some() {
+            let name = kept.inputs.last().map_or("", |(_, name)| name).to_owned();
+            let ranges = kept.make_ranges(unit).map_err(|error| error.within(name))?;
+            kept.key_form.ranges = Some(ranges);
+        }
+        Ok(kept)
+    }
+
+    /// Takes all rows of one input.
+    fn take(
+        &mut self,
+        rows: &mut Rows,
+        by_hash: &mut KeyIndex,
+        options: &BuildOptions,
+        report: &mut dyn FnMut(&Rows),
+    ) -> Result<()> {
         let (name, unit) = (rows.name().to_owned(), rows.unit());
         let mut count = 0u64;
         while let Some(row) = rows.next_row()? {
             let at = |error: Error, row: &Row<'_>| {
                 error.within(format!("{unit} {}", row.position)).within(&name)
             };
-            check_length(&row, by_key, options.max_value).map_err(|error| at(error, &row))?;
+            check_length(&row, self.by_key, options.max_value).map_err(|error| at(error, &row))?;
             let key = options.normalization.apply(row.key);
-            if by_key && key.is_empty() {
+            if self.by_key && key.is_empty() {
                 return Err(at(nothing_left(row.key), &row));
             }
             let row = Row { key: &key, ..row };
-            if by_key {
-                kept.add_keyed(&row, &mut by_hash, options.on_duplicate, unit)
+            if self.by_key {
+                self.add_keyed(&row, by_hash, options.on_duplicate, unit)
                     .map_err(|error| at(error, &row))?;
             } else {
-                kept.add(&row);
+                self.add(&row);
             }
             count += 1;
             if count.is_multiple_of(REPORT_EVERY) {
-                report(&rows, progress);
+                report(rows);
             }
         }
-        report(&rows, progress);
-        kept.empty_keys = rows.empty_keys();
-        if kept.rows.is_empty() && kept.empty_keys > 0 {
-            return Err(Error::api_misuse(format!(
-                "{name}: none of its rows, {} in all, has a key; a table needs at least one that has",
-                kept.empty_keys
-            )));
+        report(rows);
+        Ok(())
+    }
+
+    fn check_not_empty(&self) -> Result<()> {
+        if !self.rows.is_empty() {
+            return Ok(());
         }
-        if kept.rows.is_empty() {
-            return Err(Error::api_misuse(format!(
-                "{name}: it has no rows; a table needs at least one"
-            )));
+        let inputs = match self.inputs.as_slice() {
+            [] => {
+                return Err(Error::api_misuse("there is no input; a table needs at least one row"));
+            }
+            [(_, name)] => name.clone(),
+            [(_, name), others @ ..] => format!("{name} and {} more", others.len()),
+        };
+        Err(Error::api_misuse(match self.empty_keys {
+            0 if self.inputs.len() > 1 => {
+                format!("{inputs}: they have no rows; a table needs at least one")
+            }
+            0 => format!("{inputs}: it has no rows; a table needs at least one"),
+            rows => format!(
+                "{inputs}: none of the rows, {rows} in all, has a key; a table needs at least one that has"
+            ),
+        }))
+    }
+
+    /// Where a row was read that was kept as number `row`: `line 7`, or `a.csv, line 7` if the rows
+    /// that are being read are of another input.
+    pub(super) fn place_of(&self, row: usize, unit: &str) -> String {
+        let place = format!("{unit} {}", self.rows[row].position);
+        let input = self.inputs.iter().rposition(|(first, _)| *first <= row);
+        match input {
+            Some(input) if input + 1 < self.inputs.len() => {
+                format!("{}, {place}", self.inputs[input].1)
+            }
+            _ => place,
         }
-        kept.count();
-        if by_key && options.on_duplicate == OnDuplicate::All {
-            kept.make_lists();
-        }
-        if options.ranges.is_some() {
-            let ranges = kept.make_ranges(unit).map_err(|error| error.within(&name))?;
-            kept.key_form.ranges = Some(ranges);
-        }
-        Ok(kept)
     }
 
     fn count(&mut self) {
@@ -154,10 +217,10 @@ impl KeptRows {
         match on_duplicate {
             OnDuplicate::Error => {
                 return Err(Error::api_misuse(format!(
-                    "the key {} occurs twice, first in {unit} {}; keep one of the rows, or choose which to keep: \
+                    "the key {} occurs twice, first in {}; keep one of the rows, or choose which to keep: \
                      the first, the last, or all of them",
-                    printable(row.key),
-                    self.rows[earlier].position
+                    shown(row.key),
+                    self.place_of(earlier, unit)
                 ))
                 .because(Reason::KeyTwice));
             }
@@ -181,12 +244,17 @@ impl KeptRows {
             return Err(Error::api_misuse(format!(
                 "with this row, the {} values of the key {} have {} bytes together, and the limit is {MAX_VALUE}; no table can hold them",
                 further.values.len() + 2,
-                printable(row.key),
+                shown(row.key),
                 first_len + further.listed_bytes
             )));
         }
         further.values.push(self.arena.keep(row.value));
         Ok(())
+    }
+
+    /// What the keys look like, in a table by key.
+    pub(super) fn key_shape(&self) -> KeyShape {
+        KeyShape::of(self.rows.iter().map(|row| self.arena.at(row.key)))
     }
 
     /// What the builder made of keys, and clients have to make of theirs.
@@ -201,11 +269,6 @@ impl KeptRows {
     /// Gives the row another key.
     pub(super) fn rename(&mut self, row: usize, key: &[u8]) {
         self.rows[row].key = self.arena.keep(key);
-    }
-
-    /// Where the row is in the input.
-    pub(super) fn position(&self, row: usize) -> u64 {
-        self.rows[row].position
     }
 
     /// The number of records of a table by index.
@@ -290,7 +353,7 @@ impl KeyIndex {
 fn nothing_left(key: &[u8]) -> Error {
     Error::api_misuse(format!(
         "nothing is left of the key {} without the differences that do not count",
-        printable(key)
+        shown(key)
     ))
 }
 
@@ -301,7 +364,7 @@ fn check_length(row: &Row<'_>, by_key: bool, max_value: Option<u64>) -> Result<(
         return Ok(());
     }
     let whose = if by_key {
-        format!("the value of the key {}", printable(row.key))
+        format!("the value of the key {}", shown(row.key))
     } else {
         "the value".to_owned()
     };
@@ -313,21 +376,7 @@ fn check_length(row: &Row<'_>, by_key: bool, max_value: Option<u64>) -> Result<(
     Err(Error::api_misuse(format!("{whose} has {len} bytes, and the limit is {limit}; {advice}")))
 }
 
-/// A key for people: as text if it is text, in hexadecimal if not.
-fn printable(key: &[u8]) -> String {
-    match std::str::from_utf8(key) {
-        Ok(text) => quoted(text),
-        Err(_) => {
-            let hex: String = key.iter().take(40).map(|byte| format!("{byte:02x}")).collect();
-            format!("0x{hex}{}", if key.len() > 40 { "…" } else { "" })
-        }
-    }
-}
-
-fn report(rows: &Rows, progress: &mut dyn FnMut(Progress)) {
-    progress(Progress {
-        stage: Stage::Reading,
-        bytes_done: rows.bytes_read(),
-        bytes_total: rows.bytes_total(),
-    });
+/// How many bytes all inputs have, if that is known of each.
+fn bytes_in_all(sources: &[Source]) -> Result<Option<u64>> {
+    sources.iter().map(Source::bytes).sum()
 }

@@ -177,8 +177,7 @@ fn the_root_follows_from_the_contents_and_from_nothing_else() {
         let options = BuildOptions { authenticate: true, ..keyed("k") };
         let selection = selection(&options).expect("valid");
         let source = place.input("in.csv", rows);
-        let rows = Rows::open(source, selection.clone()).expect("valid");
-        let kept = KeptRows::read(rows, &options, &mut |_| {}).expect("valid");
+        let kept = KeptRows::read(vec![source], &selection, &options, &mut |_| {}).expect("valid");
         let (id, seed) = (TableId([id; 16]), PublicSeed::from_bytes([seed; 32]));
         let output = place.path("out.privet");
         let report = write_table(&kept, selection, &options, id, seed, &output, &mut |_| {});
@@ -204,8 +203,7 @@ fn a_value_in_the_stash_changes_the_root() {
     let mut roots = Vec::new();
     for contents in [long("x"), long("y")] {
         let source = place.input("in.csv", contents);
-        let rows = Rows::open(source, selection.clone()).expect("valid");
-        let kept = KeptRows::read(rows, &options, &mut |_| {}).expect("valid");
+        let kept = KeptRows::read(vec![source], &selection, &options, &mut |_| {}).expect("valid");
         let (id, seed) = (TableId([1; 16]), PublicSeed::from_bytes([2; 32]));
         let output = place.path("out.privet");
         write_table(&kept, selection.clone(), &options, id, seed, &output, &mut |_| {})
@@ -288,8 +286,7 @@ fn all_formats_give_the_same_table() {
     for source in inputs {
         let options = keyed("k");
         let selection = selection(&options).expect("valid");
-        let rows = Rows::open(source, selection.clone()).expect("valid");
-        let kept = KeptRows::read(rows, &options, &mut |_| {}).expect("valid");
+        let kept = KeptRows::read(vec![source], &selection, &options, &mut |_| {}).expect("valid");
         let (id, seed) = (TableId([1; 16]), PublicSeed::from_bytes([2; 32]));
         let output = place.path("out.privet");
         write_table(&kept, selection, &options, id, seed, &output, &mut |_| {}).expect("writable");
@@ -503,12 +500,226 @@ fn rows_without_a_key_may_be_skipped() {
     let error = place.build(&keyed("k"), source(",2\n,4\n")).expect_err("no keys");
     assert!(
         error.message().ends_with(
-            "none of its rows, 2 in all, has a key; a table needs at least one that has"
+            "none of the rows, 2 in all, has a key; a table needs at least one that has"
         ),
         "{error}"
     );
     let by_number = place.build(&BuildOptions::default(), source("a,1\n,2\n")).expect("valid");
     assert_eq!((by_number.rows, by_number.empty_keys_skipped), (2, 0));
+}
+
+/// What the table has for each of these keys.
+fn values(place: &Place, keys: &[&str]) -> Vec<Option<String>> {
+    let snapshot = place.open();
+    keys.iter().map(|key| look_up(&snapshot, key)).collect()
+}
+
+fn some(values: &[&str]) -> Vec<Option<String>> {
+    values.iter().map(|value| Some((*value).to_owned())).collect()
+}
+
+#[test]
+fn several_inputs_make_one_table() {
+    let place = Place::new();
+    let build = |options: &BuildOptions, sources: Vec<Source>| {
+        let mut told = Vec::new();
+        let report =
+            build_table_from(options, sources, &place.path("out.privet"), &mut |progress| {
+                told.push(progress);
+            });
+        report.map(|report| (report, told))
+    };
+    let sources = || {
+        vec![
+            place.input("a.csv", "k,v,w\na,1,2\nb,3,4\n"),
+            place.input("b.csv", "w,k,v\n6,c,5\n"),
+            place.input("none.csv", "w,k,v\n"),
+            place.input("c.tsv", "v\tw\tk\n7\t8\td\n"),
+        ]
+    };
+    let (report, told) = build(&keyed("k"), sources()).expect("valid");
+    assert_eq!(report.rows, 4);
+    let expected = [r#"{"v":"1","w":"2"}"#, r#"{"v":"5","w":"6"}"#, r#"{"v":"7","w":"8"}"#];
+    assert_eq!(values(&place, &["a", "c", "d"]), some(&expected));
+    // Progress counts the bytes of all inputs.
+    assert!(told.is_sorted_by_key(|progress| (progress.stage as u8, progress.bytes_done)));
+    let read = told.iter().rfind(|progress| progress.stage == Stage::Reading).expect("reading");
+    assert_eq!((read.bytes_done, read.bytes_total), (48, Some(48)));
+
+    // By number, rows go on where those of the input before end.
+    let by_number = BuildOptions { raw_value: Some("k".into()), ..BuildOptions::default() };
+    build(&by_number, sources()).expect("valid");
+    let snapshot = place.open();
+    let records: Vec<_> = (0..4).map(|row| snapshot.view().record(row).expect("there")).collect();
+    assert_eq!(records, [b"a", b"b", b"c", b"d"]);
+
+    let json = |rows: &str| {
+        Source::reader("json", Cursor::new(rows.to_owned()))
+            .format(crate::import::Format::JsonLines)
+    };
+    let lines = || vec![json("{\"k\":\"a\",\"v\":1}"), json("{\"k\":\"b\",\"w\":2}")];
+    build(&keyed("k"), lines()).expect("each row says what it has");
+    assert_eq!(values(&place, &["a", "b"]), some(&[r#"{"v":1}"#, r#"{"w":2}"#]));
+
+    let only_v = BuildOptions { value_columns: vec!["v".into()], ..keyed("k") };
+    let more = || vec![place.input("a.csv", "k,v\na,1\n"), place.input("b.csv", "x,v,k\n0,2,b\n")];
+    build(&only_v, more()).expect("other columns do not matter");
+    assert_eq!(values(&place, &["a", "b"]), some(&[r#"{"v":"1"}"#, r#"{"v":"2"}"#]));
+
+    let refused = |sources, message: &str| {
+        let message = message.replace("[a.csv]", &place.path("a.csv").display().to_string());
+        let error = build(&keyed("k"), sources).expect_err(&message);
+        assert_eq!(error.blame(), Blame::ApiMisuse);
+        assert!(error.message().contains(&message), "{error}");
+    };
+    for (a, b, message) in [
+        (
+            "k,v\na,1\n",
+            "x,v,k\n0,2,b\n",
+            r#"b.csv: line 1: it has a column "x", and [a.csv] has none; the inputs of a table have the same columns"#,
+        ),
+        (
+            "k,v,w\na,1,2\n",
+            "k,v\nb,1\n",
+            r#"b.csv: line 1: there is no column "w"; the columns are "k", "v""#,
+        ),
+        (
+            "k,v\nb,0\na,1\n",
+            "k,v\nc,2\na,3\n",
+            r#"b.csv: line 3: the key "a" occurs twice, first in [a.csv], line 3; keep one of the rows, or choose which to keep: the first, the last, or all of them"#,
+        ),
+        (
+            "k,v\nb,0\n",
+            "k,v\na,2\na,3\n",
+            r#"b.csv: line 3: the key "a" occurs twice, first in line 2; keep one of the rows, or choose which to keep: the first, the last, or all of them"#,
+        ),
+        (
+            "k,v\nb,0\n",
+            "k,v\na,2,3\n",
+            "b.csv: line 2: this row has 3 cells and the header has 2 columns; is a comma unquoted or a quote missing?",
+        ),
+        ("k,v\n", "k,v\n", "[a.csv] and 1 more: they have no rows; a table needs at least one"),
+    ] {
+        refused(vec![place.input("a.csv", a), place.input("b.csv", b)], message);
+    }
+    let csv = || place.input("a.csv", "k,v\na,1\n");
+    refused(
+        vec![csv(), json("{\"k\":\"b\"}")],
+        "json is JSON Lines, and [a.csv] is CSV; build a table from inputs of one format",
+    );
+    refused(vec![csv(), Source::path("no/such.csv")], "no/such.csv: cannot open it");
+    refused(vec![], "there is no input; a table needs at least one row");
+}
+
+#[test]
+fn types_are_found_out_from_all_rows_of_all_inputs() {
+    use crate::import::{ColumnType, Format, OnEmptyKey};
+    let place = Place::new();
+    let first = "k,n,b,zip,price,long,none,mixed\na,1,true,007,1.50,1234567890123456,,1\nb,-0.5,,8,2,1,,2\n";
+    let second = "mixed,k,n,b,zip,price,long,none\nx,c,,false,9,3,2,\n";
+    let auto = BuildOptions { guess_types: true, ..keyed("k") };
+    // From files, and from what can be read only once.
+    let sources: [fn(&Place, &str, &str) -> Source; 2] = [
+        |place, name, rows| place.input(name, rows),
+        |_, name, rows| Source::reader(name, Cursor::new(rows.to_owned())).format(Format::Csv),
+    ];
+    for source in sources {
+        let build = |options: &BuildOptions, sources: Vec<Source>| {
+            build_table_from(options, sources, &place.path("out.privet"), &mut |_| {})
+        };
+        let both = || vec![source(&place, "a.csv", first), source(&place, "b.csv", second)];
+        let report = build(&auto, both()).expect("valid");
+        let typed = |name: &str, one| (name.to_owned(), one);
+        assert_eq!(report.types, [typed("n", ColumnType::Number), typed("b", ColumnType::Boolean)]);
+        let expected = [
+            r#"{"n":1,"b":true,"zip":"007","price":"1.50","long":"1234567890123456","none":"","mixed":"1"}"#,
+            r#"{"n":-0.5,"b":null,"zip":"8","price":"2","long":"1","none":"","mixed":"2"}"#,
+            r#"{"n":null,"b":false,"zip":"9","price":"3","long":"2","none":"","mixed":"x"}"#,
+        ];
+        assert_eq!(values(&place, &["a", "b", "c"]), some(&expected));
+        // What is said goes before what is found.
+        let said = vec![typed("n", ColumnType::Text), typed("price", ColumnType::Number)];
+        let options = BuildOptions { types: said.clone(), ..auto.clone() };
+        let report = build(&options, both()).expect("valid");
+        assert_eq!(
+            report.types,
+            [typed("price", ColumnType::Number), typed("b", ColumnType::Boolean)]
+        );
+        // Without a word all is text.
+        let report = build(&keyed("k"), both()).expect("valid");
+        assert_eq!(report.types, []);
+        assert_eq!(
+            values(&place, &["c"]),
+            some(&[
+                r#"{"n":"","b":"false","zip":"9","price":"3","long":"2","none":"","mixed":"x"}"#
+            ])
+        );
+        // A row that is skipped says nothing.
+        let total =
+            vec![source(&place, "a.csv", "k,n\na,1\n,sum\n").on_empty_key(OnEmptyKey::Skip)];
+        let report = build(&auto, total).expect("valid");
+        assert_eq!(report.types, [typed("n", ColumnType::Number)]);
+        let error = build(&auto, vec![source(&place, "a.csv", "k,n\na,1,2\n")]).expect_err("cells");
+        assert!(error.message().contains("a.csv: line 2: this row has 3 cells"), "{error}");
+    }
+    let by_json =
+        Source::reader("json", Cursor::new("{\"k\":\"a\",\"v\":\"1\"}")).format(Format::JsonLines);
+    place.build(&auto, by_json).expect("it has types of its own");
+    assert_eq!(values(&place, &["a"]), some(&[r#"{"v":"1"}"#]));
+    let raw = BuildOptions { raw_value: Some("v".into()), ..auto };
+    place.build(&raw, place.input("a.csv", "k,v\na,1\n")).expect("values are text");
+    assert_eq!(values(&place, &["a"]), some(&["1"]));
+}
+
+#[test]
+fn the_shape_of_the_keys_is_told() {
+    let place = Place::new();
+    let rows = "k,v\nab,1\nC ,2\nab,3\n";
+    let options = BuildOptions { on_duplicate: OnDuplicate::First, ..keyed("k") };
+    let report = place.build(&options, place.input("in.csv", rows)).expect("valid");
+    let shape = report.key_map.expect("by key").shape;
+    assert_eq!((shape.shortest, shape.longest, shape.spaced), (2, 2, 1));
+    assert_eq!(shape.first, ["\"ab\"", "\"C \""]);
+    assert_eq!(shape.characters(), "letters of both cases and spaces");
+}
+
+#[test]
+fn values_are_listed_without_their_keys() {
+    let place = Place::new();
+    let rows: String = (0..50).map(|number| format!("{number},value {number}\n")).collect();
+    let csv = format!("k,v\n{rows}50,value 50\n50,value 51\n");
+    let raw = BuildOptions { raw_value: Some("v".into()), ..keyed("k") };
+    let all = BuildOptions { on_duplicate: OnDuplicate::All, ..raw.clone() };
+    let first = BuildOptions { on_duplicate: OnDuplicate::First, ..raw.clone() };
+    let cuckoo = BuildOptions { key_map: KeyMapKind::Cuckoo, ..first.clone() };
+    let authenticated = BuildOptions { authenticate: true, ..first.clone() };
+    let by_number = BuildOptions { key: None, ..raw.clone() };
+    for (options, number) in
+        [(&first, 51), (&all, 52), (&cuckoo, 51), (&authenticated, 51), (&by_number, 52)]
+    {
+        place.build(options, place.input("in.csv", &csv)).expect("valid");
+        let snapshot = place.open();
+        let shape = snapshot.identity().shape;
+        let list = |count| {
+            let read = |number| Ok(snapshot.view().record(number).expect("there").to_vec());
+            crate::listing::first_values(snapshot.layout(), shape, count, read).expect("whole")
+        };
+        let expected = (0..number).map(|number| format!("value {number}").into_bytes());
+        let mut values = list(1000);
+        assert_eq!(list(7), values[..7], "{options:?}");
+        assert_eq!(list(0), Vec::<Vec<u8>>::new());
+        values.sort();
+        let mut expected: Vec<_> = expected.collect();
+        expected.sort();
+        assert_eq!(values, expected, "{options:?}");
+    }
+    let parts = BuildOptions { parts: Some(2), ..first };
+    place.build(&parts, place.input("in.csv", &csv)).expect("valid");
+    let snapshot = place.open();
+    let read = |number| Ok(snapshot.view().record(number).expect("there").to_vec());
+    let shape = snapshot.identity().shape;
+    let error = crate::listing::first_values(snapshot.layout(), shape, 1, read);
+    assert_eq!(error.expect_err("in pieces").blame(), Blame::ApiMisuse);
 }
 
 #[test]

@@ -5,9 +5,10 @@
 //! within unquoted cells. Text after a closing quote belongs to the cell: `"a"b` is `ab`.
 
 use super::json_text::write_string;
-use super::lines::{Lines, row_too_long, without_end};
+use super::lines::{Lines, not_utf8, row_too_long, without_end};
+use super::types::{self, ColumnType, Evidence};
 use super::{
-    MAX_ROW_BYTES, ResolvedColumns, RowReader, Selection, no_key, push_between_bounds, quoted,
+    MAX_ROW_BYTES, ResolvedColumns, RowReader, Wanted, no_key, push_between_bounds, quoted,
 };
 use privet_core::{Error, Reason, Result};
 use std::cell::Cell;
@@ -27,6 +28,7 @@ pub(super) struct CsvRows<R> {
     delimiter: u8,
     counter: Rc<Cell<u64>>,
     columns: Vec<String>,
+    types: Vec<ColumnType>,
     resolved: ResolvedColumns,
 }
 
@@ -34,7 +36,7 @@ impl<R: Read> CsvRows<R> {
     pub(super) fn open(
         input: R,
         counter: Rc<Cell<u64>>,
-        selection: Selection,
+        wanted: Wanted,
         dialect: Dialect,
     ) -> Result<Self> {
         let mut records = Records::new(input, dialect.delimiter);
@@ -45,13 +47,60 @@ impl<R: Read> CsvRows<R> {
         };
         let columns: Vec<String> =
             (0..records.row.count).map(|column| records.row.cell(column).to_owned()).collect();
-        let resolved = check_delimiter(dialect, &columns)
-            .and_then(|()| ResolvedColumns::resolve(&selection, &columns))
+        let (resolved, types) = check_delimiter(dialect, &columns)
+            .and_then(|()| {
+                let resolved = ResolvedColumns::resolve(&wanted, &columns)?;
+                let types = types::resolve(&wanted, &columns, &resolved)?;
+                Ok((resolved, types))
+            })
             .map_err(|error| error.within(format!("line {line}")))?;
-        Ok(Self { records, delimiter: dialect.delimiter, counter, columns, resolved })
+        Ok(Self { records, delimiter: dialect.delimiter, counter, columns, types, resolved })
     }
 
-    fn read_row(&self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<()> {
+    /// The names of the columns that make the value.
+    pub(super) fn value_names(&self) -> Vec<String> {
+        self.resolved.value.iter().map(|&column| self.columns[column].clone()).collect()
+    }
+
+    /// Looks at the cells of all rows, by the columns of the value; with `skip`, not at rows
+    /// without a key. Says now and then how many bytes are read.
+    pub(super) fn look(
+        &mut self,
+        evidence: &mut [Evidence],
+        skip: bool,
+        read: &mut dyn FnMut(u64),
+    ) -> Result<()> {
+        let mut rows = 0u64;
+        while let Some(line) = self.next_record()? {
+            self.check_cells().map_err(|error| error.within(format!("line {line}")))?;
+            let row = &self.records.row;
+            if skip && self.resolved.key.is_some_and(|key| row.cell(key).is_empty()) {
+                continue;
+            }
+            for (&column, evidence) in self.resolved.value.iter().zip(&mut *evidence) {
+                evidence.look(row.cell(column));
+            }
+            rows += 1;
+            if rows.is_multiple_of(64) {
+                read(self.counter.get());
+            }
+        }
+        read(self.counter.get());
+        Ok(())
+    }
+
+    /// As [`Records::next_record`], and names the column of a cell that is not UTF-8.
+    fn next_record(&mut self) -> Result<Option<u64>> {
+        let Self { records, columns, .. } = self;
+        records.next_record().map_err(|error| match records.bad_cell() {
+            Some((line, valid, cell)) => {
+                not_utf8(line, valid, columns.get(cell).map(String::as_str))
+            }
+            None => error,
+        })
+    }
+
+    fn check_cells(&self) -> Result<()> {
         let (found, expected) = (self.records.row.count, self.columns.len());
         if found != expected {
             return Err(Error::api_misuse(format!(
@@ -60,6 +109,11 @@ impl<R: Read> CsvRows<R> {
                 called(self.delimiter)
             )));
         }
+        Ok(())
+    }
+
+    fn read_row(&self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<()> {
+        self.check_cells()?;
         if let Some(column) = self.resolved.key {
             let text = self.records.row.cell(column);
             if text.is_empty() {
@@ -80,7 +134,11 @@ impl<R: Read> CsvRows<R> {
             value.push(separator);
             write_string(&self.columns[column], value);
             value.push(b':');
-            write_string(self.records.row.cell(column), value);
+            self.types[column].write_cell(
+                &self.columns[column],
+                self.records.row.cell(column),
+                value,
+            )?;
             separator = b',';
         }
         if separator == b'{' {
@@ -122,7 +180,7 @@ fn called(delimiter: u8) -> String {
 
 impl<R: Read> RowReader for CsvRows<R> {
     fn next_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<Option<u64>> {
-        let Some(line) = self.records.next_record()? else { return Ok(None) };
+        let Some(line) = self.next_record()? else { return Ok(None) };
         self.read_row(key, value).map_err(|error| error.within(format!("line {line}")))?;
         Ok(Some(line))
     }
@@ -145,26 +203,39 @@ impl<R: Read> RowReader for CsvRows<R> {
 struct Records<R> {
     lines: Lines<R>,
     row: RowCells,
+    /// The cell in which a byte is not UTF-8, if that is what the row was refused for.
+    bad_cell: Option<usize>,
 }
 
 impl<R: Read> Records<R> {
     fn new(input: R, delimiter: u8) -> Self {
-        Self { lines: Lines::new(input), row: RowCells::new(delimiter) }
+        Self { lines: Lines::new(input), row: RowCells::new(delimiter), bad_cell: None }
     }
 
     /// Reads the next record and returns the line on which it begins, or `None` after the last.
     /// After an error, it goes on with the next line.
     fn next_record(&mut self) -> Result<Option<u64>> {
         self.row.clear();
+        self.bad_cell = None;
         let first_line = self.read_record();
         if first_line.is_err() {
+            if let Some(valid) = self.lines.valid_part() {
+                // The cells that end before it are those that come before its own.
+                self.bad_cell = self.row.push(valid).ok().map(|_| self.row.count);
+            }
             self.row.reset();
         }
         first_line
     }
 
+    /// The line in which a byte is not UTF-8, how many bytes come before it there, and the number
+    /// of its cell, if that is what the last record was refused for.
+    fn bad_cell(&self) -> Option<(u64, usize, usize)> {
+        Some((self.lines.number(), self.lines.valid_part()?.len(), self.bad_cell?))
+    }
+
     fn read_record(&mut self) -> Result<Option<u64>> {
-        let Self { lines, row } = self;
+        let Self { lines, row, .. } = self;
         let mut first_line = None;
         loop {
             let Some(line) = lines.next_line()? else {

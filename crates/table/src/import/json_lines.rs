@@ -108,9 +108,7 @@ impl Columns {
         self.remember(fields);
         match &self.selection.value {
             ValueForm::JsonRest => {
-                let Selection { key, until, .. } = &self.selection;
-                let is_bound =
-                    |name: &str| [key, until].into_iter().flatten().any(|column| column == name);
+                let is_bound = |name: &str| self.selection.is_bound(name);
                 write_object(fields.0.iter().filter(|(name, _)| !is_bound(name)), value)
             }
             ValueForm::JsonColumns(columns) => {

@@ -1,6 +1,6 @@
 //! Lines of UTF-8, none of them longer than memory allows.
 
-use super::{MAX_ROW_BYTES, cannot_read};
+use super::{MAX_ROW_BYTES, cannot_read, quoted};
 use privet_core::{Error, Result};
 use std::io::{BufRead, BufReader, Read};
 
@@ -9,11 +9,18 @@ pub(super) struct Lines<R> {
     input: BufReader<R>,
     line: Vec<u8>,
     number: u64,
+    /// How many bytes of the line, after a byte order mark, are UTF-8, if not all are.
+    valid: Option<usize>,
 }
 
 impl<R: Read> Lines<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input: BufReader::with_capacity(1 << 18, input), line: Vec::new(), number: 0 }
+        Self {
+            input: BufReader::with_capacity(1 << 18, input),
+            line: Vec::new(),
+            number: 0,
+            valid: None,
+        }
     }
 
     /// The number of the line that was read last, from 1.
@@ -26,6 +33,7 @@ impl<R: Read> Lines<R> {
     pub(super) fn next_line(&mut self) -> Result<Option<&str>> {
         self.line.clear();
         self.number += 1;
+        self.valid = None;
         loop {
             let available = match self.input.fill_buf() {
                 Ok(available) => available,
@@ -49,22 +57,41 @@ impl<R: Read> Lines<R> {
         if self.line.is_empty() {
             return Ok(None);
         }
-        let mut text = self.line.as_slice();
         if self.number == 1 {
-            if text.starts_with(b"\xff\xfe") || text.starts_with(b"\xfe\xff") {
+            if self.line.starts_with(b"\xff\xfe") || self.line.starts_with(b"\xfe\xff") {
                 return Err(Error::api_misuse("it looks like UTF-16; convert it to UTF-8 first"));
             }
-            text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+            if self.line.starts_with(BYTE_ORDER_MARK) {
+                self.line.drain(..BYTE_ORDER_MARK.len());
+            }
         }
-        match std::str::from_utf8(text) {
+        match std::str::from_utf8(&self.line) {
             Ok(line) => Ok(Some(line)),
-            Err(error) => Err(Error::api_misuse(format!(
-                "line {}: byte {} is not UTF-8; convert the file to UTF-8 first",
-                self.number,
-                error.valid_up_to() + 1
-            ))),
+            Err(error) => {
+                self.valid = Some(error.valid_up_to());
+                Err(not_utf8(self.number, error.valid_up_to(), None))
+            }
         }
     }
+
+    /// The part of the line before the first byte that is not UTF-8, if that is what the line was
+    /// refused for.
+    pub(super) fn valid_part(&self) -> Option<&[u8]> {
+        self.valid.map(|len| &self.line[..len])
+    }
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The error for a line of which the first `valid` bytes are UTF-8, and the next is not, in a cell
+/// of `column` if that is known.
+pub(super) fn not_utf8(line: u64, valid: usize, column: Option<&str>) -> Error {
+    let column = column.map(|name| format!(", in the column {},", quoted(name)));
+    Error::api_misuse(format!(
+        "line {line}: byte {}{} is not UTF-8; convert the file to UTF-8 first",
+        valid + 1,
+        column.unwrap_or_default()
+    ))
 }
 
 pub(super) fn row_too_long() -> Error {

@@ -12,7 +12,7 @@ mod schema;
 
 use super::json_text::write_string;
 use super::{
-    ResolvedColumns, RowReader, Selection, bad_key, bad_raw_value, cannot_read, compressed, no_key,
+    ResolvedColumns, RowReader, Wanted, bad_key, bad_raw_value, cannot_read, cannot_spool, no_key,
     push_between_bounds, quoted,
 };
 use ::parquet::errors::ParquetError;
@@ -42,14 +42,14 @@ pub(super) struct ParquetRows {
 }
 
 impl ParquetRows {
-    pub(super) fn open(file: File, selection: Selection) -> Result<Self> {
+    pub(super) fn open(file: File, wanted: Wanted) -> Result<Self> {
         let bytes_total = file.metadata().map_err(cannot_read)?.len();
         let file = guarded(|| SerializedFileReader::new(file))?.map_err(not_parquet)?;
         let metadata = file.metadata().file_metadata();
         let schema = metadata.schema_descr();
         let fields = schema.root_schema().get_fields();
         let all: Vec<String> = fields.iter().map(|field| field.name().to_owned()).collect();
-        let resolved = ResolvedColumns::resolve(&selection, &all)?;
+        let resolved = ResolvedColumns::resolve(&wanted, &all)?;
 
         // Only the columns that are used are read.
         let mut used: Vec<usize> = {
@@ -85,10 +85,10 @@ impl ParquetRows {
     }
 
     /// Copies the input to a temporary file first: Parquet keeps its table of contents at the end.
-    pub(super) fn spool(mut input: impl Read, selection: Selection) -> Result<Self> {
+    pub(super) fn spool(mut input: impl Read, wanted: Wanted) -> Result<Self> {
         let mut file = tempfile::tempfile().map_err(cannot_spool)?;
         io::copy(&mut input, &mut file).map_err(cannot_spool)?;
-        Self::open(file, selection)
+        Self::open(file, wanted)
     }
 
     /// Opens row groups until one has rows. `false` if there is none.
@@ -209,12 +209,4 @@ fn not_parquet(error: ParquetError) -> Error {
 
 fn damaged(error: &ParquetError, after: u64) -> Error {
     Error::api_misuse(format!("cannot decode the rows after row {after}: {error}"))
-}
-
-fn cannot_spool(error: io::Error) -> Error {
-    if compressed::damage(&error).is_some() {
-        return cannot_read(error);
-    }
-    Error::unavailable(format!("cannot copy it to a temporary file, which Parquet needs: {error}"))
-        .caused_by(error)
 }

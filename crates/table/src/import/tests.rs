@@ -1,5 +1,6 @@
 mod parquet;
 
+use super::source::format_by_name;
 use super::*;
 use crate::snapshot::ValueForm;
 use privet_core::{Blame, Reason};
@@ -7,6 +8,7 @@ use proptest::prelude::*;
 use std::io::Cursor;
 
 pub(crate) use parquet::{file_of_texts, file_of_texts_and_nulls};
+use std::path::Path;
 
 fn selection(key: Option<&str>, value: ValueForm) -> Selection {
     Selection { key: key.map(str::to_owned), until: None, value }
@@ -306,14 +308,34 @@ fn rows_without_a_key_are_refused_for_that_reason_or_skipped_and_counted() {
 
 #[test]
 fn bad_encodings_name_the_byte() {
-    for format in [Format::Csv, Format::JsonLines] {
+    for (format, column) in
+        [(Format::Csv, r#", in the column "{\"k\":1}","#), (Format::JsonLines, "")]
+    {
         let bytes = b"{\"k\":1}\n{\"k\":\"\xc3\"}\n";
         let error =
             read(format, bytes, selection(None, ValueForm::JsonRest)).expect_err("not UTF-8");
-        assert_eq!(error, "input: line 2: byte 7 is not UTF-8; convert the file to UTF-8 first");
+        let message =
+            format!("input: line 2: byte 7{column} is not UTF-8; convert the file to UTF-8 first");
+        assert_eq!(error, message);
         let error =
             read(format, b"\xff\xfek\0", selection(None, ValueForm::JsonRest)).expect_err("UTF-16");
         assert_eq!(error, "input: it looks like UTF-16; convert it to UTF-8 first");
+    }
+}
+
+#[test]
+fn bad_encodings_in_csv_name_the_column() {
+    let key = || selection(Some("a"), raw("b"));
+    for (text, message) in [
+        (&b"a,b\nx\xff,y\n"[..], "line 2: byte 2, in the column \"a\", is not UTF-8"),
+        (b"a,b\nx,y\xff\n", "line 2: byte 4, in the column \"b\", is not UTF-8"),
+        (b"a,b\nx,\xff", "line 2: byte 3, in the column \"b\", is not UTF-8"),
+        (b"a,b\nx,\"1,\n2\n3,\xff\"\n", "line 4: byte 3, in the column \"b\", is not UTF-8"),
+        (b"a,b\nx,y,\xff\n", "line 2: byte 5 is not UTF-8"),
+        (b"a,\xff\nx,y\n", "line 1: byte 3 is not UTF-8"),
+    ] {
+        let error = read(Format::Csv, text, key()).expect_err(message);
+        assert_eq!(error, format!("input: {message}; convert the file to UTF-8 first"));
     }
 }
 
@@ -408,6 +430,53 @@ fn a_header_with_another_delimiter_is_refused_unless_it_was_named() {
     let named = in_memory("name;phone\nx\n").delimiter(b',');
     let rows = rows_of(named, selection(None, ValueForm::JsonRest)).expect("it was named");
     assert_eq!(rows, plain(&[(2, "", r#"{"name;phone":"x"}"#)]));
+}
+
+#[test]
+fn cells_have_the_types_that_were_said() {
+    let csv = |text: &str, types: &[(&str, ColumnType)]| {
+        let types = types.iter().map(|(column, one)| ((*column).to_owned(), *one));
+        let source = in_memory(text).format(Format::Csv).types(types);
+        rows_of(source, selection(Some("k"), ValueForm::JsonRest))
+    };
+    use ColumnType::{Boolean, Number, Text};
+    let text = "k,n,b,t\n007,1.50,TRUE,1\n8,-12345678901234567890,false,\n9,,,x\n";
+    let rows = csv(text, &[("n", Number), ("b", Boolean), ("t", Text), ("k", Text)]);
+    let expected = [
+        (2, "007", r#"{"n":1.50,"b":true,"t":"1"}"#),
+        (3, "8", r#"{"n":-12345678901234567890,"b":false,"t":""}"#),
+        (4, "9", r#"{"n":null,"b":null,"t":"x"}"#),
+    ];
+    assert_eq!(rows, Ok(plain(&expected)));
+    for (types, message) in [
+        (
+            ("t", Number),
+            r#"input: line 4: the cell of column "t" is "x", which is no number as JSON has them, such as -12 or 0.5; correct it, or let the column be text"#,
+        ),
+        (
+            ("n", Boolean),
+            r#"input: line 2: the cell of column "n" is "1.50", which is neither true nor false; correct it, or let the column be text"#,
+        ),
+        (
+            ("k", Number),
+            r#"input: line 1: the column "k" cannot be given a type: it is the key, which is always text"#,
+        ),
+        (
+            ("x", Number),
+            r#"input: line 1: there is no column "x"; the columns are "k", "n", "b", "t""#,
+        ),
+    ] {
+        assert_eq!(csv(text, &[types]).expect_err(message), message);
+    }
+    let typed = |format| in_memory(text).format(format).types([("n".to_owned(), Number)]);
+    let of_one = rows_of(typed(Format::Csv), selection(Some("k"), raw("n"))).expect_err("raw");
+    assert!(of_one.contains("cannot be given a type: values are the text of one column"));
+    let left_out = rows_of(typed(Format::Csv), selection(Some("k"), columns(&["b"])));
+    assert!(left_out.expect_err("left out").contains("it is no part of the value"));
+    for format in [Format::JsonLines, Format::Parquet] {
+        let error = rows_of(typed(format), selection(None, ValueForm::JsonRest));
+        assert!(error.expect_err("no CSV").contains("this format has types of its own"));
+    }
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

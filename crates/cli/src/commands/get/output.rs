@@ -35,7 +35,7 @@ struct Line<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Shown<'a> {
+pub(crate) enum Shown<'a> {
     Value(Box<RawValue>),
     Text(&'a str),
     Hex(String),
@@ -60,7 +60,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    fn list(values: Vec<&'a [u8]>) -> Self {
+    pub(crate) fn list(values: Vec<&'a [u8]>) -> Self {
         if let Some(values) = values.iter().map(|value| json_of(value)).collect() {
             return Self::Values(values);
         }
@@ -221,6 +221,21 @@ fn shortened(key: &[u8]) -> String {
         0 => shown,
         more => format!("{shown}… ({} characters)", display::count((SHOWN + more) as u64)),
     }
+}
+
+/// Values on standard output, each with the end of a line: as text for people on a terminal, and
+/// elsewhere as they are.
+pub(crate) fn plain_lines(values: &[&[u8]]) -> Vec<u8> {
+    let screen = std::io::stdout().is_terminal();
+    let mut lines = Vec::new();
+    for value in values {
+        match screen {
+            true => lines.extend(printable_bytes(value, false).into_bytes()),
+            false => lines.extend_from_slice(value),
+        }
+        lines.push(b'\n');
+    }
+    lines
 }
 
 /// Values, each with the end of a line. `alone`: they are not several of one key.

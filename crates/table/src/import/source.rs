@@ -1,0 +1,307 @@
+//! Where rows come from, and how they are read.
+
+use super::csv::{CsvRows, Dialect};
+use super::{
+    ColumnType, ColumnTypes, Counted, Format, Wanted, cannot_read, cannot_spool, compressed,
+};
+use privet_core::{Blame, Error, Result};
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek as _};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Where rows come from.
+pub struct Source {
+    input: Input,
+    format: Option<Format>,
+    delimiter: Option<u8>,
+    types: ColumnTypes,
+    pub(super) on_empty_key: OnEmptyKey,
+    pub(super) like: Option<Like>,
+}
+
+enum Input {
+    Path(PathBuf),
+    Reader {
+        name: String,
+        reader: Box<dyn Read>,
+    },
+    /// A copy of what can be read only once, in a temporary file.
+    Copy {
+        name: String,
+        file: File,
+    },
+}
+
+/// What to do with a row that has no key, where keys are selected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnEmptyKey {
+    /// Refuse the input, naming the row.
+    #[default]
+    Error,
+    /// Leave the row out, and count it.
+    Skip,
+}
+
+/// The value columns of another input, which this one has to have as well, and no others.
+#[derive(Clone)]
+pub(crate) struct Like {
+    pub(crate) columns: Vec<String>,
+    /// The name of that input.
+    pub(crate) of: String,
+}
+
+/// An input that is open, and about how long it is.
+pub(super) struct Opened {
+    pub(super) bytes: Box<dyn Read>,
+    pub(super) counter: Rc<Cell<u64>>,
+    pub(super) bytes_total: Option<u64>,
+}
+
+impl Source {
+    /// A file. Its format follows from its extension, unless [`format`](Source::format) says
+    /// otherwise. The name `-` stands for standard input.
+    pub fn path(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        if path.as_os_str() == "-" {
+            return Self::reader("standard input", io::stdin());
+        }
+        Self::of(Input::Path(path))
+    }
+
+    /// Anything that can be read, under a name for errors. Needs a [`format`](Source::format).
+    pub fn reader(name: impl Into<String>, reader: impl Read + 'static) -> Self {
+        Self::of(Input::Reader { name: name.into(), reader: Box::new(reader) })
+    }
+
+    fn of(input: Input) -> Self {
+        let on_empty_key = OnEmptyKey::Error;
+        Self { input, format: None, delimiter: None, types: Vec::new(), on_empty_key, like: None }
+    }
+
+    /// Sets the format.
+    #[must_use]
+    pub fn format(mut self, format: Format) -> Self {
+        self.format = Some(format);
+        self
+    }
+
+    /// Sets what separates the cells of a row, for CSV: an ASCII character, no quote and no line
+    /// end. An input whose name does not tell its format is CSV then.
+    #[must_use]
+    pub fn delimiter(mut self, delimiter: u8) -> Self {
+        self.delimiter = Some(delimiter);
+        self
+    }
+
+    /// Says what the cells of these columns are in JSON values, for CSV. All others are text.
+    #[must_use]
+    pub fn types(mut self, types: impl IntoIterator<Item = (String, ColumnType)>) -> Self {
+        self.types = types.into_iter().collect();
+        self
+    }
+
+    /// Says what becomes of rows without a key.
+    #[must_use]
+    pub fn on_empty_key(mut self, on_empty_key: OnEmptyKey) -> Self {
+        self.on_empty_key = on_empty_key;
+        self
+    }
+
+    /// Demands the value columns of another input, and no others.
+    #[must_use]
+    pub(crate) fn like(mut self, like: Option<Like>) -> Self {
+        self.like = like;
+        self
+    }
+
+    /// The name of the input, as errors give it.
+    pub fn name(&self) -> String {
+        match &self.input {
+            Input::Path(path) => path.display().to_string(),
+            Input::Reader { name, .. } | Input::Copy { name, .. } => name.clone(),
+        }
+    }
+
+    /// How many bytes the input has, if that is known before it is opened.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`] if there is no such file.
+    pub(crate) fn bytes(&self) -> Result<Option<u64>> {
+        let metadata = match &self.input {
+            Input::Path(path) => fs::metadata(path),
+            Input::Copy { file, .. } => file.metadata(),
+            Input::Reader { .. } => return Ok(None),
+        };
+        match metadata {
+            Ok(metadata) => Ok(Some(metadata.len()).filter(|len| *len > 0)),
+            Err(error) => Err(cannot_open(error).within(self.name())),
+        }
+    }
+
+    pub(crate) fn resolve_format(&self) -> Result<Format> {
+        const FORMATS: &str = "csv, tsv, jsonl or parquet";
+        if let Some(format) = self.format {
+            return Ok(format);
+        }
+        let by_name = match &self.input {
+            Input::Path(path) => format_by_name(path),
+            Input::Reader { .. } | Input::Copy { .. } => None,
+        };
+        match (by_name, &self.input) {
+            (Some(format), _) => Ok(format),
+            _ if self.delimiter.is_some() => Ok(Format::Csv),
+            (None, Input::Path(_)) => Err(Error::api_misuse(format!(
+                "its name does not tell its format; say which it has: {FORMATS}"
+            ))),
+            (None, _) => Err(Error::api_misuse(format!("say which format it has: {FORMATS}"))),
+        }
+    }
+
+    /// What separates cells, for a format that has cells.
+    pub(super) fn dialect(&self, format: Format) -> Result<Dialect> {
+        let usual = match format {
+            Format::Csv => b',',
+            Format::Tsv => b'\t',
+            Format::JsonLines | Format::Parquet if self.delimiter.is_some() => {
+                return Err(Error::api_misuse(
+                    "only CSV has a delimiter, and this is in another format; leave it out",
+                ));
+            }
+            Format::JsonLines | Format::Parquet if !self.types.is_empty() => {
+                return Err(Error::api_misuse(
+                    "only the columns of CSV can be given types: this format has types of its own",
+                ));
+            }
+            Format::JsonLines | Format::Parquet => b',',
+        };
+        match self.delimiter {
+            Some(delimiter) if !delimiter.is_ascii() || b"\"\r\n".contains(&delimiter) => {
+                Err(Error::api_misuse(
+                    "the delimiter must be one ASCII character, no quote and no line end",
+                ))
+            }
+            delimiter => Ok(Dialect {
+                delimiter: delimiter.unwrap_or(usual),
+                is_certain: delimiter.is_some(),
+            }),
+        }
+    }
+
+    /// What is wanted of each row, if `selection` is.
+    pub(super) fn wanted(&self, selection: super::Selection) -> Wanted {
+        Wanted { selection, like: self.like.clone(), types: self.types.clone() }
+    }
+
+    /// The file itself, if it is one that is not compressed.
+    pub(super) fn plain_file(&self) -> Result<Option<(File, u64)>> {
+        let Input::Path(path) = &self.input else { return Ok(None) };
+        if !fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+            return Ok(None);
+        }
+        let (mut file, len) = open_file(path)?;
+        Ok((!compressed::is_compressed(&mut file)?).then_some((file, len)))
+    }
+
+    /// Opens the input, and decompresses it if it is compressed.
+    pub(super) fn open(self) -> Result<Opened> {
+        let (input, bytes_total): (Box<dyn Read>, _) = match self.input {
+            Input::Path(path) => {
+                let (file, len) = open_file(&path)?;
+                // A pipe has no length that means anything.
+                (Box::new(file), (len > 0).then_some(len))
+            }
+            Input::Reader { reader, .. } => (reader, None),
+            Input::Copy { mut file, .. } => {
+                file.rewind().map_err(cannot_read)?;
+                let len = file.metadata().map_err(cannot_read)?.len();
+                (Box::new(file), Some(len))
+            }
+        };
+        let counter = Rc::new(Cell::new(0));
+        let counted = Counted { input, counter: Rc::clone(&counter) };
+        Ok(Opened { bytes: compressed::decompressed(counted)?, counter, bytes_total })
+    }
+
+    /// The rows of an input in CSV.
+    pub(super) fn open_csv(self, selection: super::Selection) -> Result<CsvRows<Box<dyn Read>>> {
+        let dialect = self.dialect(self.resolve_format()?)?;
+        let wanted = self.wanted(selection);
+        let Opened { bytes, counter, .. } = self.open()?;
+        CsvRows::open(bytes, counter, wanted, dialect)
+    }
+
+    /// Makes an input that can be read only once one that can be read again, by a copy in a
+    /// temporary file.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`] if it cannot be copied.
+    pub(super) fn keep(self) -> Result<Self> {
+        let is_file = |path: &PathBuf| fs::metadata(path).is_ok_and(|file| file.is_file());
+        let name = self.name();
+        let format = self.resolve_format()?;
+        let input = match self.input {
+            Input::Path(path) if is_file(&path) => Input::Path(path),
+            Input::Path(path) => Input::Copy { name, file: copy(open_file(&path)?.0)? },
+            Input::Reader { reader, .. } => Input::Copy { name, file: copy(reader)? },
+            copy @ Input::Copy { .. } => copy,
+        };
+        Ok(Self { input, format: Some(format), ..self })
+    }
+
+    /// The same again, of an input that was [kept](Self::keep). One of both is to be read to its
+    /// end before the other is opened.
+    pub(super) fn again(&self) -> Result<Self> {
+        let input = match &self.input {
+            Input::Path(path) => Input::Path(path.clone()),
+            Input::Copy { name, file } => {
+                let file = file.try_clone().map_err(cannot_read)?;
+                Input::Copy { name: name.clone(), file }
+            }
+            Input::Reader { .. } => {
+                return Err(Error::internal("an input that can be read once is read again"));
+            }
+        };
+        let (types, like) = (self.types.clone(), self.like.clone());
+        Ok(Self { input, types, like, ..*self })
+    }
+}
+
+/// The format by a file's extension, or by that before one of a compressed file: `rows.csv.gz`.
+pub(super) fn format_by_name(path: &Path) -> Option<Format> {
+    let extension = path.extension()?.to_str()?;
+    match extension.to_ascii_lowercase().as_str() {
+        "gz" | "gzip" | "zst" | "zstd" => {
+            Format::from_name(Path::new(path.file_stem()?).extension()?.to_str()?)
+        }
+        _ => Format::from_name(extension),
+    }
+}
+
+fn open_file(path: &Path) -> Result<(File, u64)> {
+    let file = File::open(path).and_then(|file| {
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            Err(io::ErrorKind::IsADirectory.into())
+        } else {
+            Ok((file, metadata.len()))
+        }
+    });
+    file.map_err(cannot_open)
+}
+
+fn cannot_open(error: io::Error) -> Error {
+    // Which file to read was the caller's choice; that the disk fails was not.
+    let blame = match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::IsADirectory => Blame::ApiMisuse,
+        _ => Blame::Unavailable,
+    };
+    Error::new(blame, format!("cannot open it: {error}")).caused_by(error)
+}
+
+fn copy(mut input: impl Read) -> Result<File> {
+    let mut file = tempfile::tempfile().map_err(cannot_spool)?;
+    io::copy(&mut input, &mut file).map_err(cannot_spool)?;
+    Ok(file)
+}
