@@ -5,7 +5,8 @@
 demo: build
 	./target/release/privet demo
 
-test: tools
+test:
+	@./scripts/install-tools.sh --tests
 	cargo test --workspace --locked
 
 # A longer run of the tests that toss coins: ten times as many, others every day, and more lives in
@@ -20,11 +21,12 @@ nightly: tools
 		--package privet-core --package privet-schemes --package privet-client
 
 # The Debian package index: built, served, and looked up from a second process. Needs Debian's apt.
-example: build
+example: tools
+	cargo build --release --locked --package privet --package debian-packages
 	examples/debian-packages/run.sh
 
 build: tools
-	cargo build --release --locked --package privet --package debian-packages
+	cargo build --release --locked --package privet
 
 tools:
 	@./scripts/install-tools.sh

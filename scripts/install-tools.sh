@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Installs what a fresh machine lacks to build Privet, or says in one sentence what is missing.
+#   --tests      also what the tests of the documents' commands call
 #   --cross      also the targets, the C compiler and Node, for checks on arm64 and WebAssembly
 #   --valgrind   also valgrind, which checks that secrets decide no branch and no address
 #   --apt-index  also Debian's package index, which the example reads
 set -euo pipefail
 
-cross=no valgrind=no apt_index=no
+tests=no cross=no valgrind=no apt_index=no
 for argument in "$@"; do
     case "$argument" in
+        --tests) tests=yes ;;
         --cross) cross=yes ;;
         --valgrind) valgrind=yes ;;
         --apt-index) apt_index=yes ;;
@@ -43,6 +45,10 @@ need cc gcc
 if command -v rustup >/dev/null; then
     # The version and components that rust-toolchain.toml names.
     rustup show active-toolchain >/dev/null 2>&1 || rustup toolchain install
+fi
+
+if [ "$tests" = yes ]; then
+    need openssl openssl
 fi
 
 if [ "$cross" = yes ]; then

@@ -30,6 +30,6 @@ pub(crate) fn describe(page: &mut Page, ranges: Option<&Ranges>, normalized: &[&
         page.entry("ranges", format!("{count} of {points}, whose bounds take {bytes}"));
     }
     if !normalized.is_empty() {
-        page.entry("keys normalized", normalized.join(", "));
+        page.entry("keys normalised", normalized.join(", "));
     }
 }

@@ -17,7 +17,7 @@ use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{self, SchemePlan, Tuning};
 use privet_server::{RunningServer, ServedTable, Server};
-use privet_table::build::{BuildOptions, OnDuplicate, build_table};
+use privet_table::build::{BuildOptions, OnDuplicate, RangeColumns, build_table};
 use privet_table::import::{Format, Source};
 use privet_table::key_map::KeyMapKind;
 use std::collections::HashSet;
@@ -34,6 +34,8 @@ struct Form {
     name: &'static str,
     key_map: Option<KeyMapKind>,
     parts: u8,
+    /// Keys are points in ranges.
+    ranges: bool,
     several_values: bool,
     authenticated: bool,
 }
@@ -42,6 +44,7 @@ const BY_NUMBER: Form = Form {
     name: "by number",
     key_map: None,
     parts: 1,
+    ranges: false,
     several_values: false,
     authenticated: false,
 };
@@ -49,12 +52,14 @@ const BUCKETS: Form =
     Form { name: "keys in buckets", key_map: Some(KeyMapKind::Buckets), ..BY_NUMBER };
 const CUCKOO: Form =
     Form { name: "keys in cuckoo tables", key_map: Some(KeyMapKind::Cuckoo), ..BY_NUMBER };
+const RANGES: Form = Form { name: "ranges", ranges: true, ..BUCKETS };
 const AUTHENTICATED: Form = Form { name: "authenticated", authenticated: true, ..BUCKETS };
 /// Several values of a key, with everything else at once.
 const SEVERAL_VALUES: Form = Form {
     name: "several values",
     key_map: Some(KeyMapKind::Cuckoo),
     parts: 3,
+    ranges: false,
     several_values: true,
     authenticated: true,
 };
@@ -65,7 +70,7 @@ const LONGEST_HINT: u64 = 16 << 20;
 /// The cases that are not tried, because the scheme's hint for such a table has more than
 /// [`LONGEST_HINT`] bytes, or is refused for its length.
 const LEFT_OUT: [(SchemeId, &[Form]); 1] =
-    [(SchemeId::DoublePir, &[BUCKETS, CUCKOO, AUTHENTICATED, SEVERAL_VALUES])];
+    [(SchemeId::DoublePir, &[BUCKETS, CUCKOO, RANGES, AUTHENTICATED, SEVERAL_VALUES])];
 
 const ROWS: usize = 120;
 
@@ -93,16 +98,23 @@ struct Built {
 impl Built {
     fn new(form: Form) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut rows = "key,value\n".to_owned();
+        let mut rows = "key,to,value\n".to_owned();
         for number in 0..3 {
             for k in 0..ROWS {
                 if let Some(value) = values(form, k).get(number) {
-                    rows += &format!("key {k},{value}\n");
+                    match form.ranges {
+                        // Of ten points, the first five.
+                        true => rows += &format!("{},{},{value}\n", 10 * k, 10 * k + 4),
+                        false => rows += &format!("key {k},,{value}\n"),
+                    }
                 }
             }
         }
         let options = BuildOptions {
-            key: form.key_map.map(|_| "key".to_owned()),
+            key: form.key_map.filter(|_| !form.ranges).map(|_| "key".to_owned()),
+            ranges: form
+                .ranges
+                .then(|| RangeColumns { from: "key".to_owned(), to: Some("to".to_owned()) }),
             key_map: form.key_map.unwrap_or_default(),
             parts: form.key_map.map(|_| form.parts),
             raw_value: Some("value".to_owned()),
@@ -128,6 +140,7 @@ impl Built {
 
     fn target(&self, k: usize) -> Target {
         match self.form.key_map {
+            Some(_) if self.form.ranges => Target::key((10 * k + k % 5).to_string()),
             Some(_) => Target::key(format!("key {k}")),
             None => Target::index(k as u64),
         }
@@ -361,6 +374,11 @@ fn tables_by_key_in_buckets() {
 #[test]
 fn tables_by_key_in_cuckoo_tables() {
     holds(CUCKOO);
+}
+
+#[test]
+fn tables_of_ranges() {
+    holds(RANGES);
 }
 
 #[test]

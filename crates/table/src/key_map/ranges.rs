@@ -235,10 +235,9 @@ impl Directory {
     /// Which block is looked through depends on the key, and so does an address; no branch does
     /// after the text is read.
     pub(super) fn name_for(&self, key: &[u8]) -> [u8; NAME_LEN] {
-        let Some(point) = self.points.parse(key) else {
-            return name(false, u128::MAX);
-        };
-        let point = conceal(point);
+        let point = self.points.parse(key);
+        // What is no point takes as long as one that no range holds.
+        let (is_point, point) = (point.is_some(), conceal(point.unwrap_or(u128::MAX)));
         let mut block = 0;
         let mut blocks_left = self.blocks.len();
         while blocks_left > 1 {
@@ -255,7 +254,7 @@ impl Directory {
         for _ in 0..in_block {
             // The bytes were read before, when the directory was made.
             let Ok(range) = read_range(&mut reader, after) else { break };
-            let holds = (range.from <= point) & (point <= range.to);
+            let holds = is_point & (range.from <= point) & (point <= range.to);
             let mask = 0u128.wrapping_sub(holds.into());
             from = (range.from & mask) | (from & !mask);
             found |= holds;
