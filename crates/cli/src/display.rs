@@ -43,6 +43,21 @@ impl Page {
         self
     }
 
+    /// A sentence or more, indented, in lines of at most 100 columns.
+    pub(crate) fn paragraph(&mut self, text: impl AsRef<str>) -> &mut Self {
+        let text = printable(text.as_ref());
+        let mut line = "  ".to_owned();
+        for word in text.split(' ') {
+            if line.chars().count() + 1 + word.chars().count() > 100 {
+                self.line(&line);
+                line = "  ".to_owned();
+            }
+            line.push(' ');
+            line.push_str(word);
+        }
+        self.line(line)
+    }
+
     /// A label and its value.
     pub(crate) fn entry(&mut self, label: &str, value: impl std::fmt::Display) -> &mut Self {
         let value = value.to_string();

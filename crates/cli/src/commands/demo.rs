@@ -99,7 +99,7 @@ fn show_a_lie(number: usize, servers: &Servers, book: &PhoneBook) -> Result<()> 
     ));
     match client.get_target_blocking(Target::key(book.name(book.entries() / 2))) {
         Err(error) if error.blame() == Blame::Integrity => {
-            page.line(format!("   The lookup ends with exit code 4: {error}."));
+            page.paragraph(format!("The lookup ends with exit code 4: {error}."));
         }
         _ => {
             return Err(Error::integrity(
@@ -107,8 +107,8 @@ fn show_a_lie(number: usize, servers: &Servers, book: &PhoneBook) -> Result<()> 
             ));
         }
     }
-    page.line(
-        "   The client refuses whichever entry was looked up, so that it refuses says nothing.",
+    page.paragraph(
+        "The client refuses whichever entry was looked up, so that it refuses says nothing.",
     );
     page.print()
 }

@@ -93,7 +93,12 @@ fn names_are_looked_up(part: &str) {
     let lines = part.lines().filter(|line| names.iter().any(|name| line.starts_with(name)));
     let found: Vec<&str> = lines.map(|line| line[..62].trim_end()).collect();
     insta::allow_duplicates! {
-        assert_snapshot!(found.join("\n"), @"");
+        assert_snapshot!(found.join("\n"), @r#"
+        Ada Archer 626        {"phone":"555-8025000","floor":"10"}
+        Ada Archer 626        {"phone":"555-8025000","floor":"10"}
+        Tony Smith 1250       {"phone":"555-8395679","floor":"19"}
+        Eve Dropper 7         not found
+        "#);
     }
 }
 

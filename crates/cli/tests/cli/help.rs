@@ -62,7 +62,7 @@ fn the_command_explains_itself() {
 
 #[test]
 fn build_explains_itself() {
-    assert_snapshot!(Place::new().run("build --help"), @r#"
+    assert_snapshot!(Place::new().run("build --help"), @r"
     [exit 0]
     [stdout]
     Turn a CSV, JSON Lines or Parquet file into a table that can be served
@@ -71,7 +71,7 @@ fn build_explains_itself() {
 
     Arguments:
       <INPUT>...
-              The files to read, one after the other; `-` for standard input (needs --format)
+              The files to read, one after the other; `-` for standard input (needs --format).
 
               All have to be of one format and to have the same columns, in any order.
 
@@ -79,22 +79,69 @@ fn build_explains_itself() {
           --key <COLUMN>
               Column that holds the key; without it, records are numbered by row from 0
 
+          --range-from <COLUMN>
+              Column of the first key of a range: a row answers for all keys of its range.
+
+              Keys are whole numbers, or IPv4 and IPv6 addresses. A cell may hold a whole range, as a
+              network (`1.2.3.0/24`) or as `1.2.3.0-1.2.3.255`. Ranges may not overlap. A client
+              downloads the bounds of all ranges, one to three bytes for most networks.
+
+          --range-to <COLUMN>
+              Column of the last key of a range; default: a range ends where the next one begins
+
+          --normalize <NAME,…>
+              Differences between keys that do not count: trim, lower, upper, alphanumeric, number.
+
+              Clients treat their keys in the same way. trim: white space at both ends. lower, upper:
+              upper and lower case. alphanumeric: all but letters and digits, so that `08-00-30` and
+              `08:00:30` are one key. number: how a decimal number is written, so that `1.50` and `01.5`
+              are one key.
+
       -o, --output <FILE>
               The table file to write.
 
-              A table that is there already is replaced, unless it has updates; the file that is read
+              A table that is there already is replaced, unless it has updates; a file that is read
               never is.
 
           --force
               Replace the output also if it is a file that `privet build` has not written
 
           --format <FORMAT>
-              Format of the input; default: by its extension
+              Format of the inputs; default: by their extension.
+
+              Input that gzip or zstd has compressed is recognised by its content: big.csv.gz is CSV.
+              What another program decompresses comes through standard input: `zcat big.csv.gz | privet
+              build - --format csv -o big.privet`.
 
               Possible values:
-              - csv
+              - csv:     Comma-separated values, the first line with the names of the columns
+              - tsv:     The same with tabs
               - jsonl:   JSON Lines: one object on each line
-              - parquet
+              - parquet: Apache Parquet
+
+          --delimiter <CHARACTER>
+              What separates the cells of a row in CSV; default: a comma, in TSV a tab.
+
+              A single character, such as `;` or `|` (in quotes, for the shell), or `tab`.
+
+          --types <TYPES>
+              What columns of CSV are in JSON: `auto`, or COLUMN=number|boolean|text,…; default: text.
+
+              A number is kept as it is written, and an empty cell becomes null. With `auto` the inputs
+              are read twice, and a column is a column of numbers if no program writes or reads any of
+              them otherwise (so 007, 1.50 and long numbers stay text), or of booleans if it has true
+              and false alone. Both together: `auto,zip=text`.
+
+          --on-empty-key <WHAT>
+              What to do with a row that has no key.
+
+              It has none where the cell is empty or null.
+
+              Possible values:
+              - error: Stop and name the line
+              - skip:  Leave the row out; the report says how many there were
+
+              [default: error]
 
           --on-duplicate <WHAT>
               What to do when a key appears twice
@@ -166,17 +213,23 @@ fn build_explains_itself() {
       From another program:
         zcat rows.jsonl.gz | privet build - --format jsonl --key id -o rows.privet
 
+      A row for each network, looked up by an address:
+        privet build networks.csv --range-from network -o networks.privet
+
+      Keys in which upper and lower case do not count:
+        privet build hashes.csv --key sha1 --normalize trim,lower -o hashes.privet
+
       Several rows for a key, of which two columns are kept:
         privet build visits.csv --key country --multi --value year,visitors -o visits.privet
 
       A table whose records clients can verify, and whose updates one key will sign:
         privet build capitals.csv --key country --authenticate --publisher-key publisher.key -o c.privet
-    "#);
+    ");
 }
 
 #[test]
 fn inspect_explains_itself() {
-    assert_snapshot!(Place::new().run("inspect --help"), @r#"
+    assert_snapshot!(Place::new().run("inspect --help"), @r"
     [exit 0]
     [stdout]
     Show what a table file holds, and check that it is whole.
@@ -193,6 +246,12 @@ fn inspect_explains_itself() {
           --verify
               Read the whole file and check its digest
 
+          --head <N>
+              Print the first N values as well, as `privet get` prints them
+
+              In a table by key they lie in no order that anybody chose, and without their keys, of
+              which the file has tags alone.
+
           --json
               Print as JSON
 
@@ -205,7 +264,7 @@ fn inspect_explains_itself() {
 
       Read every byte and compare it with the digest, for a script:
         privet inspect capitals.privet --verify --json
-    "#);
+    ");
 }
 
 #[test]
@@ -248,7 +307,7 @@ fn setup_explains_itself() {
       Serve with it:
         privet serve t.privet --scheme tapir-pp --reference-string string.pps
     "#);
-    assert_snapshot!(Place::new().run("setup points --help"), @r#"
+    assert_snapshot!(Place::new().run("setup points --help"), @r"
     [exit 0]
     [stdout]
     Compute what servers of finite differences answer from, into a file.
@@ -292,11 +351,11 @@ fn setup_explains_itself() {
 
     Scheme options:
           --storage-limit <BYTES>
-              At most so many bytes for what each server makes of the table, such as 2^30; default: 32
-              times the table. More storage, fewer reads and shorter answers
+              The most bytes that each server may make of the table, such as 2^30; default: 32 times the
+              table. More storage means fewer reads and shorter answers
 
           --answer-limit <BYTES>
-              Answers of at most so many bytes, with the least storage that allows them
+              The most bytes of an answer. Servers take the least storage that allows it
 
           --variables <M>
               Exactly this number of variables, with the degree at which servers read the least
@@ -311,8 +370,8 @@ fn setup_explains_itself() {
               For finite-differences. With records of single bits: these are the characters 0 and 1
 
           --servers <S>
-              For finite-differences-many. How many servers are asked, 3 unless it is said. The more
-              there are, the fewer points each reads, and the more storage each needs
+              For finite-differences-many. How many servers a client asks; default: 3. The more servers,
+              the fewer points each reads, and the more storage each needs
 
     Examples:
       With at most 2^30 bytes of points:
@@ -323,7 +382,7 @@ fn setup_explains_itself() {
 
       Serve from the file:
         privet serve t.privet --points t.points --mapped
-    "#);
+    ");
 }
 
 #[test]
@@ -640,7 +699,7 @@ fn get_explains_itself() {
 
 #[test]
 fn demo_explains_itself() {
-    assert_snapshot!(Place::new().run("demo --help"), @r#"
+    assert_snapshot!(Place::new().run("demo --help"), @r"
     [exit 0]
     [stdout]
     Show the whole thing in one process.
@@ -650,6 +709,9 @@ fn demo_explains_itself() {
     Usage: privet demo [OPTIONS]
 
     Options:
+          --all
+              Show every scheme, not only three
+
           --entries <ENTRIES>
               Entries in the demonstration's table
 
@@ -664,7 +726,7 @@ fn demo_explains_itself() {
 
       With a larger table:
         privet demo --entries 2^20
-    "#);
+    ");
 }
 
 #[test]

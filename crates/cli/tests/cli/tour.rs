@@ -143,7 +143,8 @@ impl Tour {
             }
             None => (step.typed.clone(), "127.0.0.1:7700".to_owned()),
         };
-        let typed = format!("exec {} --listen 127.0.0.1:0 2>&1", self.as_here(&typed));
+        // Its log, on standard error, is not shown.
+        let typed = format!("exec {} --listen 127.0.0.1:0 2>/dev/null", self.as_here(&typed));
         let mut server = self.shell(&typed).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
         let mut printed = String::new();

@@ -283,7 +283,7 @@ fn keygen_and_update_explain_themselves() {
           --set <KEY=VALUE>
               Give a key this value.
 
-              A JSON object of the value's columns, or the value itself for a table built with
+              A JSON object of all of the value's columns, or the value itself for a table built with
               --raw-value. In a table by row number, KEY is the number of a row. In a table of several
               values (--multi) this is the key's only value then, and --set again with the same key adds
               another. KEY ends at the first =; keys that have one in them go through --from.
@@ -311,7 +311,7 @@ fn keygen_and_update_explain_themselves() {
               What separates the cells of a row in that file, as for `privet build`
 
           --types <TYPES>
-              Types of columns of that file, as for `privet build`: COLUMN=number, boolean or text
+              What columns of that file are in JSON: COLUMN=number|boolean|text,…; default: text
 
               Give those that the table was built with.
 

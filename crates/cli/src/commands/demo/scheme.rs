@@ -24,8 +24,8 @@ pub(super) fn show(number: u32, servers: &Servers, book: &PhoneBook) -> Result<(
         display::duration(servers.elapsed())
     ));
     let received = client.stats().prepare.down;
-    page.line(format!(
-        "   The client received {} once, in {}: {}.",
+    page.paragraph(format!(
+        "The client received {} once, in {}: {}.",
         display::bytes(received),
         display::duration(client.stats().ready_after),
         what_is_received(&client)
@@ -53,7 +53,7 @@ pub(super) fn show(number: u32, servers: &Servers, book: &PhoneBook) -> Result<(
     let heads = Heads::of(&seen);
     for (row, lookup) in lookups.iter().enumerate() {
         let seen: String = seen.iter().map(|queries| heads.of_query(&queries[row])).collect();
-        page.line(format!("{}{seen}", lookup.row()));
+        page.line(format!("{}{seen}", lookup.row()).trim_end());
     }
     what_it_shows(&client, &seen, &mut page);
     page.print()
@@ -133,13 +133,22 @@ struct Heads {
 
 impl Heads {
     fn of(seen: &[Vec<Vec<u8>>]) -> Self {
-        let queries = || seen.iter().flatten();
-        let shortest = queries().map(Vec::len).min().unwrap_or(0);
-        let differs = |position: &usize| {
-            let mut bytes: Vec<u8> = queries().map(|query| query[*position]).collect();
+        let shortest = seen.iter().flatten().map(Vec::len).min().unwrap_or(0);
+        let are_different = |queries: &mut dyn Iterator<Item = &Vec<u8>>, position: usize| {
+            let mut bytes: Vec<u8> = queries.map(|query| query[position]).collect();
             bytes.sort_unstable();
             bytes.dedup();
             bytes.len() > 1
+        };
+        // Of one lookup, all servers have different bytes there; and so has each of all lookups.
+        let differs = |&position: &usize| {
+            let lookups = seen.first().map_or(0, Vec::len);
+            let mut of_lookups = 0..lookups;
+            let between_servers = seen.len() == 1
+                || of_lookups.all(|lookup| {
+                    are_different(&mut seen.iter().map(|queries| &queries[lookup]), position)
+                });
+            between_servers && are_different(&mut seen.iter().flatten(), position)
         };
         let bytes = if seen.len() == 1 { 6 } else { 4 };
         let from = (0..shortest).find(differs).unwrap_or(0).min(shortest.saturating_sub(bytes));
@@ -149,7 +158,7 @@ impl Heads {
     fn of_query(&self, query: &[u8]) -> String {
         let shown = query.iter().skip(self.from).take(self.bytes);
         let shown: String = shown.map(|byte| format!("{byte:02x}")).collect();
-        format!("  {shown}… ")
+        format!("  {shown}…   ")
     }
 }
 
@@ -157,20 +166,20 @@ impl Heads {
 fn what_it_shows(client: &Client, seen: &[Vec<Vec<u8>>], page: &mut Page) {
     let plan = &client.table().scheme.plan;
     let lengths: Vec<String> = seen.iter().map(|queries| queries[0].len().to_string()).collect();
-    page.line(match &lengths[..] {
-        [length] => format!("   Each query has {length} bytes, for the miss as well."),
-        _ => format!("   Each lookup sends {} bytes, the miss as well.", lengths.join(" + ")),
+    page.paragraph(match &lengths[..] {
+        [length] => format!("Each query has {length} bytes, for the miss as well."),
+        _ => format!("Each lookup sends {} bytes, the miss as well.", lengths.join(" + ")),
     });
     for (role, queries) in (0..).map(Role).zip(seen) {
         let (repeat, other) =
             (agreeing(&queries[0], &queries[1]), agreeing(&queries[0], &queries[2]));
         let coins = if plan.queries_look_random(role) { "; coins agree in 50 %" } else { "" };
         let at = if seen.len() == 1 { String::new() } else { format!(" at server {}", role.0 + 1) };
-        page.line(format!(
-            "   Queries for the same name agree in {repeat:.1} % of their bits{at}, for two names in {other:.1} %{coins}."
+        page.paragraph(format!(
+            "Queries for the same name agree in {repeat:.1} % of their bits{at}, for two names in {other:.1} %{coins}."
         ));
         if let Some(meaning) = plan.queries_say(&client.table().identity, role) {
-            page.line(format!("   {meaning}"));
+            page.paragraph(meaning);
         }
     }
 }
@@ -194,7 +203,10 @@ mod tests {
 
     #[test]
     fn what_all_queries_share_is_not_shown() {
-        let seen = vec![vec![vec![1, 2, 3, 4, 5, 6, 7]], vec![vec![1, 2, 9, 4, 5, 6, 7]]];
+        let seen = vec![
+            vec![vec![1, 2, 3, 4, 5, 6, 7, 8], vec![1, 3, 3, 5, 5, 6, 7, 8]],
+            vec![vec![1, 2, 9, 4, 5, 6, 7, 8], vec![1, 3, 8, 5, 5, 6, 7, 8]],
+        ];
         let heads = Heads::of(&seen);
         assert_eq!(heads.of_query(&seen[0][0]).trim_end(), "  03040506…");
         assert_eq!(heads.of_query(&seen[1][0]).trim_end(), "  09040506…");
