@@ -27,8 +27,8 @@ pub(crate) struct Update {
     /// it
     #[arg(long, value_name = "FILE")]
     pub(crate) publisher_key: PathBuf,
-    /// Give a key this value: a JSON object of all of the value's columns, or the value itself for a table
-    /// built with --raw-value. In a table by row number, KEY is the number of a row. In a table of
+    /// Give a key this value: a JSON object of all of the value's columns, or the value itself for a
+    /// table built with --raw-value. In a table by row number, KEY is the number of a row. In a table of
     /// several values (--multi) this is the key's only value then, and --set again with the same
     /// key adds another. KEY ends at the first =; keys that have one in them go through --from
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_assignment)]
@@ -55,10 +55,11 @@ pub(crate) struct Update {
     /// What to do with a row of that file that has no key, as for `privet build`
     #[arg(long, value_enum, default_value_t = OnEmptyKey::Error, value_name = "WHAT", requires = "from")]
     pub(crate) on_empty_key: OnEmptyKey,
-    /// Let a value take the place of one that has more columns
+    /// Let a value take the place of one with more columns, or with columns of other types
     ///
     /// Without it, a JSON object is refused that leaves out columns which the key's present value
-    /// has. Rows of JSON Lines are not compared: each says itself what it has.
+    /// has, and a row of CSV or Parquet that has text for a number as well. Rows of JSON Lines are
+    /// not compared: each says itself what it has.
     #[arg(long)]
     pub(crate) replace: bool,
     /// Remove the keys in a file, one on each line

@@ -74,6 +74,7 @@ fn a_build_says_what_the_root_is_and_so_does_inspect() {
       epoch                  0
       records                3 of 102 B, of which the path takes 64 B
       key map                buckets, 3 keys from column "name"
+      keys                   not in the file, which has a tag for each; look one up by `privet get`
       load                   97.4 %
       stash                  0 values, 0 B
       value                  json: all other columns

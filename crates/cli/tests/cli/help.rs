@@ -113,9 +113,9 @@ fn build_explains_itself() {
           --format <FORMAT>
               Format of the inputs; default: by their extension
 
-              What gzip or zstd has compressed is recognised by its content, and decompressed as it is
-              read: `big.csv.gz` is CSV. Other programs write to standard input: `xzcat big.csv.xz |
-              privet build - --format csv -o big.privet`, as `zcat big.csv.gz` would.
+              Input that gzip or zstd has compressed is recognised by its content: big.csv.gz is CSV.
+              What another program decompresses comes through standard input: `zcat big.csv.gz | privet
+              build - --format csv -o big.privet`.
 
               Possible values:
               - csv:     Comma-separated values, the first line with the names of the columns
@@ -129,8 +129,7 @@ fn build_explains_itself() {
               A single character, such as `;` or `|` (in quotes, for the shell), or `tab`.
 
           --types <TYPES>
-              Types of CSV columns in JSON values: `auto`, or COLUMN=number, boolean or text; default:
-              text
+              What columns of CSV are in JSON: `auto`, or COLUMN=number|boolean|text,…; default: text
 
               A number is kept as it is written, and an empty cell becomes null. With `auto` the inputs
               are read twice, and a column is a column of numbers if no program writes or reads any of
