@@ -159,8 +159,8 @@ impl Rows {
     ///
     /// # Errors
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be opened or read.
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if its format is unknown, its beginning
-    ///   is not of that format, or it lacks a column.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if its format is unknown, its
+    ///   beginning is not of that format, or it lacks a column.
     pub fn open(source: Source, selection: Selection) -> Result<Self> {
         let name = source.name();
         Self::open_unnamed(source, selection).map_err(|error| error.within(name))

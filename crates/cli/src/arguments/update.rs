@@ -27,10 +27,11 @@ pub(crate) struct Update {
     /// it
     #[arg(long, value_name = "FILE")]
     pub(crate) publisher_key: PathBuf,
-    /// Give a key this value: a JSON object of all of the value's columns, or the value itself for a
-    /// table built with --raw-value. In a table by row number, KEY is the number of a row. In a table of
-    /// several values (--multi) this is the key's only value then, and --set again with the same
-    /// key adds another. KEY ends at the first =; keys that have one in them go through --from
+    /// Give a key this value: a JSON object of all of the value's columns, or the value itself for
+    /// a table built with --raw-value. In a table by row number, KEY is the number of a row. In a
+    /// table of several values (--multi) this is the key's only value then, and --set again with
+    /// the same key adds another. KEY ends at the first =; keys that have one in them go through
+    /// --from
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_assignment)]
     pub(crate) set: Vec<(String, String)>,
     /// Remove a key and its value, or all of its values
