@@ -151,10 +151,10 @@ pub(crate) struct Build {
     pub(crate) delimiter: Option<Delimiter>,
     /// What columns of CSV are in JSON: `auto`, or COLUMN=number|boolean|text,…; default: text.
     ///
-    /// A number is kept as it is written, and an empty cell becomes null. With `auto` the inputs are
-    /// read twice, and a column is a column of numbers if no program writes or reads any of them
-    /// otherwise (so 007, 1.50 and long numbers stay text), or of booleans if it has true and false
-    /// alone. Both together: `auto,zip=text`.
+    /// A number is kept as it is written, and an empty cell becomes null. With `auto` the inputs
+    /// are read twice, and a column is a column of numbers if no program writes or reads any of
+    /// them otherwise (so 007, 1.50 and long numbers stay text), or of booleans if it has true and
+    /// false alone. Both together: `auto,zip=text`.
     #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = reading::parse_types)]
     pub(crate) types: Vec<Types>,
     /// What to do with a row that has no key.

@@ -23,8 +23,8 @@
 //! | Parquet binary | a string in base64 | its bytes |
 //! | Parquet list, struct, map | an array, an object, an object with text keys | refused |
 //!
-//! A row whose key is empty, null or, in JSON Lines, missing though rows before have one, has no key.
-//! It is refused, or [skipped](OnEmptyKey::Skip) and counted.
+//! A row has no key if its key is empty, null or, in JSON Lines, missing though rows before have
+//! one. It is refused, or [skipped](OnEmptyKey::Skip) and counted.
 //!
 //! # Compressed input
 //!
@@ -169,8 +169,8 @@ impl Rows {
     ///
     /// # Errors
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be opened or read.
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if its format is unknown, its beginning is not of that format, or it
-    ///   lacks a column.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if its format is unknown, its
+    ///   beginning is not of that format, or it lacks a column.
     pub fn open(source: Source, selection: Selection) -> Result<Self> {
         let name = source.name();
         Self::open_unnamed(source, selection).map_err(|error| error.within(name))
@@ -212,7 +212,8 @@ impl Rows {
     /// The next row, or `None` after the last.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the row is not as the [module](self) says it should be.
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the row is not as the
+    ///   [module](self) says it should be.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if reading fails.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>> {
         loop {

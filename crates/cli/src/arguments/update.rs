@@ -60,10 +60,11 @@ pub(crate) struct Update {
     /// What to do with a row of that file that has no key, as for `privet build`
     #[arg(long, value_enum, default_value_t = OnEmptyKey::Error, value_name = "WHAT", requires = "from")]
     pub(crate) on_empty_key: OnEmptyKey,
-    /// Let a value take the place of one that has more columns
+    /// Let a value take the place of one with more columns, or with columns of other types
     ///
     /// Without it, a JSON object is refused that leaves out columns which the key's present value
-    /// has. Rows of JSON Lines are not compared: each says itself what it has.
+    /// has, and a row of CSV or Parquet that has text for a number as well. Rows of JSON Lines are
+    /// not compared: each says itself what it has.
     #[arg(long)]
     pub(crate) replace: bool,
     /// Remove the keys in a file, one on each line

@@ -19,6 +19,12 @@ use serde::Serialize;
 /// Opens the file, which checks its header, and with `--verify` reads all of it.
 pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
     if PointsFile::is_one(&arguments.file) {
+        if arguments.head.is_some() {
+            return Err(Error::api_misuse(format!(
+                "{}: a file of points has no values; --head is for its table",
+                arguments.file.display()
+            )));
+        }
         return points::run(arguments);
     }
     let snapshot = Snapshot::open(&arguments.file)?;

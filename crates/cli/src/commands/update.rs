@@ -100,9 +100,9 @@ fn edits(
         deleted.insert(key);
     }
     // What is deleted in the same breath is not missed.
-    let check = |key: &[u8], value: &[u8]| match arguments.replace || deleted.contains(key) {
-        true => Ok(()),
-        false => rows::check_nothing_is_lost(snapshot.header(), &table.values_of(key)?, value),
+    let present = |key: &[u8]| match arguments.replace || deleted.contains(key) {
+        true => Ok(Vec::new()),
+        false => table.values_of(key),
     };
     let mut empty_keys_skipped = 0;
     if let Some(path) = &arguments.from {
@@ -118,7 +118,10 @@ fn edits(
         empty_keys_skipped = rows::read(source, snapshot.header(), |key, value, same_columns| {
             // Without the same columns in all rows, each says itself what it has.
             if same_columns && !key.is_empty() {
-                check(key, value).map_err(|error| error.within(rows::named(key)))?;
+                let present = present(key)?;
+                rows::check_nothing_is_lost(snapshot.header(), &present, value)
+                    .and_then(|()| rows::check_types_stay(snapshot.header(), &present, value))
+                    .map_err(|error| error.within(rows::named(key)))?;
             }
             editor.add(key, value)
         })?;
@@ -127,7 +130,8 @@ fn edits(
     for (key, value) in &arguments.set {
         rows::value(snapshot.header(), key, value)
             .and_then(|value| {
-                check(key.as_bytes(), &value)?;
+                let present = present(key.as_bytes())?;
+                rows::check_nothing_is_lost(snapshot.header(), &present, &value)?;
                 editor.set(key.as_bytes(), &value)
             })
             .map_err(|error| error.within(rows::named(key.as_bytes())))?;

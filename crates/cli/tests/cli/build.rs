@@ -340,6 +340,17 @@ fn columns_may_have_types() {
     place.write("more.csv", "name,population,active,zip\nada,2,true,007\nbob,3,FALSE,8\n");
     let update = "update x.privet --publisher-key publisher.key --from more.csv --types";
     assert_eq!(place.run(&format!("{update} auto")).code(), 2);
+    for (types, message) in [
+        ("zip=text", r#"the column "population" is no text in the table, and would be text here"#),
+        (
+            "population=number,active=boolean",
+            r#"the column "active" is text in the table, and would be no text here"#,
+        ),
+    ] {
+        let run = place.run(&format!("{update} {types}"));
+        assert_eq!(run.code(), 2, "{run}");
+        assert!(run.stderr().contains(message), "{run}");
+    }
     assert_eq!(place.run(&format!("{update} population=number")).code(), 0);
     let values = place.run("inspect x.privet --head 2").stdout().to_owned();
     assert!(values.contains("{\"population\":2,"), "{values}");

@@ -56,8 +56,12 @@ fn the_first_values_are_shown_as_get_shows_them() {
     let run = place.run("inspect rows.privet --head 1");
     assert!(run.stdout().ends_with("first values:\n7\n"), "{run}");
     place.build("twice.csv --key name --on-duplicate last --parts 2 -o parts.privet");
-    let run = place.run("inspect parts.privet --head 1");
-    assert_eq!(run.code(), 2, "{run}");
+    let points = place.run("setup points twice.privet --scheme finite-differences -o points");
+    assert_eq!(points.code(), 0, "{points}");
+    for refused in ["parts.privet", "points"] {
+        let run = place.run(&format!("inspect {refused} --head 1"));
+        assert_eq!(run.code(), 2, "{run}");
+    }
 }
 
 #[test]

@@ -325,10 +325,11 @@ fn keygen_and_update_explain_themselves() {
               [default: error]
 
           --replace
-              Let a value take the place of one that has more columns
+              Let a value take the place of one with more columns, or with columns of other types
 
               Without it, a JSON object is refused that leaves out columns which the key's present value
-              has. Rows of JSON Lines are not compared: each says itself what it has.
+              has, and a row of CSV or Parquet that has text for a number as well. Rows of JSON Lines
+              are not compared: each says itself what it has.
 
           --delete-from <FILE>
               Remove the keys in a file, one on each line

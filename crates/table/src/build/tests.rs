@@ -568,6 +568,21 @@ fn several_inputs_make_one_table() {
     build(&only_v, more()).expect("other columns do not matter");
     assert_eq!(values(&place, &["a", "b"]), some(&[r#"{"v":"1"}"#, r#"{"v":"2"}"#]));
 
+    let parquet = |columns: [(&str, &str); 3]| {
+        let array = |value: &str| Arc::new(StringArray::from(vec![value])) as ArrayRef;
+        let columns = columns.map(|(name, value)| (name, array(value)));
+        let batch = RecordBatch::try_from_iter(columns).expect("valid");
+        let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).expect("in memory");
+        writer.write(&batch).expect("in memory");
+        Source::reader("parquet", Cursor::new(writer.into_inner().expect("in memory")))
+            .format(crate::import::Format::Parquet)
+    };
+    let first = [("k", "a"), ("v", "1"), ("w", "2")];
+    let second = [("w", "4"), ("v", "3"), ("k", "b")];
+    build(&keyed("k"), vec![parquet(first), parquet(second)]).expect("valid");
+    let expected = [r#"{"v":"1","w":"2"}"#, r#"{"v":"3","w":"4"}"#];
+    assert_eq!(values(&place, &["a", "b"]), some(&expected));
+
     let refused = |sources, message: &str| {
         let message = message.replace("[a.csv]", &place.path("a.csv").display().to_string());
         let error = build(&keyed("k"), sources).expect_err(&message);

@@ -87,12 +87,16 @@ pub(super) fn resolve(
         let Some(column) = columns.iter().position(|column| column == name) else {
             return Err(no_such_column(name, columns.iter().map(String::as_str)));
         };
-        let why = match () {
-            () if *one == ColumnType::Text => None,
-            () if resolved.key == Some(column) => Some("it is the key, which is always text"),
-            () if resolved.raw => Some("values are the text of one column, and no JSON"),
-            () if !resolved.value.contains(&column) => Some("it is no part of the value"),
-            () => None,
+        let why = if *one == ColumnType::Text {
+            None
+        } else if resolved.key == Some(column) {
+            Some("it is the key, which is always text")
+        } else if resolved.raw {
+            Some("values are the text of one column, and no JSON")
+        } else if !resolved.value.contains(&column) {
+            Some("it is no part of the value")
+        } else {
+            None
         };
         if let Some(why) = why {
             return Err(Error::api_misuse(format!(

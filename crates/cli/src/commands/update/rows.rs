@@ -5,7 +5,8 @@ use privet_core::{Error, Result};
 use privet_table::import::{Format, Rows, Selection, Source};
 use privet_table::snapshot::{SnapshotHeader, ValueForm};
 use serde::de::IgnoredAny;
-use std::collections::{BTreeMap, BTreeSet};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 /// Hands key and value of each row of `source` to `take`, and whether all rows have the same
 /// columns. The key is empty in a table by row number. Returns how many rows were skipped because
@@ -35,24 +36,57 @@ pub(super) fn check_nothing_is_lost(
     if let ValueForm::Raw(_) = header.value_form {
         return Ok(());
     }
-    let columns_of = |value: &[u8]| -> Option<BTreeSet<String>> {
-        let columns: BTreeMap<String, IgnoredAny> = serde_json::from_slice(value).ok()?;
-        Some(columns.into_keys().collect())
-    };
-    let all = |values: BTreeSet<String>, more: BTreeSet<String>| &values & &more;
-    let present = present.iter().map(|value| columns_of(value).unwrap_or_default()).reduce(all);
-    let given = columns_of(value).unwrap_or_default();
-    let missing: Vec<_> =
-        present.iter().flatten().filter(|column| !given.contains(*column)).collect();
+    let present = present.iter().map(|value| columns_of(value)).reduce(|all, more| {
+        all.into_iter().filter(|(column, _)| more.contains_key(column)).collect()
+    });
+    let (present, given) = (present.unwrap_or_default(), columns_of(value));
+    let missing = present.keys().filter(|column| !given.contains_key(*column));
+    let missing: Vec<_> = missing.map(|column| json(column)).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    let missing: Vec<_> = missing.into_iter().map(|column| json(column)).collect();
     Err(Error::api_misuse(format!(
         "the table has a value here with {} as well, which would be gone: give all of its columns, or say --replace if \
          they are to go",
         missing.join(", ")
     )))
+}
+
+/// Refuses text where a key's `present` values have a number or a boolean, or the other way round.
+/// CSV has text alone, and a table does not say of which types it was built.
+pub(super) fn check_types_stay(
+    header: &SnapshotHeader,
+    present: &[Vec<u8>],
+    value: &[u8],
+) -> Result<()> {
+    if let ValueForm::Raw(_) = header.value_form {
+        return Ok(());
+    }
+    let is_text = |json: &RawValue| match json.get().as_bytes().first() {
+        Some(b'"') => Some(true),
+        Some(b'n') | None => None,
+        Some(_) => Some(false),
+    };
+    let given = columns_of(value);
+    for (column, json_before) in present.iter().flat_map(|value| columns_of(value)) {
+        let types = (is_text(json_before), given.get(&column).and_then(|json| is_text(json)));
+        let (before, now) = match types {
+            (Some(true), Some(false)) => ("text", "no text"),
+            (Some(false), Some(true)) => ("no text", "text"),
+            _ => continue,
+        };
+        return Err(Error::api_misuse(format!(
+            "the column {} is {before} in the table, and would be {now} here: say its type as the table was built \
+             (--types), or --replace if it is to change",
+            json(&column)
+        )));
+    }
+    Ok(())
+}
+
+/// The columns of a value that is a JSON object, and none of any other.
+fn columns_of(value: &[u8]) -> BTreeMap<String, &RawValue> {
+    serde_json::from_slice(value).unwrap_or_default()
 }
 
 /// The value that was typed for `key`: its bytes, or for a table of JSON objects, an object with
