@@ -18,6 +18,7 @@
 //! | `new_file` | how all of these files come about: under a temporary name, synced, renamed | `files` |
 //! | `positioned`, `shared_hasher` | reads at a place in a file, and digests, by several threads | `large-files`, part of `files` |
 //! | `import` | CSV, JSON Lines and Parquet, row by row | `files` |
+//! | `similar` | what was meant by a name that was mistyped | `files` |
 //! | `build` | the whole way from an input file to a snapshot | `files` |
 //!
 //! The feature `files` is on by default. Without it no file is touched and the crate compiles for
@@ -74,6 +75,8 @@ pub mod points_file;
 pub mod positioned;
 #[cfg(feature = "large-files")]
 pub mod shared_hasher;
+#[cfg(feature = "files")]
+pub mod similar;
 #[cfg(feature = "files")]
 pub mod snapshot;
 

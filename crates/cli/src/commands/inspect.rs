@@ -149,8 +149,8 @@ impl Report {
                 page.entry(
                     "key map",
                     format!(
-                        "{kind}, {} keys from column {column:?}{}",
-                        display::count(keys),
+                        "{kind}, {} from column {column:?}{}",
+                        display::some(keys, "key", "keys"),
                         if self.multi { ", with one value or several" } else { "" }
                     ),
                 );
@@ -194,9 +194,9 @@ impl Report {
             page.entry(
                 "updates",
                 format!(
-                    "to epoch {}, {} records, {}",
+                    "to epoch {}, {}, {}",
                     updates.epoch,
-                    display::count(updates.records),
+                    display::some(updates.records, "record", "records"),
                     display::bytes(updates.log_bytes)
                 ),
             );

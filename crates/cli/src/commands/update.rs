@@ -153,7 +153,7 @@ impl Report {
             }
         }
         if *absent > 0 {
-            page.entry("not there", format!("{} keys to delete", display::count(*absent)));
+            page.entry("not there", format!("{} to delete", display::some(*absent, "key", "keys")));
         }
         page.entry(
             "changed",

@@ -10,10 +10,11 @@ use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::fmt::FormatFields;
 use tracing_subscriber::fmt::format::{DefaultFields, Writer};
 
-/// Logs to standard error; `RUST_LOG` chooses what.
-pub(super) fn start(json: bool) {
+/// Logs to standard error; `RUST_LOG` chooses what. `quiet`: without it, no more than warnings.
+pub(super) fn start(json: bool, quiet: bool) {
+    let usual = if quiet { "warn" } else { "info" };
     let filter =
-        tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
+        tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| usual.into());
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // A second subscriber in one process is refused; the first then stays.
     let _ = match json {
