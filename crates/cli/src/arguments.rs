@@ -23,8 +23,9 @@ use clap::{
 use privet_kernels::dispatch::Arm;
 use privet_schemes::SchemeId;
 use privet_table::TableRoot;
+use privet_table::similar::meant;
 use privet_table::update_log::PublisherId;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// Look records up in somebody else's table without the server learning which.
@@ -93,6 +94,12 @@ pub(crate) enum Command {
     ///
     /// A table, JSON, or a plot.
     Tradeoff(Tradeoff),
+    /// Print what makes a shell complete this command
+    #[command(after_long_help = examples::COMPLETIONS)]
+    Completions(Completions),
+    /// Print the manual, or write it to a directory, a page for each command
+    #[command(after_long_help = examples::MAN)]
+    Man(Man),
 }
 
 /// Headings of groups of options.
@@ -173,6 +180,9 @@ pub(crate) struct Build {
     /// Print the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// No report and no progress; errors are said all the same
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) quiet: bool,
 
     /// Columns that make up the value, as compact JSON; default: all but the key
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',', conflicts_with = "raw_value")]
@@ -272,7 +282,7 @@ pub(crate) enum StateAction {
 #[derive(Args)]
 pub(crate) struct StateShow {
     /// The state directory; default: the user's
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", env = "PRIVET_STATE", hide_env_values = true)]
     pub(crate) directory: Option<PathBuf>,
     /// Print as JSON
     #[arg(long)]
@@ -282,7 +292,7 @@ pub(crate) struct StateShow {
 #[derive(Args)]
 pub(crate) struct StateReset {
     /// The state directory; default: the user's
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", env = "PRIVET_STATE", hide_env_values = true)]
     pub(crate) directory: Option<PathBuf>,
     /// Erase only what is kept for this table
     #[arg(long, value_name = "ID", value_parser = parse_table_id)]
@@ -344,6 +354,21 @@ pub(crate) struct Bench {
     pub(crate) kernel: Option<Arm>,
     #[command(flatten)]
     pub(crate) options: SchemeOptions,
+}
+
+#[derive(Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Args)]
+pub(crate) struct Man {
+    /// The directory to write pages to, which is made if it is not there.
+    ///
+    /// Without it, the page about `privet` itself is printed.
+    pub(crate) directory: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -441,12 +466,20 @@ fn parse_subject(text: &str) -> Result<Subject, String> {
 }
 
 fn parse_scheme_name(text: &str) -> Result<SchemeId, String> {
-    text.parse().map_err(|error: privet_core::Error| error.to_string())
+    text.parse().map_err(|error: privet_core::Error| {
+        let meant = meant(text, SchemeId::ALL.iter().map(|scheme| scheme.name()));
+        let meant = meant.map(|name| format!("; did you mean {name}?"));
+        format!("{error}{}", meant.unwrap_or_default())
+    })
 }
 
+/// An IP address and a port. A port alone, or that of `localhost`, is of this machine.
 fn parse_address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        "an IP address and a port are expected, such as 127.0.0.1:7700 or [::]:7700".to_owned()
+    let port = text.strip_prefix("localhost:").unwrap_or(text);
+    let port: Option<u16> = port.parse().ok().filter(|_| !port.starts_with('+'));
+    let here = port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    text.parse().ok().or(here).ok_or_else(|| {
+        "an IP address and a port are expected, such as 127.0.0.1:7700 or [::]:7700, or a port of this machine, such as 7700".to_owned()
     })
 }
 
@@ -551,11 +584,12 @@ mod tests {
             let (_, examples) = help.split_once("\nExamples:\n").unwrap_or_else(|| {
                 panic!("{name} --help has no examples");
             });
-            // Of what is piped, the command stands last.
+            let of_privet = |line: &&str| line.starts_with("privet");
             let lines: Vec<&str> = examples
                 .lines()
                 .filter_map(|line| line.strip_prefix("    "))
-                .map(|line| line.rsplit(" | ").next().unwrap_or(line))
+                .map(|line| line.split(" | ").find(of_privet).unwrap_or(line))
+                .map(|line| line.split(" > ").next().unwrap_or(line))
                 .collect();
             assert!((2..=6).contains(&lines.len()), "{name}: {lines:?}");
             assert!(lines.iter().any(|line| line.starts_with(&name)), "{name}: {lines:?}");
@@ -609,6 +643,22 @@ mod tests {
             let most = if name == "privet serve" { 45 } else { 50 };
             assert!(short <= most, "{name} -h has {short} lines");
             assert!(short < long, "{name}: -h has {short} lines, --help {long}");
+        }
+    }
+
+    #[test]
+    fn a_port_alone_is_of_this_machine() {
+        for (typed, address) in [
+            ("7720", "127.0.0.1:7720"),
+            ("localhost:7720", "127.0.0.1:7720"),
+            ("0", "127.0.0.1:0"),
+            ("0.0.0.0:7720", "0.0.0.0:7720"),
+            ("[::1]:7720", "[::1]:7720"),
+        ] {
+            assert_eq!(parse_address(typed).unwrap().to_string(), address);
+        }
+        for wrong in ["", "localhost", "+7720", "65536", ":7720", "example.org:7720", "7720 "] {
+            assert!(parse_address(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -49,6 +49,8 @@ fn main() -> ExitCode {
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Bench(bench) => bench::run(&bench),
         Command::Tradeoff(tradeoff) => commands::tradeoff::run(&tradeoff),
+        Command::Completions(completions) => commands::manual::completions(&completions),
+        Command::Man(man) => commands::manual::pages(&man),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
     };
     exit::from_outcome(outcome, &command)

@@ -48,8 +48,8 @@ mod reset;
 mod tests;
 
 pub use report::{
-    HintsCondition, HintsReport, PartForm, PartReport, PinnedVersion, StateReport, TableReport,
-    Verification, report, verify,
+    HintsCondition, HintsReport, PartForm, PartReport, PinnedVersion, SeenTable, StateReport,
+    TableReport, Verification, report, verify,
 };
 pub use reset::{Erased, Scope, reset, what_reset_would_erase};
 

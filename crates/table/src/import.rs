@@ -57,6 +57,7 @@ pub use types::{ColumnType, ColumnTypes};
 pub(crate) use {source::Like, types::guess as guess_types};
 
 use crate::key_map::BETWEEN_BOUNDS;
+use crate::similar;
 use crate::snapshot::ValueForm;
 use privet_core::{Error, Reason, Result};
 use source::Opened;
@@ -302,13 +303,15 @@ fn cannot_read(error: io::Error) -> Error {
 /// The error for a column that is not there.
 fn no_such_column<'a>(wanted: &str, columns: impl IntoIterator<Item = &'a str>) -> Error {
     const MOST: usize = 40;
-    let mut columns = columns.into_iter();
-    let mut list: Vec<String> = columns.by_ref().take(MOST).map(quoted).collect();
-    if columns.next().is_some() {
+    let columns: Vec<&str> = columns.into_iter().collect();
+    let mut list: Vec<String> = columns.iter().take(MOST).map(|name| quoted(name)).collect();
+    if columns.len() > MOST {
         list.push("…".to_owned());
     }
+    let meant = similar::meant(wanted, columns);
+    let meant = meant.map(|name| format!("; did you mean {}?", quoted(name))).unwrap_or_default();
     Error::api_misuse(format!(
-        "there is no column {}; the columns are {}",
+        "there is no column {}; the columns are {}{meant}",
         quoted(wanted),
         list.join(", ")
     ))

@@ -19,6 +19,7 @@
 //! | `new_file` | how all of these files are written: under a temporary name, synced, renamed | `files` |
 //! | `positioned`, `shared_hasher` | reads at a position in a file, and digests, by several threads | `large-files`, part of `files` |
 //! | `import` | CSV, JSON Lines and Parquet, row by row | `files` |
+//! | `similar` | what was meant by a name that was mistyped | `files` |
 //! | `build` | everything from an input file to a snapshot | `files` |
 //!
 //! The feature `files` is on by default. Without it the crate touches no file and compiles for
@@ -77,6 +78,8 @@ pub mod points_file;
 pub mod positioned;
 #[cfg(feature = "large-files")]
 pub mod shared_hasher;
+#[cfg(feature = "files")]
+pub mod similar;
 #[cfg(feature = "files")]
 pub mod snapshot;
 

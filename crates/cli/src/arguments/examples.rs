@@ -202,3 +202,19 @@ Examples:
 
   A plot for three servers, of a table of any size:
     privet tradeoff --servers 3 --svg curve.svg";
+
+pub(crate) const COMPLETIONS: &str = "\
+Examples:
+  For bash:
+    privet completions bash > ~/.local/share/bash-completion/completions/privet
+
+  For fish:
+    privet completions fish > ~/.config/fish/completions/privet.fish";
+
+pub(crate) const MAN: &str = "\
+Examples:
+  Read the page about the command:
+    privet man | man -l -
+
+  Install all pages:
+    privet man ~/.local/share/man/man1";

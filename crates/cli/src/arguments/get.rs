@@ -27,9 +27,11 @@ pub(crate) struct Get {
     /// that keep hints (dummy-subsets-two, singlepass, tapir-mt, tapir-pp) it decides who learns
     /// what. The first server of dummy-subsets-two and singlepass computes the hints and learns
     /// their key, which the second must never learn. By tapir-mt, tapir-pp, apir-dpf and
-    /// apir-matrix-mt answers are verified: a wrong one ends the command with exit code 4.
-    #[arg(required = true, value_name = "URL")]
-    pub(crate) urls: Vec<String>,
+    /// apir-matrix-mt answers are verified: a wrong one ends the command with exit code 4. In
+    /// PRIVET_URL, addresses have spaces or commas between.
+    #[arg(required = true, value_name = "URL", value_parser = parse_urls)]
+    #[arg(env = "PRIVET_URL", hide_env_values = true)]
+    urls: Vec<Urls>,
 
     /// A key to look up; may be repeated
     #[arg(short, long, value_name = "KEY")]
@@ -149,7 +151,8 @@ pub(crate) struct Get {
     /// Directory for hints, tables and pins between calls.
     ///
     /// Default: the user's state directory. `privet state` shows what is in it.
-    #[arg(long, value_name = "DIR", help_heading = KEPT)]
+    #[arg(long, value_name = "DIR", env = "PRIVET_STATE", hide_env_values = true)]
+    #[arg(help_heading = KEPT)]
     pub(crate) state: Option<PathBuf>,
 }
 
@@ -165,7 +168,22 @@ pub(crate) enum OutputFormat {
     Jsonl,
 }
 
+/// Addresses, with spaces or commas between.
+#[derive(Clone)]
+struct Urls(Vec<String>);
+
+fn parse_urls(text: &str) -> Result<Urls, String> {
+    let urls = text.split([' ', ',']).filter(|url| !url.is_empty());
+    let urls: Vec<String> = urls.map(str::to_owned).collect();
+    if urls.is_empty() { Err("an address is expected".to_owned()) } else { Ok(Urls(urls)) }
+}
+
 impl Get {
+    /// The addresses of the servers.
+    pub(crate) fn urls(&self) -> Vec<&str> {
+        self.urls.iter().flat_map(|urls| &urls.0).map(String::as_str).collect()
+    }
+
     /// How long a server may leave the command waiting, if that was said.
     pub(crate) fn timeout(&self) -> Option<Duration> {
         self.timeout.map(|seconds| Duration::from_secs(seconds.into()))

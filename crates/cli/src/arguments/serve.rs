@@ -50,7 +50,7 @@ pub(crate) struct Serve {
     #[arg(long, help_heading = SCHEME, hide_short_help = true)]
     pub(crate) skip_verification: bool,
 
-    /// Address to listen on
+    /// Address to listen on; a port alone is of this machine
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7700", value_parser = parse_address)]
     #[arg(help_heading = NETWORK)]
     pub(crate) listen: SocketAddr,
@@ -95,10 +95,11 @@ pub(crate) struct Serve {
     /// Where precomputed hints are kept between starts.
     ///
     /// Default: the user's cache directory.
-    #[arg(long, value_name = "DIR", help_heading = SPEED)]
+    #[arg(long, value_name = "DIR", env = "PRIVET_CACHE", hide_env_values = true)]
+    #[arg(help_heading = SPEED)]
     pub(crate) cache: Option<PathBuf>,
-    /// Keep precomputed hints in memory only
-    #[arg(long, conflicts_with = "cache", help_heading = SPEED)]
+    /// Keep precomputed hints in memory only, whatever --cache says
+    #[arg(long, help_heading = SPEED)]
     pub(crate) no_cache: bool,
     /// Threads that share each pass over a table; default: all cores
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -128,6 +129,9 @@ pub(crate) struct Serve {
     /// Log as JSON lines
     #[arg(long)]
     pub(crate) log_json: bool,
+    /// Say nothing but warnings and errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 
     #[command(flatten)]
     pub(crate) options: SchemeOptions,

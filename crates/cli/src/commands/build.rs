@@ -21,6 +21,7 @@ use std::time::Instant;
 
 /// Reads the input, writes the table, prints what came of it.
 pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
+    display::be_quiet(arguments.quiet);
     // Before the long work.
     let standard_input = |path: &&PathBuf| path.as_os_str() == "-";
     if arguments.inputs.iter().filter(standard_input).count() > 1 {
@@ -71,7 +72,9 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
         publisher.map(|publisher| announce(&arguments.output, publisher)).transpose()?;
     let seconds = start.elapsed().as_secs_f64();
     let report = Report { publisher, ..Report::of(&built, &arguments.output, seconds) };
-    display::report(arguments.json, &report, || report.page())?;
+    if !arguments.quiet {
+        display::report(arguments.json, &report, || report.page())?;
+    }
     Ok(Outcome::Done)
 }
 
@@ -344,8 +347,9 @@ impl Report {
     }
     fn parts_and_why(&self) -> String {
         let lookup = format!(
-            "{}: a lookup fetches {} records, however long the value is",
-            self.parts, self.records_per_lookup
+            "{}: a lookup fetches {}, however long the value is",
+            self.parts,
+            display::some(self.records_per_lookup, "record", "records")
         );
         match self.undivided_record_len {
             Some(undivided) => format!(

@@ -141,13 +141,15 @@ fn were(count: usize) -> String {
 }
 
 fn options(arguments: &Get) -> Result<ClientOptions> {
-    let mut options = ClientOptions::new(&arguments.urls);
+    let mut options = ClientOptions::new(arguments.urls());
     options.table = arguments.table.clone();
     options.schemes.clone_from(&arguments.scheme);
     options.verified = arguments.verified;
     options.state_dir = Some(match &arguments.state {
         Some(directory) => directory.clone(),
-        None => privet_client::store::default_directory()?,
+        None => privet_client::store::default_directory().map_err(|error| {
+            Error::api_misuse(format!("{} (--state, or PRIVET_STATE)", error.message()))
+        })?,
     });
     options.ca_file = arguments.ca_file.clone();
     options.accept_new_table = arguments.accept_new_table;
@@ -179,10 +181,10 @@ fn reporter(verbose: bool, news: Arc<News>) -> impl FnMut(Progress) + Send + 'st
         }
         Progress::Updated { from, to, records, bytes } => {
             notice(&format!(
-                "the table was updated from epoch {} to {}: {} records changed, {} of updates, signed by its publisher",
+                "the table was updated from epoch {} to {}: {} changed, {} of updates, signed by its publisher",
                 from.0,
                 to.0,
-                display::count(records),
+                some(records, "record", "records"),
                 display::bytes(bytes)
             ));
         }
@@ -257,10 +259,10 @@ fn describe(client: &Client) {
     let table = client.table();
     let identity = table.identity;
     notice(&format!(
-        "table {} at epoch {}, {} records of {}, digest {}, scheme {}; {} {}",
+        "table {} at epoch {}, {} of {}, digest {}, scheme {}; {} {}",
         table.name,
         identity.epoch.0,
-        display::count(identity.shape.records()),
+        some(identity.shape.records(), "record", "records"),
         display::bytes(identity.shape.record_len()),
         identity.digest,
         table.scheme.plan.scheme,

@@ -191,8 +191,8 @@ impl Report<'_> {
                 page.entry(
                     "key map",
                     format!(
-                        "{kind}, {} keys from column {column:?}{}{}",
-                        display::count(keys),
+                        "{kind}, {} from column {column:?}{}{}",
+                        display::some(keys, "key", "keys"),
                         match &self.until_column {
                             Some(until) => format!(" to column {until:?}"),
                             None => String::new(),
@@ -245,9 +245,9 @@ impl Report<'_> {
             page.entry(
                 "updates",
                 format!(
-                    "to epoch {}, {} records, {}",
+                    "to epoch {}, {}, {}",
                     updates.epoch,
-                    display::count(updates.records),
+                    display::some(updates.records, "record", "records"),
                     display::bytes(updates.log_bytes)
                 ),
             );

@@ -22,7 +22,8 @@ use std::time::Duration;
 
 /// Opens the tables, starts the server, prints where it listens, and runs until SIGTERM or SIGINT.
 pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
-    log::start(arguments.log_json);
+    display::be_quiet(arguments.quiet);
+    log::start(arguments.log_json, arguments.quiet);
     let (tables, followed): (Vec<_>, Vec<_>) = tables(arguments)?.into_iter().unzip();
     warn_of_weak_lookups_by_key(&tables);
     let config = config(arguments)?;
@@ -37,7 +38,9 @@ pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
         server.shutdown_on_signals()?;
         let interval = Duration::from_secs(arguments.watch.into());
         let _watching = Watching::start(followed, server.table_updates(), interval, hangups);
-        announce(arguments, &server)?;
+        if !arguments.quiet {
+            announce(arguments, &server)?;
+        }
         server.wait().await
     });
     // A version in the making is given up: nothing waits for it any more.
@@ -222,9 +225,9 @@ fn summary(table: &ReadyTable, points: Option<&Path>) -> String {
     let schemes: Vec<String> =
         description.schemes.iter().map(|scheme| scheme.plan.scheme.to_string()).collect();
     format!(
-        "table {}: {} records of {}, {}, {}, ready in {:.1} s, digest {}",
+        "table {}: {} of {}, {}, {}, ready in {:.1} s, digest {}",
         description.name,
-        display::count(shape.records()),
+        display::some(shape.records(), "record", "records"),
         display::bytes(shape.record_len()),
         schemes.join(", "),
         hint_words(table, points),

@@ -46,13 +46,19 @@ fn page(root: &Path, report: &StateReport) -> Page {
         ),
     );
     if report.damaged_pins > 0 {
-        page.entry("damaged pins", format!("{} files", report.damaged_pins));
+        page.entry("damaged pins", some(report.damaged_pins, "file", "files"));
     }
     if report.tables.is_empty() {
         page.entry("tables", "none");
     }
+    let seen_at = |page: &mut Page, table: TableId| {
+        for seen in report.seen.iter().filter(|seen| seen.table == table) {
+            page.entry("seen as", format!("{} at {}", seen.name, seen.server));
+        }
+    };
     for table in &report.tables {
         page.line(format!("table {}", table.table));
+        seen_at(&mut page, table.table);
         for pin in &table.pinned {
             page.entry("pinned", in_version(pin));
         }
@@ -67,6 +73,15 @@ fn page(root: &Path, report: &StateReport) -> Page {
         for hints in &table.hints {
             hints_entries(&mut page, hints);
         }
+    }
+    // Of some tables, nothing is kept but that they were seen.
+    let mut only_seen: Vec<TableId> = report.seen.iter().map(|seen| seen.table).collect();
+    only_seen.sort();
+    only_seen.dedup();
+    only_seen.retain(|seen| report.tables.iter().all(|table| table.table != *seen));
+    for table in only_seen {
+        page.line(format!("table {table}"));
+        seen_at(&mut page, table);
     }
     page
 }
@@ -137,7 +152,15 @@ struct Shown {
     pinned_servers: u64,
     pin_bytes: u64,
     damaged_pin_files: u64,
+    seen: Vec<ShownSeen>,
     tables: Vec<ShownTable>,
+}
+
+#[derive(Serialize)]
+struct ShownSeen {
+    server: String,
+    name: String,
+    table_id: String,
 }
 
 #[derive(Serialize)]
@@ -185,12 +208,18 @@ struct ShownCounts {
 
 impl Shown {
     fn of(root: &Path, report: &StateReport) -> Self {
+        let seen = report.seen.iter().map(|seen| ShownSeen {
+            server: seen.server.clone(),
+            name: seen.name.clone(),
+            table_id: seen.table.to_string(),
+        });
         Self {
             state: root.display().to_string(),
             pinned_tables: report.pins,
             pinned_servers: report.servers,
             pin_bytes: report.pin_bytes,
             damaged_pin_files: report.damaged_pins,
+            seen: seen.collect(),
             tables: report.tables.iter().map(ShownTable::of).collect(),
         }
     }

@@ -188,7 +188,7 @@ impl Report {
             }
         }
         if *absent > 0 {
-            page.entry("not there", format!("{} keys to delete", display::count(*absent)));
+            page.entry("not there", format!("{} to delete", display::some(*absent, "key", "keys")));
         }
         if self.empty_keys_skipped > 0 {
             let skipped = display::count(self.empty_keys_skipped);

@@ -141,12 +141,12 @@ fn unknown_columns_are_named_with_those_there_are() {
     assert_snapshot!(refused(&place, "phones.csv --key nmae -o x.privet"), @r#"
     [exit 2]
     [stderr]
-    privet: phones.csv: line 1: there is no column "nmae"; the columns are "name", "phone", "floor"
+    privet: phones.csv: line 1: there is no column "nmae"; the columns are "name", "phone", "floor"; did you mean "name"?
     "#);
     assert_snapshot!(refused(&place, "phones.csv --key name --value phone,flor -o x.privet"), @r#"
     [exit 2]
     [stderr]
-    privet: phones.csv: line 1: there is no column "flor"; the columns are "name", "phone", "floor"
+    privet: phones.csv: line 1: there is no column "flor"; the columns are "name", "phone", "floor"; did you mean "floor"?
     "#);
     assert_snapshot!(refused(&place, "phones.csv --key name --raw-value fone -o x.privet"), @r#"
     [exit 2]
@@ -157,7 +157,7 @@ fn unknown_columns_are_named_with_those_there_are() {
     assert_snapshot!(refused(&place, "phones.jsonl --key nmae -o x.privet"), @r#"
     [exit 2]
     [stderr]
-    privet: phones.jsonl: line 1: there is no column "nmae"; the columns are "name", "phone"
+    privet: phones.jsonl: line 1: there is no column "nmae"; the columns are "name", "phone"; did you mean "name"?
     "#);
 }
 
@@ -591,4 +591,15 @@ fn no_other_file_of_ours_is_replaced_by_a_table() {
     let run = refused(&place, "phones.csv --key name -o phones.privet");
     assert!(run.stderr().contains("a table with updates"), "{run}");
     place.build("phones.csv --key name -o phones.privet --force");
+}
+
+#[test]
+fn quiet_says_nothing_of_what_is_built_and_tells_of_mistakes() {
+    let place = Place::new();
+    place.write("phones.csv", PHONES);
+    let run = place.run("build phones.csv --key name -o phones.privet -q");
+    assert_eq!((run.code(), run.stdout(), run.stderr()), (0, "", ""), "{run}");
+    let run = place.run("build phones.csv --key nom -o other.privet --quiet");
+    assert_eq!((run.code(), run.stdout()), (2, ""), "{run}");
+    assert!(run.stderr().contains("there is no column"), "{run}");
 }

@@ -114,6 +114,30 @@ fn what_is_found_is_printed_in_several_forms_and_into_a_file() {
 }
 
 #[test]
+fn the_environment_may_say_whom_to_ask_and_where_things_are_kept() {
+    let place = Place::with_phones();
+    let [one, two] =
+        [(), ()].map(|()| Served::start(&place, "phones.privet --scheme dpf --no-cache"));
+    for between in [" ", ",", ", "] {
+        let mut command = place.command("get -k ada");
+        command.env("PRIVET_URL", format!("{}{between}{}", one.url, two.url));
+        command.env("PRIVET_STATE", "kept");
+        let run = Run(command.output().unwrap());
+        assert_eq!((run.code(), run.stdout()), (0, FOUND), "{run}");
+    }
+    let mut command = place.command("state show");
+    let shown = Run(command.env("PRIVET_STATE", "kept").output().unwrap());
+    for server in [&one, &two] {
+        let seen = format!("  seen as                phones at {}\n", server.url);
+        assert!(shown.stdout().contains(&seen), "{shown}");
+    }
+    // What is typed comes first.
+    let mut command = place.command(&format!("get {} {} -k ada", one.url, two.url));
+    let run = Run(command.env("PRIVET_URL", "http://127.0.0.1:1").output().unwrap());
+    assert_eq!((run.code(), run.stdout()), (0, FOUND), "{run}");
+}
+
+#[test]
 fn a_key_that_is_not_found_is_not_repeated_at_length() {
     let place = Place::with_phones();
     let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");

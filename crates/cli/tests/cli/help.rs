@@ -15,19 +15,21 @@ fn the_command_explains_itself() {
     Usage: privet <COMMAND>
 
     Commands:
-      demo      Show the whole thing in one process
-      build     Turn a CSV, JSON Lines or Parquet file into a table that can be served
-      inspect   Show what a table file holds, and check that it is whole
-      serve     Serve tables over the network
-      get       Look records up without the server learning which
-      state     Show, check or erase what is kept between lookups
-      keygen    Make the key with which a table's owner signs its updates
-      update    Set and delete keys of a table: the next of its signed updates
-      doctor    Say what this machine offers and what to do about what is missing
-      setup     Make what some schemes need beside a table
-      bench     Measure a scheme on this machine; every record received is compared with the table
-      tradeoff  Compute what finite differences cost with more or less storage
-      help      Print this message or the help of the given subcommand(s)
+      demo         Show the whole thing in one process
+      build        Turn a CSV, JSON Lines or Parquet file into a table that can be served
+      inspect      Show what a table file holds, and check that it is whole
+      serve        Serve tables over the network
+      get          Look records up without the server learning which
+      state        Show, check or erase what is kept between lookups
+      keygen       Make the key with which a table's owner signs its updates
+      update       Set and delete keys of a table: the next of its signed updates
+      doctor       Say what this machine offers and what to do about what is missing
+      setup        Make what some schemes need beside a table
+      bench        Measure a scheme on this machine; every record received is compared with the table
+      tradeoff     Compute what finite differences cost with more or less storage
+      completions  Print what makes a shell complete this command
+      man          Print the manual, or write it to a directory, a page for each command
+      help         Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help
@@ -160,6 +162,9 @@ fn build_explains_itself() {
 
           --json
               Print the report as JSON
+
+      -q, --quiet
+              No report and no progress; errors are said all the same
 
       -h, --help
               Print help (see a summary with '-h')
@@ -404,6 +409,9 @@ fn serve_explains_itself() {
           --log-json
               Log as JSON lines
 
+      -q, --quiet
+              Say nothing but warnings and errors
+
       -h, --help
               Print help (see a summary with '-h')
 
@@ -440,7 +448,7 @@ fn serve_explains_itself() {
 
     Network:
           --listen <ADDR>
-              Address to listen on
+              Address to listen on; a port alone is of this machine
 
               [default: 127.0.0.1:7700]
 
@@ -490,8 +498,10 @@ fn serve_explains_itself() {
 
               Default: the user's cache directory.
 
+              [env: PRIVET_CACHE]
+
           --no-cache
-              Keep precomputed hints in memory only
+              Keep precomputed hints in memory only, whatever --cache says
 
           --threads <N>
               Threads that share each pass over a table; default: all cores
@@ -551,7 +561,10 @@ fn get_explains_itself() {
               that keep hints (dummy-subsets-two, singlepass, tapir-mt, tapir-pp) it decides who learns
               what. The first server of dummy-subsets-two and singlepass computes the hints and learns
               their key, which the second must never learn. By tapir-mt, tapir-pp, apir-dpf and
-              apir-matrix-mt answers are verified: a wrong one ends the command with exit code 4.
+              apir-matrix-mt answers are verified: a wrong one ends the command with exit code 4. In
+              PRIVET_URL, addresses have spaces or commas between.
+
+              [env: PRIVET_URL]
 
     Options:
       -k, --key <KEY>
@@ -681,6 +694,8 @@ fn get_explains_itself() {
               Directory for hints, tables and pins between calls.
 
               Default: the user's state directory. `privet state` shows what is in it.
+
+              [env: PRIVET_STATE]
 
     Examples:
       One key:
@@ -961,6 +976,8 @@ fn state_explains_itself() {
     Arguments:
       [DIR]
               The state directory; default: the user's
+
+              [env: PRIVET_STATE]
 
     Options:
           --table <ID>

@@ -64,6 +64,13 @@ fn mistakes_end_with_2_and_say_what_would_be_right() {
 
     For more information, try '--help'.
     "#);
+    assert_snapshot!(place.run("serve x --scheme simplpir"), @r#"
+    [exit 2]
+    [stderr]
+    error: invalid value 'simplpir' for '--scheme <SCHEME>': there is no scheme "simplpir" here; known are: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt, finite-differences, finite-differences-many, download; did you mean simplepir?
+
+    For more information, try '--help'.
+    "#);
     assert_snapshot!(place.run("serve x --scheme plain"), @r#"
     [exit 2]
     [stderr]
@@ -74,7 +81,7 @@ fn mistakes_end_with_2_and_say_what_would_be_right() {
     assert_snapshot!(place.run("serve x --listen localhost"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'localhost' for '--listen <ADDR>': an IP address and a port are expected, such as 127.0.0.1:7700 or [::]:7700
+    error: invalid value 'localhost' for '--listen <ADDR>': an IP address and a port are expected, such as 127.0.0.1:7700 or [::]:7700, or a port of this machine, such as 7700
 
     For more information, try '--help'.
     "#);

@@ -62,9 +62,16 @@ impl Place {
         command.args(arguments.split(' ').filter(|argument| !argument.is_empty()));
         command.current_dir(self.directory.path()).stdin(Stdio::null());
         command.env("HOME", self.directory.path()).env("COLUMNS", "100");
-        for inherited in
-            ["XDG_CACHE_HOME", "XDG_STATE_HOME", "RUST_LOG", "RUST_BACKTRACE", "TMPDIR"]
-        {
+        for inherited in [
+            "XDG_CACHE_HOME",
+            "XDG_STATE_HOME",
+            "RUST_LOG",
+            "RUST_BACKTRACE",
+            "TMPDIR",
+            "PRIVET_URL",
+            "PRIVET_STATE",
+            "PRIVET_CACHE",
+        ] {
             command.env_remove(inherited);
         }
         command

@@ -115,6 +115,7 @@ fn a_download_is_kept_and_nobody_is_asked_again() {
     [DIRECTORY]/.local/state/privet
       pins                   1 table from 1 server, 335 B
     table [ID]
+      seen as                phones at http://127.0.0.1:[PORT]
       pinned                 epoch 0
       layout                 200 B, complete
       table                  234 B, complete

@@ -1,8 +1,11 @@
 //! `privet serve`: what it announces, its second port, its cache, and how it stops.
 
-use crate::place::Place;
+use crate::place::{Place, Run};
 use crate::served::{Served, http_get};
 use insta::assert_snapshot;
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 #[test]
 fn a_server_announces_its_tables_and_stops_when_asked_to() {
@@ -188,4 +191,28 @@ fn an_address_in_use_is_named() {
     [exit 3]
     privet: cannot listen on 127.0.0.1:[PORT]: Address already in use (os error 98); another program listens there: stop it or choose another port
     "#);
+}
+
+/// It listens at a port that is named alone, and keeps its hints where the environment says.
+#[test]
+fn a_quiet_server_says_nothing_while_all_is_well() {
+    let place = Place::with_phones();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let serve = format!("serve phones.privet --scheme simplepir --quiet --listen {port}");
+    let mut command = place.command(&serve);
+    command.env("PRIVET_CACHE", "hints").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let server = command.spawn().unwrap();
+    let listens = (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        TcpStream::connect(("127.0.0.1", port)).is_ok()
+    });
+    let found = place.run(&format!("get http://localhost:{port} -k ada"));
+    let stop = Command::new("kill").args(["-TERM", &server.id().to_string()]).status();
+    let run = Run(server.wait_with_output().unwrap());
+    assert!(listens && stop.unwrap().success());
+    assert_eq!(found.code(), 0, "{found}");
+    assert_eq!((run.code(), run.stdout(), run.stderr()), (0, "", ""), "{run}");
+    assert!(place.path("hints").exists());
 }

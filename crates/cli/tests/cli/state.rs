@@ -115,10 +115,13 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
     kept
       pins                   3 tables from 2 servers, 906 B
     table [ID]
+      seen as                table-1 at http://a
       pinned                 epoch 4
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     table [ID]
+      seen as                table-2 at http://a
+      seen as                table-2 at http://b
       pinned                 epoch 4, updates signed by [DIGEST]
       private hints          dummy-subsets, 333.07 KiB
         epoch                4
@@ -129,7 +132,7 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
     assert_snapshot!(place.run("state show kept --json"), @r#"
     [exit 0]
     [stdout]
-    {"state":"kept","pinned_tables":3,"pinned_servers":2,"pin_bytes":906,"damaged_pin_files":0,"tables":[{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":null}],"parts":[{"kind":"hint","bytes":65656,"form":"partial"},{"kind":"layout","bytes":420,"form":"complete"}],"hints":[]},{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":"[DIGEST]"}],"parts":[],"hints":[{"scheme":"dummy-subsets","bytes":341068,"condition":"whole","epoch":4,"copied":false,"used":3,"unfinished":2,"next":"partial","next_offset":123456,"ended":null}]}]}
+    {"state":"kept","pinned_tables":3,"pinned_servers":2,"pin_bytes":906,"damaged_pin_files":0,"seen":[{"server":"http://a","name":"table-1","table_id":"[ID]"},{"server":"http://a","name":"table-2","table_id":"[ID]"},{"server":"http://b","name":"table-2","table_id":"[ID]"}],"tables":[{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":null}],"parts":[{"kind":"hint","bytes":65656,"form":"partial"},{"kind":"layout","bytes":420,"form":"complete"}],"hints":[]},{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":"[DIGEST]"}],"parts":[],"hints":[{"scheme":"dummy-subsets","bytes":341068,"condition":"whole","epoch":4,"copied":false,"used":3,"unfinished":2,"next":"partial","next_offset":123456,"ended":null}]}]}
     "#);
     assert_snapshot!(place.run("state verify kept"), @r#"
     [exit 0]
@@ -156,10 +159,13 @@ fn hints_that_have_ended_say_why() {
     kept
       pins                   3 tables from 2 servers, 906 B
     table [ID]
+      seen as                table-1 at http://a
       pinned                 epoch 4
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     table [ID]
+      seen as                table-2 at http://a
+      seen as                table-2 at http://b
       pinned                 epoch 4, updates signed by [DIGEST]
       private hints          dummy-subsets, 333.07 KiB
         epoch                4
@@ -207,10 +213,13 @@ fn hints_in_use_are_left_alone() {
     kept
       pins                   3 tables from 2 servers, 906 B
     table [ID]
+      seen as                table-1 at http://a
       pinned                 epoch 4
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     table [ID]
+      seen as                table-2 at http://a
+      seen as                table-2 at http://b
       pinned                 epoch 4, updates signed by [DIGEST]
       private hints          dummy-subsets, 333.07 KiB
         condition            in use by another process, which alone can tell more
@@ -259,10 +268,13 @@ fn damage_is_named_with_exit_code_4() {
     kept
       pins                   3 tables from 2 servers, 906 B
     table [ID]
+      seen as                table-1 at http://a
       pinned                 epoch 4
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     table [ID]
+      seen as                table-2 at http://a
+      seen as                table-2 at http://b
       pinned                 epoch 4, updates signed by [DIGEST]
       private hints          dummy-subsets, 333.07 KiB
         damaged              kept/tables/[ID]/private-dummy-subsets/anchor: it is damaged
@@ -294,6 +306,7 @@ fn a_reset_says_what_would_be_lost_and_needs_a_yes() {
     kept
       pins                   1 table from 1 server, 322 B
     table [ID]
+      seen as                table-1 at http://a
       pinned                 epoch 4
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
@@ -335,6 +348,7 @@ fn a_server_can_be_forgotten() {
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     table [ID]
+      seen as                table-2 at http://b
       pinned                 epoch 4, updates signed by [DIGEST]
       private hints          dummy-subsets, 333.07 KiB
         epoch                4

@@ -24,10 +24,23 @@ pub struct StateReport {
     pub servers: u64,
     /// Tables pinned at these servers.
     pub pins: u64,
+    /// The same one by one, in the order of servers and names.
+    pub seen: Vec<SeenTable>,
     /// Bytes of the pins' files.
     pub pin_bytes: u64,
     /// Files of pins that cannot be read.
     pub damaged_pins: u64,
+}
+
+/// A table under the name that it has at a server.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SeenTable {
+    /// The server's address.
+    pub server: String,
+    /// The name there.
+    pub name: String,
+    /// The table that was seen there last.
+    pub table: TableId,
 }
 
 /// The stored data of one table.
@@ -246,8 +259,14 @@ fn table_report(
 /// read.
 pub fn report(root: &Path) -> Result<StateReport> {
     let kept = Kept::at(root)?;
-    let mut report =
-        StateReport { tables: Vec::new(), servers: 0, pins: 0, pin_bytes: 0, damaged_pins: 0 };
+    let mut report = StateReport {
+        tables: Vec::new(),
+        servers: 0,
+        pins: 0,
+        seen: Vec::new(),
+        pin_bytes: 0,
+        damaged_pins: 0,
+    };
     let mut all_pins = Vec::new();
     for (folder, name) in kept.pin_files()? {
         let bytes = match files::read_if_there(folder, &name, pin_file::MAX_LEN) {
@@ -255,15 +274,21 @@ pub fn report(root: &Path) -> Result<StateReport> {
             other => other?,
         };
         report.pin_bytes += bytes.as_ref().map_or(0, Vec::len) as u64;
-        match bytes.map(|bytes| pin_file::decode(&bytes)) {
-            Some(Ok(pins)) => {
+        match bytes.map(|bytes| pin_file::decode_with_server(&bytes)) {
+            Some(Ok((server, pins))) => {
                 report.servers += 1;
                 report.pins += pins.len() as u64;
+                report.seen.extend(pins.iter().map(|(name, pin)| SeenTable {
+                    server: server.clone(),
+                    name: name.clone(),
+                    table: pin.table.id,
+                }));
                 all_pins.extend(pins.into_iter().map(|(_, pin)| pin));
             }
             _ => report.damaged_pins += 1,
         }
     }
+    report.seen.sort();
     for (table, folder) in kept.tables()? {
         let of_table = all_pins.iter().filter(|pin| pin.table.id == table);
         let mut pinned: Vec<_> = of_table

@@ -193,7 +193,7 @@ fn csv_errors_name_the_line() {
         ("\n\n", "input: it is empty; a CSV file begins with a line of column names"),
         (
             "nam,size\na,1\n",
-            r#"input: line 1: there is no column "name"; the columns are "nam", "size""#,
+            r#"input: line 1: there is no column "name"; the columns are "nam", "size"; did you mean "nam"?"#,
         ),
         ("name,size,size\n", r#"input: line 1: the column "size" occurs twice; rename one"#),
         (
@@ -249,7 +249,11 @@ fn json_errors_name_the_line() {
             "{\"k\":2,\"a\":\"\\ud800\"}",
             "input: line 2: a string is not valid: unexpected end of hex escape".to_owned(),
         ),
-        ("{\"K\":2}", "input: line 2: there is no column \"k\"; the columns are \"K\"".to_owned()),
+        (
+            "{\"K\":2}",
+            "input: line 2: there is no column \"k\"; the columns are \"K\"; did you mean \"K\"?"
+                .to_owned(),
+        ),
         ("{\"k\":null}", bad_key("is null")),
         ("{\"k\":[1]}", bad_key("is an array")),
         ("{\"k\":{}}", bad_key("is an object")),

@@ -101,7 +101,7 @@ pub(super) struct Silence {
 impl Silence {
     pub(super) fn watch(arguments: &Get, news: Arc<News>) -> Result<Self> {
         let limit = arguments.timeout().map_or(LONG_SILENCE, |limit| limit / 4).min(LONG_SILENCE);
-        let servers = arguments.urls.join(" and ");
+        let servers = arguments.urls().join(" and ");
         let (end, ended) = mpsc::channel::<()>();
         let watching = move || {
             // Whoever has the other end never sends anything.

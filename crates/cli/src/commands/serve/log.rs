@@ -13,12 +13,13 @@ use tracing_subscriber::fmt::format::{DefaultFields, Writer};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Logs to standard error; `RUST_LOG` chooses what.
-pub(super) fn start(json: bool) {
+/// Logs to standard error; `RUST_LOG` chooses what. `quiet`: without it, no more than warnings.
+pub(super) fn start(json: bool, quiet: bool) {
+    let usual = if quiet { LevelFilter::WARN } else { LevelFilter::INFO };
     let typed = std::env::var("RUST_LOG").ok();
     let filter: Targets = typed
         .and_then(|typed| typed.parse().ok())
-        .unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
+        .unwrap_or_else(|| Targets::new().with_default(usual));
     let builder =
         tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_writer(std::io::stderr);
     // A second subscriber in one process is refused; the first then stays.

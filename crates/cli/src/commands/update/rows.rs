@@ -3,6 +3,7 @@
 
 use privet_core::{Error, Result};
 use privet_table::import::{Format, Rows, Selection, Source};
+use privet_table::similar::meant;
 use privet_table::snapshot::{SnapshotHeader, ValueForm};
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -129,9 +130,12 @@ fn check_columns(header: &SnapshotHeader, typed: &str) -> Result<()> {
     let listed = || columns.iter().map(|column| json(column)).collect::<Vec<_>>().join(", ");
     match fields.keys().find(|field| !columns.contains(field)) {
         Some(field) => Err(Error::api_misuse(format!(
-            "the values of this table have no column {}: they have {}",
+            "the values of this table have no column {}: they have {}{}",
             json(field),
-            listed()
+            listed(),
+            meant(field, columns.iter().map(String::as_str))
+                .map(|column| format!("; did you mean {}?", json(column)))
+                .unwrap_or_default()
         ))),
         None if fields.is_empty() => Err(Error::api_misuse(format!(
             "the value has no column: give it at least one of {}",
