@@ -50,7 +50,8 @@ pub struct Transport {
 impl Transport {
     /// A transport to the server at `url`, `http://host:port` or `https://host:port`. Certificates
     /// are checked against the system's authorities and those in the PEM file `ca_file`, in which a
-    /// server's own certificate may stand as well. Nothing is sent yet. To be called within a tokio runtime.
+    /// server's own certificate may stand as well. Nothing is sent yet. To be called within a
+    /// tokio runtime.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`] if `url` is none, or `ca_file` cannot be read or is no certificate.
