@@ -90,7 +90,7 @@ const TOUCHES_THE_SYSTEM: &[(&str, &[&str])] = &[
     ("driver.rs", &["Instant::now", "tokio::time"]),
     ("driver/precise.rs", &["Instant::now", "thread::sleep"]),
     // The certificates that a person names.
-    ("transport.rs", &["std::fs"]),
+    ("transport/certificates.rs", &["std::fs"]),
 ];
 
 struct Package {

@@ -20,7 +20,7 @@ mod tests {
         for (typed, name) in [
             ("simplpir", Some("simplepir")),
             ("SimplePIR", Some("simplepir")),
-            ("dfp", Some("dpf")),
+            ("dpff", Some("dpf")),
             ("nmae", Some("Name")),
             ("onion", None),
             ("x", None),

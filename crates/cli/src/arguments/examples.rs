@@ -51,8 +51,9 @@ Examples:
   Several rows for a key, of which two columns are kept:
     privet build visits.csv --key country --multi --value year,visitors -o visits.privet
 
-  A table whose records clients can verify, and whose updates one key will sign:
-    privet build capitals.csv --key country --authenticate --publisher-key publisher.key -o c.privet";
+  A table whose records clients can verify, or one whose updates a key will sign:
+    privet build capitals.csv --key country --authenticate -o capitals.privet
+    privet build capitals.csv --key country --publisher-key publisher.key -o capitals.privet";
 
 pub(crate) const INSPECT: &str = "\
 Examples:

@@ -227,8 +227,9 @@ fn build_explains_itself() {
       Several rows for a key, of which two columns are kept:
         privet build visits.csv --key country --multi --value year,visitors -o visits.privet
 
-      A table whose records clients can verify, and whose updates one key will sign:
-        privet build capitals.csv --key country --authenticate --publisher-key publisher.key -o c.privet
+      A table whose records clients can verify, or one whose updates a key will sign:
+        privet build capitals.csv --key country --authenticate -o capitals.privet
+        privet build capitals.csv --key country --publisher-key publisher.key -o capitals.privet
     ");
 }
 
