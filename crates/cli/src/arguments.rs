@@ -130,9 +130,10 @@ pub(crate) struct Build {
     pub(crate) range_to: Option<String>,
     /// Differences between keys that do not count: trim, lower, upper, alphanumeric, number.
     ///
-    /// Clients treat their keys in the same way. trim: white space at both ends. lower, upper: upper
-    /// and lower case. alphanumeric: all but letters and digits, so that `08-00-30` and `08:00:30`
-    /// are one key. number: how a decimal number is written, so that `1.50` and `01.5` are one key.
+    /// Clients treat their keys in the same way. trim: white space at both ends. lower, upper:
+    /// upper and lower case. alphanumeric: all but letters and digits, so that `08-00-30` and
+    /// `08:00:30` are one key. number: how a decimal number is written, so that `1.50` and `01.5`
+    /// are one key.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', requires = "key")]
     pub(crate) normalize: Vec<String>,
     /// The table file to write.

@@ -394,6 +394,10 @@ fn comments_end_within_100_columns() {
     assert!(files.len() > 100, "{files:?}");
     let mut too_long = Vec::new();
     for file in files {
+        // Written by a program.
+        if file.ends_with("wire/src/proto/privet.v1.rs") {
+            continue;
+        }
         let source = std::fs::read_to_string(&file).unwrap();
         let named = |line: &str| format!("{}: {line}", file.display());
         too_long.extend(long_comments(&source).into_iter().map(named));

@@ -73,7 +73,8 @@ pub struct BuildOptions {
     pub existing: Existing,
 }
 
-/// Where the bounds of ranges stand. They are whole numbers or addresses, and ranges do not overlap.
+/// Where the bounds of ranges stand. They are whole numbers or addresses, and ranges do not
+/// overlap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeColumns {
     /// The column of the first point; or of both, as a network (`1.2.3.0/24`) or as two addresses

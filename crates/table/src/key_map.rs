@@ -140,7 +140,7 @@ pub use key_form::{Case, KeyForm, Normalization};
 pub use packing::{PackOptions, Packed, Pairs, pack, pack_as, pack_with};
 pub use pieces::MOST_PARTS;
 #[cfg(feature = "files")]
-pub(crate) use ranges::{BETWEEN_BOUNDS, Bounds, name_of};
+pub(crate) use ranges::{BETWEEN_BOUNDS, Bounds};
 pub use ranges::{Directory, Points, Range};
 pub use values::{decode_list, encode_list, values_of_list};
 #[cfg(feature = "files")]

@@ -2,7 +2,7 @@
 
 use super::rows::KeptRows;
 use crate::import::quoted;
-use crate::key_map::{BETWEEN_BOUNDS, Bounds, Directory, Points, Range, name_of};
+use crate::key_map::{BETWEEN_BOUNDS, Bounds, Directory, Points, Range};
 use privet_core::{Error, Result};
 
 impl KeptRows {
@@ -10,8 +10,8 @@ impl KeptRows {
     /// `unit` is what positions count.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), naming a row, if its bounds are none, it
-    /// ends before it begins, or it overlaps another.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), naming a row, if its bounds are none,
+    /// it ends before it begins, or it overlaps another.
     pub(super) fn make_ranges(&mut self, unit: &str) -> Result<Directory> {
         let points = self.kind_of_points(unit)?;
         let mut bounds: Vec<(Bounds, usize)> = Vec::with_capacity(self.rows() as usize);
@@ -26,7 +26,7 @@ impl KeptRows {
             let to = to.unwrap_or_else(|| match next {
                 // Equal ones overlap, which is found below.
                 Some((next, _)) => next.from.saturating_sub(1).max(from),
-                None => points.last(from),
+                None => last(points, from),
             });
             let of_row = |row: usize| {
                 let bounds = self.bounds_of(row).replace(BETWEEN_BOUNDS, " to ");
@@ -46,7 +46,7 @@ impl KeptRows {
             ranges.push(Range { from, to });
         }
         for (range, (_, row)) in ranges.iter().zip(&bounds) {
-            self.rename(*row, &name_of(range));
+            self.rename(*row, &range.name());
         }
         Directory::new(points, &ranges)
     }
@@ -75,5 +75,15 @@ impl KeptRows {
 
     fn bounds_of(&self, row: usize) -> &str {
         std::str::from_utf8(self.key_of(row)).unwrap_or_default()
+    }
+}
+
+/// The last of all points among which `from` is: of the IPv4 addresses, if it is one.
+fn last(points: Points, from: u128) -> u128 {
+    /// What IPv4 addresses begin with, as points.
+    const IPV4: u128 = 0xffff;
+    match points {
+        Points::Addresses if from >> 32 == IPV4 => from | 0xffff_ffff,
+        _ => u128::MAX,
     }
 }

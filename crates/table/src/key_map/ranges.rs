@@ -87,14 +87,6 @@ impl Points {
         Some(Bounds { from: bound(text)?, to: None })
     }
 
-    /// The last of all points in which `from` may lie: of the IPv4 addresses, if it is one.
-    pub(crate) fn last(self, from: u128) -> u128 {
-        match self {
-            Points::Addresses if from >> 32 == IPV4 => from | 0xffff_ffff,
-            _ => u128::MAX,
-        }
-    }
-
     /// A point as people write it.
     pub fn text(self, point: u128) -> String {
         match self {
@@ -141,6 +133,13 @@ pub struct Range {
     pub to: u128,
 }
 
+impl Range {
+    /// The key under which the row of this range is packed, and looked up.
+    pub fn name(&self) -> [u8; NAME_LEN] {
+        name(true, self.from)
+    }
+}
+
 /// What a row says of its range. Without `to`, it ends where the next range begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
@@ -151,9 +150,6 @@ pub(crate) struct Bounds {
 /// Stands between the two bounds of a row where they come from two columns (the unit separator of
 /// ASCII).
 pub(crate) const BETWEEN_BOUNDS: char = '\x1f';
-
-/// What IPv4 addresses begin with, as points.
-const IPV4: u128 = 0xffff;
 
 /// A network: an address whose last bits, all but `bits`, are zero.
 fn network(address: &str, bits: &str) -> Option<Bounds> {
@@ -230,7 +226,7 @@ impl Directory {
     }
 
     /// The name under which the range that holds `key` is looked up; for a key that no range holds,
-    /// a name that no range has. It is [`name_of`] a range, or as long.
+    /// a name that no range has. It is a [`Range::name`], or as long.
     ///
     /// Which block is looked through depends on the key, and so does an address; no branch does
     /// after the text is read.
@@ -268,8 +264,8 @@ impl Directory {
         self.name_for(key)[0] == 1
     }
 
-    /// The key to edit for the row that `key` stands for: a point, or the bounds of a range that the
-    /// table has. For the owner, like [`holds`](Self::holds).
+    /// The key to edit for the row that `key` stands for: a point, or the bounds of a range that
+    /// the table has. For the owner, like [`holds`](Self::holds).
     pub(super) fn key_of_row<'k>(&self, key: &'k [u8]) -> Option<Cow<'k, [u8]>> {
         let text = std::str::from_utf8(key).ok()?;
         let Some(Bounds { from, to: Some(to) }) = self.points.parse_bounds(text) else {
@@ -281,7 +277,7 @@ impl Directory {
         let name = self.name_for(from_text.as_bytes());
         let range = Range { from, to };
         let ends = to == u128::MAX || self.name_for(self.points.text(to + 1).as_bytes()) != name;
-        let is_it = name == name_of(&range) && self.name_for(to_text.as_bytes()) == name && ends;
+        let is_it = name == range.name() && self.name_for(to_text.as_bytes()) == name && ends;
         is_it.then(|| Cow::Owned(from_text.into_bytes()))
     }
 
@@ -341,11 +337,6 @@ impl std::fmt::Debug for Directory {
 }
 
 const NAME_LEN: usize = 17;
-
-/// The name under which a range is looked up.
-pub(crate) fn name_of(range: &Range) -> [u8; NAME_LEN] {
-    name(true, range.from)
-}
 
 fn name(is_range: bool, point: u128) -> [u8; NAME_LEN] {
     let mut name = [0; NAME_LEN];

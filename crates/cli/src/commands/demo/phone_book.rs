@@ -34,7 +34,7 @@ impl PhoneBook {
         let report = build_table(&options, source, &book.path, &mut |_| {})?;
         let mut page = Page::default();
         page.line(format!(
-            "1. A table: a phone book of {} entries, built in {}: {} records of {}, {:.2} x the values.",
+            "1. A table of {} names, built in {}: {} records of {}, {:.2} x the values.",
             display::count(entries),
             display::duration(start.elapsed()),
             display::count(report.records),

@@ -173,10 +173,13 @@ fn what_it_shows(client: &Client, seen: &[Vec<Vec<u8>>], page: &mut Page) {
     for (role, queries) in (0..).map(Role).zip(seen) {
         let (repeat, other) =
             (agreeing(&queries[0], &queries[1]), agreeing(&queries[0], &queries[2]));
-        let coins = if plan.queries_look_random(role) { "; coins agree in 50 %" } else { "" };
-        let at = if seen.len() == 1 { String::new() } else { format!(" at server {}", role.0 + 1) };
+        let coins = if plan.queries_look_random(role) { "; coins in 50 %" } else { "" };
+        let queries = match seen.len() {
+            1 => "Queries".to_owned(),
+            _ => format!("At server {}, queries", role.0 + 1),
+        };
         page.paragraph(format!(
-            "Queries for the same name agree in {repeat:.1} % of their bits{at}, for two names in {other:.1} %{coins}."
+            "{queries} for one name agree in {repeat:.1} % of bits, for two names in {other:.1} %{coins}."
         ));
         if let Some(meaning) = plan.queries_say(&client.table().identity, role) {
             page.paragraph(meaning);

@@ -20,7 +20,9 @@ use privet_schemes::registry::{self, PARTITION_RECORDS, ServerOptions, Tuning};
 use privet_schemes::tapir::REFERENCE_STRING;
 use privet_table::authentication::{MerkleTree, shape_with_paths};
 use privet_table::digest::{DigestParts, layout_digest};
-use privet_table::key_map::{KeyMapKind, PackOptions, encode_list, pack_with};
+use privet_table::key_map::{
+    Directory, KeyForm, KeyMapKind, PackOptions, Points, Range, encode_list, pack_with,
+};
 use privet_table::{RecordLayout, TableLayout};
 use std::sync::{Arc, OnceLock};
 
@@ -32,11 +34,12 @@ enum Layout {
     Buckets,
     Cuckoo,
     Parts,
+    Ranges,
     Authenticated,
 }
 
-const LAYOUTS: [Layout; 4] =
-    [Layout::Buckets, Layout::Cuckoo, Layout::Parts, Layout::Authenticated];
+const LAYOUTS: [Layout; 5] =
+    [Layout::Buckets, Layout::Cuckoo, Layout::Parts, Layout::Ranges, Layout::Authenticated];
 
 /// What servers answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +76,15 @@ const HISTORIES: [[usize; 6]; 5] = [
     [IN_THE_STASH, KEYS, 8, 9, 8, KEYS],
 ];
 
+/// The range of `k`: of ten points, the first five.
+fn range(k: usize) -> Range {
+    let from = 10 * k as u128;
+    Range { from, to: from + 4 }
+}
+
+/// What is looked up: a key, or a point in the range of `k`.
 fn key(k: usize) -> Vec<u8> {
-    pair(k).0
+    (10 * k + k % 5).to_string().into_bytes()
 }
 
 fn value(layout: Layout, k: usize) -> Vec<u8> {
@@ -88,17 +98,27 @@ fn value(layout: Layout, k: usize) -> Vec<u8> {
     }
 }
 
+/// The key that the builder packs.
+fn packed_key(layout: Layout, k: usize) -> Vec<u8> {
+    if layout == Layout::Ranges { range(k).name().to_vec() } else { key(k) }
+}
+
 /// A table of [`KEYS`] keys, or of `few`: its layout, its records, and its shape.
 fn table(layout: Layout, few: bool, spoilt: bool) -> (Vec<u8>, Vec<u8>, TableShape) {
     let pairs: Vec<_> = match few {
-        true => vec![(key(0), vec![0])],
-        false => (0..KEYS).map(|k| (key(k), value(layout, k))).collect(),
+        true => vec![(packed_key(layout, 0), vec![0])],
+        false => (0..KEYS).map(|k| (packed_key(layout, k), value(layout, k))).collect(),
     };
     let kind = if layout == Layout::Cuckoo { KeyMapKind::Cuckoo } else { KeyMapKind::Buckets };
     let lists = layout == Layout::Parts;
     let options = PackOptions { kind, parts: Some(if lists { 2 } else { 1 }), lists };
     let packed = pack_with(&options, &pairs[..], PublicSeed::derive("privet test", b"seed"));
-    let packed = packed.unwrap();
+    let mut key_form = KeyForm::default();
+    if layout == Layout::Ranges {
+        let ranges: Vec<Range> = (0..pairs.len()).map(range).collect();
+        key_form.ranges = Some(Directory::new(Points::Numbers, &ranges).unwrap());
+    }
+    let packed = packed.unwrap().with_key_form(key_form);
     let map = packed.key_map().clone();
     assert!(few || map.stash_entries() > 0, "the long value is in the stash, in parts one of them");
     let record = |bucket: u64, record: &mut Vec<u8>| {
@@ -314,6 +334,15 @@ fn whatever_is_looked_up_in_either_of_two_records_servers_see_the_same() {
 #[test]
 fn whatever_is_looked_up_in_parts_servers_see_the_same() {
     assert_the_same_for_every_scheme(Layout::Parts);
+}
+
+/// Ranges change how a client gets to the records of a key, and nothing after that: so a scheme of
+/// each kind stands for all.
+#[test]
+fn whatever_is_looked_up_in_ranges_servers_see_the_same() {
+    for scheme in [SchemeId::SimplePir, SchemeId::Dpf, SchemeId::DummySubsets] {
+        assert_the_same(scheme, Layout::Ranges);
+    }
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn all_columns(bytes: &[u8]) -> Result<Vec<String>, String> {
 
 #[test]
 fn types_become_json() {
-    let bytes = include_bytes!("../parquet/samples/types.parquet");
+    let bytes = include_bytes!("../../../samples/types.parquet");
     let rows =
         read(Format::Parquet, bytes, selection(Some("u"), ValueForm::JsonRest)).expect("valid");
     let first = concat!(
@@ -98,7 +98,7 @@ fn types_become_json() {
 
 #[test]
 fn errors_name_the_row() {
-    let bytes = include_bytes!("../parquet/samples/nulls.parquet");
+    let bytes = include_bytes!("../../../samples/nulls.parquet");
     for (selection, message) in [
         (
             selection(Some("k"), raw("e")),
@@ -131,7 +131,7 @@ fn errors_name_the_row() {
         read(Format::Parquet, b"name\na\n", selection(None, raw("a"))).expect_err("a CSV file");
     assert!(error.starts_with("input: this is no readable Parquet file: "), "{error}");
     // Durations are plain numbers in Parquet.
-    let bytes = include_bytes!("../parquet/samples/duration.parquet");
+    let bytes = include_bytes!("../../../samples/duration.parquet");
     assert_eq!(
         read(Format::Parquet, bytes, selection(None, ValueForm::JsonRest)).expect("valid"),
         plain(&[(1, "", r#"{"d":1}"#)])
@@ -141,8 +141,8 @@ fn errors_name_the_row() {
 #[test]
 fn a_damaged_file_is_an_error_or_has_other_values() {
     for bytes in [
-        &include_bytes!("../parquet/samples/texts.parquet")[..],
-        include_bytes!("../parquet/samples/types.parquet"),
+        &include_bytes!("../../../samples/texts.parquet")[..],
+        include_bytes!("../../../samples/types.parquet"),
     ] {
         for position in 0..bytes.len() {
             let mut damaged = bytes.to_vec();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::key_map::{Bounds, name_of};
+use crate::key_map::Bounds;
 
 fn directory(points: Points, ranges: &[Range]) -> Directory {
     let directory = Directory::new(points, ranges).expect("in order");
@@ -47,8 +47,8 @@ proptest! {
         for point in around.chain(others) {
             let name = directory.name_for(point.to_string().as_bytes());
             match holding(&ranges, point) {
-                Some(range) => prop_assert_eq!(name, name_of(range)),
-                None => prop_assert!(ranges.iter().all(|range| name_of(range) != name)),
+                Some(range) => prop_assert_eq!(name, range.name()),
+                None => prop_assert!(ranges.iter().all(|range| range.name() != name)),
             }
         }
     }
@@ -178,7 +178,7 @@ fn a_table_of_ranges_answers_for_every_point_in_them() {
     for kind in KeyMapKind::ALL {
         let pairs: Vec<Pair> = ranges
             .iter()
-            .map(|range| (name_of(range).to_vec(), range.from.to_string().into_bytes()))
+            .map(|range| (range.name().to_vec(), range.from.to_string().into_bytes()))
             .collect();
         let packed = pack_as(kind, &pairs[..], fixed_seed()).expect("packs");
         let packed = packed.with_key_form(form.clone());
