@@ -113,7 +113,7 @@ pub struct Selection {
     /// The column that gives the key, if any; for a table of ranges, the first point.
     pub key: Option<String>,
     /// The column that gives the last point of a range, if that is another. The key is then both
-    /// texts, with [`BETWEEN_BOUNDS`](crate::key_map::BETWEEN_BOUNDS) between them.
+    /// texts, with a unit separator (U+001F) between them.
     pub until: Option<String>,
     /// What makes the value.
     pub value: ValueForm,

@@ -160,7 +160,7 @@ pub(crate) struct Get {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
     /// The value; of several lookups, key, tab and value on each line: JSON as it is, in other text
-    /// \\ for a backslash, \t, \n, \r, \u{1b} and \xff for what is no text [default]
+    /// \\ for a backslash, \t, \n, \r, \u{1b} and \xff for what is no text (default)
     Lines,
     /// Key and value, comma-separated, with a header
     Csv,

@@ -599,7 +599,7 @@ fn get_explains_itself() {
 
               Possible values:
               - lines: The value; of several lookups, key, tab and value on each line: JSON as it is, in
-                other text \\ for a backslash, \t, \n, \r, \u{1b} and \xff for what is no text [default]
+                other text \\ for a backslash, \t, \n, \r, \u{1b} and \xff for what is no text (default)
               - csv:   Key and value, comma-separated, with a header
               - jsonl: As --json
 

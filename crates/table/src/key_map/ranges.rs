@@ -165,7 +165,7 @@ fn network(address: &str, bits: &str) -> Option<Bounds> {
 /// Ranges are found by blocks of so many: a client looks through one block for each key.
 const BLOCK: usize = 64;
 
-/// The bounds of all ranges of a table: see the [module](self).
+/// The bounds of all ranges of a table, as every client downloads them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Directory {
     points: Points,
