@@ -7,7 +7,7 @@ demo: build
 
 test:
 	@./scripts/install-tools.sh --tests
-	cargo test --workspace --locked
+	RUST_TEST_THREADS=4 cargo test --workspace --locked
 
 # A longer run of the tests that toss coins: ten times as many, others every day, and more lives in
 # the simulator. docs/security/tests.md says how small a leak shows. `make nightly SEED=2026-11-22`

@@ -25,7 +25,7 @@
 //! let config = ServerConfig::new(([127, 0, 0, 1], 7700).into());
 //! let server = Server::start(config, vec![table]).await?;
 //!
-//! Checks the files once a second, until this is dropped.
+//! // Checks the files once a second, until this is dropped.
 //! let (updates, second) = (server.table_updates(), Duration::from_secs(1));
 //! let watching = Watching::start(vec![followed], updates, second, Hangups::ignored());
 //!

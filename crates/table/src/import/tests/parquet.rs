@@ -19,9 +19,12 @@ impl<T: DataType> Written for Chunk<'_, T> {
     fn write(&self, group: &mut ::parquet::file::writer::SerializedRowGroupWriter<'_, Vec<u8>>) {
         let mut column = group.next_column().expect("in memory").expect("a column is left");
         let Chunk(definitions, repetitions, values) = self;
-        // A column that cannot be null has values alone.
-        let levels = |levels| (definitions.len() >= values.len()).then_some(levels);
-        let (definitions, repetitions) = (levels(*definitions), levels(*repetitions));
+        // A column that cannot be null has values alone, and one without lists no repetitions.
+        let present = |levels: &'_ [i16]| levels.len() >= values.len();
+        let (definitions, repetitions) = (
+            Some(*definitions).filter(|levels| present(levels)),
+            Some(*repetitions).filter(|levels| present(levels)),
+        );
         column.typed::<T>().write_batch(values, definitions, repetitions).expect("in memory");
         column.close().expect("in memory");
     }
