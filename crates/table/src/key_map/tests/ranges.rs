@@ -1,5 +1,5 @@
 use super::*;
-use crate::key_map::Bounds;
+use crate::key_map::ranges::Bounds;
 
 fn directory(points: Points, ranges: &[Range]) -> Directory {
     let directory = Directory::new(points, ranges).expect("in order");
