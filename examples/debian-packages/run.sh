@@ -103,7 +103,7 @@ serve sections doublepir
 rows=$(wc -l <"$work/sections.jsonl")
 wanted=()
 for part in 0 1 2 3 4 5 6 7; do wanted+=(--index $(((rows - 1) * part / 7))); done
-time "$privet" get "$url" --state "$work/state" "${wanted[@]}" >"$work/letters"
+time "$privet" get "$url" --state "$work/state" "${wanted[@]}" --raw >"$work/letters"
 for part in 0 1 2 3 4 5 6 7; do
     sed -n "$(((rows - 1) * part / 7 + 1))s/{\"section\":\"\(.\)\"}/\1/p" "$work/sections.jsonl"
 done | diff - "$work/letters"
@@ -111,7 +111,7 @@ echo "8 of $rows letters came back, and are right"
 
 # Compares what the servers at all addresses in ${urls[@]} say about the chosen rows with the input: same_letters FILE.
 same_letters() {
-    time "$privet" get "${urls[@]}" --state "$work/state" "${wanted[@]}" >"$work/letters"
+    time "$privet" get "${urls[@]}" --state "$work/state" "${wanted[@]}" --raw >"$work/letters"
     for part in 0 1 2 3 4 5 6 7; do
         sed -n "$(((rows - 1) * part / 7 + 1))s/{\"section\":\"\(.\)\"}/\1/p" "$1"
     done | diff - "$work/letters"
