@@ -140,7 +140,7 @@ for server in first second; do
     serve libraries finite-differences "libraries-$server" --one-bit --digits
     urls+=("$url")
 done
-"$privet" get "${urls[@]}" --state "$work/state" "${wanted[@]}" >"$work/bits"
+"$privet" get "${urls[@]}" --state "$work/state" "${wanted[@]}" --raw >"$work/bits"
 for part in 0 1 2 3 4 5 6 7; do
     sed -n "$(((rows - 1) * part / 7 + 1))s/{\"library\":\"\(.\)\"}/\1/p" "$work/libraries.jsonl"
 done | diff - "$work/bits"
