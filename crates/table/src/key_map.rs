@@ -250,7 +250,8 @@ impl KeyMap {
     /// same one, and only then be looked at: [`piece_in`](KeyMap::piece_in) each of them is what
     /// [`value`](KeyMap::value) puts together.
     ///
-    /// No branch depends on the key, but hashing takes longer the longer it is. Of a cuckoo map no
+    /// Of keys that are hashed as they are written, no branch depends on the key, but hashing takes
+    /// longer the longer it is. What a [`KeyForm`] does to keys depends on them. Of a cuckoo map no
     /// address depends on the key either. Of a bucket map one does, for each part: where the
     /// displacement of its group is read.
     pub fn candidates<'m>(&'m self, key: &[u8]) -> impl Iterator<Item = u64> + use<'m> {
