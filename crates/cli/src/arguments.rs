@@ -199,7 +199,7 @@ pub(crate) struct Build {
     ///
     /// With buckets every lookup takes one query; with cuckoo it takes two, and tables can change
     /// without clients having to learn where keys went.
-    #[arg(long, value_enum, default_value_t = KeyMap::Buckets, value_name = "KIND", requires = "key")]
+    #[arg(long, value_enum, default_value_t = KeyMap::Buckets, value_name = "KIND", requires = "keys")]
     #[arg(help_heading = LAYOUT)]
     pub(crate) key_map: KeyMap,
     /// How many records the value of a key may lie in, 1 to 16.
@@ -207,7 +207,7 @@ pub(crate) struct Build {
     /// Every lookup fetches as many, however long the value is, and twice as many with cuckoo. Long
     /// values then need no wide records. Default: 1, or more where values of many kilobytes make
     /// that cheaper for clients.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16), requires = "key")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16), requires = "keys")]
     #[arg(help_heading = LAYOUT)]
     pub(crate) parts: Option<u8>,
 

@@ -32,6 +32,7 @@ use crate::update_log::{
 };
 use crate::{RecordLayout, TableLayout};
 use privet_core::{Error, Result, TableIdentity};
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// A compaction leaves the last epochs in the log, up to one part in this many of the table file's
@@ -137,6 +138,9 @@ impl<'s> OwnedTable<'s> {
         let read = self.reader();
         match self.layout().records() {
             RecordLayout::Keyed(map) => {
+                // A row of a file may name the bounds of a range. One that is not there has no
+                // values.
+                let key = &*map.key_form().key_of_row(key).unwrap_or(Cow::Borrowed(key));
                 let records = map.candidates(key).map(&read).collect::<Result<Vec<_>>>()?;
                 let value = map.find(key, records.iter().map(Vec::as_slice))?;
                 match value {

@@ -60,6 +60,10 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
         // Nobody is there any more, which whoever was there knows: no lookup's outcome shows in it.
         if news.given_up.load(Ordering::Relaxed) {
             failures.not_begun += wanted.len();
+            // What a pipe still brings is not waited for.
+            if queue.may_wait() {
+                break;
+            }
             continue;
         }
         let lookups: Vec<_> = wanted.iter().map(|wanted| client.begin(wanted.target())).collect();

@@ -25,9 +25,9 @@ fn the_kind_of_key_map_can_be_chosen() {
     [exit 2]
     [stderr]
     error: the following required arguments were not provided:
-      --key <COLUMN>
+      <--key <COLUMN>|--range-from <COLUMN>>
 
-    Usage: privet build --output <FILE> --key <COLUMN> --key-map <KIND> <INPUT>...
+    Usage: privet build --output <FILE> --key-map <KIND> <--key <COLUMN>|--range-from <COLUMN>> <INPUT>...
 
     For more information, try '--help'.
     ");

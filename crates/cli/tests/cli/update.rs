@@ -360,3 +360,28 @@ fn keygen_and_update_explain_themselves() {
         privet update t.privet --publisher-key p.key --from changes.csv --compact 20
     "#);
 }
+
+/// Rows name the bounds of their ranges, as in the file that the table was built of.
+#[test]
+fn the_values_of_ranges_are_updated_and_their_bounds_are_not() {
+    let place = Place::new();
+    place.write("rates.csv", "from,to,rate,name\n0,9,10,low\n10,99,20,high\n");
+    place.build("rates.csv --range-from from --range-to to --key-map cuckoo --parts 2 -o t.privet");
+    place.run("keygen -o key");
+    let update = |rest: &str| place.run(&format!("update t.privet --publisher-key key {rest}"));
+
+    place.write("new.csv", "from,to,rate,name\n10,99,25,high\n");
+    let updated = update("--from new.csv --json").json();
+    assert_eq!((&updated["epoch"], &updated["replaced"]), (&1.into(), &1.into()));
+    // A column that would be lost is missed, however the range is named.
+    place.write("short.csv", "from,to,rate\n10,99,26\n");
+    for short in ["--from short.csv", "--set 50={\"rate\":\"26\"}"] {
+        let refused = update(short);
+        assert_eq!(refused.code(), 2, "{refused}");
+        assert!(refused.stderr().contains("has a value here with \"name\" as well"), "{refused}");
+    }
+    place.write("other.csv", "from,to,rate,name\n10,98,26,high\n");
+    let refused = update("--from other.csv");
+    assert_eq!(refused.code(), 2, "{refused}");
+    assert!(refused.stderr().contains("the table has no such range"), "{refused}");
+}

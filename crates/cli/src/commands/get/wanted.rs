@@ -91,6 +91,11 @@ impl Queue {
         Ok(wanted)
     }
 
+    /// Whether lines may still have to be written by somebody.
+    pub(super) fn may_wait(&self) -> bool {
+        self.lines.as_ref().is_some_and(|lines| !lines.in_file)
+    }
+
     /// What to say of lines that were skipped.
     pub(super) fn skipped(&self) -> Option<String> {
         self.lines.as_ref()?.skipped()
