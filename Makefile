@@ -1,13 +1,22 @@
 # Two commands for a fresh machine: `make demo` shows the whole thing, `make test` passes the tests.
 
-.PHONY: demo test nightly example tools build
+.PHONY: demo test test-crates test-programs nightly example tools build
 
 demo: build
 	./target/release/privet demo
 
 test:
 	@./scripts/install-tools.sh --tests
-	RUST_TEST_THREADS=4 cargo test --workspace --locked
+	cargo test --workspace --locked --no-run
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line test-crates test-programs
+
+# The tests within the crates compute, those of whole programs mostly wait: they run side by side.
+test-crates:
+	cargo test --workspace --locked --quiet --lib
+	cargo test --workspace --locked --quiet --doc
+
+test-programs:
+	RUST_TEST_THREADS=4 cargo test --workspace --locked --quiet --bins --test '*'
 
 # A longer run of the tests that toss coins: ten times as many, others every day, and more lives in
 # the simulator. docs/security/tests.md says how small a leak shows. `make nightly SEED=2026-11-22`

@@ -15,7 +15,9 @@ use super::{
     ResolvedColumns, RowReader, Wanted, bad_key, bad_raw_value, cannot_read, cannot_spool, no_key,
     push_between_bounds, quoted,
 };
+use ::parquet::basic::Compression;
 use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::ParquetMetaData;
 use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
 use cell::Scalar;
 use leaf::Leaf;
@@ -62,6 +64,7 @@ impl ParquetRows {
             return Err(Error::api_misuse("it has no columns"));
         }
         let (columns, leaf_numbers) = guarded(|| schema::columns(schema, &used))??;
+        check_compression(file.metadata(), &leaf_numbers)?;
         let renumber = |column: usize| used.binary_search(&column).unwrap_or(usize::MAX);
         let resolved = ResolvedColumns {
             key: resolved.key.map(renumber),
@@ -193,6 +196,25 @@ impl RowReader for ParquetRows {
         let share = self.row as f64 / self.rows_total.max(1) as f64;
         (self.bytes_total as f64 * share.min(1.0)) as u64
     }
+}
+
+/// Refuses what the decoder is built without. Hardly anybody uses these compressions.
+fn check_compression(metadata: &ParquetMetaData, leaf_numbers: &[usize]) -> Result<()> {
+    for group in metadata.row_groups() {
+        for column in leaf_numbers.iter().filter_map(|&leaf| group.columns().get(leaf)) {
+            let compression = match column.compression() {
+                Compression::BROTLI(_) => "Brotli",
+                Compression::LZO => "LZO",
+                _ => continue,
+            };
+            let name = quoted(&column.column_path().string());
+            return Err(Error::api_misuse(format!(
+                "column {name} is compressed with {compression}, which is not read; write the file \
+                 again with another compression, such as zstd"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Calls the decoder. After a panic the reader is not used again, so it does not matter in which
