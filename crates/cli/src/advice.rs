@@ -1,15 +1,15 @@
-//! By which flag or command of this program the way out of an error is taken.
+//! The flag or command of this program that solves an error.
 //!
-//! The libraries say what happened and what to do, in words for all their users. Which of this
-//! command's flags does that is known here, and is put behind what they say: `choose one by name
+//! The libraries say what happened and what to do, in words for all their users. This module knows
+//! which flag of the command does that, and appends it to their message: `choose one by name
 //! (--table)`.
 
 use crate::printable::printable;
 use privet_core::{Error, Reason};
 use std::error::Error as StdError;
 
-/// The ways out of an error: the first counts whose flags the command that runs has. What stands
-/// between backquotes is a command of its own.
+/// The ways out of an error. The first one counts whose flags the running command has. Text between
+/// backquotes is a command of its own and is not checked against the running one.
 fn ways_out(reason: Reason) -> &'static [&'static str] {
     match reason {
         Reason::TableNotChosen | Reason::TableRenamed => &["--table"],
@@ -61,20 +61,20 @@ fn ways_out(reason: Reason) -> &'static [&'static str] {
     }
 }
 
-/// The way out of an error of this reason, where `command` runs.
+/// The way out of an error with this reason when `command` runs.
 pub(crate) fn way_out(reason: Reason, command: &clap::Command) -> Option<&'static str> {
     let has_its_flags = |words: &&&str| flags_here(words).all(|flag| has(command, flag));
     ways_out(reason).iter().find(has_its_flags).copied()
 }
 
-/// An error with the way out and its causes, as a person reads it who has typed `command`.
+/// An error with its causes and the way out, for a person who has typed `command`.
 pub(crate) fn told(error: &Error, command: &clap::Command) -> String {
     let mut text = String::new();
     let mut next: Option<&(dyn StdError + 'static)> = Some(error);
     while let Some(error) = next {
         let said = error.to_string();
         let said = printable(&said);
-        // Messages that were written for people often quote their cause already.
+        // Messages written for people often quote their cause already.
         if !text.contains(&*said) {
             let before = if text.is_empty() { "" } else { "\n  because: " };
             text.push_str(&format!("{before}{said}"));
@@ -88,12 +88,12 @@ pub(crate) fn told(error: &Error, command: &clap::Command) -> String {
     text
 }
 
-/// The same where no flag is of any use, as for the value of a flag.
+/// The same without advice on flags, for places where no flag helps, such as the value of a flag.
 pub(crate) fn told_anywhere(error: &Error) -> String {
     told(error, &clap::Command::new("privet"))
 }
 
-/// The flags in `words` that belong to the command that runs.
+/// The flags in `words` that the running command must have: those outside backquotes.
 fn flags_here(words: &str) -> impl Iterator<Item = &str> {
     words.split('`').step_by(2).flat_map(flags)
 }
@@ -114,11 +114,11 @@ mod tests {
     use crate::arguments::Arguments;
     use clap::CommandFactory as _;
 
-    /// Reasons out of which no flag and no command of this program leads.
+    /// Reasons that no flag and no command of this program can resolve.
     const NO_WAY_OUT: &[Reason] = &[
-        // The servers have to agree, and whoever runs them sees to that.
+        // The operators of the servers have to make them agree.
         Reason::ServersDisagree,
-        // Another attempt is due when they do.
+        // Trying again helps once the servers have the same version.
         Reason::VersionsDiffer,
         // The message says how many addresses to type.
         Reason::NumberOfServers,

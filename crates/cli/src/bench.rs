@@ -6,7 +6,7 @@
 //! | [`table`] | a table whose records can be computed again |
 //! | [`offline`] | what happens before the first query: on the server, and on the client |
 //! | [`online`] | queries, their journal, answers, records |
-//! | [`edits`] | what clients, and servers that can, take to follow edits of the table |
+//! | [`edits`] | the cost of following edits, for clients and for servers that can |
 //! | [`plain`] | the lookup that is not private, for comparison |
 //! | [`traffic`] | bytes that cross the wire |
 //! | [`yardsticks`] | the limits of one core of this machine |
@@ -98,10 +98,10 @@ fn measure(arguments: &Bench) -> Result<Report> {
     })
 }
 
-/// No server collects more for one pass.
+/// The most queries that a server collects for one pass.
 const MOST_IN_A_BATCH: u64 = 1024;
 
-/// What one run came to. The yardsticks are taken after it, when its memory is free again.
+/// The result of one run. The yardsticks are taken after it, when its memory is free again.
 struct Run {
     offline: Offline,
     online: Online,
@@ -113,7 +113,7 @@ struct Run {
 }
 
 fn whole_batches(arguments: &Bench) -> u64 {
-    // So that batches times their size is still a number.
+    // The limit keeps the number of batches times their size from overflowing.
     arguments.queries.div_ceil(arguments.batch).min(u64::MAX / arguments.batch)
 }
 
@@ -130,7 +130,7 @@ fn measure_scheme(
         offline::server(scheme, table, &tuning, options)?;
     drop(tuning);
     let plan = server.plan().clone();
-    // The client knows exactly, but only after the long work.
+    // An early check. The client knows its exact supply, but only after the long work.
     if let Some(supply) = plan.supply(&identity) {
         check_supply(queries, supply)?;
     }
@@ -153,8 +153,8 @@ fn measure_scheme(
 
     let edits = edits::measure(arguments.edits, table, &mut server, client.as_mut(), options)?;
     if let Some(batch) = &edits.batch {
-        // As many of the edited records as the generation still serves; what these lookups take is
-        // not reported.
+        // Looks up as many edited records as the generation still serves. Their times are not
+        // reported.
         let left = client.hints().map_or(0, |hints| hints.supply().left()).min(VERIFIED_EDITS);
         for index in batch.indices.iter().take(left as usize) {
             let (server, client) = (server.as_ref(), client.as_mut());
@@ -196,10 +196,10 @@ fn measure_scheme(
     })
 }
 
-/// So many edited records are looked up again.
+/// How many edited records are looked up again, at most.
 const VERIFIED_EDITS: u64 = 64;
 
-/// What is chosen of the scheme, and the seconds that it took to make what nobody named.
+/// The scheme's tuning, and the seconds that it took to make the parts that nobody supplied.
 fn tuning(scheme: SchemeId, arguments: &Bench, table: &BenchTable) -> Result<Measured<Tuning>> {
     let typed = arguments.options.read(Some(scheme))?;
     let is_complete = registry::makeshift(scheme, &table.identity(), &typed).is_none();
@@ -209,7 +209,7 @@ fn tuning(scheme: SchemeId, arguments: &Bench, table: &BenchTable) -> Result<Mea
     Ok(Measured { value, seconds })
 }
 
-/// A client that verifies answers makes a query when the one before is answered.
+/// A client that verifies answers makes a query only after the previous answer has come.
 fn check_order(batch: u64, scheme: SchemeId, verifies: bool) -> Result<()> {
     if batch == 1 || !verifies {
         return Ok(());
@@ -230,7 +230,7 @@ fn display_threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// A generation of single-use hints serves so many queries and not one more.
+/// A generation of single-use hints serves a fixed number of queries.
 fn check_supply(queries: u64, supply: u64) -> Result<()> {
     if queries <= supply {
         return Ok(());

@@ -1,5 +1,5 @@
-//! What it takes to follow edits of the table: of clients whose hints can be patched, and of
-//! servers that make their successors.
+//! The cost of following edits of the table: for clients whose hints can be patched, and for
+//! servers that make a successor of themselves.
 
 use super::microseconds;
 use super::table::BenchTable;
@@ -11,21 +11,21 @@ use privet_schemes::registry::{
 };
 use std::time::Instant;
 
-/// No more records are changed in one run.
+/// The most records that one run changes.
 const MOST_EDITS: u64 = 1 << 20;
 
-/// What was measured; a scheme has either, or neither.
+/// What was measured. A scheme has one of the two, or neither.
 #[derive(Default)]
 pub(super) struct Edits {
-    /// Microseconds of each of some edits of one record, applied to the hints in memory.
+    /// Microseconds per edit of one record, applied to the hints in memory.
     pub(super) single_us: Vec<f64>,
-    /// One batch, which the servers follow as well.
+    /// One batch, which the servers follow too.
     pub(super) batch: Option<Batch>,
 }
 
 /// One batch of edits.
 pub(super) struct Batch {
-    /// Records that it changes, which [`BenchTable::record`] has by then with their new values.
+    /// The records that the batch changes. [`BenchTable::record`] already returns their new values.
     pub(super) indices: Vec<u64>,
     pub(super) server_ms: f64,
     pub(super) client_ms: f64,
@@ -54,8 +54,8 @@ pub(super) fn measure(
     Ok(Edits { single_us: one_by_one(count, table, hints, plan.servers)?, batch: None })
 }
 
-/// Every edit is undone by a second one like it, which takes as long, and the hints are in the end
-/// what they were.
+/// Applies every edit twice. The second time undoes the first and takes as long, so the hints end
+/// up unchanged.
 fn one_by_one(
     count: u64,
     table: &BenchTable,
@@ -65,7 +65,7 @@ fn one_by_one(
     let mut times = Vec::new();
     for number in 0..count {
         let index = table.wanted(number);
-        // Any difference will do; a record's own bytes are at hand.
+        // Any difference will do, and the record's own bytes are at hand.
         let edits = vec![(index, table.record(index))];
         let deltas = vec![TableDelta::new(table.shape(), edits)?; servers];
         for _ in 0..2 {
@@ -79,13 +79,13 @@ fn one_by_one(
     Ok(times)
 }
 
-/// The next version of a table. Nobody looks at its digest here.
+/// The next version of a table. Its digest stays the same, because nothing here checks it.
 fn next(table: TableIdentity) -> TableIdentity {
     TableIdentity { epoch: Epoch(table.epoch.0 + 1), ..table }
 }
 
-/// The servers would all compute the same, so one does, and the client hears it from as many as
-/// there are.
+/// All servers would compute the same, so only one does. The client receives its result once for
+/// each server.
 fn in_one_batch(
     count: u64,
     table: &mut BenchTable,

@@ -1,5 +1,5 @@
 //! What happens before the first query: the server computes what clients receive, and the client
-//! makes of it what it needs.
+//! prepares its state from that.
 
 use super::online::HintJournal;
 use super::table::BenchTable;
@@ -17,7 +17,7 @@ use privet_wire::limits::FETCH_CHUNK_LEN;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Something, and the seconds that it took.
+/// A value, and the seconds that it took to make.
 pub(super) struct Measured<T> {
     pub(super) value: T,
     pub(super) seconds: f64,
@@ -33,12 +33,12 @@ pub(super) struct ReadyServer {
 pub(super) struct Received {
     /// The hint; empty if there is none.
     hint: Vec<u8>,
-    /// BLAKE3 digest of the hint, or of the table as clients receive it if they do.
+    /// BLAKE3 digest of what clients receive: the hint, or the table.
     digest: [u8; 32],
 }
 
 impl Received {
-    /// Memory that the server keeps for it beside the table.
+    /// Memory that the server keeps for the hint, beside the table.
     pub(super) fn kept_len(&self) -> u64 {
         self.hint.len() as u64
     }
@@ -47,16 +47,16 @@ impl Received {
 /// A client that can make queries.
 pub(super) struct ReadyClient {
     pub(super) client: Box<dyn ErasedClient>,
-    /// Where it makes its state changes durable, if it has such.
+    /// Where the client makes its state changes durable. `None` for clients without such changes.
     pub(super) journal: Option<HintJournal>,
-    /// What it keeps between queries.
+    /// Bytes that the client keeps between queries.
     pub(super) state_bytes: u64,
-    /// Seconds that a server took to compute this client's hints, if one did.
+    /// Seconds that a server took to compute this client's hints. `None` if no server computes any.
     pub(super) prepare_s: Option<f64>,
 }
 
-/// Starts the server, computes what clients receive, and its digest. The table's own bytes are
-/// dropped again.
+/// Starts the server, and computes what clients receive and its digest. Afterwards it drops its
+/// copy of the table.
 pub(super) fn server(
     scheme: SchemeId,
     table: &BenchTable,
@@ -89,7 +89,7 @@ pub(super) fn server(
     Ok(Measured { value: ReadyServer { server, received: Received { hint, digest } }, seconds })
 }
 
-/// Receives what clients receive, checking its digest, and starts the client.
+/// Receives what the server offers, checks its digest, and starts the client.
 pub(super) fn client(
     plan: &SchemePlan,
     table: &BenchTable,
@@ -128,7 +128,7 @@ fn downloading(
     Ok(Measured { value, seconds })
 }
 
-/// As [`streaming`], but the table stays, in memory here.
+/// As [`streaming`], but the client keeps the table, here in memory.
 fn keeping(
     plan: &SchemePlan,
     table: &BenchTable,
@@ -152,9 +152,9 @@ fn keeping(
     })
 }
 
-/// The table comes from the memory of a server that holds it in an order of its own, and is
-/// computed again otherwise. That, and storing the generation, is not the client's work and not
-/// measured.
+/// Streams the table to the client. A server that arranges the table in its own order supplies the
+/// bytes from memory; otherwise they are computed again. That work, and storing the generation, is
+/// not the client's, so it is not measured.
 fn streaming(
     plan: &SchemePlan,
     table: &BenchTable,
@@ -190,7 +190,7 @@ fn streaming(
     prepared(plan, table, preparation, timed, None, kernels)
 }
 
-/// The server's part, computing the hints, is measured apart from the client's.
+/// Asks a server for hints. The server's work is timed apart from the client's.
 fn asking(
     plan: &SchemePlan,
     table: &BenchTable,
@@ -200,7 +200,7 @@ fn asking(
 ) -> Result<Measured<ReadyClient>> {
     let bar = display::byte_progress("asking for hints", Some(plan.offline.len()));
     let (mut timed, mut prepare) = (Stopwatch::default(), Stopwatch::default());
-    // Replies have no digest that anybody could announce: they are for this client alone.
+    // No digest of the replies can be announced, since they are for this client alone.
     let mut preparation =
         timed.run(|| registry::preparation(plan, &table.identity(), [0; 32], None, kernels))?;
     while let Some(request) = timed.run(|| preparation.request()) {
@@ -213,7 +213,7 @@ fn asking(
     prepared(plan, table, preparation, timed, Some(prepare), kernels)
 }
 
-/// The client's last steps: the generation is whole, and is loaded.
+/// The client's last steps: it completes the generation and loads it.
 fn prepared(
     plan: &SchemePlan,
     table: &BenchTable,
@@ -239,7 +239,7 @@ fn prepared(
     })
 }
 
-/// Adds up how long some of the steps of a longer piece of work take.
+/// Adds up the time of selected steps of a longer piece of work.
 #[derive(Default)]
 struct Stopwatch(Duration);
 

@@ -1,4 +1,4 @@
-//! Queries, their journal, answers, and the records that come of them.
+//! Queries, the journal of the client, answers, and recovered records.
 
 use super::microseconds;
 use super::table::BenchTable;
@@ -11,33 +11,34 @@ use privet_schemes::reservation::{Lookup, Prepared, Reservation};
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// Queries that a server that reads single records answers once more before each batch.
+/// How many earlier queries a server that reads single records answers again before each batch.
 const WARM_UP: usize = 16;
 
-/// Microseconds of each step of each query.
+/// Microseconds of each step, one entry per query.
 #[derive(Default)]
 pub(super) struct Timings {
     pub(super) query: Vec<f64>,
-    /// Of queries that have a state change.
+    /// Only queries with a state change have an entry.
     pub(super) journal: Vec<f64>,
-    /// For each server and each batch: a query's share of the pass. None of a scheme that asks
-    /// nobody.
+    /// For each server and each batch, one query's share of the pass. Empty for a scheme that asks
+    /// no server.
     pub(super) answers: Vec<Vec<f64>>,
     pub(super) recover: Vec<f64>,
-    /// For each role the last queries before the batch.
+    /// For each role, the last queries before the batch.
     before: Vec<VecDeque<Vec<u8>>>,
 }
 
-/// A query on its way, one to each server.
+/// A lookup under way, with one query for each server.
 struct Asked {
     index: u64,
     lookup: Lookup,
-    /// What its journal took so far.
+    /// Microseconds spent on its journal so far.
     journal_us: f64,
 }
 
 impl Timings {
-    /// Queries, answers in one pass, recovers and compares one batch, of the records `wanted`.
+    /// Looks up one batch of records, `wanted`: makes the queries, answers them in one pass,
+    /// recovers the records and compares them.
     pub(super) fn run_batch(
         &mut self,
         table: &BenchTable,
@@ -47,8 +48,9 @@ impl Timings {
         wanted: &[u64],
     ) -> Result<()> {
         let mut rng = SecretRng::from_os()?;
-        // All queries of a batch are made before the first is synced to the journal, as those of a
-        // client with several lookups under way: a sync lets the processor sleep and forget.
+        // All queries of a batch are made before the first is synced to the journal, as in a client
+        // with several lookups under way. A sync puts the processor to sleep, and it may lose what
+        // it has cached.
         let mut all_prepared = Vec::new();
         for index in wanted.iter().copied() {
             let wanted = RecordIndex::new(index, table.shape())?;
@@ -94,7 +96,8 @@ impl Timings {
                 }
             }
         }
-        // A record whose hint waited for another answer of this batch can be told by now.
+        // A hint may have waited for another answer of this batch. By now its record can be
+        // recovered.
         for (id, index) in waiting {
             compare(table, index, &take_record(client, id)?)?;
         }
@@ -103,8 +106,8 @@ impl Timings {
 }
 
 impl Timings {
-    /// The servers' part: each answers its queries in one pass. For each lookup, the answers of all
-    /// servers.
+    /// The servers' part: each answers its queries in one pass. Returns, for each lookup, the
+    /// answers of all servers.
     fn answer(&mut self, server: &dyn ErasedServer, asked: &[Asked]) -> Result<Vec<Vec<Vec<u8>>>> {
         let mut answers = vec![Vec::new(); asked.len()];
         if asked.is_empty() {
@@ -118,9 +121,9 @@ impl Timings {
                 .iter()
                 .map(|asked| asked.lookup.sendable.queries()[role].as_slice())
                 .collect();
-            // A server is another machine, and busy. Here the journal's sync has just put the
-            // processor to sleep, and what it knew of addresses is gone. So a server that reads
-            // single records first answers once more what it was asked before, which reads others.
+            // A real server is another machine, and busy. Here the journal's sync has just put the
+            // processor to sleep, and its cached addresses are lost. So a server that reads single
+            // records first answers its previous queries again. Those read other records.
             if !server.shares_passes() {
                 let before: Vec<&[u8]> = self.before[role].iter().map(Vec::as_slice).collect();
                 server.answer(Role(role as u8), &before);
@@ -154,11 +157,11 @@ pub(super) fn compare(table: &BenchTable, index: u64, record: &[u8]) -> Result<(
     Err(Error::integrity("a record came back wrong: this build of Privet must not be used"))
 }
 
-/// Where state changes are made durable: a state directory like that of `privet get`, gone at the
-/// end.
+/// Where state changes are made durable: a state directory like that of `privet get`, deleted at
+/// the end.
 pub(super) struct HintJournal {
     hints: Box<dyn HintStore>,
-    // After the hints, which lie in it.
+    // Declared after the hints, which lie in it, so that it is dropped after them.
     _store: Store,
     _directory: tempfile::TempDir,
 }

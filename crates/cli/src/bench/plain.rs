@@ -1,4 +1,4 @@
-//! The lookup that is not private: the server is told which record is wanted. Here for comparison
+//! The lookup that is not private: the server learns which record is wanted. It is for comparison
 //! only; no server offers it and no client asks for it.
 
 use super::microseconds;
@@ -27,7 +27,7 @@ pub(super) fn measure(arguments: &Bench, table: &BenchTable) -> Result<Run> {
         let first = batch * arguments.batch;
         let wanted: Vec<u64> =
             (first..first + arguments.batch).map(|number| table.wanted(number)).collect();
-        // Written before, so that no page is touched for the first time while the clock runs.
+        // Written beforehand, so that no page is touched for the first time while the clock runs.
         answers.fill(1);
         let start = Instant::now();
         for (index, answer) in wanted.iter().zip(answers.chunks_exact_mut(record_len)) {

@@ -29,12 +29,12 @@ pub(super) struct Report {
     pub(super) kernel: String,
     pub(super) yardsticks: Yardsticks,
     pub(super) ratios: Ratios,
-    /// For people only: it follows from scheme and shape.
+    /// For the printed page only: it follows from scheme and shape.
     #[serde(skip)]
     pub(super) work: Work,
 }
 
-/// One batch of edits, of schemes whose servers follow where they are.
+/// One batch of edits, for schemes whose servers follow edits in place.
 #[derive(Serialize)]
 pub(super) struct EditsInPlace {
     pub(super) records: u64,
@@ -44,11 +44,11 @@ pub(super) struct EditsInPlace {
 
 #[derive(Serialize)]
 pub(super) struct Offline {
-    /// If one was made.
+    /// Present if one was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reference_string_s: Option<f64>,
     pub(super) server_s: f64,
-    /// Of schemes in which a server computes hints for a client.
+    /// Present for schemes in which a server computes hints for a client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) prepare_s: Option<f64>,
     pub(super) client_s: f64,
@@ -77,7 +77,7 @@ pub(super) struct ServerTime {
 }
 
 impl ServerTime {
-    /// Without the ratio, which waits for the yardsticks.
+    /// The ratio is filled in later, once the yardsticks are known.
     pub(super) fn new(role: u8, answer_us: f64, bytes: LookupBytes) -> Self {
         let LookupBytes { query, answer } = bytes;
         Self { role, answer_us, up_bytes: query, down_bytes: answer, to_random_reads: None }
@@ -85,7 +85,7 @@ impl ServerTime {
 }
 
 impl Online {
-    /// With each server's time compared with the yardstick of its work.
+    /// Compares each server's time with the yardstick of its work.
     pub(super) fn against(mut self, work: Work, yardsticks: &Yardsticks) -> Self {
         if let Work::Records { records: reads, .. } | Work::Lines { lines: reads, .. } = work {
             let least_us = reads as f64 / yardsticks.random_reads_per_s * 1e6;
@@ -102,13 +102,13 @@ pub(super) struct Yardsticks {
     pub(super) read_gbps: f64,
     pub(super) random_reads_per_s: f64,
     pub(super) aes_blocks_per_s: f64,
-    /// For people only: what bounds a batch when memory does not.
+    /// For the printed page only: what limits a batch when memory does not.
     #[serde(skip)]
     pub(super) multiply_accumulates_per_s: f64,
 }
 
-/// How many times longer a step takes than the yardstick of its kind says it must, at one thread
-/// and one query in a pass. A scheme has those that bound it.
+/// How many times longer a step takes than the yardstick of its kind predicts, with one thread and
+/// one query in a pass. Only the ratios that limit the scheme are present.
 #[derive(Serialize)]
 pub(super) struct Ratios {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -156,7 +156,7 @@ impl Ratios {
     }
 }
 
-/// The slowest server's time over that of as many single reads.
+/// The highest ratio of a server's time to that of the same number of single reads.
 fn single_reads(online: &Online) -> f64 {
     online.servers.iter().filter_map(|server| server.to_random_reads).fold(0.0, f64::max)
 }

@@ -1,19 +1,18 @@
-//! The table that is measured: a public stream of bytes under a seed, so that every record received
-//! can be compared with it without keeping a second copy.
+//! The table that is measured: a public stream of bytes derived from a seed. Every received record
+//! can be compared with it, and no second copy of the table is needed.
 
 use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use std::collections::BTreeMap;
 
-/// The table's contents: BLAKE3's output stream under the seed, so that any record can be computed
-/// again.
+/// The table's contents: BLAKE3's output stream under the seed. Any record can be computed again.
 pub(super) struct BenchTable {
     seed: u64,
     shape: TableShape,
-    /// The bits of each byte that may be set.
+    /// The bits of each byte that may vary.
     mask: u8,
-    /// The bits of each byte that are set always.
+    /// The bits that are set in every byte.
     base: u8,
-    /// Records that are no longer those of the stream.
+    /// Edited records, which differ from the stream.
     edited: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -22,7 +21,7 @@ impl BenchTable {
         Self { seed, shape, mask: u8::MAX, base: 0, edited: BTreeMap::new() }
     }
 
-    /// The same with nothing left of each byte but a single bit, on top of `zero`.
+    /// The same table with only one varying bit left in each byte, on top of `zero`.
     pub(super) fn of_single_bits(self, zero: u8) -> Self {
         Self { mask: 1, base: zero, ..self }
     }
@@ -31,8 +30,8 @@ impl BenchTable {
         self.shape
     }
 
-    /// An identity that follows from the seed. Its digest is not that of the contents: nobody here
-    /// believes or doubts it.
+    /// An identity that follows from the seed. Its digest is not that of the contents: nothing here
+    /// checks it.
     pub(super) fn identity(&self) -> TableIdentity {
         let mut digest = [0; 32];
         self.stream("privet bench table digest").fill(&mut digest);
@@ -46,7 +45,7 @@ impl BenchTable {
         }
     }
 
-    /// All records, one after the other, as they are before any is edited.
+    /// All records, one after the other, as they were before any edit.
     pub(super) fn contents(&self) -> Contents {
         Contents { stream: self.stream("privet bench table"), mask: self.mask, base: self.base }
     }
@@ -63,14 +62,14 @@ impl BenchTable {
         record
     }
 
-    /// Makes a record another one, of which every byte differs, and returns that.
+    /// Replaces a record by one that differs in every byte, and returns the new one.
     pub(super) fn edit(&mut self, index: u64) -> Vec<u8> {
         let record: Vec<u8> = self.record(index).iter().map(|byte| byte ^ self.mask).collect();
         self.edited.insert(index, record.clone());
         record
     }
 
-    /// Which record the query numbered `number` asks for.
+    /// The record that query `number` asks for.
     pub(super) fn wanted(&self, number: u64) -> u64 {
         let mut stream = self.stream("privet bench queries");
         stream.set_position(number * 16);
@@ -84,7 +83,7 @@ impl BenchTable {
     }
 }
 
-/// A table's bytes, from the first on.
+/// A table's bytes, from the start.
 pub(super) struct Contents {
     stream: blake3::OutputReader,
     mask: u8,
@@ -92,7 +91,6 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// The next bytes.
     pub(super) fn fill(&mut self, out: &mut [u8]) {
         self.stream.fill(out);
         out.iter_mut().for_each(|byte| *byte = *byte & self.mask | self.base);

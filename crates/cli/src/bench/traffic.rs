@@ -15,10 +15,10 @@ use std::ops::Range;
 
 /// Bytes of each kind of message.
 pub(super) struct Traffic {
-    /// Before the first query, over all servers.
+    /// Before the first query, summed over all servers.
     pub(super) offline_up: u64,
     pub(super) offline_down: u64,
-    /// A query and its answer, for each server that is asked.
+    /// A query and its answer, for each server that is queried.
     pub(super) lookups: Vec<LookupBytes>,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
         }
         _ => (0, 0),
     };
-    // A scheme of which nothing has to be asked sends nothing.
+    // A scheme whose queries are empty sends no messages.
     let asks = plan.longest_query() > 0;
     let lookups = plan
         .query_lens
@@ -55,8 +55,8 @@ pub(super) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
     Traffic { offline_up, offline_down, lookups: lookups.collect() }
 }
 
-/// Bytes of the requests for the table and of the chunks in which it comes: an equal share from
-/// each server.
+/// Bytes of the requests for the table, and of the chunks that carry it. Each server sends an equal
+/// share.
 fn streamed(plan: &SchemePlan, identity: &TableIdentity, len: u64) -> (u64, u64) {
     let parameter_digest = plan.digest(identity);
     let servers = plan.servers as u64;
@@ -66,7 +66,7 @@ fn streamed(plan: &SchemePlan, identity: &TableIdentity, len: u64) -> (u64, u64)
         .fold((0, 0), |(up, down), (more_up, more_down)| (up + more_up, down + more_down))
 }
 
-/// Bytes of the request for the bytes `range` of a part, and of the chunks in which they come.
+/// Bytes of the request for `range` of a part, and of the chunks that carry it.
 fn fetched(
     identity: &TableIdentity,
     parameter_digest: [u8; 32],
@@ -103,7 +103,7 @@ fn prepared(
     (framed(&proto::PrepareRequest::from(request)), framed(&proto::PrepareResponse::from(reply)))
 }
 
-/// Bytes of one query and of its answer, given those of what they carry.
+/// Bytes of one query message and of its answer, given the lengths of their payloads.
 pub(super) fn lookup(
     identity: &TableIdentity,
     parameter_digest: [u8; 32],

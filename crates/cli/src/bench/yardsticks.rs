@@ -10,8 +10,8 @@ use std::time::Instant;
 
 /// Sequential reads are measured over this many bytes.
 const READ_BYTES: usize = 1 << 30;
-/// Random reads are measured over a buffer as large as the table, and at least this large, so that
-/// caches do not answer.
+/// Random reads use a buffer as large as the table, and at least this large, so that caches cannot
+/// serve them.
 const LEAST_RANDOM_BYTES: u64 = 64 << 20;
 /// Each yardstick is the best of this many runs: a shared machine can only make it worse.
 const RUNS: usize = 4;
@@ -40,8 +40,8 @@ fn best_rate(units: u64, mut run: impl FnMut()) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Memory that is really there: every page is written, since untouched pages are one shared page of
-/// zeros.
+/// Memory with real pages behind it. Every page is written, since untouched pages all map to one
+/// page of zeros.
 fn filled(len: usize) -> Result<HugeBuffer<u8>> {
     let mut buffer = HugeBuffer::new_zeroed(len)
         .map_err(|error| Error::unavailable("no memory for the yardsticks").caused_by(error))?;
@@ -63,7 +63,7 @@ fn random_reads(kernels: Kernels, shape: TableShape) -> Result<f64> {
         .map_err(|_| Error::api_misuse("the table does not fit this machine"))?;
     let buffer = filled(len)?;
     let records = (len / record_len) as u64;
-    // A fixed generator: which addresses are read is no secret and must not cost time.
+    // A fixed generator: the addresses are not secret, and choosing them must not cost time.
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let positions: Vec<u64> = (0..READS)
         .map(|_| {
