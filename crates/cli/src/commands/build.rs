@@ -22,7 +22,7 @@ use std::time::Instant;
 /// Reads the input, writes the table, prints what came of it.
 pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     display::be_quiet(arguments.quiet);
-    // Before the long work.
+    // Checked before the long work.
     let standard_input = |path: &&PathBuf| path.as_os_str() == "-";
     if arguments.inputs.iter().filter(standard_input).count() > 1 {
         return Err(Error::api_misuse("standard input can be read once only: name `-` once"));
@@ -78,15 +78,15 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Makes an update log without epochs beside the table, which says who will sign them. Returns who,
-/// for people.
+/// Makes an update log without epochs beside the table. It names the publisher who will sign them.
+/// Returns that publisher, for the report.
 fn announce(table: &Path, publisher: PublisherId) -> Result<String> {
     let snapshot = Snapshot::open(table)?;
     UpdateLog::create(&log_path(table), &snapshot, publisher)?;
     Ok(publisher.to_string())
 }
 
-/// The columns whose types were said.
+/// The columns whose types were named.
 pub(crate) fn named_types(types: &[Types]) -> ColumnTypes {
     let named = types.iter().filter_map(|one| match one {
         Types::Column(column, one) => Some((column.clone(), *one)),
@@ -95,7 +95,7 @@ pub(crate) fn named_types(types: &[Types]) -> ColumnTypes {
     named.collect()
 }
 
-/// The rows of a file, read as was said.
+/// The rows of a file, read with the given options.
 pub(crate) fn source(
     path: &Path,
     format: Option<InputFormat>,
@@ -115,7 +115,6 @@ pub(crate) fn source(
     source
 }
 
-/// The format that was named.
 fn format_of(named: InputFormat) -> Format {
     match named {
         InputFormat::Csv => Format::Csv,
@@ -191,7 +190,7 @@ struct Report {
     seconds: f64,
 }
 
-/// What all keys have in common: who types them otherwise finds nothing.
+/// What all keys have in common. A key typed in any other form is not found.
 #[derive(Serialize)]
 struct Shape {
     shortest: u64,

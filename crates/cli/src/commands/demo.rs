@@ -1,5 +1,5 @@
-//! `privet demo`: a table, lookups under three schemes that differ in kind (or under all of them),
-//! what the servers saw of them, and what becomes of a server that lies.
+//! `privet demo`: builds a table, looks records up under three schemes that differ in kind (or
+//! under all of them), shows what the servers saw, and shows how a lying server is caught.
 
 mod phone_book;
 mod scheme;
@@ -17,14 +17,14 @@ use privet_schemes::registry::{self, Tuning};
 use privet_table::snapshot::Snapshot;
 use servers::Servers;
 
-/// More entries than this would take longer to generate than a demonstration should.
+/// Generating more entries than this would take longer than a demonstration should.
 const MOST_ENTRIES: u64 = 10_000_000;
 
 /// Receiving, or computing, more than this would take longer than a demonstration should.
 const MOST_RECEIVED: u64 = 1 << 28;
 
-/// One of each kind: a hint that is the same for everyone, two servers and nothing kept, and hints
-/// of which each serves once.
+/// One of each kind: a hint that is the same for all clients, two servers without client state, and
+/// single-use hints.
 const SHOWN: [SchemeId; 3] = [SchemeId::SimplePir, SchemeId::Dpf, SchemeId::DummySubsets];
 
 /// Builds a phone book; under each scheme, serves it on loopback, looks people up, and shows what
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
     let schemes = if arguments.all { SchemeId::ALL } else { &SHOWN };
     for (number, scheme) in (2..).zip(schemes) {
         let identity = Snapshot::open(book.path())?.identity();
-        // Client and servers are one process here, so there is nobody whom it had to be kept from.
+        // Client and servers are one process here, so no secret has to be kept from either of them.
         let tuning = tuning::completed(Tuning::default(), *scheme, &identity)?;
         if let Some(why) = unsuitable(*scheme, &identity, &tuning) {
             Page::default().line(format!("\n{number}. Not with {scheme}: {why}.")).print()?;
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Why a scheme is not shown on the table, with numbers: that is worth knowing too.
+/// Why a scheme is not shown on the table, with numbers. The reason informs the reader too.
 fn unsuitable(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Option<String> {
     match registry::plan(scheme, identity, tuning) {
         Err(error) => Some(error.to_string()),
@@ -89,8 +89,8 @@ fn unsuitable(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Op
     }
 }
 
-/// A lookup of an entry that both servers have alike. The second server lies nevertheless: it
-/// computes with one record that is wrong.
+/// Looks up an entry that is the same on both servers. The second server still gives a wrong
+/// answer, because it computes with one wrong record.
 fn show_a_lie(number: usize, servers: &Servers, book: &PhoneBook) -> Result<()> {
     let client = Client::connect_blocking(ClientOptions::new(servers.urls()), |_| {})?;
     let mut page = Page::default();

@@ -10,10 +10,10 @@ use privet_kernels::dispatch::Arm;
 use privet_kernels::memory::{HugeBuffer, ThpMode, transparent_huge_pages};
 use serde::Serialize;
 
-/// Connections need a file each; below this many, a server under load runs out before its own limit
-/// refuses politely.
+/// Each connection needs a file. With fewer than this, a server under load runs out of files before
+/// it reaches its own limit and can refuse properly.
 const ENOUGH_FILES: u64 = 4096 + 64;
-/// A table is held in memory once; less than this much free is too little for tables of everyday
+/// A table is held in memory once. Less free memory than this is too little for tables of ordinary
 /// size.
 const ENOUGH_MEMORY: u64 = 1 << 30;
 
@@ -36,8 +36,8 @@ impl Finding {
     }
 }
 
-/// Examines the machine and prints what was found. Never fails for what it finds: a machine that
-/// lacks something still works, more slowly.
+/// Examines the machine and prints the findings. No finding is an error: Privet still works on a
+/// machine that lacks something, only more slowly.
 pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
     let findings = [processor(), kernels(), huge_pages(), of_memory(), open_files()];
     display::report(arguments.json, &findings, || page(&findings))?;

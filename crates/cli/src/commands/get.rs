@@ -20,11 +20,11 @@ use std::time::{Duration, Instant};
 use wanted::Queue;
 pub(crate) use wanted::keys_from;
 
-/// How many lookups are handed over at once: enough to keep the server's batches full, few enough
-/// that a long list needs little memory.
+/// How many lookups are handed over at once: enough to keep the server's batches full, and few
+/// enough that a long list needs little memory.
 const AT_ONCE: usize = 256;
 
-/// Connects, looks everything up in the order given, prints as it goes.
+/// Connects, looks everything up in the given order, and prints results as they come.
 pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     let end = arguments.max_time().and_then(|limit| Instant::now().checked_add(limit));
     display::be_quiet(arguments.quiet);
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     let mut failures = Failures::default();
     let mut batch = Batch::new(queue.total, output.leaves_the_screen());
     loop {
-        // Nobody is asked while keys are waited for, so nobody is silent.
+        // While the command waits for keys, it asks no server, so a server cannot be late.
         let next = news.during_a_pause(|| queue.next(AT_ONCE, end));
         let wanted = match next {
             Ok(wanted) if wanted.is_empty() => break,
@@ -57,10 +57,11 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
                 break;
             }
         };
-        // Nobody is there any more, which whoever was there knows: no lookup's outcome shows in it.
+        // A server has been given up, so no more lookups begin. The servers know of the failure
+        // already, so this reveals no lookup's outcome.
         if news.given_up.load(Ordering::Relaxed) {
             failures.not_begun += wanted.len();
-            // What a pipe still brings is not waited for.
+            // Lines that a pipe may still bring are not waited for.
             if queue.may_wait() {
                 break;
             }
@@ -85,8 +86,8 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     if let Some(skipped) = queue.skipped() {
         notice(&skipped);
     }
-    // What a client with single-use hints still owes its next generation; the answers are printed,
-    // nobody waits for it.
+    // A client with single-use hints may still have to receive part of its next generation. The
+    // answers are printed already, so nobody waits for this.
     failures.note(client.finish_blocking());
     if arguments.verbose {
         summarize(&client.stats(), &news);
@@ -94,15 +95,15 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     failures.into_result().map(|()| outcome)
 }
 
-/// What went wrong, told at the end. The server must not learn whether it pleased the client what
-/// came back, so a failure does not end the other lookups.
+/// The errors of failed lookups, reported at the end. A failure does not end the other lookups,
+/// since the server must not learn whether the client accepted its answer.
 #[derive(Default)]
 struct Failures {
-    /// The first, unless a later one shows that something was not to be believed.
+    /// The first error, unless a later one is the first integrity failure.
     told: Option<Error>,
     is_first: bool,
     count: usize,
-    /// Lookups that were left out once a server was given up.
+    /// Lookups that did not begin because a server was given up.
     not_begun: usize,
 }
 
@@ -201,7 +202,8 @@ fn reporter(verbose: bool, news: Arc<News>) -> impl FnMut(Progress) + Send + 'st
             }
             if bar.as_ref().is_none_or(|(shown, _)| *shown != part) {
                 let fresh = display::byte_progress(activity(part, offline), Some(total));
-                // What was at hand before says nothing of the rate at which the rest arrives.
+                // Bytes that were there before must not count towards the rate at which the rest
+                // arrives.
                 fresh.set_position(done);
                 bar = Some((part, fresh));
             }
@@ -247,14 +249,14 @@ fn reporter(verbose: bool, news: Arc<News>) -> impl FnMut(Progress) + Send + 'st
     }
 }
 
-/// What a client does while a part flows.
+/// What a client does while it receives a part.
 fn activity(part: PartKind, offline: OfflinePhase) -> &'static str {
     match (part, offline) {
         (PartKind::Layout, _) => "downloading the record layout",
         (PartKind::Hint, _) => "downloading the hint",
         (_, OfflinePhase::KeepTable { .. }) => "downloading the table",
         (_, OfflinePhase::Ask { .. }) => "receiving hints from the first server",
-        // Nothing of the table is kept as it is.
+        // With these schemes the client keeps hints, and no part of the table itself.
         _ => "preparing hints from the table",
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The first values of the table as its log has it.
+/// The table's first values, with the updates of its log.
 fn first_values(snapshot: &Snapshot, count: u64) -> Result<Vec<Vec<u8>>> {
     let missing = || Error::corrupted("the table lacks a record");
     let path = log_path(snapshot.path());
@@ -96,7 +96,7 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     updates: Option<Updates>,
     verified: bool,
-    /// The first values, if they were asked for.
+    /// Present if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     head: Option<Shown<'a>>,
 }

@@ -1,5 +1,5 @@
-//! `privet completions` and `privet man`: what shells and `man` want to know of the command. Both
-//! follow from its definition.
+//! `privet completions` and `privet man`: completion scripts for shells, and manual pages. Both
+//! follow from the command's definition.
 
 use crate::arguments::{Arguments, Completions, Man};
 use crate::display;
@@ -15,7 +15,7 @@ pub(crate) fn completions(arguments: &Completions) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Writes a page for each command to the directory, or prints the first.
+/// Writes one page for each command to the directory, or prints the main page.
 pub(crate) fn pages(arguments: &Man) -> Result<Outcome> {
     let Some(directory) = &arguments.directory else {
         let mut page = Vec::new();

@@ -1,4 +1,4 @@
-//! `privet serve`: tables on the network, until told to stop.
+//! `privet serve`: serves tables on the network until told to stop.
 
 mod log;
 
@@ -32,7 +32,8 @@ pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
             Error::unavailable("the system gives no threads to serve with").caused_by(error)
         })?;
     let ended = runtime.block_on(async {
-        // First: a start can take hours, and a signal that nobody hears ends the process.
+        // This comes first, because a start can take hours and an unhandled SIGHUP ends the
+        // process.
         let hangups = Hangups::heard()?;
         let server = Server::start(config, tables).await?;
         server.shutdown_on_signals()?;
@@ -43,12 +44,12 @@ pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
         }
         server.wait().await
     });
-    // A version in the making is given up: nothing waits for it any more.
+    // Abandons a version that is still being made, since nothing waits for it any more.
     runtime.shutdown_background();
     ended.map(|()| Outcome::Done)
 }
 
-/// Opens what was named: what is served first, and what is followed afterwards.
+/// Opens the named tables. Returns what is served first, and what is followed afterwards.
 fn tables(arguments: &Serve) -> Result<Vec<(ServedTable, FollowedTable)>> {
     if let Some(file) = &arguments.points {
         let [named] = &arguments.tables[..] else {
@@ -76,7 +77,7 @@ fn tables(arguments: &Serve) -> Result<Vec<(ServedTable, FollowedTable)>> {
     tables.map(|named| table_file(named, arguments).and_then(chosen)).collect()
 }
 
-/// Says of which tables lookups by key are weaker by the scheme that they are to be served by.
+/// Warns of tables whose scheme gives weaker privacy to lookups by key.
 fn warn_of_weak_lookups_by_key(tables: &[ServedTable]) {
     for table in tables {
         let layout = TableLayout::decode(&table.layout);
@@ -87,7 +88,6 @@ fn warn_of_weak_lookups_by_key(tables: &[ServedTable]) {
     }
 }
 
-/// What is chosen of the scheme.
 fn tuning(arguments: &Serve) -> Result<Tuning> {
     arguments.options.read_all(arguments.scheme.named())
 }
@@ -122,7 +122,7 @@ fn config(arguments: &Serve) -> Result<ServerConfig> {
     Ok(config)
 }
 
-/// `$XDG_CACHE_HOME/privet`, or `~/.cache/privet`; none for a user without a home.
+/// `$XDG_CACHE_HOME/privet`, or `~/.cache/privet`. `None` for a user without a home directory.
 fn default_cache() -> Option<PathBuf> {
     let set =
         |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -130,7 +130,7 @@ fn default_cache() -> Option<PathBuf> {
     Some(base.join("privet"))
 }
 
-/// What a start spends its time with, if it takes long.
+/// What a start spends most of its time on if it takes long.
 fn what_takes_long(arguments: &Serve) -> &'static str {
     match arguments.scheme {
         _ if arguments.points.is_some() => "checking the points of",
@@ -157,7 +157,7 @@ fn progress(what: &'static str) -> privet_server::ProgressListener {
     })
 }
 
-/// What `FILE` or `NAME=FILE` names.
+/// The table file that `FILE` or `NAME=FILE` names.
 fn table_file(named: &str, arguments: &Serve) -> Result<TableFile> {
     let (name, path) = match named.split_once('=') {
         Some((name, path)) if !name.is_empty() && !name.contains('/') => {
@@ -175,7 +175,7 @@ fn table_file(named: &str, arguments: &Serve) -> Result<TableFile> {
     Ok(TableFile { publisher: arguments.publisher, ..TableFile::new(name, path) })
 }
 
-/// Opens it, with a sign of life while its updates are read.
+/// Opens the file, and shows a spinner while its updates are read.
 fn open(file: &TableFile) -> Result<(ServedTable, FollowedTable)> {
     if !file.has_log() {
         return file.open();
@@ -204,8 +204,8 @@ fn announce(arguments: &Serve, server: &RunningServer) -> Result<()> {
     page.print()
 }
 
-/// Large tables outside huge pages are read noticeably more slowly, and so are points; the cure is
-/// on the machine, not in the program.
+/// Advice for large tables and points outside huge pages, which are read noticeably more slowly.
+/// Only a setting of the machine helps, and none of the program.
 fn page_advice(table: &ReadyTable) -> Option<String> {
     const WORTH_IT: u64 = 64 << 20;
     let bytes = table.setup_bytes.unwrap_or(table.description.identity.shape.bytes());
@@ -236,8 +236,8 @@ fn summary(table: &ReadyTable, points: Option<&Path>) -> String {
     )
 }
 
-/// What the table's server or its clients need beside the table, and where it came from. `points`
-/// is the file of points, if there is one.
+/// What the server or its clients need beside the table, and its origin. `points` is the file of
+/// points, if there is one.
 fn hint_words(table: &ReadyTable, points: Option<&Path>) -> String {
     if let Some(bytes) = table.setup_bytes {
         let from = match (table.hint_origin, points) {
@@ -273,17 +273,17 @@ mod tests {
                 shape: TableShape::new(records, record_len).unwrap(),
             })
         };
-        // Up to 64 MiB clients download the table, however it is cut into records.
+        // Clients download tables of up to 64 MiB, however they are cut into records.
         assert_eq!(chosen(1 << 26, 1), SchemeId::Download);
         assert_eq!(chosen(1 << 21, 32), SchemeId::Download);
         assert_eq!(chosen(1 << 6, 1 << 20), SchemeId::Download);
         assert_eq!(chosen(1, 1), SchemeId::Download);
         assert_eq!(chosen(65 << 15, 32), SchemeId::SimplePir);
         assert_eq!(chosen(1 << 30, 1), SchemeId::SimplePir);
-        // A few very long records: a column holds at least one, so the hint would be larger than
-        // the table.
+        // With a few very long records, the hint would be larger than the table, since a column
+        // holds at least one record.
         assert_eq!(chosen(3, 1 << 24), SchemeId::Download);
-        // What SimplePIR refuses is not offered whole instead.
+        // A table that SimplePIR refuses is not offered for download instead.
         assert_eq!(chosen(1 << 40, 256), SchemeId::SimplePir);
     }
 }

@@ -21,8 +21,8 @@ pub(crate) fn run(arguments: &Setup) -> Result<Outcome> {
     }
 }
 
-/// Makes a reference string and writes it. A file that is there already is left as it is, unless it
-/// may be replaced: tables served with it, and what clients keep of them, depend on it.
+/// Makes a reference string and writes it. An existing file is kept unless it may be replaced,
+/// because tables served with it depend on it, and so does what their clients keep.
 fn pointproofs(arguments: &SetupPointproofs) -> Result<Outcome> {
     let output = &arguments.output;
     let needed = "servers and clients that use it could not go on without it";
@@ -30,7 +30,7 @@ fn pointproofs(arguments: &SetupPointproofs) -> Result<Outcome> {
         output_file::for_own_kind(output, arguments.force, needed, tuning::is_reference_string)?;
     let start = Instant::now();
     let mut file = NewFile::create(output, existing)?;
-    // The secret number lives in there, and is erased before this returns.
+    // The secret number exists only inside this call, which erases it before it returns.
     let string = tuning::make_reference_string(arguments.size)?;
     let bytes = string.encode();
     file.write_all(&bytes).map_err(|error| cannot("write", output, error))?;

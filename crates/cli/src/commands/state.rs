@@ -1,5 +1,5 @@
-//! `privet state`: what a state directory holds, whether it is whole, and how to be rid of it.
-//! Counts and sizes only: nothing that was looked up, and no key.
+//! `privet state`: what a state directory holds, whether it is whole, and how to erase it. It shows
+//! counts and sizes only, never a key or what was looked up.
 
 use crate::advice;
 use crate::arguments::{State, StateAction, StateReset, StateShow};
@@ -74,7 +74,7 @@ fn page(root: &Path, report: &StateReport) -> Page {
             hints_entries(&mut page, hints);
         }
     }
-    // Of some tables, nothing is kept but that they were seen.
+    // Of some tables, the state only records that they were seen.
     let mut only_seen: Vec<TableId> = report.seen.iter().map(|seen| seen.table).collect();
     only_seen.sort();
     only_seen.dedup();

@@ -1,6 +1,6 @@
-//! `privet tradeoff`: what finite differences cost with more or less storage, to choose from,
-//! without a table. With `--records`, of what is served; with `--variables`, of any one polynomial;
-//! with neither, the powers of the table's size that the costs tend to.
+//! `privet tradeoff`: what finite differences cost with more or less storage. It needs no table.
+//! With `--records` it shows the settings that a server would take, with `--variables` any one
+//! polynomial, and with neither the powers of the table's size that the costs tend to.
 
 mod asymptotic;
 mod plot;
@@ -66,7 +66,7 @@ pub(crate) struct Tradeoff {
     svg: Option<PathBuf>,
 }
 
-/// Computes what was asked for and prints it. Nothing is measured, and it takes some milliseconds.
+/// Computes the costs and prints them. Nothing is measured, so it takes only some milliseconds.
 pub(crate) fn run(arguments: &Tradeoff) -> Result<Outcome> {
     match (arguments.records, arguments.variables.zip(arguments.degree)) {
         (Some(records), _) => {
@@ -95,15 +95,15 @@ impl Tradeoff {
         let field = match (self.field, self.servers) {
             (Some(field), _) => field,
             (None, 2) => 2,
-            // There is one for each number of servers that can be typed.
+            // The argument's range admits only numbers of servers that have a field.
             (None, servers) => least_field(servers).unwrap_or(0),
         };
         Family::new(self.servers, field, self.individual_degree)
     }
 }
 
-/// Writes the plot, if one is wanted, before anything is printed: then what is printed was all
-/// done.
+/// Writes the plot, if one is wanted. This comes before printing, so that a report is printed only
+/// if everything succeeded.
 fn write_plot(arguments: &Tradeoff, plot: impl FnOnce() -> Plot) -> Result<()> {
     match &arguments.svg {
         Some(file) => {
@@ -136,7 +136,7 @@ fn power(exponent: f64) -> String {
     format!("n^{exponent:.3}")
 }
 
-/// Adds a table to the page, its columns aligned on the right: the heading, then a line for each
+/// Adds a table to the page, with columns aligned on the right: a heading, then one line for each
 /// row.
 fn add_table<const COLUMNS: usize>(
     page: &mut Page,

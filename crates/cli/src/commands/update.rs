@@ -99,7 +99,7 @@ fn edits(
         editor.delete(key)?;
         deleted.insert(key);
     }
-    // What is deleted in the same breath is not missed.
+    // Columns of a key that is deleted in the same update are not missed.
     let present = |key: &[u8]| match arguments.replace || deleted.contains(key) {
         true => Ok(Vec::new()),
         false => table.values_of(key),
@@ -116,7 +116,8 @@ fn edits(
         }
         let source = source.types(types);
         empty_keys_skipped = rows::read(source, snapshot.header(), |key, value, same_columns| {
-            // Without the same columns in all rows, each says itself what it has.
+            // Where rows may have different columns, each row lists its own, and none counts as
+            // missing.
             if same_columns && !key.is_empty() {
                 let present = present(key)?;
                 rows::check_nothing_is_lost(snapshot.header(), &present, value)
@@ -151,13 +152,13 @@ struct Report {
     layout_changed: bool,
     records: u64,
     digest: String,
-    /// Whoever has signed the table's updates; nobody yet if there is no log.
+    /// Who signs the table's updates. `None` if there is no log yet.
     publisher: Option<String>,
     log_bytes: u64,
     compacted: bool,
 }
 
-/// What was done to keys or rows.
+/// Counts of the edits to keys or rows.
 #[derive(Serialize)]
 struct Shown {
     inserted: u64,

@@ -1,4 +1,4 @@
-//! A table that is made up: names, telephone numbers and floors.
+//! A made-up table of names, telephone numbers and floors.
 
 use crate::display::{self, Page};
 use privet_core::Result;
@@ -18,7 +18,7 @@ pub(super) struct PhoneBook {
 }
 
 impl PhoneBook {
-    /// Generates the input, builds the table in `directory`, and says what came of it.
+    /// Generates the input, builds the table in `directory`, and prints a summary.
     pub(super) fn build(entries: u64, directory: &Path) -> Result<Self> {
         let start = Instant::now();
         let book = Self { path: directory.join("phone-book.privet"), entries };

@@ -1,4 +1,4 @@
-//! One scheme: lookups, and beside each the query that reached every server.
+//! One scheme: lookups, and for each the queries that reached the servers.
 
 use super::phone_book::PhoneBook;
 use super::servers::Servers;
@@ -9,7 +9,7 @@ use privet_schemes::contract::Role;
 use privet_schemes::offline::OfflinePhase;
 use std::time::{Duration, Instant};
 
-/// Looks people up, and shows the servers' side of it.
+/// Looks people up and shows what the servers saw.
 pub(super) fn show(number: u32, servers: &Servers, book: &PhoneBook) -> Result<()> {
     let client = Client::connect_blocking(ClientOptions::new(servers.urls()), |_| {})?;
     let mut page = Page::default();
@@ -100,7 +100,7 @@ fn heading(servers: usize) -> String {
     format!("   {key:<22}{found:<37}{time:>9}{seen}").trim_end().to_owned()
 }
 
-/// The same name twice, another, and one that nobody has.
+/// Looks up one name twice, then another name, then one that is not in the table.
 fn look_up(client: &Client, book: &PhoneBook) -> Result<Vec<Lookup>> {
     let (middle, last) = (book.entries() / 2, book.entries() - 1);
     let wanted = [
@@ -124,8 +124,8 @@ fn look_up(client: &Client, book: &PhoneBook) -> Result<Vec<Lookup>> {
     wanted.into_iter().map(look_up).collect()
 }
 
-/// The bytes of queries that are shown: a few, from the first on in which any two queries differ.
-/// What stands before is public, or the same for both servers.
+/// Which bytes of the queries are shown: a few, from the first position at which the queries
+/// differ. The bytes before it are public, or the same for all servers.
 struct Heads {
     from: usize,
     bytes: usize,
@@ -140,7 +140,8 @@ impl Heads {
             bytes.dedup();
             bytes.len() > 1
         };
-        // Of one lookup, all servers have different bytes there; and so has each of all lookups.
+        // At that position, the servers receive different bytes in every lookup, and the queries
+        // are not all the same.
         let differs = |&position: &usize| {
             let lookups = seen.first().map_or(0, Vec::len);
             let mut of_lookups = 0..lookups;
@@ -162,7 +163,7 @@ impl Heads {
     }
 }
 
-/// What the queries have in common, and what they say.
+/// Prints what the queries have in common and what they reveal.
 fn what_it_shows(client: &Client, seen: &[Vec<Vec<u8>>], page: &mut Page) {
     let plan = &client.table().scheme.plan;
     let lengths: Vec<String> = seen.iter().map(|queries| queries[0].len().to_string()).collect();

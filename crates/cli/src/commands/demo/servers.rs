@@ -1,4 +1,4 @@
-//! Servers on loopback that note what they are asked.
+//! Servers on loopback that record the queries they receive.
 
 use privet_core::Result;
 use privet_host::TableFile;
@@ -35,8 +35,8 @@ impl Servers {
         Ok(Self(started))
     }
 
-    /// Two servers of one table, as both say; but in the second one's copy, a bit of the last
-    /// record is another.
+    /// Two servers that announce the same table. In the second one's copy, one bit of the last
+    /// record is flipped.
     pub(super) async fn start_with_a_liar(path: &Path) -> Result<Self> {
         let table = || copy(path, SchemeId::ApirDpf, &Tuning::default());
         let (honest, mut liar) = (table()?, table()?);
@@ -64,12 +64,12 @@ impl Servers {
         self.0.iter().map(|server| format!("http://{}", server.running.local_addr()))
     }
 
-    /// How long the slowest took to start.
+    /// How long the slowest server took to start.
     pub(super) fn elapsed(&self) -> Duration {
         self.0.iter().map(|server| server.elapsed).max().unwrap_or_default()
     }
 
-    /// The queries that reached each server since this was asked last.
+    /// The queries that each server received since the last call.
     pub(super) fn take_seen(&self) -> Vec<Vec<Vec<u8>>> {
         let take = |server: &Started| {
             std::mem::take(&mut *server.seen.lock().unwrap_or_else(PoisonError::into_inner))
@@ -83,7 +83,7 @@ fn copy(path: &Path, scheme: SchemeId, tuning: &Tuning) -> Result<ServedTable> {
     TableFile { scheme: Some(scheme), tuning: tuning.clone(), ..file }.open_without_log()
 }
 
-/// `verified`: unless its table is meant to be another than it says.
+/// `verified`: whether the server checks its table at the start. The lying one must not.
 async fn start_one(table: ServedTable, verified: bool) -> Result<Started> {
     let start = Instant::now();
     let mut config = ServerConfig::new(std::net::SocketAddr::from(([127, 0, 0, 1], 0)));

@@ -1,4 +1,4 @@
-//! What is heard of the servers while `privet get` waits, and what is said if nothing is.
+//! What is known of the servers while `privet get` waits, and what is printed when they are silent.
 
 use crate::arguments::Get;
 use crate::display::notice;
@@ -9,21 +9,21 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A server that fails is named this often while it does, not with every attempt.
+/// A failing server is named at most this often, and not at every attempt.
 const BETWEEN_RETRIES: Duration = Duration::from_secs(10);
 
-/// After so long without news that is said, unless `--timeout` comes soon.
+/// After so long a silence the command says so; earlier if `--timeout` is short.
 const LONG_SILENCE: Duration = Duration::from_secs(10);
 
-/// What the client's thread has told, for the command.
+/// What the client's thread has reported to the command.
 pub(super) struct News {
     /// A server was given up.
     pub(super) given_up: AtomicBool,
-    /// Nothing is asked now.
+    /// No server is being asked now.
     paused: AtomicBool,
     last: Mutex<Instant>,
-    /// How far the next generation of single-use hints is, if one is being prepared: bytes of the
-    /// table taken, and in all.
+    /// The progress of the next generation of single-use hints, if one is being prepared: bytes of
+    /// the table taken in, and their total.
     next_generation: Mutex<Option<(u64, u64)>>,
 }
 
@@ -36,12 +36,12 @@ impl Default for News {
 }
 
 impl News {
-    /// Something came that was waited for.
+    /// Notes that something has just arrived from a server.
     pub(super) fn came(&self) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Waits for something that no server is to send.
+    /// Waits for something that does not come from a server. This time does not count as silence.
     pub(super) fn during_a_pause<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.paused.store(true, Ordering::Relaxed);
         let waited_for = wait();
@@ -66,8 +66,8 @@ impl News {
     }
 }
 
-/// When each server's failure was last said. A server that was never there soon ends the command,
-/// which then says so; nothing is said before.
+/// When each server's failure was last reported. If a server was never reachable, the command soon
+/// ends and says so itself, so nothing is reported before the servers have answered once.
 #[derive(Default)]
 pub(super) struct Retries {
     begun: bool,
@@ -75,12 +75,13 @@ pub(super) struct Retries {
 }
 
 impl Retries {
-    /// The servers have been there.
+    /// Notes that the servers have answered.
     pub(super) fn begin(&mut self) {
         self.begun = true;
     }
 
-    /// Whether to say that a server failed and is tried again: the first time, and now and then.
+    /// Whether to report that a server failed and is tried again: the first time, then at
+    /// intervals.
     pub(super) fn is_worth_telling(&mut self, url: &str) -> bool {
         let now = Instant::now();
         let recently = self.told.get(url).is_some_and(|told| now - *told < BETWEEN_RETRIES);
@@ -92,7 +93,7 @@ impl Retries {
     }
 }
 
-/// Says on standard error that nothing comes, while nothing does. Ends when it is dropped.
+/// Says on standard error that the servers are silent, for as long as they are. Ends when dropped.
 pub(super) struct Silence {
     end: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -104,7 +105,7 @@ impl Silence {
         let servers = arguments.urls().join(" and ");
         let (end, ended) = mpsc::channel::<()>();
         let watching = move || {
-            // Whoever has the other end never sends anything.
+            // The other end never sends; dropping it ends the loop.
             while ended.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
                 let silent = news.silent_for();
                 if silent >= limit {

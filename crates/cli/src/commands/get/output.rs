@@ -1,10 +1,10 @@
 //! How `privet get` prints what it found.
 //!
 //! A value may hold any bytes, and whoever wrote the table chose them. With `--json` each lookup is
-//! one compact object on one line, which no value can leave. Of several lookups, each value stands
-//! on one line behind its key and a tab, with escapes. CSV has what is in a field in quotation
-//! marks. On a terminal, characters that it would act on are escaped. Where one value is piped to a
-//! file or another program, and with `--raw`, the bytes of values are written as they are.
+//! one compact object on one line, and no value can break out of it. Of several lookups, each value
+//! stands on one line behind its key and a tab, with escapes. CSV puts fields in quotation marks
+//! where needed. On a terminal, characters that it would act on are escaped. A single value that
+//! goes to a file or another program, and all values with `--raw`, are written as they are.
 
 use super::wanted::Wanted;
 use crate::arguments::{Get, OutputFormat};
@@ -19,9 +19,9 @@ use std::fs::File;
 use std::io::{BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// One lookup as a JSON line. The value stands under `value` if it is JSON itself, under `text` if
-/// it is other text, else under `hex`. Where keys have several values, a list of them stands under
-/// `values`, `texts` or `hexes`, by what all of them are.
+/// One lookup as a JSON line. A value that is JSON itself stands under `value`, other text under
+/// `text`, and other bytes under `hex`. Where keys have several values, they stand in a list under
+/// `values` if all are JSON, under `texts` if all are text, else under `hexes`.
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ fn text_of(value: &[u8]) -> Option<&str> {
     std::str::from_utf8(value).ok()
 }
 
-/// A value that is JSON, without space between its tokens: so it cannot end the line that it is in.
+/// A value that is JSON, without space between its tokens. So it has no line break.
 fn json_of(value: &[u8]) -> Option<Box<RawValue>> {
     let json: &RawValue = serde_json::from_str(text_of(value)?).ok()?;
     RawValue::from_string(compact_json(json.get())?).ok()
@@ -94,10 +94,10 @@ enum Style {
     Csv { screen: bool },
     /// Key, tab and value on each line, with escapes.
     Pairs,
-    /// The bytes of each value, and the end of a line.
+    /// The bytes of each value, then a line break.
     Raw,
-    /// The value of the one lookup there is, which may have several lines: what a terminal would
-    /// act on is escaped.
+    /// The value of a single lookup, which may have several lines. What a terminal would act on is
+    /// escaped.
     Screen,
 }
 
@@ -117,16 +117,16 @@ impl Style {
     }
 }
 
-/// Where what was found goes.
+/// Where results are written.
 pub(super) struct Output {
     style: Style,
-    /// A file and its name; without one, standard output.
+    /// The file and its name, or `None` for standard output.
     file: Option<(BufWriter<File>, PathBuf)>,
     has_header: bool,
 }
 
 impl Output {
-    /// Whether the file that is named may be written, if one is.
+    /// Checks that the output file, if one is named, may be written.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if not.
@@ -138,7 +138,7 @@ impl Output {
         }
     }
 
-    /// Opens the file and empties it, if one is named. `single`: there is one lookup.
+    /// Opens and empties the output file, if one is named. `single`: there is only one lookup.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it cannot be written.
@@ -157,13 +157,13 @@ impl Output {
         Ok(Self { style, file, has_header: false })
     }
 
-    /// Whether a terminal is free for other things.
+    /// Whether standard output leaves the terminal free for progress bars.
     pub(super) fn leaves_the_screen(&self) -> bool {
         self.file.is_some() || !std::io::stdout().is_terminal()
     }
 
-    /// Prints what came of one lookup. What was not found is said on standard error, unless the
-    /// style has a place for it.
+    /// Prints the result of one lookup. A key that was not found is named on standard error, unless
+    /// the style has a place for it.
     pub(super) fn print(&mut self, wanted: &Wanted, value: Option<&Value>) -> Result<()> {
         if self.style == Style::Json {
             return self.write(json_line(wanted, value.map(Shown::of))?.as_bytes());
@@ -181,7 +181,7 @@ impl Output {
         self.write(&lines(self.style, wanted, &values, alone))
     }
 
-    /// To be called at the end: what is not written by then is lost.
+    /// Must be called at the end. Otherwise what is still buffered may be lost.
     pub(super) fn finish(&mut self) -> Result<()> {
         match &mut self.file {
             Some((file, path)) => file.flush().map_err(|error| unwritten(path, error)),
@@ -211,7 +211,7 @@ fn unwritten(path: &Path, error: std::io::Error) -> Error {
     Error::unavailable(format!("cannot write to {}", path.display())).caused_by(error)
 }
 
-/// The beginning of a key that was not found, and how long it is if that is not all of it.
+/// The beginning of a key that was not found, with the key's length if it is cut.
 fn shortened(key: &[u8]) -> String {
     const SHOWN: usize = 100;
     let text = String::from_utf8_lossy(key);
@@ -223,8 +223,8 @@ fn shortened(key: &[u8]) -> String {
     }
 }
 
-/// Values on standard output, each with the end of a line: as text for people on a terminal, and
-/// elsewhere as they are.
+/// Values for standard output, one on each line: as printable text on a terminal, and elsewhere as
+/// they are.
 pub(crate) fn plain_lines(values: &[&[u8]]) -> Vec<u8> {
     let screen = std::io::stdout().is_terminal();
     let mut lines = Vec::new();
@@ -238,7 +238,8 @@ pub(crate) fn plain_lines(values: &[&[u8]]) -> Vec<u8> {
     lines
 }
 
-/// Values, each with the end of a line. `alone`: they are not several of one key.
+/// Values, one on each line. `alone`: the value is the only one of its key, so it may keep its
+/// lines.
 fn lines(style: Style, wanted: &Wanted, values: &[&[u8]], alone: bool) -> Vec<u8> {
     let mut lines = Vec::new();
     for value in values {
@@ -285,7 +286,7 @@ fn escaped(bytes: &[u8]) -> String {
     pieces.map(|piece| printable_bytes(piece, false)).collect::<Vec<_>>().join("\\\\")
 }
 
-/// A field of a CSV file (RFC 4180): in quotation marks where it would not be one otherwise.
+/// A field of a CSV file (RFC 4180), in quotation marks where they are needed.
 fn quoted(bytes: &[u8]) -> Vec<u8> {
     if !bytes.iter().any(|byte| b"\",\r\n".contains(byte)) {
         return bytes.to_vec();
@@ -413,9 +414,9 @@ mod tests {
         assert_eq!(shortened(&[b'k'; 100_000]), long);
     }
 
-    /// What a line says, whatever it was made of: its key and its values.
+    /// The key and the values of a line, in whatever form it has them.
     fn read(line: &str) -> (String, Vec<Vec<u8>>) {
-        /// A value that is `null` is a value; serde would read it as none.
+        /// A value that is `null` is a value; serde alone would read it as `None`.
         fn present<'de, D: serde::Deserializer<'de>>(
             json: D,
         ) -> std::result::Result<Option<&'de RawValue>, D::Error> {
@@ -452,7 +453,7 @@ mod tests {
         (read.key, forms.remove(0))
     }
 
-    /// JSON for what it says: the same tokens, and strings by what they hold.
+    /// JSON in a form to compare: its tokens, with strings decoded.
     fn tokens(json: &str) -> Vec<String> {
         let (mut tokens, mut rest) = (Vec::new(), json);
         while let Some(first) = rest.chars().next() {
@@ -480,7 +481,8 @@ mod tests {
         tokens
     }
 
-    /// One line, of printable characters, which is one object that says the key and these values.
+    /// Checks that the lookup is one line of printable characters, and one object with the key and
+    /// these values.
     fn check(key: &[u8], values: &[Vec<u8>]) -> std::result::Result<(), TestCaseError> {
         let slices: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
         let shown = match slices[..] {
@@ -502,14 +504,14 @@ mod tests {
                 meant
             );
         }
-        // Other programs read it as well, unless a number is beyond what they hold.
+        // Other programs must read it too, unless a number is beyond their range.
         if !object.contains(['e', 'E']) {
             prop_assert!(serde_json::from_str::<serde_json::Value>(object).is_ok());
         }
         Ok(())
     }
 
-    /// Pieces of which JSON, near misses and forgeries are made.
+    /// Pieces from which JSON, near misses and forgeries are made.
     fn pieces() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop_oneof![
             proptest::sample::select(vec![
@@ -552,7 +554,7 @@ mod tests {
         proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
     }
 
-    /// JSON, written with space wherever there may be some.
+    /// JSON with white space wherever it may stand.
     fn json() -> impl Strategy<Value = Vec<u8>> {
         let space = || proptest::sample::select(vec!["", " ", "\n", "\r\n\t "]);
         let leaf = prop_oneof![
@@ -568,7 +570,7 @@ mod tests {
             prop_oneof![
                 list.prop_map(|values| format!("[{}]", values.join(","))),
                 pairs.prop_map(|values| {
-                    // The same key again and again.
+                    // One key, repeated.
                     let pairs: Vec<_> =
                         values.into_iter().map(|value| format!("\n\"k\" :{value}")).collect();
                     format!("{{{}}}", pairs.join(","))

@@ -1,8 +1,9 @@
-//! What is looked up, in order: what was typed, then the lines of a file or of standard input.
+//! What is looked up, in order: first what was typed, then the lines of a file or of standard
+//! input.
 //!
-//! Lines are read by a thread of their own while others are looked up, a bounded number ahead. How
-//! many lookups are handed over together follows from how many lines there are, and for a pipe from
-//! when they come: never from what they say, and never from what came of a lookup.
+//! A thread reads lines while others are looked up, a bounded number ahead. How many lookups are
+//! handed over together depends on the number of lines, and for a pipe on when they come. It never
+//! depends on what the lines say, nor on the outcome of a lookup.
 
 use crate::arguments::Get;
 use privet_client::Target;
@@ -33,15 +34,15 @@ impl Wanted {
     }
 }
 
-/// All that is wanted, handed over some at a time.
+/// Everything to look up, handed over in portions.
 pub(super) struct Queue {
     typed: std::vec::IntoIter<Wanted>,
     lines: Option<Lines>,
-    /// How many there are in all, if that is known.
+    /// How many lookups there are in all, if that is known.
     pub(super) total: Option<u64>,
-    /// Whether it can only be one lookup.
+    /// Whether there can only be one lookup.
     pub(super) single: bool,
-    /// Whether keys are wanted.
+    /// Whether lookups are by key.
     pub(super) by_key: bool,
 }
 
@@ -69,16 +70,17 @@ impl Queue {
         })
     }
 
-    /// What is wanted next, up to `most` of it: at least one, unless nothing is left. Waits for
-    /// lines that are still to come, until `end`.
+    /// The next lookups, at most `most`. Returns at least one unless none is left. Waits for
+    /// further lines until `end`.
     ///
     /// # Errors
-    /// If lines cannot be read, or none came in time. Nothing comes after that.
+    /// If lines cannot be read, or none came in time. No lookups follow after that.
     pub(super) fn next(&mut self, most: usize, end: Option<Instant>) -> Result<Vec<Wanted>> {
         let mut wanted: Vec<Wanted> = self.typed.by_ref().take(most).collect();
         let Some(lines) = &mut self.lines else { return Ok(wanted) };
         while wanted.len() < most {
-            // What is in a file is there already; who writes to a pipe may be waiting for answers.
+            // The lines of a file are there already. The writer of a pipe may wait for answers
+            // before it writes more.
             let line = match wanted.is_empty() || lines.in_file {
                 true => lines.wait(end)?,
                 false => lines.at_hand()?,
@@ -91,12 +93,12 @@ impl Queue {
         Ok(wanted)
     }
 
-    /// Whether lines may still have to be written by somebody.
+    /// Whether keys come from a pipe or a terminal, which may keep the command waiting.
     pub(super) fn may_wait(&self) -> bool {
         self.lines.as_ref().is_some_and(|lines| !lines.in_file)
     }
 
-    /// What to say of lines that were skipped.
+    /// A note about skipped lines, if there were any.
     pub(super) fn skipped(&self) -> Option<String> {
         self.lines.as_ref()?.skipped()
     }
@@ -105,7 +107,7 @@ impl Queue {
 /// The lines of a file or of standard input, one key each.
 struct Lines {
     path: PathBuf,
-    /// Whether it is a file, all of which is there.
+    /// Whether it is a regular file, which holds all its lines already.
     in_file: bool,
     read: Receiver<std::io::Result<Vec<u8>>>,
     blank: u64,
@@ -131,7 +133,7 @@ impl Lines {
         Ok(Self { path: path.to_owned(), in_file, read, blank: 0 })
     }
 
-    /// The next key, as soon as there is one. `None`: there is none any more.
+    /// The next key. Waits for it, and returns `None` if there are no more.
     fn wait(&mut self, end: Option<Instant>) -> Result<Option<Vec<u8>>> {
         loop {
             let line = match end {
@@ -181,8 +183,8 @@ impl Lines {
     }
 }
 
-/// All keys in a file, one on each line, or in standard input for `-`; and what to say of lines
-/// that were skipped.
+/// All keys in a file, one on each line, or in standard input for `-`. Also returns a note about
+/// skipped lines.
 pub(crate) fn keys_from(path: &Path) -> Result<(Vec<Vec<u8>>, Option<String>)> {
     let mut lines = Lines::open(path)?;
     let mut keys = Vec::new();
@@ -208,7 +210,8 @@ fn unreadable(path: &Path, error: std::io::Error) -> Error {
 
 fn start(reading: impl FnOnce() + Send + 'static) -> Result<()> {
     let thread = std::thread::Builder::new().name("keys".to_owned()).spawn(reading);
-    // It ends when nobody wants what it reads; who waits for input is not waited for.
+    // The thread is not joined, since it may be blocked on input. It ends once nobody receives its
+    // lines.
     thread.map(drop).map_err(|error| Error::unavailable("no thread to read keys").caused_by(error))
 }
 
@@ -227,7 +230,7 @@ fn send_lines(mut input: impl BufRead, lines: &SyncSender<std::io::Result<Vec<u8
     }
 }
 
-/// Reads a line without its end, which may be that of Windows. Whether there was one.
+/// Reads a line without its line break (Unix or Windows). Returns whether there was one to read.
 fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
     line.clear();
     if input.read_until(b'\n', line)? == 0 {

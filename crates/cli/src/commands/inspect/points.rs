@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &Inspect) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Refuses more or fewer points than the scheme makes, if it is one that this program knows.
+/// Refuses a number of points other than the scheme makes, if this program knows the scheme.
 fn check_len(file: &PointsFile) -> Result<()> {
     let (header, found) = (file.header(), file.header().points_len);
     let Some(plan) = plan(header) else { return Ok(()) };
@@ -39,8 +39,8 @@ fn check_len(file: &PointsFile) -> Result<()> {
     }
 }
 
-/// What another release wrote for a scheme that is unknown here is reported without a word on its
-/// parameters.
+/// The plan of the scheme. `None` if this program does not know the scheme. The report then leaves
+/// the parameters out.
 fn plan(header: &PointsHeader) -> Option<SchemePlan> {
     let scheme: SchemeId = header.scheme.parse().ok()?;
     SchemePlan::from_announcement(scheme, &header.identity, &header.parameters).ok()

@@ -1,4 +1,4 @@
-//! What a server logs, with the way out of errors beside their reasons.
+//! The server's log, with the way out of each error beside its reason.
 
 use crate::advice;
 use crate::arguments::Arguments;
@@ -13,7 +13,8 @@ use tracing_subscriber::fmt::format::{DefaultFields, Writer};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Logs to standard error; `RUST_LOG` chooses what. `quiet`: without it, no more than warnings.
+/// Logs to standard error at the levels that `RUST_LOG` chooses. Without `RUST_LOG`, `quiet` limits
+/// the log to warnings and errors.
 pub(super) fn start(json: bool, quiet: bool) {
     let usual = if quiet { LevelFilter::WARN } else { LevelFilter::INFO };
     let typed = std::env::var("RUST_LOG").ok();
@@ -22,14 +23,14 @@ pub(super) fn start(json: bool, quiet: bool) {
         .unwrap_or_else(|| Targets::new().with_default(usual));
     let builder =
         tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_writer(std::io::stderr);
-    // A second subscriber in one process is refused; the first then stays.
+    // A process takes only one subscriber. A second is refused, and the first stays.
     let _ = match json {
         true => builder.json().finish().with(filter).try_init(),
         false => builder.fmt_fields(Advised::new()).finish().with(filter).try_init(),
     };
 }
 
-/// Lines for people. What reads JSON has the reason, and needs no flags.
+/// Formats lines for people. Programs that read JSON get the reason, and need no advice on flags.
 struct Advised {
     usual: DefaultFields,
     command: clap::Command,
@@ -58,7 +59,7 @@ impl<'writer> FormatFields<'writer> for Advised {
     }
 }
 
-/// The reason among the fields of a line.
+/// The reason, if a line has one among its fields.
 struct Found(Option<Reason>);
 
 impl Visit for Found {

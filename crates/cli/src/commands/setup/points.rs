@@ -1,5 +1,5 @@
-//! `privet setup points`: what servers of finite differences answer from, computed once and into a
-//! file.
+//! `privet setup points`: computes once what servers of finite differences answer from, and writes
+//! it to a file.
 
 use crate::arguments::SetupPoints;
 use crate::display::{self, Page};
@@ -17,8 +17,8 @@ use serde::Serialize;
 use std::num::NonZero;
 use std::time::Instant;
 
-/// Computes the points of a table and writes them. A file that is there already is left as it is,
-/// unless it may be replaced.
+/// Computes the points of a table and writes them. An existing file is kept unless it may be
+/// replaced.
 pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
     let output = &arguments.output;
     let needed = "servers that answer from it could not start again without it";
@@ -31,7 +31,8 @@ pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
     let plan = registry::plan(arguments.scheme, &identity, &tuning)?;
     let points_len = registry::setup_bytes(&plan, &identity)?;
     let memory = memory_for(points_len, arguments.memory)?;
-    // What cannot be written is found out before the long work.
+    // The file is created before the long work, so that a path that cannot be written fails at
+    // once.
     let writer = PointsWriter::create(
         output,
         existing,
@@ -82,7 +83,7 @@ pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Points of the table file would be refused beside a table with updates.
+/// Refuses a table with updates in its log. A server would refuse points of the table file alone.
 fn check_not_updated(snapshot: &Snapshot) -> Result<()> {
     let path = log_path(snapshot.path());
     match path.exists() && UpdateLog::open(&path, snapshot)?.current() != snapshot.identity() {
@@ -94,8 +95,8 @@ fn check_not_updated(snapshot: &Snapshot) -> Result<()> {
     }
 }
 
-/// Reads the table once: points of damaged records would be tied to a digest that the records do
-/// not have.
+/// Reads the whole table and checks it. Points of damaged records would be bound to a digest that
+/// does not match those records.
 fn verify(snapshot: &Snapshot) -> Result<()> {
     let bar = display::byte_progress("checking the table", Some(snapshot.file_bytes()));
     let verified = snapshot.verify(|done, total| {
@@ -106,17 +107,17 @@ fn verify(snapshot: &Snapshot) -> Result<()> {
     verified
 }
 
-/// So many threads, or one for each core.
+/// The chosen number of threads, or one for each core.
 pub(crate) fn threads(chosen: Option<u16>) -> NonZero<usize> {
     let chosen = chosen.and_then(|threads| NonZero::new(usize::from(threads)));
     chosen.or(std::thread::available_parallelism().ok()).unwrap_or(NonZero::<usize>::MIN)
 }
 
-/// With less memory it is the calls of the system that take the time, and with much less, for ever.
+/// With less memory, system calls take most of the time. With much less, the work never ends.
 const LEAST_MEMORY: u64 = 1 << 20;
 
-/// So many bytes, or half of the memory that there is, or as much as the points take where the
-/// system does not say.
+/// The chosen number of bytes. The default is half of the available memory, or the length of the
+/// points if the system does not tell.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is too little.
@@ -130,7 +131,7 @@ fn memory_for(points_len: u64, chosen: Option<u64>) -> Result<u64> {
     }
 }
 
-/// The file in the making, as the schemes see it.
+/// The unfinished file, in the form that schemes write to.
 struct Store<'a>(&'a PointsWriter);
 
 impl SetupStore for Store<'_> {

@@ -6,13 +6,13 @@ use crate::display::Page;
 use privet_schemes::finite_differences::tradeoff::{Exponents, Family, MeanDegree};
 use serde::Serialize;
 
-/// Points on the curve that is printed: every tenth of them for people.
+/// Points on the curve in the report. The page for people shows every tenth.
 const STEPS: u32 = 50;
 
 /// Points on the curve that is drawn.
 const DRAWN: u32 = 400;
 
-/// The axis of the paper's figure reaches so far; what needs more storage is not drawn.
+/// The axis of the paper's figure ends here. Points that need more storage are not drawn.
 const MOST_STORAGE: f64 = 5.0;
 
 /// The curve. `docs/tradeoff.md` explains the fields.
@@ -21,13 +21,13 @@ pub(super) struct Report {
     servers: u32,
     field: u32,
     individual_degree: u32,
-    /// From the fewest reads to the least storage.
+    /// Ordered from the fewest reads to the least storage.
     curve: Vec<Point>,
 }
 
 #[derive(Serialize)]
 struct Point {
-    /// Degree for each variable.
+    /// The degree divided by the number of variables.
     mean_degree: f64,
     storage_exponent: f64,
     reads_exponent: f64,
@@ -89,9 +89,9 @@ impl Report {
     }
 }
 
-/// Reads against storage with the axes of the paper's figures: reads from n^(1/s) to n, storage to
-/// n^5. Beside the family's curve there is that of the highest powers of a variable that the field
-/// allows, and that of precomputed derivatives. `mark` is one polynomial and what to call it.
+/// Reads against storage with the axes of the paper's figures: reads from n^(1/s) to n, storage up
+/// to n^5. The plot also has the curve for the highest power of a variable that the field allows,
+/// and the one for precomputed derivatives. `mark` is one polynomial and its label.
 pub(super) fn plot(family: Family, mark: Option<(String, Exponents)>) -> Plot {
     let servers = family.servers();
     let mut families: Vec<Family> = [1, family.individual_degree(), family.field() - 1]

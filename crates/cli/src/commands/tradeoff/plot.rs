@@ -1,6 +1,6 @@
-//! A plot of curves as an SVG file: two axes, perhaps a third on the right, and what each curve is
-//! in words below. Text stays text, on a white ground of its own, so that it can be read and
-//! searched in any viewer; the same plot is the same bytes.
+//! A plot of curves as an SVG file: two axes, an optional third on the right, and a legend below.
+//! Text stays text, so that it can be searched in any viewer, and the background is white, so that
+//! it can be read. The same plot always gives the same bytes.
 
 use plotters::chart::ChartContext;
 use plotters::coord::CoordTranslate;
@@ -13,17 +13,17 @@ use privet_core::{Error, Result};
 use std::ops::Range;
 
 const WIDTH: u32 = 820;
-/// Of the axes with all that is written beside them.
+/// Height of the axes with their labels.
 const AXES: u32 = 500;
-/// Of each line of the legend.
+/// Height of each line of the legend.
 const LINE: u32 = 22;
-/// Room for the numbers and words beside an axis.
+/// Width of the numbers and words beside an axis.
 const BESIDE: u32 = 90;
 
 const FONT: &str = "sans-serif";
 const TEXT: RGBColor = RGBColor(0x1a, 0x1a, 0x1a);
 const GRID: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
-/// Told apart by people who see colours differently, too (Okabe, Ito: *Color Universal Design*).
+/// Distinguishable with colour blindness too (Okabe, Ito: *Color Universal Design*).
 const COLOURS: [RGBColor; 5] = [
     RGBColor(0x00, 0x72, 0xb2),
     RGBColor(0xd5, 0x5e, 0x00),
@@ -32,7 +32,7 @@ const COLOURS: [RGBColor; 5] = [
     RGBColor(0x33, 0x33, 0x33),
 ];
 
-/// Curves with at most so many points show where they are.
+/// Curves with at most this many points show a dot at each.
 const MOST_DOTS: usize = 60;
 
 pub(super) struct Plot {
@@ -46,7 +46,7 @@ pub(super) struct Plot {
 pub(super) struct Series {
     pub(super) label: String,
     pub(super) look: Look,
-    /// What lies outside the axes is not drawn.
+    /// Points outside the axes are not drawn.
     pub(super) points: Vec<(f64, f64)>,
 }
 
@@ -55,23 +55,23 @@ pub(super) enum Look {
     Line,
     Dashed,
     Faint,
-    /// Rings, and no line between them.
+    /// Rings without a line between them.
     Marks,
 }
 
-/// From where to where, and what is written beside it.
+/// The range of an axis, its label and its ticks.
 #[derive(Clone)]
 pub(super) struct Axis {
     label: String,
     logarithmic: bool,
-    /// Of the binary logarithms, if it is logarithmic.
+    /// On a logarithmic axis, `low`, `high` and the places of ticks are binary logarithms.
     low: f64,
     high: f64,
     ticks: Vec<(f64, String)>,
 }
 
 impl Axis {
-    /// From `low` to `high`, a tick at each multiple of `step`.
+    /// From `low` to `high`, with a tick at each multiple of `step`.
     pub(super) fn linear(label: &str, low: f64, high: f64, step: f64) -> Self {
         let (first, last) = ((low / step).ceil() as i32, (high / step).floor() as i32);
         let tick = |number| f64::from(number) * step;
@@ -79,7 +79,7 @@ impl Axis {
         Self { label: label.to_owned(), logarithmic: false, low, high, ticks: ticks.collect() }
     }
 
-    /// Logarithmic, over all `values`, a tick at each power of ten.
+    /// Logarithmic, covering all `values`, with a tick at each power of ten.
     pub(super) fn counts(label: &str, values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = extent(values.map(f64::log10));
         let ticks = (low..=high).map(|power| (position(power), power_of_ten(power)));
@@ -92,13 +92,13 @@ impl Axis {
         }
     }
 
-    /// Logarithmic, over all `values`, with ticks at powers of two.
+    /// Logarithmic, covering all `values`, with ticks at powers of two.
     pub(super) fn bytes(label: &str, values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = extent(values.map(f64::log2));
         Self::powers_of_two(label, f64::from(low), f64::from(high))
     }
 
-    /// The same axis in bytes, if this one counts what has so many bytes each.
+    /// The same axis in bytes, if this one counts things of `each` bytes.
     pub(super) fn as_bytes(&self, label: &str, each: f64) -> Self {
         Self::powers_of_two(label, self.low + each.log2(), self.high + each.log2())
     }
@@ -106,7 +106,7 @@ impl Axis {
     fn powers_of_two(label: &str, low: f64, high: f64) -> Self {
         let step = [1, 2, 5, 10].into_iter().find(|step| (high - low) / f64::from(*step) <= 9.0);
         let step = step.unwrap_or(20);
-        // Less than a byte has no name.
+        // Fractions of a byte get no tick.
         let first = (low / f64::from(step)).ceil().max(0.0) as i32;
         let last = (high / f64::from(step)).floor() as i32;
         let ticks = (first..=last).map(|number| number * step);
@@ -114,14 +114,14 @@ impl Axis {
         Self { label: label.to_owned(), logarithmic: true, low, high, ticks }
     }
 
-    /// Where on the axis a value lies, between its ends. `None` outside.
+    /// Where a value lies on the axis. `None` if it lies outside.
     fn place(&self, value: f64) -> Option<f64> {
         let place = if self.logarithmic { value.log2() } else { value };
         (self.low..=self.high).contains(&place).then_some(place)
     }
 }
 
-/// The whole numbers around all values, at least one apart.
+/// The range between whole numbers that covers all values. It is at least one wide.
 fn extent(values: impl Iterator<Item = f64>) -> (i32, i32) {
     let values = values.filter(|value| value.is_finite());
     let ends = values.fold(None, |ends: Option<(f64, f64)>, value| {
@@ -133,7 +133,7 @@ fn extent(values: impl Iterator<Item = f64>) -> (i32, i32) {
     (low, high.max(low + 1))
 }
 
-/// Where a power of ten lies among binary logarithms.
+/// The binary logarithm of a power of ten.
 fn position(power_of_ten: i32) -> f64 {
     f64::from(power_of_ten) * std::f64::consts::LOG2_10
 }
@@ -159,7 +159,7 @@ fn binary_bytes(power: i32) -> String {
     format!("{} {}", 1u64 << (power as usize - 10 * unit).min(63), units[unit])
 }
 
-/// Where a value lies along an axis is where plotters is to draw it.
+/// plotters receives places along the axis, which [`Axis::place`] has already computed.
 impl Ranged for Axis {
     type FormatOption = NoDefaultFormatting;
     type ValueType = f64;
@@ -192,16 +192,16 @@ impl ValueFormatter<f64> for Axis {
     }
 }
 
-/// A series that is seen: what of it lies within the axes, and its colour.
+/// A visible series: its pieces within the axes, and its colour.
 type Shown<'p> = (&'p Series, Vec<Vec<(f64, f64)>>, RGBColor);
 
 type Failed<'s> = DrawingAreaErrorKind<<SVGBackend<'s> as DrawingBackend>::ErrorType>;
 
 impl Plot {
-    /// The file.
+    /// The plot as the text of an SVG file.
     ///
     /// # Errors
-    /// None that is known: it is drawn into memory.
+    /// None is expected, since it is drawn into memory.
     pub(super) fn svg(&self) -> Result<String> {
         let mut svg = String::new();
         self.draw(&mut svg).map_err(|error| {
@@ -232,7 +232,7 @@ impl Plot {
         match &self.right {
             None => self.draw_curves(&mut chart, &shown)?,
             Some(right) => {
-                // The space on the right is the second axis's from here on.
+                // From here on, the second axis takes the space on the right.
                 let mut chart = chart.set_secondary_coord(self.x.clone(), right.clone());
                 self.draw_curves(&mut chart, &shown)?;
                 chart
@@ -259,7 +259,7 @@ impl Plot {
         ground.present()
     }
 
-    /// Draws the axes on the left and below, and between them the curves.
+    /// Draws the left and the bottom axis, and the curves between them.
     fn draw_curves<'s>(
         &self,
         chart: &mut ChartContext<'_, SVGBackend<'s>, Cartesian2d<Axis, Axis>>,
@@ -292,7 +292,7 @@ impl Plot {
     }
 }
 
-/// Draws a piece of a curve as its series looks.
+/// Draws a piece of a curve in the look of its series.
 fn draw_run<'s, C: CoordTranslate<From: Clone>>(
     area: &DrawingArea<SVGBackend<'s>, C>,
     series: &Series,
@@ -342,7 +342,7 @@ mod tests {
         {
             assert!((axis.place(value).unwrap() - tick(axis, text)).abs() < 1e-9, "{text}");
         }
-        // Half a kilobyte each: twice as many stand where a kilobyte does.
+        // At half a kilobyte each, 128 of them stand where 64 KiB does.
         let right = counts.as_bytes("", 512.0);
         let across = (0, 10_000);
         let of_count = counts.map(&counts.place(128.0).unwrap(), across);
@@ -360,7 +360,7 @@ mod tests {
                 assert!(axis.ticks.iter().all(|(place, _)| within(*place)));
             }
         }
-        // From 1 byte to what no machine has, and single bits.
+        // From 1 byte to more than any machine has, and single bits.
         let wide = Axis::bytes("", [1.0, 1e30].into_iter());
         assert!(wide.ticks.len() <= 10);
         let bits = Axis::counts("", [1.0].into_iter()).as_bytes("", 1.0 / 8.0);
@@ -385,7 +385,7 @@ mod tests {
         assert_eq!(svg, plot.svg().unwrap());
         assert!(svg.contains("a &lt; b &amp; c &gt; d"));
         let blue = r##"stroke="#0072B2""##;
-        // Two pieces, and the sample in the legend.
+        // Two pieces of the curve, and the sample in the legend.
         assert_eq!(svg.matches(blue).count(), 3, "{svg}");
         assert!(svg.contains("inside") && !svg.contains("outside"));
         assert!(!svg.contains("NaN") && !svg.contains("inf"));

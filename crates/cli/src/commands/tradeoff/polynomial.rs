@@ -17,34 +17,34 @@ pub(super) struct Report {
     degree: u32,
     /// K = ⌊D/s⌋.
     radius: u32,
-    /// Coefficients, each a symbol of the field.
+    /// The number of coefficients, each a symbol of the field.
     records: u128,
     points: u128,
     reads: u128,
     table_bits: u128,
     storage_bits: u128,
     answer_bits: u128,
-    /// The same for records of so many bytes, one to a coefficient, with symbols that are packed
-    /// without loss.
+    /// The same costs for records of this many bytes. Each coefficient is one record, and symbols
+    /// are packed without loss.
     record_len: u64,
     table_bytes: u128,
     storage_bytes: u128,
     answer_bytes: u128,
-    /// From all servers together.
+    /// Summed over all servers.
     download_bytes: u128,
     storage_factor: f64,
     precomputed: Precomputed,
-    /// As this polynomial is. Nothing where there is a single record.
+    /// The powers of this polynomial. `None` for a single record.
     exact: Option<Powers>,
-    /// What that tends to. Nothing where the table does not grow.
+    /// The powers that it tends to. `None` if the table does not grow.
     asymptotic: Option<Powers>,
 }
 
 #[derive(Serialize)]
 struct Precomputed {
-    /// Up to order K.
+    /// The number of derivatives up to order K.
     derivatives: u128,
-    /// As many for each point.
+    /// With that many derivatives at each point.
     storage_bytes: f64,
     /// With two servers: the least storage that allows answers of the same length.
     least: Option<Least>,
@@ -56,7 +56,7 @@ struct Least {
     degree: u32,
     joined_records: u128,
     storage_bytes: f64,
-    /// How many times the storage of this polynomial that is.
+    /// The multiple of this polynomial's storage.
     storage_factor: f64,
 }
 
@@ -85,7 +85,7 @@ impl Report {
             )));
         }
         let one = Polynomial::new(family, variables, degree)?;
-        // No overflow: 2^100 points, 2^24 bytes, 13 servers.
+        // This cannot overflow: there are at most 2^100 points, 2^24 bytes and 13 servers.
         let bytes = |records: u128| records * u128::from(record_len);
         let storage = bytes(one.points());
         let least = one.precomputed().map(|least| Least {

@@ -1,4 +1,4 @@
-//! What there is to choose from for a table, exactly as it would be served.
+//! The settings for a table, exactly as they would be served.
 
 use super::plot::{Axis, Look, Plot, Series};
 use super::{Tradeoff, add_table, power};
@@ -27,13 +27,13 @@ pub(super) struct Report {
     records: u64,
     record_len: u64,
     one_bit: bool,
-    /// Of single bits, as they are packed.
+    /// Single bits are counted as they are packed.
     table_bytes: u64,
-    /// From the least storage to the fewest reads.
+    /// Ordered from the least storage to the fewest reads.
     curve: Vec<Offer>,
-    /// How a server is told to take the one that is chosen.
+    /// The command that serves with the chosen setting.
     command: String,
-    /// Why it would take none of them.
+    /// Why a server would take none of the settings.
     refusal: Option<String>,
 }
 
@@ -44,24 +44,24 @@ struct Offer {
     degree: u32,
     /// On each server.
     storage_bytes: u64,
-    /// How many times the table that is.
+    /// The multiple of the table's size.
     storage_factor: f64,
     /// Points that each server reads.
     reads: u64,
     cache_lines: u64,
     /// To each server.
     query_bytes: u64,
-    /// Of each server.
+    /// From each server.
     answer_bytes: u64,
-    /// From all servers together.
+    /// Summed over all servers.
     download_bytes: u64,
-    /// Degree for each variable.
+    /// The degree divided by the number of variables.
     mean_degree: f64,
     storage_exponent: f64,
     reads_exponent: f64,
-    /// Whether a server would take it: its answers may be longer than messages are.
+    /// Whether a server would take it. Answers may be too long for a message.
     served: bool,
-    /// Whether it is the one that a server takes, with these limits.
+    /// Whether a server takes this one under these limits.
     chosen: bool,
 }
 
@@ -100,7 +100,7 @@ impl Report {
                 }
                 None
             }
-            // Nothing is left to show beside the reason.
+            // With no setting to show, the reason is the error.
             Err(error) if curve.is_empty() => return Err(error),
             Err(error) => Some(error.message().to_owned()),
         };
@@ -194,8 +194,8 @@ impl Report {
         page
     }
 
-    /// Storage against reads, both logarithmic. An answer is in proportion to the reads, so it has
-    /// an axis of its own on the right instead of a curve.
+    /// Storage against reads, both logarithmic. The length of an answer is proportional to the
+    /// reads. So it has an axis of its own on the right instead of a curve.
     pub(super) fn plot(&self) -> Plot {
         let with = |value: fn(&Offer) -> u64| -> Vec<(f64, f64)> {
             let point = |offer: &Offer| (offer.storage_bytes as f64, value(offer) as f64);
@@ -241,7 +241,7 @@ fn times(factor: f64) -> String {
     }
 }
 
-/// The table that settings are looked at for.
+/// The table for which settings are compared.
 struct Wanted {
     scheme: SchemeId,
     shape: TableShape,
@@ -276,7 +276,7 @@ impl Wanted {
     }
 
     fn identity(&self) -> TableIdentity {
-        // No cost depends on which table it is, or on what is in it.
+        // No cost depends on the table's id or contents.
         TableIdentity {
             id: TableId([0; 16]),
             epoch: Epoch(0),

@@ -1,5 +1,5 @@
-//! Keys and values as the table was built with them: from files with the same columns, and from
-//! what is typed.
+//! Keys and values in the form of the table: from files with the same columns, and from what was
+//! typed.
 
 use privet_core::{Error, Result};
 use privet_table::import::{Format, Rows, Selection, Source};
@@ -9,9 +9,9 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// Hands key and value of each row of `source` to `take`, and whether all rows have the same
-/// columns. The key is empty in a table by row number. Returns how many rows were skipped because
-/// they have no key.
+/// Passes the key and the value of each row of `source` to `take`, and whether all rows have the
+/// same columns. In a table by row number, the key is empty. Returns how many rows were skipped for
+/// lack of a key.
 pub(super) fn read(
     source: Source,
     header: &SnapshotHeader,
@@ -27,8 +27,8 @@ pub(super) fn read(
     Ok(rows.empty_keys())
 }
 
-/// Refuses a value that lacks columns which all of a key's `present` values have: whoever names a
-/// few columns rarely means that the others are to go.
+/// Refuses a value that lacks columns which all `present` values of the key have. Somebody who
+/// names only a few columns rarely wants to remove the others.
 pub(super) fn check_nothing_is_lost(
     header: &SnapshotHeader,
     present: &[Vec<u8>],
@@ -53,8 +53,8 @@ pub(super) fn check_nothing_is_lost(
     )))
 }
 
-/// Refuses text where a key's `present` values have a number or a boolean, or the other way round.
-/// CSV has text alone, and a table does not say of which types it was built.
+/// Refuses text where the key's `present` values have a number or a boolean, and the reverse. CSV
+/// has only text, and the table does not record the types that it was built with.
 pub(super) fn check_types_stay(
     header: &SnapshotHeader,
     present: &[Vec<u8>],
@@ -85,13 +85,13 @@ pub(super) fn check_types_stay(
     Ok(())
 }
 
-/// The columns of a value that is a JSON object, and none of any other.
+/// The columns of a value that is a JSON object. Any other value has none.
 fn columns_of(value: &[u8]) -> BTreeMap<String, &RawValue> {
     serde_json::from_slice(value).unwrap_or_default()
 }
 
-/// The value that was typed for `key`: its bytes, or for a table of JSON objects, an object with
-/// the value's columns, in the form that values have there.
+/// The value that was typed for `key`. In a table of JSON objects, this is an object with the typed
+/// columns, in the form of the table's values. In any other table, it is the typed bytes.
 pub(super) fn value(header: &SnapshotHeader, key: &str, typed: &str) -> Result<Vec<u8>> {
     if let ValueForm::Raw(_) = header.value_form {
         return Ok(typed.as_bytes().to_vec());
@@ -101,7 +101,7 @@ pub(super) fn value(header: &SnapshotHeader, key: &str, typed: &str) -> Result<V
             "the values of this table are JSON objects: write KEY='{\"column\":\"value\"}'",
         )
     })?;
-    // The key's column goes with the others, as in a file.
+    // The key's column stands beside the others, as in a file.
     let line = match &header.key_column {
         Some(column) => {
             let comma = if columns.trim_start().starts_with('}') { "" } else { "," };
@@ -111,7 +111,7 @@ pub(super) fn value(header: &SnapshotHeader, key: &str, typed: &str) -> Result<V
     };
     let line = line.replace('\n', " ");
     let source = Source::reader("the value", std::io::Cursor::new(line)).format(Format::JsonLines);
-    // What is typed is a key, also in a table of ranges.
+    // A typed key is taken as it is, also in a table of ranges.
     let mut rows = Rows::open(source, Selection { until: None, ..selection(header) })?;
     let value = match rows.next_row()? {
         Some(row) => row.value.to_vec(),
@@ -121,8 +121,8 @@ pub(super) fn value(header: &SnapshotHeader, key: &str, typed: &str) -> Result<V
     Ok(value)
 }
 
-/// Refuses fields that a table of named columns has no place for: a file may have more columns than
-/// the table took, and what is typed has a slip in it then.
+/// Refuses fields that are not among the table's columns. In a file, further columns are normal. In
+/// what was typed, they are a mistake.
 fn check_columns(header: &SnapshotHeader, typed: &str) -> Result<()> {
     let ValueForm::JsonColumns(columns) = &header.value_form else { return Ok(()) };
     let fields: BTreeMap<String, IgnoredAny> = serde_json::from_str(typed)
@@ -145,7 +145,7 @@ fn check_columns(header: &SnapshotHeader, typed: &str) -> Result<()> {
     }
 }
 
-/// A key in a message.
+/// A key, as messages name it.
 pub(super) fn named(key: &[u8]) -> String {
     format!("the key {:?}", String::from_utf8_lossy(key))
 }
