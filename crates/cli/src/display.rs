@@ -1,5 +1,5 @@
-//! Numbers, sizes, durations and progress for people. Everything written by hand goes to standard
-//! output through [`Page`], progress to standard error.
+//! Numbers, sizes, durations and progress for people. Reports go to standard output through
+//! [`Page`], and progress to standard error.
 
 use crate::printable::{printable, printable_json, printable_lines};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 pub(crate) use privet_core::quantities::{bytes, count, hexadecimal};
 
-/// `3 of 38 B`, and for an authenticated table how much of that is the path: `3 of 102 B, of which
-/// the path takes 64 B`
+/// `3 of 38 B`. For an authenticated table it also names the share of the path: `3 of 102 B, of
+/// which the path takes 64 B`
 pub(crate) fn records(count: u64, record_len: u64, path_len: Option<u64>) -> String {
     let path = path_len.map(|len| format!(", of which the path takes {}", bytes(len)));
     format!("{} of {}{}", self::count(count), bytes(record_len), path.unwrap_or_default())
@@ -31,7 +31,7 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
-/// Two columns of text on standard output: a label and what it says.
+/// Text for standard output: lines, and pairs of a label and a value in two columns.
 #[derive(Default)]
 pub(crate) struct Page(String);
 
@@ -43,7 +43,7 @@ impl Page {
         self
     }
 
-    /// A sentence or more, indented, in lines of at most 100 columns.
+    /// One or more sentences, indented, in lines of at most 100 columns.
     pub(crate) fn paragraph(&mut self, text: impl AsRef<str>) -> &mut Self {
         let text = printable(text.as_ref());
         let mut line = "  ".to_owned();
@@ -65,7 +65,7 @@ impl Page {
         self
     }
 
-    /// Writes what was collected.
+    /// Writes the collected text.
     pub(crate) fn print(&self) -> Result<()> {
         write_out(self.0.as_bytes())
     }
@@ -86,8 +86,8 @@ pub(crate) fn report(
     write_out(format!("{}\n", printable_json(&text)).as_bytes())
 }
 
-/// Writes to standard output. A reader that went away (`| head`) is no error of ours, but there is
-/// nothing left to do: the process ends quietly.
+/// Writes to standard output. If the reader went away (`| head`), nothing is left to do and nothing
+/// failed, so the process ends with code 0.
 pub(crate) fn write_out(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
@@ -102,13 +102,13 @@ pub(crate) fn some(count: u64, one: &str, more: &str) -> String {
     format!("{} {}", self::count(count), if count == 1 { one } else { more })
 }
 
-/// Whether nothing is to be said but errors and what was asked for.
+/// Whether only errors and requested output are printed.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// The bar that stands on the screen while other lines are written.
+/// The bar that stays on the screen while other lines are written.
 static STANDING: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// From here on there are no notices and no progress bars, if `quiet` says so.
+/// If `quiet` is true, there are no notices and no progress bars from here on.
 pub(crate) fn be_quiet(quiet: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
 }
@@ -118,18 +118,18 @@ pub(crate) fn shows_progress() -> bool {
     std::io::stderr().is_terminal() && !QUIET.load(Ordering::Relaxed)
 }
 
-/// Says something on standard error that nobody has to know.
+/// Prints something optional on standard error; `--quiet` suppresses it.
 pub(crate) fn notice(text: &str) {
     if !QUIET.load(Ordering::Relaxed) {
         say(text);
     }
 }
 
-/// Says something on standard error.
+/// Prints a line on standard error.
 pub(crate) fn say(text: &str) {
     let standing = STANDING.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let write = || {
-        // Standard error may be closed; then there is nobody to tell.
+        // Standard error may be closed, and then nobody can be told.
         let _ = writeln!(std::io::stderr(), "privet: {}", printable(text));
     };
     match standing {
@@ -138,7 +138,7 @@ pub(crate) fn say(text: &str) {
     }
 }
 
-/// A progress bar in bytes on a terminal, nothing elsewhere.
+/// A progress bar in bytes on a terminal. Elsewhere it is hidden.
 pub(crate) fn byte_progress(what: &str, total: Option<u64>) -> ProgressBar {
     let template = match total {
         Some(_) => "{msg} [{bar:30}] {bytes}/{total_bytes}{speed}",
@@ -152,7 +152,7 @@ pub(crate) fn share_progress(what: &str) -> ProgressBar {
     bar(what, Some(1000), "{msg} [{bar:30}] {percent} %{speed}", |_| String::new())
 }
 
-/// The lookups of a long list, counted on a terminal.
+/// Counts the lookups of a long list on a terminal.
 pub(crate) struct Batch {
     total: Option<u64>,
     done: u64,
@@ -164,13 +164,13 @@ impl Batch {
     /// Fewer lookups than this are not worth a bar.
     const MANY: u64 = 100;
 
-    /// A batch of `total` lookups, if that is known. `screen_is_free`: nothing else is written to
-    /// the terminal.
+    /// A batch of `total` lookups, if the number is known. `screen_is_free`: nothing else is
+    /// written to the terminal.
     pub(crate) fn new(total: Option<u64>, screen_is_free: bool) -> Self {
         Self { total, done: 0, is_shown: screen_is_free && shows_progress(), bar: None }
     }
 
-    /// One more lookup has come to an end.
+    /// Counts a finished lookup.
     pub(crate) fn one_more(&mut self) {
         self.done += 1;
         let is_long = self.total.unwrap_or(self.done) > Self::MANY;
@@ -198,14 +198,14 @@ impl Drop for Batch {
     }
 }
 
-/// A sign of life for work whose end cannot be told, on a terminal.
+/// A spinner on a terminal, for work whose end is unknown.
 pub(crate) fn working(what: &str) -> ProgressBar {
     let spinner = bar(what, None, "{msg} {spinner} {elapsed}", |_| String::new());
     spinner.enable_steady_tick(Duration::from_millis(100));
     spinner
 }
 
-/// A bar. `rate` is a speed in words, of steps each second.
+/// A bar. `rate` puts a speed, in steps per second, into words.
 fn bar(what: &str, total: Option<u64>, template: &str, rate: fn(f64) -> String) -> ProgressBar {
     let bar = match total {
         Some(total) => ProgressBar::new(total),
@@ -215,7 +215,7 @@ fn bar(what: &str, total: Option<u64>, template: &str, rate: fn(f64) -> String) 
         bar.set_draw_target(ProgressDrawTarget::hidden());
     }
     if let Ok(style) = ProgressStyle::with_template(template) {
-        // What was there when the bar appeared came at no speed.
+        // Steps done before the bar appeared must not count towards the speed.
         let began = Arc::new(OnceLock::new());
         let speed = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
             let (at, from) = *began.get_or_init(|| (Instant::now(), state.pos()));
@@ -228,7 +228,7 @@ fn bar(what: &str, total: Option<u64>, template: &str, rate: fn(f64) -> String) 
     bar.with_message(printable(what).into_owned())
 }
 
-/// ` at 3.2 MiB/s, 12s left`, of `steps` in `time`; nothing while that says little.
+/// ` at 3.2 MiB/s, 12s left`, for `steps` in `time`. Empty until there is enough to measure.
 fn speed(time: Duration, steps: u64, left: Option<u64>, rate: fn(f64) -> String) -> String {
     const TELLING: Duration = Duration::from_secs(1);
     if time < TELLING || steps == 0 {
@@ -253,7 +253,7 @@ mod tests {
         let per_second = |rate: f64| format!("{}/s", bytes(rate as u64));
         let told =
             |millis, steps, left| speed(Duration::from_millis(millis), steps, left, per_second);
-        // A first piece that lay ready in a buffer.
+        // The first piece was ready in a buffer, so its speed says nothing.
         assert_eq!(told(1, 1 << 25, Some(1 << 30)), "");
         assert_eq!(told(999, 1 << 25, None), "");
         assert_eq!(told(2000, 0, None), "");

@@ -1,6 +1,6 @@
-//! Exit codes: 0 found (or done), 1 not found, 2 usage or bad input, 3 server or network (or a
-//! mistake of Privet's own), 4 do not try again: what came is not to be believed, data is damaged,
-//! or a lookup failed for a reason that may depend on what it asked for.
+//! Exit codes: 0 found (or done); 1 not found; 2 usage or bad input; 3 server or network (or a
+//! mistake of Privet's own); 4 do not try again. Code 4 means that received data failed a check,
+//! that data is damaged, or that a lookup failed for a reason that may depend on what it asked for.
 
 use crate::advice;
 use privet_core::{Blame, Error};
@@ -10,22 +10,22 @@ use std::process::ExitCode;
 /// How a command ended when nothing went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Done; for lookups: everything was found.
+    /// Done. For lookups: everything was found.
     Done,
-    /// At least one key is not in the table. An answer, not an error.
+    /// At least one key is not in the table. This is an answer and no error.
     NotFound,
 }
 
-/// Help, version and usage errors, as clap prints them: code 0 for what was asked for, 2 for
-/// mistakes.
+/// Prints help, the version or a usage error, as clap words it. The code is 0 for what was asked
+/// for and 2 for mistakes.
 pub(crate) fn from_usage(error: &clap::Error) -> ExitCode {
-    // A closed pipe while printing help is nobody's concern.
+    // A closed pipe while printing help can be ignored.
     let _ = error.print();
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
 }
 
-/// Prints an error with the way out of it and its causes, and chooses the exit code by who is at
-/// fault. `command`: the one that ended so.
+/// Prints an error with its causes and the way out, and chooses the exit code by who is to blame.
+/// `command` is the one that failed.
 pub(crate) fn from_outcome(outcome: Result<Outcome, Error>, command: &clap::Command) -> ExitCode {
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

@@ -1,15 +1,15 @@
-//! What becomes of a table's keys before they are looked up, for people.
+//! How a table transforms keys before it looks them up, described for people.
 
 use crate::display::{self, Page};
 use privet_table::key_map::KeyForm;
 use serde::Serialize;
 
-/// The ranges of a table whose rows answer for ranges of keys.
+/// The ranges of a table in which each row answers for a range of keys.
 #[derive(Serialize)]
 pub(crate) struct Ranges {
     count: u64,
     points: &'static str,
-    /// What their bounds take of the key map.
+    /// Bytes of the key map that the bounds take.
     bytes: u64,
 }
 
@@ -23,7 +23,7 @@ impl Ranges {
     }
 }
 
-/// Says what a table makes of keys; nothing, if it takes them as they are.
+/// Describes what a table does to keys. Prints nothing if it takes them as they are.
 pub(crate) fn describe(page: &mut Page, ranges: Option<&Ranges>, normalized: &[&str]) {
     if let Some(Ranges { count, points, bytes }) = ranges {
         let (count, bytes) = (display::count(*count), display::bytes(*bytes));

@@ -6,10 +6,10 @@
 //! | [`commands`] | one module for each command |
 //! | [`bench`](mod@bench) | `privet bench`: one scheme measured on one shape, with the machine's limits taken in the same run |
 //! | [`tuning`] | what a user chooses about a scheme beyond its name |
-//! | [`advice`] | by which flag or command the way out of an error is taken |
+//! | [`advice`] | which flag or command solves an error |
 //! | [`display`] | bytes, durations and progress for people |
 //! | [`output_file`] | what a command may write over |
-//! | [`printable`] | what others wrote, made harmless for a screen |
+//! | [`printable`] | text from others, made harmless for a terminal |
 //! | [`exit`] | what each exit code means |
 
 mod advice;
@@ -26,7 +26,7 @@ mod tuning;
 use arguments::{Arguments, Command};
 use std::process::ExitCode;
 
-// A release binary in which a test's mistakes can be planted must not exist.
+// Test builds can plant mistakes on purpose. No release binary may contain that.
 const _: () = assert!(
     cfg!(debug_assertions) || !privet_core::hints::PLANTED_LEAKS,
     "`planted-leaks` is for tests, and on in a release build"

@@ -1,4 +1,4 @@
-//! What a command may write over.
+//! Which files a command may overwrite.
 //!
 //! | what has the output's name | `build` | `setup` | `keygen` | `get` |
 //! |---|---|---|---|---|
@@ -9,7 +9,7 @@
 //! | any other file of Privet's | never | never | never | never |
 //! | anything else | with `--force` | never | never | replaces |
 //!
-//! `update` writes the table that it was given, and the log beside it, and nothing else.
+//! `update` only writes the table that it was given and the log beside it.
 
 use privet_core::{Epoch, Error, Result};
 use privet_table::FileKind;
@@ -19,11 +19,11 @@ use privet_table::snapshot::Snapshot;
 use std::fs::Metadata;
 use std::path::Path;
 
-/// Whether a table may be built at `output` from `inputs`, where `-` is standard input, and what
-/// then becomes of a file that is there.
+/// Whether a table may be built at `output` from `inputs` (`-` is standard input), and whether an
+/// existing file is replaced.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), and what to do, if it may not.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it may not. The message says what to do.
 pub(crate) fn for_table(output: &Path, inputs: &[&Path], force: bool) -> Result<Existing> {
     refuse_over_a_history(output)?;
     if output.symlink_metadata().is_err() {
@@ -58,8 +58,9 @@ pub(crate) fn for_table(output: &Path, inputs: &[&Path], force: bool) -> Result<
     }
 }
 
-/// Refuses to take the place of a file unless it may be replaced, and says what for: `needed`. What
-/// is not of the `same_kind` is never replaced: it may be the table.
+/// Whether a file may be written at `output`. An existing one is only replaced with `force`, and
+/// only if it is of the `same_kind`: another kind may be the table. `needed` is the reason to keep
+/// it.
 pub(crate) fn for_own_kind(
     output: &Path,
     force: bool,
@@ -80,10 +81,10 @@ pub(crate) fn for_own_kind(
     }
 }
 
-/// Refuses to write values over a file that the command reads (`inputs`), or over one of Privet's.
+/// Refuses to write values over one of the `inputs` of the command, or over one of Privet's files.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), and what to do.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse). The message says what to do.
 pub(crate) fn for_values(output: &Path, inputs: &[&Path]) -> Result<()> {
     let refused = match FileKind::of(output) {
         _ if inputs.iter().any(|input| is_same_file(input, output)) => "read by this command",
@@ -97,7 +98,7 @@ pub(crate) fn for_values(output: &Path, inputs: &[&Path]) -> Result<()> {
     )))
 }
 
-/// Why a file is not simply replaced by a table.
+/// Why a table does not simply replace a file.
 enum Kept {
     Always(&'static str),
     UnlessForced(&'static str),
@@ -120,8 +121,8 @@ fn kept_because(output: &Path) -> Option<Kept> {
     }
 }
 
-/// Whether two names lead to one file: by another spelling, through a link of either kind, or
-/// because it is standard input.
+/// Whether two names lead to one file: by different spellings, through a hard or symbolic link, or
+/// because the input is standard input.
 fn is_same_file(input: &Path, output: &Path) -> bool {
     let read = match input == Path::new("-") {
         true => standard_input(),

@@ -1,21 +1,21 @@
-//! Text that came from somebody else, made harmless for a screen or for JSON.
+//! Makes text from others harmless for a terminal or for JSON.
 //!
-//! A terminal does as it is told by some characters: it moves, erases what was printed, changes the
-//! order of what follows. A server, or whoever wrote a table, must not be able to say such things,
-//! or to end the line that they are in. (Where a line is longer than the screen is wide, nobody can
-//! tell where the screen begins the next.) So everything that the command prints for people goes
-//! through here; only values that are piped to another program, or asked for with `--raw`, are
+//! Some characters make a terminal act: it moves the cursor, erases what was printed, or changes
+//! the order of what follows. Neither a server nor the author of a table may send such commands, or
+//! end the line that their text is in. (If a line is longer than the screen is wide, nobody can
+//! tell where the screen begins the next.) So everything that the command prints for people passes
+//! through here. Only values that are piped to another program, or asked for with `--raw`, are
 //! written as they are.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// More brackets than this inside each other, and a value counts as text and not as JSON: many
+/// A value with brackets nested deeper than this counts as text and not as JSON, since many
 /// programs refuse more than 128.
 const MAX_DEPTH: usize = 100;
 
-/// One line of text without anything that a terminal acts on: that is written as an escape, such
-/// as `\n` or `\u{202e}`.
+/// One line of text in which everything that a terminal acts on is escaped, such as `\n` or
+/// `\u{202e}`.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     match text.chars().any(is_active) {
         false => Cow::Borrowed(text),
@@ -26,14 +26,14 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same of several lines, each of which stays one.
+/// The same for several lines. The line breaks stay.
 pub(crate) fn printable_lines(text: &str) -> String {
     text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 
-/// The same of bytes. Those that are not text are escaped as well: `\xff`. With `lines`, tabs and
-/// ends of lines stay, and what follows one is indented: it must not look like a line of the
-/// command's own.
+/// The same for bytes. Those that are not text are escaped too, such as `\xff`. With `lines`, tabs
+/// and line breaks stay, and each further line is indented, so that it cannot look like a line of
+/// the command's own.
 pub(crate) fn printable_bytes(bytes: &[u8], lines: bool) -> String {
     let mut out = String::new();
     for chunk in bytes.utf8_chunks() {
@@ -52,8 +52,8 @@ pub(crate) fn printable_bytes(bytes: &[u8], lines: bool) -> String {
     out
 }
 
-/// The same JSON, in which nothing but printable characters stand: the others can only be in
-/// strings, and are escaped there.
+/// The same JSON with only printable characters. The others can only be in strings, and are escaped
+/// there.
 pub(crate) fn printable_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for character in json.chars() {
@@ -69,9 +69,9 @@ pub(crate) fn printable_json(json: &str) -> String {
     out
 }
 
-/// Valid JSON without the space between its tokens, which are kept to the letter: the digits of
-/// numbers, the order of keys, and keys that are there twice. `None` if other programs might refuse
-/// it: brackets too deep, or half of a surrogate pair.
+/// Valid JSON without the space between its tokens. Tokens keep their exact form: the digits of
+/// numbers, the order of keys, and repeated keys. `None` if other programs might refuse it, because
+/// brackets are nested too deep or a string has half of a surrogate pair.
 pub(crate) fn compact_json(json: &str) -> Option<String> {
     let mut out = String::with_capacity(json.len());
     let mut depth = 0usize;
@@ -99,8 +99,8 @@ pub(crate) fn compact_json(json: &str) -> Option<String> {
     Some(out)
 }
 
-/// The length of a string's rest, with the quotation mark at its end. `None` if it has half of a
-/// surrogate pair, or no end.
+/// The length of the rest of a string, including its closing quotation mark. `None` if it has half
+/// of a surrogate pair, or no end.
 fn string_len(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let unit = |at: usize| -> Option<u16> {
@@ -133,9 +133,9 @@ fn push(out: &mut String, character: char) {
     }
 }
 
-/// Whether a character does something instead of being shown: control characters, ends of lines,
-/// what turns the direction of writing, and what is not seen at all. (The joiners of scripts and of
-/// emoji, and what chooses between their forms, are not among them.)
+/// Whether a terminal acts on a character or does not show it: control characters, line breaks,
+/// characters that change the direction of writing, and invisible ones. (Joiners of scripts and
+/// emoji, and the variation selectors U+FE00 to U+FE0F, are not among them.)
 fn is_active(character: char) -> bool {
     character.is_control()
         || matches!(character,

@@ -1,5 +1,4 @@
-//! What a user chooses about a scheme beyond its name: from what was typed to what the registry
-//! takes.
+//! The options of a scheme that a user chooses: from what was typed to what the registry takes.
 
 use crate::arguments::{SchemeOptions, Typed};
 use crate::display;
@@ -13,15 +12,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl<const POINTS: bool> SchemeOptions<POINTS> {
-    /// Reads the files that are named. `scheme` is the scheme that the options are for; `None` if
-    /// it is none or not known yet.
+    /// Reads the files that are named. `scheme` is the scheme that the options are for, or `None`
+    /// if it is not known or there is none.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if an option was typed that the scheme
     /// does not have, or a file cannot be read;
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it does not hold what it should.
     pub(crate) fn read(&self, scheme: Option<SchemeId>) -> Result<Tuning> {
-        // Of the others the plan says it, with the table's name.
+        // An option with an error text of its own is checked by the plan, whose error names the
+        // table.
         let typed = self.0.iter().map(|(option, _)| *option);
         check_options(scheme, typed.filter(|option| option.elsewhere.is_none()))?;
         self.0.iter().try_fold(Tuning::default(), |tuning, (option, typed)| {
@@ -34,10 +34,10 @@ impl<const POINTS: bool> SchemeOptions<POINTS> {
         })
     }
 
-    /// The same for a server, which must have what its scheme cannot do without.
+    /// The same for a server, which needs every mandatory option of its scheme.
     ///
     /// # Errors
-    /// As [`read`](Self::read), and if it has not.
+    /// As [`read`](Self::read), and if such an option is missing.
     pub(crate) fn read_all(&self, scheme: Option<SchemeId>) -> Result<Tuning> {
         let options = scheme.map_or(&[][..], |scheme| scheme.about().options);
         let mut missing = options.iter().filter(|option| !self.has(option));
@@ -48,7 +48,7 @@ impl<const POINTS: bool> SchemeOptions<POINTS> {
     }
 }
 
-/// The error where `option` is not given, if a server cannot do without it.
+/// The error for a missing `option`, if a server cannot do without it.
 fn lacking(option: &SchemeOption) -> Option<Error> {
     let error = Error::api_misuse(option.missing?);
     Some(match option.kind {
@@ -57,8 +57,8 @@ fn lacking(option: &SchemeOption) -> Option<Error> {
     })
 }
 
-/// Reads and checks the file that an option names. A reference string takes about a third of a
-/// millisecond for each record of a partition.
+/// Reads and checks the file that an option names. Checking a reference string takes about a third
+/// of a millisecond for each record of a partition.
 fn read(option: &SchemeOption, path: &Path) -> Result<Value> {
     let OptionKind::File { what, needed, most_bytes, decode } = option.kind else {
         return Err(Error::api_misuse(format!("--{} names no file", option.name)));
@@ -69,7 +69,7 @@ fn read(option: &SchemeOption, path: &Path) -> Result<Value> {
     };
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
-    // One byte more than there can be is enough to see that it is none.
+    // One byte more than the maximum is enough to detect a file that is too long.
     file.take(most_bytes + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     let spinner = display::working(&format!("checking {what}"));
     let value = decode(&bytes).map_err(|error| error.within(path.display()));
@@ -77,15 +77,15 @@ fn read(option: &SchemeOption, path: &Path) -> Result<Value> {
     value
 }
 
-/// Whether the file begins as reference strings do, whatever follows.
+/// Whether the file begins with the magic bytes of reference strings. The rest is not checked.
 pub(crate) fn is_reference_string(path: &Path) -> bool {
     let mut beginning = [0; ReferenceString::MAGIC.len()];
     let mut read = || File::open(path)?.read_exact(&mut beginning);
     path.is_file() && read().is_ok() && beginning == ReferenceString::MAGIC
 }
 
-/// A reference string for partitions of up to `size` records, made in this process. Whoever reads
-/// its memory meanwhile can forge proofs.
+/// Makes a reference string for partitions of up to `size` records in this process. Whoever reads
+/// the memory of the process meanwhile can forge proofs.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are none of that size.
@@ -99,8 +99,8 @@ pub(crate) fn make_reference_string(size: u32) -> Result<Arc<ReferenceString>> {
     string.map(Arc::new)
 }
 
-/// What a scheme needs beside the table and nobody chose, made in this process: for servers whose
-/// clients are here as well.
+/// Makes in this process whatever the scheme needs beside the table and nobody supplied. Only for
+/// servers whose clients are in this process too.
 ///
 /// # Errors
 /// If it cannot be made.
