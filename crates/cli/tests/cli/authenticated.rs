@@ -1,5 +1,5 @@
-//! Authenticated tables: what `build` and `inspect` say of them, and that `get` believes nothing
-//! that does not belong to the root.
+//! Authenticated tables: what `build` and `inspect` print about them, and that `get` accepts no
+//! record that does not belong to the root.
 
 use crate::place::{PHONES, Place, Run};
 use crate::served::Served;
@@ -20,8 +20,8 @@ fn get(place: &Place, served: &Served, arguments: &str) -> Run {
     place.run(&format!("get {} {arguments}", served.url))
 }
 
-/// Writes `phones.privet` anew as a server could that lies: the same layout, so the same root,
-/// other records under a digest that is right for them.
+/// Rewrites `phones.privet` as a lying server could. The layout and so the root stay, the records
+/// differ, and the digest fits the new records.
 fn forge(place: &Place, forge: impl Fn(&mut Vec<Vec<u8>>)) {
     let path = place.path("phones.privet");
     let true_table = Snapshot::open(&path).unwrap();
@@ -91,7 +91,7 @@ fn a_build_says_what_the_root_is_and_so_does_inspect() {
     let inspected = place.run("inspect phones.privet --json").json();
     assert_eq!(inspected["root"], report["root"]);
     assert_eq!(inspected["path_len"], 64);
-    // Another seed, another key map, another root.
+    // A new build draws a new seed, so the key map and the root differ.
     let again = place.build("phones.csv --key name --authenticate -o phones.privet --json").json();
     assert_ne!(again["root"], report["root"]);
 }
@@ -143,13 +143,13 @@ fn a_table_with_another_root_is_refused_and_not_pinned() {
     "#);
 }
 
-/// One record of three is spoilt: what does not need it is printed, the rest fails, and everything
-/// was asked.
+/// One record of three is damaged. Lookups that do not need it are printed, the other one fails,
+/// and all are sent.
 #[test]
 fn a_record_that_does_not_belong_to_the_root_is_not_believed() {
     let (place, root) = with_phones("--raw-value phone");
     forge(&place, |records| records[1][4] ^= 1);
-    // The file is whole, and inspecting all of it finds the record all the same.
+    // The file is whole, but checking all of it still finds the record.
     let inspected = place.run("inspect phones.privet --verify");
     assert_eq!(inspected.code(), 4, "{inspected}");
     assert!(inspected.stderr().contains("record 1 does not belong to its root"), "{inspected}");

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use privet_kernels::dispatch::Arm;
 use serde_json::Value;
 
-/// Each field with the kind of its value, one a line, inner ones after a dot.
+/// One line for each field, with the kind of its value. Names of nested fields follow a dot.
 fn fields(name: &str, value: &Value) -> Vec<String> {
     match value {
         Value::Object(inner) => {
@@ -65,7 +65,7 @@ fn the_report_on_simplepir_has_the_promised_fields_with_every_kernel_of_this_mac
         assert_eq!(run.stdout().lines().count(), 1);
         assert_eq!(report["verified"], true);
         assert_eq!(report["kernel"], arm.to_string());
-        // Five queries in batches of two are three whole batches.
+        // Five queries in batches of two need three batches, so six are made.
         let given =
             [("records", 128), ("record_len", 3), ("queries", 6), ("batch", 2), ("threads", 1)];
         for (field, value) in given {
@@ -108,13 +108,13 @@ fn the_report_on_dummy_subsets_has_a_journal_and_other_ratios() {
             &report["ratios"]["query_to_aes"],
         ];
         assert!(measured.iter().all(|figure| figure.as_f64().unwrap() > 0.0), "{report}");
-        // 32 partitions of 32 records: 4 bytes for the split and 16 offsets of 5 bits; two records
-        // back. Around each some 60 bytes of envelope.
+        // 32 partitions of 32 records: up go 4 bytes for the split and 16 offsets of 5 bits, and
+        // down come two records. The envelope of each message adds about 60 bytes.
         let online = |field: &str| report["online"][field].as_u64().unwrap();
         assert!((14..114).contains(&online("up_bytes")), "{report}");
         assert!((6..106).contains(&online("down_bytes")), "{report}");
-        // The whole table flows, in one chunk; what is kept are about 160 records for each of a
-        // partition.
+        // The whole table is sent, in one chunk. The client keeps about 160 parities for each
+        // record of a partition.
         let down = report["offline"]["down_bytes"].as_u64().unwrap();
         assert!((3072..3172).contains(&down), "{report}");
         assert!(report["client_state_bytes"].as_u64().unwrap() > 160 * 32 * 3, "{report}");
@@ -133,8 +133,8 @@ fn the_report_on_a_scheme_of_two_servers_has_both() {
         assert_eq!(roles, [0, 1]);
         assert!(servers.iter().all(|server| server["answer_us"].as_f64().unwrap() > 0.0));
         assert!(report["ratios"]["answer_to_read"].as_f64().unwrap() > 0.0);
-        // Nothing flows before the first query and nothing is kept. A key of 97 bytes and a record
-        // of 5, with each server; around each some 60 bytes of envelope.
+        // Nothing is sent before the first query, and nothing is kept. Each server receives a key
+        // of 97 bytes and sends a record of 5. The envelope of each message adds about 60 bytes.
         let number = |part: &str, field: &str| report[part][field].as_u64().unwrap();
         assert_eq!((number("offline", "up_bytes"), number("offline", "down_bytes")), (0, 0));
         assert_eq!(report["client_state_bytes"], 0);
@@ -170,15 +170,16 @@ fn the_reports_on_schemes_that_read_single_records_have_each_servers_part() {
         let prepare_s = report["offline"].get("prepare_s").map(|seconds| seconds.as_f64().unwrap());
         assert_eq!(prepare_s.map(|seconds| seconds > 0.0), asked.then_some(true), "{report}");
         let down = report["offline"]["down_bytes"].as_u64().unwrap();
-        // Whoever makes hints has to see the whole table; whoever asks for them need not.
+        // A client that makes its own hints receives the whole table. One that asks for them need
+        // not.
         assert!(down > if asked { 0 } else { table_bytes }, "{report}");
         for figure in [&report["edit_us"], &report["online"]["journal_us"]] {
             assert!(figure.as_f64().unwrap() > 0.0, "{report}");
         }
         assert!(report["client_state_bytes"].as_u64().unwrap() > 0, "{report}");
     }
-    // What the hint server of dummy subsets is sent says which hint to replace, and not more; the
-    // other server gets the offsets.
+    // With dummy subsets, the hint server only receives which hint to replace. The other server
+    // receives the offsets.
     let shape = "--scheme dummy-subsets-two --records 2^16 --record-len 5 --queries 1 --threads 1";
     let report = Place::new().run(&format!("bench {shape} --json")).json();
     let up = |role: usize| report["online"]["servers"][role]["up_bytes"].as_u64().unwrap();
@@ -206,15 +207,15 @@ fn the_reports_on_schemes_that_verify_have_what_an_update_takes() {
             &report["edits"]["client_update_ms"],
         ];
         assert!(measured.iter().all(|figure| figure.as_f64().unwrap() > 0.0), "{report}");
-        // Some of twenty records drawn from three thousand may be the same.
+        // Twenty records drawn from three thousand may include some twice.
         assert!((15..=20).contains(&report["edits"]["records"].as_u64().unwrap()), "{report}");
         assert_eq!(report.get("edit_us"), None);
         let made = report["offline"].get("reference_string_s");
         assert_eq!(made.is_some(), scheme == "tapir-pp", "{report}");
-        // Nothing here bounds work with points.
+        // No yardstick predicts the time of work with points.
         let ratios = report["ratios"].as_object().unwrap();
         assert_eq!(ratios.is_empty(), scheme == "tapir-pp", "{report}");
-        // The table, once from both servers together, and what comes with it.
+        // The table once, from both servers together, and what comes with it.
         let down = report["offline"]["down_bytes"].as_u64().unwrap();
         assert!((15_000..60_000).contains(&down), "{report}");
         assert!(report["client_state_bytes"].as_u64().unwrap() > 2 * 3000, "{report}");
@@ -419,7 +420,8 @@ fn people_get_a_page_on_dummy_subsets() {
         let mut lines = run.stdout().lines().map(str::trim_start);
         lines.find_map(|line| line.strip_prefix(label)).unwrap_or_else(|| panic!("{run}")).trim()
     };
-    // 32 partitions of 32 records; 8 hints to a block of AES, and two blocks for each partition.
+    // 32 partitions of 32 records. One AES block makes 8 hints, and each partition takes two more
+    // blocks.
     let hints = 2432 + 1280;
     let blocks = format!(": {} AES blocks, ", hints / 8 + 2 * 32);
     assert!(

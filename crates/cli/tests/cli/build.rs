@@ -1,4 +1,4 @@
-//! `privet build`: what it reports, and that a refused input leaves nothing behind.
+//! `privet build`: its report, and that a refused input leaves no file behind.
 
 use crate::place::{PHONES, Place, Run};
 use insta::assert_snapshot;
@@ -276,7 +276,7 @@ fn several_files_make_one_table() {
     [stderr]
     privet: standard input can be read once only: name `-` once
     "#);
-    // No input is ever written over, whichever it is.
+    // No input is ever overwritten.
     for output in ["a.csv", "b.csv"] {
         let before = std::fs::read(place.path(output)).unwrap();
         let run = refused(&place, &format!("a.csv b.csv --key name -o {output} --force"));
@@ -334,7 +334,7 @@ fn columns_may_have_types() {
     [stderr]
     privet: t.csv: line 2: the cell of column "zip" is "007", which is no number as JSON has them, such as -12 or 0.5; correct it, or let the column be text
     "#);
-    // An update says the same types.
+    // An update names the same types.
     place.build("t.csv --key name --types population=number -o x.privet");
     place.run("keygen -o publisher.key");
     place.write("more.csv", "name,population,active,zip\nada,2,true,007\nbob,3,FALSE,8\n");
@@ -507,7 +507,7 @@ fn a_refused_build_leaves_the_table_that_was_there() {
     assert_eq!(std::fs::read(place.path("phones.privet")).unwrap(), before);
 }
 
-/// Every way to name the input again, `-` among them.
+/// Tries every way to name the input a second time, including `-`.
 #[test]
 fn the_input_is_never_written_over() {
     let place = Place::new();
@@ -554,7 +554,7 @@ fn what_is_no_table_is_replaced_only_if_that_is_said() {
     privet: notes.txt is there already, and is no table: choose another name, or replace it with --force
     "#);
     assert_eq!(std::fs::read(place.path("notes.txt")).unwrap(), b"bread, milk");
-    // Not even an empty file, or one that only begins as a table does.
+    // Even an empty file, or the beginning of a table, is only replaced with `--force`.
     place.build("phones.csv --key name -o table.privet");
     let table = std::fs::read(place.path("table.privet")).unwrap();
     for contents in [&b""[..], &table[..8], &table[..table.len() - 1]] {
@@ -565,7 +565,7 @@ fn what_is_no_table_is_replaced_only_if_that_is_said() {
     }
     place.build("phones.csv --key name -o notes.txt --force");
     assert_eq!(place.run("inspect notes.txt --json").json()["keys"], 3);
-    // A table is built anew without a word.
+    // A table may be replaced without `--force`.
     place.build("phones.csv --key name -o notes.txt");
 }
 

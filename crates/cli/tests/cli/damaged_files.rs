@@ -1,4 +1,4 @@
-//! Files that are damaged before they are served, and changed in place while they are.
+//! Files that are damaged before they are served, or changed in place while they are served.
 
 use crate::place::Place;
 use crate::served::{Served, http_get};
@@ -13,7 +13,7 @@ const METRICS: &str = "--no-cache --metrics-listen 127.0.0.1:0";
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Truncated,
-    /// Another file of the same length is copied over it, as `cp` does: emptied first, then
+    /// Another file of the same length is copied over it, as `cp` does: the file is emptied, then
     /// written.
     Overwritten,
 }
@@ -64,7 +64,7 @@ fn within(mut child: Child, limit: Duration) -> Option<i32> {
     None
 }
 
-/// The server is there, says that its table is damaged, and has logged which file it is.
+/// Checks that the server runs, reports its table as damaged, and has logged the damaged file.
 fn lives_and_says_so(place: &Place, served: &Served, file: &str) {
     served.until_metric("privet_table_damaged{table=\"phones\"}", 1);
     let (status, body) = http_get(served.metrics_address(), "/healthz");
@@ -85,7 +85,7 @@ fn a_table_file_that_is_changed_in_place_does_not_end_its_server() {
             let served = Served::start(&place, &serve);
             assert_eq!(get_anew(&place, &served.url, 0), Some(0), "{scheme}");
             change.make(&place, "phones.privet");
-            // At once, before anybody has looked at the file.
+            // At once, before the server has checked the file again.
             assert_ne!(get_anew(&place, &served.url, 1), Some(0), "{scheme} {change:?}");
             lives_and_says_so(&place, &served, "phones.privet");
             assert_ne!(get_anew(&place, &served.url, 2), Some(0), "{scheme} {change:?}");
@@ -113,7 +113,7 @@ fn a_file_of_mapped_points_that_is_changed_in_place_does_not_end_its_server() {
     }
 }
 
-/// What answers come from is in memory: the file may change, and the next start refuses it.
+/// This server answers from memory. The file may change meanwhile, and the next start refuses it.
 #[test]
 fn a_table_that_is_answered_from_memory_is_not_touched_by_what_happens_to_its_file() {
     let place = Place::with_phones();
@@ -152,7 +152,7 @@ fn skipping_the_verification_is_said_aloud_and_serves_what_is_damaged() {
     let refused = place.run(&format!("serve {serve} --listen 127.0.0.1:0"));
     assert_eq!(refused.code(), 4, "{refused}");
     assert!(refused.stderr().contains("phones.privet: damaged"), "{refused}");
-    // So the check is what refuses it.
+    // Without the check the server starts, so the check caused the refusal.
     let served = Served::start(&place, &format!("{serve} --skip-verification"));
     let log = fs::read_to_string(place.path("server.log")).unwrap();
     assert!(

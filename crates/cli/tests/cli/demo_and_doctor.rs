@@ -47,8 +47,8 @@ fn under_each_scheme_the_same_names_are_found_and_queries_look_alike() {
             assert!(part.contains("The server saw nothing of them"), "{part}");
             continue;
         }
-        // Queries for one name have no more in common than queries for two, and neither more than
-        // chance gives, where queries look like coins.
+        // Where queries look like coin tosses, two queries for one name agree as often as chance
+        // gives, and so do two for different names.
         let sentences = part.replace("\n   ", " ");
         let agreements: Vec<&str> =
             sentences.split("ueries for one name agree in ").skip(1).collect();
@@ -67,7 +67,7 @@ fn under_each_scheme_the_same_names_are_found_and_queries_look_alike() {
         let looks_random = sentences.matches("; coins in 50 %").count();
         let expected = match name {
             "singlepass" | "tapir-mt" | "tapir-pp" | "finite-differences" => 0,
-            // The server of the hints gets numbers that count up.
+            // The hint server receives numbers that count up.
             "dummy-subsets-two" => 1,
             _ => servers,
         };
@@ -76,9 +76,9 @@ fn under_each_scheme_the_same_names_are_found_and_queries_look_alike() {
     assert_eq!(shown, 13);
 }
 
-/// Six standard deviations of the share of agreeing bits of two queries, in percent, on a table of
-/// 50,000 entries: queries of dummy subsets have 450 bits, keys of distributed point functions 1000
-/// or more, those of SimplePIR many thousands.
+/// Six standard deviations, in percent, of the share of agreeing bits of two queries, on a table of
+/// 50,000 entries. Queries of dummy subsets have 450 bits, keys of distributed point functions have
+/// 1000 or more, and queries of SimplePIR many thousands.
 fn agreement(scheme: &str) -> f64 {
     match scheme {
         "simplepir" => 3.0,
@@ -88,7 +88,7 @@ fn agreement(scheme: &str) -> f64 {
 }
 
 fn names_are_looked_up(part: &str) {
-    // Name and value stand in columns of their own; then come the time, and the bytes.
+    // The name and the value are columns, followed by the time and the bytes.
     let names = ["   Ada", "   Tony", "   Alan", "   Eve"];
     let lines = part.lines().filter(|line| names.iter().any(|name| line.starts_with(name)));
     let found: Vec<&str> = lines.map(|line| line[..62].trim_end()).collect();

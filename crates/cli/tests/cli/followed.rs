@@ -18,7 +18,7 @@ fn update(place: &Place, arguments: &str) {
     assert_eq!(run.code(), 0, "{run}");
 }
 
-/// Gives ada that phone number.
+/// An update that gives `ada` this phone number.
 fn set(number: u32) -> String {
     format!(r#"--set ada={{"phone":"555-{number}","floor":"{number}"}}"#)
 }
@@ -28,7 +28,7 @@ fn serve(place: &Place, arguments: &str) -> Served {
     Served::start(place, &arguments)
 }
 
-/// What somebody finds under ada who has asked nothing before.
+/// What a client without state finds under `ada`.
 fn found(place: &Place, served: &Served) -> String {
     let state = tempfile::tempdir().unwrap();
     let state = state.path().to_str().unwrap();
@@ -47,8 +47,8 @@ fn a_running_server_follows_updates_and_compactions() {
         let place = with_key();
         let served = serve(&place, &format!("--watch 1 --scheme {scheme}"));
         served.until_metric(VERSIONS, 1);
-        // The log appears, grows, is folded into the table file together with an epoch, and grows
-        // again.
+        // The log appears and grows. Then a compaction folds it and a new epoch into the table
+        // file, and it grows again.
         for (epoch, more) in [(1, ""), (2, ""), (3, " --compact"), (4, "")] {
             update(&place, &format!("{}{more}", set(epoch)));
             served.until_metric(EPOCH, epoch.into());
@@ -100,7 +100,7 @@ fn a_damaged_log_changes_nothing_until_it_is_whole() {
     assert_eq!(found(&place, &served), number(2));
 }
 
-/// Turns a bit round of the first byte of `part` in a file, where it is.
+/// Flips one bit in the first byte of `part`, in place.
 fn flip(place: &Place, name: &str, part: &[u8]) {
     let mut bytes = std::fs::read(place.path(name)).unwrap();
     let at = bytes.windows(part.len()).position(|window| window == part).unwrap();
@@ -108,8 +108,9 @@ fn flip(place: &Place, name: &str, part: &[u8]) {
     place.write(name, bytes);
 }
 
-/// The table file is damaged when an update is to be made of it. A server that answers from memory
-/// serves the version before, as it was; whoever starts on these files serves nothing.
+/// The table file is damaged when an update is to be applied to it. A server that answers from
+/// memory goes on with the previous version, undamaged. A server started on these files serves
+/// nothing.
 #[cfg(unix)]
 #[test]
 fn an_update_onto_a_damaged_table_file_is_not_served() {
@@ -119,7 +120,7 @@ fn an_update_onto_a_damaged_table_file_is_not_served() {
     served.until_metric(EPOCH, 1);
     update(&place, &set(2));
     let whole = std::fs::read(place.path("phones.privet")).unwrap();
-    // Not what the update changes.
+    // The update does not change these bytes.
     flip(&place, "phones.privet", b"555-2");
     served.hang_up();
     served.until_metric(FAILED, 1);
@@ -131,7 +132,7 @@ fn an_update_onto_a_damaged_table_file_is_not_served() {
     let refused = place.run("serve phones.privet --no-cache --listen 127.0.0.1:0");
     assert_eq!(refused.code(), 4, "{refused}");
     assert!(refused.stderr().contains("phones.privet"), "{refused}");
-    // Put back as it was, it is followed.
+    // Once the file is restored, the server follows the update.
     place.write("whole", whole);
     std::fs::rename(place.path("whole"), place.path("phones.privet")).unwrap();
     served.hang_up();
@@ -139,7 +140,7 @@ fn an_update_onto_a_damaged_table_file_is_not_served() {
     assert_eq!(found(&place, &served), number(2));
 }
 
-/// The log is damaged where clients fetch it from. Only the server itself could tell its operator.
+/// The served log is damaged. Only the server can tell its operator.
 #[cfg(unix)]
 #[test]
 fn a_log_that_is_damaged_while_it_is_served_ends_the_service_of_its_table() {
@@ -147,7 +148,7 @@ fn a_log_that_is_damaged_while_it_is_served_ends_the_service_of_its_table() {
     let place = with_key();
     place.build("phones.csv --key name -o other.privet");
     update(&place, &set(1));
-    // So slow that the first pass comes to the log after some seconds.
+    // Scrubbing is slow enough that the first pass reaches the log only after some seconds.
     let served = serve(&place, "other.privet --watch 0 --scheme simplepir --scrub-rate 60000");
     served.until_metric("privet_table_damaged{table=\"phones\"}", 0);
     flip(&place, "phones.privet.log", b"555-1");
@@ -181,8 +182,8 @@ fn points_in_memory_follow_and_points_in_a_file_do_not() {
     assert_eq!(run.stdout(), number(1), "{run}");
     drop(in_memory);
 
-    // The points are those of the table file: what the log says since then is followed at the
-    // start.
+    // The points are those of the table file. The server follows later updates in the log when it
+    // starts.
     let again = serve(&place, "--watch 0 --points points");
     again.until_metric(EPOCH, 1);
     assert_eq!(again.terminate(), Some(0));
@@ -202,8 +203,8 @@ fn points_in_memory_follow_and_points_in_a_file_do_not() {
     assert!(log.contains("(`privet setup points`)"), "{log}");
 }
 
-/// Parameters that depend on the number of records stay what they were when rows were added, also
-/// after a compaction and at a server that is started on what came of it.
+/// When rows are added, parameters that depend on the number of records stay the same. This also
+/// holds after a compaction, and for a server that starts on the compacted table.
 #[test]
 fn a_table_that_has_grown_is_served_as_before_after_a_restart() {
     for scheme in ["simplepir", "dummy-subsets"] {

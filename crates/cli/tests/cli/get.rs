@@ -1,11 +1,11 @@
-//! `privet get` against a server in another process: what is found, what is not, and what is kept
-//! between calls.
+//! `privet get` against a server in another process: what it finds, what it does not find, and what
+//! it keeps between calls.
 
 use crate::place::{PHONES, Place, Run};
 use crate::served::Served;
 use insta::assert_snapshot;
 
-/// What is found under `ada`.
+/// The output for `ada`.
 const FOUND: &str = "{\"phone\":\"555-1\",\"floor\":\"3\"}\n";
 
 fn get(place: &Place, served: &Served, arguments: &str) -> Run {
@@ -89,7 +89,7 @@ fn what_is_found_is_printed_in_several_forms_and_into_a_file() {
     assert_eq!(get(&place, &served, "-k ada --format lines").stdout(), FOUND);
 
     place.write("keys", "ada\n");
-    // There could be more of them.
+    // With a list of keys there could be several lookups, so each line has its key.
     let pair = format!("ada\t{FOUND}");
     assert_eq!(get(&place, &served, "--keys-from keys").stdout(), pair);
     place.write("found", "something longer than what is found there, which is replaced\n");
@@ -100,7 +100,7 @@ fn what_is_found_is_printed_in_several_forms_and_into_a_file() {
     "#);
     assert_eq!(std::fs::read_to_string(place.path("found")).unwrap(), pair);
 
-    // Not over what is read, and not over what Privet made.
+    // The output may replace neither an input nor one of Privet's files.
     for output in ["keys", "phones.privet"] {
         let before = std::fs::read(place.path(output)).unwrap();
         let refused = get(&place, &served, &format!("--keys-from keys -o {output}"));
@@ -131,7 +131,7 @@ fn the_environment_may_say_whom_to_ask_and_where_things_are_kept() {
         let seen = format!("  seen as                phones at {}\n", server.url);
         assert!(shown.stdout().contains(&seen), "{shown}");
     }
-    // What is typed comes first.
+    // Typed addresses take precedence.
     let mut command = place.command(&format!("get {} {} -k ada", one.url, two.url));
     let run = Run(command.env("PRIVET_URL", "http://127.0.0.1:1").output().unwrap());
     assert_eq!((run.code(), run.stdout()), (0, FOUND), "{run}");
@@ -166,7 +166,7 @@ fn blank_lines_are_no_keys_and_quiet_says_nothing_of_them() {
     assert_eq!((none.code(), none.stdout()), (0, ""), "{none}");
 }
 
-/// A key may be any bytes, wherever it is read.
+/// A key may consist of any bytes, wherever it is read from.
 #[cfg(unix)]
 #[test]
 fn bytes_that_are_no_text_are_keys_in_a_file_and_on_the_line() {
@@ -182,7 +182,7 @@ fn bytes_that_are_no_text_are_keys_in_a_file_and_on_the_line() {
     assert_eq!(in_file.code(), 1);
 }
 
-/// Who writes keys may wait for what is found before writing more.
+/// The writer of keys may wait for a result before it writes the next key.
 #[test]
 fn lookups_begin_while_keys_still_come() {
     use std::io::{BufRead as _, BufReader, Write as _};
@@ -204,7 +204,7 @@ fn lookups_begin_while_keys_still_come() {
     assert!(child.wait().unwrap().success());
 }
 
-/// Keys that never come do not keep the command beyond its time.
+/// The command ends in time even if keys never come.
 #[test]
 fn waiting_for_keys_has_an_end() {
     let place = Place::with_phones();
@@ -249,8 +249,8 @@ fn records_are_found_by_number() {
     "#);
 }
 
-/// What comes of one lookup must not show in what is asked after it: all are asked, and what went
-/// wrong is told at the end.
+/// The outcome of one lookup must not affect the queries after it. So all are sent, and errors are
+/// reported at the end.
 #[test]
 fn a_lookup_that_fails_does_not_end_the_others() {
     let place = Place::new();
@@ -352,7 +352,7 @@ fn a_damaged_hint_is_fetched_again() {
                 continue;
             }
             let mut bytes = std::fs::read(&path).unwrap();
-            // Hints are far longer than whatever else is kept.
+            // Hints are far longer than any other file in the state.
             if bytes.len() > 10_000 {
                 let middle = bytes.len() / 2;
                 bytes[middle] ^= 1;
@@ -362,7 +362,7 @@ fn a_damaged_hint_is_fetched_again() {
         }
     }
     assert_eq!(damaged, 1);
-    // Before anything is asked, so whether it is found does not depend on the key.
+    // The damage is found before any query, so finding it does not depend on the key.
     assert_snapshot!(get(&place, &served, "-k ada --state state"), @r#"
     [exit 0]
     [stdout]
@@ -407,7 +407,7 @@ fn a_renamed_table_is_refused_until_it_is_named() {
     assert_eq!(get(&place, &served, "-k ada").code(), 0);
     let address = served.address().to_owned();
     assert_eq!(served.terminate(), Some(0));
-    // The same address has one table, and that is another under another name.
+    // The same address serves only one table, a different one under a different name.
     place.write("others.csv", "name,phone\nada,1\n");
     place.build("others.csv --key name -o others.privet");
     let served = Served::start_at(&place, &address, &format!("others.privet {arguments}"));
@@ -419,7 +419,8 @@ fn a_renamed_table_is_refused_until_it_is_named() {
     assert_eq!(get(&place, &served, "-k ada --table others").stdout(), "{\"phone\":\"1\"}\n");
     assert_eq!(get(&place, &served, "-k ada").code(), 0, "it was named once");
     assert_eq!(served.terminate(), Some(0));
-    // The first table by a third name: it has not been forgotten, and is the same.
+    // The first table again, under a third name. The client has not forgotten it, and it is
+    // unchanged.
     let served = Served::start_at(&place, &address, &format!("third=phones.privet {arguments}"));
     assert_snapshot!(get(&place, &served, "-k ada"), @r#"
     [exit 4]
@@ -428,7 +429,8 @@ fn a_renamed_table_is_refused_until_it_is_named() {
     "#);
     assert_eq!(get(&place, &served, "-k ada --table third").code(), 0);
     assert_eq!(served.terminate(), Some(0));
-    // What is not the same any more is refused by its id, under a name that was never used as well.
+    // A table that is served differently is recognised by its id and refused, even under a new
+    // name.
     let served =
         Served::start_at(&place, &address, "new=phones.privet --no-cache --scheme download");
     assert_snapshot!(get(&place, &served, "-k ada --table new"), @r#"
@@ -485,7 +487,7 @@ fn more_lookups_than_a_generation_serves_are_answered() {
 #[test]
 fn a_certificate_may_be_trusted_by_file() {
     let place = Place::with_phones();
-    // As `openssl req -x509` makes one: it says of itself that it is an authority.
+    // A certificate as `openssl req -x509` makes it, which calls itself an authority.
     let mut params = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let key = rcgen::KeyPair::generate().unwrap();
@@ -531,7 +533,7 @@ fn a_certificate_may_be_trusted_by_file() {
     "#);
 }
 
-/// A value that tries to be a line of its own, and to command a terminal.
+/// A value that tries to start a line of its own, and to send commands to a terminal.
 #[test]
 fn a_value_stays_in_its_line() {
     let place = Place::new();
@@ -546,7 +548,7 @@ fn a_value_stays_in_its_line() {
     {"key":"a","found":true,"value":[1,{"key":"victim","found":true}]}
     {"key":"b","found":true,"text":"\u001b[2J\u202e"}
     "#);
-    // Elsewhere than on a terminal, and with --raw, values are what they are.
+    // Outside a terminal, and with `--raw`, values are printed unchanged.
     for raw in ["", "--raw"] {
         let run = get(&place, &served, &format!("-k b {raw}"));
         assert_eq!(run.stdout(), "\u{1b}[2J\u{202e}\n");
@@ -555,15 +557,15 @@ fn a_value_stays_in_its_line() {
     assert_eq!(missing.stderr(), "privet: not found: no\\u{1b}[2Jbody\n");
 }
 
-/// Begins to look 20,000 keys up, and has `stop` happen once the first is found. Returns how many
-/// were found, and how it ended.
+/// Starts looking up 20,000 keys, and calls `stop` once the first is found. Returns how many were
+/// found, and how the command ended.
 fn interrupted(place: &Place, url: &str, arguments: &str, stop: impl FnOnce()) -> (usize, Run) {
     use std::io::{BufRead as _, BufReader, Read as _};
     place.write("keys", "ada\nbob\n".repeat(10_000));
     let mut command = place.command(&format!("get {url} --keys-from keys {arguments}"));
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // What is not read yet fills the pipe, and then the command waits: it cannot be done already.
+    // Unread output fills the pipe and the command waits, so it cannot be finished yet.
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut printed = String::new();
     out.read_line(&mut printed).unwrap();
@@ -619,7 +621,7 @@ fn the_whole_command_may_be_given_a_time() {
     assert_eq!(run.code(), 3, "{run}");
     assert!((1..20_000).contains(&found), "{found}");
     assert!(run.stderr().contains("(--max-time)"), "{run}");
-    // Also before the first lookup.
+    // The limit also applies before the first lookup.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
     let run = place.run(&format!("get http://{address} -k ada --max-time 1"));

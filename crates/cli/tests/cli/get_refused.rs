@@ -61,7 +61,7 @@ fn a_listener_that_hangs_up_is_no_server() {
     let place = Place::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    // Ends with the process of the test.
+    // The thread ends with the test process.
     std::thread::spawn(move || listener.incoming().for_each(drop));
     let run = place.run(&format!("get http://{address} -k ada"));
     assert_eq!(run.code(), 3, "{run}");

@@ -818,7 +818,7 @@ fn bench_explains_itself() {
     "#);
 }
 
-/// The options of a scheme come with the scheme, under a heading of their own.
+/// A scheme's options have a heading of their own in the help.
 #[test]
 fn a_schemes_own_options_are_explained_with_the_scheme() {
     let place = Place::new();

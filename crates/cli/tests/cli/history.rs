@@ -1,7 +1,6 @@
-//! A table that changes under its clients: a random history of inserted, edited and deleted keys,
-//! lookups of keys that are there and of others, clients that are killed, servers that are killed
-//! and started again, a log that is compacted. By every scheme, with the real program throughout,
-//! against a plain map.
+//! A table that changes under its clients. A random history has inserted, edited and deleted keys,
+//! lookups of present and absent keys, killed clients, killed and restarted servers, and a
+//! compacted log. It runs with every scheme and the real program, and is compared with a plain map.
 
 use crate::place::Place;
 use crate::served::{Served, http_get};
@@ -12,10 +11,10 @@ use std::time::{Duration, Instant};
 const KEYS: u64 = 40;
 const ACTIONS: usize = 24;
 
-/// What the table held in each of its versions.
+/// The contents of one version of the table.
 type Model = BTreeMap<String, String>;
 
-/// A cheap generator for the history's own choices.
+/// A cheap random generator for the choices of the history.
 struct Dice(u64);
 
 impl Dice {
@@ -30,12 +29,12 @@ struct History {
     dice: Dice,
     scheme: &'static str,
     options: &'static str,
-    /// In a table by row number, keys are numbers, and none is ever deleted.
+    /// In a table by row number (`false`), keys are numbers, and none is ever deleted.
     by_key: bool,
     servers: Vec<(String, Served)>,
     versions: Vec<Model>,
-    /// The oldest version that a client may still be shown: since the servers were seen to have it,
-    /// every client that began has it or a later one.
+    /// The oldest version that a client may still see. All servers had it before, so every client
+    /// that starts now gets this version or a later one.
     oldest: usize,
     value: u64,
 }
@@ -118,7 +117,7 @@ impl History {
         self.look_up(4);
     }
 
-    /// The next version: some keys get other values or their first, some are deleted.
+    /// Makes the next version: sets some keys, old or new, and deletes some.
     fn update(&mut self) {
         let mut model = self.newest().clone();
         let (mut set, mut gone) = (String::new(), String::new());
@@ -163,7 +162,7 @@ impl History {
         let report = self.place.run(&command).json();
         self.versions.push(model);
         assert_eq!(report["epoch"], (self.versions.len() - 1) as u64, "{}", self.scheme);
-        // Sometimes clients come before the servers have noticed.
+        // Sometimes clients ask before the servers have noticed.
         if self.dice.roll(3) > 0 {
             self.wait_for_servers();
         }
@@ -194,7 +193,7 @@ impl History {
         self.oldest = epoch;
     }
 
-    /// `get` for some keys, one at least that is not there if the table has keys.
+    /// A `get` command for some keys. In a table with keys, at least one of them is absent.
     fn wanted(&mut self, hits: u64) -> (Vec<String>, String) {
         let known: Vec<String> = self.newest().keys().cloned().collect();
         let mut keys: Vec<String> =
@@ -210,12 +209,12 @@ impl History {
         (keys, format!("get {} --state state --json{keys_given}", urls.join(" ")))
     }
 
-    /// Looks keys up; all answers are those of one version, not older than what the servers were
+    /// Looks keys up. All answers must be from one version, at least as new as the servers were
     /// seen to have.
     fn look_up(&mut self, hits: u64) {
         let (keys, command) = self.wanted(hits);
         let mut run = self.place.run(&command);
-        // Hints for so few records serve a few lookups, and the next process prepares others.
+        // Hints for so few records serve only a few lookups. The next process prepares new ones.
         if run.code() == 3 && run.stderr().contains("the hints are used up") {
             run = self.place.run(&command);
         }
@@ -241,12 +240,12 @@ impl History {
         );
     }
 
-    /// A client that is killed somewhere on its way.
+    /// Kills a client at a random moment.
     fn crash(&mut self) {
         let (_, command) = self.wanted(4);
         let mut command = self.place.command(&command);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // Wherever it is by then: this is the one place where nothing is waited for on purpose.
+        // A sleep on purpose: the client may be anywhere by then.
         std::thread::sleep(Duration::from_micros(self.dice.roll(60_000)));
         let _ = child.kill();
         let _ = child.wait();
@@ -258,13 +257,14 @@ impl History {
         drop(served);
         let served = self.serve(&address);
         self.servers.insert(at, (address, served));
-        // It begins with the latest version, which the others may not have noticed yet.
+        // The restarted server has the latest version at once. The others may not have noticed it
+        // yet.
         self.wait_for_servers();
     }
 
     fn compact(&mut self) {
-        // Clients that are further behind than the log have to start over, and would say so: they
-        // come first.
+        // Clients with a version older than the log's first must start over, and print a notice. So
+        // they catch up before the compaction.
         self.wait_for_servers();
         self.look_up(1);
         let run =

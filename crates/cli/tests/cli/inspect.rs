@@ -1,4 +1,4 @@
-//! `privet inspect`: whole files, damaged ones, and others.
+//! `privet inspect`: whole files, damaged files, and files of other kinds.
 
 use crate::place::{PHONES, Place};
 use insta::assert_snapshot;
@@ -41,7 +41,7 @@ fn the_first_values_are_shown_as_get_shows_them() {
     assert!(values.lines().all(|value| value.starts_with("{\"phone\":\"5")), "{run}");
     let all = place.run("inspect phones.privet --head 100 --json").json();
     assert_eq!(all["head"]["values"].as_array().unwrap().len(), 3);
-    // Of several values of a key each, and rows in their order.
+    // All values of a key are listed, and rows are in order.
     place.write("twice.csv", "name,phone\nada,1\nada,22\n");
     place.build("twice.csv --key name --raw-value phone --multi -o twice.privet");
     let run = place.run("inspect twice.privet --head 9");
@@ -49,7 +49,7 @@ fn the_first_values_are_shown_as_get_shows_them() {
     place.build("twice.csv --raw-value phone -o rows.privet");
     let run = place.run("inspect rows.privet --head 1");
     assert!(run.stdout().ends_with("first values:\n1\n"), "{run}");
-    // As the log has them, too.
+    // Values changed in the log are listed too.
     place.run("keygen -o publisher.key");
     let update = "update rows.privet --publisher-key publisher.key --set 0=7";
     assert_eq!(place.run(update).code(), 0);

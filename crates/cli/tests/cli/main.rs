@@ -1,6 +1,6 @@
-//! The command as a person meets it: what it prints, where, and with which exit code. Every run
-//! starts the real program in a directory of its own, which is also its home, so that nothing
-//! outside is read or written.
+//! The command as a user sees it: what it prints, where, and with which exit code. Every run starts
+//! the real program in a directory of its own, which is also its home directory, so nothing outside
+//! is read or written.
 
 #![allow(clippy::unwrap_used)]
 

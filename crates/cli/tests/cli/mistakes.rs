@@ -1,4 +1,4 @@
-//! Mistakes in what is typed.
+//! Typing mistakes.
 
 use crate::place::Place;
 use insta::assert_snapshot;

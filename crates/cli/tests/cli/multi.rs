@@ -1,10 +1,11 @@
-//! Keys with several values, and values in several records: built, served, looked up, changed.
+//! Keys with several values, and values that span several records: built, served, looked up,
+//! updated.
 
 use crate::place::Place;
 use crate::served::Served;
 use insta::assert_snapshot;
 
-/// Some people have several phones, and one of them a long name for one.
+/// Some people have several phones, and one has a long name for one of them.
 fn with_phones(options: &str) -> Place {
     let place = Place::new();
     let mut rows = "name,phone\nada,555-1\nbob,555-2\nada,555-3\neve,555-4\nada,555-1\n".to_owned();
@@ -73,8 +74,8 @@ fn what_a_file_has_of_a_key_replaces_all_that_it_had() {
              [stderr]\nprivet: not found: eve\n",
             "{options}"
         );
-        // A value that becomes longer takes more parts, and gives them back when it is short again.
-        // (Where it lies in one record, one so long might find none with so much room.)
+        // A longer value takes more parts, and frees them when it is short again. (Without parts, a
+        // value as long as that might not fit into any record.)
         let long = "x".repeat(if options.contains("parts") { 400 } else { 30 });
         for value in [&long, "short"] {
             let report = place.run(&format!("{UPDATE} --set name-1={value} --json")).json();
@@ -124,8 +125,8 @@ fn long_values_are_divided_and_it_is_said_why() {
         })
         .collect();
     place.write("long.csv", format!("k,v\n{rows}"));
-    // Where keys fall is drawn anew for each table, and about one in eighty is packed so that
-    // nothing is gained.
+    // Each build draws the places of keys at random. In about one table in eighty, parts gain
+    // nothing.
     let build = "build long.csv --key k --raw-value v -o long.privet";
     let built = (0..5).map(|_| place.run(&format!("{build} --json")).json());
     let built = built.into_iter().find(|built| built["parts"].as_u64().unwrap() > 1).unwrap();

@@ -1,4 +1,4 @@
-//! A directory to run the command in, and what a run left behind.
+//! A directory to run the command in, and the result of a run.
 
 use insta::Settings;
 use insta::internals::SettingsBindDropGuard;
@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 /// A phone book of three entries.
 pub(crate) const PHONES: &str = "name,phone,floor\nada,555-1,3\nbob,555-2,4\neve,\"5,5\",\n";
 
-/// A temporary directory: where commands run, where they keep what they keep, and gone at the end.
+/// A temporary directory that commands run in and keep their state in. It is deleted at the end.
 /// While it exists, snapshots show placeholders for what differs between runs.
 pub(crate) struct Place {
     directory: tempfile::TempDir,
@@ -24,9 +24,9 @@ impl Place {
         Self { directory, _placeholders }
     }
 
-    /// A place that holds the phone book as `phones.csv`, and its table by name as `phones.privet`:
-    /// of 3 records of 38 bytes, as almost every seed has it. The seed is drawn at random, and
-    /// about one in 300 scatters the keys so badly that more room is needed. Then another is drawn.
+    /// A place that holds the phone book as `phones.csv` and its table by name as `phones.privet`.
+    /// The table has 3 records of 38 bytes, as with almost every random seed. About one seed in 300
+    /// spreads the keys so badly that they need more room. Then the table is built again.
     pub(crate) fn with_phones() -> Self {
         let place = Self::new();
         place.write("phones.csv", PHONES);
@@ -47,7 +47,7 @@ impl Place {
         std::fs::write(self.path(name), contents).unwrap();
     }
 
-    /// The names of all files here, in order.
+    /// The names of all files here, sorted.
     pub(crate) fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.directory.path()).unwrap();
         let mut names: Vec<_> =
@@ -56,7 +56,7 @@ impl Place {
         names
     }
 
-    /// The command, to be run here with these arguments, separated by spaces.
+    /// The command with these arguments, separated by spaces, set to run here.
     pub(crate) fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_privet"));
         command.args(arguments.split(' ').filter(|argument| !argument.is_empty()));
@@ -86,7 +86,7 @@ impl Place {
         let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // A command that refuses its arguments need not read.
+        // The write fails if the command refuses its arguments and reads nothing.
         let _ = child.stdin.take().unwrap().write_all(input);
         Run(child.wait_with_output().unwrap())
     }
@@ -115,14 +115,14 @@ impl Run {
         std::str::from_utf8(&self.0.stderr).unwrap()
     }
 
-    /// The exit code and the error, without what a server logged before.
+    /// The exit code and the error, without preceding log lines of a server.
     pub(crate) fn refusal(&self) -> String {
         assert_eq!(self.stdout(), "", "{self}");
         let log_len = self.stderr().find("privet: ").unwrap();
         format!("[exit {}]\n{}", self.code(), &self.stderr()[log_len..])
     }
 
-    /// Standard output, which must be JSON, of a run that succeeded and said nothing else.
+    /// Standard output as JSON, of a run that succeeded and printed no errors.
     pub(crate) fn json(&self) -> serde_json::Value {
         assert_eq!((self.code(), self.stderr()), (0, ""), "{self}");
         serde_json::from_str(self.stdout()).unwrap()
@@ -144,22 +144,22 @@ impl fmt::Display for Run {
     }
 }
 
-/// Until the guard is dropped, snapshots taken on this thread show placeholders for digests, table
-/// ids, ports, times and other things that differ between runs.
+/// Makes snapshots on this thread show placeholders for digests, table ids, ports, times and other
+/// things that differ between runs, until the guard is dropped.
 fn placeholders(directory: &Path) -> SettingsBindDropGuard {
     let mut settings = Settings::clone_current();
-    // Lines are filled up with spaces by whoever lays out the help texts.
+    // The layout of help texts may fill lines up with spaces.
     settings.add_filter("(?m) +$", "");
     settings.add_filter(&directory.to_str().unwrap().replace('.', r"\."), "[DIRECTORY]");
     settings.add_filter(r"\.privet-\w+\.partial", "[TEMPORARY]");
     settings.add_filter("[0-9a-f]{64}", "[DIGEST]");
     settings.add_filter("[0-9a-f]{32}", "[ID]");
-    // The system's choice of a port has five digits; those in help texts have four.
+    // Ports that the system chooses have five digits. Those in help texts have four.
     settings.add_filter(r"127\.0\.0\.1:\d{5}", "127.0.0.1:[PORT]");
     settings.add_filter(r"\b\d+(\.\d+)? (ms|µs|s)\b", "[TIME]");
     settings.add_filter(r#""seconds":[0-9.e-]+"#, r#""seconds":[TIME]"#);
     settings.add_filter(&env!("CARGO_PKG_VERSION").replace('.', r"\."), "[VERSION]");
-    // How a connection breaks off depends on which side is faster.
+    // How a connection breaks depends on which side is faster.
     settings.add_filter(r"\((transport error|connection error)[^)]*\)", "([HOW IT BROKE OFF])");
     settings.bind_to_scope()
 }

@@ -1,12 +1,12 @@
-//! `privet setup points` and `privet serve --points`: what finite differences answer from, as a
-//! file of its own.
+//! `privet setup points` and `privet serve --points`: the points that servers of finite differences
+//! answer from, in a file of their own.
 
 use crate::place::Place;
 use crate::served::Served;
 use insta::assert_snapshot;
 
 const FOUND: &str = "{\"phone\":\"555-1\",\"floor\":\"3\"}\n";
-/// A polynomial of which several points have to be read.
+/// A polynomial for which a lookup reads several points.
 const CHOSEN: &str = "--scheme finite-differences --variables 8 --degree 3";
 const SETUP: &str =
     "setup points phones.privet --scheme finite-differences --variables 8 --degree 3 -o points";
@@ -41,7 +41,7 @@ fn points_are_computed_once_and_said_what_they_are() {
     privet: points is there already; servers that answer from it could not start again without it: choose another name, or replace it with --force
     "#);
     assert_eq!(std::fs::read(place.path("points")).unwrap(), first);
-    // With the least of everything, the same.
+    // With the least memory, one thread and the portable kernel, the file is the same.
     let again =
         place.run(&format!("{SETUP} --force --memory 2^20 --threads 1 --kernel portable --json"));
     let report = again.json();
@@ -240,7 +240,7 @@ fn points_that_cannot_be_computed_leave_no_file() {
     [exit 2]
     privet: cannot open missing: No such file or directory (os error 2); build it (`privet build`)
     "#);
-    // Points of a damaged table would bear a digest that its records do not have.
+    // Points of a damaged table would bear a digest that does not match its records.
     let mut table = std::fs::read(place.path("phones.privet")).unwrap();
     *table.last_mut().unwrap() ^= 1;
     place.write("phones.privet", table);

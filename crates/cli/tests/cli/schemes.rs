@@ -1,5 +1,4 @@
-//! Schemes beside SimplePIR, as a user meets them: served by one or two processes, looked up from
-//! another.
+//! Schemes beside SimplePIR as a user sees them: one or two processes serve, and another looks up.
 
 use crate::place::{PHONES, Place};
 use crate::served::Served;
@@ -27,8 +26,8 @@ const WORDS: &[(SchemeId, &str)] = &[
 
 const ASKED_FIRST: &str = "the first server computes the hints and learns their key; the second answers and must not learn it";
 
-/// Every scheme of the registry between processes: what is printed of it. That its lookups are
-/// right, on every form of table, `crates/client/tests/end_to_end.rs` tries.
+/// Runs every scheme of the registry between processes, and checks what is printed.
+/// `crates/client/tests/end_to_end.rs` checks that lookups are right on every form of table.
 #[test]
 fn every_scheme_is_served_by_processes_and_asked_by_others() {
     let place = Place::with_phones();
@@ -58,7 +57,7 @@ fn every_scheme_is_served_by_processes_and_asked_by_others() {
         for words in own.chain(about.weaker_promise) {
             assert!(run.stderr().contains(words), "{words}: {run}");
         }
-        // What is kept serves the next process.
+        // The next process uses the state that this one kept.
         let again = get("-k bob -v");
         assert_eq!((again.code(), again.stdout()), (0, "{\"phone\":\"555-2\",\"floor\":\"4\"}\n"));
         assert!(again.stderr().contains(" (0 B fetched); 1 lookup, "), "{again}");
@@ -80,13 +79,13 @@ fn every_scheme_is_served_by_processes_and_asked_by_others() {
 
 const FOUND: &str = "{\"phone\":\"555-1\",\"floor\":\"3\"}\n";
 
-/// The same behind its key.
+/// The same value, preceded by its key.
 const PAIR: &str = "ada\t{\"phone\":\"555-1\",\"floor\":\"3\"}\n";
 
 #[test]
 fn a_download_is_kept_and_nobody_is_asked_again() {
     let place = Place::with_phones();
-    // What `auto` takes for so small a table.
+    // The scheme that `auto` chooses for such a small table.
     let served = Served::start(&place, "phones.privet --no-cache");
     assert_snapshot!(served.announcement, @r#"
     table phones: 3 records of 38 B, download, no hint to compute, ready in [TIME], digest [DIGEST]
@@ -174,7 +173,7 @@ fn two_servers_that_differ_are_not_asked() {
     [stderr]
     privet: the second server has another table under the name phones than the first server (id [ID], not [ID]); nothing was asked. They have to serve the same table
     "#);
-    // Two servers are too many for a scheme of one.
+    // Two servers are too many for a scheme with one.
     let single = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
     assert_snapshot!(place.run(&format!("get {} {} -k ada", single.url, first.url)), @r#"
     [exit 2]
@@ -195,7 +194,8 @@ fn doublepir_serves_short_records_and_refuses_long_ones_with_numbers() {
         .iter()
         .map(|row| format!("{row}\t{}\n", letters[*row] as char))
         .collect();
-    // Computed at first, then taken from the cache: also what the server itself needs.
+    // Computed at first, then taken from the cache. The cache also holds what the server itself
+    // needs.
     for origin in ["computed", "cached"] {
         let served = Served::start(&place, "letters.privet --scheme doublepir --cache cache");
         let announced = format!("5,000 records of 1 B, doublepir, hint of 16.00 MiB {origin}, ");
@@ -222,7 +222,7 @@ fn piano_says_what_it_does_not_promise() {
     for scheme in ["piano", "piano-all-parities"] {
         let served = Served::start(&place, &format!("phones.privet --no-cache --scheme {scheme}"));
         let quiet = place.run(&format!("get {} -k ada", served.url));
-        // Who looks up keys is warned without asking, and so is who serves them.
+        // A client that looks up keys is warned by default, and so is the server's operator.
         let warning = format!(
             "by {scheme}, the maker of the table (often the operator of the server) chose where keys lie, and can make lookups of a class of keys fail; for lookups by key, dummy-subsets is the better scheme"
         );
@@ -232,7 +232,8 @@ fn piano_says_what_it_does_not_promise() {
         assert!(log.contains(&warning), "{log}");
         place.run("state reset --yes");
     }
-    // Records by their number lie where nobody chose, and the other schemes do not care.
+    // Nobody chose where records by number lie, so there is no warning. The other schemes have none
+    // either.
     place.write("lines.csv", "line\none\ntwo\nthree\n");
     place.build("lines.csv --raw-value line -o lines.privet");
     let served = Served::start(&place, "lines.privet --no-cache --scheme piano");
@@ -285,7 +286,7 @@ fn finite_differences_are_asked_of_two_servers_with_the_same_polynomial() {
     let found = get(&first, &second);
     assert_eq!((found.code(), found.stdout()), (1, PAIR), "{found}");
     assert!(found.stderr().contains("scheme finite-differences"), "{found}");
-    // Both servers have the table, but what they made of it differs.
+    // Both servers have the table, but what they computed from it differs.
     let refused = get(&first, &other);
     assert_eq!((refused.code(), refused.stdout()), (2, ""), "{refused}");
     let alone = place.run(&format!("get {} -k ada", first.url));
@@ -310,10 +311,11 @@ fn finite_differences_with_many_servers_are_asked_of_all_of_them() {
         let found = get(&all);
         assert_eq!((found.code(), found.stdout()), (1, PAIR), "{found}");
         assert!(found.stderr().contains(&format!("on each of {count} servers")), "{found}");
-        // Clients may name them in any order: a lookup sends each another point.
+        // Clients may name the servers in any order, since a lookup sends each of them a different
+        // point.
         all.reverse();
         assert_eq!(get(&all).stdout(), PAIR);
-        // One is missing, or makes another polynomial of the table than the rest.
+        // One server is missing, or uses another polynomial for the table than the rest.
         let refused = get(&all[1..]);
         assert_eq!((refused.code(), refused.stdout()), (2, ""), "{refused}");
         assert!(refused.stderr().contains(&format!("takes {count} servers")), "{refused}");
@@ -331,7 +333,7 @@ fn what_finite_differences_cannot_keep_is_refused_with_what_they_can() {
     let refused = serve("--scheme finite-differences --storage-limit 10");
     assert_eq!(refused.code(), 2, "{refused}");
     assert!(refused.stderr().contains("variables of degree"), "{refused}");
-    // The records of this table are no single bits.
+    // The records of this table are not single bits.
     let refused = serve("--scheme finite-differences --one-bit");
     assert_eq!(refused.code(), 2, "{refused}");
     let refused = serve("--scheme dpf --storage-limit 1000");

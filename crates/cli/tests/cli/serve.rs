@@ -1,4 +1,4 @@
-//! `privet serve`: what it announces, its second port, its cache, and how it stops.
+//! `privet serve`: its announcement, its second port, its cache, and how it stops.
 
 use crate::place::{Place, Run};
 use crate::served::{Served, http_get};
@@ -193,7 +193,7 @@ fn an_address_in_use_is_named() {
     "#);
 }
 
-/// It listens at a port that is named alone, and keeps its hints where the environment says.
+/// An address may be only a port, and the cache directory may come from the environment.
 #[test]
 fn a_quiet_server_says_nothing_while_all_is_well() {
     let place = Place::with_phones();

@@ -1,4 +1,4 @@
-//! A server in a process of its own.
+//! A server in its own process.
 
 use crate::place::Place;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -8,9 +8,9 @@ use std::process::{Child, Command, Stdio};
 /// A running `privet serve` on a loopback port of the system's choice. Killed when dropped.
 pub(crate) struct Served {
     child: Child,
-    /// What it printed up to the line that says where it listens.
+    /// The output up to the line that says where the server listens.
     pub(crate) announcement: String,
-    /// Where it listens.
+    /// The address where it listens.
     pub(crate) url: String,
 }
 
@@ -54,13 +54,13 @@ impl Served {
         rest.split_once('/').unwrap().0
     }
 
-    /// Tells it to look into its files.
+    /// Makes it look for changes to its files.
     pub(crate) fn hang_up(&self) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
     }
 
-    /// Has it stand still, with its connections open.
+    /// Suspends the process, with its connections open.
     pub(crate) fn freeze(&self) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-STOP", &id]).status().unwrap().success());
@@ -80,7 +80,7 @@ impl Served {
         }
     }
 
-    /// Asks it to stop as a service manager does. Returns the exit code.
+    /// Stops it as a service manager does. Returns the exit code.
     pub(crate) fn terminate(mut self) -> Option<i32> {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
@@ -96,7 +96,7 @@ impl Drop for Served {
     }
 }
 
-/// The status line and the body that `GET path` brings.
+/// The status line and the body of the response to `GET path`.
 pub(crate) fn http_get(address: &str, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();

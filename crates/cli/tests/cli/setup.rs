@@ -1,4 +1,4 @@
-//! `privet setup pointproofs`, and what refuses to work with what it made.
+//! `privet setup pointproofs`, and what refuses to work with its output.
 
 use crate::place::Place;
 use insta::assert_snapshot;
@@ -29,7 +29,7 @@ fn a_reference_string_is_made_and_its_maker_must_be_trusted() {
 
     let report = place.run("setup pointproofs --size 8 -o string --force --json").json();
     let second = std::fs::read(place.path("string")).unwrap();
-    // Another secret number, and another string.
+    // Each run draws a new secret number, so the string differs.
     assert!(second.len() == first.len() && second != first);
     assert_eq!(report["file_bytes"], second.len());
     assert_eq!((&report["file"], &report["size"]), (&"string".into(), &8.into()));

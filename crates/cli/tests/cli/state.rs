@@ -1,4 +1,4 @@
-//! `privet state`: what is kept, whether it is whole, and erasing it.
+//! `privet state`: what is kept, whether it is whole, and how it is erased.
 
 use crate::place::Place;
 use insta::assert_snapshot;
@@ -20,7 +20,7 @@ fn identity(id: u8) -> TableIdentity {
     TableIdentity { id, epoch, digest: TableDigest([9; 32]), shape }
 }
 
-/// A change and a query, in a journal record. What they mean is nobody's business here.
+/// A change and a query in a journal record. Their contents do not matter here.
 fn record(id: u64) -> JournalRecord {
     let (change, query) = (vec![id as u8; 40], vec![id as u8; 700]);
     Reservation::new(Reserved::new(ReservationId(id), change.into(), vec![query])).record().clone()
@@ -39,8 +39,8 @@ fn hints(store: &mut Store) -> Box<dyn HintStore> {
     })
 }
 
-/// What `open` opens, once nobody else has it locked. A command that another test is starting at
-/// this moment shares the lock from its fork until it runs its program.
+/// Retries `open` until no other process holds the lock. A command that another test is starting at
+/// this moment shares the lock between its fork and its exec.
 fn unlocked<T>(mut open: impl FnMut() -> Option<T>) -> T {
     for _ in 0..500 {
         if let Some(opened) = open() {
@@ -51,7 +51,7 @@ fn unlocked<T>(mut open: impl FnMut() -> Option<T>) -> T {
     panic!("it stays locked")
 }
 
-/// Keeps a part of `len` bytes, `kept` of which are there.
+/// Stores a part of `len` bytes, of which the first `kept` are present.
 fn keep_part(store: &mut Store, kind: PartKind, len: usize, kept: usize) {
     let bytes = vec![kind as u8; len];
     let digest = *blake3::hash(&bytes).as_bytes();
@@ -68,7 +68,7 @@ fn keep_part(store: &mut Store, kind: PartKind, len: usize, kept: usize) {
     }
 }
 
-/// A state directory `kept` with pins, parts, and hints of which three are used and one lookup is
+/// A state directory `kept` with pins, parts and hints. Three hints are used, and one lookup is
 /// answered.
 fn kept() -> (Place, Store) {
     let place = Place::new();

@@ -1,4 +1,5 @@
-//! What reaches a terminal: a real one as far as the program can tell, made by the system.
+//! What the program prints to a terminal. The tests use a pseudoterminal, which is real to the
+//! program.
 
 use crate::place::Place;
 use crate::served::Served;
@@ -11,18 +12,18 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::{Command, Stdio};
 
 /// Ends a line, writes to the clipboard (OSC 52), clears the screen, sounds the bell, moves up and
-/// over what was printed, and turns the direction of writing.
+/// overwrites printed text, and changes the direction of writing.
 const HOSTILE: &str = "555\u{1b}]52;c;cm0gLXJmIC8=\u{7}\u{1b}[2J\u{1b}[1A\rprivet: verified\
                        \u{8}\u{9b}31m\u{202e}gpj.exe\u{2066}";
 
-/// What the command prints to a terminal that is its standard output. It must succeed.
+/// What the command prints on a terminal that is its standard output. The command must succeed.
 fn on_a_terminal(place: &Place, arguments: &str) -> Vec<u8> {
     shown_to(place, arguments, |command, terminal| {
         command.stdout(terminal).stderr(Stdio::piped());
     })
 }
 
-/// What the command says to a terminal that is its standard error, while its output goes elsewhere.
+/// What the command prints on a terminal that is its standard error. Its standard output is a pipe.
 fn said_on_a_terminal(place: &Place, arguments: &str) -> String {
     let said = shown_to(place, arguments, |command, terminal| {
         command.stderr(terminal).stdout(Stdio::piped());
@@ -35,7 +36,7 @@ fn shown_to(place: &Place, arguments: &str, give: impl Fn(&mut Command, File)) -
     grantpt(&screen).unwrap();
     unlockpt(&screen).unwrap();
     let name = ptsname(&screen, Vec::new()).unwrap();
-    // It must not become the terminal that controls this process.
+    // Opened so that it does not become the controlling terminal of this process.
     let terminal = File::options()
         .read(true)
         .write(true)
@@ -44,12 +45,12 @@ fn shown_to(place: &Place, arguments: &str, give: impl Fn(&mut Command, File)) -
     let mut command = place.command(arguments);
     give(&mut command, terminal.unwrap());
     let child = command.spawn().unwrap();
-    // It keeps the terminal open, and would never come to the end of what is printed.
+    // The command still holds the terminal open. Until it is dropped, reading would never end.
     drop(command);
     let mut printed = Vec::new();
     let mut screen = File::from(screen);
     let mut buffer = [0; 4096];
-    // When nobody has the terminal open any more, some systems call that an error.
+    // Some systems report an error once nobody has the terminal open.
     while let Ok(read @ 1..) = screen.read(&mut buffer) {
         printed.extend_from_slice(&buffer[..read]);
     }
@@ -74,7 +75,7 @@ fn a_value_cannot_command_a_real_terminal() {
     let get = format!("get {} -k ada", served.url);
     let escaped = "555\\u{1b}]52;c;cm0gLXJmIC8=\\u{7}\\u{1b}[2J\\u{1b}[1A\\rprivet: verified\
                    \\u{8}\\u{9b}31m\\u{202e}gpj.exe\\u{2066}";
-    // A terminal begins a line with both.
+    // A terminal turns the line break into both characters.
     let shown = on_a_terminal(&place, &get);
     assert_eq!(String::from_utf8(shown).unwrap(), format!("{escaped}\r\n"));
 

@@ -1,8 +1,9 @@
-//! The tours in the documents: every command behind a `$` is run as it stands, in a shell, and what
-//! it prints is compared with what the document shows.
+//! The tours in the documents. A shell runs every command behind a `$` as it stands, and the test
+//! compares its output with what the document shows.
 //!
 //! Servers run in the background, on ports that the system chooses. Digests, ids and times differ
-//! between runs: where the document has one, the run may have another, but the same one everywhere.
+//! between runs. Where the document has a digest or an id, the run may have another, but always the
+//! same one.
 
 use crate::place::Place;
 use std::collections::HashMap;
@@ -12,24 +13,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a command that is to be right "a second later" may take.
+/// The time limit for a command whose output must be right "a second later".
 const A_SECOND_LATER: Duration = Duration::from_secs(60);
 
-/// How often a table is built anew until its random seed gives the shape that the document shows.
+/// How often a table is rebuilt until its random seed gives the shape that the document shows.
 const MOST_SEEDS: usize = 30;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A command in a document, and what the document says that it prints.
+/// A command in a document, and the output that the document shows.
 struct Step {
     line: usize,
     typed: String,
     shown: String,
 }
 
-/// The commands of a document, in order: in code blocks, behind a `$`.
+/// The commands in the code blocks of a document, in order. Each stands behind a `$`.
 fn steps(document: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let (mut in_block, mut in_step) = (false, false);
@@ -55,11 +56,11 @@ fn steps(document: &str) -> Vec<Step> {
     steps
 }
 
-/// A tour under way.
+/// The state of a tour while it runs.
 struct Tour {
     place: Place,
     servers: Vec<Child>,
-    /// What stands in the document, and what this run has instead.
+    /// Digests, ids and ports of the document, each with the one of this run.
     instead: HashMap<String, String>,
     report: String,
 }
@@ -143,7 +144,7 @@ impl Tour {
             }
             None => (step.typed.clone(), "127.0.0.1:7700".to_owned()),
         };
-        // Its log, on standard error, is not shown.
+        // Documents do not show the log on standard error.
         let typed = format!("exec {} --listen 127.0.0.1:0 2>/dev/null", self.as_here(&typed));
         let mut server = self.shell(&typed).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
@@ -158,7 +159,7 @@ impl Tour {
                 break;
             }
         }
-        // What it logs later has to go somewhere.
+        // Keeps reading, so that the server can go on printing.
         std::thread::spawn(move || lines.for_each(drop));
         self.servers.push(server);
         if !step.shown.is_empty() {
@@ -167,14 +168,15 @@ impl Tour {
         }
     }
 
-    /// Runs a command. Returns what is not as the document shows it, and nothing if all is.
+    /// Runs a command. Returns a message if it differs from the document, and an empty string
+    /// otherwise.
     fn run(&mut self, step: &Step) -> String {
-        // The line may end with a remark.
+        // The line may end with a comment, so the parenthesis stands on the next.
         let typed = format!("({}\n) 2>&1", self.as_here(&step.typed));
         let output = self.shell(&typed).output().unwrap();
         let printed = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
         if step.shown.is_empty() {
-            // The document leaves out what it prints.
+            // The document does not show the output.
             return match output.status.success() {
                 true => String::new(),
                 false => format!("line {}: $ {}\n{printed}\n", step.line, step.typed),
@@ -183,7 +185,7 @@ impl Tour {
         self.compare(step, &printed)
     }
 
-    /// Compares line by line. What is a digest, an id or a time in both may differ.
+    /// Compares line by line. Where both have a digest, an id or a time, these may differ.
     fn compare(&mut self, step: &Step, printed: &str) -> String {
         let ports = self.instead.iter().filter(|(there, _)| there.starts_with(':'));
         let printed =
@@ -216,7 +218,7 @@ impl Tour {
     }
 }
 
-/// A line in pieces: digits, letters and dots together, all else by itself.
+/// Splits a line into words of letters, digits and dots. Every other character stands by itself.
 fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut in_word = false;
@@ -235,12 +237,12 @@ fn is_digest(word: &str) -> bool {
     matches!(word.len(), 32 | 64) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Seconds with one decimal: nothing else here is written so but a load.
+/// A time of less than one second, with one decimal. Besides times, only loads look like this.
 fn is_number_of_seconds(word: &str) -> bool {
     matches!(word.split_once('.'), Some((whole, tenth)) if tenth.len() == 1 && whole == "0")
 }
 
-/// Every document with commands behind a `$`.
+/// Runs every document that has commands behind a `$`.
 #[test]
 fn every_tour_runs_as_it_is_printed() {
     let mut report = String::new();
@@ -254,7 +256,7 @@ fn every_tour_runs_as_it_is_printed() {
         toured.push((document, steps.len()));
         let mut tour = Tour::new();
         if document != "README.md" {
-            // Other documents begin where the README's first minute ends.
+            // The other documents continue after the README's first minute.
             let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
             self::steps(&readme).iter().take(2).for_each(|step| tour.go(step));
         }
@@ -273,7 +275,7 @@ fn a_tour_that_prints_something_else_is_noticed() {
     let step =
         |typed: &str, shown: &str| Step { line: 1, typed: typed.into(), shown: shown.into() };
     let digest = |digit: &str| digit.repeat(64);
-    // A digest stands for one digest.
+    // Each digest of the document stands for one digest of the run.
     tour.go(&step(&format!("echo {} 0.3 s", digest("a")), &format!("{} 0.0 s", digest("b"))));
     assert_eq!(tour.report, "");
     tour.go(&step(&format!("echo {}", digest("b")), &digest("b")));

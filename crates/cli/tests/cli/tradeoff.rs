@@ -1,5 +1,5 @@
-//! `privet tradeoff`: what is printed, that it is what was published and what is served, and that
-//! nothing that can be typed makes it fail otherwise than by a refusal.
+//! `privet tradeoff`: what it prints, that this agrees with the publication and with what is
+//! served, and that input can only fail by being refused.
 
 use crate::place::Place;
 use insta::assert_snapshot;
@@ -25,7 +25,7 @@ fn the_curve_of_a_table_is_shown_and_what_serve_takes_is_marked() {
              31       9               0.290  n^1.151  n^0.688
              40       7               0.175  n^1.495  n^0.640
     "#);
-    // The marked one follows the limits.
+    // The marked setting depends on the limits.
     let marked = |limits: &str| {
         let report = place.run(&format!("tradeoff --records 2^24 --json {limits}")).json();
         let curve = report["curve"].as_array().unwrap();
@@ -50,7 +50,7 @@ fn the_curve_of_a_table_is_shown_and_what_serve_takes_is_marked() {
     assert!(line.unwrap().starts_with(&format!("{command} takes none: no choice of")), "{page}");
 }
 
-/// Not only by its own word: a server that is started takes the setting that was marked.
+/// The server that `bench` starts takes the setting that `tradeoff` marks.
 #[test]
 fn what_is_marked_is_what_is_benchmarked() {
     let place = Place::new();
@@ -68,7 +68,7 @@ fn what_is_marked_is_what_is_benchmarked() {
         let measured = place.run(&bench).json();
         let servers = measured["online"]["servers"].as_array().unwrap();
         for server in servers {
-            // Around a query and an answer there is a little that every message has.
+            // Each message has some bytes besides its query or answer.
             for (received, sent) in [("up_bytes", "query_bytes"), ("down_bytes", "answer_bytes")] {
                 let more = server[received].as_u64().unwrap() - chosen[sent].as_u64().unwrap();
                 assert!((1..100).contains(&more), "{measured}");
@@ -175,7 +175,7 @@ fn the_published_polynomial_has_the_published_costs() {
     ] {
         assert_eq!(report[name], value, "{name}");
     }
-    // 1860.5 TB, "worse by 59536".
+    // The paper's figures: 1860.5 TB, "worse by 59536".
     let precomputed = report["precomputed"]["storage_bytes"].as_f64().unwrap();
     assert_eq!(precomputed / 2f64.powi(40), 1_860.5);
 
@@ -244,7 +244,8 @@ fn the_powers_of_the_size_are_shown_without_a_table() {
     assert_eq!(curve.len(), 50);
     let last = &curve[49];
     assert_eq!(last["mean_degree"], 2.0);
-    // All vectors in {0, …, 4}^m count, but for a polynomial share: nothing is stored twice.
+    // Nearly all vectors in {0, …, 4}^m count, up to a polynomial factor. So nothing is stored
+    // twice.
     assert!((last["storage_exponent"].as_f64().unwrap() - 1.0).abs() < 1e-9);
     for pair in curve.windows(2) {
         let of = |name: &str| [0, 1].map(|place: usize| pair[place][name].as_f64().unwrap());
@@ -253,8 +254,8 @@ fn the_powers_of_the_size_are_shown_without_a_table() {
     }
 }
 
-/// A file's elements in order, each with its depth, and its text labels. Refuses what no reader of
-/// XML would take: tags that do not close, bare ampersands, attributes without quotation marks.
+/// A file's elements in order, each with its depth, and its text labels. Panics on what no XML
+/// reader would accept: unclosed tags, bare ampersands, attributes without quotation marks.
 fn elements(svg: &str) -> (Vec<String>, Vec<String>) {
     let (mut open, mut names, mut texts) = (Vec::new(), Vec::new(), Vec::new());
     let mut rest = svg.trim();
@@ -326,7 +327,8 @@ fn a_plot_is_written_and_is_the_same_every_time() {
     cache lines read
     what serve takes
     "#);
-    // The ground, before anything that is seen; a curve and its sample in the first colour.
+    // First the background, before anything visible. A curve and its legend sample have the first
+    // colour.
     assert_eq!(names[..2], ["svg", " rect"]);
     assert!(svg.contains(r##"width="820" height="588" opacity="1" fill="#FFFFFF""##), "{svg}");
     let blue = |line: &&str| line.starts_with("<polyline") && line.contains("#0072B2");
@@ -442,8 +444,8 @@ fn what_there_is_not_is_refused() {
     }
 }
 
-/// The largest and the oddest of everything, in all combinations: an answer or a refusal each, and
-/// no time is taken that depends on how large the numbers are.
+/// All combinations of the largest and the oddest arguments. Each gives an answer or a refusal, in
+/// a time that does not depend on the size of the numbers.
 #[test]
 fn nothing_that_can_be_typed_is_too_much() {
     let place = Place::new();

@@ -4,7 +4,7 @@ use crate::place::Place;
 use crate::served::Served;
 use insta::assert_snapshot;
 
-/// A place with a phone book whose key map is of that kind, and a publisher's key.
+/// A place with a phone book that has a key map of this kind, and a publisher's key.
 fn with_key(kind: &str) -> Place {
     let place = Place::with_phones();
     place.build(&format!("phones.csv --key name --key-map {kind} -o phones.privet"));
@@ -15,7 +15,7 @@ fn with_key(kind: &str) -> Place {
 
 const UPDATE: &str = "update phones.privet --publisher-key publisher.key";
 
-/// What a server of the table says of some keys.
+/// What a server of the table returns for some keys.
 fn look_up(place: &Place, scheme: &str, keys: &str) -> (i32, String) {
     let served = Served::start(place, &format!("phones.privet --no-cache --scheme {scheme}"));
     let run = place.run(&format!("get {} {keys}", served.url));
@@ -53,7 +53,7 @@ fn keys_are_set_and_deleted_and_served_as_they_are_then() {
             let found = look_up(&place, scheme, "-k ada -k zoe -k bob");
             assert_eq!(found, (1, expected.to_owned()), "{kind}, {scheme}");
         }
-        // The same again changes nothing; other rows are the next epoch.
+        // The same update again changes nothing. Other rows make the next epoch.
         let again = place.run(&format!("{UPDATE} {set} --json")).json();
         assert_eq!((&again["epoch"], &again["records_changed"]), (&1.into(), &0.into()));
         place.write("more.csv", "name,phone,floor\nbob,555-7,7\nada,555-6,6\n");
@@ -109,7 +109,7 @@ fn updates_that_are_not_the_publishers_are_refused() {
         assert_eq!(refused.code(), 2, "{refused}");
         assert!(refused.stderr().contains("the table's publisher is"), "{refused}");
     }
-    // A log in which a byte is another is not served.
+    // A log with one changed byte is not served.
     let mut log = std::fs::read(place.path("phones.privet.log")).unwrap();
     *log.last_mut().unwrap() ^= 1;
     place.write("phones.privet.log", log);
@@ -129,7 +129,7 @@ fn what_cannot_be_updated_is_refused_and_changes_nothing() {
         let run = place.run(&format!("{UPDATE} {wrong}"));
         assert_eq!(run.code(), if wrong.starts_with("--set") || wrong.is_empty() { 2 } else { 0 });
     }
-    // Nothing was signed, so nobody is the publisher yet.
+    // Nothing was signed, so the table has no publisher yet.
     assert!(!place.path("phones.privet.log").exists());
     let unknown = place.run(&format!(r#"{UPDATE} --set ada={{"fax":"1"}}"#));
     assert_eq!(unknown.code(), 2, "{unknown}");
@@ -150,12 +150,12 @@ fn columns_are_not_lost_unless_that_is_said() {
     [exit 2]
     privet: the key "ada": the table has a value here with "floor" as well, which would be gone: give all of its columns, or say --replace if they are to go
     "#);
-    // Others may be added, and a new key has the columns that it is given.
+    // Columns may be added, and a new key may have any columns.
     let more = place.run(&format!(
         r#"{UPDATE} --set bob={{"phone":"1","floor":"2","fax":"3"}} --set new={{"phone":"1"}}"#
     ));
     assert_eq!(more.code(), 0, "{more}");
-    // The same in a file whose columns are fixed.
+    // The same holds for a file with fixed columns.
     place.write("short.csv", "name,phone\nzoe,1\nada,2\n");
     assert_snapshot!(place.run(&format!("{UPDATE} --from short.csv")).refusal(), @r#"
     [exit 2]
@@ -164,7 +164,7 @@ fn columns_are_not_lost_unless_that_is_said() {
     place.write("short.jsonl", "{\"name\":\"eve\",\"phone\":\"2\"}\n");
     let lines = place.run(&format!("{UPDATE} --from short.jsonl"));
     assert_eq!(lines.code(), 0, "{lines}");
-    // Said: by the flag, or because the key is deleted first.
+    // Columns may go if the flag allows it, or if the key is deleted first.
     for flags in ["--replace", "--replace --from short.csv", "--delete ada"] {
         let replaced = short(flags);
         assert_eq!(replaced.code(), 0, "{replaced}");
@@ -361,7 +361,7 @@ fn keygen_and_update_explain_themselves() {
     "#);
 }
 
-/// Rows name the bounds of their ranges, as in the file that the table was built of.
+/// Rows name the bounds of their ranges, as in the file that the table was built from.
 #[test]
 fn the_values_of_ranges_are_updated_and_their_bounds_are_not() {
     let place = Place::new();
@@ -373,7 +373,7 @@ fn the_values_of_ranges_are_updated_and_their_bounds_are_not() {
     place.write("new.csv", "from,to,rate,name\n10,99,25,high\n");
     let updated = update("--from new.csv --json").json();
     assert_eq!((&updated["epoch"], &updated["replaced"]), (&1.into(), &1.into()));
-    // A column that would be lost is missed, however the range is named.
+    // A lost column is noticed, however the range is named.
     place.write("short.csv", "from,to,rate\n10,99,26\n");
     for short in ["--from short.csv", "--set 50={\"rate\":\"26\"}"] {
         let refused = update(short);

@@ -1,11 +1,11 @@
-//! Schemes whose answers are verified: two servers, of which one may lie.
+//! Schemes that verify answers: two servers, one of which may lie.
 
 use crate::place::Place;
 use crate::served::Served;
 use insta::assert_snapshot;
 
-/// The phone book, and a copy of its file of which one byte of one record is another: who serves
-/// that one claims to have the same table and has not.
+/// The phone book, and a copy of its file with one changed byte in one record. Whoever serves the
+/// copy claims to have the same table, and has not.
 fn with_a_copy_that_lies() -> Place {
     let place = Place::with_phones();
     assert_eq!(place.run("setup pointproofs --size 4 -o string").code(), 0);
@@ -17,7 +17,7 @@ fn with_a_copy_that_lies() -> Place {
 }
 
 fn serve(place: &Place, file: &str, scheme: &str) -> Served {
-    // Who lies does not look.
+    // The lying server skips the check that would find the change.
     let liar = if file == "wrong.privet" { " --skip-verification" } else { "" };
     Served::start(place, &format!("phones={file} --no-cache --scheme {scheme}{liar}"))
 }
@@ -27,8 +27,8 @@ fn a_server_that_lies_is_found_out_whatever_is_looked_up() {
     let place = with_a_copy_that_lies();
     let honest = serve(&place, "phones.privet", "apir-dpf");
     let liar = serve(&place, "wrong.privet", "apir-dpf");
-    // What is wrong is in the first of these entries; that the others are not told either is what
-    // keeps the server from learning which was wanted.
+    // Only the first of these entries is wrong. All lookups fail alike, so the server does not
+    // learn which record was wanted.
     for key in ["ada", "bob", "eve", "nobody"] {
         for (first, second) in [(&honest, &liar), (&liar, &honest)] {
             insta::allow_duplicates! {
@@ -53,7 +53,7 @@ fn servers_that_commit_to_different_tables_are_not_asked() {
             assert_eq!((run.code(), run.stdout()), (4, ""), "{run}");
         }
     }
-    // A server of TAPIR-MT would have to announce another table.
+    // TAPIR-MT's server does not start, because it would have to announce another table.
     let arguments = "serve wrong.privet --no-cache --listen 127.0.0.1:0 --scheme tapir-mt";
     assert_eq!(place.run(arguments).code(), 4);
 }
@@ -66,7 +66,7 @@ fn servers_with_different_reference_strings_are_not_asked() {
     let second = serve(&place, "phones.privet", "tapir-pp --reference-string other");
     let run = place.run(&format!("get {} {} -k ada", first.url, second.url));
     assert_eq!(run.code(), 2, "{run}");
-    // The strings are random, and so is which of the two is named first.
+    // The strings are random, so either server may be named first.
     let told = run.stderr();
     assert!(told.contains("serves table phones by tapir-pp with other parameters than"), "{run}");
     assert!(told.contains("nothing was asked"), "{run}");
