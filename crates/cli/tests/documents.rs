@@ -1,4 +1,4 @@
-//! The documents keep their word: each test that they name exists, and each link leads somewhere.
+//! The documents keep their promises: each test that they name exists, and each link has a target.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,14 +19,14 @@ fn security_pages() -> Vec<PathBuf> {
     pages
 }
 
-/// What stands between `[test: ` and `]` on a page: `file::function`.
+/// The texts between `[test:` and `]` on a page, in the form `file::function`.
 fn named_tests(page: &str) -> Vec<String> {
     let named = page.split("[test:").skip(1);
     named.map(|rest| rest.split(']').next().unwrap().trim().to_owned()).collect()
 }
 
-/// Whether `source` has a test function called `name`: not in a comment, and not an ordinary
-/// function. Tests that `proptest!` makes carry the same attribute.
+/// Whether `source` has a test function called `name`. Comments and ordinary functions do not
+/// count. Tests made by `proptest!` carry the test attribute too.
 fn has_test(source: &str, name: &str) -> bool {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     lines.iter().enumerate().any(|(at, line)| {
@@ -46,7 +46,7 @@ fn has_test(source: &str, name: &str) -> bool {
     }) || is_made_by_macro(&lines, name)
 }
 
-/// Whether a macro that makes one test for each of several forms is given the name.
+/// Whether `name` is an argument of a macro that makes one test for each of several forms.
 fn is_made_by_macro(lines: &[&str], name: &str) -> bool {
     let listed = format!("{name},");
     let begins = |line: &&&str| line.starts_with("tests_of_both_forms!(");
@@ -57,14 +57,14 @@ fn is_made_by_macro(lines: &[&str], name: &str) -> bool {
     in_a_list || lines.contains(&format!("for_both_forms!({name});").as_str())
 }
 
-/// The suites that schemes run, by what a scheme's tests say to run one, and the files of both.
+/// The suites that schemes run: the macro call in a scheme's tests, and the file of the suite.
 const SUITES: [(&str, &str); 2] = [
     ("stateless_suite!(", "crates/schemes/src/conformance/stateless.rs"),
     ("hinted_suite!(", "crates/schemes/src/conformance/hinted.rs"),
 ];
 
-/// Whether `source` runs a suite that has the test: the suite's macro, which is the last in its
-/// file, makes a test of each name in its list.
+/// Whether `source` runs a suite that has the test. The last macro in a suite's file makes a test
+/// for each name in its list.
 fn is_of_a_suite(source: &str, name: &str) -> bool {
     let listed = format!("{name},");
     SUITES.iter().filter(|(run, _)| source.lines().any(|line| line.starts_with(run))).any(
@@ -122,7 +122,7 @@ fn a_test_that_does_not_exist_is_noticed() {
     assert!(has_test("#[tokio::test(start_paused = true)]\nasync fn a() {}", "a"));
 }
 
-/// Every page has room for its reader: SECURITY.md is two printed pages.
+/// SECURITY.md must fit on two printed pages, so that people read it.
 #[test]
 fn the_threat_model_is_two_pages() {
     let words = fs::read_to_string(root().join("SECURITY.md")).unwrap().split_whitespace().count();
@@ -159,7 +159,7 @@ fn links_between_documents_lead_somewhere() {
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
 }
 
-/// Whether a page has a heading with this anchor, as code hosts make anchors of headings.
+/// Whether a page has a heading with this anchor. Anchors are formed as code hosts form them.
 fn has_heading(page: &str, anchor: &str) -> bool {
     let headings = page.lines().filter_map(|line| line.strip_prefix('#'));
     headings.map(|heading| heading.trim_start_matches('#').trim()).any(|heading| {
@@ -170,7 +170,7 @@ fn has_heading(page: &str, anchor: &str) -> bool {
     })
 }
 
-/// All schemes, as they describe themselves.
+/// The table of all schemes, made from their descriptors.
 fn table_of_schemes() -> String {
     let mut table = String::from(
         "| scheme | what it is | servers | verifies answers | its own options |\n|---|---|---|---|---|\n",

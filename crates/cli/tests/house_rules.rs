@@ -1,12 +1,12 @@
-//! Rules of the house that can be read off the workspace: dependencies run one way, and nobody
-//! below the network knows it.
+//! Rules that can be checked in the sources. For example, dependencies run in one direction, and
+//! only crates at the top know the network.
 
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-/// Each crate with the Privet crates it may use. An arrow that is not here runs back.
+/// Each crate with the Privet crates that it may use. Any other dependency is refused.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("privet-kernels", &[]),
     ("privet-core", &["privet-kernels"]),
@@ -42,11 +42,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("debian-packages", &[]),
 ];
 
-/// What only client, server, host and command may know: sockets and the runtime below them.
+/// What only client, server, host and command may use: sockets, and the runtime below them.
 const NETWORK: &[&str] = &["tokio", "tonic", "hyper", "rustls"];
 const MAY_KNOW_THE_NETWORK: &[&str] = &["privet-client", "privet-server", "privet-host", "privet"];
 
-/// What touches the system's files or its clock, or waits.
+/// Calls that use the system's files or its clock, or that wait.
 const SYSTEM: &[&str] = &[
     "std::fs",
     "OpenOptions",
@@ -64,12 +64,12 @@ const SYSTEM: &[&str] = &[
     "tokio::fs",
 ];
 
-/// The files of the client that may, with what each may use. Everything else in it is handed a
-/// folder or a clock, so that a test can hand it another.
+/// The files of the client that may use these calls, and which ones. All other files are given a
+/// folder or a clock, so that a test can give them another.
 const TOUCHES_THE_SYSTEM: &[(&str, &[&str])] = &[
-    // Where the clock begins that all others are handed.
+    // The clock that all other files are given starts here.
     ("client.rs", &["Instant::now", "thread::sleep"]),
-    // The disk, and the clock beside it.
+    // The disk and its clock.
     (
         "disk/system.rs",
         &[
@@ -86,10 +86,10 @@ const TOUCHES_THE_SYSTEM: &[(&str, &[&str])] = &[
             "thread::sleep",
         ],
     ),
-    // Wakes the conductor when it says.
+    // Wakes the conductor at the time that the conductor names.
     ("driver.rs", &["Instant::now", "tokio::time"]),
     ("driver/precise.rs", &["Instant::now", "thread::sleep"]),
-    // The certificates that a person names.
+    // Certificates that the user names.
     ("transport/certificates.rs", &["std::fs"]),
 ];
 
@@ -188,14 +188,14 @@ fn the_client_knows_one_disk_and_one_clock() {
             found.insert(name, used);
         }
     }
-    // Equal, so that nothing stays allowed that nobody needs.
+    // The sets must be equal, so that nothing stays allowed without need.
     let allowed = TOUCHES_THE_SYSTEM.iter().map(|(name, used)| ((*name).to_owned(), used.to_vec()));
     assert_eq!(found, allowed.collect());
     let code = "fn now() {\n    // std::fs\n    SystemTime::now()\n}\n#[cfg(test)]\nmod tests {\n";
     assert_eq!(touched(&[code, "    std::fs::read(\"\");\n}\n"].concat()), ["SystemTime::now"]);
 }
 
-/// What a file uses of [`SYSTEM`], apart from comments and from tests at its end.
+/// What a file uses of [`SYSTEM`], outside comments and the tests at its end.
 fn touched(source: &str) -> Vec<&'static str> {
     let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
     let lines: Vec<_> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
@@ -203,7 +203,7 @@ fn touched(source: &str) -> Vec<&'static str> {
     SYSTEM.iter().copied().filter(is_used).collect()
 }
 
-/// The sources below `directory`, without tests in files of their own.
+/// The source files below `directory`, except files of tests.
 fn sources(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
@@ -217,8 +217,8 @@ fn sources(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
     found
 }
 
-/// The licences of everything that is linked in are among those that `deny.toml` allows. (`cargo
-/// deny check` also looks for advisories, which needs the network.)
+/// Every crate that is linked in has a licence that `deny.toml` allows. (`cargo deny check` also
+/// looks for advisories, which needs the network.)
 #[test]
 fn licences_are_allowed() {
     let deny =
@@ -229,15 +229,15 @@ fn licences_are_allowed() {
     let metadata = metadata(&["--filter-platform", "x86_64-unknown-linux-gnu"]);
     for package in metadata["packages"].as_array().unwrap() {
         let licence = package["license"].as_str().unwrap_or("none").replace('/', " OR ");
-        // Read as a choice of combinations, which is how the expressions of all our dependencies
-        // are built: a AND (b OR c) asks for a, and for b or c.
+        // All dependencies have expressions of this form: a AND (b OR c) needs a, and one of b and
+        // c.
         let fine = licence.split(" AND ").all(|part| part.split(" OR ").any(one));
         assert!(fine, "{} is under {licence:?}, which deny.toml does not allow", package["name"]);
     }
 }
 
-/// What a kernel or a scheme does follows from its arguments: nothing in the environment of a
-/// process may steer it.
+/// Kernels and schemes depend only on their arguments. No environment variable may change what they
+/// do.
 #[test]
 fn no_kernel_and_no_scheme_reads_the_environment() {
     let packages = packages();
@@ -247,7 +247,8 @@ fn no_kernel_and_no_scheme_reads_the_environment() {
         while let Some(directory) = directories.pop() {
             for entry in std::fs::read_dir(directory).unwrap() {
                 let path = entry.unwrap().path();
-                // Tests read how many coins to toss, and which process they are.
+                // Tests read the number of coin tosses from the environment, and which process they
+                // are.
                 if path.ends_with("tests") || path.ends_with("test_statistics.rs") {
                     continue;
                 }
@@ -268,7 +269,7 @@ fn no_kernel_and_no_scheme_reads_the_environment() {
     }
 }
 
-/// The crates that others than the command use: from Rust, from other languages, in a browser.
+/// The crates that have other users besides the command: in Rust, in other languages, in a browser.
 const LIBRARIES: &[&str] = &[
     "privet-kernels",
     "privet-core",
@@ -281,14 +282,14 @@ const LIBRARIES: &[&str] = &[
     "privet-host",
 ];
 
-/// Literals that look like a command and are none.
+/// Literals that look like a command but are not one.
 const NO_COMMANDS: &[&str] = &[
     // The context of a hash.
     "privet update log epoch v1",
 ];
 
-/// What a library says holds for all its users. Flags and commands are added by the command, which
-/// has them (`advice.rs`).
+/// A library's messages must fit all its users. Advice on flags and commands comes from the command
+/// itself (`advice.rs`).
 #[test]
 fn no_library_speaks_of_the_commands_flags() {
     let packages = packages();
@@ -335,7 +336,7 @@ fn names_a_command(text: &str, commands: &[String]) -> bool {
     })
 }
 
-/// The string literals of a source, apart from comments and from tests at its end.
+/// The string literals of a source, outside comments and the tests at its end.
 fn literals_of(source: &str) -> Vec<String> {
     let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
     let mut found = Vec::new();
@@ -344,7 +345,7 @@ fn literals_of(source: &str) -> Vec<String> {
         let token = &rest[at..];
         let len = match token.as_bytes() {
             [b'/', b'/', ..] => token.find('\n').unwrap_or(token.len()),
-            // A character, and not a lifetime.
+            // A character literal, as opposed to a lifetime.
             [b'\'', b'\\', _, ..] => 3,
             [b'\'', b'"', b'\'', ..] => 3,
             [b'"', ..] => {
@@ -385,8 +386,8 @@ fn literals_are_told_from_comments_and_characters() {
     assert!(!names_a_command("privet statement", &commands));
 }
 
-/// A comment of more columns cannot be read beside another. What cannot be broken may be longer:
-/// rows of tables, and what stands between fences.
+/// Longer comments cannot be read side by side. Lines that cannot be broken may be longer: rows of
+/// tables, and text between fences.
 #[test]
 fn comments_end_within_100_columns() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -394,7 +395,7 @@ fn comments_end_within_100_columns() {
     assert!(files.len() > 100, "{files:?}");
     let mut too_long = Vec::new();
     for file in files {
-        // Written by a program.
+        // Generated code.
         if file.ends_with("wire/src/proto/privet.v1.rs") {
             continue;
         }
