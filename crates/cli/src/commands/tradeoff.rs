@@ -1,6 +1,7 @@
 //! `privet tradeoff`: what finite differences cost with more or less storage. It needs no table.
-//! With `--records` it shows the settings that a server would take, with `--variables` any one
-//! polynomial, and with neither the powers of the table's size that the costs tend to.
+//! With `--records` it shows the settings for a table as a server would make them, with
+//! `--variables` any one polynomial, and with neither the powers of the table's size that the costs
+//! tend to.
 
 mod asymptotic;
 mod plot;
