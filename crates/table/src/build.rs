@@ -33,7 +33,7 @@ use privet_core::{
 use rows::KeptRows;
 use std::path::Path;
 
-/// Progress is reported every so many rows or records.
+/// Progress is reported each time this many more rows or records are done.
 const REPORT_EVERY: u64 = 64;
 
 /// What to make of an input.
@@ -60,8 +60,8 @@ pub struct BuildOptions {
     pub max_value: Option<u64>,
     /// What to do with a key that occurs again.
     pub on_duplicate: OnDuplicate,
-    /// What the cells of these columns are in JSON values, for CSV: [`Source::types`]. They go
-    /// before what the sources say.
+    /// What the cells of these columns are in JSON values, for CSV: [`Source::types`]. If any types
+    /// are given here or guessed, they replace all those that the sources give.
     pub types: ColumnTypes,
     /// Whether to read inputs in CSV once before, to find out which of the columns not in `types`
     /// hold numbers or booleans. A column holds numbers only if every program writes and reads them
@@ -130,7 +130,7 @@ pub enum Stage {
     Writing,
 }
 
-/// What a build came to.
+/// The table that was built, in figures.
 #[derive(Clone, Debug)]
 pub struct BuildReport {
     /// The table's name for life.
@@ -143,11 +143,11 @@ pub struct BuildReport {
     pub records: u64,
     /// The width of a record in bytes, its path included.
     pub record_len: u64,
-    /// What came of the authentication; `None` for a table without.
+    /// The root and the size of paths; `None` if the table is not authenticated.
     pub authentication: Option<AuthenticationReport>,
     /// The number of rows in the table.
     pub rows: u64,
-    /// What became of the keys; `None` for a table by index.
+    /// The keys and the key map; `None` for a table by index.
     pub key_map: Option<KeyMapReport>,
     /// The bytes of all values.
     pub value_bytes: u64,
@@ -168,7 +168,7 @@ pub struct BuildReport {
     pub types: ColumnTypes,
 }
 
-/// What became of the keys of a table.
+/// The keys of a table and its key map, in figures.
 #[derive(Clone, Debug)]
 pub struct KeyMapReport {
     /// The kind of key map.
@@ -197,7 +197,7 @@ pub struct KeyMapReport {
     pub key_form: KeyForm,
 }
 
-/// What the authentication of a table came to.
+/// The root of an authenticated table and the size of its paths.
 #[derive(Clone, Copy, Debug)]
 pub struct AuthenticationReport {
     /// What fixes the table for its clients.

@@ -335,7 +335,7 @@ struct ResolvedColumns {
     raw: bool,
 }
 
-/// A selection, and what else is said of the columns.
+/// A selection, and what else the source says of its columns.
 struct Wanted {
     selection: Selection,
     /// The value columns of an input that came before, for a selection of all columns.

@@ -438,7 +438,7 @@ impl KeyMap {
         self.stash.len() as u64
     }
 
-    /// The bytes of what is in the stash.
+    /// The bytes of all values, or pieces of values, in the stash.
     pub fn stash_bytes(&self) -> u64 {
         self.stash.iter().map(|(_, value)| value.len() as u64).sum()
     }

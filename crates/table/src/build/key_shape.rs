@@ -1,4 +1,4 @@
-//! What the keys of a table look like, for whoever has to type them.
+//! What the keys of a table look like, for people who have to type them.
 //!
 //! A lookup of a key that is written differently, say in lower case or with a space at the end,
 //! finds nothing and reports no error. Showing what all keys have in common helps people to notice.

@@ -56,7 +56,7 @@ pub enum Effect {
     Absent,
 }
 
-/// What a batch of operations comes to. Records and key map belong together: a reader needs both
+/// The result of a batch of operations. Records and key map belong together: a reader needs both
 /// the new ones or both the old ones.
 #[derive(Clone, Debug)]
 pub struct Edits {

@@ -94,8 +94,8 @@ pub struct Normalization {
     pub number: bool,
 }
 
-/// Which case keys have when they are hashed: each letter's own mapping by Unicode, whatever stands
-/// beside it.
+/// Which case keys have when they are hashed. Each letter gets its own mapping by Unicode, whatever
+/// stands beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
     /// Lower case.

@@ -217,7 +217,7 @@ pub(super) struct Plan {
     hoped_cost: f64,
 }
 
-/// What a placement of all keys came to.
+/// A placement of all keys, and its cost.
 pub(super) struct Outcome {
     pub(super) buckets: u64,
     pub(super) record_len: u64,
@@ -305,8 +305,8 @@ impl Plan {
     }
 }
 
-/// The widths to try, in bytes. At least the narrowest bucket that the stash allows, and whole
-/// entries where all are equal.
+/// The widths to try, in bytes. Each is at least the narrowest bucket that the stash allows. Where
+/// all entries are of equal length, it holds whole entries.
 fn candidate_widths(kind: KeyMapKind, parts: u8, items: &[Item], limits: &StashLimits) -> Vec<u64> {
     let all_bytes: u64 = items.iter().map(|item| item.entry_len).sum();
     let root = (all_bytes as f64).sqrt();

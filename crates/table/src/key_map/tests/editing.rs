@@ -39,7 +39,7 @@ impl Table {
         Self { key_map, records: vec![record; records as usize] }
     }
 
-    /// Does the operations in one batch, and returns what came of each and which records changed.
+    /// Does the operations in one batch, and returns the effect of each and which records changed.
     fn edit(&mut self, operations: &[Operation]) -> (Vec<Result<Effect>>, Vec<u64>) {
         let mut editor =
             Editor::new(&self.key_map, |number| Ok(self.records[number as usize].clone()));
