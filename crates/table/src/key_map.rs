@@ -95,19 +95,18 @@
 //! new keys go to the stash, unless other keys have gone from their bucket, and soon the table must
 //! be built anew.
 //!
-//! Under a cuckoo map a new key is put into a candidate with room, or takes a place from which a
-//! short path of entries has moved on; a deleted key leaves a gap. With values of equal length,
-//! records that are nine tenths full take in new keys as others go, and never use the stash: a new
-//! key changes two records on average, and hardly ever more than four. With values of very
-//! different lengths the gaps are not as long as new keys need. A table with values of 0 to 700
-//! bytes, of which every key was replaced by a new one, put 1 in 80 of them into the stash and
-//! refused 1 in 40; with a tenth of its keys deleted before, it refused none.
+//! Under a cuckoo map a new key goes to a candidate with room, or to a place that a short path of
+//! moves has made free. A deleted key leaves a gap. With values of equal length, records that are
+//! nine tenths full take in new keys as others go, and never use the stash: a new key changes two
+//! records on average, and hardly ever more than four. With values of very different lengths the
+//! gaps are often too short for new keys. A table with values of 0 to 700 bytes, of which every key
+//! was replaced by a new one, put 1 in 80 of them into the stash and refused 1 in 40; with a tenth
+//! of its keys deleted before, it refused none.
 //!
 //! # Who chooses what
 //!
-//! Only the kind is left to the user, and the number of parts if they want to say it: [`pack`]
-//! chooses the records' number and width and what goes to the stash, by the cost that its module
-//! states.
+//! The user chooses the kind and, if they want to, the number of parts. [`pack`] chooses the number
+//! and width of the records and what goes to the stash, by the cost that its module states.
 //!
 //! | item | what it is for |
 //! |---|---|

@@ -32,13 +32,13 @@
 //! # Why this is as good as two free choices
 //!
 //! The first candidate is uniform among the records that have another under the key's centre, and
-//! the centre is uniform among *m*: the one comes from a word of the key's hash, the other from the
-//! tag, another word. For even *n* these are (*n* − 1)·*n* cases, for odd *n* they are *n*·(*n* −
-//! 1), all equally likely. There are as many ordered pairs of different records, and each comes
-//! from exactly one case. So a key's candidates are any two different records with equal
-//! probability: the same as a uniform first one and a uniform second one among the others, which is
-//! what the theory of cuckoo hashing assumes. Different keys have different tags, and their
-//! candidates are independent of each other.
+//! the centre is uniform among *m*. They come from two words of the key's hash, the centre from the
+//! tag. For even *n* these are (*n* − 1)·*n* cases, for odd *n* they are *n*·(*n* − 1), all equally
+//! likely. There are as many ordered pairs of different records, and each comes from exactly one
+//! case. So a key's candidates are any two different records with equal probability, as if the
+//! first were uniform and the second uniform among the others. That is what the theory of cuckoo
+//! hashing assumes. Different keys have different tags, and their candidates are independent of
+//! each other.
 //!
 //! Two keys with the same tag have the same pair, or two pairs without a record in common.
 
