@@ -1,14 +1,14 @@
 //! From an input file to a snapshot file.
 //!
-//! [`build_table`] reads all rows, decides how the table looks, and writes it. Because a table's
-//! shape follows from all of its values (the longest one, for a table by index; all of them, for a
-//! table by key), the rows are kept in memory: the bytes of keys and values once, and about 170
+//! [`build_table`] reads all rows, decides how the table looks, and writes it. A table's shape
+//! follows from all of its values: from the longest one in a table by index, from all of them in a
+//! table by key. So the rows are kept in memory: the bytes of keys and values once, and about 170
 //! bytes more for each row, most of them while a table by key is packed. For values of a kilobyte
 //! that makes one to two times the size of the output, for values of 32 bytes five times. With
-//! [`OnDuplicate::Last`], values that are replaced keep their memory until the end; with
+//! [`OnDuplicate::Last`], values that are replaced keep their memory until the end. With
 //! [`OnDuplicate::All`], all values are in memory twice for a moment, as rows and as lists. An
 //! [authenticated](crate::authentication) table takes 64 bytes more for each record, and every
-//! record is made twice: for its hash, and to be written.
+//! record is made twice: once to hash it, once to write it.
 
 mod arena;
 mod key_shape;
@@ -33,7 +33,7 @@ use privet_core::{
 use rows::KeptRows;
 use std::path::Path;
 
-/// Progress is reported every so many rows or records.
+/// Progress is reported each time this many more rows or records are done.
 const REPORT_EVERY: u64 = 64;
 
 /// What to make of an input.
@@ -42,16 +42,17 @@ pub struct BuildOptions {
     /// The column that gives the key. Without one, the table is by index: record *i* holds row *i*,
     /// from 0.
     pub key: Option<String>,
-    /// Which differences between keys do not count. Keys that differ in nothing else are the same.
+    /// Which differences between keys do not count. Keys that differ in nothing else are the same
+    /// key.
     pub normalization: Normalization,
-    /// Rows answer for ranges of keys. Not together with `key`.
+    /// The columns with the bounds, if rows answer for ranges of keys. Not together with `key`.
     pub ranges: Option<RangeColumns>,
     /// The kind of key map, for a table by key.
     pub key_map: KeyMapKind,
     /// How many parts each key has, for a table by key: [`PackOptions::parts`].
     pub parts: Option<u8>,
-    /// The columns that make the value, as a JSON object. Empty for all columns but the key, or but
-    /// those of the bounds.
+    /// The columns that make the value, as a JSON object. Empty for all columns except the key or
+    /// the bounds.
     pub value_columns: Vec<String>,
     /// The one column whose bytes are the value. Not together with `value_columns`.
     pub raw_value: Option<String>,
@@ -59,12 +60,12 @@ pub struct BuildOptions {
     pub max_value: Option<u64>,
     /// What to do with a key that occurs again.
     pub on_duplicate: OnDuplicate,
-    /// What the cells of these columns are in JSON values, for CSV: [`Source::types`]. They go
-    /// before what the sources say.
+    /// What the cells of these columns are in JSON values, for CSV: [`Source::types`]. If any types
+    /// are given here or guessed, they replace all those that the sources give.
     pub types: ColumnTypes,
-    /// Whether to read inputs in CSV once before, and to find out of all other columns whether they
-    /// hold numbers or booleans. Numbers are those alone that no program writes or reads otherwise:
-    /// `007`, `1.50` and what has more than 15 digits stay text.
+    /// Whether to read inputs in CSV once before, to find out which of the columns not in `types`
+    /// hold numbers or booleans. A column holds numbers only if every program writes and reads them
+    /// in the same way: `007`, `1.50` and numbers of more than 15 digits stay text.
     pub guess_types: bool,
     /// Store with each record the proof that it belongs to the table: see
     /// [`authentication`](crate::authentication).
@@ -96,8 +97,8 @@ pub enum OnDuplicate {
     First,
     /// Keep the last row with the key.
     Last,
-    /// Keep all rows: keys have [lists](crate::key_map::encode_list) of values, in the order of the
-    /// rows. Also those that occur once.
+    /// Keep all rows. Every key has a [list](crate::key_map::encode_list) of values, in the order
+    /// of the rows, even a key that occurs once.
     All,
 }
 
@@ -129,7 +130,7 @@ pub enum Stage {
     Writing,
 }
 
-/// What a build came to.
+/// The table that was built, in figures.
 #[derive(Clone, Debug)]
 pub struct BuildReport {
     /// The table's name for life.
@@ -142,32 +143,32 @@ pub struct BuildReport {
     pub records: u64,
     /// The width of a record in bytes, its path included.
     pub record_len: u64,
-    /// What came of the authentication; `None` for a table without.
+    /// The root and the size of paths; `None` if the table is not authenticated.
     pub authentication: Option<AuthenticationReport>,
     /// The number of rows in the table.
     pub rows: u64,
-    /// What became of the keys; `None` for a table by index.
+    /// The keys and the key map; `None` for a table by index.
     pub key_map: Option<KeyMapReport>,
     /// The bytes of all values.
     pub value_bytes: u64,
-    /// The bytes that all records, without paths, have room for beyond padding, as a part of the
-    /// whole, in `[0, 1]`.
+    /// The share of the bytes of all records, paths excluded, that entries (by key) or values (by
+    /// index) fill, in `[0, 1]`. The rest is padding and, by index, the values' lengths.
     pub load: f64,
     /// The length of the output in bytes.
     pub file_bytes: u64,
     /// The bytes of all records and of what clients download to read them, divided by the bytes of
     /// all values; infinite if there are none.
     pub overhead: f64,
-    /// How many rows were dropped because their key occurred twice.
+    /// How many rows were dropped because another row has their key.
     pub duplicates_dropped: u64,
     /// How many rows were skipped because they have no key:
     /// [`OnEmptyKey::Skip`](crate::import::OnEmptyKey::Skip).
     pub empty_keys_skipped: u64,
-    /// The columns of CSV that are no text in JSON values.
+    /// The columns of CSV whose cells are not text in JSON values.
     pub types: ColumnTypes,
 }
 
-/// What became of the keys of a table.
+/// The keys of a table and its key map, in figures.
 #[derive(Clone, Debug)]
 pub struct KeyMapReport {
     /// The kind of key map.
@@ -176,10 +177,10 @@ pub struct KeyMapReport {
     pub keys: u64,
     /// What they look like.
     pub shape: KeyShape,
-    /// The bytes of the key map, stash included, that every client downloads; with the Merkle root,
-    /// if the table is authenticated.
+    /// The bytes of the layout that every client downloads: the key map with its stash and, if the
+    /// table is authenticated, the Merkle root.
     pub bytes: u64,
-    /// How many values are in the stash: pieces of values, where there is more than one part.
+    /// How many values are in the stash; with more than one part, how many pieces of values.
     pub stash_entries: u64,
     /// The bytes of these values.
     pub stash_bytes: u64,
@@ -187,8 +188,8 @@ pub struct KeyMapReport {
     pub parts: u64,
     /// How many records each lookup fetches.
     pub records_per_lookup: u64,
-    /// How wide records would be about, without their paths, if there were one part; `None` if the
-    /// number of parts was given, or is one.
+    /// About how wide records would be with one part, without their paths; `None` if the number of
+    /// parts was given, or is one.
     pub undivided_record_len: Option<u64>,
     /// Whether keys have lists of values.
     pub lists: bool,
@@ -196,7 +197,7 @@ pub struct KeyMapReport {
     pub key_form: KeyForm,
 }
 
-/// What the authentication of a table came to.
+/// The root of an authenticated table and the size of its paths.
 #[derive(Clone, Copy, Debug)]
 pub struct AuthenticationReport {
     /// What fixes the table for its clients.
@@ -225,8 +226,8 @@ pub fn build_table(
     build_table_from(options, vec![source], output, progress)
 }
 
-/// The same from the rows of several inputs, one after the other. All have to be of one format, and
-/// to have the same columns, in any order.
+/// As [`build_table`], from the rows of several inputs, one after the other. All inputs must have
+/// the same format and the same columns, in any order.
 ///
 /// # Errors
 /// As [`build_table`].
@@ -260,7 +261,8 @@ pub fn build_table_from(
     Ok(BuildReport { types, ..report })
 }
 
-/// Rows of different formats have values of different forms: `"1"` in CSV is `1` in JSON.
+/// Refuses inputs of different formats, because their values would differ in form: `"1"` from CSV
+/// is `1` from JSON Lines.
 fn check_formats(sources: &[Source]) -> Result<()> {
     let mut first: Option<(Format, String)> = None;
     for source in sources {
@@ -284,14 +286,14 @@ fn check_formats(sources: &[Source]) -> Result<()> {
     Ok(())
 }
 
-/// A new table would not be the one that the log at its side is of, and with the old table file its
-/// history would be lost.
+/// Refuses to build over a table that has an update log. The log would not belong to the new table,
+/// and the old table's history would be lost with its file.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is an update log beside `output`.
 pub fn refuse_over_a_history(output: &Path) -> Result<()> {
     let log = log_path(output);
-    // Also of a link that leads nowhere: the log may be on a disk that is not there.
+    // A link that leads nowhere counts too: the log may be on a disk that is not mounted.
     match std::fs::symlink_metadata(&log) {
         Err(_) => Ok(()),
         Ok(_) => Err(Error::api_misuse(format!(
@@ -376,7 +378,7 @@ fn write_table(
     }
 }
 
-/// A table of which everything is decided but the records.
+/// A table of which everything but the records is decided.
 struct Unfinished<'a> {
     kept: &'a KeptRows,
     selection: Selection,
@@ -386,8 +388,8 @@ struct Unfinished<'a> {
 }
 
 impl Unfinished<'_> {
-    /// Writes the records of shape `within`, of which `write` makes number `i`, behind each its
-    /// path if the table is to be authenticated.
+    /// Writes the records. `write` makes record number `i`, of the shape `within`. If the table is
+    /// to be authenticated, its path follows each record.
     fn write(
         self,
         records: RecordLayout,
@@ -426,7 +428,7 @@ impl Unfinished<'_> {
             writer.write_record(&record)?;
             report_record(progress, Stage::Writing, number, shape);
         }
-        // Building takes a while, in which a history may have begun.
+        // Building takes a while. An update log may have appeared since the caller checked.
         refuse_over_a_history(output)?;
         let (header, file_bytes) = writer.finish()?;
         Ok(report(self.kept, &layout, within, header.identity, file_bytes))

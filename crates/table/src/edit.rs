@@ -1,17 +1,17 @@
-//! From what an owner wants of a table to the records that change: the next epoch of its [update
-//! log](crate::update_log).
+//! Turns what an owner changes in a table into the records that change: the next epoch of its
+//! [update log](crate::update_log).
 //!
-//! A [`TableEditor`] takes operations one by one, each of which sees what those before it did, and
-//! ends with one [`TableUpdate`] for all of them. Tables by key take keys and values
+//! A [`TableEditor`] takes operations one by one. Each operation sees what those before it did, and
+//! one [`TableUpdate`] holds the result of all. Tables by key take keys and values
 //! ([`set`](TableEditor::set), [`set_all`](TableEditor::set_all), [`delete`](TableEditor::delete));
 //! tables by index take row numbers and values ([`set_row`](TableEditor::set_row),
-//! [`append_row`](TableEditor::append_row)). A [`RowEditor`] takes rows as files have them,
-//! whatever the table is like.
+//! [`append_row`](TableEditor::append_row)). A [`RowEditor`] takes rows as files have them, for
+//! tables of either kind.
 //!
-//! A table keeps its records' width: a value that does not fit is refused, with how much would. A
-//! row of a table by index cannot be deleted, because those after it would move. The records of an
-//! [authenticated](crate::authentication) table carry proofs that all change with any of them, so
-//! such a table is built anew.
+//! The records of a table keep their width. A value that does not fit is refused, and the error
+//! says how much would fit. A row of a table by index cannot be deleted, because those after it
+//! would move. An [authenticated](crate::authentication) table must be built anew: a changed record
+//! changes the proofs in all others.
 
 mod rows;
 #[cfg(test)]
@@ -38,8 +38,8 @@ enum Rows<'a, R> {
     ByIndex(NumberedRows<R>),
 }
 
-/// The rows of a table by index: how values lie in them, and those that are no longer what they
-/// were.
+/// The rows of a table by index: how values lie in them, which rows were written, and which were
+/// appended.
 struct NumberedRows<R> {
     layout: IndexLayout,
     read: R,
@@ -47,12 +47,12 @@ struct NumberedRows<R> {
     appended: Vec<Vec<u8>>,
 }
 
-/// What all operations came to.
+/// The result of all operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableEdits {
     /// The records that change, and those that are new.
     pub update: TableUpdate,
-    /// How the table is read from then on, if that is not as before: clients have to fetch it.
+    /// How the table is read from then on, if that has changed. Clients have to fetch it.
     pub layout: Option<TableLayout>,
 }
 
@@ -139,7 +139,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
         Ok(records + numbered.appended.len() as u64 - 1)
     }
 
-    /// What all operations together come to. `None` if the table had all of it before.
+    /// The result of all operations together. `None` if they change nothing.
     ///
     /// # Errors
     /// Whatever `read` fails with; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table

@@ -1,8 +1,8 @@
 //! Rows from files: CSV, JSON Lines and Parquet behind one iterator.
 //!
-//! A [`Source`] says where the rows come from, a [`Selection`] what is wanted of each: which column
-//! is the key, and what makes the value. [`Rows`] then gives one [`Row`] after the other, in the
-//! order of the input.
+//! A [`Source`] says where the rows come from. A [`Selection`] says what is wanted of each row:
+//! which column is the key, and what makes the value. [`Rows`] then gives one [`Row`] after the
+//! other, in the order of the input.
 //!
 //! # What a value looks like
 //!
@@ -23,14 +23,15 @@
 //! | Parquet binary | a string in base64 | its bytes |
 //! | Parquet list, struct, map | an array, an object, an object with text keys | refused |
 //!
-//! A row has no key if its key is empty, null or, in JSON Lines, missing though rows before have
-//! one. It is refused, or [skipped](OnEmptyKey::Skip) and counted.
+//! A row has no key if its key is empty or null. In JSON Lines, a row whose key is missing has none
+//! either, if an earlier row had the column. Such a row is refused, or [skipped](OnEmptyKey::Skip)
+//! and counted.
 //!
 //! # Compressed input
 //!
 //! Input that is compressed with gzip or zstd is recognised by its first bytes, whatever its name,
-//! and decompressed as it is read. Bytes are counted as they lie in the file. Parquet, which is
-//! compressed within, is copied to a temporary file if it is compressed as a whole.
+//! and decompressed as it is read. Progress counts compressed bytes. A Parquet file that is
+//! compressed as a whole, not only within, is first copied to a temporary file.
 //!
 //! # Input that is not as it should be
 //!
@@ -75,7 +76,7 @@ pub enum Format {
     /// Comma-separated values with a header line (RFC 4180), in UTF-8. Another
     /// [delimiter](Source::delimiter) may stand for the comma.
     Csv,
-    /// The same with tabs for commas; quotes mean what they do there.
+    /// As CSV, with tabs in place of commas. Quotes have the same meaning.
     Tsv,
     /// One JSON object per line, in UTF-8.
     JsonLines,
@@ -112,8 +113,8 @@ impl Format {
 pub struct Selection {
     /// The column that gives the key, if any; for a table of ranges, the first point.
     pub key: Option<String>,
-    /// The column that gives the last point of a range, if that is another. The key is then both
-    /// texts, with a unit separator (U+001F) between them.
+    /// The column that gives the last point of a range, if it is not the column of the first. The
+    /// key is then both texts, with a unit separator (U+001F) between them.
     pub until: Option<String>,
     /// What makes the value.
     pub value: ValueForm,
@@ -148,11 +149,11 @@ pub struct Rows {
     value: Vec<u8>,
 }
 
-/// What a format has to offer. Its errors name the line or row, but not the input.
+/// A reader of one format. Its errors name the line or row, but not the input.
 trait RowReader {
     /// Appends the next row's key and value to `key` and `value`, which are empty, and returns its
-    /// position, or `None` after the last. After a row without a key, which is an error for that
-    /// [reason](Reason::EmptyKey), it goes on with the next.
+    /// position, or `None` after the last. A row without a key is an error with the
+    /// [reason](Reason::EmptyKey) for that; the next call goes on with the row after it.
     fn next_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<Option<u64>>;
 
     /// What positions count: "line" or "row".
@@ -161,7 +162,7 @@ trait RowReader {
     /// About how many bytes of the input are read.
     fn bytes_read(&self) -> u64;
 
-    /// The columns that make the value, where every row has the same.
+    /// The columns that make the value, if all rows have the same ones.
     fn value_columns(&self) -> Option<Vec<&str>>;
 }
 
@@ -252,8 +253,8 @@ impl Rows {
         self.reader.unit()
     }
 
-    /// The columns that make the value, in their order, where every row has the same ones: in CSV
-    /// and Parquet. In JSON Lines each row says itself what it has.
+    /// The columns that make the value, in their order, if all rows have the same ones: in CSV and
+    /// Parquet. `None` in JSON Lines, where each row names its own.
     pub fn value_columns(&self) -> Option<Vec<&str>> {
         self.reader.value_columns()
     }
@@ -326,7 +327,7 @@ pub(crate) fn quoted(name: &str) -> String {
     }
 }
 
-/// Finds the columns of a selection among those of a table with a fixed set of columns.
+/// The columns of a selection, by their positions in an input with a fixed set of columns.
 struct ResolvedColumns {
     key: Option<usize>,
     until: Option<usize>,
@@ -334,7 +335,7 @@ struct ResolvedColumns {
     raw: bool,
 }
 
-/// A selection, and what else is said of the columns.
+/// A selection, and what else the source says of its columns.
 struct Wanted {
     selection: Selection,
     /// The value columns of an input that came before, for a selection of all columns.
@@ -381,12 +382,12 @@ impl ResolvedColumns {
     }
 }
 
-/// Ends the first bound of a range.
+/// Appends what separates the two bounds of a range.
 fn push_between_bounds(key: &mut Vec<u8>) {
     key.push(BETWEEN_BOUNDS as u8);
 }
 
-/// The error for a key that cannot be one.
+/// The error for a cell that cannot be a key.
 fn bad_key(column: &str, why: &str) -> Error {
     Error::api_misuse(format!(
         "the key (column {}) {why}; every row needs a text or a number there",
@@ -399,7 +400,7 @@ fn no_key(column: &str, why: &str) -> Error {
     bad_key(column, why).because(Reason::EmptyKey)
 }
 
-/// The error for a raw value that cannot be one.
+/// The error for a cell that cannot be a raw value.
 fn bad_raw_value(column: &str, why: &str) -> Error {
     Error::api_misuse(format!(
         "the column {} {why}; a raw value must be text or bytes (as JSON, any value will do)",

@@ -1,8 +1,8 @@
-//! From keys to records: one or two records answer a key, and a miss looks like a hit.
+//! From keys to records, in a way that makes a miss look like a hit.
 //!
 //! Private information retrieval fetches a record by its number. A *key map* is the public function
-//! from keys to record numbers that lets a client fetch a value by its key. A key has as many
-//! *candidates*, records in which it may lie, as every other key of the table, whether it is there
+//! from keys to record numbers that lets a client fetch a value by its key. The *candidates* of a
+//! key are the records in which it may lie. Every key has equally many, whether it is in the table
 //! or not, and a lookup always fetches all of them. The client downloads the key map once, with the
 //! rest of what it needs to know about the table.
 //!
@@ -23,34 +23,35 @@
 //! # Hash and displace
 //!
 //! Under plain hashing the fullest bucket sets the width of all of them: with values of very
-//! different lengths, half of the table would be padding. So the builder steers. A key first hashes
-//! to one of many small *groups* (two keys each, on average), and each group has a *displacement*:
-//! one public byte that selects one of 256 hash functions for the bucket. The builder takes the
-//! groups from the largest to the smallest and gives each the displacement under which its entries
-//! fit best into what room is left. The displacements are most of the key map, half a byte per key,
-//! and buckets end up 96 to 98 % full even where values differ wildly in length. The records of the
-//! Debian package index, by name, take 1.03 × the bytes of its values.
+//! different lengths, half of the table would be padding. So the builder steers where keys go. A
+//! key first hashes to one of many small *groups* (two keys each, on average), and each group has a
+//! *displacement*: one public byte that selects one of 256 hash functions for the bucket. The
+//! builder takes the groups from the largest to the smallest and gives each the displacement under
+//! which its entries fit best into the room that is left. The displacements are most of the key
+//! map, half a byte per key. Buckets end up 96 to 98 % full even where values differ wildly in
+//! length: the records of the Debian package index, by name, take 1.03 × the bytes of its values.
 //!
 //! The idea is that of hash-and-displace perfect hashing (Pagh, WADS 1999; Belazzougui, Botelho and
 //! Dietzfelbinger, *Hash, displace, and compress*, ESA 2009), used here to balance bytes instead of
 //! to avoid collisions.
 //!
-//! The hash functions hang on a public seed that is drawn *after* the keys are known, so that
-//! nobody can choose keys that all fall into one bucket, and drawn again in the rare case that two
-//! keys get the same tag.
+//! The hash functions depend on a public seed. It is drawn *after* the keys are known, so that
+//! nobody can choose keys that all fall into one bucket. It is drawn again in the rare case that
+//! two keys get the same tag.
 //!
 //! # Cuckoo
 //!
 //! A key hashes to two records, its candidates, and its entry lies in either of them (or in the
-//! stash). The builder chooses which; when both are full, an entry in one of them moves to *its*
+//! stash). The builder chooses which. When both are full, an entry in one of them moves to *its*
 //! other candidate. Two choices, and several entries to a record, are enough to fill records to
-//! nine tenths without publishing anything about the choice: there are no groups and no
-//! displacements, and all that a client needs is the seed. The tag decides which records belong
-//! together and the rest of the key's hash which of these pairs is the key's (`pairing.rs` has the
-//! rule), so entries can be moved without knowing their keys.
+//! nine tenths. Nothing is published about the choice: there are no groups and no displacements,
+//! and all that a client needs is the seed. The tag decides which records form pairs, and the rest
+//! of the key's hash decides which of these pairs is the key's (`pairing.rs` has the rule). So
+//! entries can be moved without knowing their keys.
 //!
-//! The price is that every lookup takes two queries, for both candidates, found or not: which of
-//! the two is needed would tell the server something about the key.
+//! The price is that every lookup takes two queries, one for each candidate, whether or not the key
+//! is found. Asking only for the candidate that is needed would tell the server something about the
+//! key.
 //!
 //! This is the map of Zhou, Park, Zheng and Shi (*Piano*, appendix A.1): cuckoo hashing under a
 //! published seed, of which a client fetches all candidates.
@@ -62,49 +63,50 @@
 //!
 //! # Parts
 //!
-//! A value need not lie in one record. The key map says how many *parts* each key has, one unless
-//! the builder chose more; each part is an entry like any other, with candidates of its own, and
+//! A value need not lie in one record. The key map says how many *parts* each key has: one, unless
+//! the builder chose more. Each part is an entry like any other, with candidates of its own, and
 //! holds a piece of the value (`pieces.rs`). A lookup fetches the candidates of all parts, whatever
-//! the length of the value: the server sees no more of a long one than of a short one, or of none.
+//! the length of the value. So a long value, a short one and a missing one look the same to the
+//! server.
 //!
-//! That is for tables of which some values are much longer than others, and too many for the stash:
-//! with one part the longest of them decides how wide all records are.
+//! Parts are for tables in which some values are much longer than others, and too many for the
+//! stash. With one part, the longest of them decides how wide all records are.
 //!
 //! # Several values of a key
 //!
-//! They are one value: the list of them ([`encode_list`]), of any length that a value may have. A
-//! key map says whether what its entries hold are lists.
+//! Several values are stored as one: as their list ([`encode_list`]), which may be as long as any
+//! value. A key map says whether its entries hold lists.
 //!
 //! # The stash
 //!
 //! One value of 76 KB among thousands of short ones would make every bucket 76 KB wide. A few such
 //! values go to the *stash*, a part of the key map itself, which every client has downloaded. In a
 //! cuckoo map it also takes the few entries for which no place is found. A client whose key turns
-//! out to be in the stash **still sends the queries for the key's candidates**, like for any other
-//! key: [`KeyMap::candidates`] does not even look into the stash, so a server cannot tell.
+//! out to be in the stash **still sends the queries for the key's candidates**, as for any other
+//! key: [`KeyMap::candidates`] does not look into the stash, so a server cannot tell.
 //!
 //! # Edits
 //!
 //! An [`Editor`] sets and deletes single keys in a finished table, and says which records change.
 //!
-//! Under a bucket map an operation changes one record at most. The displacements, which an editor
-//! leaves alone, were chosen to fill the buckets to the brim. So values can be replaced by others
-//! of their length, and keys deleted, but of the new keys most go to the stash unless others have
-//! gone from their bucket, and the table is soon to be built anew.
+//! Under a bucket map an operation changes at most one record for each part of the key. The
+//! displacements were chosen to fill the buckets almost completely, and an editor leaves them
+//! alone. So values can be replaced by others of their length, and keys can be deleted. But most
+//! new keys go to the stash, unless other keys have gone from their bucket, and soon the table must
+//! be built anew.
 //!
-//! Under a cuckoo map a new key is put into a candidate with room, or takes a place from which a
-//! short path of entries has moved on; a deleted key leaves a gap. With values of equal length,
-//! records that are nine tenths full take in new keys as others go, and never use the stash: a new
-//! key changes two records on average, and hardly ever more than four. With values of very
-//! different lengths the gaps are not as long as new keys need. A table with values of 0 to 700
-//! bytes, of which every key was replaced by a new one, put 1 in 80 of them into the stash and
-//! refused 1 in 40; with a tenth of its keys deleted before, it refused none.
+//! Under a cuckoo map a new key goes to a candidate with room, or to a place that a short path of
+//! moves has made free. A deleted key leaves a gap. With values of equal length, records that are
+//! nine tenths full take in new keys as others go, and never use the stash: a new key changes two
+//! records on average, and hardly ever more than four. With values of very different lengths the
+//! gaps are often too short for new keys. A table with values of 0 to 700 bytes, of which every key
+//! was replaced by a new one, put 1 in 80 of them into the stash and refused 1 in 40; with a tenth
+//! of its keys deleted before, it refused none.
 //!
 //! # Who chooses what
 //!
-//! Only the kind is left to the user, and the number of parts if they want to say it: [`pack`]
-//! chooses the records' number and width and what goes to the stash, by the cost that its module
-//! states.
+//! The user chooses the kind and, if they want to, the number of parts. [`pack`] chooses the number
+//! and width of the records and what goes to the stash, by the cost that its module states.
 //!
 //! | item | what it is for |
 //! |---|---|
@@ -232,8 +234,8 @@ impl KeyMap {
         self.lists
     }
 
-    /// How many candidates every key has, those of all its parts: how many records each lookup
-    /// fetches. For each part they are 1 or 2, and never more than the table has records.
+    /// How many candidates every key has, over all its parts: how many records each lookup fetches.
+    /// Each part has 1 or 2, and never more than the table has records.
     pub fn candidates_per_key(&self) -> usize {
         self.parts() * self.candidates_per_part()
     }
@@ -246,14 +248,16 @@ impl KeyMap {
     /// The records in which `key` may lie, each in `[0, buckets())`,
     /// [`candidates_per_key`](KeyMap::candidates_per_key) of them: those of the first part, which
     /// differ from each other, then those of the next, and so on. Defined for every key, in the
-    /// table or not; all of them must be fetched for every key alike, also where two parts name the
-    /// same one, and only then be looked at: [`piece_in`](KeyMap::piece_in) each of them is what
-    /// [`value`](KeyMap::value) puts together.
+    /// table or not.
     ///
-    /// Of keys that are hashed as they are written, no branch depends on the key, but hashing takes
-    /// longer the longer it is. What a [`KeyForm`] does to keys depends on them. Of a cuckoo map no
-    /// address depends on the key either. Of a bucket map one does, for each part: where the
-    /// displacement of its group is read.
+    /// A lookup must fetch all of them for every key, even where two parts name the same record,
+    /// and look at them only then. [`value`](KeyMap::value) puts together what
+    /// [`piece_in`](KeyMap::piece_in) finds in each.
+    ///
+    /// For keys that are hashed as they are written, no branch depends on the key, except that
+    /// hashing takes longer for a longer key. In a cuckoo map no address depends on the key either.
+    /// In a bucket map one does for each part: that of the displacement of its group. Where a
+    /// [`KeyForm`] changes keys first, its branches and addresses may depend on the key.
     pub fn candidates<'m>(&'m self, key: &[u8]) -> impl Iterator<Item = u64> + use<'m> {
         self.hashes_of(key).flat_map(|hash| self.candidates_of(&hash))
     }
@@ -272,7 +276,7 @@ impl KeyMap {
         let candidates = match &self.rule {
             Rule::Displaced(displacements) => {
                 let group = hash.group(displacements.len() as u64);
-                // An address that follows from the key, in a list of half a byte for each key.
+                // This address depends on the key. The list has half a byte for each key.
                 let displacement = conceal(displacements[admit(group) as usize]);
                 [hash.bucket(displacement, self.buckets()), 0]
             }
@@ -290,9 +294,9 @@ impl KeyMap {
         }
     }
 
-    /// What `record`, which came as number `candidate` of those that
-    /// [`candidates`](KeyMap::candidates) names, holds for `key`; `None` if nothing. The whole
-    /// record is looked through in either case.
+    /// What `record` holds for `key`; `None` if nothing. `record` came as number `candidate` of
+    /// those that [`candidates`](KeyMap::candidates) names. The whole record is looked through in
+    /// either case.
     ///
     /// # Errors
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `record` is not
@@ -320,7 +324,8 @@ impl KeyMap {
 
     /// The value of `key`, from what [`piece_in`](KeyMap::piece_in) found in each of its
     /// candidates, in their order; `None` if neither they nor the stash have the key. The whole
-    /// stash is looked through in any case. In a table of [lists](KeyMap::has_lists), it is a list.
+    /// stash is looked through in any case. In a table of [lists](KeyMap::has_lists), the value is
+    /// a list.
     ///
     /// # Errors
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if these are not as many as there are
@@ -377,8 +382,7 @@ impl KeyMap {
     }
 
     /// A record with as many entries as there can be. It takes longest to look through
-    /// ([`piece_in`](KeyMap::piece_in)), and those who have to know how long that is need no table
-    /// for it.
+    /// ([`piece_in`](KeyMap::piece_in)), so that time can be measured without a table.
     pub fn crowded_record(&self) -> Vec<u8> {
         let mut record = Vec::with_capacity(self.record_len() as usize);
         for tag in 0..self.record_len() / entry::entry_len(0) {
@@ -390,8 +394,8 @@ impl KeyMap {
 
     /// Pieces of a value at least as long as any in records or in the stash, one for each
     /// candidate, in as many parts as there are. They take longest to put together
-    /// ([`value`](KeyMap::value)).
-    /// The value is all zeros: as a list, it is as many empty values as there are zeros.
+    /// ([`value`](KeyMap::value)). The value is all zeros: as a list, it is as many empty values as
+    /// there are zeros.
     pub fn longest_pieces(&self) -> Vec<Option<Vec<u8>>> {
         let in_stash = self.stash.iter().map(|(_, piece)| piece.len()).max().unwrap_or_default();
         let each = in_stash.max(self.record_len() as usize);
@@ -399,7 +403,7 @@ impl KeyMap {
         let per_part = self.candidates_per_part();
         let mut pieces = self.parts.payloads_of_zeros(value_len).into_iter();
         let piece_at = |candidate: usize| {
-            // Of the candidates of one part, the first.
+            // Each part has its piece in the first of its candidates.
             if candidate.is_multiple_of(per_part) { pieces.next() } else { None }
         };
         (0..self.candidates_per_key()).map(piece_at).collect()
@@ -427,13 +431,13 @@ impl KeyMap {
         self.keys
     }
 
-    /// How many values are in the stash, edits included: pieces of values, where there is more than
-    /// one part.
+    /// How many values are in the stash, edits included; with more than one part, how many pieces
+    /// of values.
     pub fn stash_entries(&self) -> u64 {
         self.stash.len() as u64
     }
 
-    /// The bytes of what is in the stash.
+    /// The bytes of all values, or pieces of values, in the stash.
     pub fn stash_bytes(&self) -> u64 {
         self.stash.iter().map(|(_, value)| value.len() as u64).sum()
     }

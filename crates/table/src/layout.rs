@@ -1,8 +1,8 @@
 //! How to read a table's records: what every client downloads before its first lookup.
 //!
 //! There are two kinds of table. A table *by index* has one record per row of its input, in the
-//! same order. A table *by key* has buckets, and a [`KeyMap`] that says which. [`RecordLayout`] is
-//! either, in one encoding:
+//! same order. The records of a table *by key* are buckets, and a [`KeyMap`] says in which of them
+//! a key may lie. [`RecordLayout`] is either, in one encoding:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -11,10 +11,10 @@
 //! | 3 | 1 | by index: bytes of the length before each value, 0 to 4; by key: 0 |
 //! | 4 | | by key: the encoded key map; by index: nothing |
 //!
-//! A table of either kind may be [authenticated](crate::authentication): then a path follows each
-//! record, and a client has to know where paths lead. [`TableLayout`] says both. That of a table
-//! that is not authenticated is its record layout and nothing else; that of one that is begins with
-//! another version:
+//! A table of either kind may be [authenticated](crate::authentication). Then a path follows each
+//! record, and a client has to know the Merkle root to which the paths lead. [`TableLayout`] says
+//! both. Without authentication it is the record layout and nothing else. With authentication it
+//! begins with another version:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -28,10 +28,10 @@ use crate::digest::layout_digest;
 use privet_core::codec::Reader;
 use privet_core::{Error, Result, TableShape};
 
-/// Of a record layout, and so of the layout of a table that is not authenticated.
+/// The version of a record layout, and so of the layout of a table that is not authenticated.
 const VERSION: u16 = 1;
 
-/// Of the layout of an authenticated table.
+/// The version of the layout of an authenticated table.
 const AUTHENTICATED_VERSION: u16 = 2;
 
 /// How a table's records are read: verified first, if the table is authenticated, and then

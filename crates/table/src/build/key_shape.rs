@@ -1,14 +1,14 @@
-//! What the keys of a table look like, for whoever has to type them.
+//! What the keys of a table look like, for people who have to type them.
 //!
-//! A lookup of a key that is written otherwise, in lower case or with a space behind it, finds
-//! nothing and says nothing. Who sees what all keys have in common notices.
+//! A lookup of a key that is written differently, say in lower case or with a space at the end,
+//! finds nothing and reports no error. Showing what all keys have in common helps people to notice.
 
 use crate::import::quoted;
 
 /// How many keys are shown.
 const SHOWN: usize = 3;
 
-/// More different signs than so many are not listed.
+/// Up to this many different signs are listed one by one.
 const LISTED_SIGNS: usize = 6;
 
 /// What all keys of a table have in common.
@@ -66,7 +66,7 @@ impl KeyShape {
         }
     }
 
-    /// Of what characters the keys are made, such as `upper-case letters, digits and "-"`.
+    /// The kinds of characters in the keys, such as `upper-case letters, digits and "-"`.
     pub fn characters(&self) -> String {
         self.characters.words()
     }

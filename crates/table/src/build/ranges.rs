@@ -10,13 +10,13 @@ impl KeptRows {
     /// `unit` is what positions count.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), naming a row, if its bounds are none,
-    /// it ends before it begins, or it overlaps another.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), naming a row, if it has no valid
+    /// bounds, ends before it begins, or overlaps another.
     pub(super) fn make_ranges(&mut self, unit: &str) -> Result<Directory> {
         let points = self.kind_of_points(unit)?;
         let mut bounds: Vec<(Bounds, usize)> = Vec::with_capacity(self.rows() as usize);
         for row in 0..self.rows() as usize {
-            // All of them were read before, to find out what they are.
+            // `kind_of_points` has parsed the bounds of all rows, so no row is skipped here.
             bounds.extend(points.parse_bounds(self.bounds_of(row)).map(|bounds| (bounds, row)));
         }
         bounds.sort_unstable_by_key(|(bounds, row)| (bounds.from, *row));
@@ -24,7 +24,7 @@ impl KeptRows {
         for (number, &(Bounds { from, to }, row)) in bounds.iter().enumerate() {
             let next = bounds.get(number + 1);
             let to = to.unwrap_or_else(|| match next {
-                // Equal ones overlap, which is found below.
+                // Ranges with the same first point overlap. The check below finds them.
                 Some((next, _)) => next.from.saturating_sub(1).max(from),
                 None => last(points, from),
             });
@@ -51,7 +51,7 @@ impl KeptRows {
         Directory::new(points, &ranges)
     }
 
-    /// The first kind of which all bounds are.
+    /// The first kind of points that fits the bounds of all rows.
     fn kind_of_points(&self, unit: &str) -> Result<Points> {
         let mut possible = Points::ALL.to_vec();
         for row in 0..self.rows() as usize {
@@ -78,7 +78,7 @@ impl KeptRows {
     }
 }
 
-/// The last of all points among which `from` is: of the IPv4 addresses, if it is one.
+/// The last point there is; if `from` is an IPv4 address, the last IPv4 address.
 fn last(points: Points, from: u128) -> u128 {
     /// What IPv4 addresses begin with, as points.
     const IPV4: u128 = 0xffff;

@@ -20,8 +20,8 @@ pub(super) struct KeptRows {
     arena: Arena,
     /// One for each key, in a table by key.
     rows: Vec<KeptRow>,
-    /// The values of rows whose key had occurred before, where all are kept: by the first row with
-    /// it.
+    /// With [`OnDuplicate::All`], the values of a key after its first one, by the number of the
+    /// key's first row.
     further: HashMap<u32, Further>,
     by_key: bool,
     rows_kept: u64,
@@ -29,14 +29,14 @@ pub(super) struct KeptRows {
     duplicates_dropped: u64,
     key_form: KeyForm,
     empty_keys: u64,
-    /// The names of the inputs, each with the number of the row that is its first.
+    /// The names of the inputs, each with the number of its first row.
     inputs: Vec<(usize, String)>,
 }
 
 #[derive(Default)]
 struct Further {
     values: Vec<Place>,
-    /// What they take in a list.
+    /// The bytes that they take in a list.
     listed_bytes: u64,
 }
 
@@ -47,7 +47,8 @@ struct KeptRow {
 }
 
 impl KeptRows {
-    /// Reads all rows of `sources`, one input after the other. All have to have the same columns.
+    /// Reads all rows of `sources`, one input after the other. All inputs must have the same
+    /// columns.
     pub(super) fn read(
         sources: Vec<Source>,
         selection: &Selection,
@@ -159,8 +160,8 @@ impl KeptRows {
         }))
     }
 
-    /// Where a row was read that was kept as number `row`: `line 7`, or `a.csv, line 7` if the rows
-    /// that are being read are of another input.
+    /// Where row number `row` was read: `line 7`, or `a.csv, line 7` if it is not of the input that
+    /// was opened last.
     pub(super) fn place_of(&self, row: usize, unit: &str) -> String {
         let place = format!("{unit} {}", self.rows[row].position);
         let input = self.inputs.iter().rposition(|(first, _)| *first <= row);
@@ -257,7 +258,7 @@ impl KeptRows {
         KeyShape::of(self.rows.iter().map(|row| self.arena.at(row.key)))
     }
 
-    /// What the builder made of keys, and clients have to make of theirs.
+    /// How the builder changed the keys. Clients have to change theirs in the same way.
     pub(super) fn key_form(&self) -> &KeyForm {
         &self.key_form
     }
@@ -321,8 +322,8 @@ impl Pairs for KeptRows {
     }
 }
 
-/// Finds rows by key. Holds numbers of rows; the keys stay in the arena. Keyed anew in every run,
-/// so that no input can be made to collide.
+/// Finds rows by key. Holds numbers of rows; the keys stay in the arena. The hasher gets a new key
+/// in every run, so nobody can prepare an input whose keys collide.
 #[derive(Default)]
 struct KeyIndex {
     table: HashTable<u32>,
@@ -330,7 +331,7 @@ struct KeyIndex {
 }
 
 impl KeyIndex {
-    /// The row that has `key` already; if there is none, notes that the next row added to `kept`
+    /// The row that has `key`, if there is one. Otherwise notes that the next row added to `kept`
     /// has it.
     fn find_or_add(&mut self, key: &[u8], kept: &KeptRows) -> Option<usize> {
         let Self { table, hasher } = self;

@@ -191,8 +191,8 @@ fn the_root_follows_from_the_contents_and_from_nothing_else() {
     assert_ne!(root("k,v\na,1\nb,2\n", 1, 3), root_of);
 }
 
-/// What a server could do that has only the records' tree against it: give a key another value
-/// through the stash.
+/// The tree over the records does not cover the stash, through which a server could give a key
+/// another value.
 #[test]
 fn a_value_in_the_stash_changes_the_root() {
     let place = Place::new();
@@ -548,7 +548,7 @@ fn several_inputs_make_one_table() {
     let read = told.iter().rfind(|progress| progress.stage == Stage::Reading).expect("reading");
     assert_eq!((read.bytes_done, read.bytes_total), (48, Some(48)));
 
-    // By number, rows go on where those of the input before end.
+    // In a table by index, the rows of an input are numbered after those of the input before.
     let by_number = BuildOptions { raw_value: Some("k".into()), ..BuildOptions::default() };
     build(&by_number, sources()).expect("valid");
     let snapshot = place.open();
@@ -650,7 +650,7 @@ fn types_are_found_out_from_all_rows_of_all_inputs() {
             r#"{"n":null,"b":false,"zip":"9","price":"3","long":"2","none":"","mixed":"x"}"#,
         ];
         assert_eq!(values(&place, &["a", "b", "c"]), some(&expected));
-        // What is said goes before what is found.
+        // Types that are given win over types that are guessed.
         let said = vec![typed("n", ColumnType::Text), typed("price", ColumnType::Number)];
         let options = BuildOptions { types: said.clone(), ..auto.clone() };
         let report = build(&options, both()).expect("valid");
@@ -658,7 +658,7 @@ fn types_are_found_out_from_all_rows_of_all_inputs() {
             report.types,
             [typed("price", ColumnType::Number), typed("b", ColumnType::Boolean)]
         );
-        // Without a word all is text.
+        // Without types and without guessing, all columns are text.
         let report = build(&keyed("k"), both()).expect("valid");
         assert_eq!(report.types, []);
         assert_eq!(

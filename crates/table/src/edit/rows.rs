@@ -8,11 +8,12 @@ use std::collections::HashMap;
 
 /// A [`TableEditor`] that takes rows: each a key and a value.
 ///
-/// In a table by key a row says what the key's value is. Where keys have several values, all rows
-/// of a key count together, up to [`end_rows`](Self::end_rows), and replace what it had. In a table
+/// In a table by key, a row says what the key's value is. Where keys have several values, all rows
+/// of a key up to [`end_rows`](Self::end_rows) count together, and replace what it had. In a table
 /// by index, rows are appended.
 ///
-/// Errors name the key: they are for the table's owner, who gave it.
+/// The errors of [`delete`](Self::delete) and [`end_rows`](Self::end_rows) name the key: they are
+/// for the table's owner, who gave it.
 pub struct RowEditor<'a, R> {
     editor: TableEditor<'a, R>,
     key_map: Option<&'a KeyMap>,
@@ -25,11 +26,11 @@ pub struct RowEditor<'a, R> {
 pub struct Counts {
     /// New ones.
     pub inserted: u64,
-    /// Given a value in place of what they had, the same one included.
+    /// Given a new value, which may equal the old one.
     pub replaced: u64,
     /// Removed.
     pub deleted: u64,
-    /// To be removed, and not there.
+    /// To be removed, but not in the table.
     pub absent: u64,
 }
 
@@ -57,11 +58,11 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
         Ok(())
     }
 
-    /// Takes a row. A table by index has no use for the key.
+    /// Takes a row. A table by index ignores the key.
     ///
     /// # Errors
-    /// As [`TableEditor::set`] and [`TableEditor::append_row`], without the key: whoever reads a
-    /// file knows the row.
+    /// As [`TableEditor::set`] and [`TableEditor::append_row`]. They do not name the key: whoever
+    /// reads a file knows the row.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let Some(key_map) = self.key_map else {
             self.editor.append_row(value)?;
@@ -77,7 +78,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
         Ok(())
     }
 
-    /// Gives `key` a value. In a table by index it is a row's number, in decimal.
+    /// Gives `key` a value. In a table by index, `key` is the number of a row, in decimal.
     ///
     /// # Errors
     /// As [`add`](Self::add), and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is
@@ -95,7 +96,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
         Ok(())
     }
 
-    /// Ends a series of rows: a key that occurs again has other values from then on.
+    /// Ends a series of rows. Where keys have several values, later rows of a key replace the
+    /// values that it has got so far.
     ///
     /// # Errors
     /// As [`TableEditor::set_all`].
@@ -108,7 +110,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
         Ok(())
     }
 
-    /// What all of it comes to, and `None` if the table had all of it before; and what was done.
+    /// The result of all operations, `None` if they change nothing; and how many keys or rows they
+    /// were about.
     ///
     /// # Errors
     /// As [`end_rows`](Self::end_rows) and [`TableEditor::finish`].
@@ -129,8 +132,8 @@ impl Counts {
     }
 }
 
-/// The values of keys that have several, in the order of their rows, by keys in the order of their
-/// first.
+/// The values of each key, in the order of their rows. Keys come in the order of their first rows;
+/// `numbers` gives the place of each in `values`.
 #[derive(Default)]
 struct ValuesByKey {
     numbers: HashMap<Vec<u8>, usize>,

@@ -1,4 +1,4 @@
-//! Operations on tables of either kind, against what a plain map or list becomes of them.
+//! Operations on tables of either kind, compared with the same operations on a plain map or list.
 
 use super::*;
 use crate::authentication::Authentication;

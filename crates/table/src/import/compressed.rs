@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek as _};
 use std::rc::Rc;
 
-/// So many bytes tell all that are known apart.
+/// This many bytes are enough to recognise every known compression.
 const LONGEST_MAGIC: usize = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,18 +23,18 @@ enum Compression {
 }
 
 impl Compression {
-    /// How what begins with these bytes is compressed.
+    /// The compression of data that begins with these bytes; `None` if it is not compressed.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is, and in a way that is not read
-    /// here.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is compressed in a way that cannot
+    /// be read.
     fn of(first: &[u8]) -> Result<Option<Self>> {
         let unpack = |what: &str| {
             Err(Error::api_misuse(format!("this is {what}, which is not read; unpack it first")))
         };
         match first {
             [0x1f, 0x8b, ..] => Ok(Some(Compression::Gzip)),
-            // A frame, or one to be skipped, with which some writers begin.
+            // A frame, or a skippable frame, with which some writers begin.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
                 Ok(Some(Compression::Zstd))
             }
@@ -55,7 +55,7 @@ impl Compression {
     }
 }
 
-/// Whether a file, of which nothing is read yet, is compressed.
+/// Whether a file is compressed. Nothing of it may have been read before.
 pub(super) fn is_compressed(file: &mut File) -> Result<bool> {
     let first = first_bytes(file).map_err(cannot_read)?;
     file.rewind().map_err(cannot_read)?;
@@ -77,14 +77,15 @@ pub(super) fn decompressed(mut input: impl Read + 'static) -> Result<Box<dyn Rea
     Ok(Box::new(Decompressed { decoder, compression, failed }))
 }
 
-/// As many bytes as tell how an input is compressed, or fewer if it has fewer.
+/// The first `LONGEST_MAGIC` bytes of an input, or all bytes of a shorter one.
 fn first_bytes(input: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut first = Vec::with_capacity(LONGEST_MAGIC);
     input.by_ref().take(LONGEST_MAGIC as u64).read_to_end(&mut first)?;
     Ok(first)
 }
 
-/// Notes whether reading has failed: what a decoder fails with otherwise is about what it read.
+/// Notes whether reading the input failed. If it did not, an error of the decoder is about the
+/// data.
 struct Watched<R> {
     input: R,
     failed: Rc<Cell<bool>>,

@@ -1,8 +1,8 @@
 //! Comma-separated values, as RFC 4180 describes them and `csv-core` parses them.
 //!
-//! The reader refuses what a damaged file shows: a quote that is never closed, and a row with more
-//! or fewer cells than the header. It accepts blank lines, either kind of line end, and quotes
-//! within unquoted cells. Text after a closing quote belongs to the cell: `"a"b` is `ab`.
+//! The reader refuses signs of damage: a quote that is never closed, and a row with more or fewer
+//! cells than the header. It accepts blank lines, either kind of line end, and quotes within
+//! unquoted cells. Text after a closing quote belongs to the cell: `"a"b` is `ab`.
 
 use super::json_text::write_string;
 use super::lines::{Lines, not_utf8, row_too_long, without_end};
@@ -19,7 +19,7 @@ use std::rc::Rc;
 #[derive(Clone, Copy)]
 pub(super) struct Dialect {
     pub(super) delimiter: u8,
-    /// Somebody has said so: it is not what is usual.
+    /// Whether the caller named the delimiter. If not, it is the usual one of the format.
     pub(super) is_certain: bool,
 }
 
@@ -62,8 +62,8 @@ impl<R: Read> CsvRows<R> {
         self.resolved.value.iter().map(|&column| self.columns[column].clone()).collect()
     }
 
-    /// Looks at the cells of all rows, by the columns of the value; with `skip`, not at rows
-    /// without a key. Says now and then how many bytes are read.
+    /// Shows each cell of the value columns to the evidence of its column, for all rows. With
+    /// `skip`, rows without a key are left out. Reports now and then how many bytes are read.
     pub(super) fn look(
         &mut self,
         evidence: &mut [Evidence],
@@ -149,8 +149,8 @@ impl<R: Read> CsvRows<R> {
     }
 }
 
-/// Refuses a header of one column in which another delimiter stands, unless somebody has said which
-/// delimiter there is.
+/// Refuses a header of one column that contains another common delimiter, unless the caller named
+/// the delimiter.
 fn check_delimiter(dialect: Dialect, columns: &[String]) -> Result<()> {
     let ([column], false) = (columns, dialect.is_certain) else { return Ok(()) };
     let others = b";\t|,".iter().filter(|other| **other != dialect.delimiter);
@@ -199,11 +199,11 @@ impl<R: Read> RowReader for CsvRows<R> {
     }
 }
 
-/// Puts lines together to records.
+/// Joins lines into records.
 struct Records<R> {
     lines: Lines<R>,
     row: RowCells,
-    /// The cell in which a byte is not UTF-8, if that is what the row was refused for.
+    /// The number of the cell with a byte that is not UTF-8, if the row was refused for that.
     bad_cell: Option<usize>,
 }
 
@@ -220,7 +220,7 @@ impl<R: Read> Records<R> {
         let first_line = self.read_record();
         if first_line.is_err() {
             if let Some(valid) = self.lines.valid_part() {
-                // The cells that end before it are those that come before its own.
+                // The valid part ends `count` cells. The bad byte is in the next one.
                 self.bad_cell = self.row.push(valid).ok().map(|_| self.row.count);
             }
             self.row.reset();
@@ -228,8 +228,8 @@ impl<R: Read> Records<R> {
         first_line
     }
 
-    /// The line in which a byte is not UTF-8, how many bytes come before it there, and the number
-    /// of its cell, if that is what the last record was refused for.
+    /// The line with a byte that is not UTF-8, how many of its bytes come before that byte, and the
+    /// number of the cell; `None` if the last record was not refused for that.
     fn bad_cell(&self) -> Option<(u64, usize, usize)> {
         Some((self.lines.number(), self.lines.valid_part()?.len(), self.bad_cell?))
     }
@@ -284,8 +284,8 @@ impl RowCells {
     /// Makes the parser expect the beginning of a row.
     fn reset(&mut self) {
         self.parser.reset();
-        // The parser would drop a byte order mark from what it is given first. This it gives back,
-        // for want of space.
+        // The parser would drop a byte order mark at the start of its first input. So it first gets
+        // this line end, which it does not consume, as there is no room for output.
         let _ = self.parser.read_record(b"\n", &mut [], &mut []);
     }
 
@@ -307,7 +307,8 @@ impl RowCells {
             // The last line of a file need not have an end.
             || !line.ends_with('\n') && self.push(b"\n")?;
         if ended && line.strip_suffix('\n').unwrap_or(line).ends_with('\r') {
-            // Outside quotes, so the parser has taken it for text, the last of the row.
+            // The `\r` stands outside quotes, so the parser has taken it for the last character of
+            // the row.
             self.text_len -= 1;
             self.ends[self.count - 1] = self.text_len;
         }

@@ -26,8 +26,8 @@ pub(super) struct JsonLinesRows<R> {
     columns: Columns,
 }
 
-/// The selection, and which of its columns have been seen: a row may lack a column, but not all
-/// rows may.
+/// The selection, and which of its columns have been seen. A row may lack a column, but some row
+/// must have it.
 struct Columns {
     selection: Selection,
     key_seen: bool,
@@ -91,7 +91,7 @@ impl Columns {
                     self.key_seen = true;
                     write_key(column, token, key)?;
                 }
-                // Rows before had it, so its name is right.
+                // An earlier row had the column, so its name is right.
                 None if self.key_seen => {
                     return Err(no_such_column(column, fields.names()).because(Reason::EmptyKey));
                 }
@@ -144,7 +144,7 @@ impl Columns {
     }
 
     fn check_seen(&self) -> Result<()> {
-        // With no rows at all, that is the thing to complain about, and it is done elsewhere.
+        // An input without rows is an error of its own, which the caller reports.
         let unseen = self.seen.iter().position(|&seen| !seen).filter(|_| !self.fields.is_empty());
         match unseen {
             None => Ok(()),
@@ -203,7 +203,7 @@ fn read_object(line: &str) -> Result<Fields<'_>> {
         ));
     }
     let fields: Fields<'_> = serde_json::from_str(line).map_err(|error| {
-        // The parser saw one line and calls it line 1, so its own words are not passed on.
+        // The parser saw a single line and calls it line 1, so its own message is not passed on.
         Error::api_misuse(format!("column {}: not valid JSON: {}", error.column(), reason(&error)))
     })?;
     let mut names = HashSet::with_capacity(fields.0.len());

@@ -1,4 +1,4 @@
-//! JSON as text: written and tidied without a detour through numbers, which would change them.
+//! JSON as text, written and compacted. Numbers are never parsed, because that could change them.
 
 use privet_core::{Error, Result};
 use serde_json::value::RawValue;
@@ -62,7 +62,7 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// What the parser has to say, without its own idea of where: it has seen one line only.
+/// The parser's message without its position: the parser has seen a single line.
 pub(super) fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {

@@ -1,4 +1,4 @@
-//! Lines of UTF-8, none of them longer than memory allows.
+//! Lines of UTF-8, of limited length.
 
 use super::{MAX_ROW_BYTES, cannot_read, quoted};
 use privet_core::{Error, Result};
@@ -9,7 +9,8 @@ pub(super) struct Lines<R> {
     input: BufReader<R>,
     line: Vec<u8>,
     number: u64,
-    /// How many bytes of the line, after a byte order mark, are UTF-8, if not all are.
+    /// How many bytes of the line, after a byte order mark, come before the first that is not
+    /// UTF-8; `None` if all are UTF-8.
     valid: Option<usize>,
 }
 
@@ -74,8 +75,8 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The part of the line before the first byte that is not UTF-8, if that is what the line was
-    /// refused for.
+    /// The part of the line before the first byte that is not UTF-8, if the line was refused for
+    /// that.
     pub(super) fn valid_part(&self) -> Option<&[u8]> {
         self.valid.map(|len| &self.line[..len])
     }
@@ -83,8 +84,8 @@ impl<R: Read> Lines<R> {
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The error for a line of which the first `valid` bytes are UTF-8, and the next is not, in a cell
-/// of `column` if that is known.
+/// The error for a line whose first `valid` bytes are UTF-8 and whose next byte is not. Names the
+/// column of that byte if it is known.
 pub(super) fn not_utf8(line: u64, valid: usize, column: Option<&str>) -> Error {
     let column = column.map(|name| format!(", in the column {},", quoted(name)));
     Error::api_misuse(format!(

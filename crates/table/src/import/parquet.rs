@@ -114,7 +114,7 @@ impl ParquetRows {
         Ok(true)
     }
 
-    /// The next row. Every leaf stands at its beginning.
+    /// Reads the present row. Every leaf stands at the beginning of that row.
     fn read_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<()> {
         let Self { columns, leaves, resolved, .. } = self;
         if let Some(number) = resolved.key {
@@ -198,7 +198,7 @@ impl RowReader for ParquetRows {
     }
 }
 
-/// Refuses what the decoder is built without. Hardly anybody uses these compressions.
+/// Refuses the compressions for which the decoder is not built. They are rare.
 fn check_compression(metadata: &ParquetMetaData, leaf_numbers: &[usize]) -> Result<()> {
     for group in metadata.row_groups() {
         for column in leaf_numbers.iter().filter_map(|&leaf| group.columns().get(leaf)) {
@@ -217,8 +217,7 @@ fn check_compression(metadata: &ParquetMetaData, leaf_numbers: &[usize]) -> Resu
     Ok(())
 }
 
-/// Calls the decoder. After a panic the reader is not used again, so it does not matter in which
-/// state it was left.
+/// Calls the decoder. The reader is not used after a panic, so its state does not matter then.
 fn guarded<T>(decode: impl FnOnce() -> T) -> Result<T> {
     panic::catch_unwind(AssertUnwindSafe(decode)).map_err(|_| {
         Error::api_misuse("the Parquet decoder gave up; the file is damaged, write it again")

@@ -44,7 +44,7 @@ pub enum OnEmptyKey {
     Skip,
 }
 
-/// The value columns of another input, which this one has to have as well, and no others.
+/// The value columns of another input. This input must have them all, and no others.
 #[derive(Clone)]
 pub(crate) struct Like {
     pub(crate) columns: Vec<String>,
@@ -70,7 +70,8 @@ impl Source {
         Self::of(Input::Path(path))
     }
 
-    /// Anything that can be read, under a name for errors. Needs a [`format`](Source::format).
+    /// Anything that can be read, under a name for errors. Needs a [`format`](Source::format), or
+    /// for CSV a [`delimiter`](Source::delimiter).
     pub fn reader(name: impl Into<String>, reader: impl Read + 'static) -> Self {
         Self::of(Input::Reader { name: name.into(), reader: Box::new(reader) })
     }
@@ -87,8 +88,8 @@ impl Source {
         self
     }
 
-    /// Sets what separates the cells of a row, for CSV: an ASCII character, no quote and no line
-    /// end. An input whose name does not tell its format is CSV then.
+    /// Sets what separates the cells of a row, for CSV: an ASCII character that is neither a quote
+    /// nor a line end. An input whose format is not known otherwise is then read as CSV.
     #[must_use]
     pub fn delimiter(mut self, delimiter: u8) -> Self {
         self.delimiter = Some(delimiter);
@@ -109,7 +110,7 @@ impl Source {
         self
     }
 
-    /// Demands the value columns of another input, and no others.
+    /// Requires the value columns of another input, and no others.
     #[must_use]
     pub(crate) fn like(mut self, like: Option<Like>) -> Self {
         self.like = like;
@@ -127,7 +128,8 @@ impl Source {
     /// How many bytes the input has, if that is known before it is opened.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`] if there is no such file.
+    /// [`Blame::ApiMisuse`] if there is no such file, [`Blame::Unavailable`] if it cannot be looked
+    /// at.
     pub(crate) fn bytes(&self) -> Result<Option<u64>> {
         let metadata = match &self.input {
             Input::Path(path) => fs::metadata(path),
@@ -189,12 +191,12 @@ impl Source {
         }
     }
 
-    /// What is wanted of each row, if `selection` is.
+    /// `selection`, with what this source says of its columns.
     pub(super) fn wanted(&self, selection: super::Selection) -> Wanted {
         Wanted { selection, like: self.like.clone(), types: self.types.clone() }
     }
 
-    /// The file itself, if it is one that is not compressed.
+    /// The file and its length, if the input is a regular file that is not compressed.
     pub(super) fn plain_file(&self) -> Result<Option<(File, u64)>> {
         let Input::Path(path) = &self.input else { return Ok(None) };
         if !fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
@@ -209,7 +211,7 @@ impl Source {
         let (input, bytes_total): (Box<dyn Read>, _) = match self.input {
             Input::Path(path) => {
                 let (file, len) = open_file(&path)?;
-                // A pipe has no length that means anything.
+                // A pipe reports length 0, which says nothing of its input.
                 (Box::new(file), (len > 0).then_some(len))
             }
             Input::Reader { reader, .. } => (reader, None),
@@ -232,10 +234,11 @@ impl Source {
         CsvRows::open(bytes, counter, wanted, dialect)
     }
 
-    /// Makes an input that can be read only once one that can be read again, by a copy in a
-    /// temporary file.
+    /// Makes sure that the input can be read again: an input that can be read only once is copied
+    /// to a temporary file.
     ///
     /// # Errors
+    /// [`Blame::ApiMisuse`] if its format is unknown or there is no such file,
     /// [`Blame::Unavailable`] if it cannot be copied.
     pub(super) fn keep(self) -> Result<Self> {
         let is_file = |path: &PathBuf| fs::metadata(path).is_ok_and(|file| file.is_file());
@@ -250,8 +253,8 @@ impl Source {
         Ok(Self { input, format: Some(format), ..self })
     }
 
-    /// The same again, of an input that was [kept](Self::keep). One of both is to be read to its
-    /// end before the other is opened.
+    /// Another source of the same rows, for an input that was [kept](Self::keep). One of the two
+    /// must be read to its end before the other is opened, because they may share a file position.
     pub(super) fn again(&self) -> Result<Self> {
         let input = match &self.input {
             Input::Path(path) => Input::Path(path.clone()),
@@ -268,7 +271,8 @@ impl Source {
     }
 }
 
-/// The format by a file's extension, or by that before one of a compressed file: `rows.csv.gz`.
+/// The format that a file's extension tells. For a compressed file such as `rows.csv.gz`, the
+/// extension before its last.
 pub(super) fn format_by_name(path: &Path) -> Option<Format> {
     let extension = path.extension()?.to_str()?;
     match extension.to_ascii_lowercase().as_str() {
@@ -292,7 +296,7 @@ fn open_file(path: &Path) -> Result<(File, u64)> {
 }
 
 fn cannot_open(error: io::Error) -> Error {
-    // Which file to read was the caller's choice; that the disk fails was not.
+    // The caller chose which file to read, but is not to blame if the disk fails.
     let blame = match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::IsADirectory => Blame::ApiMisuse,
         _ => Blame::Unavailable,

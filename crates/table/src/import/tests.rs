@@ -90,7 +90,7 @@ fn csv_keeps_what_rfc_4180_leaves_open() {
         let rows = csv_rows(&format!("a,b\n{cells}"), selection(Some("a"), raw("b")));
         assert_eq!(rows.expect("valid"), plain(&[(2, a, b)]), "{cells:?}");
     }
-    // Only the first byte order mark is one.
+    // Only the first byte order mark is dropped. The second is text.
     let rows = csv_rows("\u{feff}\u{feff}\nx\n", selection(None, ValueForm::JsonRest));
     assert_eq!(rows.expect("valid"), plain(&[(2, "", "{\"\u{feff}\":\"x\"}")]));
 }
@@ -302,7 +302,7 @@ fn rows_without_a_key_are_refused_for_that_reason_or_skipped_and_counted() {
         assert_eq!(all, expected, "{format:?}");
         assert_eq!(rows.empty_keys(), skipped, "{format:?}");
     }
-    // A key that is something else, or that no row has, is no empty key.
+    // A key of the wrong type, or one that no row has, does not count as empty.
     for line in ["{\"k\":[1]}", "{\"K\":1}"] {
         let source = in_memory(line).format(Format::JsonLines).on_empty_key(OnEmptyKey::Skip);
         let mut rows = Rows::open(source, selection(Some("k"), raw("v"))).expect("valid");
@@ -513,7 +513,7 @@ fn compressed_input_is_recognised_by_its_content() {
         for (name, compress) in COMPRESSIONS {
             let whole = read(format, &compress(&bytes), columns());
             assert_eq!(whole.as_ref(), Ok(&expected), "{format:?} in {name}");
-            // Members and frames follow each other, also within a row.
+            // Several members or frames, with a boundary within a row.
             let (first, second) = bytes.split_at(bytes.len() / 2);
             let parts = [compress(first), compress(second)].concat();
             assert_eq!(read(format, &parts, columns()).as_ref(), Ok(&expected), "{name}");
@@ -560,7 +560,7 @@ fn compressed_input_that_is_cut_off_or_damaged_is_an_error() {
         damaged[whole.len() / 2] ^= 0x10;
         damaged[whole.len() / 2 + 1] ^= 0x55;
         let error = read(Format::Csv, &damaged, selection(None, raw("b"))).expect_err("damaged");
-        // What was decompressed until the damage is found may be no CSV.
+        // What was decompressed before the damage was found may be invalid CSV.
         assert!(error.contains(name) || error.contains("line "), "{error}");
         let followed = [&whole[..], b"something else"].concat();
         let error = read(Format::Csv, &followed, selection(None, raw("b"))).expect_err("more");

@@ -1,8 +1,8 @@
 //! What the cells of a CSV column are in JSON values.
 //!
-//! CSV has text only, and text is what a cell becomes unless somebody says otherwise: `007` and
-//! `1.50` stay what they are. A column may be said to be of [numbers or booleans](ColumnType), or
-//! all inputs are read once before to [find out](guess).
+//! CSV has only text, and a cell stays text unless somebody says otherwise: `007` and `1.50` are
+//! kept as they are. The caller may declare columns of [numbers or booleans](ColumnType), or have
+//! all inputs read once before to [guess them](guess).
 
 use super::json_text::write_string;
 use super::source::Like;
@@ -75,8 +75,8 @@ impl ColumnType {
 /// The types of all `columns`, in their order.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a column that was given a type is not
-/// there, or no part of a JSON value.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a column that was given a type does not
+/// exist, or is not part of a JSON value.
 pub(super) fn resolve(
     wanted: &Wanted,
     columns: &[String],
@@ -109,7 +109,7 @@ pub(super) fn resolve(
     Ok(types)
 }
 
-/// Whether JSON has such a number.
+/// Whether `text` is a number in JSON's grammar.
 fn is_number(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let unsigned = text.strip_prefix('-').unwrap_or(text);
@@ -127,8 +127,8 @@ fn is_number(text: &str) -> bool {
         && exponent.is_none_or(|text| digits(text.strip_prefix(['+', '-']).unwrap_or(text)))
 }
 
-/// Whether text is the one way in which programs write a number, and every program reads it as the
-/// same number: no `007`, `1.50`, `1e3` or `-0`, and no more digits than a double holds.
+/// Whether `text` is the usual way to write a number, and every program reads it as the same
+/// number: not `007`, `1.50`, `1e3` or `-0`, and no more digits than a double holds.
 fn is_canonical(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     is_number(text)
@@ -172,10 +172,10 @@ impl Evidence {
     }
 }
 
-/// Reads all of `sources` and gives types to the columns of their values: numbers, if every cell
-/// of all sources is empty or a number that no program writes or reads otherwise; booleans, if
-/// every cell is empty or `true` or `false`. Columns in `named` keep the type they have there.
-/// Returns the types, and the sources, to be read again. Other formats than CSV have types of their
+/// Reads all of `sources` and gives types to the columns of their values. A column is of numbers if
+/// every cell in all sources is empty or [canonical](is_canonical), and of booleans if every cell
+/// is empty, `true` or `false`. Columns in `named` keep the type they have there. Returns the
+/// types, and the sources, to be read again. Only CSV is read: other formats have types of their
 /// own.
 ///
 /// # Errors
@@ -199,7 +199,7 @@ pub(crate) fn guess(
             continue;
         }
         let source = source.keep().map_err(within)?;
-        // Where columns are named, an input may have others.
+        // If the value columns are named, the inputs may differ in their other columns.
         let like = columns.clone().filter(|_| selection.value == ValueForm::JsonRest);
         let again = source.again().map_err(within)?.like(like);
         let mut rows = again.open_csv(selection.clone()).map_err(within)?;

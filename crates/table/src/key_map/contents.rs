@@ -1,4 +1,4 @@
-//! What records hold, whoever's it is: for the owner of a table, who may look at all of it.
+//! All that records hold, under any key: for the owner of a table.
 
 use super::{KeyMap, entry};
 use privet_core::{Error, Result};

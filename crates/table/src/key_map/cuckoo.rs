@@ -1,12 +1,12 @@
 //! The cuckoo map's placement: each entry in one of its two candidates.
 //!
 //! Entries are placed from the longest to the shortest, so that the short ones fill the gaps that
-//! the long ones leave. `path.rs` says how room is made for each. No coins are involved: the same
+//! the long ones leave. `path.rs` says how room is made for each. Nothing is random: the same
 //! entries under the same seed always lie in the same records.
 //!
-//! An entry for which no path is found goes to the stash as long as that has room, and then to the
-//! roomier candidate all the same. The width is an intention here as it is for the bucket map: the
-//! fullest record says in the end how wide all are, and so placement cannot fail.
+//! An entry for which no path is found goes to the stash while that has room, and after that to its
+//! roomier candidate, though it does not fit there. As in a bucket map, the width is a goal and not
+//! a limit: in the end the fullest record decides how wide all are, so placement cannot fail.
 
 use super::pairing::Pairing;
 use super::path::{self, Lying, Move, make_room};

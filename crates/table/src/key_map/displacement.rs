@@ -3,12 +3,12 @@
 //! Groups are placed from the largest to the smallest. A displacement is judged by the buckets that
 //! the group's members would go to, and the best of the 256 is taken, by three rules in this order:
 //!
-//! 1. No bucket beyond the intended width, or as little beyond it as possible. It is an intention
-//!    and not a limit: the fullest bucket says in the end how wide a record is, and so placement
+//! 1. No bucket beyond the intended width, or as little beyond it as possible. The width is a goal
+//!    and not a limit: in the end the fullest bucket decides how wide a record is, so placement
 //!    cannot fail.
-//! 2. Little *dead space*: room that is left in a bucket and too small for most values (for four in
-//!    five) stays empty for good. Best is to fill a bucket to the brim, or nearly so, which one of
-//!    256 choices often does; next best to leave room for another value.
+//! 2. Little *dead space*: room that is left in a bucket but too small for most values (four in
+//!    five), and so stays empty for good. It is best to fill a bucket completely or nearly so,
+//!    which one of 256 choices often does. Next best is to leave room for another value.
 //! 3. The emptier buckets, so that all fill up evenly.
 
 use super::placement::{Item, all_equal};
@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 /// Keys per group, on average. Fewer make the key map larger and balance little better.
 pub(super) const KEYS_PER_GROUP: usize = 2;
 
-/// A bucket is as good as full when it has less room than this part of a short entry.
+/// A bucket counts as full when its room is at most one part in `BRIM` of a short entry.
 const BRIM: u64 = 32;
 
 /// Items sorted into their groups, and the groups by size.
@@ -79,7 +79,7 @@ impl<'a> Grouped<'a> {
             if members.is_empty() {
                 continue;
             }
-            // Empty buckets, a different one for each member, are as good as it gets.
+            // It cannot get better than a different, empty bucket for each member.
             let ideal = members.iter().map(|item| item.entry_len).sum();
             let ideal = Penalty { overflow: 0, dead: 0, filled: ideal };
             let mut best = (Penalty::MAX, 0);
@@ -116,8 +116,8 @@ impl<'a> Grouped<'a> {
             match self.width.checked_sub(load) {
                 None => penalty.overflow = penalty.overflow.max(load - self.width),
                 Some(room) if room < self.brim => {}
-                // One more than the room, so that even a bucket without any is closed only for a
-                // reason.
+                // One more than the room. Where `brim` is 0, even a bucket without room then costs
+                // something.
                 Some(room) if room < self.usable => penalty.dead += room + 1,
                 Some(_) => penalty.filled += load,
             }

@@ -1,15 +1,15 @@
 //! Setting and deleting single keys in a finished table.
 //!
-//! An editor has the key map and reads records by their number; it needs neither the keys of the
+//! An editor has the key map and reads records by their number. It needs neither the keys of the
 //! table nor its other records. It collects what changes, and the caller writes it: records by
 //! their number, and a new key map if the stash changed.
 //!
 //! # Where an entry goes
 //!
 //! A value has an entry for each of its [pieces](super::pieces), most often one. The entries of the
-//! value before are taken out, and for each of the new ones:
+//! old value are taken out. Then, for each new entry:
 //!
-//! 1. A key that had this entry in a record keeps its place there if the new one has room.
+//! 1. If the key had this entry in a record and the new one fits there, it stays in that record.
 //! 2. Otherwise the entry goes to the roomier of the key's candidates, or takes a place that a path
 //!    of other entries makes free, in the way in which the builder makes room ([`path`]). Only a
 //!    cuckoo map has such paths.
@@ -21,8 +21,8 @@
 //!
 //! The entries of one value are set together or not at all.
 //!
-//! A key in the stash goes back to a record when it is set again and there is room by then. What no
-//! record could hold goes to the stash at once, within the same limits.
+//! A key in the stash goes back to a record when it is set again and there is room by then. An
+//! entry that is longer than a record goes to the stash at once, within the same limits.
 //!
 //! # Keys that share a tag
 //!
@@ -56,8 +56,8 @@ pub enum Effect {
     Absent,
 }
 
-/// What a batch of operations comes to. Records and key map belong together: a reader needs both,
-/// or neither.
+/// The result of a batch of operations. Records and key map belong together: a reader needs both
+/// the new ones or both the old ones.
 #[derive(Clone, Debug)]
 pub struct Edits {
     /// The records that are no longer what they were, by their number, each
@@ -71,8 +71,8 @@ pub struct Edits {
 /// records that have changed, and during an operation up to a few hundred others.
 ///
 /// `read` gives the record with a number in `[0, buckets())`, as it was before the first operation:
-/// exactly [`record_len`](KeyMap::record_len) bytes. (The records of an authenticated table are
-/// longer, by what proves them.)
+/// exactly [`record_len`](KeyMap::record_len) bytes. (Records of an authenticated table are longer,
+/// because their paths follow them.)
 ///
 /// ```
 /// use privet_core::PublicSeed;
@@ -119,7 +119,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
     /// The operation has then changed nothing.
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the value is too long for the
     ///   table's records and there is no room in the stash, if no range of a table of ranges holds
-    ///   the key, or if what was read is no record.
+    ///   the key, or if `read` gave a record of another length.
     /// - [`Blame::Exhausted`](privet_core::Blame::Exhausted), with figures, if the table is full.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if a record is malformed.
     /// - Whatever `read` fails with.
@@ -193,8 +193,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
         Ok(if was_there { Effect::Deleted } else { Effect::Absent })
     }
 
-    /// What all operations together came to. A record or a stash that is in the end as it was is
-    /// not among the changes.
+    /// The result of all operations together. A record or a stash that ends as it began is not
+    /// among the changes.
     ///
     /// # Errors
     /// Whatever `read` fails with.
@@ -217,7 +217,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
     }
 }
 
-/// Whether a record can hold each piece of a value of `len` bytes.
+/// The error for an entry of `len` bytes that fits neither into a record nor into the stash.
 fn too_long(len: u64, record_len: u64) -> Error {
     Error::api_misuse(format!(
         "a value takes {len} bytes of a record, and the records of this table have {record_len}, and its stash has no room for it either; shorten the value, or build the table anew with it"
@@ -230,8 +230,8 @@ pub(super) fn stash_limits(key_map: &KeyMap) -> (u64, u64) {
     (most_values.saturating_mul(key_map.parts() as u64), STASH_BYTES.max(key_map.entry_bytes / 50))
 }
 
-/// One operation under way: what it has read and perhaps changed. Dropped, it leaves the editor as
-/// it was.
+/// One operation under way: what it has read and perhaps changed. If it is dropped, the editor
+/// stays as it was.
 struct Operation<'e, 'a, R> {
     editor: &'e mut Editor<'a, R>,
     open: BTreeMap<u64, Open>,
@@ -286,7 +286,8 @@ impl<'e, 'a, R: FnMut(u64) -> Result<Vec<u8>>> Operation<'e, 'a, R> {
         Ok((home, was_in_stash))
     }
 
-    /// Finds a place for an entry that was in `home`, or in none of its candidates.
+    /// Finds a place for an entry. `home` is the record in which it was; `None` if it was in none
+    /// of its candidates.
     fn put_in(&mut self, hash: &KeyHash, home: Option<u64>, payload: &[u8]) -> Result<()> {
         let len = entry::entry_len(payload.len());
         let record_len = self.editor.key_map.record_len();
@@ -310,7 +311,7 @@ impl<'e, 'a, R: FnMut(u64) -> Result<Vec<u8>>> Operation<'e, 'a, R> {
         }
     }
 
-    /// Whether the stash may take one more entry, of `len` bytes.
+    /// Checks that the stash may take one more entry, of `len` bytes.
     fn check_stash_room(&self, len: usize) -> Result<()> {
         let (most_entries, most_bytes) = stash_limits(self.editor.key_map);
         let stash_len = |value: &Vec<u8>| value.len() as u64 + encoding::STASH_ENTRY_OVERHEAD;
@@ -338,7 +339,7 @@ impl<'e, 'a, R: FnMut(u64) -> Result<Vec<u8>>> Operation<'e, 'a, R> {
         Ok(self.contents(record)?.contents.load + len <= self.editor.key_map.record_len())
     }
 
-    /// Makes the moves that bring an entry into a record.
+    /// Carries out the moves that bring an entry into a record.
     fn make(&mut self, moves: &[Move], tag: u64, value: &[u8]) -> Result<()> {
         for &Move { from, to } in moves {
             let (tag, value) = match from {

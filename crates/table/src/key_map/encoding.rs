@@ -1,8 +1,8 @@
 //! The key map as bytes. All numbers are little-endian; there is exactly one encoding of a key map.
 //!
-//! A bucket map has version 1, a cuckoo map version 2, so a program that knows buckets alone still
-//! reads those and refuses the others by their version. One of several parts or of lists, of either
-//! kind, has version 3, and one with its own form of keys version 4. Version 1:
+//! A bucket map has version 1 and a cuckoo map version 2, so a program that knows only buckets
+//! reads the first and refuses the second by its version. A map of either kind with several parts
+//! or with lists has version 3, and one with its own form of keys version 4. Version 1:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -42,10 +42,11 @@
 //! | | *g* | the groups' displacements; only in a bucket map |
 //! | | | *s* entries, as in version 1 |
 //!
-//! Version 4 is version 3, of any number of parts, with the [form of keys](super::key_form) at the
-//! end: 0 and one byte of bits, for the steps of [`Normalization::NAMES`] from the lowest on; or 1
-//! and a directory of [ranges](super::ranges): what points are (1: 0 numbers, 1 signed numbers,
-//! 2 addresses), how many ranges (4), how many bytes they take (8), and these.
+//! Version 4 is version 3, of any number of parts, followed by the [form of keys](super::key_form).
+//! That is either 0 and one byte of bits, for the steps of [`Normalization::NAMES`] from the lowest
+//! bit on; or 1 and a directory of [ranges](super::ranges): the kind of points (1 byte: 0 numbers,
+//! 1 signed numbers, 2 addresses), the number of ranges (4), the number of bytes that they take
+//! (8), and these bytes.
 //!
 //! [`Normalization::NAMES`]: super::Normalization::NAMES
 //!
@@ -53,7 +54,7 @@
 //! name.
 //!
 //! The number of keys and the bytes of their entries are those of the table as it was built. An
-//! [edit](super::edit) leaves them alone, so that the key map changes only with its stash; the
+//! [edit](super::edit) leaves them alone, so that the key map changes only with its stash. The
 //! stash never has more entries than the table's keys had parts.
 
 use super::pieces::Parts;
@@ -70,7 +71,7 @@ const BUCKETS: u8 = 0;
 const UNPAIRED_CUCKOO: u8 = 1;
 const CUCKOO: u8 = 2;
 
-/// What comes before the stash, without displacements.
+/// The bytes before the stash, displacements not counted, at most.
 const LONGEST_HEAD: usize = 81;
 
 /// The bytes that a stash entry takes besides its value.
@@ -189,7 +190,7 @@ impl KeyMap {
     }
 }
 
-/// Whether no earlier version can say this.
+/// Whether versions 1 and 2 cannot express this.
 fn needs_parts_version(parts: Parts, lists: bool) -> bool {
     parts != Parts::ONE || lists
 }

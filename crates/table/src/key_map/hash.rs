@@ -9,14 +9,14 @@
 //! | 16..24 | second | how far each further displacement moves it | none |
 //! | 24..32 | tag | tells the key's entry from its neighbours | the same, and which record is the [other candidate](super::pairing) |
 //!
-//! A key whose value may lie in several [pieces](super::pieces) has such words for each of them:
+//! A key whose value may lie in several [pieces](super::pieces) has such words for each piece:
 //! BLAKE3 gives as many bytes as are asked for, and piece *j* takes those from 32·*j* on. So the
-//! first piece hashes as keys do that have one piece only, and a table of one part is written as it
-//! was before there were parts.
+//! first piece hashes like the only piece of a table with one part, whose encoding is what it was
+//! before there were parts.
 //!
-//! The four words are independent, so a tag says nothing about a bucket and the other way round. In
-//! a cuckoo map it says which records belong together, and nothing about which of these pairs is
-//! the key's.
+//! The four words are independent, so a tag says nothing about a bucket, and a bucket nothing about
+//! a tag. In a cuckoo map the tag says which records form pairs, and nothing about which of these
+//! pairs is the key's.
 
 use super::pairing::Pairing;
 use privet_core::PublicSeed;
@@ -38,8 +38,8 @@ impl KeyHash {
         Self::from_words(words(blake3::keyed_hash(seed.as_bytes(), key).as_bytes()))
     }
 
-    /// Hashes `key` with BLAKE3 under `seed`, for all pieces that its value may have. There is no
-    /// end to them.
+    /// Hashes `key` with BLAKE3 under `seed`, for all pieces that its value may have. The iterator
+    /// does not end.
     pub(super) fn of_pieces(seed: PublicSeed, key: &[u8]) -> impl Iterator<Item = Self> + use<> {
         let mut reader = blake3::Hasher::new_keyed(seed.as_bytes()).update(key).finalize_xof();
         std::iter::repeat_with(move || {
@@ -75,8 +75,7 @@ impl KeyHash {
 
 /// `floor(word · bound / 2^64)`: maps a uniform word to `[0, bound)`. Every result has probability
 /// `1/bound` up to an error below 2^-64, so for the sizes here (at most 2^48) the relative error is
-/// below 2^-16; it costs a little balance between buckets and nothing else, since buckets are no
-/// secret.
+/// below 2^-16. It costs only a little balance between buckets; buckets are not secret.
 pub(super) fn scale(word: u64, bound: u64) -> u64 {
     ((u128::from(word) * u128::from(bound)) >> 64) as u64
 }

@@ -1,13 +1,14 @@
 //! What becomes of a key before it is hashed.
 //!
 //! People write the same key in different ways: `A0-B1` and `a0b1`, `1.50` and `1.5`. A lookup of
-//! the other way is a miss that nobody notices. So whoever builds a table may say which differences
-//! do not count ([`Normalization`]), and every client then treats its keys as the builder did.
+//! the other spelling is a miss that nobody notices. So the builder of a table may say which
+//! differences do not count ([`Normalization`]), and every client then treats its keys as the
+//! builder did.
 //!
 //! In a table of [ranges](super::ranges), a key becomes the range that holds it.
 //!
-//! Normalising a key takes a time that depends on it, as hashing does; nothing but the client sees
-//! it.
+//! Normalising a key takes a time that depends on the key, as hashing does. Only the client sees
+//! that time.
 
 use super::ranges::Directory;
 use privet_core::codec::Reader;
@@ -17,7 +18,7 @@ use std::borrow::Cow;
 /// A table's rule from keys as people write them to keys as they are hashed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyForm {
-    /// Which differences do not count. None, in a table of ranges.
+    /// Which differences do not count. In a table of ranges, all count.
     pub normalization: Normalization,
     /// The ranges, where keys are points in them.
     pub ranges: Option<Directory>,
@@ -42,8 +43,8 @@ impl KeyForm {
         self.ranges.as_ref().is_none_or(|directory| directory.holds(key))
     }
 
-    /// The key to edit for a row: the one that all ways to write it have in common. In a table of
-    /// ranges, a row may name the bounds of its range.
+    /// The key to edit for a row: its normalised form. In a table of ranges, a row may name the
+    /// bounds of its range.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table has no such range.
@@ -79,8 +80,7 @@ impl KeyForm {
 const PLAIN: u8 = 0;
 const RANGES: u8 = 1;
 
-/// Differences between keys that do not count. They are taken away in the order of the fields; what
-/// is left has none of them.
+/// Differences between keys that do not count. They are removed in the order of the fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Normalization {
     /// White space at both ends.
@@ -94,8 +94,8 @@ pub struct Normalization {
     pub number: bool,
 }
 
-/// Which case keys have when they are hashed: each letter's own mapping by Unicode, whatever stands
-/// beside it.
+/// Which case keys have when they are hashed. Each letter gets its own mapping by Unicode, whatever
+/// stands beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
     /// Lower case.
@@ -118,7 +118,8 @@ impl Normalization {
     /// The normalisation with the steps of these names.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) for an unknown name, and for two cases.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a name is unknown, or if both cases
+    /// are named.
     pub fn from_names<N: AsRef<str>>(names: &[N]) -> Result<Self> {
         let mut bits = 0;
         for name in names {
@@ -229,7 +230,7 @@ fn shortest_number(text: &str) -> Option<String> {
     Some(format!("{sign}{whole}.{fraction}"))
 }
 
-/// The error for an edit of what is no range of the table.
+/// The error for an edit of a range that the table does not have.
 pub(super) fn no_such_range() -> Error {
     Error::api_misuse("the table has no such range, and gets new ranges only when it is built anew")
 }

@@ -8,8 +8,8 @@ use super::{KeyForm, KeyMap, KeyMapKind, MOST_PARTS, entry};
 use privet_core::table::MAX_RECORD_LEN;
 use privet_core::{Error, PublicSeed, Result, TableShape};
 
-/// How often the keys are hashed anew when two share a tag, or when the buckets turn out worse than
-/// planned.
+/// How many times the keys are hashed at most: again if two share a tag, or if the buckets turn out
+/// worse than planned.
 const ATTEMPTS: u32 = 6;
 
 /// Keys and values to be packed, by number. Keys must differ from each other.
@@ -48,8 +48,8 @@ impl<K: AsRef<[u8]>, V: AsRef<[u8]>> Pairs for [(K, V)] {
 pub struct PackOptions {
     /// How keys get to records.
     pub kind: KeyMapKind,
-    /// How many parts each key has, from 1 to [`MOST_PARTS`]. `None`: one, or more if values are so
-    /// long that this saves their clients bytes, as the module `parts` says.
+    /// How many parts each key has, from 1 to [`MOST_PARTS`]. With `None` the builder chooses: one,
+    /// or more if some values are so long that this lowers the table's cost by enough.
     pub parts: Option<u8>,
     /// Whether the values are [lists](super::encode_list) of values.
     pub lists: bool,
@@ -59,8 +59,8 @@ pub struct PackOptions {
 pub struct Packed {
     key_map: KeyMap,
     undivided: Option<Undivided>,
-    // The pieces of values, bucket by bucket: tag, number of the pair, number of the piece; bucket
-    // b has starts[b]..starts[b + 1].
+    // The pieces of values, bucket by bucket: tag, number of the pair, number of the piece. Bucket
+    // b has members[starts[b]..starts[b + 1]].
     members: Vec<(u64, u32, u8)>,
     starts: Vec<u32>,
 }
@@ -71,14 +71,13 @@ impl Packed {
         &self.key_map
     }
 
-    /// The same, with keys of another form: those that were packed have become what it makes of
-    /// them.
+    /// The same map, with this key form. The keys that were packed must already have that form.
     pub fn with_key_form(mut self, key_form: KeyForm) -> Self {
         self.key_map.key_form = key_form;
         self
     }
 
-    /// How wide the records would be about, with one part; `None` if the number of parts was given,
+    /// About how wide the records would be with one part; `None` if the number of parts was given,
     /// or is one.
     pub fn undivided_record_len(&self) -> Option<u64> {
         self.undivided.as_ref().map(|undivided| undivided.record_len)
@@ -101,8 +100,8 @@ impl Packed {
     }
 }
 
-/// Distributes `pairs` over the buckets of a [bucket map](KeyMapKind::Buckets): [`pack_as`] for the
-/// usual kind.
+/// Distributes `pairs` over the buckets of a [bucket map](KeyMapKind::Buckets), as [`pack_as`] does
+/// for this kind.
 ///
 /// # Errors
 /// As [`pack_as`].
@@ -111,7 +110,7 @@ pub fn pack<P: Pairs + ?Sized>(pairs: &P, seed: PublicSeed) -> Result<Packed> {
 }
 
 /// Distributes `pairs` over records, for a key map of kind `kind` in which each value lies in one
-/// record: [`pack_with`] one part.
+/// record, as [`pack_with`] does for one part.
 ///
 /// # Errors
 /// As [`pack_with`].
@@ -119,15 +118,16 @@ pub fn pack_as<P: Pairs + ?Sized>(kind: KeyMapKind, pairs: &P, seed: PublicSeed)
     pack_with(&PackOptions { kind, parts: Some(1), lists: false }, pairs, seed)
 }
 
-/// Distributes `pairs` over records, for such a key map as `options` want. The result depends on
-/// the set of pairs, on the options and on `seed` alone, not on the order of the pairs.
+/// Distributes `pairs` over records, for a key map as `options` describe it. The result depends
+/// only on the set of pairs, the options and `seed`, not on the order of the pairs.
 ///
 /// `seed` must be drawn after the keys are known, and at random: see the [module](crate::key_map).
 /// Takes about 130 bytes of memory for each piece of a value besides the pairs themselves.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are no pairs or 2^32 and more, if
-/// two keys are equal, if values are too long for any bucket, or if there cannot be so many parts.
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are no pairs or more than 2^32 − 1,
+/// if two keys are equal, if a value is longer than any record can be, or if `options` ask for an
+/// impossible number of parts.
 pub fn pack_with<P: Pairs + ?Sized>(
     options: &PackOptions,
     pairs: &P,
@@ -157,7 +157,7 @@ pub fn pack_with<P: Pairs + ?Sized>(
         }
     }
     let Some((seed, items, outcome)) = best else {
-        // Six seeds under each of which two different keys share 64 bits.
+        // Under each of the seeds, two pieces of values got the same tag of 64 bits.
         return Err(Error::api_misuse(
             "the keys share tags under every seed; build the table again",
         ));
@@ -221,7 +221,7 @@ fn attempt_seed(seed: PublicSeed, attempt: u32) -> PublicSeed {
     PublicSeed::derive("privet key map v1, hash seed of an attempt", &material)
 }
 
-/// All pieces of all values.
+/// Hashes all pieces of all values.
 pub(super) fn hash_all<P: Pairs + ?Sized>(
     pairs: &P,
     parts: Parts,
@@ -247,8 +247,8 @@ pub(super) fn hash_all<P: Pairs + ?Sized>(
     }
 }
 
-/// Whether all tags differ. Tags must differ in a bucket and in the stash; that they all do is
-/// hardly more to ask.
+/// Whether all tags differ. They need only differ within a bucket and within the stash, but that
+/// all of them do is hardly less likely.
 fn tags_differ<P: Pairs + ?Sized>(pairs: &P, items: &[Item]) -> Result<bool> {
     let mut tags: Vec<(u64, u32)> = items.iter().map(|item| (item.hash.tag, item.pair)).collect();
     tags.sort_unstable();
@@ -266,7 +266,7 @@ fn tags_differ<P: Pairs + ?Sized>(pairs: &P, items: &[Item]) -> Result<bool> {
     Ok(true)
 }
 
-/// Sorts the pieces into their records and the stash. `key_map` has all but the stash and the bytes
+/// Sorts the pieces into their records and the stash. `key_map` still lacks the stash and the bytes
 /// of the entries.
 fn assemble<P: Pairs + ?Sized>(
     pairs: &P,

@@ -1,11 +1,10 @@
 //! The two candidates of a cuckoo map: which record is the other one.
 //!
 //! An entry in a record shows its tag and not its key. Whoever moves entries must get from one
-//! candidate of an entry to the other without the key. So the tag decides which records belong
-//! together: it pairs the records off, and a key's two candidates are a pair of its tag. This is
-//! partial-key cuckoo hashing (Fan, Andersen, Kaminsky and Mitzenmacher, *Cuckoo Filter*, CoNEXT
-//! 2014), with another way of pairing, since theirs takes a number of records that is a power of
-//! two.
+//! candidate of an entry to the other without the key. So the tag decides which records form pairs,
+//! and a key's two candidates are one of the pairs of its tag. This is partial-key cuckoo hashing
+//! (Fan, Andersen, Kaminsky and Mitzenmacher, *Cuckoo Filter*, CoNEXT 2014), with another way of
+//! pairing: theirs needs a number of records that is a power of two.
 //!
 //! # Pairing by reflection
 //!
@@ -18,28 +17,28 @@
 //! ```
 //!
 //! - Reflecting twice leads back: 2*h* − (2*h* − *c*) = *c*.
-//! - A record is its own image if 2*c* = 2*h* mod *m*. Since *m* is odd, 2 can be divided by, and
-//!   the centre is the only one.
+//! - A record is its own image if 2*c* = 2*h* mod *m*. Since *m* is odd, both sides can be divided
+//!   by 2, so only the centre is its own image.
 //! - If *n* is even, the centre is paired with the record that is not on the circle, *n* − 1. So
 //!   every record has another.
-//! - If *n* is odd, the centre is left over, and is no candidate of any key with this tag. (One is
-//!   always left over where an odd number is paired off.)
+//! - If *n* is odd, the centre is left over, and is no candidate of any key with this tag. (An odd
+//!   number of records cannot be paired off without leaving one over.)
 //!
 //! So `other` leads from either candidate to the other one, and the two differ, unless the table
-//! has a single record. It is how rounds of a tournament are scheduled in which each team meets
-//! each other team once: the centre is the round, and any two records are a pair under exactly one
-//! centre. (Two on the circle, *c* and *d*, under (*c* + *d*)/2; record *n* − 1 and *c* under *c*.)
+//! has a single record. Tournaments in which each team meets every other team once are scheduled in
+//! the same way: the centre is the round, and any two records are a pair under exactly one centre.
+//! (Two on the circle, *c* and *d*, under (*c* + *d*)/2; record *n* − 1 and *c* under *c*.)
 //!
 //! # Why this is as good as two free choices
 //!
 //! The first candidate is uniform among the records that have another under the key's centre, and
-//! the centre is uniform among *m*: the one comes from a word of the key's hash, the other from the
-//! tag, another word. For even *n* these are (*n* − 1)·*n* cases, for odd *n* they are *n*·(*n* −
-//! 1), all equally likely. There are as many ordered pairs of different records, and each comes
-//! from exactly one case. So a key's candidates are any two different records with equal
-//! probability: the same as a uniform first one and a uniform second one among the others, which is
-//! what the theory of cuckoo hashing assumes. Different keys have different tags, and their
-//! candidates are independent of each other.
+//! the centre is uniform among *m*. They come from two words of the key's hash, the centre from the
+//! tag. For even *n* these are (*n* − 1)·*n* cases, for odd *n* they are *n*·(*n* − 1), all equally
+//! likely. There are as many ordered pairs of different records, and each comes from exactly one
+//! case. So a key's candidates are any two different records with equal probability, as if the
+//! first were uniform and the second uniform among the others. That is what the theory of cuckoo
+//! hashing assumes. Different keys have different tags, and their candidates are independent of
+//! each other.
 //!
 //! Two keys with the same tag have the same pair, or two pairs without a record in common.
 
@@ -71,17 +70,17 @@ impl Pairing {
         if self.circle < self.records {
             return scale(word, self.records);
         }
-        // Read over the gap that the centre leaves. With one record there are no others, and no
-        // gap.
+        // Skips the centre, which has no other record. With a single record there is nothing to
+        // skip.
         let among_others = scale(word, self.records - 1);
         among_others + (u64::from(among_others >= self.centre) & u64::from(self.records > 1))
     }
 
-    /// The record that belongs to `record`, which must be below the number of records. `record`
-    /// itself if it is left over. No branch depends on either, because both follow from a key that
-    /// may be secret; and no division, which takes longer for some numbers than for others.
+    /// The record that is paired with `record`, which must be below the number of records; `record`
+    /// itself if it is left over. Both may follow from a secret key. So no branch depends on them,
+    /// and there is no division, which takes longer for some numbers than for others.
     pub(super) fn other(self, record: u64) -> u64 {
-        // Below 3m: two subtractions are enough. (For a record beside the circle it means nothing.)
+        // Below 3m, so two subtractions are enough. (Not used for the record beside the circle.)
         let reflected = 2 * self.centre + self.circle - record;
         let reflected = less_if_not_below(less_if_not_below(reflected, self.circle), self.circle);
         // The centre goes with the record beside the circle, if there is one.

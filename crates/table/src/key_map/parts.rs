@@ -1,20 +1,20 @@
 //! How many parts a key map has, and where values are cut.
 //!
-//! With one part a record is at least as wide as the longest value that the stash need not hold:
-//! *V* bytes, say. With *p* parts it need only be *V*/*p* wide, and the hint of the single-server
+//! With one part, a record is at least as wide as the longest value that the stash need not hold,
+//! *V* bytes. With *p* parts it need only be *V*/*p* bytes wide, and the hint of the single-server
 //! schemes is smaller by as much. The answers to one lookup take about *V* bytes in either case.
-//! But queries are *p* times as many, and so is what a server adds up for them, and a client with
-//! single-use hints uses *p* of them.
+//! But there are *p* times as many queries, so a server adds up *p* times as much for them, and a
+//! client with single-use hints uses *p* of them.
 //!
-//! So unless the user says how many, there is one, and more are not even considered while *V* is
-//! below √*E*, for *E* bytes of entries, or 4 KiB: what is gained below is little. Beyond, parts
-//! are doubled, up to [`MOST_PARTS`], as long as each doubling saves a quarter of the cost that
+//! So unless the user chooses the number, there is one part. More are considered only if *V* is
+//! above both √*E*, for *E* bytes of entries, and 4 KiB: below that, little is gained. The number
+//! is then doubled, up to [`MOST_PARTS`], as long as each doubling saves a quarter of the cost that
 //! `placement.rs` states.
 //!
-//! Pieces have *V*/*p* bytes, so that *V* is just what the parts can hold, but no value is cut that
-//! takes less than a quarter of √*E*, or than 128 bytes: cutting costs 9 to 18 bytes for each
-//! piece. A value longer than *V* is cut into pieces that are longer, and they go to the stash if
-//! the records are not wide enough for them.
+//! Pieces have *V*/*p* bytes, so that the parts can just hold *V*. But a value is not cut if it has
+//! less than a quarter of √*E* bytes, or less than 128: cutting costs 9 to 18 bytes for each piece.
+//! A value longer than *V* is cut into longer pieces, which go to the stash if the records are not
+//! wide enough for them.
 
 use super::entry::entry_len;
 use super::packing::{PackOptions, Pairs, hash_all, payload_lens};
@@ -28,17 +28,17 @@ const WIDE: u64 = 4096;
 /// No value shorter than this is cut.
 const SHORTEST_CUT: usize = 128;
 
-/// What a doubling must leave of the cost, at most.
+/// A doubling must bring the cost down to this part of it, or lower.
 const LEFT_BY_DOUBLING: f64 = 0.75;
 
 /// What a table would be with one part.
 pub(super) struct Undivided {
-    /// How wide its records would be, about.
+    /// About how wide its records would be.
     pub(super) record_len: u64,
 }
 
-/// The parts for these pairs, and what they are chosen over: nothing if the number was given, or is
-/// one.
+/// The parts for these pairs, and what the table would be with one part: `None` if the number was
+/// given, or is one.
 pub(super) fn choose<P: Pairs + ?Sized>(
     options: &PackOptions,
     pairs: &P,
@@ -50,7 +50,7 @@ pub(super) fn choose<P: Pairs + ?Sized>(
     let cut = |number: u8| {
         let shortest = SHORTEST_CUT.max((root / 4.0) as usize);
         let piece_len = whole.longest_in_buckets.div_ceil(number.into()).max(shortest);
-        // There is no length to cut at where there is one part.
+        // With one part, values are not cut, so there is no such length.
         Parts::new(number, piece_len as u32).unwrap_or(Parts::ONE)
     };
     if let Some(number) = options.parts {

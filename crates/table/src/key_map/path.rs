@@ -1,18 +1,18 @@
 //! Room for one more entry: in one of its candidates, or by moving others out of the way.
 //!
-//! An entry goes to the roomier of its candidates. Where none has room, an entry that lies there
-//! moves to *its* other candidate, and where that has no room either, an entry there moves on, and
-//! so forth: a *path* of moves. The shortest path is searched for breadth first, over at most
-//! [`SEARCHED_RECORDS`] records, each of them looked at once. No coins are involved: the same
-//! records always lead to the same path.
+//! An entry goes to the roomier of its candidates. If none has room, an entry that lies there moves
+//! to *its* other candidate. If that has no room either, an entry there moves on, and so forth: a
+//! *path* of moves. The shortest path is searched for breadth first, over at most
+//! [`SEARCHED_RECORDS`] records, each of them looked at once. Nothing is random: the same records
+//! always lead to the same path.
 //!
 //! The builder and the editor make room in the same way. They differ in what they know of a record,
 //! so the search asks a [`Shelf`]. In a bucket map no entry has another candidate, and a search
 //! ends where it began.
 //!
-//! Cuckoo hashing is of Pagh and Rodler (*Cuckoo hashing*, Journal of Algorithms 2004), records of
-//! several entries of Dietzfelbinger and Weidling (*Balanced allocation and dictionaries with
-//! tightly packed constant size bins*, TCS 2007).
+//! Cuckoo hashing is due to Pagh and Rodler (*Cuckoo hashing*, Journal of Algorithms 2004), and
+//! records of several entries to Dietzfelbinger and Weidling (*Balanced allocation and dictionaries
+//! with tightly packed constant size bins*, TCS 2007).
 
 /// How many records are looked at for one entry before the search is given up. Paths found are far
 /// shorter: with four entries to a record this many lie within four or five moves.
@@ -38,7 +38,7 @@ pub(super) trait Shelf {
 #[derive(Clone, Copy)]
 pub(super) struct Lying {
     pub(super) len: u64,
-    /// Its other candidate. The record in which it lies, if it has none.
+    /// Its other candidate; if it has none, the record in which it lies.
     pub(super) other: u64,
 }
 
@@ -52,11 +52,11 @@ pub(super) struct Move {
 }
 
 /// The moves that bring an entry of `len` bytes into one of `candidates`, in the order in which
-/// they are to be made, so that each comes into room that is there. The last one is of the entry
-/// itself. `None` if no way was found.
+/// they must be made, so that each entry comes into a record with room. The last move is that of
+/// the entry itself. `None` if no way was found.
 ///
-/// No record is left twice and none is entered twice, and each is left before it is entered, so
-/// positions hold until they are used.
+/// No record is left twice or entered twice, and each is left before it is entered, so the
+/// positions in the moves hold until they are used.
 pub(super) fn make_room<S: Shelf>(
     shelf: &mut S,
     candidates: &[u64],
@@ -106,8 +106,8 @@ struct Search {
 }
 
 impl Search {
-    /// Follows each entry of one record to its other candidate. Returns the last step of a path if
-    /// that has room, and otherwise notes where else to look.
+    /// Follows each entry of one record to its other candidate. If one of these has room, returns
+    /// it as the last step of a path. Otherwise notes them as places to look on from.
     fn look_around<S: Shelf>(
         &mut self,
         shelf: &mut S,

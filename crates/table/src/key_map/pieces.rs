@@ -1,19 +1,19 @@
 //! Long values: cut into pieces that lie in different records.
 //!
 //! One value of 30 KB among thousands of short ones makes all records 30 KB wide, or goes to the
-//! stash, which every client downloads. So a key map may divide what it stores of a key into
+//! stash, which every client downloads. So a key map may divide what it stores for a key into
 //! *parts*, between 1 and [`MOST_PARTS`] of them. Part *j* of a key is an entry of its own, with a
-//! tag and candidates of its own, and holds piece *j* of the value; the parts beyond the end of a
-//! value are simply not there.
+//! tag and candidates of its own, and holds piece *j* of the value. A value with fewer pieces than
+//! parts has no entries for the other parts.
 //!
-//! How many parts there are is public and the same for all keys, and a lookup fetches the
-//! candidates of all of them, whether the key is there and however long its value is. So a short
-//! value costs as much as a long one, and nothing that is sent shows which it was.
+//! The number of parts is public and the same for all keys. A lookup fetches the candidates of all
+//! parts, whether or not the key is there, and whatever the length of its value. So a short value
+//! costs as much as a long one, and nothing that is sent shows which it was.
 //!
 //! # What an entry holds
 //!
-//! With a single part the entry is the value. With more, the first piece begins with how much is
-//! left for the others:
+//! With a single part the entry is the value. With more, the first entry begins with the length of
+//! the other pieces:
 //!
 //! | bytes | content |
 //! |---|---|
@@ -21,17 +21,17 @@
 //! | 8 | a check of the whole value, if there are other pieces: the first bytes of BLAKE3 under the context "privet value in pieces v1" |
 //! | | the piece |
 //!
-//! The others are their piece and nothing else, at least one byte. A reader takes pieces until it
-//! has the length, and checks that no more are there and that they belong together. That shows
-//! damage. It is no defence against a server that lies, which can compute the check as well:
-//! [authenticated](crate::authentication) tables are.
+//! The other entries are just their pieces, of at least one byte each. A reader takes pieces until
+//! it has that length, and checks that there are no more and that they belong together. The check
+//! shows damage. It does not protect against a malicious server, which can compute it as well. That
+//! takes an [authenticated](crate::authentication) table.
 //!
 //! # Where a value is cut
 //!
 //! Values of up to a certain length, which the builder chose, lie in one piece. Longer ones are cut
-//! into as few pieces as have no more than that length, and into all the parts if even those are
-//! longer; the pieces of one value are of equal length, up to a byte. Readers do not rely on any of
-//! this.
+//! into the fewest pieces that are no longer than that; if all parts are too few for this, into as
+//! many longer pieces as there are parts. The pieces of one value have equal lengths, up to a byte.
+//! Readers do not rely on any of this.
 
 use super::number;
 use privet_core::table::MAX_RECORD_LEN;
@@ -48,7 +48,7 @@ const CHECK_LEN: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Parts {
     number: u8,
-    /// Values of up to so many bytes are not cut. 0 if there is one part, and none is.
+    /// Values of up to this many bytes are not cut. 0 if there is one part: then no value is cut.
     piece_len: u32,
 }
 
@@ -56,7 +56,7 @@ impl Parts {
     /// Values lie in one record each.
     pub(super) const ONE: Self = Self { number: 1, piece_len: 0 };
 
-    /// `number` parts for pieces of `piece_len` bytes. `None` if there are no such parts.
+    /// `number` parts for pieces of `piece_len` bytes. `None` if these two do not fit together.
     pub(super) fn new(number: u8, piece_len: u32) -> Option<Self> {
         let is_valid = match number {
             1 => piece_len == 0,
@@ -83,14 +83,14 @@ impl Parts {
         }
     }
 
-    /// How long the entry of piece number `piece` of a value of `value_len` bytes is, tag and
-    /// length not counted.
+    /// The length of the payload in the entry of piece number `piece`, for a value of `value_len`
+    /// bytes.
     pub(super) fn payload_len(self, value_len: usize, piece: usize) -> usize {
         let range = self.range(value_len, piece);
         range.len() + if piece == 0 { self.head_len(value_len - range.len()) } else { 0 }
     }
 
-    /// What the entry of piece number `piece` of `value` holds.
+    /// The payload in the entry of piece number `piece` of `value`.
     pub(super) fn payload(self, value: &[u8], piece: usize) -> Cow<'_, [u8]> {
         let range = self.range(value.len(), piece);
         if self.number == 1 || piece > 0 {
@@ -106,8 +106,8 @@ impl Parts {
         Cow::Owned(payload)
     }
 
-    /// What the entries of a value of `value_len` zeros hold if it is cut evenly into all parts,
-    /// wherever this builder would cut it.
+    /// The payloads of a value of `value_len` zeros that is cut evenly into all parts, whatever
+    /// length the builder chose for cutting.
     pub(super) fn payloads_of_zeros(self, value_len: usize) -> Vec<Vec<u8>> {
         let everywhere = match self.number {
             1 => self,
@@ -119,7 +119,7 @@ impl Parts {
             .collect()
     }
 
-    /// The value whose entries, by their part, are `payloads`; `None` if there are none.
+    /// The value whose payloads, by their part, are `payloads`; `None` if there are none.
     ///
     /// # Errors
     /// [`Blame::Integrity`](privet_core::Blame::Integrity) if they do not belong together.
@@ -143,7 +143,7 @@ impl Parts {
                 .map(|(check, first)| (Some(check), first))
                 .ok_or_else(cut_off)?,
         };
-        // As long as what is there, not as long as what is announced.
+        // Memory is taken for the pieces that are there, not for the length that is announced.
         let there = later.iter().flatten().map(|piece| piece.len()).sum::<usize>();
         if there as u64 != rest {
             return Err(contradiction("they are not as long as the first says"));

@@ -20,20 +20,24 @@
 //! ```
 //!
 //! in which a tenth more padding weighs as much as a tenth more download. (All queries of a lookup
-//! go out together, and a server can answer them in one pass.) Candidates for *W* are √*E*, √*E*/2,
-//! √*E*/3, √*E*/4, √*E*/6 and so on, as long as four average entries fit, for a cuckoo map the
-//! widths of two, three and four average entries too, and where values are cut those of two and
-//! three of the longest pieces; a value wider than the candidate goes to the stash. The stash holds
-//! at most one entry in 16 and at most 64 KiB or a fiftieth of all values, whichever is more; where
-//! that would not do, the bucket is widened until it does.
+//! go out together, and a server can answer them in one pass.)
 //!
-//! How full the buckets get is not computed but tried, on a sample of the keys: a *rehearsal* with
+//! The widths to try are √*E*, √*E*/2, √*E*/3, √*E*/4, √*E*/6 and so on, as long as four average
+//! entries fit. A cuckoo map also tries the widths of two, three and four average entries, and a
+//! map of several parts the widths of two and three of the longest pieces. A value wider than the
+//! bucket goes to the stash. The stash holds at most one entry in 16, and at most 64 KiB or a
+//! fiftieth of all values, whichever is more. A width under which more would have to go there is
+//! raised until this holds.
+//!
+//! How full the buckets get is not computed but tried, on a sample of the keys. A *rehearsal* with
 //! at most 4 096 keys and proportionally fewer buckets takes milliseconds, and what happens in a
-//! bucket does not depend on how many others there are. For each candidate the fullest of a few
-//! loads is taken at which everything finds its place. The best candidate is then played for real.
+//! bucket does not depend on how many others there are. For each width, loads are tried from the
+//! highest down to the first at which everything finds its place. The plan with the lowest cost is
+//! then carried out with all keys.
 //!
-//! A bucket map may be filled to the last byte, since it never changes. A cuckoo map is filled to
-//! nine tenths at most: a new entry then soon finds room, and the stash is left to later ones.
+//! A bucket map may be filled to the last byte: tables with one are mostly built anew when they
+//! change. A cuckoo map is filled to nine tenths at most: a new entry then soon finds room, and the
+//! stash is left to later ones.
 
 use super::cuckoo::TwoChoices;
 use super::displacement::{Grouped, KEYS_PER_GROUP};
@@ -48,40 +52,40 @@ use std::cmp::Reverse;
 /// The most keys a rehearsal works with, about.
 const REHEARSAL_KEYS: usize = 4096;
 
-/// How full the buckets are hoped to be. Where few entries share a bucket, only a modest hope comes
-/// true: of 100 equal entries, three to a bucket, 34 buckets are likely to end up with four
+/// The loads that are tried for buckets. Where few entries share a bucket, only a low load can be
+/// reached: of 100 equal entries, three to a bucket, 34 buckets are likely to end up with four
 /// somewhere, and 36 are not.
 const HOPED_LOADS: [f64; 5] = [1.0, 0.98, 0.95, 0.9, 0.8];
 
-/// How full the records of a cuckoo map are hoped to be. Of entries that fill a record alone,
+/// The loads that are tried for the records of a cuckoo map. Where an entry fills a record alone,
 /// hardly half of the records can be used.
 const HOPED_CUCKOO_LOADS: [f64; 6] = [0.9, 0.85, 0.8, 0.7, 0.55, 0.4];
 
-/// Parts into which √E is divided to give candidates for the width.
+/// √E divided by each of these is a width to try.
 const WIDTH_DIVISORS: [f64; 8] = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0];
 
 /// A bucket narrower than √E should hold this many average entries: with fewer, little is won and
 /// packing gets hard.
 const ENTRIES_PER_BUCKET: f64 = 4.0;
 
-/// A cuckoo map tries records of so many average entries as well: with two it can be filled to five
+/// A cuckoo map also tries records of this many average entries. With two it can be filled to five
 /// sixths, with one only by half.
 const CUCKOO_ENTRIES: [f64; 3] = [2.0, 3.0, 4.0];
 
-/// Where values are cut, records may also hold so many of the pieces of the longest.
+/// Where values are cut, records of this many of the longest pieces are tried too.
 const PIECES: [u64; 2] = [2, 3];
 
-/// The stash may always take this much, and a fiftieth of all values where that is more.
+/// The stash may always take this much; a fiftieth of all values, if that is more.
 pub(super) const STASH_BYTES: u64 = 64 << 10;
 
 /// What the single-server scheme's hint takes for each byte of the matrix's height: 1 024 words of
 /// 32 bits.
 const HINT_BYTES_PER_ROW: f64 = 4096.0;
 
-/// For how many lookups the width of an answer is charged.
+/// The number of lookups whose answers count in the cost.
 const LOOKUPS: f64 = 1024.0;
 
-/// A value, or a piece of one, as the placement sees it.
+/// A value, or a piece of one, as placement sees it.
 pub(super) struct Item {
     pub(super) hash: KeyHash,
     /// The bytes that its entry takes in a bucket.
@@ -110,8 +114,8 @@ pub(super) struct StashLimits {
 }
 
 impl StashLimits {
-    /// Applies the limits that the module states to the lengths of what all entries hold. There is
-    /// at least one.
+    /// Applies the limits that the module states to the lengths of the payloads of all entries.
+    /// There is at least one entry.
     pub(super) fn of(lens: impl IntoIterator<Item = usize>) -> Self {
         let mut lens: Vec<usize> = lens.into_iter().collect();
         lens.sort_unstable_by_key(|&len| Reverse(len));
@@ -120,8 +124,8 @@ impl StashLimits {
         let most_entries = lens.len() as u64 / 16;
         let mut bytes = 0;
         // Values of equal length go to the stash together or not at all, so the first that does not
-        // fit decides for all of its length. There is such a first one: fewer entries are allowed
-        // than there are.
+        // fit decides for all of its length. There is always one that does not fit, because fewer
+        // entries are allowed than there are.
         let mut longest_in_buckets = 0;
         for (number, &len) in (1..).zip(&lens) {
             bytes += len as u64 + STASH_ENTRY_OVERHEAD;
@@ -138,7 +142,7 @@ impl StashLimits {
         entry_len(self.longest_in_buckets)
     }
 
-    /// The room that entries too wide for a record of `width` bytes leave.
+    /// What the stash can still take after all entries too wide for a record of `width` bytes.
     pub(super) fn room_beside_wide(&self, items: &[&Item], width: u64) -> StashRoom {
         let mut room = StashRoom { bytes: self.most_bytes, entries: self.most_entries };
         for item in items.iter().filter(|item| item.entry_len > width) {
@@ -193,7 +197,8 @@ impl<'a> Cast<'a> {
         }
     }
 
-    /// How full the fullest of `records` records gets when nothing is put aside.
+    /// How full the fullest of `records` records gets if no entry that fits into a record goes to
+    /// the stash.
     fn rehearse(&self, records: u64) -> u64 {
         match self {
             Self::Buckets(grouped) => grouped.place(records).1,
@@ -207,12 +212,12 @@ pub(super) struct Plan {
     kind: KeyMapKind,
     parts: u8,
     buckets: u64,
-    /// The width of a bucket that was aimed at.
+    /// The intended width of a bucket.
     pub(super) width: u64,
     hoped_cost: f64,
 }
 
-/// What a placement of all keys came to.
+/// A placement of all keys, and its cost.
 pub(super) struct Outcome {
     pub(super) buckets: u64,
     pub(super) record_len: u64,
@@ -223,7 +228,7 @@ pub(super) struct Outcome {
 }
 
 impl Plan {
-    /// Tries every candidate on a sample of the keys and keeps the cheapest.
+    /// Tries every width on a sample of the keys and keeps the plan with the lowest cost.
     pub(super) fn by_rehearsal(
         kind: KeyMapKind,
         parts: u8,
@@ -254,7 +259,7 @@ impl Plan {
                     best = Plan { kind, parts, buckets, width, hoped_cost: cost };
                 }
                 if fullest <= width {
-                    // The hope came true; a more modest one would only add padding.
+                    // Everything fits at this load; a lower one would only add padding.
                     break;
                 }
             }
@@ -267,8 +272,8 @@ impl Plan {
         self.hoped_cost
     }
 
-    /// Places all keys. Each further attempt takes one bucket in 50 more, in case that all of them
-    /// are too tight.
+    /// Places all keys. Each further attempt takes one bucket in 50 more, in case the buckets were
+    /// too tight.
     pub(super) fn play(&self, items: &[Item], limits: &StashLimits, attempt: u32) -> Outcome {
         let buckets = self.buckets + self.buckets * u64::from(attempt) / 50;
         let cast: Vec<&Item> = items.iter().collect();
@@ -300,8 +305,8 @@ impl Plan {
     }
 }
 
-/// The widths to try, in bytes. At least the narrowest bucket that the stash allows, and whole
-/// entries where all are equal.
+/// The widths to try, in bytes. Each is at least the narrowest bucket that the stash allows. Where
+/// all entries are of equal length, it holds whole entries.
 fn candidate_widths(kind: KeyMapKind, parts: u8, items: &[Item], limits: &StashLimits) -> Vec<u64> {
     let all_bytes: u64 = items.iter().map(|item| item.entry_len).sum();
     let root = (all_bytes as f64).sqrt();
@@ -343,7 +348,7 @@ fn sample(items: &[Item]) -> Vec<&Item> {
     items.iter().filter(|item| item.hash.tag < below).collect()
 }
 
-/// Sizes of the two parts of a table.
+/// The bytes of the entries in records, and of the key map.
 struct Totals {
     entry_bytes: u64,
     key_map_bytes: u64,

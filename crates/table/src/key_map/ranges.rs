@@ -1,11 +1,11 @@
 //! Ranges: tables in which a row answers for all keys from one to another.
 //!
-//! A table of networks has a row for each range of addresses, and who asks has one address. The
-//! *directory* of a table holds the bounds of all its ranges, and every client downloads it with
-//! the key map. A client finds the range that holds its key at home, and then looks up that range's
-//! first point, as it would look up any other key. So ranges work under every kind of key map and
-//! by every scheme. A key that no range holds costs the same queries: it is looked up under a name
-//! that no range has.
+//! A table of networks has a row for each range of addresses, and a client looks up a single
+//! address. The *directory* of a table holds the bounds of all its ranges, and every client
+//! downloads it with the key map. A client itself finds the range that holds its key, and then
+//! looks up that range's first point, as it would look up any other key. So ranges work with every
+//! kind of key map and every scheme. A key that no range holds costs the same queries: it is looked
+//! up under a name that no range has.
 //!
 //! # Points
 //!
@@ -19,8 +19,8 @@
 //!
 //! # The directory as bytes
 //!
-//! Ranges are in ascending order, and do not overlap. Most begin where the one before ends, and
-//! most sizes are powers of two, where ranges are networks. Such a range takes one byte:
+//! Ranges are in ascending order and do not overlap. If they are networks, most begin right after
+//! the one before, and most sizes are powers of two. Such a range takes one byte:
 //!
 //! | first byte | then | the range |
 //! |---|---|---|
@@ -52,7 +52,7 @@ pub enum Points {
 }
 
 impl Points {
-    /// All kinds; where several suit a table, the first that does is taken.
+    /// All kinds. A table gets the first kind that fits its bounds.
     pub(crate) const ALL: [Self; 3] = [Self::Numbers, Self::SignedNumbers, Self::Addresses];
 
     /// Their name in the plural.
@@ -64,8 +64,8 @@ impl Points {
         }
     }
 
-    /// The point that stands in a row for a bound: as [`parse`](Self::parse), but an address is no
-    /// number there.
+    /// The point that a bound in a row stands for. As [`parse`](Self::parse), except that an
+    /// address is not accepted as a number.
     fn parse_bound(self, text: &str) -> Option<u128> {
         let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
         self.parse(text.as_bytes()).filter(|_| self != Points::Numbers || is_number)
@@ -140,7 +140,7 @@ impl Range {
     }
 }
 
-/// What a row says of its range. Without `to`, it ends where the next range begins.
+/// What a row says of its range. Without `to`, the range ends where the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) from: u128,
@@ -151,7 +151,7 @@ pub(crate) struct Bounds {
 /// ASCII).
 pub(crate) const BETWEEN_BOUNDS: char = '\x1f';
 
-/// A network: an address whose last bits, all but `bits`, are zero.
+/// The bounds of a network: an address in which all but the first `bits` bits are zero.
 fn network(address: &str, bits: &str) -> Option<Bounds> {
     let (address, bits): (IpAddr, u32) = (address.parse().ok()?, bits.parse().ok()?);
     let (from, free) = match address {
@@ -162,7 +162,7 @@ fn network(address: &str, bits: &str) -> Option<Bounds> {
     (from & rest == 0).then_some(Bounds { from, to: Some(from | rest) })
 }
 
-/// Ranges are found by blocks of so many: a client looks through one block for each key.
+/// Ranges are found by blocks of this many. A client looks through one block for each key.
 const BLOCK: usize = 64;
 
 /// The bounds of all ranges of a table, as every client downloads them.
@@ -225,14 +225,15 @@ impl Directory {
         self.bytes.len() as u64
     }
 
-    /// The name under which the range that holds `key` is looked up; for a key that no range holds,
-    /// a name that no range has. It is a [`Range::name`], or as long.
+    /// The name under which the range that holds `key` is looked up. For a key that no range holds,
+    /// a name of the same length that no range has.
     ///
-    /// Which block is looked through depends on the key, and so does an address; no branch does
-    /// after the text is read.
+    /// The key decides which addresses the search for its block reads, which block is read, and so
+    /// which bytes are decoded. Apart from that, no branch depends on the key after its text is
+    /// read.
     pub(super) fn name_for(&self, key: &[u8]) -> [u8; NAME_LEN] {
         let point = self.points.parse(key);
-        // What is no point takes as long as one that no range holds.
+        // A key that is no point takes as long as a point that no range holds.
         let (is_point, point) = (point.is_some(), conceal(point.unwrap_or(u128::MAX)));
         let mut block = 0;
         let mut blocks_left = self.blocks.len();
@@ -248,7 +249,7 @@ impl Directory {
         let mut reader = Reader::new(WHAT, &self.bytes[offset..]);
         let (mut found, mut from) = (false, point);
         for _ in 0..in_block {
-            // The bytes were read before, when the directory was made.
+            // Cannot fail: these bytes were read when the directory was made.
             let Ok(range) = read_range(&mut reader, after) else { break };
             let holds = is_point & (range.from <= point) & (point <= range.to);
             let mask = 0u128.wrapping_sub(holds.into());
@@ -259,7 +260,7 @@ impl Directory {
         name(found, from)
     }
 
-    /// Whether a range holds `key`. For the owner: it says so at once.
+    /// Whether a range holds `key`. For the owner, from whom the answer need not be hidden.
     pub(super) fn holds(&self, key: &[u8]) -> bool {
         self.name_for(key)[0] == 1
     }
@@ -273,7 +274,7 @@ impl Directory {
         };
         let from_text = self.points.text(from);
         let to_text = self.points.text(to);
-        // The range that holds both bounds, and neither the point before nor the point after them.
+        // It must be the range that begins at `from`, holds `to`, and does not go on after it.
         let name = self.name_for(from_text.as_bytes());
         let range = Range { from, to };
         let ends = to == u128::MAX || self.name_for(self.points.text(to + 1).as_bytes()) != name;
@@ -284,7 +285,7 @@ impl Directory {
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         out.push(self.points.code());
         out.extend_from_slice(&self.ranges.to_le_bytes());
-        // Fewer than 2^32 ranges of at most 41 bytes.
+        // There are fewer than 2^32 ranges of at most 41 bytes, so the length fits.
         out.extend_from_slice(&(self.bytes.len() as u64).to_le_bytes());
         out.extend_from_slice(&self.bytes);
     }
@@ -349,10 +350,10 @@ const WHAT: &str = "a directory of ranges";
 const WITH_GAP: u8 = 128;
 const WITHOUT_GAP: u8 = 129;
 
-/// `after` is the point at which the range would begin without a gap.
+/// Appends `range`. `after` is the point at which it would begin without a gap.
 fn write_range(range: &Range, after: u128, out: &mut Vec<u8>) {
     let gap = range.from - after;
-    // 0 for all 2^128 points.
+    // 0 stands for all 2^128 points.
     let size = (range.to - range.from).wrapping_add(1);
     let zeros = size.trailing_zeros() as u8;
     let odd = size.checked_shr(zeros.into()).unwrap_or(0) >> 1;

@@ -34,7 +34,7 @@ fn packed_as(kind: KeyMapKind, pairs: &[Pair], seed: PublicSeed) -> (KeyMap, Vec
     (packed.key_map().clone(), records)
 }
 
-/// What a lookup of `key` comes to. No part of it lies in two of its candidates.
+/// The result of a lookup of `key`. Checks that no part of it lies in two of its candidates.
 fn look_up(key_map: &KeyMap, records: &[Vec<u8>], key: &[u8]) -> Option<Vec<u8>> {
     let candidates: Vec<u64> = key_map.candidates(key).collect();
     assert_eq!(candidates.len(), key_map.candidates_per_key());

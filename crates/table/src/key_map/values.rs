@@ -1,9 +1,9 @@
 //! Several values of one key, as the one value that its entry holds.
 //!
-//! They follow each other, each after its length as a [variable-length number](super::number).
-//! There is at least one. A table has them for all of its keys or for none:
-//! [`KeyMap::has_lists`](super::KeyMap::has_lists). Records, schemes and queries take a list for
-//! one value; a client splits it when the lookup is over.
+//! The values follow each other, each after its length as a [variable-length
+//! number](super::number). There is at least one. Either all keys of a table have lists or none
+//! has: [`KeyMap::has_lists`](super::KeyMap::has_lists). Records, schemes and queries treat a list
+//! as one value; a client splits it when the lookup is over.
 
 use super::number;
 use privet_core::{Error, Result};
@@ -32,16 +32,17 @@ pub(crate) fn listed_len(len: usize) -> usize {
 /// The values in a list, at least one, in their order.
 ///
 /// # Errors
-/// [`Blame::Integrity`](privet_core::Blame::Integrity) if `list` is none.
+/// [`Blame::Integrity`](privet_core::Blame::Integrity) if `list` is malformed.
 pub fn decode_list(list: &[u8]) -> Result<Vec<&[u8]>> {
     values_of_list(list)?.collect()
 }
 
-/// The same one after the other: each is read when its turn comes, and nothing is allocated.
+/// The values in a list, one after the other. Each is read when its turn comes, and nothing is
+/// allocated.
 ///
 /// # Errors
-/// As [`decode_list`]: at once if the list is empty, and else where it is found to be none, after
-/// which there is nothing more.
+/// As [`decode_list`]: at once if the list is empty, and otherwise in place of the first malformed
+/// value, after which the iterator ends.
 pub fn values_of_list(list: &[u8]) -> Result<impl Iterator<Item = Result<&[u8]>>> {
     if list.is_empty() {
         return Err(malformed("it is empty"));

@@ -1,8 +1,8 @@
-//! Ranges of keys, and keys of which some differences do not count.
+//! Ranges of keys, and keys that are normalised.
 
 use super::*;
 
-/// Looks a key up as a client does, whatever becomes of it before.
+/// Looks a key up as a client does, which applies the table's key form to it.
 fn found(place: &Place, key: &str) -> Option<String> {
     look_up(&place.open(), key)
 }

@@ -19,7 +19,7 @@ pub(super) enum CellType {
     Null,
     Boolean,
     Signed,
-    /// An integer without a sign, of so many bits.
+    /// An unsigned integer of this many bits.
     Unsigned(u32),
     Float,
     Half,
@@ -30,14 +30,14 @@ pub(super) enum CellType {
     Uuid,
     /// Days since 1970.
     Date,
-    /// Since midnight; so many to a second.
+    /// The time since midnight, in this many units to a second.
     Time(i64),
-    /// Since 1970; so many to a second.
+    /// The time since the start of 1970, in `per_second` units to a second.
     Timestamp {
         per_second: i64,
         is_utc: bool,
     },
-    /// Nanoseconds of a day, and the day.
+    /// The nanoseconds of a day, and the number of the day.
     Int96Timestamp,
 }
 
@@ -98,7 +98,7 @@ impl CellType {
         })
     }
 
-    /// From what writers of before 2018 said.
+    /// The type by the older annotation, the only one that writers before 2018 knew.
     fn of_converted(leaf: &Type, is_bytes: bool) -> Option<Self> {
         let converted = leaf.get_basic_info().converted_type();
         Some(match (converted, is_bytes) {
@@ -200,7 +200,7 @@ fn moment(seconds: i64, nanos: u32) -> Result<String> {
     Ok(format!("{:?}", moment.naive_utc()))
 }
 
-/// The nanoseconds of the day, and the day by Julian's count.
+/// A timestamp in ISO 8601, from the nanoseconds of the day and the Julian day number.
 fn int96(value: &Int96) -> Result<String> {
     const JULIAN_DAY_OF_1970: i64 = 2_440_588;
     let &[low, high, day] = value.data() else { return Err(out_of_range()) };
@@ -212,7 +212,7 @@ fn int96(value: &Int96) -> Result<String> {
     Ok(format!("{:?}", moment.ok_or_else(out_of_range)?.naive_utc()))
 }
 
-/// Puts the point into `digits`, which may begin with a sign.
+/// Puts the decimal point into `digits`, which may begin with a sign.
 fn decimal(digits: String, scale: u32) -> String {
     let scale = scale as usize;
     if scale == 0 {
@@ -238,8 +238,8 @@ fn uuid(bytes: &[u8]) -> String {
     text
 }
 
-/// The shortest number that reads back as the same float; JSON has none for the three that are not
-/// finite.
+/// The shortest number that reads back as the same float. NaN and the infinities become text,
+/// because JSON has no numbers for them.
 fn float<F: serde::Serialize + Into<f64> + Copy>(value: F) -> Scalar<'static> {
     let wide: f64 = value.into();
     if wide.is_nan() {
@@ -285,7 +285,7 @@ impl Column {
             node = inner;
         }
         let Node::Leaf { number, cells } = node else {
-            // Passes the row.
+            // Moves the leaves past this row.
             self.write_json(leaves, &mut Vec::new())?;
             return Ok(is_null.then_some(Scalar::Null));
         };
@@ -319,8 +319,8 @@ impl Node {
         }
     }
 
-    /// Whether the entry at hand is there down to `definition`. If it is not, all leaves below pass
-    /// their entry.
+    /// Whether the definition level of the present entry is at least `definition`. If not, all
+    /// leaves below move past their entries.
     fn is_there(&self, definition: i16, leaves: &mut [Leaf]) -> Result<bool> {
         let found = leaves[self.first_leaf()].definition();
         let is_there = found.ok_or_else(|| damaged("a column ends too early"))? >= definition;

@@ -34,7 +34,7 @@ pub(super) struct Leaf {
 #[derive(Clone, Copy, Default)]
 struct Position {
     entry: usize,
-    /// Entries that are null have no value.
+    /// Counts values only: entries that are null have none.
     value: usize,
 }
 
@@ -53,7 +53,7 @@ impl Leaf {
         })
     }
 
-    /// Makes sure that the next row is there.
+    /// Reads the next batch if this one has no rows left.
     pub(super) fn fill(&mut self) -> Result<()> {
         if self.row.entry < self.entries {
             return Ok(());
@@ -73,7 +73,7 @@ impl Leaf {
         self.now = self.row;
     }
 
-    /// Goes on to the next row, whatever has been read of this one.
+    /// Goes on to the next row, however much of this one has been read.
     pub(super) fn next_row(&mut self) {
         self.rewind();
         loop {
@@ -85,7 +85,7 @@ impl Leaf {
         self.row = self.now;
     }
 
-    /// The definition level of the entry at hand; `None` after the last of the batch.
+    /// The definition level of the present entry; `None` after the last of the batch.
     pub(super) fn definition(&self) -> Option<i16> {
         if self.max_definition == 0 {
             return (self.now.entry < self.entries).then_some(0);
@@ -93,13 +93,13 @@ impl Leaf {
         self.definitions.get(self.now.entry).copied()
     }
 
-    /// The repetition level of the entry at hand. Rows are read whole, so after the last entry of a
-    /// batch a row begins: 0.
+    /// The repetition level of the present entry. Batches hold whole rows, so after the last entry
+    /// a new row begins: 0.
     pub(super) fn repetition(&self) -> i16 {
         self.repetitions.get(self.now.entry).copied().unwrap_or(0)
     }
 
-    /// The value of the entry at hand, which is then passed; `None` if it has none.
+    /// Takes the value of the present entry, `None` if it has none, and goes on to the next entry.
     pub(super) fn take(&mut self) -> Option<Stored<'_>> {
         let has_value = self.definition() == Some(self.max_definition);
         let value = self.now.value;
@@ -140,7 +140,7 @@ impl Values {
         }
     }
 
-    /// Reads the next batch over the present one; returns the number of its entries.
+    /// Replaces the batch with the next one and returns the number of its entries.
     fn read(&mut self, definitions: &mut Vec<i16>, repetitions: &mut Vec<i16>) -> Result<usize> {
         fn batch<T: DataType>(
             reader: &mut ColumnReaderImpl<T>,

@@ -1,8 +1,8 @@
 //! What the columns of a Parquet file mean.
 //!
 //! A column is a tree whose leaves the file stores. Each entry of a leaf has two numbers beside its
-//! value. The *definition level* says how much of the path from the root is there: null, an empty
-//! list and a value differ in it. The *repetition level* says which list goes on with this entry; 0
+//! value. The *definition level* says how much of the path from the root is there: it tells null,
+//! an empty list and a value apart. The *repetition level* says which list the entry continues; 0
 //! begins a row. The method is that of Dremel (Melnik et al., VLDB 2010).
 
 use super::super::quoted;
@@ -23,7 +23,7 @@ pub(super) struct Column {
 /// A part of a column's tree. Levels are those of the entries in the leaves below it.
 pub(super) enum Node {
     Leaf {
-        /// Among the leaves that are read.
+        /// The leaf's number among the leaves that are read.
         number: usize,
         cells: CellType,
     },
@@ -94,7 +94,7 @@ fn unsupported<T>(what: impl Into<String>) -> Result<T, Unsupported> {
     Err(Unsupported(what.into()))
 }
 
-/// The highest levels of what is above a node.
+/// The levels of what is above a node.
 #[derive(Clone, Copy)]
 struct Levels {
     definition: i16,
@@ -127,7 +127,7 @@ fn node(field: &Type, levels: Levels, next_leaf: &mut usize) -> Result<Node, Uns
             let inner = Box::new(required(field, levels, next_leaf)?);
             Ok(Node::Optional { present: levels.definition, inner })
         }
-        // What old writers wrote for a list.
+        // Old writers wrote lists in this way.
         Repetition::REPEATED => {
             list(levels.repeated(), |levels| required(field, levels, next_leaf))
         }

@@ -84,8 +84,8 @@ fn entries_without_a_place_go_to_the_stash_within_its_limits() {
 
     let limits = placement::StashLimits::of(std::iter::repeat_n(20, 640));
     let (homes, fullest) = choices.place(700, &mut limits.room_beside_wide(&items, 29));
-    // One key in 16 may be there, and the rest lies where it does not fit, so that the records get
-    // wider.
+    // The stash takes one key in 16. The other entries without a place go where they do not fit, so
+    // the records get wider.
     assert_eq!((stashed(&homes), fullest > 29), (40, true));
 
     // With enough room for all, every entry is placed once, and none goes to the stash or beyond
@@ -132,7 +132,7 @@ fn other_kinds_and_versions_are_refused_by_name() {
 }
 
 /// A table made by `vectors/generate_cuckoo.py`, which shares no code with this crate and places
-/// the entries in its own way: any placement is a table, as long as a lookup finds its way.
+/// the entries in its own way. Any placement is valid if lookups find the entries.
 #[test]
 fn known_answers() {
     let vectors = vectors("cuckoo.json");
@@ -180,8 +180,8 @@ fn empty(records: u64, seed: PublicSeed) -> KeyMap {
     }
 }
 
-/// Tables built before there were kinds of key maps: `vectors/key_map.json` holds one, byte for
-/// byte.
+/// A table built before there were kinds of key maps still reads as a bucket map.
+/// `vectors/key_map.json` holds one, byte for byte.
 #[test]
 fn key_maps_of_version_1_are_bucket_maps() {
     let vectors = vectors("key_map.json");

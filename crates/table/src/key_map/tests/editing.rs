@@ -1,4 +1,4 @@
-//! Tables that change: what an editor does, against a plain map.
+//! Tables that change: what an editor does, compared with a plain map.
 
 use super::*;
 use std::collections::{BTreeMap, HashMap};
@@ -39,7 +39,7 @@ impl Table {
         Self { key_map, records: vec![record; records as usize] }
     }
 
-    /// Does the operations in one batch, and returns what came of each and which records changed.
+    /// Does the operations in one batch, and returns the effect of each and which records changed.
     fn edit(&mut self, operations: &[Operation]) -> (Vec<Result<Effect>>, Vec<u64>) {
         let mut editor =
             Editor::new(&self.key_map, |number| Ok(self.records[number as usize].clone()));
@@ -88,7 +88,7 @@ impl Table {
         homes
     }
 
-    /// Checks that the table has what `oracle` has, of all of `keys`, and nothing else.
+    /// Checks that the table has what `oracle` has for each of `keys`, and nothing else.
     fn check(&self, oracle: &BTreeMap<Vec<u8>, Vec<u8>>, keys: &[Vec<u8>]) {
         for key in keys {
             assert_eq!(look_up(&self.key_map, &self.records, key).as_ref(), oracle.get(key));
@@ -189,7 +189,8 @@ fn check_effect(
     }
 }
 
-/// No more records than the operation can need: one, and one more for each entry that moved.
+/// Checks that no more records change than the operation can need: one, and one more for each entry
+/// that moved.
 fn check_changed(before: &Table, after: &Table, changed: &[u64]) {
     let (old_homes, new_homes) = (before.homes(), after.homes());
     let moves = old_homes
@@ -371,7 +372,8 @@ fn the_stash_has_a_sixteenth_of_the_keys_and_a_fiftieth_of_the_bytes() {
     assert_eq!(edit::stash_limits(&key_map).1, 100_000);
 }
 
-/// A builder's limits are those of all values, and an editor knows only what is left of them.
+/// A builder's stash limits follow from all values. An editor knows only the number of keys and the
+/// bytes of entries in records, so a stash may exceed its limits.
 #[test]
 fn a_stash_beyond_the_limits_stays_and_takes_no_more() {
     let mut table = Table::empty(1, 250);

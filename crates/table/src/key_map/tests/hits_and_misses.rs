@@ -1,8 +1,8 @@
-//! A server sees how many records a lookup asks for, and nothing else that depends on the key; and
-//! no more can be learnt from *which* they are.
+//! What a lookup asks for says nothing about its key: neither the number of records nor which they
+//! are.
 //!
-//! Private information retrieval hides the records' numbers. These tests ask for more: that even
-//! the numbers say nothing about whether a key is in the table, was deleted, or lies in the stash.
+//! Private information retrieval hides which records those are. These tests ask for more: even
+//! their numbers must not say whether a key is in the table, was deleted, or lies in the stash.
 
 use super::editing::{Table, key};
 use super::*;
@@ -25,8 +25,8 @@ fn counts(table: &Table, keys: &[Vec<u8>], lookup: &Lookup<'_>) -> Vec<u64> {
 }
 
 /// How far counts are above what equal shares of records would bring, in standard deviations of the
-/// chi-square distribution. Far below is as it should be for keys that a bucket map's builder has
-/// spread evenly.
+/// chi-square distribution. Far below is normal for keys that a bucket map's builder has spread
+/// evenly.
 fn excess(counts: &[u64], records: u64) -> f64 {
     let total = counts.iter().sum::<u64>() as f64;
     let chi_square: f64 = (0..PARTS)
@@ -83,7 +83,7 @@ fn hits_misses_and_stashed_keys_ask_for_as_many_records_spread_in_the_same_way()
     }
 }
 
-/// Mistakes that a client could make, and that the test above is to find.
+/// Mistakes that a client could make, which the test above must find.
 #[test]
 fn lookups_that_give_a_class_of_keys_away_are_caught() {
     let is_present =

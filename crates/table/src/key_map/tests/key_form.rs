@@ -52,7 +52,7 @@ fn each_step_takes_its_difference_away() {
     assert!(error.message().starts_with(r#"keys cannot be normalised by "Trim"; there are trim,"#));
 }
 
-/// What the number step says is the same number, and the same for all ways to write it.
+/// The number step keeps a number's value, and gives all spellings of a number the same form.
 #[test]
 fn numbers_keep_their_value() {
     proptest!(|(digits in "[0-9]{1,8}(\\.[0-9]{0,8})?", zeros in 0usize..4, exponent in -4i32..5)| {
@@ -67,7 +67,7 @@ fn numbers_keep_their_value() {
 }
 
 proptest! {
-    /// A key that was normalised is normalised: an owner's edit and a client's lookup agree.
+    /// Normalising a second time changes nothing, so an owner's edit and a client's lookup agree.
     #[test]
     fn what_is_normalized_stays_as_it_is(key in "\\PC{0,8}|[ŉİßǰΐﬁⅧ1.e-]{0,6}", bits in 0u8..32) {
         let names: Vec<&str> = (0..5).filter(|step| bits >> step & 1 == 1).map(|step| Normalization::NAMES[step]).collect();

@@ -3,10 +3,10 @@
 use crate::key_map::pairing::Pairing;
 use std::collections::HashMap;
 
-/// What the tags do to a table of `records` records, the other of each record, and for each such
-/// pairing a tag that does it.
+/// All pairings of a table of `records` records: for each, the other record of every record, and a
+/// tag that gives this pairing.
 fn pairings(records: u64) -> HashMap<Vec<u64>, u64> {
-    // Tags are told apart by what they do, not by what the code says of their centre.
+    // Pairings are told apart by their effect, not by the centre that the code computes.
     let mut tags = HashMap::new();
     for tag in 0..4000u64 {
         let tag = tag.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -33,7 +33,8 @@ fn each_pairing_is_mutual_and_any_two_records_are_a_pair_under_exactly_one() {
                 met[(record * records + other) as usize] += 1;
             }
         }
-        // In odd numbers each record is left over under one pairing; in even numbers none ever is.
+        // With an odd number of records each is left over under one pairing; with an even number
+        // none is.
         for record in 0..records {
             for other in 0..records {
                 let times = if record == other { records % 2 } else { 1 };
@@ -49,8 +50,8 @@ fn all_ordered_pairs_of_records_are_candidates_equally_often() {
         let firsts = if records % 2 == 0 { records } else { records - 1 };
         let mut drawn = vec![0; (records * records) as usize];
         for tag in pairings(records).into_values() {
-            // One word from the middle of each of the equal parts into which the first candidates
-            // divide all words.
+            // The first candidates divide all words into equal parts. Tries one word from the
+            // middle of each part.
             for part in 0..firsts {
                 let word = (((2 * part + 1) as u128) << 63) / u128::from(firsts);
                 let pairing = Pairing::new(tag, records);

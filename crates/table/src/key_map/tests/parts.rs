@@ -1,5 +1,5 @@
-//! Values in several pieces, and lists of values: over both kinds of key map, with edits, and when
-//! a table lies.
+//! Values in several pieces, and lists of values: in both kinds of key map, with edits, and in
+//! tables whose entries do not belong together.
 
 use super::editing::key;
 use super::*;
@@ -17,7 +17,8 @@ fn packed_with(options: &PackOptions, pairs: &[Pair]) -> (KeyMap, Vec<Vec<u8>>, 
     (packed.key_map().clone(), records.collect(), packed)
 }
 
-/// Such pairs whose bytes differ from place to place, so that pieces in a wrong order show.
+/// Pairs with values of these lengths, whose bytes differ from place to place, so that pieces in a
+/// wrong order show.
 fn varied(lengths: impl IntoIterator<Item = usize>) -> Vec<Pair> {
     let value = |number: usize, len: usize| (0..len).map(move |i| (i * 7 + i / 256 + number) as u8);
     let numbered = lengths.into_iter().enumerate();
@@ -28,7 +29,7 @@ fn any_length() -> impl Strategy<Value = usize> {
     prop_oneof![8 => 0usize..100, 2 => 100usize..900, 1 => 900usize..9000]
 }
 
-/// As many entries as pieces of values, in records and in the stash; none of them twice.
+/// The number of entries in records and in the stash. Checks that no tag occurs twice.
 fn count_entries(key_map: &KeyMap, records: &[Vec<u8>]) -> usize {
     let mut tags: Vec<u64> = key_map.stash.iter().map(|(tag, _)| *tag).collect();
     for record in records {
@@ -150,7 +151,7 @@ proptest! {
         }
     }
 
-    /// What a table that lies may hold.
+    /// A malicious server may send any entries.
     #[test]
     fn any_entries_are_a_value_or_an_integrity_error(
         payloads in prop::collection::vec(
@@ -396,7 +397,7 @@ fn long_values_are_divided_where_that_saves_a_quarter_and_never_otherwise() {
             let (key_map, _, packed) =
                 packed_with(&PackOptions { kind, ..PackOptions::default() }, &pairs);
             assert!(packed.undivided_record_len().is_none() && key_map.parts() == 1);
-            // Nor is what is written any other than it was before there were parts.
+            // The key map is the one that is built without parts.
             assert!(key_map == packed_as(kind, &pairs, fixed_seed()).0);
         }
     }

@@ -11,12 +11,12 @@ fn directory(points: Points, ranges: &[Range]) -> Directory {
     directory
 }
 
-/// The range that holds a point, looked for one by one.
+/// The range that holds a point, found by trying one after the other.
 fn holding(ranges: &[Range], point: u128) -> Option<&Range> {
     ranges.iter().find(|range| range.from <= point && point <= range.to)
 }
 
-/// Ranges in ascending order, between which there are gaps or none.
+/// Ranges in ascending order, with or without gaps between them.
 fn any_ranges() -> impl Strategy<Value = Vec<Range>> {
     let gap = prop_oneof![2 => Just(0u128), 1 => 1u128..5, 1 => any::<u64>().prop_map(u128::from)];
     let size = prop_oneof![
@@ -93,7 +93,7 @@ fn ranges_are_written_as_the_module_says() {
     directory.encode(&mut bytes);
     assert_eq!(&bytes[..13], [&[0, 5, 0, 0, 0, expected.len() as u8][..], &[0; 7]].concat());
     assert_eq!(bytes[13..], expected);
-    // All there is.
+    // One range of all points.
     let all = [Range { from: 0, to: u128::MAX }];
     let mut bytes = Vec::new();
     self::directory(Points::Addresses, &all).encode(&mut bytes);
