@@ -61,6 +61,10 @@ impl Open {
                 self.switch(shared, false);
                 return Asked::Something;
             }
+            NextLookup::AwaitHints => {
+                self.prepare(shared, now);
+                return Asked::Nothing;
+            }
             NextLookup::SendAgain => return Asked::Something,
             NextLookup::Condense => {
                 let condensed = self.condense(shared);
@@ -70,10 +74,7 @@ impl Open {
                     Err(error) => Some(error),
                 }
             }
-            NextLookup::Refuse(error) => {
-                self.lookup_refused(shared, now);
-                Some(error)
-            }
+            NextLookup::Refuse(error) => Some(error),
         };
         match self.begin_next(shared, refused, now) {
             true => Asked::Something,
@@ -129,13 +130,19 @@ impl Open {
         }
         if supply.left() == 0 {
             let ready = self.hints.preparing.as_ref().is_some_and(Preparing::is_complete);
-            return match (ready, self.hints_are_idle(shared)) {
-                (true, true) => NextLookup::Switch,
-                (true, false) => NextLookup::Wait,
-                (false, _) => NextLookup::Refuse(Error::exhausted(
-                    "the hints are used up and the next ones are not ready, so nothing was asked; try again in a while, or start again: then they are prepared before the first lookup",
-                )),
-            };
+            if ready {
+                return match self.hints_are_idle(shared) {
+                    true => NextLookup::Switch,
+                    false => NextLookup::Wait,
+                };
+            }
+            if self.hints.preparing.as_mut().is_some_and(Preparing::is_awaited) {
+                return NextLookup::AwaitHints;
+            }
+            return NextLookup::Refuse(Error::exhausted(
+                "the hints are used up, and preparing the next ones has just failed, so nothing \
+                 was asked; try again",
+            ));
         }
         if verifies {
             return self.next_in_strict_order(shared, open);
@@ -222,16 +229,6 @@ impl Open {
             }
             Purpose::Resend(id) => self.hints.resends.settled(id, call.server, answer),
             _ => {}
-        }
-    }
-
-    /// A lookup was refused. If no hint was left, this repeats the failed steps of preparing the
-    /// next ones.
-    fn lookup_refused(&mut self, shared: &mut Shared, now: Duration) {
-        let used_up = self.hinted().is_some_and(|hints| hints.supply().left() == 0);
-        if let Some(preparing) = self.hints.preparing.as_mut().filter(|_| used_up) {
-            preparing.lookup_refused();
-            self.prepare(shared, now);
         }
     }
 

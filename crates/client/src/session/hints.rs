@@ -38,6 +38,8 @@ pub(super) enum NextLookup {
     Refuse(Error),
     /// Switch to the prepared next generation.
     Switch,
+    /// Prepare the rest of the next generation now, and wait for it.
+    AwaitHints,
     /// For hints that never run out: condense this generation into the next.
     Condense,
     /// Send earlier queries again first.

@@ -21,8 +21,9 @@
 //! many bytes as the client's state if that is more (because a checkpoint of about that size is
 //! written after each piece), and at least 1 MiB. After a lookup has been *sent*, the session
 //! fetches the pieces that are due, at most two of them. It tries a failed piece again with the
-//! usual patience, and then with the next lookup. Only if the hints are used up does it fetch the
-//! rest without waiting for lookups.
+//! usual patience, and then with the next lookup. Once the hints are used up, it fetches the rest
+//! without waiting for lookups, and the next lookup waits for that: this too follows from the number
+//! of queries.
 //!
 //! If there is no generation to begin with, the whole table is due at once.
 //!
@@ -149,6 +150,8 @@ pub(super) struct Preparing {
     fetching_to: Option<u64>,
     /// A fetch was given up: no new one before the next lookup.
     held: bool,
+    /// Lookups wait for it.
+    awaited: bool,
     /// The next byte to hand to the worker.
     received: u64,
     /// The next byte that the worker will take.
@@ -184,6 +187,7 @@ impl Preparing {
             asking: false,
             fetching_to: None,
             held: false,
+            awaited: false,
             received: offset,
             absorbed: offset,
             checkpointed: offset,
@@ -239,11 +243,17 @@ impl Preparing {
         self.held = false;
     }
 
-    /// A lookup was refused because the hints are used up: what failed is tried again.
-    pub(super) fn lookup_refused(&mut self) {
-        self.try_again();
-        self.granted = u64::MAX;
-        self.held = false;
+    /// A lookup waits for it, because the hints are used up. All of it is due then, and what failed
+    /// before is tried again. `false`: that failed as well, so the lookup has to fail; the next one
+    /// begins another attempt.
+    pub(super) fn is_awaited(&mut self) -> bool {
+        let failed = self.held || self.stage == Stage::Broken;
+        self.awaited = !(self.awaited && failed);
+        if self.awaited {
+            self.try_again();
+            (self.due, self.granted, self.held) = (self.schedule.table_len, u64::MAX, false);
+        }
+        self.awaited
     }
 
     /// After a failure of the worker (a full disk, say), starts a new one from the last checkpoint.

@@ -194,7 +194,7 @@ fn a_worker_that_failed_is_tried_again_when_more_is_due_or_the_hints_are_used_up
     preparing.lookup_sent(lookup(399));
     assert!(began(&mut preparing));
     preparing.ended(false);
-    preparing.lookup_refused();
+    assert!(preparing.is_awaited());
     assert!(began(&mut preparing));
     preparing.resumed(40);
     assert_eq!(
@@ -203,7 +203,8 @@ fn a_worker_that_failed_is_tried_again_when_more_is_due_or_the_hints_are_used_up
     );
     preparing.fetched(true);
     assert_eq!(preparing.next(Duration::ZERO), None, "given up");
-    preparing.lookup_refused();
+    assert!(!preparing.is_awaited(), "the lookup that waited fails");
+    assert!(preparing.is_awaited(), "the next one has it tried again");
     assert_eq!(
         preparing.next(Duration::ZERO),
         Some(PreparationStep::Fetch { offset: 40, len: 60 })
@@ -297,7 +298,7 @@ fn a_request_is_awaited_and_one_that_was_given_up_is_made_again() {
     assert!(!preparing.is_at_work());
     assert_eq!(preparing.next(Duration::ZERO), None, "one at a time");
     preparing.fetched(true);
-    preparing.lookup_refused();
+    assert!(preparing.is_awaited());
     assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Ask));
     assert!(!preparing.requested(0), "not one that belongs elsewhere");
 }

@@ -74,7 +74,7 @@ fn a_lookup_is_sent_before_the_stretch_that_goes_with_it() {
 }
 
 #[test]
-fn hints_that_run_out_before_the_next_are_ready_are_an_error_and_no_query() {
+fn hints_that_run_out_while_the_next_cannot_be_prepared_are_an_error_and_no_query() {
     let mut world = toy_world(1, 8);
     world.found(Target::index(0));
     // The table is no longer available.
@@ -88,13 +88,37 @@ fn hints_that_run_out_before_the_next_are_ready_are_an_error_and_no_query() {
     let before = world.queries().len();
     let error = world.get(Target::index(0)).unwrap_err();
     assert_eq!(error.blame(), Blame::Exhausted);
-    assert!(error.message().contains("start again"), "{error}");
+    assert!(error.message().contains("preparing the next ones has just failed"), "{error}");
     assert_eq!(world.queries().len(), before);
     assert!(world.failure.is_none());
 
     let mut next = after(world);
     assert_eq!(next.found(Target::index(3)), expected(3), "prepared before the first lookup");
     assert_eq!(stretches(&next)[0].0, 0);
+}
+
+#[test]
+fn lookups_that_find_no_hint_wait_for_the_next_ones_whatever_is_looked_up() {
+    let traffic = |index: &dyn Fn(u64) -> u64| {
+        let mut world = toy_world(1, 8);
+        world.found(Target::index(index(0)));
+        // Nothing is prepared in the background.
+        world.fate = Box::new(|_, request| match request {
+            Request::Fetch(_) => Fate::Breaks,
+            _ => Fate::Arrives,
+        });
+        for k in 1..8 {
+            world.found(Target::index(index(k)));
+        }
+        world.fate = Box::new(|_, _| Fate::Arrives);
+        for k in 8..20 {
+            assert_eq!(world.found(Target::index(index(k))), expected(index(k)));
+        }
+        world.trace()
+    };
+    let trace = traffic(&|k| k);
+    assert_eq!(traffic(&|_| 0), trace);
+    assert_eq!(traffic(&|k| 19 - k), trace);
 }
 
 #[test]

@@ -111,10 +111,6 @@ impl World {
             Ok(_) if self.liar.is_some() && !self.verifies => self.report.wrong += 1,
             Ok(_) => return Err(format!("the value of record {index} is wrong")),
             Err(error) if self.is_amid_a_change(&error) => self.report.failed += 1,
-            // Whatever was prepared of the next hints is lost when these hints follow.
-            Err(error) if !self.versions.is_empty() && error.blame() == Blame::Exhausted => {
-                self.report.failed += 1;
-            }
             // With a scheme that verifies, nothing is asked before a server with a missing answer
             // has sent it.
             Err(error)
