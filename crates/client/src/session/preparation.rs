@@ -22,8 +22,8 @@
 //! written after each piece), and at least 1 MiB. After a lookup has been *sent*, the session
 //! fetches the pieces that are due, at most two of them. It tries a failed piece again with the
 //! usual patience, and then with the next lookup. Once the hints are used up, it fetches the rest
-//! without waiting for lookups, and the next lookup waits for that: this too follows from the number
-//! of queries.
+//! without waiting for lookups, and the next lookup waits for that. This too follows from the
+//! number of queries.
 //!
 //! If there is no generation to begin with, the whole table is due at once.
 //!
