@@ -3,7 +3,8 @@
 use insta::Settings;
 use insta::internals::SettingsBindDropGuard;
 use std::fmt;
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -45,6 +46,16 @@ impl Place {
 
     pub(crate) fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
         std::fs::write(self.path(name), contents).unwrap();
+    }
+
+    /// Flips a bit of one byte of a file, in place. Readers of its other bytes notice nothing.
+    pub(crate) fn flip(&self, name: &str, at: usize) {
+        let mut file = File::options().read(true).write(true).open(self.path(name)).unwrap();
+        let mut byte = [0];
+        file.seek(SeekFrom::Start(at as u64)).unwrap();
+        file.read_exact(&mut byte).unwrap();
+        file.seek(SeekFrom::Start(at as u64)).unwrap();
+        file.write_all(&[byte[0] ^ 1]).unwrap();
     }
 
     /// The names of all files here, sorted.

@@ -100,12 +100,6 @@ fn kept() -> (Place, Store) {
 
 const PRIVATE: &str = "kept/tables/02020202020202020202020202020202/private-dummy-subsets";
 
-fn flip(place: &Place, file: &str, at: usize) {
-    let mut bytes = std::fs::read(place.path(file)).unwrap();
-    bytes[at] ^= 1;
-    place.write(file, bytes);
-}
-
 #[test]
 fn what_is_kept_is_shown_in_counts_and_sizes() {
     let (place, _store) = kept();
@@ -243,7 +237,7 @@ fn hints_in_use_are_left_alone() {
 #[test]
 fn damage_is_named_with_exit_code_4() {
     let (place, _store) = kept();
-    flip(&place, &format!("{PRIVATE}/generation-1.hints"), 4000);
+    place.flip(&format!("{PRIVATE}/generation-1.hints"), 4000);
     let parts = std::fs::read_dir(place.path("kept/tables/01010101010101010101010101010101"));
     let part = parts.unwrap().map(|entry| entry.unwrap().path());
     let part = part.into_iter().find(|path| path.extension().is_some_and(|it| it == "part"));
@@ -260,8 +254,8 @@ fn damage_is_named_with_exit_code_4() {
     [stderr]
     privet: 2 files are damaged
     "#);
-    flip(&place, &format!("{PRIVATE}/anchor"), 0);
-    flip(&place, &format!("{PRIVATE}/anchor"), 4096);
+    place.flip(&format!("{PRIVATE}/anchor"), 0);
+    place.flip(&format!("{PRIVATE}/anchor"), 4096);
     assert_snapshot!(place.run("state show kept"), @r#"
     [exit 0]
     [stdout]
