@@ -55,6 +55,7 @@ fn ways_out(reason: Reason) -> &'static [&'static str] {
         Reason::NotARoot => &["`privet build --authenticate` and `privet inspect` print it"],
         Reason::KeyTwice => &["--on-duplicate, or --multi"],
         Reason::EmptyKey => &["--on-empty-key skip"],
+        Reason::FormatUnknown => &["--format"],
         Reason::DelimiterUnclear => &["--delimiter"],
         Reason::OneValueForEachKey => &["`privet build --multi`"],
         _ => &[],

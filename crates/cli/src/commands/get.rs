@@ -265,17 +265,16 @@ fn describe(client: &Client) {
     let table = client.table();
     let identity = table.identity;
     notice(&format!(
-        "table {} at epoch {}, {} of {}, digest {}, scheme {}; {} {}",
+        "table {} at epoch {}, {} of {}, digest {}, scheme {}; {} runs {}",
         table.name,
         identity.epoch.0,
         some(identity.shape.records(), "record", "records"),
         display::bytes(identity.shape.record_len()),
         identity.digest,
         table.scheme.plan.scheme,
-        if table.scheme.plan.servers == 1 {
-            "server"
-        } else {
-            "servers that must not collude, the first"
+        match table.scheme.plan.servers {
+            1 => "the server",
+            _ => "the servers must not collude, and the first",
         },
         table.software
     ));

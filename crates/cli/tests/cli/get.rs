@@ -321,7 +321,7 @@ fn the_hint_is_fetched_once_and_kept() {
     [stdout]
     {"phone":"555-1","floor":"3"}
     [stderr]
-    privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme simplepir; server privet [VERSION]
+    privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme simplepir; the server runs privet [VERSION]
     privet: ready after [TIME] (152.09 KiB fetched); 1 lookup, 71 B sent and 212 B received, query [TIME] and recover [TIME] each
     "#);
     assert_snapshot!(get(&place, &served, "-k ada -v --state state"), @r#"
@@ -329,7 +329,7 @@ fn the_hint_is_fetched_once_and_kept() {
     [stdout]
     {"phone":"555-1","floor":"3"}
     [stderr]
-    privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme simplepir; server privet [VERSION]
+    privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme simplepir; the server runs privet [VERSION]
     privet: ready after [TIME] (0 B fetched); 1 lookup, 71 B sent and 212 B received, query [TIME] and recover [TIME] each
     "#);
     assert!(place.path("state").is_dir() && !place.path(".local").exists());

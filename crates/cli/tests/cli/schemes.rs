@@ -98,7 +98,7 @@ fn a_download_is_kept_and_nobody_is_asked_again() {
     ada	{"phone":"555-1","floor":"3"}
     ada	{"phone":"555-1","floor":"3"}
     [stderr]
-    privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme download; server privet [VERSION]
+    privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme download; the server runs privet [VERSION]
     privet: not found: nobody
     privet: ready after [TIME] (208 B fetched); 3 lookups, 0 B sent and 0 B received, query [TIME] and recover [TIME] each
     "#);
@@ -136,7 +136,7 @@ fn two_servers_answer_together_and_only_together() {
     [stdout]
     ada	{"phone":"555-1","floor":"3"}
     [stderr]
-    privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme dpf; servers that must not collude, the first privet [VERSION]
+    privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme dpf; the servers must not collude, and the first runs privet [VERSION]
     privet: not found: nobody
     privet: ready after [TIME] (87 B fetched); 2 lookups, 432 B sent and 388 B received, query [TIME] and recover [TIME] each
     "#);

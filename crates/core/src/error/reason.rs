@@ -119,6 +119,8 @@ reasons! {
     EmptyKey => "empty-key",
     /// The header of a CSV file is one column, and another delimiter than is usual stands in it.
     DelimiterUnclear => "delimiter-unclear",
+    /// Neither the name of an input nor the caller says which format it has.
+    FormatUnknown => "format-unknown",
     /// A key was given several values, in a table that has one for each key.
     OneValueForEachKey => "one-value-for-each-key",
 }

@@ -4,7 +4,7 @@ use super::csv::{CsvRows, Dialect};
 use super::{
     ColumnType, ColumnTypes, Counted, Format, Wanted, cannot_read, cannot_spool, compressed,
 };
-use privet_core::{Blame, Error, Result};
+use privet_core::{Blame, Error, Reason, Result};
 use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek as _};
@@ -154,10 +154,14 @@ impl Source {
         match (by_name, &self.input) {
             (Some(format), _) => Ok(format),
             _ if self.delimiter.is_some() => Ok(Format::Csv),
-            (None, Input::Path(_)) => Err(Error::api_misuse(format!(
-                "its name does not tell its format; say which it has: {FORMATS}"
-            ))),
-            (None, _) => Err(Error::api_misuse(format!("say which format it has: {FORMATS}"))),
+            (None, input) => {
+                let words = match input {
+                    Input::Path(_) => "its name does not tell its format; say which it has",
+                    _ => "say which format it has",
+                };
+                let error = Error::api_misuse(format!("{words}: {FORMATS}"));
+                Err(error.because(Reason::FormatUnknown))
+            }
         }
     }
 

@@ -624,6 +624,7 @@ fn formats_follow_from_names() {
         error.message(),
         "table.xlsx: its name does not tell its format; say which it has: csv, tsv, jsonl or parquet"
     );
+    assert_eq!(error.reason(), Some(Reason::FormatUnknown));
     let error = open(Source::path("-")).expect_err("no name");
     assert_eq!(
         error.message(),
