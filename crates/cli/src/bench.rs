@@ -215,7 +215,7 @@ fn check_order(batch: u64, scheme: SchemeId, verifies: bool) -> Result<()> {
         return Ok(());
     }
     Err(Error::api_misuse(format!(
-        "clients of {scheme} make one query after the other, so that there is no batch of {batch}: leave --batch away"
+        "clients of {scheme} make one query after the other, so that there is no batch of {batch}: leave out --batch"
     )))
 }
 

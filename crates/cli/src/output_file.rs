@@ -51,7 +51,7 @@ pub(crate) fn for_table(output: &Path, inputs: &[&Path], force: bool) -> Result<
             output.display()
         ))),
         Some(Kept::UnlessForced(what)) if !force => Err(Error::api_misuse(format!(
-            "{} is there already, and is {what}: choose another name, or replace it with --force",
+            "{} is there already, and it is {what}: choose another name, or replace it with --force",
             output.display()
         ))),
         _ => Ok(Existing::Replace),
@@ -117,7 +117,7 @@ fn kept_because(output: &Path) -> Option<Kept> {
         None if crate::tuning::is_reference_string(output) => {
             Some(Kept::Always("a reference string of tapir-pp"))
         }
-        None => Some(Kept::UnlessForced("no table")),
+        None => Some(Kept::UnlessForced("not a table")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `privet get`: looks records up without the server learning which.
 
+pub(crate) mod json_lines;
 mod news;
 pub(crate) mod output;
 mod wanted;

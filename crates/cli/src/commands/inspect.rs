@@ -4,7 +4,8 @@
 mod points;
 
 use crate::arguments::Inspect;
-use crate::commands::get::output::{Shown, plain_lines};
+use crate::commands::get::json_lines::Shown;
+use crate::commands::get::output::plain_lines;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::key_form::{Ranges, describe};

@@ -63,7 +63,7 @@ fn tables(arguments: &Serve) -> Result<Vec<(ServedTable, FollowedTable)>> {
         let table = with_points(table, file, lies_in)?;
         if let Some(asked) = arguments.scheme.named().filter(|asked| *asked != table.scheme) {
             return Err(Error::api_misuse(format!(
-                "{} holds points for {}, and --scheme says {asked}: leave --scheme away, or \
+                "{} holds points for {}, and --scheme says {asked}: leave out --scheme, or \
                  compute points for {asked} with `privet setup points`",
                 file.display(),
                 table.scheme

@@ -407,7 +407,7 @@ fn other_delimiters_are_read_and_suggested() {
     assert_snapshot!(refused(&place, "phones.csv --key name -o y.privet"), @r#"
     [exit 2]
     [stderr]
-    privet: phones.csv: line 1: there is one column, "name;phone;floor", and it looks as if another character than a comma separated several, perhaps a semicolon; say which delimiter there is (--delimiter)
+    privet: phones.csv: line 1: the header is one column, "name;phone;floor": perhaps the cells are separated by a semicolon and not by a comma; say which delimiter there is (--delimiter)
     "#);
     place.run("keygen -o publisher.key");
     let update = "update x.privet --publisher-key publisher.key --from phones.csv";
@@ -551,7 +551,7 @@ fn what_is_no_table_is_replaced_only_if_that_is_said() {
     assert_snapshot!(refused(&place, "phones.csv --key name -o notes.txt"), @r#"
     [exit 2]
     [stderr]
-    privet: notes.txt is there already, and is no table: choose another name, or replace it with --force
+    privet: notes.txt is there already, and it is not a table: choose another name, or replace it with --force
     "#);
     assert_eq!(std::fs::read(place.path("notes.txt")).unwrap(), b"bread, milk");
     // Even an empty file, or the beginning of a table, is only replaced with `--force`.

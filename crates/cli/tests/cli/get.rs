@@ -575,10 +575,16 @@ fn interrupted(place: &Place, url: &str, arguments: &str, stop: impl FnOnce()) -
         "ada\t{\"phone\":\"555-1\",\"floor\":\"3\"}",
         "bob\t{\"phone\":\"555-2\",\"floor\":\"4\"}",
     ];
-    for (k, line) in printed.lines().enumerate() {
-        assert_eq!(line, expected[k % 2], "in order, and whole");
+    for line in printed.lines() {
+        assert!(expected.contains(&line), "not whole: {line}");
     }
-    (printed.lines().count(), Run(child.wait_with_output().unwrap()))
+    let run = Run(child.wait_with_output().unwrap());
+    // Two lines for one key say that the lookup between them was under way and failed. The server
+    // may have sent the answer to a later one before that.
+    let lines: Vec<_> = printed.lines().collect();
+    let gaps = lines.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    assert!(gaps == 0 || run.stderr().contains("lookups failed"), "{gaps} gaps: {run}");
+    (lines.len(), run)
 }
 
 #[test]

@@ -138,11 +138,11 @@ fn points_are_for_one_table_and_the_scheme_they_were_computed_for() {
     "#);
     assert_snapshot!(place.run(&format!("{SERVE} --points points --scheme finite-differences-many")).refusal(), @r#"
     [exit 2]
-    privet: points holds points for finite-differences, and --scheme says finite-differences-many: leave --scheme away, or compute points for finite-differences-many with `privet setup points`
+    privet: points holds points for finite-differences, and --scheme says finite-differences-many: leave out --scheme, or compute points for finite-differences-many with `privet setup points`
     "#);
     assert_snapshot!(place.run(&format!("{SERVE} --points points --scheme dpf")).refusal(), @r#"
     [exit 2]
-    privet: points holds points for finite-differences, and --scheme says dpf: leave --scheme away, or compute points for dpf with `privet setup points`
+    privet: points holds points for finite-differences, and --scheme says dpf: leave out --scheme, or compute points for dpf with `privet setup points`
     "#);
     assert_snapshot!(place.run(&format!("{SERVE} --mapped")), @r#"
     [exit 2]

@@ -399,7 +399,7 @@ fn what_there_is_not_is_refused() {
     "#);
     assert_snapshot!(place.run("tradeoff --records 100 --one-bit --servers 3").refusal(), @r#"
     [exit 2]
-    privet: single bits are packed with two servers only: leave --one-bit away, or --servers
+    privet: single bits are packed with two servers only: leave out --one-bit or --servers
     "#);
     assert_snapshot!(place.run("tradeoff --records 100 --record-len 2 --one-bit").refusal(), @r#"
     [exit 2]

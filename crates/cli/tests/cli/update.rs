@@ -148,7 +148,7 @@ fn columns_are_not_lost_unless_that_is_said() {
     let short = |flags: &str| place.run(&format!(r#"{UPDATE} --set ada={{"phone":"1"}} {flags}"#));
     assert_snapshot!(short("").refusal(), @r#"
     [exit 2]
-    privet: the key "ada": the table has a value here with "floor" as well, which would be gone: give all of its columns, or say --replace if they are to go
+    privet: the key "ada": the value in the table has "floor" too, and this one has not: give all of its columns, or remove them with --replace
     "#);
     // Columns may be added, and a new key may have any columns.
     let more = place.run(&format!(
@@ -159,7 +159,7 @@ fn columns_are_not_lost_unless_that_is_said() {
     place.write("short.csv", "name,phone\nzoe,1\nada,2\n");
     assert_snapshot!(place.run(&format!("{UPDATE} --from short.csv")).refusal(), @r#"
     [exit 2]
-    privet: short.csv: line 3: the key "ada": the table has a value here with "floor" as well, which would be gone: give all of its columns, or say --replace if they are to go
+    privet: short.csv: line 3: the key "ada": the value in the table has "floor" too, and this one has not: give all of its columns, or remove them with --replace
     "#);
     place.write("short.jsonl", "{\"name\":\"eve\",\"phone\":\"2\"}\n");
     let lines = place.run(&format!("{UPDATE} --from short.jsonl"));
@@ -378,7 +378,7 @@ fn the_values_of_ranges_are_updated_and_their_bounds_are_not() {
     for short in ["--from short.csv", "--set 50={\"rate\":\"26\"}"] {
         let refused = update(short);
         assert_eq!(refused.code(), 2, "{refused}");
-        assert!(refused.stderr().contains("has a value here with \"name\" as well"), "{refused}");
+        assert!(refused.stderr().contains("the value in the table has \"name\" too"), "{refused}");
     }
     place.write("other.csv", "from,to,rate,name\n10,98,26,high\n");
     let refused = update("--from other.csv");

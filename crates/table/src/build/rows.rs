@@ -352,10 +352,7 @@ impl KeyIndex {
 }
 
 fn nothing_left(key: &[u8]) -> Error {
-    Error::api_misuse(format!(
-        "nothing is left of the key {} without the differences that do not count",
-        shown(key)
-    ))
+    Error::api_misuse(format!("the key {} is empty in the form of this table's keys", shown(key)))
 }
 
 fn check_length(row: &Row<'_>, by_key: bool, max_value: Option<u64>) -> Result<()> {

@@ -157,7 +157,7 @@ fn check_delimiter(dialect: Dialect, columns: &[String]) -> Result<()> {
     match others.copied().find(|other| column.as_bytes().contains(other)) {
         None => Ok(()),
         Some(other) => Err(Error::api_misuse(format!(
-            "there is one column, {}, and it looks as if another character than {} separated several, perhaps {}; say \
+            "the header is one column, {}: perhaps the cells are separated by {2} and not by {1}; say \
              which delimiter there is",
             quoted(column),
             called(dialect.delimiter),

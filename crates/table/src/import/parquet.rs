@@ -160,7 +160,7 @@ fn write_raw(column: &Column, leaves: &mut [Leaf], value: &mut Vec<u8>) -> Resul
         Some(Scalar::Text(text)) => value.extend_from_slice(text.as_bytes()),
         Some(Scalar::Bytes(bytes)) => value.extend_from_slice(bytes),
         Some(Scalar::Null) => return Err(bad_raw_value(&column.name, "is null")),
-        _ => return Err(bad_raw_value(&column.name, "is neither")),
+        _ => return Err(bad_raw_value(&column.name, "is neither text nor bytes")),
     }
     Ok(())
 }

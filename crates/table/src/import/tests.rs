@@ -425,8 +425,8 @@ fn a_header_with_another_delimiter_is_refused_unless_it_was_named() {
     ] {
         let error = open(format, header).expect_err("one column");
         assert_eq!(error.reason(), Some(Reason::DelimiterUnclear));
-        assert!(error.message().starts_with("input: line 1: there is one column"), "{error}");
-        assert!(error.message().contains(&format!("perhaps {suspect}")), "{error}");
+        assert!(error.message().starts_with("input: line 1: the header is one column"), "{error}");
+        assert!(error.message().contains(&format!("separated by {suspect}")), "{error}");
     }
     open(Format::Csv, "name").expect("one column");
     let two = in_memory("\"a;b\",c\nx,y\n").format(Format::Csv);

@@ -220,7 +220,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
 /// The error for an entry of `len` bytes that fits neither into a record nor into the stash.
 fn too_long(len: u64, record_len: u64) -> Error {
     Error::api_misuse(format!(
-        "a value takes {len} bytes of a record, and the records of this table have {record_len}, and its stash has no room for it either; shorten the value, or build the table anew with it"
+        "a value takes {len} bytes, more than the {record_len} bytes of a record, and the stash \
+         has no room for it; shorten the value, or build the table anew with it"
     ))
 }
 
@@ -329,8 +330,9 @@ impl<'e, 'a, R: FnMut(u64) -> Result<Vec<u8>>> Operation<'e, 'a, R> {
             return Ok(());
         }
         Err(Error::exhausted(format!(
-            "the table is full: there is no room for a value of {len} bytes where its key may lie, and the stash has {} of at \
-             most {most_entries} values in {bytes_before} of at most {most_bytes} bytes; build the table anew",
+            "the table is full: the records of this key have no room for a value of {len} bytes, and \
+             neither has the stash, with {} of at most {most_entries} values in {bytes_before} \
+             of at most {most_bytes} bytes; build the table anew",
             before.len(),
         )))
     }

@@ -80,7 +80,7 @@ impl Report {
         };
         if arguments.one_bit && servers > 2 {
             return Err(Error::api_misuse(
-                "single bits are packed with two servers only: leave --one-bit away, or --servers",
+                "single bits are packed with two servers only: leave out --one-bit or --servers",
             ));
         }
         let wanted = Wanted { scheme, shape, servers, one_bit: arguments.one_bit };

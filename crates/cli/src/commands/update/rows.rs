@@ -47,8 +47,8 @@ pub(super) fn check_nothing_is_lost(
         return Ok(());
     }
     Err(Error::api_misuse(format!(
-        "the table has a value here with {} as well, which would be gone: give all of its columns, or say --replace if \
-         they are to go",
+        "the value in the table has {} too, and this one has not: give all of its columns, or \
+         remove them with --replace",
         missing.join(", ")
     )))
 }

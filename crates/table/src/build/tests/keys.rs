@@ -117,5 +117,5 @@ fn keys_are_normalised_for_the_table_and_for_those_who_look_them_up() {
     assert!(error.contains(r#"line 3: the key "0A1B" occurs twice"#), "{error}");
     let error = place.build(&options, place.input("in.csv", "mac,v\n--,a\n"));
     let error = error.expect_err("nothing is left").to_string();
-    assert!(error.contains(r#"line 2: nothing is left of the key "--""#), "{error}");
+    assert!(error.contains(r#"line 2: the key "--" is empty"#), "{error}");
 }

@@ -121,7 +121,7 @@ fn errors_name_the_row() {
         ),
         (
             selection(None, raw("i")),
-            r#"input: row 1: the column "i" is neither; a raw value must be text or bytes (as JSON, any value will do)"#,
+            r#"input: row 1: the column "i" is neither text nor bytes; a raw value must be text or bytes (as JSON, any value will do)"#,
         ),
         (
             selection(Some("x"), ValueForm::JsonRest),

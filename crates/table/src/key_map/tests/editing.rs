@@ -290,8 +290,9 @@ fn a_full_table_is_left_as_it_is_and_says_so() {
         };
         assert_eq!(
             error.message(),
-            "the table is full: there is no room for a value of 20 bytes where its key may lie, and the stash has 40 of at most 40 \
-             values in 1280 of at most 65536 bytes; build the table anew"
+            "the table is full: the records of this key have no room for a value of 20 bytes, and \
+             neither has the stash, with 40 of at most 40 values in 1280 of at most 65536 bytes; \
+             build the table anew"
         );
         let before = table.clone();
         let error = table.set(&key(last), &[9; 20]).expect_err("still full");
@@ -438,10 +439,8 @@ fn a_value_beyond_the_records_goes_to_the_stash_while_that_has_room() {
         let before = table.key_map.clone();
         let error = table.set(&key(2), &[1; 70_000]).expect_err("too long");
         assert_eq!(error.blame(), Blame::ApiMisuse);
-        let width = format!(
-            "takes 70011 bytes of a record, and the records of this table have {}",
-            before.record_len()
-        );
+        let width =
+            format!("takes 70011 bytes, more than the {} bytes of a record", before.record_len());
         assert!(error.message().contains(&width), "{error}");
         assert!(table.key_map == before);
         assert_eq!(table.delete(&key(0)), Effect::Deleted);

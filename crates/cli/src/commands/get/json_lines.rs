@@ -1,0 +1,336 @@
+//! A lookup as one JSON object on one line.
+
+use super::wanted::Wanted;
+use crate::printable::{compact_json, printable_json};
+use privet_client::Value;
+use privet_core::{Error, Result};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// One lookup as a JSON line. A value that is JSON itself stands under `value`, other text under
+/// `text`, and other bytes under `hex`. Where keys have several values, they stand in a list under
+/// `values` if all are JSON, under `texts` if all are text, else under `hexes`.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<u64>,
+    found: bool,
+    #[serde(flatten)]
+    value: Option<Shown<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Shown<'a> {
+    Value(Box<RawValue>),
+    Text(&'a str),
+    Hex(String),
+    Values(Vec<Box<RawValue>>),
+    Texts(Vec<&'a str>),
+    Hexes(Vec<String>),
+}
+
+impl<'a> Shown<'a> {
+    pub(super) fn of(value: &'a Value) -> Self {
+        match value.is_list() {
+            true => Self::list(value.values().collect()),
+            false => Self::single(value),
+        }
+    }
+
+    fn single(value: &'a [u8]) -> Self {
+        match (json_of(value), text_of(value)) {
+            (Some(json), _) => Self::Value(json),
+            (None, Some(text)) => Self::Text(text),
+            (None, None) => Self::Hex(hex_of(value)),
+        }
+    }
+
+    pub(crate) fn list(values: Vec<&'a [u8]>) -> Self {
+        if let Some(values) = values.iter().map(|value| json_of(value)).collect() {
+            return Self::Values(values);
+        }
+        match values.iter().map(|value| text_of(value)).collect() {
+            Some(texts) => Self::Texts(texts),
+            None => Self::Hexes(values.into_iter().map(hex_of).collect()),
+        }
+    }
+}
+
+fn text_of(value: &[u8]) -> Option<&str> {
+    std::str::from_utf8(value).ok()
+}
+
+/// A value that is JSON, without space between its tokens. So it has no line break.
+pub(super) fn json_of(value: &[u8]) -> Option<Box<RawValue>> {
+    let json: &RawValue = serde_json::from_str(text_of(value)?).ok()?;
+    RawValue::from_string(compact_json(json.get())?).ok()
+}
+
+fn hex_of(value: &[u8]) -> String {
+    value.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// # Errors
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if serialisation fails.
+pub(super) fn json_line(wanted: &Wanted, value: Option<Shown<'_>>) -> Result<String> {
+    let line = Line {
+        key: match wanted {
+            Wanted::Key(key) => Some(String::from_utf8_lossy(key).into_owned()),
+            Wanted::Index(_) => None,
+        },
+        index: match wanted {
+            Wanted::Key(_) => None,
+            Wanted::Index(index) => Some(*index),
+        },
+        found: value.is_some(),
+        value,
+    };
+    let line = serde_json::to_string(&line).map_err(|error| {
+        Error::unavailable("a value cannot be printed as JSON").caused_by(error)
+    })?;
+    Ok(printable_json(&line) + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use proptest::test_runner::TestCaseError;
+
+    #[test]
+    fn values_are_printed_as_what_they_are() {
+        let key = Wanted::Key(b"k".to_vec());
+        let line =
+            |value: Option<&'static [u8]>| json_line(&key, value.map(Shown::single)).unwrap();
+        assert_eq!(
+            line(Some(br#"{"price":1.10}"#)),
+            "{\"key\":\"k\",\"found\":true,\"value\":{\"price\":1.10}}\n"
+        );
+        assert_eq!(
+            line(Some(b"plain words")),
+            "{\"key\":\"k\",\"found\":true,\"text\":\"plain words\"}\n"
+        );
+        assert_eq!(line(Some(&[0xff, 0x00])), "{\"key\":\"k\",\"found\":true,\"hex\":\"ff00\"}\n");
+        assert_eq!(line(None), "{\"key\":\"k\",\"found\":false}\n");
+        assert_eq!(
+            json_line(&Wanted::Index(7), Some(Shown::single(b""))).unwrap(),
+            "{\"index\":7,\"found\":true,\"text\":\"\"}\n"
+        );
+    }
+
+    #[test]
+    fn lists_are_printed_as_what_all_of_their_values_are() {
+        let key = Wanted::Key(b"k".to_vec());
+        let line = |values: &[&[u8]]| json_line(&key, Some(Shown::list(values.to_vec()))).unwrap();
+        assert_eq!(
+            line(&[br#"{"price":1.10}"#, b"2"]),
+            "{\"key\":\"k\",\"found\":true,\"values\":[{\"price\":1.10},2]}\n"
+        );
+        assert_eq!(
+            line(&[b"2", b"plain words"]),
+            "{\"key\":\"k\",\"found\":true,\"texts\":[\"2\",\"plain words\"]}\n"
+        );
+        assert_eq!(
+            line(&[b"2", &[0xff, 0x00]]),
+            "{\"key\":\"k\",\"found\":true,\"hexes\":[\"32\",\"ff00\"]}\n"
+        );
+        assert_eq!(line(&[b"2"]), "{\"key\":\"k\",\"found\":true,\"values\":[2]}\n");
+    }
+
+    /// The key and the values of a line, in whatever form it has them.
+    fn read(line: &str) -> (String, Vec<Vec<u8>>) {
+        /// A value that is `null` is a value; serde alone would read it as `None`.
+        fn present<'de, D: serde::Deserializer<'de>>(
+            json: D,
+        ) -> std::result::Result<Option<&'de RawValue>, D::Error> {
+            serde::Deserialize::deserialize(json).map(Some)
+        }
+        #[derive(serde::Deserialize)]
+        struct Read<'a> {
+            key: String,
+            found: bool,
+            #[serde(borrow, default, deserialize_with = "present")]
+            value: Option<&'a RawValue>,
+            text: Option<String>,
+            hex: Option<String>,
+            #[serde(borrow)]
+            values: Option<Vec<&'a RawValue>>,
+            texts: Option<Vec<String>>,
+            hexes: Option<Vec<String>>,
+        }
+        let read: Read<'_> = serde_json::from_str(line).unwrap();
+        assert!(read.found);
+        let raw = |json: &RawValue| json.get().as_bytes().to_vec();
+        let hex = |digits: &String| {
+            let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+            (0..digits.len()).step_by(2).map(byte).collect::<Vec<u8>>()
+        };
+        let mut forms = Vec::new();
+        forms.extend(read.value.map(|value| vec![raw(value)]));
+        forms.extend(read.text.map(|text| vec![text.into_bytes()]));
+        forms.extend(read.hex.map(|digits| vec![hex(&digits)]));
+        forms.extend(read.values.map(|values| values.into_iter().map(raw).collect()));
+        forms.extend(read.texts.map(|texts| texts.into_iter().map(String::into_bytes).collect()));
+        forms.extend(read.hexes.map(|digits| digits.iter().map(hex).collect()));
+        assert_eq!(forms.len(), 1, "a line has its values once: {line}");
+        (read.key, forms.remove(0))
+    }
+
+    /// JSON in a form to compare: its tokens, with strings decoded.
+    fn tokens(json: &str) -> Vec<String> {
+        let (mut tokens, mut rest) = (Vec::new(), json);
+        while let Some(first) = rest.chars().next() {
+            let len = match first {
+                ' ' | '\t' | '\n' | '\r' => {
+                    rest = &rest[1..];
+                    continue;
+                }
+                '"' => {
+                    let mut strings = serde_json::Deserializer::from_str(rest).into_iter();
+                    let text: String = strings.next().unwrap().unwrap();
+                    let len = strings.byte_offset();
+                    tokens.push(format!("text {text}"));
+                    rest = &rest[len..];
+                    continue;
+                }
+                '[' | ']' | '{' | '}' | ':' | ',' => 1,
+                _ => rest
+                    .find(|next: char| !(next.is_ascii_alphanumeric() || "+-.".contains(next)))
+                    .unwrap_or(rest.len()),
+            };
+            tokens.push(rest[..len].to_owned());
+            rest = &rest[len..];
+        }
+        tokens
+    }
+
+    /// Checks that the lookup is one line of printable characters, and one object with the key and
+    /// these values.
+    fn check(key: &[u8], values: &[Vec<u8>]) -> std::result::Result<(), TestCaseError> {
+        let slices: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+        let shown = match slices[..] {
+            [single] => Shown::single(single),
+            _ => Shown::list(slices),
+        };
+        let line = json_line(&Wanted::Key(key.to_vec()), Some(shown)).unwrap();
+        let object = line.strip_suffix('\n').unwrap();
+        prop_assert_eq!(&*crate::printable::printable(object), object);
+        let (told, read) = read(object);
+        prop_assert_eq!(told, String::from_utf8_lossy(key).into_owned());
+        prop_assert_eq!(read.len(), values.len());
+        for (read, value) in read.iter().zip(values) {
+            let (said, meant) = (String::from_utf8_lossy(read), String::from_utf8_lossy(value));
+            prop_assert!(
+                read == value || tokens(&said) == tokens(&meant),
+                "{} is not {}",
+                said,
+                meant
+            );
+        }
+        // Other programs must read it too, unless a number is beyond their range.
+        if !object.contains(['e', 'E']) {
+            prop_assert!(serde_json::from_str::<serde_json::Value>(object).is_ok());
+        }
+        Ok(())
+    }
+
+    /// Pieces from which JSON, near misses and forgeries are made.
+    fn pieces() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            proptest::sample::select(vec![
+                "{",
+                "}",
+                "[",
+                "]",
+                ",",
+                ":",
+                " ",
+                "\n",
+                "\r\n",
+                "\t",
+                "\"",
+                "\\",
+                "\\u",
+                "d83d",
+                "\\ude00",
+                "\\ud83d",
+                "\"a\"",
+                "\"a\":",
+                "1",
+                "-0.10",
+                "1e400",
+                "null",
+                "true",
+                "{\"key\":\"victim\",\"found\":true}",
+                "\u{2028}",
+                "\u{202e}",
+                "\u{85}",
+                "\x7f",
+                "\x1b[2J",
+                "\u{feff}",
+                "é",
+                "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
+            ])
+            .prop_map(|piece| piece.as_bytes().to_vec()),
+            proptest::collection::vec(any::<u8>(), 0..4),
+        ];
+        proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    /// JSON with white space wherever it may stand.
+    fn json() -> impl Strategy<Value = Vec<u8>> {
+        let space = || proptest::sample::select(vec!["", " ", "\n", "\r\n\t "]);
+        let leaf = prop_oneof![
+            proptest::sample::select(vec!["1.10", "-0e+00", "12345678901234567890123", "null"])
+                .prop_map(str::to_owned),
+            any::<String>().prop_map(|text| serde_json::to_string(&text).unwrap()),
+        ];
+        let value = leaf.prop_recursive(4, 32, 4, move |inner| {
+            let inner = (space(), inner, space());
+            let inner = inner.prop_map(|(before, value, after)| format!("{before}{value}{after}"));
+            let list = proptest::collection::vec(inner.clone(), 0..4);
+            let pairs = proptest::collection::vec(inner, 0..4);
+            prop_oneof![
+                list.prop_map(|values| format!("[{}]", values.join(","))),
+                pairs.prop_map(|values| {
+                    // One key, repeated.
+                    let pairs: Vec<_> =
+                        values.into_iter().map(|value| format!("\n\"k\" :{value}")).collect();
+                    format!("{{{}}}", pairs.join(","))
+                }),
+            ]
+        });
+        (space(), value, space())
+            .prop_map(|(before, value, after)| format!("{before}{value}{after}").into_bytes())
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_is_one_object_that_says_the_value_whatever_it_holds(
+            key in proptest::collection::vec(any::<u8>(), 0..8),
+            values in proptest::collection::vec(prop_oneof![pieces(), json()], 1..4),
+        ) {
+            check(&key, &values)?;
+        }
+    }
+
+    #[test]
+    fn null_is_a_value() {
+        check(b"k", &[b"null".to_vec()]).unwrap();
+        check(b"k", &[b"null".to_vec(), b"null".to_vec()]).unwrap();
+    }
+
+    #[test]
+    fn a_value_cannot_make_a_line_of_its_own() {
+        let forgery = b"{\"a\":\n{}}".to_vec();
+        let line = json_line(&Wanted::Key(b"k".to_vec()), Some(Shown::single(&forgery))).unwrap();
+        assert_eq!(line, "{\"key\":\"k\",\"found\":true,\"value\":{\"a\":{}}}\n");
+        let forgery = b"[1,\n{\"key\":\"victim\",\"found\":true}\n]".to_vec();
+        let line = json_line(&Wanted::Key(b"k".to_vec()), Some(Shown::single(&forgery))).unwrap();
+        assert_eq!(line.lines().count(), 1);
+        check(b"k", &[forgery]).unwrap();
+    }
+}
