@@ -101,11 +101,7 @@ impl Version {
         plan: &SchemePlan,
     ) -> Vec<Arc<Lane>> {
         let roles = u8::try_from(plan.query_lens.len()).unwrap_or(u8::MAX);
-        let lane = |role| Lane {
-            condition: Arc::clone(condition),
-            server: Arc::clone(server),
-            role: Role(role),
-        };
+        let lane = |role| Lane::new(Arc::clone(condition), Arc::clone(server), Role(role));
         (0..roles).map(lane).map(Arc::new).collect()
     }
 
