@@ -320,6 +320,12 @@ impl<D: Desk> Conductor<D> {
         }
     }
 
+    /// Whether [`poll`](Self::poll) has more to return at once, without computing a query or reading
+    /// an answer first.
+    pub fn has_more(&self) -> bool {
+        !self.errands.is_empty() || self.session.has_output()
+    }
+
     /// Ends the client. The next process sends again whatever cannot be made durable now.
     pub fn close(mut self) {
         let _ = self.keeper.flush();

@@ -330,6 +330,12 @@ impl Session {
         self.shared.lookups.is_empty() && self.shared.timetable.ends().is_none()
     }
 
+    /// Whether [`poll`](Self::poll) has something to return that is there already, so that it
+    /// computes nothing.
+    pub fn has_output(&self) -> bool {
+        !self.shared.outputs.is_empty() && self.shared.timetable.ends().is_none()
+    }
+
     /// When to call [`handle_timeout`](Self::handle_timeout), if nothing else happens before.
     pub fn next_timeout(&self) -> Option<Duration> {
         self.shared.timetable.ends().or_else(|| self.shared.calls.next_timeout())

@@ -20,9 +20,10 @@
 //! Versions of tables come and go while the queue stays: it holds a lane only while queries wait in
 //! it. When the last of them is answered, the lane is freed, if nothing else holds it.
 //!
-//! If a query's caller has gone (connection lost, deadline passed), the query is dropped when its
-//! turn comes, before anything is computed. A query that does not parse gets an error of its own
-//! and does not affect the others of its batch.
+//! A request may carry several queries, which are answered together. If its caller has gone
+//! (connection lost, deadline passed), it is dropped when its turn comes, before anything is
+//! computed. A request with a query that does not parse gets an error of its own and does not
+//! affect the others of its batch.
 
 use crate::hosted::Condition;
 use crate::observe::Metrics;
@@ -44,21 +45,30 @@ pub(crate) struct Lane {
     pub(crate) condition: Arc<Condition>,
     pub(crate) server: Arc<dyn ErasedServer>,
     pub(crate) role: Role,
+    query_len: usize,
     pace: Pace,
 }
 
 impl Lane {
+    /// A lane for queries of `query_len` bytes.
     pub(crate) fn new(
         condition: Arc<Condition>,
         server: Arc<dyn ErasedServer>,
         role: Role,
+        query_len: usize,
     ) -> Self {
-        Self { condition, server, role, pace: Pace::default() }
+        Self { condition, server, role, query_len, pace: Pace::default() }
+    }
+
+    /// The queries of a request.
+    pub(crate) fn queries<'a>(&self, request: &'a [u8]) -> std::slice::Chunks<'a, u8> {
+        request.chunks(self.query_len.max(1))
     }
 }
 
-/// How long the passes of a lane took lately. It follows from the scheme's parameters and from the
-/// machine, not from what is asked: a server cannot tell that.
+/// How long the passes of a lane took lately: each, if they answer several queries together, and
+/// otherwise for each query. It follows from the scheme's parameters and from the machine, not from
+/// what is asked: a server cannot tell that.
 struct Pace(AtomicU64);
 
 impl Default for Pace {
@@ -73,8 +83,10 @@ impl Pace {
     /// requests they would hold up the other connections.
     const SHORT: Duration = Duration::from_micros(100);
 
-    fn is_short(&self) -> bool {
-        self.0.load(Ordering::Relaxed) < Self::SHORT.as_nanos() as u64
+    /// Whether `passes` of them are short together.
+    fn is_short(&self, passes: usize) -> bool {
+        let each = self.0.load(Ordering::Relaxed);
+        each.saturating_mul(passes as u64) < Self::SHORT.as_nanos() as u64
     }
 
     /// Notes how long a pass took. An eighth of each is mixed in, so one pass that the system
@@ -125,8 +137,10 @@ struct Queue {
     jobs: VecDeque<Job>,
 }
 
+/// A request, with one query or several.
 struct Job {
-    query: SecretBytes,
+    queries: SecretBytes,
+    count: usize,
     arrived: Instant,
     reply: oneshot::Sender<Result<Vec<u8>>>,
 }
@@ -154,18 +168,24 @@ impl Batcher {
         Ok(batcher)
     }
 
-    /// Answers a query for `lane`. Dropping the future withdraws the query.
+    /// Answers the queries of a request for `lane`, one after the other. Dropping the future
+    /// withdraws them.
     ///
     /// # Errors
     /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if too many queries wait already; the
-    /// scheme's error about the query itself.
-    pub(crate) async fn answer(&self, lane: &Arc<Lane>, query: SecretBytes) -> Result<Vec<u8>> {
-        if lane.pace.is_short() && self.shared.begins_at_once(lane) {
-            let answer = self.shared.compute(lane, &[&query]).swap_remove(0);
+    /// scheme's error about one of the queries.
+    pub(crate) async fn answer(&self, lane: &Arc<Lane>, queries: SecretBytes) -> Result<Vec<u8>> {
+        let count = lane.queries(&queries).len();
+        let passes = match lane.server.shares_passes() {
+            true => count.div_ceil(self.shared.settings.max_batch),
+            false => count,
+        };
+        if lane.pace.is_short(passes) && self.shared.begins_at_once(lane) {
+            let answers = self.shared.compute(lane, lane.queries(&queries));
             self.shared.ends(lane);
-            return answer;
+            return together(answers.into_iter());
         }
-        let answer = self.shared.enqueue(lane, query)?;
+        let answer = self.shared.enqueue(lane, queries)?;
         answer.await.map_err(|_| {
             Error::unavailable("the server is stopping; ask again later or ask another one")
         })?
@@ -208,9 +228,10 @@ impl Shared {
     fn enqueue(
         &self,
         lane: &Arc<Lane>,
-        query: SecretBytes,
+        queries: SecretBytes,
     ) -> Result<oneshot::Receiver<Result<Vec<u8>>>> {
         let (reply, answer) = oneshot::channel();
+        let count = lane.queries(&queries).len();
         let mut state = self.lock();
         if state.stopped {
             // This drops the reply, and the caller then sees a server that is stopping.
@@ -224,8 +245,8 @@ impl Shared {
                 self.settings.queue_limit
             )));
         }
-        state.waiting += 1;
-        let job = Job { query, arrived: Instant::now(), reply };
+        state.waiting += count;
+        let job = Job { queries, count, arrived: Instant::now(), reply };
         match state.queues.iter_mut().find(|queue| Arc::ptr_eq(&queue.lane, lane)) {
             Some(queue) => queue.jobs.push_back(job),
             None => state.queues.push(Queue { lane: Arc::clone(lane), jobs: [job].into() }),
@@ -267,16 +288,13 @@ impl Shared {
 
     fn run(&self) {
         while let Some((lane, jobs)) = self.next_batch() {
-            let queries: Vec<&[u8]> = jobs.iter().map(|job| &*job.query).collect();
-            let answers = match queries.is_empty() {
-                true => Vec::new(),
-                false => self.compute(&lane, &queries),
-            };
+            let queries = jobs.iter().flat_map(|job| lane.queries(&job.queries));
+            let mut answers = self.compute(&lane, queries).into_iter();
             // The next pass need not wait until the answers are handed out.
             self.ends(&lane);
-            for (job, answer) in jobs.into_iter().zip(answers) {
+            for job in jobs {
                 // The caller may have gone meanwhile.
-                let _ = job.reply.send(answer);
+                let _ = job.reply.send(together(answers.by_ref().take(job.count)));
             }
         }
     }
@@ -315,7 +333,8 @@ impl Shared {
             if shares && state.passing {
                 return None;
             }
-            let full = jobs.len() >= self.settings.max_batch;
+            let waiting: usize = jobs.iter().map(|job| job.count).sum();
+            let full = waiting >= self.settings.max_batch;
             let waits = !full && shares;
             let job = jobs.front()?;
             Some(if waits { job.arrived + self.settings.window } else { job.arrived })
@@ -325,19 +344,20 @@ impl Shared {
         dues.min_by_key(|(_, due)| *due)
     }
 
-    /// The oldest queries of a queue whose callers are still there: at most a batch, or one if they
-    /// share nothing.
+    /// The oldest requests of a queue whose callers are still there: at most a batch of queries, or
+    /// one request if it has more or if queries share nothing.
     fn take(&self, state: &mut State, place: usize) -> (Arc<Lane>, Vec<Job>) {
         let mut taken = Vec::new();
         let Queue { lane, jobs } = &mut state.queues[place];
         let shares = lane.server.shares_passes();
         state.passing |= shares;
-        let most = if shares { self.settings.max_batch } else { 1 };
-        while taken.len() < most
-            && let Some(job) = jobs.pop_front()
+        let mut room = if shares { self.settings.max_batch } else { 1 };
+        while room > 0
+            && let Some(job) = jobs.pop_front_if(|job| job.count <= room || taken.is_empty())
         {
-            state.waiting -= 1;
+            state.waiting -= job.count;
             if !job.reply.is_closed() {
+                room = room.saturating_sub(job.count);
                 taken.push(job);
             }
         }
@@ -350,7 +370,17 @@ impl Shared {
         (lane, taken)
     }
 
-    fn compute(&self, lane: &Lane, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
+    /// The answers to `queries`, in as many passes as they need.
+    fn compute<'a>(
+        &self,
+        lane: &Lane,
+        queries: impl Iterator<Item = &'a [u8]>,
+    ) -> Vec<Result<Vec<u8>>> {
+        let queries: Vec<_> = queries.collect();
+        queries.chunks(self.settings.max_batch).flat_map(|batch| self.pass(lane, batch)).collect()
+    }
+
+    fn pass(&self, lane: &Lane, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
         let started = Instant::now();
         // A panic here is a bug of a scheme. Only these queries may lose their answers; the server
         // must go on.
@@ -368,7 +398,8 @@ impl Shared {
             return queries.iter().map(bug).collect();
         };
         let elapsed = started.elapsed();
-        lane.pace.note(elapsed);
+        let passes = if lane.server.shares_passes() { 1 } else { queries.len() };
+        lane.pace.note(elapsed / u32::try_from(passes).unwrap_or(u32::MAX));
         self.metrics.pass(lane.condition.table(), queries.len(), elapsed);
         tracing::debug!(
             table = lane.condition.table(),
@@ -382,6 +413,15 @@ impl Shared {
             answers.into_iter().map(|answer| lane.condition.or_end(answer)).collect();
         answers.into_iter().map(|answer| lane.condition.check().and(answer)).collect()
     }
+}
+
+/// The answers to the queries of a request, one after the other.
+fn together(mut answers: impl Iterator<Item = Result<Vec<u8>>>) -> Result<Vec<u8>> {
+    let mut all = answers.next().unwrap_or_else(|| Ok(Vec::new()))?;
+    for answer in answers {
+        all.extend(answer?);
+    }
+    Ok(all)
 }
 
 #[cfg(test)]

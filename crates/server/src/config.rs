@@ -27,7 +27,8 @@ pub struct ServerConfig {
     pub insecure: bool,
     /// The instruction set to compute with. Default: the best this processor has.
     pub kernels: Kernels,
-    /// Threads that share each pass over a table. Default: one for each core.
+    /// Threads that compute answers. They share each pass over a table; answers that read only a
+    /// part of it are computed side by side. Default: one for each core.
     pub threads: usize,
     /// How long the first query of a batch waits for others. Default: zero. Queries that come while
     /// a pass runs are answered together by the next one in any case; a window makes batches larger

@@ -137,7 +137,7 @@ fn batcher(mirror: &Arc<Mirror>, roles: u8, settings: BatchSettings) -> Queued {
 
 fn lane(mirror: &Arc<Mirror>, role: u8) -> Arc<Lane> {
     let condition = Arc::new(Condition::new("mirror"));
-    Arc::new(Lane::new(condition, Arc::clone(mirror) as _, Role(role)))
+    Arc::new(Lane::new(condition, Arc::clone(mirror) as _, Role(role), 2))
 }
 
 /// Queues a query at once; the caller waits for its answer.
@@ -348,6 +348,32 @@ fn answers_that_share_nothing_are_computed_side_by_side_and_beside_a_pass() {
     assert_eq!(answer(next).unwrap(), [8, 0]);
     assert_eq!(single.sizes(), [1, 1]);
     assert_eq!(shared.sizes(), [1, 1]);
+}
+
+#[test]
+fn the_queries_of_a_request_are_answered_in_order_and_count_one_by_one() {
+    let (mirror, gate) = Mirror::new(true);
+    let batcher = batcher(&mirror, 1, BatchSettings { queue_limit: 12, ..NO_WINDOW });
+    let first = ask(&batcher, 0, &[0, 1, 0, 2]);
+    gate.began.recv().unwrap();
+    // A request of three fits beside one of one, and not beside another of three. One of five
+    // takes two passes.
+    let three = ask(&batcher, 0, &[1, 1, 1, 2, 1, 3]);
+    let one = ask(&batcher, 0, &[2, 1]);
+    let bad = ask(&batcher, 0, &[3, 1, 255, 2, 3, 3]);
+    let five = ask(&batcher, 0, &[4, 1, 4, 2, 4, 3, 4, 4, 4, 5]);
+    assert_eq!(batcher.batcher.shared.metrics.queue_depth.get(), 12);
+    let one_more = SecretBytes::new(Bytes::from_static(&[5, 1]));
+    let refused = batcher.batcher.shared.enqueue(&batcher.lanes[0], one_more).unwrap_err();
+    assert_eq!(refused.blame(), Blame::Exhausted);
+    (0..5).for_each(|_| gate.open.send(()).unwrap());
+    assert_eq!(answer(first).unwrap(), [1, 0, 2, 0]);
+    assert_eq!(answer(three).unwrap(), [1, 1, 2, 1, 3, 1]);
+    assert_eq!(answer(one).unwrap(), [1, 2]);
+    assert_eq!(answer(bad).unwrap_err().blame(), Blame::InvalidMessage);
+    assert_eq!(answer(five).unwrap(), [1, 4, 2, 4, 3, 4, 4, 4, 5, 4]);
+    assert_eq!(mirror.sizes(), [2, 4, 3, 4, 1]);
+    assert_eq!(batcher.batcher.shared.metrics.queue_depth.get(), 0);
 }
 
 #[tokio::test]
