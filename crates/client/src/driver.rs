@@ -5,7 +5,7 @@
 //! their journal records, go to a server in one request. After a computation the thread waits until the moment that the conductor
 //! names ([`Errand::Wait`]), and begins nothing meanwhile. The network runs beside it, so that the
 //! computation of a query delays no answer on its way. A third thread prepares the next generation
-//! of single-use hints: see [`OtherThread`].
+//! of single-use hints: see [`OtherThread`]. Others make queries ahead: see [`FilledShelf`].
 
 use crate::conductor::{Conductor, Errand, FinishId, Progress, Stats};
 use crate::exchange::{Delivery, goes_on};
@@ -22,8 +22,10 @@ use tokio::time::sleep_until;
 
 mod desk;
 mod precise;
+mod shelf;
 
 pub(crate) use desk::OtherThread;
+pub(crate) use shelf::FilledShelf;
 
 /// Responses that may wait for the session. A chunk has at most 256 KiB, so this bounds memory; a
 /// full queue slows the sender down.

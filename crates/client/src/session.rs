@@ -158,7 +158,7 @@ pub use interface::{
     ChosenTable, Event, ExchangeId, FetchId, LookupId, Output, Patch, Persist, PreparationEvent,
     Prepare, Request, Response, Target,
 };
-pub use options::{Clock, KnownPin, Patience, SessionOptions};
+pub use options::{Clock, KnownPin, Patience, SessionOptions, Shelf};
 pub use query::Query;
 pub use value::Value;
 
