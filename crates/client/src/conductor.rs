@@ -251,7 +251,9 @@ impl<D: Desk> Conductor<D> {
     /// When to call [`handle_timeout`](Self::handle_timeout), if nothing else happens before.
     pub fn wake_at(&self) -> Option<Duration> {
         let busy = self.busy.as_ref().map(|(_, busy)| busy.ask_again);
-        let times = [self.session.next_timeout(), busy, self.flush_at, self.max_time];
+        // During a slot nothing is written.
+        let flush_at = self.flush_at.filter(|_| self.session.busy_until().is_none());
+        let times = [self.session.next_timeout(), busy, flush_at, self.max_time];
         times.into_iter().flatten().min()
     }
 

@@ -12,7 +12,9 @@ use crate::session::{Query, Request, Response};
 use privet_core::{Blame, Error, Result};
 use privet_wire::limits::{DESCRIBE_RESPONSE_LIMIT, FETCH_CHUNK_LIMIT};
 use privet_wire::proto::privet_client::PrivetClient;
-use privet_wire::{AnswerResponse, FetchChunk, PrepareResponse, ServerDescription, WireStatus};
+use privet_wire::{
+    AnswerResponse, FetchChunk, PrepareResponse, ServerDescription, WireStatus, proto,
+};
 use std::error::Error as StdError;
 use std::io;
 use std::path::Path;
@@ -101,8 +103,8 @@ impl Transport {
         self.limits.queries.min(self.max_queries.load(Ordering::Relaxed) as usize)
     }
 
-    /// Sends several queries in one request, which has the length of all of them. Returns the
-    /// outcome of each.
+    /// Sends several queries in one request. Returns the outcome of each, with the size that its
+    /// answer would have alone.
     pub(crate) async fn ask_together(
         &self,
         queries: &[Query],
@@ -114,16 +116,16 @@ impl Transport {
         };
         let count = queries.len();
         let part = |number: usize| {
-            let (response, len) = answered.clone()?;
+            let (response, _) = answered.clone()?;
             let each = response.answer.len() / count;
             // Answers of a wrong length stay in one piece, whose length is wrong for each query.
             let answer = match response.answer.len() % count {
                 0 => response.answer.slice(number * each..(number + 1) * each),
                 _ => response.answer,
             };
-            let rest = if number == 0 { len % count as u64 } else { 0 };
-            let len = len / count as u64 + rest;
-            Ok((Response::Answered(AnswerResponse { answer, ..response }), len))
+            let response = AnswerResponse { answer, ..response };
+            let (_, len) = measured(proto::AnswerResponse::from(response.clone()));
+            Ok((Response::Answered(response), len))
         };
         (0..count).map(part).collect()
     }

@@ -107,17 +107,20 @@ fn check_queries(table: &Version, role: Role, queries: &[u8]) -> Result<()> {
         // either.
         table.server.answer(role, &[queries]).into_iter().collect::<Result<Vec<_>>>()?;
     }
-    let most = queries_together(*query_len, table.plan.answer_len);
-    let count = queries.len() / query_len.max(&1);
-    if queries.len() % query_len.max(&1) != 0 || !(1..=most).contains(&count) {
-        return Err(Error::invalid_message(format!(
-            "a query to table {} has {query_len} bytes, and a request carries at most {most} of \
-             them, so it cannot have {} bytes",
-            table.name,
-            queries.len()
-        )));
+    let (len, most) = (queries.len(), queries_together(*query_len, table.plan.answer_len));
+    let fits = |count: usize| count.checked_mul(*query_len) == Some(len);
+    match len / query_len.max(&1) {
+        count if (1..=most).contains(&count) && fits(count) => Ok(()),
+        0 | 1 => Err(Error::invalid_message(format!(
+            "a query to table {} has {query_len} bytes, not {len}",
+            table.name
+        ))),
+        _ => Err(Error::invalid_message(format!(
+            "a request to table {} carries at most {most} queries of {query_len} bytes each, so \
+             it cannot have {len} bytes",
+            table.name
+        ))),
     }
-    Ok(())
 }
 
 fn no_such_role(table: &Version, role: Role) -> Error {

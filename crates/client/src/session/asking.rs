@@ -95,7 +95,7 @@ impl Open {
             let made = shared.options.shelf.as_ref().and_then(|shelf| shelf.take());
             made.unwrap_or_else(|| make(&mut shared.parts.rng))
         });
-        let now = if blank.is_some() { shared.timetable.at(now) } else { now };
+        let now = if blank.is_some() { shared.timetable.end_public() } else { now };
         #[cfg(test)]
         shared.takes_time(Work::Query, target);
         let rng = &mut shared.parts.rng;
