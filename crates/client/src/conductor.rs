@@ -322,8 +322,8 @@ impl<D: Desk> Conductor<D> {
         }
     }
 
-    /// Whether [`poll`](Self::poll) has more to return at once, without computing a query or reading
-    /// an answer first.
+    /// Whether [`poll`](Self::poll) has more to return at once, without computing a query or
+    /// reading an answer first.
     pub fn has_more(&self) -> bool {
         !self.errands.is_empty() || self.session.has_output()
     }

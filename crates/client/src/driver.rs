@@ -2,10 +2,11 @@
 //!
 //! One thread owns the conductor and does everything about it in order: computing queries, reading
 //! records, writing files. Queries that the conductor hands out together, because one sync covers
-//! their journal records, go to a server in one request. After a computation the thread waits until the moment that the conductor
-//! names ([`Errand::Wait`]), and begins nothing meanwhile. The network runs beside it, so that the
-//! computation of a query delays no answer on its way. A third thread prepares the next generation
-//! of single-use hints: see [`OtherThread`]. Others make queries ahead: see [`FilledShelf`].
+//! their journal records, go to a server in one request. After a computation the thread waits until
+//! the moment that the conductor names ([`Errand::Wait`]), and begins nothing meanwhile. The
+//! network runs beside it, so that the computation of a query delays no answer on its way. A third
+//! thread prepares the next generation of single-use hints: see [`OtherThread`]. Others make
+//! queries ahead: see [`FilledShelf`].
 
 use crate::conductor::{Conductor, Errand, FinishId, Progress, Stats};
 use crate::exchange::{Delivery, goes_on};

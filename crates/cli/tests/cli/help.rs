@@ -513,8 +513,8 @@ fn serve_explains_itself() {
           --batch-window <MS>
               Collect queries for at most this long before a pass.
 
-              In milliseconds. Queries that come while a pass runs are answered together by the next
-              one in any case. A window makes batches larger where many clients ask, and every lookup
+              In milliseconds. Queries that come while a pass runs are answered together by the next one
+              in any case. A window makes batches larger where many clients ask, and every lookup
               slower.
 
               [default: 0]

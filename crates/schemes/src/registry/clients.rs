@@ -260,8 +260,11 @@ pub(crate) struct StatelessHost<C: StatelessClient> {
 /// The additional functions of a client whose queries can be made ahead.
 struct MadeAhead<C: StatelessClient> {
     maker: fn(&C) -> BlankMaker,
-    fill: fn(&C, Blank, &RecordIndex) -> Result<(Vec<QueryOf<C>>, C::Pending)>,
+    fill: fn(&C, Blank, &RecordIndex) -> Result<QueriesOf<C>>,
 }
+
+/// The query for each server, and what the client keeps.
+type QueriesOf<C> = (Vec<QueryOf<C>>, <C as StatelessClient>::Pending);
 
 impl<C: StatelessClient> StatelessHost<C> {
     pub(super) fn new(plan: SchemePlan, parameters: ParametersOf<C>, client: C) -> Self {
@@ -281,11 +284,7 @@ impl<C: StatelessClient> StatelessHost<C> {
                 Blank::of(blank)
             })
         }
-        fn fill<C: Ahead>(
-            client: &C,
-            blank: Blank,
-            index: &RecordIndex,
-        ) -> Result<(Vec<QueryOf<C>>, C::Pending)> {
+        fn fill<C: Ahead>(client: &C, blank: Blank, index: &RecordIndex) -> Result<QueriesOf<C>> {
             let blank = blank.0.downcast::<C::Blank>();
             let foreign = |_| Error::api_misuse("a query was made ahead for another scheme");
             client.fill(*blank.map_err(foreign)?, index)
