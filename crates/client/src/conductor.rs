@@ -30,7 +30,7 @@
 //! not one each.
 //!
 //! Answers are settled without a sync: the next lookup's sync makes that durable too, or one of its
-//! own after a [pause](FLUSH_PAUSE), or a call that waits for everything to be kept.
+//! own after a pause of 20 ms, or a call that waits for everything to be kept.
 //!
 //! That tells a server nothing new. The number of gathered records follows from the lookups handed
 //! in so far, the lookups that may be under way, and the hints that are left. Each slot takes the
