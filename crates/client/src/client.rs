@@ -22,7 +22,7 @@
 use crate::addresses::{self, Address};
 use crate::conductor::{Conductor, ConductorOptions};
 pub use crate::conductor::{Progress, Stats, Traffic};
-use crate::driver::{Command, Driver, OtherThread};
+use crate::driver::{Command, Driver, FilledShelf, OtherThread};
 use crate::session::{ChosenTable, Clock, KnownPin, Patience, SessionOptions, Target, Value};
 use crate::state::{MemoryState, State};
 use crate::store::Store;
@@ -425,6 +425,7 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     session.compare_streams = options.compare_streams;
     session.in_flight = options.in_flight;
     session.patience = options.patience;
+    session.shelf = Some(Arc::new(FilledShelf::new()));
     let options = ConductorOptions {
         session,
         addresses: addresses.iter().map(|address| address.url().to_owned()).collect(),

@@ -29,6 +29,9 @@
 //! Then the queries leave together. So lookups that are handed in together cost one sync in all,
 //! not one each.
 //!
+//! Answers are settled without a sync: the next lookup's sync makes that durable too, or one of its
+//! own after a pause of 20 ms, or a call that waits for everything to be kept.
+//!
 //! That tells a server nothing new. The number of gathered records follows from the lookups handed
 //! in so far, the lookups that may be under way, and the hints that are left. Each slot takes the
 //! same time whatever was looked up in it. How long the sync takes follows from the number and
@@ -66,6 +69,10 @@ use std::time::Duration;
 
 /// How often to ask whether another process has completed a download.
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long what was settled may wait for the next lookup, whose sync makes it durable as well. If
+/// the process is killed before, the next one sends those queries again.
+const FLUSH_PAUSE: Duration = Duration::from_millis(20);
 
 /// What a conductor wants from its shell.
 #[derive(Debug)]
@@ -152,6 +159,8 @@ pub struct Conductor<D> {
     keeper: Keeper<D>,
     /// Journal records that are made durable together.
     gathered: Vec<Reserved>,
+    /// When to make durable what was settled, if no lookup comes before.
+    flush_at: Option<Duration>,
     busy: Option<(Wanted, Busy)>,
     busy_patience: Duration,
     /// `None` also once that time is over.
@@ -199,6 +208,7 @@ impl<D: Desk> Conductor<D> {
             session,
             keeper,
             gathered: Vec::new(),
+            flush_at: None,
             busy: None,
             busy_patience,
             max_time: None,
@@ -241,7 +251,10 @@ impl<D: Desk> Conductor<D> {
     /// When to call [`handle_timeout`](Self::handle_timeout), if nothing else happens before.
     pub fn wake_at(&self) -> Option<Duration> {
         let busy = self.busy.as_ref().map(|(_, busy)| busy.ask_again);
-        [self.session.next_timeout(), busy, self.max_time].into_iter().flatten().min()
+        // During a slot nothing is written.
+        let flush_at = self.flush_at.filter(|_| self.session.busy_until().is_none());
+        let times = [self.session.next_timeout(), busy, flush_at, self.max_time];
+        times.into_iter().flatten().min()
     }
 
     /// Tells the time.
@@ -307,6 +320,12 @@ impl<D: Desk> Conductor<D> {
             }
             before = self.now();
         }
+    }
+
+    /// Whether [`poll`](Self::poll) has more to return at once, without computing a query or
+    /// reading an answer first.
+    pub fn has_more(&self) -> bool {
+        !self.errands.is_empty() || self.session.has_output()
     }
 
     /// Ends the client. The next process sends again whatever cannot be made durable now.

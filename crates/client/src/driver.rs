@@ -1,17 +1,20 @@
 //! Carries out the errands of a [`Conductor`] with sockets and threads.
 //!
 //! One thread owns the conductor and does everything about it in order: computing queries, reading
-//! records, writing files. After a computation the thread waits until the moment that the conductor
-//! names ([`Errand::Wait`]), and begins nothing meanwhile. The network runs beside it, so that the
-//! computation of a query delays no answer on its way. A third thread prepares the next generation
-//! of single-use hints: see [`OtherThread`].
+//! records, writing files. Queries that the conductor hands out together, because one sync covers
+//! their journal records, go to a server in one request. After a computation the thread waits until
+//! the moment that the conductor names ([`Errand::Wait`]), and begins nothing meanwhile. The
+//! network runs beside it, so that the computation of a query delays no answer on its way. A third
+//! thread prepares the next generation of single-use hints: see [`OtherThread`]. Others make
+//! queries ahead: see [`FilledShelf`].
 
 use crate::conductor::{Conductor, Errand, FinishId, Progress, Stats};
 use crate::exchange::{Delivery, goes_on};
-use crate::session::{ChosenTable, ExchangeId, LookupId, Request, Target, Value};
+use crate::session::{ChosenTable, ExchangeId, LookupId, Query, Request, Target, Value};
 use crate::transport::Transport;
 use privet_core::Result;
 use std::collections::HashMap;
+use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
@@ -20,8 +23,10 @@ use tokio::time::sleep_until;
 
 mod desk;
 mod precise;
+mod shelf;
 
 pub(crate) use desk::OtherThread;
+pub(crate) use shelf::FilledShelf;
 
 /// Responses that may wait for the session. A chunk has at most 256 KiB, so this bounds memory; a
 /// full queue slows the sender down.
@@ -53,9 +58,26 @@ pub(crate) struct Driver {
 /// What the driver keeps while it runs.
 struct Running {
     incoming: mpsc::Sender<(ExchangeId, Delivery)>,
-    exchanges: HashMap<ExchangeId, AbortHandle>,
+    exchanges: HashMap<ExchangeId, Arc<Ongoing>>,
+    /// For each server, queries that leave together.
+    gathered: Vec<Gathered>,
     replies: HashMap<LookupId, oneshot::Sender<Result<Option<Value>>>>,
     finishing: HashMap<FinishId, oneshot::Sender<Result<()>>>,
+}
+
+/// A request under way, which ends when nobody waits for it any more.
+struct Ongoing(AbortHandle);
+
+impl Drop for Ongoing {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[derive(Clone, Default)]
+struct Gathered {
+    queries: Vec<(ExchangeId, Query)>,
+    patience: Duration,
 }
 
 impl Driver {
@@ -65,6 +87,7 @@ impl Driver {
         let mut running = Running {
             incoming: sender,
             exchanges: HashMap::new(),
+            gathered: vec![Gathered::default(); self.transports.len()],
             replies: HashMap::new(),
             finishing: HashMap::new(),
         };
@@ -73,6 +96,11 @@ impl Driver {
             self.conductor.handle_timeout(self.now());
             while let Some(errand) = self.next_errand() {
                 self.carry_out(errand, &mut running);
+                if !self.conductor.has_more() {
+                    for server in 0..self.transports.len() {
+                        self.send_gathered(server, &mut running);
+                    }
+                }
             }
             let wake = self.conductor.wake_at().and_then(|wake| self.started.checked_add(wake));
             let wake = wake.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
@@ -96,9 +124,7 @@ impl Driver {
                 () = sleep_until(wake.into()) => {}
             }
         }
-        for (_, exchange) in running.exchanges {
-            exchange.abort();
-        }
+        drop(running);
         self.conductor.close();
     }
 
@@ -117,13 +143,21 @@ impl Driver {
 
     fn carry_out(&mut self, errand: Errand, running: &mut Running) {
         match errand {
+            Errand::Send { exchange, server, request: Request::Answer(query), patience } => {
+                let gathered = &mut running.gathered[server];
+                gathered.queries.push((exchange, query));
+                gathered.patience = patience;
+                if gathered.queries.len() >= self.transports[server].queries_together() {
+                    self.send_gathered(server, running);
+                }
+            }
             Errand::Send { exchange, server, request, patience } => {
-                let sent = self.send(exchange, server, request, patience, running);
-                running.exchanges.insert(exchange, sent);
+                self.send(exchange, server, request, patience, running);
             }
             Errand::Abandon(exchange) => {
-                if let Some(exchange) = running.exchanges.remove(&exchange) {
-                    exchange.abort();
+                running.exchanges.remove(&exchange);
+                for gathered in &mut running.gathered {
+                    gathered.queries.retain(|(other, _)| *other != exchange);
                 }
             }
             Errand::Expect(limits) => {
@@ -156,14 +190,40 @@ impl Driver {
         }
     }
 
+    /// Sends the queries that were gathered for a server.
+    fn send_gathered(&self, server: usize, running: &mut Running) {
+        let Gathered { mut queries, patience } = mem::take(&mut running.gathered[server]);
+        if queries.len() < 2 {
+            if let Some((exchange, query)) = queries.pop() {
+                self.send(exchange, server, Request::Answer(query), patience, running);
+            }
+            return;
+        }
+        let (exchanges, queries): (Vec<_>, Vec<_>) = queries.into_iter().unzip();
+        let transport = self.transports[server].clone();
+        let (incoming, asked) = (running.incoming.clone(), exchanges.clone());
+        let task = tokio::spawn(async move {
+            let deliveries = transport.ask_together(&queries, patience).await;
+            for delivery in asked.into_iter().zip(deliveries) {
+                if incoming.send(delivery).await.is_err() {
+                    return;
+                }
+            }
+        });
+        let ongoing = Arc::new(Ongoing(task.abort_handle()));
+        for exchange in exchanges {
+            running.exchanges.insert(exchange, Arc::clone(&ongoing));
+        }
+    }
+
     fn send(
         &self,
         exchange: ExchangeId,
         server: usize,
         request: Request,
         patience: Duration,
-        running: &Running,
-    ) -> AbortHandle {
+        running: &mut Running,
+    ) {
         let transport = self.transports[server].clone();
         let incoming = running.incoming.clone();
         let task = tokio::spawn(async move {
@@ -173,6 +233,6 @@ impl Driver {
             };
             transport.exchange(request, patience, deliver).await;
         });
-        task.abort_handle()
+        running.exchanges.insert(exchange, Arc::new(Ongoing(task.abort_handle())));
     }
 }

@@ -5,7 +5,7 @@ use crate::session::{Request, Response};
 use privet_core::Result;
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::SchemePlan;
-use privet_wire::limits::{answer_response_limit, prepare_response_limit};
+use privet_wire::limits::{answer_response_limit, prepare_response_limit, queries_together};
 use privet_wire::prost::Message;
 use privet_wire::proto;
 
@@ -25,10 +25,12 @@ pub fn goes_on(delivery: &Delivery) -> bool {
 /// they are received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseLimits {
-    /// Answers to queries.
+    /// Answers to the queries of a request.
     pub answer: usize,
     /// Replies to requests for hints. 0: the scheme has none.
     pub reply: usize,
+    /// How many queries a request may carry, if the server takes so many.
+    pub queries: usize,
 }
 
 impl ResponseLimits {
@@ -38,7 +40,8 @@ impl ResponseLimits {
             OfflinePhase::Ask { reply_len, .. } => prepare_response_limit(reply_len),
             _ => 0,
         };
-        Self { answer: answer_response_limit(plan.answer_len), reply }
+        let queries = queries_together(plan.longest_query(), plan.answer_len);
+        Self { answer: answer_response_limit(queries * plan.answer_len), reply, queries }
     }
 }
 

@@ -158,7 +158,7 @@ pub use interface::{
     ChosenTable, Event, ExchangeId, FetchId, LookupId, Output, Patch, Persist, PreparationEvent,
     Prepare, Request, Response, Target,
 };
-pub use options::{Clock, KnownPin, Patience, SessionOptions};
+pub use options::{Clock, KnownPin, Patience, SessionOptions, Shelf};
 pub use query::Query;
 pub use value::Value;
 
@@ -328,6 +328,12 @@ impl Session {
     /// `None`.
     pub fn has_no_lookups(&self) -> bool {
         self.shared.lookups.is_empty() && self.shared.timetable.ends().is_none()
+    }
+
+    /// Whether [`poll`](Self::poll) has something to return that is there already, so that it
+    /// computes nothing.
+    pub fn has_output(&self) -> bool {
+        !self.shared.outputs.is_empty() && self.shared.timetable.ends().is_none()
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout), if nothing else happens before.

@@ -8,16 +8,18 @@ mod certificates;
 
 use crate::addresses::Address;
 use crate::exchange::{ResponseLimits, goes_on, measured};
-use crate::session::{Request, Response};
+use crate::session::{Query, Request, Response};
 use privet_core::{Blame, Error, Result};
 use privet_wire::limits::{DESCRIBE_RESPONSE_LIMIT, FETCH_CHUNK_LIMIT};
 use privet_wire::proto::privet_client::PrivetClient;
-use privet_wire::{AnswerResponse, FetchChunk, PrepareResponse, ServerDescription, WireStatus};
+use privet_wire::{
+    AnswerResponse, FetchChunk, PrepareResponse, ServerDescription, WireStatus, proto,
+};
 use std::error::Error as StdError;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 
@@ -42,6 +44,8 @@ pub struct Transport {
     url: String,
     client: PrivetClient<Channel>,
     limits: ResponseLimits,
+    /// How many queries the server takes in a request, as it last said.
+    max_queries: Arc<AtomicU32>,
     /// Whether the server has ever spoken gRPC. If it has, a broken connection is only a broken
     /// connection.
     has_spoken: Arc<AtomicBool>,
@@ -79,7 +83,8 @@ impl Transport {
         }
         let client = PrivetClient::new(endpoint.connect_lazy());
         let limits = ResponseLimits::default();
-        Ok(Self { url, client, limits, has_spoken: Arc::default() })
+        let max_queries = Arc::new(AtomicU32::new(1));
+        Ok(Self { url, client, limits, max_queries, has_spoken: Arc::default() })
     }
 
     /// The server's address.
@@ -91,6 +96,47 @@ impl Transport {
     /// refuses all answers and replies.
     pub fn expect_responses(&mut self, limits: ResponseLimits) {
         self.limits = limits;
+    }
+
+    /// How many queries may be sent together.
+    pub(crate) fn queries_together(&self) -> usize {
+        self.limits.queries.min(self.max_queries.load(Ordering::Relaxed) as usize)
+    }
+
+    /// Sends several queries in one request. Returns the outcome of each, with the size that its
+    /// answer would have alone.
+    pub(crate) async fn ask_together(
+        &self,
+        queries: &[Query],
+        patience: Duration,
+    ) -> Vec<Delivery> {
+        let answered = match Query::together(queries) {
+            Some(request) => self.answer(request, patience).await,
+            None => Err(Error::internal("queries that do not belong together were put together")),
+        };
+        let count = queries.len();
+        let part = |number: usize| {
+            let (response, _) = answered.clone()?;
+            let each = response.answer.len() / count;
+            // Answers of a wrong length stay in one piece, whose length is wrong for each query.
+            let answer = match response.answer.len() % count {
+                0 => response.answer.slice(number * each..(number + 1) * each),
+                _ => response.answer,
+            };
+            let response = AnswerResponse { answer, ..response };
+            let (_, len) = measured(proto::AnswerResponse::from(response.clone()));
+            Ok((Response::Answered(response), len))
+        };
+        (0..count).map(part).collect()
+    }
+
+    async fn answer(&self, request: Query, patience: Duration) -> Result<(AnswerResponse, u64)> {
+        let mut client = self.client.clone().max_decoding_message_size(self.limits.answer);
+        let response = client.answer(with_deadline(request.into(), patience)).await;
+        let response = response.map_err(|status| self.failure(&status))?;
+        let (message, len) = measured(response.into_inner());
+        let answer = AnswerResponse::try_from(message).map_err(|error| error.within(&self.url))?;
+        Ok((answer, len))
     }
 
     /// Sends `request` and passes each response to `deliver`, in order, until `deliver` wants no
@@ -114,21 +160,14 @@ impl Transport {
                         let (message, len) = measured(response.into_inner());
                         let description = ServerDescription::try_from(message)
                             .map_err(|error| error.within(&self.url))?;
+                        self.max_queries.store(description.max_queries, Ordering::Relaxed);
                         Ok((Response::Described(description), len))
                     });
                 deliver(described).await;
             }
             Request::Answer(request) => {
-                let mut client = self.client.clone().max_decoding_message_size(self.limits.answer);
-                let response = client.answer(with_deadline(request.into(), patience)).await;
-                let answered =
-                    response.map_err(|status| self.failure(&status)).and_then(|response| {
-                        let (message, len) = measured(response.into_inner());
-                        let answer = AnswerResponse::try_from(message)
-                            .map_err(|error| error.within(&self.url))?;
-                        Ok((Response::Answered(answer), len))
-                    });
-                deliver(answered).await;
+                let answered = self.answer(request, patience).await;
+                deliver(answered.map(|(answer, len)| (Response::Answered(answer), len))).await;
             }
             Request::Prepare(request) => {
                 let mut client = self.client.clone().max_decoding_message_size(self.limits.reply);

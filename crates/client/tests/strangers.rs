@@ -259,7 +259,9 @@ async fn another_version_of_the_protocol() {
 #[tokio::test]
 async fn a_description_longer_than_any() {
     let software = "x".repeat(64 << 20);
-    let url = liar(DescribeResponse { protocol_version: 1, software, tables: Vec::new() }).await;
+    let url =
+        liar(DescribeResponse { protocol_version: 1, software, ..DescribeResponse::default() })
+            .await;
     assert_eq!(refusal(options(&url)).await.blame(), Blame::InvalidMessage);
 }
 
@@ -288,6 +290,7 @@ async fn parameters_out_of_proof() {
         protocol_version: 1,
         software: "liar".to_owned(),
         tables: vec![table],
+        ..DescribeResponse::default()
     })
     .await;
     let error = refusal(options(&url)).await;

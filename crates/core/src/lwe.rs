@@ -166,29 +166,70 @@ pub fn encrypt_unit_vector(
     column: u64,
     rng: &mut SecretRng,
 ) -> (Vec<u32>, DecryptionKey) {
+    encrypt_zero_vector(kernels, matrix, parameters, rng).into_unit_vector(column)
+}
+
+/// An encryption of the zero vector, `A·s + e`, which becomes that of one unit vector. It is secret
+/// until then: its difference from the query that is made of it says what is looked up. Erased when
+/// dropped.
+pub struct ZeroVector {
+    words: Zeroizing<Vec<u32>>,
+    key: DecryptionKey,
+}
+
+/// Encrypts the zero vector of `parameters.columns()` entries, under a fresh secret. Takes long;
+/// the rest of a query does not.
+pub fn encrypt_zero_vector(
+    kernels: Kernels,
+    matrix: &PublicMatrix,
+    parameters: EncryptionParameters,
+    rng: &mut SecretRng,
+) -> ZeroVector {
     let mut secret = Zeroizing::new(vec![0u32; SECRET_DIMENSION]);
     rng.fill_words(&mut secret);
     let mut errors = Zeroizing::new(vec![0u32; parameters.columns() as usize]);
     sample_errors(kernels, parameters.error(), rng, &mut errors);
-    encrypt_with(kernels, matrix, column, secret, &errors)
+    ZeroVector::with(kernels, matrix, secret, &errors)
 }
 
-fn encrypt_with(
-    kernels: Kernels,
-    matrix: &PublicMatrix,
-    column: u64,
-    secret: Zeroizing<Vec<u32>>,
-    errors: &[u32],
-) -> (Vec<u32>, DecryptionKey) {
-    let mut query = vec![0u32; errors.len()];
-    matrix.times_secret(kernels, &secret, &mut query);
-    let mut error_sum = Zeroizing::new(0u32);
-    for (place, (word, error)) in query.iter_mut().zip(errors).enumerate() {
-        let wanted = u32::from((place as u64).ct_eq(&column).unwrap_u8());
-        *word = word.wrapping_add(*error).wrapping_add(wanted << DELTA_BITS);
-        *error_sum = error_sum.wrapping_add(*error);
+impl ZeroVector {
+    fn with(
+        kernels: Kernels,
+        matrix: &PublicMatrix,
+        secret: Zeroizing<Vec<u32>>,
+        errors: &[u32],
+    ) -> Self {
+        let mut words = Zeroizing::new(vec![0u32; errors.len()]);
+        matrix.times_secret(kernels, &secret, &mut words);
+        let mut error_sum = Zeroizing::new(0u32);
+        for (word, error) in words.iter_mut().zip(errors) {
+            *word = word.wrapping_add(*error);
+            *error_sum = error_sum.wrapping_add(*error);
+        }
+        Self { words, key: DecryptionKey { secret, error_sum } }
     }
-    (query, DecryptionKey { secret, error_sum })
+
+    /// Checks that this was made with such parameters.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if it was made for another number of columns.
+    pub fn check(&self, parameters: EncryptionParameters) -> Result<()> {
+        match self.words.len() as u64 == parameters.columns() {
+            true => Ok(()),
+            false => Err(Error::api_misuse("a query was made ahead for a table of another size")),
+        }
+    }
+
+    /// An encryption of the unit vector whose 1 is at `column`, a secret. Takes the same time, and
+    /// touches the same memory, for every `column`.
+    pub fn into_unit_vector(mut self, column: u64) -> (Vec<u32>, DecryptionKey) {
+        let mut query = std::mem::take(&mut *self.words);
+        for (place, word) in (0u64..).zip(&mut query) {
+            let wanted = u32::from(place.ct_eq(&column).unwrap_u8());
+            *word = word.wrapping_add(wanted << DELTA_BITS);
+        }
+        (query, self.key)
+    }
 }
 
 #[cfg(test)]

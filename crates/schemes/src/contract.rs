@@ -216,6 +216,29 @@ pub trait StatelessClient: SchemeOf {
     fn recover(&self, pending: Self::Pending, answers: &[AnswerOf<Self>]) -> Result<Record>;
 }
 
+/// A client that makes most of a query before it knows the index: a *blank*. Making a blank takes
+/// long, filling it in does not.
+pub trait Ahead: StatelessClient {
+    /// All of a query but its index, with what reading the answer needs. Secret, and good for one
+    /// query: the difference of two queries from one blank would say what both ask for. So it is
+    /// consumed, and cannot be copied.
+    type Blank: Send + 'static;
+
+    /// Makes blanks, on any thread.
+    fn blank_maker(&self) -> impl Fn(&mut SecretRng) -> Self::Blank + Send + Sync + 'static;
+
+    /// The query for `index`, as [`query`](StatelessClient::query) makes it.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the blank has another size than
+    /// queries here.
+    fn fill(
+        &self,
+        blank: Self::Blank,
+        index: &RecordIndex,
+    ) -> Result<(Vec<QueryOf<Self>>, Self::Pending)>;
+}
+
 /// A client that received the whole table and kept it: its lookups need no server.
 pub trait LocalClient: SchemeOf {
     /// The record.

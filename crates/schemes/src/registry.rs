@@ -20,7 +20,7 @@ mod stored_setup;
 mod versions;
 mod work;
 
-pub use clients::{ErasedClient, ErasedHints, ErasedPreparation, Recovered};
+pub use clients::{Blank, BlankMaker, ErasedClient, ErasedHints, ErasedPreparation, Recovered};
 pub use descriptor::{About, Makeshift};
 pub use options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value, check_options};
 pub(crate) use plan::MAX_MESSAGE_LEN;

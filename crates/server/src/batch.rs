@@ -1,28 +1,29 @@
-//! The queue in front of the compute thread: queries of different clients, answered in one pass
-//! over the table.
+//! Where queries become answers: at once, if a core is free, and otherwise from a queue.
 //!
-//! Reading the table from memory is the bottleneck of a pass, and several queries share one
-//! reading. So queries for the same table and role are collected and answered together:
+//! Some schemes read the whole table for an answer. Reading it from memory is the bottleneck of
+//! such a *pass*, and each pass gets all of the machine: two at once would only share its memory
+//! bandwidth. So there is one pass at a time, and queries for the same table and role that wait
+//! meanwhile are answered together by the next one. A query that finds no pass running does not
+//! wait for others: batches are what gathers while a pass runs, so the load decides how large they
+//! are. With a *window* the first query of a batch waits that long for others, from its arrival.
 //!
-//! - The first query of a batch waits at most the *window* for others to join. Under light load a
-//!   query therefore takes a pass and a window; the two milliseconds gain nothing there. A window
-//!   of zero costs nothing, and no query waits for others.
-//! - A full batch does not wait. Nor does a batch of a scheme whose queries share nothing
-//!   (`ErasedServer::shares_passes`).
-//! - While a pass runs, queries gather anyway. The window counts from a query's arrival, so queries
-//!   that arrived during a pass longer than the window start the next one at once. Under heavy load
-//!   the window no longer matters: the load decides how large batches are.
+//! The answers of other schemes read a small part of the table, and share nothing
+//! (`ErasedServer::shares_passes`). They are computed one by one, on as many threads as the server
+//! may use, beside a pass.
 //!
-//! There is one compute thread, whatever the number of tables, because each pass gets all of the
-//! machine: two at once would only share its memory bandwidth. Tables take turns by age: the batch
-//! that has been due longest goes first, so every table gets its turn.
+//! An answer that takes less time than a hand-over to another thread is worth is computed on the
+//! thread that received the query: see [`Pace`].
+//!
+//! Lanes take turns by age: the batch that has been due longest goes first, so every table gets its
+//! turn.
 //!
 //! Versions of tables come and go while the queue stays: it holds a lane only while queries wait in
 //! it. When the last of them is answered, the lane is freed, if nothing else holds it.
 //!
-//! If a query's caller has gone (connection lost, deadline passed), the query is dropped when its
-//! turn comes, before anything is computed. A query that does not parse gets an error of its own
-//! and does not affect the others of its batch.
+//! A request may carry several queries, which are answered together. If its caller has gone
+//! (connection lost, deadline passed), it is dropped when its turn comes, before anything is
+//! computed. A request with a query that does not parse gets an error of its own and does not
+//! affect the others of its batch.
 
 use crate::hosted::Condition;
 use crate::observe::Metrics;
@@ -32,6 +33,7 @@ use privet_schemes::contract::Role;
 use privet_schemes::registry::ErasedServer;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -43,19 +45,75 @@ pub(crate) struct Lane {
     pub(crate) condition: Arc<Condition>,
     pub(crate) server: Arc<dyn ErasedServer>,
     pub(crate) role: Role,
+    query_len: usize,
+    pace: Pace,
+}
+
+impl Lane {
+    /// A lane for queries of `query_len` bytes.
+    pub(crate) fn new(
+        condition: Arc<Condition>,
+        server: Arc<dyn ErasedServer>,
+        role: Role,
+        query_len: usize,
+    ) -> Self {
+        Self { condition, server, role, query_len, pace: Pace::default() }
+    }
+
+    /// The queries of a request.
+    pub(crate) fn queries<'a>(&self, request: &'a [u8]) -> std::slice::Chunks<'a, u8> {
+        request.chunks(self.query_len.max(1))
+    }
+}
+
+/// How long the passes of a lane took lately: each, if they answer several queries together, and
+/// otherwise for each query. It follows from the scheme's parameters and from the machine, not from
+/// what is asked: a server cannot tell that.
+struct Pace(AtomicU64);
+
+impl Default for Pace {
+    /// Nothing is known yet, so it counts as slow.
+    fn default() -> Self {
+        Self(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl Pace {
+    /// Answers that take longer are handed over to a compute thread: on a thread that receives
+    /// requests they would hold up the other connections.
+    const SHORT: Duration = Duration::from_micros(100);
+
+    /// Whether `passes` of them are short together.
+    fn is_short(&self, passes: usize) -> bool {
+        let each = self.0.load(Ordering::Relaxed);
+        each.saturating_mul(passes as u64) < Self::SHORT.as_nanos() as u64
+    }
+
+    /// Notes how long a pass took. An eighth of each is mixed in, so one pass that the system
+    /// interrupts changes little.
+    fn note(&self, elapsed: Duration) {
+        let elapsed = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX >> 4);
+        let mixed = match self.0.load(Ordering::Relaxed) {
+            u64::MAX => elapsed,
+            before => before - before / 8 + elapsed / 8,
+        };
+        self.0.store(mixed, Ordering::Relaxed);
+    }
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct BatchSettings {
+    /// Compute threads.
+    pub(crate) threads: usize,
     pub(crate) window: Duration,
     pub(crate) max_batch: usize,
     pub(crate) queue_limit: usize,
 }
 
-/// The queue and its compute thread.
+/// The queue and its compute threads.
 pub(crate) struct Batcher {
     shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 struct Shared {
@@ -69,6 +127,8 @@ struct State {
     /// None is empty.
     queues: Vec<Queue>,
     waiting: usize,
+    /// Whether a pass runs that shares the whole machine.
+    passing: bool,
     stopped: bool,
 }
 
@@ -77,44 +137,62 @@ struct Queue {
     jobs: VecDeque<Job>,
 }
 
+/// A request, with one query or several.
 struct Job {
-    query: SecretBytes,
+    queries: SecretBytes,
+    count: usize,
     arrived: Instant,
     reply: oneshot::Sender<Result<Vec<u8>>>,
 }
 
 impl Batcher {
-    /// Starts the compute thread.
+    /// Starts the compute threads.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system gives no thread.
     pub(crate) fn start(settings: BatchSettings, metrics: Arc<Metrics>) -> Result<Self> {
-        let state = Mutex::new(State { queues: Vec::new(), waiting: 0, stopped: false });
+        let state = State { queues: Vec::new(), waiting: 0, passing: false, stopped: false };
+        let state = Mutex::new(state);
         let shared = Arc::new(Shared { settings, metrics, state, changed: Condvar::new() });
-        let compute = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("privet-compute".to_owned())
-            .spawn(move || compute.run())
-            .map_err(|source| {
-                Error::unavailable("the system gives no thread to compute on").caused_by(source)
-            })?;
-        Ok(Self { shared, thread: Mutex::new(Some(thread)) })
+        let batcher = Self { shared, threads: Mutex::new(Vec::new()) };
+        for _ in 0..settings.threads.max(1) {
+            let compute = Arc::clone(&batcher.shared);
+            let thread = std::thread::Builder::new()
+                .name("privet-compute".to_owned())
+                .spawn(move || compute.run())
+                .map_err(|source| {
+                    Error::unavailable("the system gives no thread to compute on").caused_by(source)
+                })?;
+            batcher.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        }
+        Ok(batcher)
     }
 
-    /// Queues a query for `lane` and waits for its answer. Dropping the future withdraws the query.
+    /// Answers the queries of a request for `lane`, one after the other. Dropping the future
+    /// withdraws them.
     ///
     /// # Errors
     /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if too many queries wait already; the
-    /// scheme's error about the query itself.
-    pub(crate) async fn answer(&self, lane: &Arc<Lane>, query: SecretBytes) -> Result<Vec<u8>> {
-        let answer = self.shared.enqueue(lane, query)?;
+    /// scheme's error about one of the queries.
+    pub(crate) async fn answer(&self, lane: &Arc<Lane>, queries: SecretBytes) -> Result<Vec<u8>> {
+        let count = lane.queries(&queries).len();
+        let passes = match lane.server.shares_passes() {
+            true => count.div_ceil(self.shared.settings.max_batch),
+            false => count,
+        };
+        if lane.pace.is_short(passes) && self.shared.begins_at_once(lane) {
+            let answers = self.shared.compute(lane, lane.queries(&queries));
+            self.shared.ends(lane);
+            return together(answers.into_iter());
+        }
+        let answer = self.shared.enqueue(lane, queries)?;
         answer.await.map_err(|_| {
             Error::unavailable("the server is stopping; ask again later or ask another one")
         })?
     }
 
-    /// Stops the compute thread after the current pass, and waits for it. Queries that still wait
-    /// get an error.
+    /// Stops the compute threads after what they compute now, and waits for them. Queries that
+    /// still wait get an error.
     pub(crate) fn stop(&self) {
         let unanswered = {
             let mut state = self.shared.lock();
@@ -125,11 +203,12 @@ impl Batcher {
         };
         drop(unanswered);
         self.shared.changed.notify_all();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread
-            && thread.join().is_err()
-        {
-            tracing::error!("the compute thread panicked");
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            if thread.join().is_err() {
+                tracing::error!("a compute thread panicked");
+            }
         }
     }
 }
@@ -149,9 +228,10 @@ impl Shared {
     fn enqueue(
         &self,
         lane: &Arc<Lane>,
-        query: SecretBytes,
+        queries: SecretBytes,
     ) -> Result<oneshot::Receiver<Result<Vec<u8>>>> {
         let (reply, answer) = oneshot::channel();
+        let count = lane.queries(&queries).len();
         let mut state = self.lock();
         if state.stopped {
             // This drops the reply, and the caller then sees a server that is stopping.
@@ -165,22 +245,56 @@ impl Shared {
                 self.settings.queue_limit
             )));
         }
-        state.waiting += 1;
-        let job = Job { query, arrived: Instant::now(), reply };
+        state.waiting += count;
+        let job = Job { queries, count, arrived: Instant::now(), reply };
         match state.queues.iter_mut().find(|queue| Arc::ptr_eq(&queue.lane, lane)) {
             Some(queue) => queue.jobs.push_back(job),
             None => state.queues.push(Queue { lane: Arc::clone(lane), jobs: [job].into() }),
         }
         self.metrics.queue_depth.set(state.waiting as i64);
         drop(state);
-        self.changed.notify_all();
+        self.changed.notify_one();
         Ok(answer)
+    }
+
+    /// Whether a query may be answered now, by the thread that received it. If so, that thread says
+    /// with [`ends`](Self::ends) when it is done.
+    fn begins_at_once(&self, lane: &Lane) -> bool {
+        let mut state = self.lock();
+        if state.stopped {
+            return false;
+        }
+        if lane.server.shares_passes() {
+            if state.passing || !state.queues.is_empty() || !self.settings.window.is_zero() {
+                return false;
+            }
+            state.passing = true;
+        }
+        true
+    }
+
+    /// A batch of `lane` is answered.
+    fn ends(&self, lane: &Lane) {
+        if lane.server.shares_passes() {
+            let mut state = self.lock();
+            state.passing = false;
+            let waits = !state.queues.is_empty();
+            drop(state);
+            if waits {
+                self.changed.notify_one();
+            }
+        }
     }
 
     fn run(&self) {
         while let Some((lane, jobs)) = self.next_batch() {
-            if !jobs.is_empty() {
-                self.compute(&lane, jobs);
+            let queries = jobs.iter().flat_map(|job| lane.queries(&job.queries));
+            let mut answers = self.compute(&lane, queries).into_iter();
+            // The next pass need not wait until the answers are handed out.
+            self.ends(&lane);
+            for job in jobs {
+                // The caller may have gone meanwhile.
+                let _ = job.reply.send(together(answers.by_ref().take(job.count)));
             }
         }
     }
@@ -198,7 +312,13 @@ impl Shared {
                 Some((place, due)) => {
                     let wait = due.saturating_duration_since(Instant::now());
                     if wait.is_zero() {
-                        return Some(self.take(&mut state, place));
+                        let batch = self.take(&mut state, place);
+                        let others_wait = !state.queues.is_empty();
+                        drop(state);
+                        if others_wait {
+                            self.changed.notify_one();
+                        }
+                        return Some(batch);
                     }
                     self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0
                 }
@@ -206,11 +326,16 @@ impl Shared {
         }
     }
 
-    /// The queue whose batch is due first, and when.
+    /// The queue whose batch is due first, and when, of those that may be answered now.
     fn next_due(&self, state: &State) -> Option<(usize, Instant)> {
         let due = |Queue { lane, jobs }: &Queue| {
-            let full = jobs.len() >= self.settings.max_batch;
-            let waits = !full && lane.server.shares_passes();
+            let shares = lane.server.shares_passes();
+            if shares && state.passing {
+                return None;
+            }
+            let waiting: usize = jobs.iter().map(|job| job.count).sum();
+            let full = waiting >= self.settings.max_batch;
+            let waits = !full && shares;
             let job = jobs.front()?;
             Some(if waits { job.arrived + self.settings.window } else { job.arrived })
         };
@@ -219,15 +344,20 @@ impl Shared {
         dues.min_by_key(|(_, due)| *due)
     }
 
-    /// The oldest queries of a queue whose callers are still there, at most a batch.
+    /// The oldest requests of a queue whose callers are still there: at most a batch of queries, or
+    /// one request if it has more or if queries share nothing.
     fn take(&self, state: &mut State, place: usize) -> (Arc<Lane>, Vec<Job>) {
         let mut taken = Vec::new();
         let Queue { lane, jobs } = &mut state.queues[place];
-        while taken.len() < self.settings.max_batch
-            && let Some(job) = jobs.pop_front()
+        let shares = lane.server.shares_passes();
+        state.passing |= shares;
+        let mut room = if shares { self.settings.max_batch } else { 1 };
+        while room > 0
+            && let Some(job) = jobs.pop_front_if(|job| job.count <= room || taken.is_empty())
         {
-            state.waiting -= 1;
+            state.waiting -= job.count;
             if !job.reply.is_closed() {
+                room = room.saturating_sub(job.count);
                 taken.push(job);
             }
         }
@@ -240,41 +370,58 @@ impl Shared {
         (lane, taken)
     }
 
-    fn compute(&self, lane: &Lane, jobs: Vec<Job>) {
+    /// The answers to `queries`, in as many passes as they need.
+    fn compute<'a>(
+        &self,
+        lane: &Lane,
+        queries: impl Iterator<Item = &'a [u8]>,
+    ) -> Vec<Result<Vec<u8>>> {
+        let queries: Vec<_> = queries.collect();
+        queries.chunks(self.settings.max_batch).flat_map(|batch| self.pass(lane, batch)).collect()
+    }
+
+    fn pass(&self, lane: &Lane, queries: &[&[u8]]) -> Vec<Result<Vec<u8>>> {
         let started = Instant::now();
-        let queries: Vec<&[u8]> = jobs.iter().map(|job| &*job.query).collect();
         // A panic here is a bug of a scheme. Only these queries may lose their answers; the server
         // must go on.
-        let answers = catch_unwind(AssertUnwindSafe(|| lane.server.answer(lane.role, &queries)));
+        let answers = catch_unwind(AssertUnwindSafe(|| lane.server.answer(lane.role, queries)));
         let Ok(answers) = answers else {
             tracing::error!(
                 table = lane.condition.table(),
                 role = lane.role.0,
-                queries = jobs.len(),
+                queries = queries.len(),
                 "a pass panicked; its queries are not answered"
             );
-            let bug = || Error::internal("the server failed to answer; this is a bug in it");
-            jobs.into_iter().for_each(|job| drop(job.reply.send(Err(bug()))));
-            return;
+            let bug = |_: &&[u8]| {
+                Err(Error::internal("the server failed to answer; this is a bug in it"))
+            };
+            return queries.iter().map(bug).collect();
         };
         let elapsed = started.elapsed();
-        self.metrics.pass(lane.condition.table(), jobs.len(), elapsed);
+        let passes = if lane.server.shares_passes() { 1 } else { queries.len() };
+        lane.pace.note(elapsed / u32::try_from(passes).unwrap_or(u32::MAX));
+        self.metrics.pass(lane.condition.table(), queries.len(), elapsed);
         tracing::debug!(
             table = lane.condition.table(),
             role = lane.role.0,
-            queries = jobs.len(),
+            queries = queries.len(),
             seconds = elapsed.as_secs_f64(),
             "pass"
         );
         // Damage that is found before the pass ends counts for all its answers.
         let answers: Vec<_> =
             answers.into_iter().map(|answer| lane.condition.or_end(answer)).collect();
-        for (job, answer) in jobs.into_iter().zip(answers) {
-            let answer = lane.condition.check().and(answer);
-            // The caller may have gone meanwhile.
-            let _ = job.reply.send(answer);
-        }
+        answers.into_iter().map(|answer| lane.condition.check().and(answer)).collect()
     }
+}
+
+/// The answers to the queries of a request, one after the other.
+fn together(mut answers: impl Iterator<Item = Result<Vec<u8>>>) -> Result<Vec<u8>> {
+    let mut all = answers.next().unwrap_or_else(|| Ok(Vec::new()))?;
+    for answer in answers {
+        all.extend(answer?);
+    }
+    Ok(all)
 }
 
 #[cfg(test)]

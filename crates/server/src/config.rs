@@ -27,10 +27,12 @@ pub struct ServerConfig {
     pub insecure: bool,
     /// The instruction set to compute with. Default: the best this processor has.
     pub kernels: Kernels,
-    /// Threads that share each pass over a table. Default: one for each core.
+    /// Threads that compute answers. They share each pass over a table; answers that read only a
+    /// part of it are computed side by side. Default: one for each core.
     pub threads: usize,
-    /// How long the first query of a batch waits for others. Default: 2 ms, which a single client
-    /// hardly notices beside the network.
+    /// How long the first query of a batch waits for others. Default: zero. Queries that come while
+    /// a pass runs are answered together by the next one in any case; a window makes batches larger
+    /// where many clients ask, and every lookup slower.
     pub batch_window: Duration,
     /// Queries answered in one pass. Default: 16; more make a pass slower and save little memory
     /// traffic.
@@ -140,7 +142,7 @@ impl ServerConfig {
             insecure: false,
             kernels: Kernels::detect(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
-            batch_window: Duration::from_millis(2),
+            batch_window: Duration::ZERO,
             max_batch: 16,
             queue_limit: 1024,
             max_connections: 1024,

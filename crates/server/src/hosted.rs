@@ -101,12 +101,10 @@ impl Version {
         plan: &SchemePlan,
     ) -> Vec<Arc<Lane>> {
         let roles = u8::try_from(plan.query_lens.len()).unwrap_or(u8::MAX);
-        let lane = |role| Lane {
-            condition: Arc::clone(condition),
-            server: Arc::clone(server),
-            role: Role(role),
+        let lane = |(role, query_len)| {
+            Arc::new(Lane::new(Arc::clone(condition), Arc::clone(server), Role(role), query_len))
         };
-        (0..roles).map(lane).map(Arc::new).collect()
+        (0..roles).zip(plan.query_lens.iter().copied()).map(lane).collect()
     }
 
     fn layout_part(layout: &Arc<[u8]>) -> Arc<Part> {

@@ -32,7 +32,7 @@
 //! | `fetch` | streams that read ahead no further than a bound |
 //! | `secret_bytes` | clients' messages, erased after use |
 //! | `preparations` | turns to compute hints for one client |
-//! | `batch` | the queue in front of the compute thread |
+//! | `batch` | where queries become answers: at once, or from the queue in front of the compute threads |
 //! | `observe` | metrics, and the HTTP endpoint that shows them |
 //!
 //! # Schemes with one server, with two, and with none

@@ -72,6 +72,7 @@ impl Server {
         ready.iter().for_each(|table| metrics.table(table));
         health.of_tables(tables.now().conditions());
         let settings = BatchSettings {
+            threads: config.threads,
             window: config.batch_window,
             max_batch: config.max_batch,
             queue_limit: config.queue_limit,
@@ -112,7 +113,7 @@ impl Server {
         let finished = tokio::spawn(async move {
             let result = ending.run(&health).await;
             preparations.stop().await;
-            // Joins the compute thread, which may be in the middle of a pass.
+            // Joins the compute threads, which may be in the middle of a pass.
             let _ = tokio::task::spawn_blocking(move || batcher.stop()).await;
             drop(endpoint_guard);
             if let Some(showing) = showing {

@@ -14,6 +14,7 @@ use crate::secret_bytes::SecretBytes;
 use privet_core::{Error, Result};
 use privet_schemes::contract::Role;
 use privet_schemes::offline::OfflinePhase;
+use privet_wire::limits::queries_together;
 use privet_wire::proto::privet_server::{Privet, PrivetServer};
 use privet_wire::{
     AnswerRequest, AnswerResponse, DescribeRequest, FetchRequest, PrepareRequest, PrepareResponse,
@@ -65,17 +66,20 @@ impl PrivetService {
         // end.
         let secret = SecretBytes::new(message.query.clone());
         let request = AnswerRequest::try_from(message)?;
-        if let Some(observe) = &self.query_observer {
-            observe(&request);
-        }
-        let AnswerRequest { table, epoch, parameter_digest, role, query } = request;
-        drop(query);
+        let AnswerRequest { table, epoch, parameter_digest, role, .. } = request;
         let lane = {
             let now = self.tables.now();
             let version = now.find(table, epoch, &parameter_digest)?;
-            check_query(version, role, &secret)?;
+            check_queries(version, role, &secret)?;
             version.lane(role).cloned().ok_or_else(|| no_such_role(version, role))?
         };
+        if let Some(observe) = &self.query_observer {
+            for query in lane.queries(&secret) {
+                let query = request.query.slice_ref(query);
+                observe(&AnswerRequest { query, ..request.clone() });
+            }
+        }
+        drop(request);
         let answer = self.batcher.answer(&lane, secret).await?;
         Ok(AnswerResponse { table, epoch, parameter_digest, answer: answer.into() })
     }
@@ -94,23 +98,29 @@ impl PrivetService {
 }
 
 /// Refuses queries that a pass could not answer, before they are queued.
-fn check_query(table: &Version, role: Role, query: &[u8]) -> Result<()> {
+fn check_queries(table: &Version, role: Role, queries: &[u8]) -> Result<()> {
     let Some(query_len) = table.plan.query_lens.get(usize::from(role.0)) else {
         return Err(no_such_role(table, role));
     };
     if let OfflinePhase::KeepTable { .. } = table.plan.offline {
         // The scheme takes no queries: say so now, without a pass; no other length would be right
         // either.
-        table.server.answer(role, &[query]).into_iter().collect::<Result<Vec<_>>>()?;
+        table.server.answer(role, &[queries]).into_iter().collect::<Result<Vec<_>>>()?;
     }
-    if query.len() != *query_len {
-        return Err(Error::invalid_message(format!(
-            "a query to table {} has {query_len} bytes, not {}",
-            table.name,
-            query.len()
-        )));
+    let (len, most) = (queries.len(), queries_together(*query_len, table.plan.answer_len));
+    let fits = |count: usize| count.checked_mul(*query_len) == Some(len);
+    match len / query_len.max(&1) {
+        count if (1..=most).contains(&count) && fits(count) => Ok(()),
+        0 | 1 => Err(Error::invalid_message(format!(
+            "a query to table {} has {query_len} bytes, not {len}",
+            table.name
+        ))),
+        _ => Err(Error::invalid_message(format!(
+            "a request to table {} carries at most {most} queries of {query_len} bytes each, so \
+             it cannot have {len} bytes",
+            table.name
+        ))),
     }
-    Ok(())
 }
 
 fn no_such_role(table: &Version, role: Role) -> Error {

@@ -12,8 +12,8 @@
 
 use crate::fields::{array, printable};
 use crate::limits::{
-    MAX_EARLIER, MAX_LAYOUT_LEN, MAX_NAME_LEN, MAX_PARAMETERS_LEN, MAX_SCHEMES, MAX_SOFTWARE_LEN,
-    MAX_TABLES,
+    MAX_EARLIER, MAX_LAYOUT_LEN, MAX_NAME_LEN, MAX_PARAMETERS_LEN, MAX_QUERIES, MAX_SCHEMES,
+    MAX_SOFTWARE_LEN, MAX_TABLES,
 };
 use crate::{PROTOCOL_VERSION, PartKind, proto};
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
@@ -44,6 +44,9 @@ pub struct ServerDescription {
     pub software: String,
     /// At most [`MAX_TABLES`] tables, all with different names and ids.
     pub tables: Vec<TableDescription>,
+    /// How many queries a request may carry at most, if their lengths allow it: 1 to
+    /// [`MAX_QUERIES`]. A new description has 1.
+    pub max_queries: u32,
 }
 
 /// One table in its current version.
@@ -128,6 +131,7 @@ impl ServerDescription {
         Ok(Self {
             software: shorten(&printable(software, MAX_SOFTWARE_LEN), MAX_SOFTWARE_LEN).to_owned(),
             tables,
+            max_queries: 1,
         })
     }
 
@@ -361,7 +365,8 @@ impl TryFrom<proto::DescribeResponse> for ServerDescription {
         }
         let tables =
             message.tables.into_iter().map(TableDescription::try_from).collect::<Result<_>>()?;
-        Self::new(&message.software, tables)
+        let max_queries = message.max_queries.clamp(1, MAX_QUERIES);
+        Ok(Self { max_queries, ..Self::new(&message.software, tables)? })
     }
 }
 
@@ -371,6 +376,8 @@ impl From<ServerDescription> for proto::DescribeResponse {
             protocol_version: PROTOCOL_VERSION,
             software: description.software,
             tables: description.tables.into_iter().map(Into::into).collect(),
+            // One needs no field.
+            max_queries: if description.max_queries > 1 { description.max_queries } else { 0 },
         }
     }
 }

@@ -34,12 +34,26 @@ pub const MAX_SOFTWARE_LEN: usize = 128;
 /// The canonical encoding of a scheme's parameters has at most this many bytes.
 pub const MAX_PARAMETERS_LEN: usize = 256;
 
+/// A request carries at most this many queries.
+pub const MAX_QUERIES: u32 = 64;
+
+/// Several queries in a request, or their answers, have at most this many bytes together: 256 KiB.
+/// One alone may be longer.
+pub const MAX_TOGETHER_LEN: usize = 1 << 18;
+
+/// How many queries of `query_len` bytes a request may carry, if each answer has `answer_len`
+/// bytes. It follows from the parameters, so both sides know it.
+pub fn queries_together(query_len: usize, answer_len: usize) -> usize {
+    let longest = query_len.max(answer_len).max(1);
+    (MAX_TOGETHER_LEN / longest).clamp(1, MAX_QUERIES as usize)
+}
+
 /// The longest valid request for a description.
 pub const DESCRIBE_REQUEST_LIMIT: usize = VARINT_32;
 
 /// The longest valid description.
 pub const DESCRIBE_RESPONSE_LIMIT: usize =
-    VARINT_32 + delimited(MAX_SOFTWARE_LEN) + MAX_TABLES * delimited(TABLE_LIMIT);
+    2 * VARINT_32 + delimited(MAX_SOFTWARE_LEN) + MAX_TABLES * delimited(TABLE_LIMIT);
 
 /// The longest valid request for a part.
 pub const FETCH_REQUEST_LIMIT: usize = TABLE_VERSION_LIMIT + VARINT_32 + 2 * VARINT_64;
@@ -47,12 +61,12 @@ pub const FETCH_REQUEST_LIMIT: usize = TABLE_VERSION_LIMIT + VARINT_32 + 2 * VAR
 /// The longest valid chunk.
 pub const FETCH_CHUNK_LIMIT: usize = VARINT_64 + delimited(FETCH_CHUNK_LEN);
 
-/// The longest request that carries a query of `query_len` bytes.
+/// The longest request that carries `query_len` bytes of queries.
 pub const fn answer_request_limit(query_len: usize) -> usize {
     TABLE_VERSION_LIMIT + VARINT_32 + delimited(query_len)
 }
 
-/// The longest response that carries an answer of `answer_len` bytes.
+/// The longest response that carries `answer_len` bytes of answers.
 pub const fn answer_response_limit(answer_len: usize) -> usize {
     TABLE_VERSION_LIMIT + delimited(answer_len)
 }
@@ -70,7 +84,9 @@ pub const fn prepare_response_limit(reply_len: usize) -> usize {
 /// The longest valid request of any kind to a server that serves schemes with these plans.
 pub fn request_limit<'a>(plans: impl IntoIterator<Item = &'a SchemePlan>) -> usize {
     let of_scheme = |plan: &SchemePlan| {
-        answer_request_limit(plan.longest_query()).max(match plan.offline {
+        let together = |len: &usize| *len * queries_together(*len, plan.answer_len);
+        let queries = plan.query_lens.iter().map(together).max().unwrap_or(0);
+        answer_request_limit(queries).max(match plan.offline {
             OfflinePhase::Ask { request_len, .. } => prepare_request_limit(request_len),
             _ => 0,
         })

@@ -76,7 +76,7 @@ pub struct FetchChunk {
     pub data: Bytes,
 }
 
-/// Asks one query.
+/// Asks a query, or several of one client.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AnswerRequest {
     /// The table.
@@ -87,11 +87,12 @@ pub struct AnswerRequest {
     pub parameter_digest: [u8; 32],
     /// Which of the scheme's servers the receiver is asked to be.
     pub role: Role,
-    /// The query in the scheme's own encoding.
+    /// The query in the scheme's own encoding; or several of the same length, one after the other,
+    /// at most [`queries_together`](crate::limits::queries_together).
     pub query: Bytes,
 }
 
-/// The answer to one query.
+/// The answers to the queries of a request.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AnswerResponse {
     /// As in the request.
@@ -100,7 +101,8 @@ pub struct AnswerResponse {
     pub epoch: Epoch,
     /// As in the request.
     pub parameter_digest: [u8; 32],
-    /// The answer in the scheme's own encoding.
+    /// The answer in the scheme's own encoding; or several of the same length, in the order of the
+    /// queries.
     pub answer: Bytes,
 }
 

@@ -101,14 +101,18 @@ pub(crate) struct Serve {
     /// Keep precomputed hints in memory only, whatever --cache says
     #[arg(long, help_heading = SPEED)]
     pub(crate) no_cache: bool,
-    /// Threads that share each pass over a table; default: all cores
+    /// Threads that compute answers; default: all cores.
+    ///
+    /// They share each pass over a table. Answers that read only a part of it are computed side by
+    /// side.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     #[arg(help_heading = SPEED)]
     pub(crate) threads: Option<u16>,
     /// Collect queries for at most this long before a pass.
     ///
-    /// In milliseconds. Schemes where a pass saves nothing never wait.
-    #[arg(long, value_name = "MS", default_value_t = 2.0, value_parser = parse_milliseconds)]
+    /// In milliseconds. Queries that come while a pass runs are answered together by the next one
+    /// in any case. A window makes batches larger where many clients ask, and every lookup slower.
+    #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = parse_milliseconds)]
     #[arg(help_heading = SPEED)]
     pub(crate) batch_window: f64,
     /// Most queries answered in one pass

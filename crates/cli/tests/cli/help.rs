@@ -505,14 +505,19 @@ fn serve_explains_itself() {
               Keep precomputed hints in memory only, whatever --cache says
 
           --threads <N>
-              Threads that share each pass over a table; default: all cores
+              Threads that compute answers; default: all cores.
+
+              They share each pass over a table. Answers that read only a part of it are computed side
+              by side.
 
           --batch-window <MS>
               Collect queries for at most this long before a pass.
 
-              In milliseconds. Schemes where a pass saves nothing never wait.
+              In milliseconds. Queries that come while a pass runs are answered together by the next one
+              in any case. A window makes batches larger where many clients ask, and every lookup
+              slower.
 
-              [default: 2]
+              [default: 0]
 
           --max-batch <N>
               Most queries answered in one pass

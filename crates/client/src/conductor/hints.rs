@@ -3,7 +3,7 @@
 use super::desk::Desk;
 use super::keeper::tell_receipts;
 use super::report::Progress;
-use super::{Busy, Conductor, Errand, Wanted};
+use super::{Busy, Conductor, Errand, FLUSH_PAUSE, Wanted};
 use crate::session::Prepare;
 use crate::state::{HintsKey, HintsOpened};
 use privet_core::{Error, Reason};
@@ -85,11 +85,25 @@ impl<D: Desk> Conductor<D> {
         }
     }
 
+    /// Whether what was settled is to be made durable now, and not with the next lookup.
+    fn flush_is_due(&mut self) -> bool {
+        if !self.keeper.unflushed || !self.session.has_no_lookups() {
+            self.flush_at = None;
+            return false;
+        }
+        let now = self.now();
+        let due = *self.flush_at.get_or_insert(now + FLUSH_PAUSE);
+        if due > now && self.finishing.is_empty() {
+            return false;
+        }
+        self.flush_at = None;
+        true
+    }
+
     /// Makes durable what can be made durable when there is nothing else to do, and tells those who
     /// wait for that.
     pub(super) fn come_to_rest(&mut self) {
-        if self.keeper.unflushed
-            && self.session.has_no_lookups()
+        if self.flush_is_due()
             && let Err(error) = self.keeper.flush()
         {
             self.keeper.not_kept = true;

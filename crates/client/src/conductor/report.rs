@@ -80,7 +80,7 @@ pub enum Progress {
 }
 
 /// Bytes of messages that crossed the wire, with gRPC's five bytes before each, without HTTP/2 and
-/// TLS.
+/// TLS. Queries that a shell sends together count as if each was sent alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// To the servers.

@@ -313,6 +313,9 @@ impl Open {
         let start = || start(plan.clone(), &table, Arc::clone(&source), kernels);
         let client = start()?;
         self.rehearse(shared, &start)?;
+        if let Some(shelf) = &shared.options.shelf {
+            shelf.stock(client.blanks());
+        }
         self.stage = Stage::Ready(client);
         self.lookups_begin(shared);
         Ok(())

@@ -3,6 +3,9 @@
 use crate::state::{Pin, PinElsewhere};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
+#[cfg(doc)]
+use privet_schemes::registry::ErasedClient;
+use privet_schemes::registry::{Blank, BlankMaker};
 use privet_table::TableRoot;
 use privet_table::update_log::PublisherId;
 use privet_wire::limits::FETCH_CHUNK_LEN;
@@ -113,6 +116,19 @@ pub struct SessionOptions {
     /// Tells the session how long its own work takes, so that the moment at which a query leaves
     /// does not show it.
     pub clock: Clock,
+    /// Makes queries ahead, on other threads. `None`: the session makes each when it needs it.
+    pub shelf: Option<Arc<dyn Shelf>>,
+}
+
+/// Makes queries ahead, for the schemes whose clients can ([`ErasedClient::blanks`]). How many, and
+/// when, follows from the number of lookups and from their times.
+pub trait Shelf: Send + Sync {
+    /// From now on, have blanks made with `maker`, and drop those of earlier makers. `None`: make
+    /// no more.
+    fn stock(&self, maker: Option<BlankMaker>);
+
+    /// A blank of the present maker, if one is ready. Nobody gets it again.
+    fn take(&self) -> Option<Blank>;
 }
 
 impl SessionOptions {
@@ -136,6 +152,7 @@ impl SessionOptions {
             in_flight: 8,
             patience: Patience::default(),
             clock,
+            shelf: None,
         }
     }
 }

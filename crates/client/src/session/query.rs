@@ -39,6 +39,29 @@ impl Query {
         };
         (0..=u8::MAX).zip(sendable.queries()).map(query).collect()
     }
+
+    /// Queries for one server, one after the other in one message. `None` if they are not for the
+    /// same role, table, version and scheme, or have not the same length.
+    pub(crate) fn together(queries: &[Self]) -> Option<Self> {
+        let Self(first) = queries.first()?;
+        let belongs = |Self(query): &Self| {
+            let AnswerRequest { table, epoch, parameter_digest, role, query } = query;
+            (table, epoch, parameter_digest, role, query.len())
+                == (
+                    &first.table,
+                    &first.epoch,
+                    &first.parameter_digest,
+                    &first.role,
+                    first.query.len(),
+                )
+        };
+        if !queries.iter().all(belongs) {
+            return None;
+        }
+        let mut all = Zeroizing::new(Vec::with_capacity(queries.len() * first.query.len()));
+        queries.iter().for_each(|Self(query)| all.extend_from_slice(&query.query));
+        Some(Self(AnswerRequest { query: erased_at_last(all), ..first.clone() }))
+    }
 }
 
 impl std::fmt::Debug for Query {

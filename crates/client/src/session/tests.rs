@@ -20,6 +20,7 @@ mod peer;
 mod pins;
 mod reserved;
 mod schemes;
+mod shelf;
 mod simulator;
 mod single_use;
 mod slow;

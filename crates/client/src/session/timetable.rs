@@ -315,6 +315,15 @@ impl Timetable {
         self.now
     }
 
+    /// Work was done since the last input that is the same for every index. What comes next begins
+    /// after it. Returns the time that counts.
+    pub(super) fn end_public(&mut self) -> Duration {
+        let shown = self.clock.now();
+        self.now += shown.saturating_sub(self.begun);
+        self.begun = shown;
+        self.now
+    }
+
     /// Whether something may leave at `now`: no slot is in progress, or it ends now.
     pub(super) fn lets_out(&mut self, now: Duration) -> bool {
         if self.ends.is_some_and(|ends| self.shown(now) < ends) {

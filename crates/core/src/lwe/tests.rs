@@ -30,7 +30,8 @@ fn noises(table: &[u8], column: usize, width: ErrorWidth, stretch: u32) -> (Vec<
     let mut errors = vec![0; columns];
     sample_errors(kernels(), width, &mut rng, &mut errors);
     errors.iter_mut().for_each(|error| *error = error.wrapping_mul(stretch));
-    let (query, key) = encrypt_with(kernels(), &matrix, column as u64, secret, &errors);
+    let (query, key) =
+        ZeroVector::with(kernels(), &matrix, secret, &errors).into_unit_vector(column as u64);
     noise_of(table, column, &matrix, &query, &key)
 }
 
@@ -318,7 +319,7 @@ fn queries(column: impl Fn(usize) -> u64, mut draw: impl FnMut(&mut [u32])) -> V
             draw(&mut secret);
             let mut errors = vec![0; 8192];
             sample_errors(kernels(), ERROR_WIDTHS[0], &mut rng, &mut errors);
-            encrypt_with(kernels(), &matrix, column(number), secret, &errors).0
+            ZeroVector::with(kernels(), &matrix, secret, &errors).into_unit_vector(column(number)).0
         })
         .collect()
 }

@@ -3,10 +3,10 @@
 
 use super::params::HINT_ROW_BYTES;
 use super::{DoublePir, DoublePirAnswer, DoublePirParameters, DoublePirQuery};
-use crate::contract::{Record, SchemeOf, StatelessClient};
+use crate::contract::{Ahead, Record, SchemeOf, StatelessClient};
 use crate::offline::{HintSource, check_len};
 use privet_core::codec::words_from_bytes;
-use privet_core::lwe::{DecryptionKey, SECRET_DIMENSION, encrypt_unit_vector};
+use privet_core::lwe::{DecryptionKey, SECRET_DIMENSION, ZeroVector, encrypt_zero_vector};
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng};
 use privet_kernels::Kernels;
 use std::sync::Arc;
@@ -63,14 +63,7 @@ impl StatelessClient for DoublePirClient {
         index: &RecordIndex,
         rng: &mut SecretRng,
     ) -> Result<(Vec<DoublePirQuery>, DoublePirPending)> {
-        let (column, place) = self.parameters.place(index);
-        let [of_column, of_record] = self.parameters.encryption();
-        let (first, second) = (self.parameters.first_matrix(), self.parameters.second_matrix());
-        let (column, column_key) = encrypt_unit_vector(self.kernels, first, of_column, column, rng);
-        let (record, record_key) = encrypt_unit_vector(self.kernels, second, of_record, place, rng);
-        let pending =
-            DoublePirPending { column: column_key, record: record_key, place: Secret::new(place) };
-        Ok((vec![DoublePirQuery { column, record }], pending))
+        self.fill(self.blank_maker()(rng), index)
     }
 
     /// First the second level: the record's rows of the first hint, and its words of the first
@@ -94,6 +87,38 @@ impl StatelessClient for DoublePirClient {
         self.kernels.words_times_vector(&hint_rows, pending.column.secret(), &mut masks);
         let bytes = words.iter().zip(masks.iter());
         Ok(Zeroizing::new(bytes.map(|(word, mask)| pending.column.decrypt(*word, *mask)).collect()))
+    }
+}
+
+impl Ahead for DoublePirClient {
+    /// Of the first and of the second level.
+    type Blank = [ZeroVector; 2];
+
+    fn blank_maker(&self) -> impl Fn(&mut SecretRng) -> [ZeroVector; 2] + Send + Sync + 'static {
+        let (parameters, kernels) = (self.parameters.clone(), self.kernels);
+        move |rng| {
+            let [of_column, of_record] = parameters.encryption();
+            [
+                encrypt_zero_vector(kernels, parameters.first_matrix(), of_column, rng),
+                encrypt_zero_vector(kernels, parameters.second_matrix(), of_record, rng),
+            ]
+        }
+    }
+
+    fn fill(
+        &self,
+        [first, second]: [ZeroVector; 2],
+        index: &RecordIndex,
+    ) -> Result<(Vec<DoublePirQuery>, DoublePirPending)> {
+        let [of_column, of_record] = self.parameters.encryption();
+        first.check(of_column)?;
+        second.check(of_record)?;
+        let (column, place) = self.parameters.place(index);
+        let (column, column_key) = first.into_unit_vector(column);
+        let (record, record_key) = second.into_unit_vector(place);
+        let pending =
+            DoublePirPending { column: column_key, record: record_key, place: Secret::new(place) };
+        Ok((vec![DoublePirQuery { column, record }], pending))
     }
 }
 

@@ -24,7 +24,7 @@ impl Registered for DoublePir {
         downloaded: Downloaded,
     ) -> NewClient {
         let client = DoublePirClient::new(parameters.clone(), downloaded, start.kernels)?;
-        start.stateless(parameters, client)
+        start.ahead(parameters, client)
     }
 
     fn words(parameters: &Self::Parameters) -> Option<String> {

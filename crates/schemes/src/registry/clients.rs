@@ -4,13 +4,15 @@ use super::SchemePlan;
 use super::rehearsal::{HintedRehearsal, Rehearsal, Rehearsed, StatelessRehearsal};
 use super::step::HintsStep;
 use crate::contract::{
-    AnswerOf, Asked, AskingPreparation, Endless, LocalClient, Message, Offline, ParametersOf,
-    Preparation, QueryMessage, Record, ReservationId, StatelessClient, Supply, Updatable,
-    Verifying,
+    Ahead, AnswerOf, Asked, AskingPreparation, Endless, LocalClient, Message, Offline,
+    ParametersOf, Preparation, QueryMessage, QueryOf, Record, ReservationId, StatelessClient,
+    Supply, Updatable, Verifying,
 };
 use crate::offline::StreamConsumer;
 use crate::reservation::{Lookup, Pending, Prepared, Reservation, Sendable};
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta, TableIdentity, TableShape};
+use std::any::Any;
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// A client of any scheme.
@@ -24,6 +26,21 @@ pub trait ErasedClient: Send {
     /// that nobody can compute the lookup's random numbers from it afterwards.
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared>;
 
+    /// Makes blanks for [`prepare_from`](Self::prepare_from), if queries can be made ahead.
+    fn blanks(&self) -> Option<BlankMaker> {
+        None
+    }
+
+    /// As [`prepare`](Self::prepare), in less time: of a blank of the [maker](Self::blanks).
+    fn prepare_from(
+        &mut self,
+        _blank: Blank,
+        _index: &RecordIndex,
+        _rng: &mut SecretRng,
+    ) -> Result<Prepared> {
+        Err(not_made_ahead())
+    }
+
     /// The result of the answers to a lookup's queries: one answer from each server, in order.
     fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Recovered>;
 
@@ -36,6 +53,23 @@ pub trait ErasedClient: Send {
     /// lookups ask no server, so the time that they take need not be hidden.
     fn into_rehearsal(self: Box<Self>) -> Option<Box<dyn Rehearsal>>;
 }
+
+fn not_made_ahead() -> Error {
+    Error::api_misuse("queries of this scheme are not made ahead")
+}
+
+/// All of a query but its index, for a client of any scheme. See [`Ahead`].
+pub struct Blank(Box<dyn Any + Send>);
+
+impl Blank {
+    /// A blank, as its maker made it.
+    pub fn of(blank: impl Send + 'static) -> Self {
+        Self(Box::new(blank))
+    }
+}
+
+/// Makes blanks, on any thread. The generator has a [new key](SecretRng::rekey) afterwards.
+pub type BlankMaker = Arc<dyn Fn(&mut SecretRng) -> Blank + Send + Sync>;
 
 /// The result of one lookup.
 pub enum Recovered {
@@ -216,19 +250,69 @@ impl<P: Preparation + Send> ErasedPreparation for PreparationHost<P> {
 
 /// A client without state.
 pub(crate) struct StatelessHost<C: StatelessClient> {
-    pub(crate) plan: SchemePlan,
-    pub(crate) parameters: ParametersOf<C>,
-    pub(crate) client: C,
+    plan: SchemePlan,
+    parameters: ParametersOf<C>,
+    client: C,
+    /// `Some` if queries can be made ahead.
+    ahead: Option<MadeAhead<C>>,
 }
 
+/// The additional functions of a client whose queries can be made ahead.
+struct MadeAhead<C: StatelessClient> {
+    maker: fn(&C) -> BlankMaker,
+    fill: fn(&C, Blank, &RecordIndex) -> Result<QueriesOf<C>>,
+}
+
+/// The query for each server, and what the client keeps.
+type QueriesOf<C> = (Vec<QueryOf<C>>, <C as StatelessClient>::Pending);
+
 impl<C: StatelessClient> StatelessHost<C> {
-    pub(crate) fn lookup(
+    pub(super) fn new(plan: SchemePlan, parameters: ParametersOf<C>, client: C) -> Self {
+        Self { plan, parameters, client, ahead: None }
+    }
+
+    /// The same, with queries that can be made ahead.
+    pub(super) fn ahead(mut self) -> Self
+    where
+        C: Ahead,
+    {
+        fn maker<C: Ahead>(client: &C) -> BlankMaker {
+            let make = client.blank_maker();
+            Arc::new(move |rng| {
+                let blank = make(rng);
+                rng.rekey();
+                Blank::of(blank)
+            })
+        }
+        fn fill<C: Ahead>(client: &C, blank: Blank, index: &RecordIndex) -> Result<QueriesOf<C>> {
+            let blank = blank.0.downcast::<C::Blank>();
+            let foreign = |_| Error::api_misuse("a query was made ahead for another scheme");
+            client.fill(*blank.map_err(foreign)?, index)
+        }
+        self.ahead = Some(MadeAhead { maker: maker::<C>, fill: fill::<C> });
+        self
+    }
+
+    pub(super) fn blanks(&self) -> Option<BlankMaker> {
+        self.ahead.as_ref().map(|ahead| (ahead.maker)(&self.client))
+    }
+
+    /// The queries for `index`, of `blank` if there is one.
+    pub(super) fn lookup(
         &self,
+        blank: Option<Blank>,
         index: &RecordIndex,
         rng: &mut SecretRng,
     ) -> Result<(Sendable, C::Pending)> {
-        let asked = self.client.query(index, rng);
-        rng.rekey();
+        let asked = match (blank, &self.ahead) {
+            (None, _) => {
+                let asked = self.client.query(index, rng);
+                rng.rekey();
+                asked
+            }
+            (Some(blank), Some(ahead)) => (ahead.fill)(&self.client, blank, index),
+            (Some(_), None) => Err(not_made_ahead()),
+        };
         let (queries, pending) = asked?;
         let queries = queries.iter().map(QueryMessage::encode_query).collect();
         Ok((Sendable::stateless(queries), pending))
@@ -252,7 +336,21 @@ where
     }
 
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared> {
-        let (sendable, pending) = self.lookup(index, rng)?;
+        let (sendable, pending) = self.lookup(None, index, rng)?;
+        Ok(Prepared::Ready(Lookup { sendable, pending: Pending::new(pending) }))
+    }
+
+    fn blanks(&self) -> Option<BlankMaker> {
+        StatelessHost::blanks(self)
+    }
+
+    fn prepare_from(
+        &mut self,
+        blank: Blank,
+        index: &RecordIndex,
+        rng: &mut SecretRng,
+    ) -> Result<Prepared> {
+        let (sendable, pending) = self.lookup(Some(blank), index, rng)?;
         Ok(Prepared::Ready(Lookup { sendable, pending: Pending::new(pending) }))
     }
 

@@ -9,8 +9,8 @@ use super::versions::ErasedPatches;
 use super::{SchemeOption, SchemePlan, ServerOptions, Tuning, Work};
 use crate::SchemeId;
 use crate::contract::{
-    Answerer, Asked, AskingPreparation, Endless, LocalClient, Offline, Parameters, ParametersOf,
-    Preparation, Role, Setup, StatelessClient, Updatable, Verifying,
+    Ahead, Answerer, Asked, AskingPreparation, Endless, LocalClient, Offline, Parameters,
+    ParametersOf, Preparation, Role, Setup, StatelessClient, Updatable, Verifying,
 };
 use privet_core::{Error, Result, SecretRng, TableIdentity, TableView};
 use privet_kernels::Kernels;
@@ -221,7 +221,16 @@ impl ClientStart {
         C: StatelessClient + Send + 'static,
         ParametersOf<C>: 'static,
     {
-        Ok(Box::new(StatelessHost { plan: self.plan, parameters, client }))
+        Ok(Box::new(StatelessHost::new(self.plan, parameters, client)))
+    }
+
+    /// A client without state whose queries are made ahead.
+    pub(crate) fn ahead<C>(self, parameters: ParametersOf<C>, client: C) -> NewClient
+    where
+        C: Ahead + Send + 'static,
+        ParametersOf<C>: 'static,
+    {
+        Ok(Box::new(StatelessHost::new(self.plan, parameters, client).ahead()))
     }
 
     /// A client with hints that run out.

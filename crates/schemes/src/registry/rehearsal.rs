@@ -4,7 +4,7 @@
 //! a rehearsal are erased where they were made. So a client with single-use hints is loaded a
 //! second time for it. The hints of the client that makes lookups do not change.
 
-use super::clients::StatelessHost;
+use super::clients::{Blank, BlankMaker, StatelessHost};
 use crate::contract::{
     AnswerOf, HintedClient, Message, QueryMessage, Record, ReservationId, StatelessClient,
     Updatable,
@@ -14,6 +14,9 @@ use privet_core::{Error, RecordIndex, Result, SecretRng};
 
 /// A client whose lookups are never sent.
 pub trait Rehearsal: Send {
+    /// Does the part of a lookup's work that is done ahead, before the index is known.
+    fn make_blank(&mut self, _rng: &mut SecretRng) {}
+
     /// Does the work of preparing a lookup of `index`, and drops the queries.
     ///
     /// # Errors
@@ -42,18 +45,24 @@ pub(crate) trait Rehearsed: HintedClient {
 /// The rehearsal of a client without state.
 pub(super) struct StatelessRehearsal<C: StatelessClient> {
     host: StatelessHost<C>,
+    blanks: Option<BlankMaker>,
+    blank: Option<Blank>,
     pending: Option<C::Pending>,
 }
 
 impl<C: StatelessClient> StatelessRehearsal<C> {
     pub(super) fn new(host: StatelessHost<C>) -> Self {
-        Self { host, pending: None }
+        Self { blanks: host.blanks(), host, blank: None, pending: None }
     }
 }
 
 impl<C: StatelessClient + Send> Rehearsal for StatelessRehearsal<C> {
+    fn make_blank(&mut self, rng: &mut SecretRng) {
+        self.blank = self.blanks.as_ref().map(|make| make(rng));
+    }
+
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<()> {
-        let (lookup, pending) = self.host.lookup(index, rng)?;
+        let (lookup, pending) = self.host.lookup(self.blank.take(), index, rng)?;
         drop(lookup);
         self.pending = Some(pending);
         Ok(())

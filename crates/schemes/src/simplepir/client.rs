@@ -1,10 +1,10 @@
 //! The client: encrypts the number of the wanted column, and reads its record from the answer.
 
 use super::{SimplePir, SimplePirAnswer, SimplePirParameters, SimplePirQuery};
-use crate::contract::{Record, SchemeOf, StatelessClient};
+use crate::contract::{Ahead, Record, SchemeOf, StatelessClient};
 use crate::offline::{HintSource, check_len};
 use privet_core::codec::words_from_bytes;
-use privet_core::lwe::{DecryptionKey, SECRET_DIMENSION, encrypt_unit_vector};
+use privet_core::lwe::{DecryptionKey, SECRET_DIMENSION, ZeroVector, encrypt_zero_vector};
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng};
 use privet_kernels::Kernels;
 use std::sync::Arc;
@@ -47,13 +47,7 @@ impl StatelessClient for SimplePirClient {
         index: &RecordIndex,
         rng: &mut SecretRng,
     ) -> Result<(Vec<SimplePirQuery>, SimplePirPending)> {
-        let (column, first_row) = self.parameters.place(index);
-        let (matrix, encryption) = (self.parameters.matrix(), self.parameters.encryption());
-        let (words, key) = encrypt_unit_vector(self.kernels, matrix, encryption, column, rng);
-        Ok((
-            vec![SimplePirQuery { words }],
-            SimplePirPending { key, first_row: Secret::new(first_row) },
-        ))
+        self.fill(self.blank_maker()(rng), index)
     }
 
     fn recover(&self, pending: SimplePirPending, answers: &[SimplePirAnswer]) -> Result<Record> {
@@ -75,6 +69,27 @@ impl StatelessClient for SimplePirClient {
             .map(|(word, mask)| pending.key.decrypt(*word, *mask))
             .collect();
         Ok(Zeroizing::new(record))
+    }
+}
+
+impl Ahead for SimplePirClient {
+    type Blank = ZeroVector;
+
+    fn blank_maker(&self) -> impl Fn(&mut SecretRng) -> ZeroVector + Send + Sync + 'static {
+        let (parameters, kernels) = (self.parameters.clone(), self.kernels);
+        move |rng| encrypt_zero_vector(kernels, parameters.matrix(), parameters.encryption(), rng)
+    }
+
+    fn fill(
+        &self,
+        blank: ZeroVector,
+        index: &RecordIndex,
+    ) -> Result<(Vec<SimplePirQuery>, SimplePirPending)> {
+        blank.check(self.parameters.encryption())?;
+        let (column, first_row) = self.parameters.place(index);
+        let (words, key) = blank.into_unit_vector(column);
+        let pending = SimplePirPending { key, first_row: Secret::new(first_row) };
+        Ok((vec![SimplePirQuery { words }], pending))
     }
 }
 

@@ -22,6 +22,6 @@ impl Registered for SimplePir {
         downloaded: Downloaded,
     ) -> NewClient {
         let client = SimplePirClient::new(parameters.clone(), downloaded, start.kernels)?;
-        start.stateless(parameters, client)
+        start.ahead(parameters, client)
     }
 }

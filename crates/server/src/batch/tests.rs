@@ -6,6 +6,7 @@ use privet_core::{
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{SchemePlan, ServerOptions, Successor};
 use std::sync::mpsc;
+use std::thread::ThreadId;
 
 /// A scheme whose answer is the query backwards. It refuses queries that begin with 255 and panics
 /// on those that begin with 254.
@@ -13,6 +14,8 @@ struct Mirror {
     plan: SchemePlan,
     /// The batches that it received, with their role.
     seen: Mutex<Vec<(u8, Vec<Vec<u8>>)>>,
+    /// The threads on which they were computed.
+    threads: Mutex<Vec<ThreadId>>,
     shares_passes: bool,
     /// The gate reports that a pass begins, and makes the pass wait. `None`: no gate.
     gate: Option<(mpsc::Sender<()>, Mutex<mpsc::Receiver<()>>)>,
@@ -40,7 +43,13 @@ impl Mirror {
         let (open, opened) = mpsc::channel();
         let gate = gated.then(|| (begin, Mutex::new(opened)));
         (
-            Arc::new(Self { plan, seen: Mutex::new(Vec::new()), shares_passes: true, gate }),
+            Arc::new(Self {
+                plan,
+                seen: Mutex::default(),
+                threads: Mutex::default(),
+                shares_passes: true,
+                gate,
+            }),
             Gate { began, open },
         )
     }
@@ -60,6 +69,7 @@ impl ErasedServer for Mirror {
             .lock()
             .unwrap()
             .push((role.0, queries.iter().map(|query| query.to_vec()).collect()));
+        self.threads.lock().unwrap().push(std::thread::current().id());
         if let Some((begin, opened)) = &self.gate {
             begin.send(()).unwrap();
             opened.lock().unwrap().recv().unwrap();
@@ -112,7 +122,7 @@ impl ErasedServer for Mirror {
 }
 
 const NO_WINDOW: BatchSettings =
-    BatchSettings { window: Duration::ZERO, max_batch: 4, queue_limit: 100 };
+    BatchSettings { threads: 2, window: Duration::ZERO, max_batch: 4, queue_limit: 100 };
 
 /// The queue, and a lane for each role of the scheme.
 struct Queued {
@@ -126,11 +136,8 @@ fn batcher(mirror: &Arc<Mirror>, roles: u8, settings: BatchSettings) -> Queued {
 }
 
 fn lane(mirror: &Arc<Mirror>, role: u8) -> Arc<Lane> {
-    Arc::new(Lane {
-        condition: Arc::new(Condition::new("mirror")),
-        server: Arc::clone(mirror) as _,
-        role: Role(role),
-    })
+    let condition = Arc::new(Condition::new("mirror"));
+    Arc::new(Lane::new(condition, Arc::clone(mirror) as _, Role(role), 2))
 }
 
 /// Queues a query at once; the caller waits for its answer.
@@ -311,8 +318,102 @@ fn lanes_come_and_go_while_it_runs_and_are_freed_with_their_last_query() {
     assert_eq!(answer(under_way).unwrap(), [1, 0]);
     assert_eq!(answer(waits).unwrap(), [2, 0]);
     assert_eq!(answer(later).unwrap(), [3, 0]);
-    // The compute thread drops a lane before it takes the next batch.
+    // A compute thread drops a lane before it takes the next batch.
     assert_eq!(answer(ask(&queued, 0, &[0, 4])).unwrap(), [4, 0]);
     assert!(freed.upgrade().is_none());
     assert_eq!(second.sizes(), [1, 1]);
+}
+
+#[test]
+fn answers_that_share_nothing_are_computed_side_by_side_and_beside_a_pass() {
+    let (mut single, single_gate) = Mirror::new(true);
+    Arc::get_mut(&mut single).unwrap().shares_passes = false;
+    let (shared, shared_gate) = Mirror::new(true);
+    let mut queued = batcher(&single, 1, BatchSettings { threads: 3, ..NO_WINDOW });
+    queued.lanes.push(lane(&shared, 0));
+    let pass = ask(&queued, 1, &[0, 9]);
+    shared_gate.began.recv().unwrap();
+    // Neither waits for the other, nor for the pass: all three have begun before any is let go.
+    let one = ask(&queued, 0, &[0, 1]);
+    let two = ask(&queued, 0, &[0, 2]);
+    (0..2).for_each(|_| single_gate.began.recv().unwrap());
+    // A second pass waits for the first.
+    let next = ask(&queued, 1, &[0, 8]);
+    (0..2).for_each(|_| single_gate.open.send(()).unwrap());
+    assert_eq!(answer(one).unwrap(), [1, 0]);
+    assert_eq!(answer(two).unwrap(), [2, 0]);
+    assert_eq!(shared.sizes(), [1]);
+    (0..2).for_each(|_| shared_gate.open.send(()).unwrap());
+    assert_eq!(answer(pass).unwrap(), [9, 0]);
+    assert_eq!(answer(next).unwrap(), [8, 0]);
+    assert_eq!(single.sizes(), [1, 1]);
+    assert_eq!(shared.sizes(), [1, 1]);
+}
+
+#[test]
+fn the_queries_of_a_request_are_answered_in_order_and_count_one_by_one() {
+    let (mirror, gate) = Mirror::new(true);
+    let batcher = batcher(&mirror, 1, BatchSettings { queue_limit: 12, ..NO_WINDOW });
+    let first = ask(&batcher, 0, &[0, 1, 0, 2]);
+    gate.began.recv().unwrap();
+    // A request of three fits beside one of one, and not beside another of three. One of five
+    // takes two passes.
+    let three = ask(&batcher, 0, &[1, 1, 1, 2, 1, 3]);
+    let one = ask(&batcher, 0, &[2, 1]);
+    let bad = ask(&batcher, 0, &[3, 1, 255, 2, 3, 3]);
+    let five = ask(&batcher, 0, &[4, 1, 4, 2, 4, 3, 4, 4, 4, 5]);
+    assert_eq!(batcher.batcher.shared.metrics.queue_depth.get(), 12);
+    let one_more = SecretBytes::new(Bytes::from_static(&[5, 1]));
+    let refused = batcher.batcher.shared.enqueue(&batcher.lanes[0], one_more).unwrap_err();
+    assert_eq!(refused.blame(), Blame::Exhausted);
+    (0..5).for_each(|_| gate.open.send(()).unwrap());
+    assert_eq!(answer(first).unwrap(), [1, 0, 2, 0]);
+    assert_eq!(answer(three).unwrap(), [1, 1, 2, 1, 3, 1]);
+    assert_eq!(answer(one).unwrap(), [1, 2]);
+    assert_eq!(answer(bad).unwrap_err().blame(), Blame::InvalidMessage);
+    assert_eq!(answer(five).unwrap(), [1, 4, 2, 4, 3, 4, 4, 4, 5, 4]);
+    assert_eq!(mirror.sizes(), [2, 4, 3, 4, 1]);
+    assert_eq!(batcher.batcher.shared.metrics.queue_depth.get(), 0);
+}
+
+#[tokio::test]
+async fn short_answers_are_computed_where_the_query_arrived() {
+    for shares_passes in [false, true] {
+        let (mut mirror, _gate) = Mirror::new(false);
+        Arc::get_mut(&mut mirror).unwrap().shares_passes = shares_passes;
+        let Queued { batcher, lanes } = batcher(&mirror, 1, NO_WINDOW);
+        let query = |number| SecretBytes::new(Bytes::copy_from_slice(&[0, number]));
+        let threads = || mirror.threads.lock().unwrap().clone();
+        // Nothing is known of the lane yet.
+        assert_eq!(batcher.answer(&lanes[0], query(1)).await.unwrap(), [1, 0]);
+        assert_ne!(threads(), [std::thread::current().id()]);
+        lanes[0].pace.0.store(1000, Ordering::Relaxed);
+        assert_eq!(batcher.answer(&lanes[0], query(2)).await.unwrap(), [2, 0]);
+        assert_eq!(threads()[1], std::thread::current().id());
+        // An answer that fails or panics changes nothing for the next.
+        let planted = |byte| SecretBytes::new(Bytes::copy_from_slice(&[byte]));
+        for (byte, blame) in [(255, Blame::InvalidMessage), (254, Blame::Internal)] {
+            lanes[0].pace.0.store(1000, Ordering::Relaxed);
+            let error = batcher.answer(&lanes[0], planted(byte)).await.unwrap_err();
+            assert_eq!(error.blame(), blame);
+        }
+        lanes[0].pace.0.store(1000, Ordering::Relaxed);
+        assert_eq!(batcher.answer(&lanes[0], query(3)).await.unwrap(), [3, 0]);
+        assert_eq!(threads()[4], std::thread::current().id());
+    }
+}
+
+#[test]
+fn a_short_pass_begins_at_once_only_if_nothing_runs_or_waits() {
+    let (mirror, gate) = Mirror::new(true);
+    let queued = batcher(&mirror, 1, NO_WINDOW);
+    let (shared, lane) = (&queued.batcher.shared, &queued.lanes[0]);
+    assert!(shared.begins_at_once(lane));
+    assert!(!shared.begins_at_once(lane), "a pass runs");
+    let waits = ask(&queued, 0, &[0, 1]);
+    shared.ends(lane);
+    gate.began.recv().unwrap();
+    assert!(!shared.begins_at_once(lane), "a pass runs on a compute thread");
+    gate.open.send(()).unwrap();
+    assert_eq!(answer(waits).unwrap(), [1, 0]);
 }

@@ -129,8 +129,9 @@ impl Served {
         let described =
             tables.iter().map(TableVersions::description).collect::<Result<Vec<_>>>()?;
         let software = concat!("privet ", env!("CARGO_PKG_VERSION"));
-        let description = ServerDescription::new(software, described)
+        let mut description = ServerDescription::new(software, described)
             .map_err(|error| Error::api_misuse(error.message().to_owned()))?;
+        description.max_queries = limits::MAX_QUERIES;
         let by_id = tables
             .iter()
             .enumerate()

@@ -171,7 +171,8 @@ impl World {
         let digest = plan.digest(&identity());
         let (scheme, gate) = Hinting::new(plan, gated);
         let tables = HostedTables::of("t", identity(), Arc::clone(&scheme) as _);
-        let settings = BatchSettings { window: Duration::ZERO, max_batch: 4, queue_limit: 100 };
+        let settings =
+            BatchSettings { threads: 1, window: Duration::ZERO, max_batch: 4, queue_limit: 100 };
         let batcher = Batcher::start(settings, Arc::clone(&metrics)).unwrap();
         let preparations = Arc::new(Preparations::new(at_once, Arc::clone(&metrics)));
         let service = PrivetService::new(
@@ -345,7 +346,7 @@ async fn queries_are_answered_while_hints_are_computed_and_others_wait_for_them(
         let answer = client.answer(query(role, len)).await.unwrap().into_inner().answer;
         assert_eq!(answer, vec![7; len]);
         // Queries to each role have a different length; a number that is not a role has no queries.
-        for (role, len) in [(role, 8 - len), (2, len), (255, len)] {
+        for (role, len) in [(role, 9 - len), (2, len), (255, len)] {
             let refused = client.answer(query(role, len)).await.unwrap_err();
             assert_eq!(refused.code(), Code::InvalidArgument);
         }

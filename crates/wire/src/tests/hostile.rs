@@ -96,6 +96,14 @@ fn descriptions_that_are_no_valid_ones() {
     }
 }
 
+#[test]
+fn a_server_cannot_have_more_queries_sent_together_than_there_may_be() {
+    for (announced_as, read) in [(0, 1), (1, 1), (7, 7), (64, 64), (65, 64), (u32::MAX, 64)] {
+        let message = proto::DescribeResponse { max_queries: announced_as, ..announced() };
+        assert_eq!(ServerDescription::try_from(message).unwrap().max_queries, read);
+    }
+}
+
 /// The outcome of a description whose only scheme is `scheme`.
 fn offered(scheme: proto::Scheme) -> Result<ServerDescription> {
     let mut message = announced();

@@ -37,6 +37,9 @@ fn describe() {
         "2226", "08808023", "1220", &"09".repeat(32), // hint: 573 440 bytes, digest
     ];
     check(announced(), &expected);
+    // A request may carry 64 queries.
+    let expected = [&expected[..], &["2040"]].concat();
+    check(proto::DescribeResponse { max_queries: 64, ..announced() }, &expected);
 }
 
 #[rustfmt::skip]

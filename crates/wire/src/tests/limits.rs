@@ -89,15 +89,40 @@ fn the_longest_description_has_exactly_the_length_of_its_limit() {
         protocol_version: u32::MAX,
         software: "s".repeat(MAX_SOFTWARE_LEN),
         tables: vec![table; MAX_TABLES],
+        max_queries: u32::MAX,
     };
     assert_eq!(response.encoded_len(), DESCRIBE_RESPONSE_LIMIT);
+}
+
+#[test]
+fn as_many_queries_go_together_as_their_bytes_and_those_of_their_answers_allow() {
+    let most = MAX_QUERIES as usize;
+    for (query_len, answer_len, together) in [
+        (0, 0, most),
+        (1, 1, most),
+        (4096, 32, most),
+        (4097, 32, most - 1),
+        (32, 4097, most - 1),
+        (MAX_TOGETHER_LEN / 2, 1, 2),
+        (MAX_TOGETHER_LEN / 2 + 1, 1, 1),
+        (1, 3 * MAX_TOGETHER_LEN, 1),
+        (usize::MAX, usize::MAX, 1),
+    ] {
+        assert_eq!(queries_together(query_len, answer_len), together, "{query_len}, {answer_len}");
+    }
 }
 
 #[test]
 fn one_limit_covers_the_messages_of_every_table_and_every_kind() {
     let identity = identity(5000, 100);
     let plans: Vec<SchemePlan> = [1, 50, 5000].map(|per_column| plan(&identity, per_column)).into();
-    assert_eq!(request_limit(&plans), answer_request_limit(4 * 5000));
+    let together = |plan: &SchemePlan| {
+        let query_len = plan.longest_query();
+        query_len * queries_together(query_len, plan.answer_len)
+    };
+    let longest = plans.iter().map(together).max().unwrap();
+    assert!((4 * 5000..=MAX_TOGETHER_LEN).contains(&longest), "{longest}");
+    assert_eq!(request_limit(&plans), answer_request_limit(longest));
     assert_eq!(request_limit([]), FETCH_REQUEST_LIMIT);
 
     for plan in &plans {
@@ -106,7 +131,7 @@ fn one_limit_covers_the_messages_of_every_table_and_every_kind() {
             epoch: Epoch(u64::MAX),
             parameter_digest: [255; 32],
             role: Role(255),
-            query: vec![255; plan.longest_query()].into(),
+            query: vec![255; together(plan)].into(),
         };
         assert!(proto::AnswerRequest::from(request).encoded_len() <= request_limit(&plans));
     }
@@ -115,19 +140,19 @@ fn one_limit_covers_the_messages_of_every_table_and_every_kind() {
 #[test]
 fn requests_for_hints_and_replies_count_where_they_are_the_longest_messages() {
     let identity = identity(1000, 20);
-    // Queries have 28 bytes.
-    let [short, long] = [(16, 1000), (5000, 30_000_000)]
+    let [short, long] = [(16, 1000), (50_000, 30_000_000)]
         .map(|(request_len, reply_len)| asking_plan(&identity, request_len, reply_len));
+    assert!(request_limit([&short]) < prepare_request_limit(50_000));
     assert_eq!(request_limit([&short]), request_limit([&plan(&identity, 7)]));
     for plans in [vec![&long], vec![&short, &long], vec![&long, &short]] {
-        assert_eq!(request_limit(plans), prepare_request_limit(5000));
+        assert_eq!(request_limit(plans), prepare_request_limit(50_000));
     }
     // A plan like that of a scheme whose requests for hints are longer than any query.
     let plan = described_as(SchemeId::DummySubsetsTwo, &identity, 16).plan;
     let OfflinePhase::Ask { request_len, .. } = plan.offline else {
         panic!("nothing is asked for")
     };
-    assert!(request_len > plan.longest_query());
+    assert!(request_len > plan.longest_query() * MAX_QUERIES as usize);
     assert_eq!(request_limit([&plan]), prepare_request_limit(request_len));
 }
 
@@ -141,14 +166,15 @@ fn a_table_that_is_fetched_whole_has_no_queries_and_no_answers() {
     assert!(answer_request_limit(0) <= FETCH_REQUEST_LIMIT);
     // Beside a scheme with requests for hints, those messages set the limit.
     let asked = self::plan(&identity(5000, 100), 50);
-    assert_eq!(request_limit([&plan, &asked]), answer_request_limit(asked.longest_query()));
+    assert_eq!(request_limit([&plan, &asked]), request_limit([&asked]));
+    assert!(request_limit([&asked]) > request_limit([]));
 }
 
 #[test]
 fn keys_of_two_servers_set_the_limit_of_their_messages() {
     let plan = described_as(SchemeId::Dpf, &identity(1 << 25, 32), 0).plan;
     assert_eq!((plan.servers, plan.longest_query(), plan.answer_len), (2, 339, 32));
-    assert_eq!(request_limit([&plan]), answer_request_limit(339));
+    assert_eq!(request_limit([&plan]), answer_request_limit(64 * 339));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Every valid value survives the wire.
 
 use super::*;
-use crate::limits::FETCH_CHUNK_LEN;
+use crate::limits::{FETCH_CHUNK_LEN, MAX_QUERIES};
 use crate::prost::Message;
 use crate::{
     AnswerRequest, AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartKind,
@@ -58,7 +58,7 @@ proptest! {
     fn description_of_any_table(
         id: [u8; 16], epoch: u64, digest: [u8; 32], layout: [u8; 32],
         records in 1u64..5000, record_len in 1u64..300, per_column in any::<prop::sample::Index>(),
-        name in "[A-Za-z0-9._-]{1,64}", software in "[ -~]{0,128}",
+        name in "[A-Za-z0-9._-]{1,64}", software in "[ -~]{0,128}", max_queries in 1..=MAX_QUERIES,
     ) {
         let shape = TableShape::new(records, record_len).unwrap();
         let identity = TableIdentity { id: TableId(id), epoch: Epoch(epoch), digest: TableDigest(digest), shape };
@@ -68,7 +68,8 @@ proptest! {
         let parameter = |id| if in_columns(id) { per_column } else { 16 };
         let schemes = SchemeId::ALL.iter().filter(covered).map(|id| described_as(*id, &identity, parameter(*id))).collect();
         let table = TableDescription::new(&name, identity, PartDescription::new(records, layout), schemes).unwrap();
-        let description = ServerDescription::new(&software, vec![table]).unwrap();
+        let mut description = ServerDescription::new(&software, vec![table]).unwrap();
+        description.max_queries = max_queries;
         let received = through(proto::DescribeResponse::from(description.clone()));
         prop_assert_eq!(ServerDescription::try_from(received).unwrap(), description);
     }

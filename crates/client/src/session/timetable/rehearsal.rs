@@ -110,6 +110,7 @@ impl Rehearsing<'_> {
         candidate: usize,
         rng: &mut SecretRng,
     ) -> (Result<()>, Duration) {
+        self.rehearsal.make_blank(rng);
         self.rest();
         let begun = self.clock.now();
         let index = self.records.locate(target, candidate);

@@ -8,7 +8,9 @@ use crate::session::shared::{StartClient, StartHinted};
 use privet_core::{RecordIndex, SecretRng, TableDelta, TableIdentity, TableShape};
 use privet_schemes::contract::{Record, ReservationId, Supply};
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::{ErasedClient, ErasedHints, Recovered, Rehearsal, SchemePlan};
+use privet_schemes::registry::{
+    Blank, BlankMaker, ErasedClient, ErasedHints, Recovered, Rehearsal, SchemePlan,
+};
 use privet_schemes::reservation::{Pending, Prepared};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -201,6 +203,25 @@ impl ErasedClient for Slow {
         self.client.get_mut().prepare(index, rng)
     }
 
+    fn blanks(&self) -> Option<BlankMaker> {
+        let make = self.client.borrow().blanks()?;
+        // Longer than any slot. The time is the same for all, because the maker knows no index.
+        Some(Arc::new(move |rng: &mut SecretRng| {
+            spend(1000 * QUERY * 3);
+            make(rng)
+        }))
+    }
+
+    fn prepare_from(
+        &mut self,
+        blank: Blank,
+        index: &RecordIndex,
+        rng: &mut SecretRng,
+    ) -> Result<Prepared> {
+        compute(Work::Query, &index.expose().to_le_bytes());
+        self.client.get_mut().prepare_from(blank, index, rng)
+    }
+
     fn recover(&mut self, pending: Pending, answers: &[&[u8]]) -> Result<Recovered> {
         read(self.client.get_mut().recover(pending, answers))
     }
@@ -293,6 +314,11 @@ impl ErasedHints for Slow {
 struct Dummies(Box<dyn Rehearsal>);
 
 impl Rehearsal for Dummies {
+    fn make_blank(&mut self, rng: &mut SecretRng) {
+        spend(1000 * QUERY * 3);
+        self.0.make_blank(rng);
+    }
+
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<()> {
         spend(1000 * QUERY);
         self.0.prepare(index, rng)
