@@ -40,9 +40,10 @@ impl Query {
         (0..=u8::MAX).zip(sendable.queries()).map(query).collect()
     }
 
-    /// Queries for one server, one after the other in one message. `None` if they are not for the
+    /// Queries for one server, one after the other in one message; the answers come in the same
+    /// order. `None` if they are not for the
     /// same role, table, version and scheme, or have not the same length.
-    pub(crate) fn together(queries: &[Self]) -> Option<Self> {
+    pub fn together(queries: &[Self]) -> Option<Self> {
         let Self(first) = queries.first()?;
         let belongs = |Self(query): &Self| {
             let AnswerRequest { table, epoch, parameter_digest, role, query } = query;
