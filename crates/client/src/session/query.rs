@@ -41,8 +41,8 @@ impl Query {
     }
 
     /// Queries for one server, one after the other in one message; the answers come in the same
-    /// order. `None` if they are not for the
-    /// same role, table, version and scheme, or have not the same length.
+    /// order. `None` if they are not for the same role, table, version and scheme, or have not the
+    /// same length.
     pub fn together(queries: &[Self]) -> Option<Self> {
         let Self(first) = queries.first()?;
         let belongs = |Self(query): &Self| {
