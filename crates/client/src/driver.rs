@@ -80,6 +80,14 @@ struct Gathered {
     patience: Duration,
 }
 
+impl Running {
+    /// Starts the task of some exchanges. It ends when none of them is waited for any more.
+    fn begin(&mut self, exchanges: &[ExchangeId], task: impl Future<Output = ()> + Send + 'static) {
+        let ongoing = Arc::new(Ongoing(tokio::spawn(task).abort_handle()));
+        self.exchanges.extend(exchanges.iter().map(|exchange| (*exchange, Arc::clone(&ongoing))));
+    }
+}
+
 impl Driver {
     /// Runs until the client is gone.
     pub(crate) async fn run(mut self) {
@@ -106,26 +114,43 @@ impl Driver {
             let wake = wake.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
             tokio::select! {
                 command = self.commands.recv() => match command {
-                    Some(Command::Lookup { target, reply }) => {
-                        running.replies.insert(self.conductor.lookup(target), reply);
-                    }
-                    Some(Command::Finish { reply }) => {
-                        running.finishing.insert(self.conductor.finish(), reply);
-                    }
+                    Some(command) => self.take(command, &mut running),
                     None => break,
                 },
-                message = incoming.recv() => if let Some((exchange, delivery)) = message {
-                    if !goes_on(&delivery) {
-                        running.exchanges.remove(&exchange);
-                    }
-                    self.conductor.handle_delivery(exchange, delivery, self.now());
+                message = incoming.recv() => if let Some(message) = message {
+                    self.deliver(message, &mut running);
                 },
                 () = prepared.notified() => {}
                 () = sleep_until(wake.into()) => {}
             }
+            // What has come meanwhile as well: lookups that are handed in together share a sync.
+            while let Ok(command) = self.commands.try_recv() {
+                self.take(command, &mut running);
+            }
+            while let Ok(message) = incoming.try_recv() {
+                self.deliver(message, &mut running);
+            }
         }
         drop(running);
         self.conductor.close();
+    }
+
+    fn take(&mut self, command: Command, running: &mut Running) {
+        match command {
+            Command::Lookup { target, reply } => {
+                running.replies.insert(self.conductor.lookup(target), reply);
+            }
+            Command::Finish { reply } => {
+                running.finishing.insert(self.conductor.finish(), reply);
+            }
+        }
+    }
+
+    fn deliver(&mut self, (exchange, delivery): (ExchangeId, Delivery), running: &mut Running) {
+        if !goes_on(&delivery) {
+            running.exchanges.remove(&exchange);
+        }
+        self.conductor.handle_delivery(exchange, delivery, self.now());
     }
 
     fn now(&self) -> Duration {
@@ -192,17 +217,14 @@ impl Driver {
 
     /// Sends the queries that were gathered for a server.
     fn send_gathered(&self, server: usize, running: &mut Running) {
-        let Gathered { mut queries, patience } = mem::take(&mut running.gathered[server]);
-        if queries.len() < 2 {
-            if let Some((exchange, query)) = queries.pop() {
-                self.send(exchange, server, Request::Answer(query), patience, running);
-            }
+        if running.gathered[server].queries.is_empty() {
             return;
         }
+        let Gathered { queries, patience } = mem::take(&mut running.gathered[server]);
         let (exchanges, queries): (Vec<_>, Vec<_>) = queries.into_iter().unzip();
         let transport = self.transports[server].clone();
         let (incoming, asked) = (running.incoming.clone(), exchanges.clone());
-        let task = tokio::spawn(async move {
+        running.begin(&exchanges, async move {
             let deliveries = transport.ask_together(&queries, patience).await;
             for delivery in asked.into_iter().zip(deliveries) {
                 if incoming.send(delivery).await.is_err() {
@@ -210,10 +232,6 @@ impl Driver {
                 }
             }
         });
-        let ongoing = Arc::new(Ongoing(task.abort_handle()));
-        for exchange in exchanges {
-            running.exchanges.insert(exchange, Arc::clone(&ongoing));
-        }
     }
 
     fn send(
@@ -226,13 +244,12 @@ impl Driver {
     ) {
         let transport = self.transports[server].clone();
         let incoming = running.incoming.clone();
-        let task = tokio::spawn(async move {
+        running.begin(&[exchange], async move {
             let deliver = |delivery| {
                 let incoming = &incoming;
                 async move { incoming.send((exchange, delivery)).await.is_ok() }
             };
             transport.exchange(request, patience, deliver).await;
         });
-        running.exchanges.insert(exchange, Arc::new(Ongoing(task.abort_handle())));
     }
 }

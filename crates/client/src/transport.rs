@@ -114,20 +114,10 @@ impl Transport {
             Some(request) => self.answer(request, patience).await,
             None => Err(Error::internal("queries that do not belong together were put together")),
         };
-        let count = queries.len();
-        let part = |number: usize| {
-            let (response, _) = answered.clone()?;
-            let each = response.answer.len() / count;
-            // Answers of a wrong length stay in one piece, whose length is wrong for each query.
-            let answer = match response.answer.len() % count {
-                0 => response.answer.slice(number * each..(number + 1) * each),
-                _ => response.answer,
-            };
-            let response = AnswerResponse { answer, ..response };
-            let (_, len) = measured(proto::AnswerResponse::from(response.clone()));
-            Ok((Response::Answered(response), len))
-        };
-        (0..count).map(part).collect()
+        match answered {
+            Ok((response, len)) => parted(response, len, queries.len()).map(Ok).collect(),
+            Err(error) => vec![Err(error); queries.len()],
+        }
     }
 
     async fn answer(&self, request: Query, patience: Duration) -> Result<(AnswerResponse, u64)> {
@@ -280,6 +270,30 @@ impl Transport {
     }
 }
 
+/// The answers to `count` queries that were sent together, which came as one `response` of `len`
+/// bytes. Each has the size that it would have alone.
+fn parted(
+    response: AnswerResponse,
+    len: u64,
+    count: usize,
+) -> impl Iterator<Item = (Response, u64)> {
+    let each = response.answer.len() / count;
+    let is_whole = response.answer.len().is_multiple_of(count);
+    (0..count).map(move |number| {
+        let answer = match is_whole {
+            true => response.answer.slice(number * each..(number + 1) * each),
+            // Its length is wrong for each query, and the session says so.
+            false => response.answer.clone(),
+        };
+        let answer = AnswerResponse { answer, ..response.clone() };
+        let len = match count {
+            1 => len,
+            _ => measured(proto::AnswerResponse::from(answer.clone())).1,
+        };
+        (Response::Answered(answer), len)
+    })
+}
+
 /// `message` with a deadline for its response. The channel enforces the deadline too, and knows
 /// less of what it means than the session does. So the channel's deadline is the later of the two.
 fn with_deadline<M>(message: M, patience: Duration) -> tonic::Request<M> {
@@ -328,3 +342,6 @@ fn chain(error: &(dyn StdError + 'static)) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -91,7 +91,7 @@ impl Open {
         let Some(fetch) = shared.lookups.begin_next(records.fetches()) else { return false };
         let Some((target, candidate)) = shared.lookups.wanted(fetch) else { return false };
         // The index has no part in a blank, so its time belongs to no slot.
-        let blank = client.blanks().filter(|_| refused.is_none()).map(|make| {
+        let blank = self.blanks.as_ref().filter(|_| refused.is_none()).map(|make| {
             let made = shared.options.shelf.as_ref().and_then(|shelf| shelf.take());
             made.unwrap_or_else(|| make(&mut shared.parts.rng))
         });

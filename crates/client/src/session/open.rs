@@ -15,7 +15,7 @@ use crate::state::{PartKey, PartState, SavedHints};
 use privet_core::{Error, Reason, Result};
 use privet_schemes::contract::ReservationId;
 use privet_schemes::offline::Download;
-use privet_schemes::registry::{ErasedClient, ErasedHints};
+use privet_schemes::registry::{BlankMaker, ErasedClient, ErasedHints};
 use privet_schemes::reservation::Receipt;
 use privet_wire::PartKind;
 use std::time::Duration;
@@ -33,6 +33,8 @@ pub(super) struct Open {
     pub(super) hints: HintsInUse,
     /// Bytes received before the first lookup, and useless bytes since.
     pub(super) came: u64,
+    /// Makes queries ahead, if the scheme's client can.
+    pub(super) blanks: Option<BlankMaker>,
     pub(super) stage: Stage,
 }
 
@@ -72,6 +74,7 @@ impl Open {
             records: None,
             hints: HintsInUse::default(),
             came: 0,
+            blanks: None,
             stage: Stage::Opening { part: layout, again: false },
         }
     }

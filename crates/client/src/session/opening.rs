@@ -313,8 +313,9 @@ impl Open {
         let start = || start(plan.clone(), &table, Arc::clone(&source), kernels);
         let client = start()?;
         self.rehearse(shared, &start)?;
+        self.blanks = client.blanks();
         if let Some(shelf) = &shared.options.shelf {
-            shelf.stock(client.blanks());
+            shelf.stock(self.blanks.clone());
         }
         self.stage = Stage::Ready(client);
         self.lookups_begin(shared);

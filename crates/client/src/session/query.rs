@@ -44,6 +44,9 @@ impl Query {
     /// order. `None` if they are not for the same role, table, version and scheme, or have not the
     /// same length.
     pub fn together(queries: &[Self]) -> Option<Self> {
+        if let [only] = queries {
+            return Some(only.clone());
+        }
         let Self(first) = queries.first()?;
         let belongs = |Self(query): &Self| {
             let AnswerRequest { table, epoch, parameter_digest, role, query } = query;

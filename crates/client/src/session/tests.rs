@@ -25,6 +25,7 @@ mod simulator;
 mod single_use;
 mod slow;
 mod timed;
+mod together;
 mod toy;
 mod traces;
 mod two_servers;

@@ -60,7 +60,15 @@ impl Shell {
 
     /// Runs until nothing is left to wait for.
     fn run(&mut self) {
+        self.run_until(|_| false);
+    }
+
+    /// The same, or until it is `done`.
+    fn run_until(&mut self, done: impl Fn(&Self) -> bool) {
         for _ in 0..10_000 {
+            if done(self) {
+                return;
+            }
             match self.conductor.poll(self.passing.now()) {
                 Some(Errand::Wait { until }) => self.passing.until(until),
                 Some(errand) => self.carry_out(errand),
@@ -131,6 +139,25 @@ fn lookups_that_are_handed_in_together_are_committed_together() {
     assert!(shell.replies[&later[0]].is_ok());
     let at = |stats: &crate::conductor::Stats| (stats.lookups, stats.lookup.down);
     assert_eq!(at(shell.conductor.stats()), (6, 6));
+}
+
+/// The sync of a lookup's record makes durable what the lookup before it settled. What the last
+/// one settled becomes durable without a lookup.
+#[test]
+fn lookups_one_after_another_cost_a_sync_each_and_their_end_one_more() {
+    let mut shell = Shell::new();
+    shell.run();
+    let before = shell.disk.kept().syncs;
+    for index in 0..5 {
+        let lookup = shell.look_up(index..index + 1)[0];
+        shell.run_until(|shell| shell.replies.contains_key(&lookup));
+        assert!(shell.replies[&lookup].is_ok());
+        assert_eq!(shell.disk.kept().syncs - before, index + 1);
+    }
+    assert!(!shell.disk.kept().everything_is_synced());
+    shell.run();
+    assert_eq!(shell.disk.kept().syncs - before, 6);
+    assert!(shell.disk.kept().everything_is_synced());
 }
 
 /// Records that go to the disk together are all kept, or none counts.

@@ -74,6 +74,8 @@ pub(super) struct Kept {
     pub(super) restarted: u64,
     pub(super) condensed: u64,
     pub(super) resumed: u64,
+    /// How often something was synced.
+    pub(super) syncs: u64,
     /// When journal records were written since the last look at this, and how long they are.
     pub(super) written: Vec<(Duration, usize)>,
     passing: Passing,
@@ -159,6 +161,7 @@ impl Kept {
 
     fn sync(&mut self) {
         let unsynced = std::mem::take(&mut self.unsynced);
+        self.syncs += u64::from(!unsynced.is_empty());
         self.synced.extend(unsynced);
     }
 
