@@ -129,7 +129,8 @@ impl PublicMatrix {
 /// errors. Erased when dropped.
 pub struct DecryptionKey {
     secret: Zeroizing<Vec<u32>>,
-    error_sum: Zeroizing<u32>,
+    /// One word, on the heap: moving the key leaves no copy of it behind.
+    error_sum: Zeroizing<Box<[u32]>>,
 }
 
 impl DecryptionKey {
@@ -140,8 +141,9 @@ impl DecryptionKey {
 
     /// The table byte behind one word of the answer, given the same row of hint times secret.
     pub fn decrypt(&self, answer: u32, hint_times_secret: u32) -> u8 {
-        let centred =
-            answer.wrapping_sub(hint_times_secret).wrapping_sub(self.error_sum.wrapping_mul(128));
+        let centred = answer
+            .wrapping_sub(hint_times_secret)
+            .wrapping_sub(self.error_sum[0].wrapping_mul(128));
         (centred.wrapping_add(1 << (DELTA_BITS - 1)) >> DELTA_BITS) as u8
     }
 
@@ -151,22 +153,9 @@ impl DecryptionKey {
     fn noise(&self, answer: u32, hint_times_secret: u32, byte: u8) -> i32 {
         answer
             .wrapping_sub(hint_times_secret)
-            .wrapping_sub(self.error_sum.wrapping_mul(128))
+            .wrapping_sub(self.error_sum[0].wrapping_mul(128))
             .wrapping_sub(u32::from(byte) << DELTA_BITS) as i32
     }
-}
-
-/// Encrypts the unit vector of `parameters.columns()` entries whose 1 is at `column`, a secret:
-/// `A·s + e + Δ·u_column`, under a fresh secret. Takes the same time, and touches the same memory,
-/// for every `column`.
-pub fn encrypt_unit_vector(
-    kernels: Kernels,
-    matrix: &PublicMatrix,
-    parameters: EncryptionParameters,
-    column: u64,
-    rng: &mut SecretRng,
-) -> (Vec<u32>, DecryptionKey) {
-    encrypt_zero_vector(kernels, matrix, parameters, rng).into_unit_vector(column)
 }
 
 /// An encryption of the zero vector, `A·s + e`, which becomes that of one unit vector. It is secret
@@ -201,10 +190,10 @@ impl ZeroVector {
     ) -> Self {
         let mut words = Zeroizing::new(vec![0u32; errors.len()]);
         matrix.times_secret(kernels, &secret, &mut words);
-        let mut error_sum = Zeroizing::new(0u32);
+        let mut error_sum = Zeroizing::new(Box::from([0u32]));
         for (word, error) in words.iter_mut().zip(errors) {
             *word = word.wrapping_add(*error);
-            *error_sum = error_sum.wrapping_add(*error);
+            error_sum[0] = error_sum[0].wrapping_add(*error);
         }
         Self { words, key: DecryptionKey { secret, error_sum } }
     }

@@ -10,6 +10,16 @@ fn kernels() -> Kernels {
     Kernels::detect()
 }
 
+/// An encryption of the unit vector whose 1 is at `column`.
+fn unit_vector(
+    matrix: &PublicMatrix,
+    parameters: EncryptionParameters,
+    column: u64,
+    rng: &mut SecretRng,
+) -> (Vec<u32>, DecryptionKey) {
+    encrypt_zero_vector(kernels(), matrix, parameters, rng).into_unit_vector(column)
+}
+
 /// A byte matrix in natural order (column by column) whose entries are `entry(coin)` of uniform
 /// coins.
 fn table(entry: impl Fn(u8) -> u8) -> Vec<u8> {
@@ -126,8 +136,7 @@ fn noise_at_the_edge_of_each_width_leaves_the_margin() {
         for run in 0..runs {
             let mut rng = SecretRng::from_os().unwrap();
             let column = (columns - 1) / (run + 1);
-            let (query, key) =
-                encrypt_unit_vector(kernels(), &matrix, parameters, column, &mut rng);
+            let (query, key) = unit_vector(&matrix, parameters, column, &mut rng);
             let (noise, wrong) = noise_of(&bytes, column as usize, &matrix, &query, &key);
             assert_eq!(wrong, 0, "{columns} columns");
             square += noise.iter().map(|x| x * x).sum::<f64>();
@@ -277,8 +286,8 @@ fn two_encryptions_of_the_same_column_share_nothing() {
     let matrix = PublicMatrix::new(&PublicSeed::derive("privet test matrix", b"fresh"));
     let mut rng = SecretRng::from_os().unwrap();
     let parameters = EncryptionParameters::new(4096, 1).unwrap();
-    let (first, _) = encrypt_unit_vector(kernels(), &matrix, parameters, 7, &mut rng);
-    let (second, _) = encrypt_unit_vector(kernels(), &matrix, parameters, 7, &mut rng);
+    let (first, _) = unit_vector(&matrix, parameters, 7, &mut rng);
+    let (second, _) = unit_vector(&matrix, parameters, 7, &mut rng);
     let equal = first.iter().zip(&second).filter(|(a, b)| a == b).count();
     assert!(equal < 3, "{equal} of 4096 words agree; 2^-20 of a word was expected");
 }
