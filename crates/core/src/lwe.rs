@@ -190,7 +190,7 @@ impl ZeroVector {
     ) -> Self {
         let mut words = Zeroizing::new(vec![0u32; errors.len()]);
         matrix.times_secret(kernels, &secret, &mut words);
-        let mut error_sum = Zeroizing::new(Box::from([0u32]));
+        let mut error_sum: Zeroizing<Box<[u32]>> = Zeroizing::new(Box::from([0]));
         for (word, error) in words.iter_mut().zip(errors) {
             *word = word.wrapping_add(*error);
             error_sum[0] = error_sum[0].wrapping_add(*error);
