@@ -227,9 +227,7 @@ async fn metrics_are_the_same_whatever_is_asked() {
     const QUERIES: u64 = 5;
     let mut seen = Vec::new();
     for repeated in [true, false] {
-        // The scrub counts by the clock.
-        let config = ServerConfig { scrub_rate: 0, ..config() };
-        let server = start(config, vec![streamed("t", 1000, 3, 1)]).await;
+        let server = start(config(), vec![streamed("t", 1000, 3, 1)]).await;
         let (mut stub, table) = described(&server).await;
         let parameters = parameters(&table);
         let mut rng = SecretRng::from_os().unwrap();
