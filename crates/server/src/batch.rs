@@ -15,23 +15,29 @@
 //! thread that received the query: see [`Pace`].
 //!
 //! Lanes take turns by age: the batch that has been due longest goes first, so every table gets its
-//! turn.
+//! turn. Within a lane the clients' addresses take turns: a batch takes one request of each, then
+//! one more of each. So who asks a thousand queries at once waits for them, and others do not.
 //!
 //! Versions of tables come and go while the queue stays: it holds a lane only while queries wait in
 //! it. When the last of them is answered, the lane is freed, if nothing else holds it.
 //!
-//! A request may carry several queries, which are answered together. If its caller has gone
-//! (connection lost, deadline passed), it is dropped when its turn comes, before anything is
+//! A request may carry several queries. They wait in parts of one batch each. If its caller has
+//! gone (connection lost, deadline passed), it is dropped when its turn comes, before anything is
 //! computed. A request with a query that does not parse gets an error of its own and does not
 //! affect the others of its batch.
 
+mod queue;
+
+use crate::admission::Peer;
 use crate::hosted::Condition;
+use crate::limits::Cap;
 use crate::observe::Metrics;
 use crate::secret_bytes::SecretBytes;
 use privet_core::{Error, Result};
 use privet_schemes::contract::Role;
 use privet_schemes::registry::ErasedServer;
-use std::collections::VecDeque;
+use queue::{Job, Queue};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -107,7 +113,7 @@ pub(crate) struct BatchSettings {
     pub(crate) threads: usize,
     pub(crate) window: Duration,
     pub(crate) max_batch: usize,
-    pub(crate) queue_limit: usize,
+    pub(crate) queries: Cap,
 }
 
 /// The queue and its compute threads.
@@ -127,22 +133,40 @@ struct State {
     /// None is empty.
     queues: Vec<Queue>,
     waiting: usize,
+    /// Queries that wait, of those peers that have any.
+    by_peer: HashMap<Peer, usize>,
     /// Whether a pass runs that shares the whole machine.
     passing: bool,
     stopped: bool,
 }
 
-struct Queue {
-    lane: Arc<Lane>,
-    jobs: VecDeque<Job>,
-}
+impl State {
+    fn leaves(&mut self, peer: Peer, job: &Job) {
+        self.waiting -= job.count;
+        if let Some(waiting) = self.by_peer.get_mut(&peer) {
+            *waiting -= job.count;
+            if *waiting == 0 {
+                self.by_peer.remove(&peer);
+            }
+        }
+    }
 
-/// A request, with one query or several.
-struct Job {
-    queries: SecretBytes,
-    count: usize,
-    arrived: Instant,
-    reply: oneshot::Sender<Result<Vec<u8>>>,
+    /// Takes the youngest job of the peer that has most queries waiting, if that is more than
+    /// `than`.
+    fn evict(&mut self, than: usize) -> Option<Job> {
+        let largest = self.by_peer.iter().max_by_key(|(_, waiting)| **waiting);
+        let (peer, _) = largest.filter(|(_, waiting)| **waiting > than)?;
+        let peer = *peer;
+        let queues = self.queues.iter().enumerate();
+        let places = queues.filter_map(|(place, queue)| Some((queue.youngest(peer)?, place)));
+        let (_, place) = places.max()?;
+        let job = self.queues[place].pop_youngest(peer)?;
+        self.leaves(peer, &job);
+        if self.queues[place].is_empty() {
+            self.queues.remove(place);
+        }
+        Some(job)
+    }
 }
 
 impl Batcher {
@@ -151,8 +175,13 @@ impl Batcher {
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system gives no thread.
     pub(crate) fn start(settings: BatchSettings, metrics: Arc<Metrics>) -> Result<Self> {
-        let state = State { queues: Vec::new(), waiting: 0, passing: false, stopped: false };
-        let state = Mutex::new(state);
+        let state = Mutex::new(State {
+            queues: Vec::new(),
+            waiting: 0,
+            by_peer: HashMap::new(),
+            passing: false,
+            stopped: false,
+        });
         let shared = Arc::new(Shared { settings, metrics, state, changed: Condvar::new() });
         let batcher = Self { shared, threads: Mutex::new(Vec::new()) };
         for _ in 0..settings.threads.max(1) {
@@ -168,13 +197,18 @@ impl Batcher {
         Ok(batcher)
     }
 
-    /// Answers the queries of a request for `lane`, one after the other. Dropping the future
-    /// withdraws them.
+    /// Answers the queries of a request of `peer` for `lane`, one after the other. Dropping the
+    /// future withdraws them.
     ///
     /// # Errors
     /// [`Blame::Exhausted`](privet_core::Blame::Exhausted) if too many queries wait already; the
     /// scheme's error about one of the queries.
-    pub(crate) async fn answer(&self, lane: &Arc<Lane>, queries: SecretBytes) -> Result<Vec<u8>> {
+    pub(crate) async fn answer(
+        &self,
+        lane: &Arc<Lane>,
+        peer: Peer,
+        queries: SecretBytes,
+    ) -> Result<Vec<u8>> {
         let count = lane.queries(&queries).len();
         let passes = match lane.server.shares_passes() {
             true => count.div_ceil(self.shared.settings.max_batch),
@@ -185,10 +219,17 @@ impl Batcher {
             self.shared.ends(lane);
             return together(answers.into_iter());
         }
-        let answer = self.shared.enqueue(lane, queries)?;
-        answer.await.map_err(|_| {
-            Error::unavailable("the server is stopping; ask again later or ask another one")
-        })?
+        let mut all = Vec::new();
+        for answer in self.shared.enqueue(lane, peer, queries)? {
+            let answers = answer.await.map_err(|_| {
+                Error::unavailable("the server is stopping; ask again later or ask another one")
+            })??;
+            match all.is_empty() {
+                true => all = answers,
+                false => all.extend(answers),
+            }
+        }
+        Ok(all)
     }
 
     /// Stops the compute threads after what they compute now, and waits for them. Queries that
@@ -198,6 +239,7 @@ impl Batcher {
             let mut state = self.shared.lock();
             state.stopped = true;
             state.waiting = 0;
+            state.by_peer.clear();
             self.shared.metrics.queue_depth.set(0);
             std::mem::take(&mut state.queues)
         };
@@ -225,36 +267,94 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Puts the queries into the queue, in parts of at most a batch, and returns where their
+    /// answers will come.
     fn enqueue(
         &self,
         lane: &Arc<Lane>,
+        peer: Peer,
         queries: SecretBytes,
-    ) -> Result<oneshot::Receiver<Result<Vec<u8>>>> {
-        let (reply, answer) = oneshot::channel();
+    ) -> Result<Vec<oneshot::Receiver<Result<Vec<u8>>>>> {
         let count = lane.queries(&queries).len();
+        let mut evicted = Vec::new();
         let mut state = self.lock();
-        if state.stopped {
-            // This drops the reply, and the caller then sees a server that is stopping.
-            return Ok(answer);
-        }
-        if state.waiting >= self.settings.queue_limit {
+        let own = state.by_peer.get(&peer).copied().unwrap_or(0);
+        let may_wait = own < self.settings.queries.of_peer();
+        if state.waiting < self.settings.queries.total && !may_wait {
             drop(state);
-            self.metrics.shed("queue");
-            return Err(Error::exhausted(format!(
-                "the server is busy: {} queries are waiting already; try again in a moment",
-                self.settings.queue_limit
+            return Err(self.too_many_of_peer());
+        }
+        while state.waiting >= self.settings.queries.total {
+            match may_wait.then(|| state.evict(own + count)).flatten() {
+                Some(job) => evicted.push(job),
+                None => {
+                    drop(state);
+                    return Err(self.too_many());
+                }
+            }
+        }
+        // Without a queue the replies are dropped, and the caller sees a server that is stopping.
+        let answers = match state.stopped {
+            true => vec![oneshot::channel().1],
+            false => self.push(&mut state, lane, peer, queries),
+        };
+        drop(state);
+        for job in evicted {
+            self.metrics.shed("queries", "evicted");
+            let _ = job.reply.send(Err(Error::exhausted(
+                "the server is busy, and gave the place of this query to another client; try again \
+                 in a moment",
             )));
         }
-        state.waiting += count;
-        let job = Job { queries, count, arrived: Instant::now(), reply };
-        match state.queues.iter_mut().find(|queue| Arc::ptr_eq(&queue.lane, lane)) {
-            Some(queue) => queue.jobs.push_back(job),
-            None => state.queues.push(Queue { lane: Arc::clone(lane), jobs: [job].into() }),
+        self.changed.notify_one();
+        Ok(answers)
+    }
+
+    fn push(
+        &self,
+        state: &mut State,
+        lane: &Arc<Lane>,
+        peer: Peer,
+        queries: SecretBytes,
+    ) -> Vec<oneshot::Receiver<Result<Vec<u8>>>> {
+        let found = state.queues.iter().position(|queue| Arc::ptr_eq(&queue.lane, lane));
+        let place = found.unwrap_or_else(|| {
+            state.queues.push(Queue::new(Arc::clone(lane)));
+            state.queues.len() - 1
+        });
+        let arrived = Instant::now();
+        let request = Arc::new(queries);
+        let part_len = self.settings.max_batch.saturating_mul(lane.query_len.max(1));
+        let mut answers = Vec::new();
+        for begin in (0..request.len()).step_by(part_len) {
+            let queries = begin..request.len().min(begin.saturating_add(part_len));
+            let count = lane.queries(&request[queries.clone()]).len();
+            let (reply, answer) = oneshot::channel();
+            answers.push(answer);
+            state.waiting += count;
+            *state.by_peer.entry(peer).or_default() += count;
+            let request = Arc::clone(&request);
+            state.queues[place].push(peer, Job { request, queries, count, arrived, reply });
         }
         self.metrics.queue_depth.set(state.waiting as i64);
-        drop(state);
-        self.changed.notify_one();
-        Ok(answer)
+        answers
+    }
+
+    fn too_many(&self) -> Error {
+        self.metrics.shed("queries", "total");
+        Error::exhausted(format!(
+            "the server is busy: {} queries are waiting already; try again in a moment",
+            self.settings.queries.total
+        ))
+    }
+
+    fn too_many_of_peer(&self) -> Error {
+        self.metrics.shed("queries", "peer");
+        Error::exhausted(format!(
+            "the server is busy: {} queries of this address are waiting already; try again in a \
+             moment",
+            self.settings.queries.of_peer()
+        ))
     }
 
     /// Whether a query may be answered now, by the thread that received it. If so, that thread says
@@ -288,7 +388,8 @@ impl Shared {
 
     fn run(&self) {
         while let Some((lane, jobs)) = self.next_batch() {
-            let queries = jobs.iter().flat_map(|job| lane.queries(&job.queries));
+            let queries = jobs.iter();
+            let queries = queries.flat_map(|job| lane.queries(&job.request[job.queries.clone()]));
             let mut answers = self.compute(&lane, queries).into_iter();
             // The next pass need not wait until the answers are handed out.
             self.ends(&lane);
@@ -328,42 +429,40 @@ impl Shared {
 
     /// The queue whose batch is due first, and when, of those that may be answered now.
     fn next_due(&self, state: &State) -> Option<(usize, Instant)> {
-        let due = |Queue { lane, jobs }: &Queue| {
-            let shares = lane.server.shares_passes();
+        let due = |queue: &Queue| {
+            let shares = queue.lane.server.shares_passes();
             if shares && state.passing {
                 return None;
             }
-            let waiting: usize = jobs.iter().map(|job| job.count).sum();
-            let full = waiting >= self.settings.max_batch;
-            let waits = !full && shares;
-            let job = jobs.front()?;
-            Some(if waits { job.arrived + self.settings.window } else { job.arrived })
+            let waits = shares && queue.waiting < self.settings.max_batch;
+            let oldest = queue.oldest()?;
+            Some(if waits { oldest + self.settings.window } else { oldest })
         };
         let queues = state.queues.iter().enumerate();
         let dues = queues.filter_map(|(place, queue)| Some((place, due(queue)?)));
         dues.min_by_key(|(_, due)| *due)
     }
 
-    /// The oldest requests of a queue whose callers are still there: at most a batch of queries, or
-    /// one request if it has more or if queries share nothing.
+    /// Jobs of a queue whose callers are still there, of each peer in its turn: at most a batch of
+    /// queries, or one job if queries share nothing.
     fn take(&self, state: &mut State, place: usize) -> (Arc<Lane>, Vec<Job>) {
         let mut taken = Vec::new();
-        let Queue { lane, jobs } = &mut state.queues[place];
+        let lane = Arc::clone(&state.queues[place].lane);
         let shares = lane.server.shares_passes();
         state.passing |= shares;
-        let mut room = if shares { self.settings.max_batch } else { 1 };
+        let mut room = self.settings.max_batch;
         while room > 0
-            && let Some(job) = jobs.pop_front_if(|job| job.count <= room || taken.is_empty())
+            && (shares || taken.is_empty())
+            && let Some((peer, job)) = state.queues[place].pop(room)
         {
-            state.waiting -= job.count;
+            state.leaves(peer, &job);
             if !job.reply.is_closed() {
-                room = room.saturating_sub(job.count);
+                room -= job.count;
                 taken.push(job);
             }
         }
         self.metrics.queue_depth.set(state.waiting as i64);
-        let (lane, emptied) = (Arc::clone(lane), jobs.is_empty());
-        if emptied {
+        if state.queues[place].is_empty() {
             // Drop the last hold on a lane where no thread waits for the lock.
             state.queues.remove(place);
         }

@@ -1,5 +1,6 @@
 //! All settings of a server, with their defaults.
 
+use crate::limits::Limits;
 use privet_core::{Error, Reason, Result};
 use privet_kernels::Kernels;
 use privet_wire::AnswerRequest;
@@ -37,44 +38,11 @@ pub struct ServerConfig {
     /// Queries answered in one pass. Default: 16; more make a pass slower and save little memory
     /// traffic.
     pub max_batch: usize,
-    /// Queries that wait for a pass; one more is refused with RESOURCE_EXHAUSTED. Default: 1024.
-    pub queue_limit: usize,
-    /// Connections open at once; one more is closed as soon as it is accepted. Default: 1024.
-    pub max_connections: usize,
-    /// Requests of one connection that may be under way; more wait in the client. Default: 256.
-    pub max_streams_per_connection: u32,
-    /// Requests of all clients together that are being read, waiting or being answered; one more is
-    /// refused with RESOURCE_EXHAUSTED before its body is read. Default: 2048.
-    pub max_concurrent_requests: usize,
-    /// Downloads of all clients together that are under way; one more is refused with
-    /// RESOURCE_EXHAUSTED. Default: 64.
-    pub max_concurrent_fetches: usize,
-    /// Requests for hints (of schemes whose clients ask a server for them), of all clients
-    /// together: those that wait, those that are being computed, and those whose replies are being
-    /// sent. A request counts from when it has arrived until the last of its reply is sent. One
-    /// more is refused with RESOURCE_EXHAUSTED. This bounds the memory for replies, which may have
-    /// megabytes each. While a request is being read, it counts among `max_concurrent_requests`.
-    /// Default: 16.
-    pub max_preparations: usize,
+    /// What clients may make the server hold, and for how long.
+    pub limits: Limits,
     /// How many requests for hints are computed at once, each on a thread of its own, beside the
     /// queries. Default: `threads`.
     pub preparations_at_once: Option<usize>,
-    /// How long a request may take from its first byte until its answer begins. For a request for
-    /// hints: until it has arrived. Default: 30 s.
-    pub request_deadline: Duration,
-    /// How long a request for hints may take from when it has arrived until its reply begins, with
-    /// the wait for its turn: computing the reply takes time in proportion to the table. Default:
-    /// 10 min.
-    pub preparation_deadline: Duration,
-    /// How long a client may leave a response unread before its connection is closed. Default: 60
-    /// s.
-    pub stall_limit: Duration,
-    /// How long a new connection may take until the TLS handshake is done, and again until the
-    /// first byte of HTTP. Default: 10 s.
-    pub handshake_limit: Duration,
-    /// How often a quiet connection is asked whether it is still there, and how long it may take to
-    /// reply. Default: 20 s.
-    pub keepalive: Duration,
     /// How long requests under way may take to finish when the server stops. Requests for hints are
     /// cut off as well, but a computation that has begun runs to its end. Default: 10 s.
     pub drain_limit: Duration,
@@ -144,18 +112,8 @@ impl ServerConfig {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             batch_window: Duration::ZERO,
             max_batch: 16,
-            queue_limit: 1024,
-            max_connections: 1024,
-            max_streams_per_connection: 256,
-            max_concurrent_requests: 2048,
-            max_concurrent_fetches: 64,
-            max_preparations: 16,
+            limits: Limits::default(),
             preparations_at_once: None,
-            request_deadline: Duration::from_secs(30),
-            preparation_deadline: Duration::from_secs(600),
-            stall_limit: Duration::from_secs(60),
-            handshake_limit: Duration::from_secs(10),
-            keepalive: Duration::from_secs(20),
             drain_limit: Duration::from_secs(10),
             grace: Duration::from_secs(600),
             cache_dir: None,
@@ -184,12 +142,6 @@ impl ServerConfig {
         let counts = [
             ("threads", self.threads),
             ("max_batch", self.max_batch),
-            ("queue_limit", self.queue_limit),
-            ("max_connections", self.max_connections),
-            ("max_streams_per_connection", self.max_streams_per_connection as usize),
-            ("max_concurrent_requests", self.max_concurrent_requests),
-            ("max_concurrent_fetches", self.max_concurrent_fetches),
-            ("max_preparations", self.max_preparations),
             ("preparations_at_once", self.preparations_at_once.unwrap_or(1)),
         ];
         if let Some((name, _)) = counts.iter().find(|(_, count)| *count == 0) {
@@ -201,22 +153,15 @@ impl ServerConfig {
         if let Some((name, _)) = counts.iter().find(|(_, count)| *count > 1 << 24) {
             return Err(Error::api_misuse(format!("{name} can be at most {}", 1 << 24)));
         }
-        let durations = [
-            ("request_deadline", self.request_deadline),
-            ("preparation_deadline", self.preparation_deadline),
-            ("stall_limit", self.stall_limit),
-            ("handshake_limit", self.handshake_limit),
-            ("keepalive", self.keepalive),
-            ("scrub_interval", self.scrub_interval),
-        ];
+        self.limits.check()?;
         if self.batch_window > MAX_BATCH_WINDOW {
             return Err(Error::api_misuse(format!(
                 "batch_window can be at most {} s: every query may have to wait that long",
                 MAX_BATCH_WINDOW.as_secs()
             )));
         }
-        if let Some((name, _)) = durations.iter().find(|(_, duration)| duration.is_zero()) {
-            return Err(Error::api_misuse(format!("{name} must be longer than nothing")));
+        if self.scrub_interval.is_zero() {
+            return Err(Error::api_misuse("scrub_interval must be longer than nothing"));
         }
         Ok(())
     }
@@ -269,14 +214,8 @@ mod tests {
         let base = config("127.0.0.1:0");
         assert!(refusal(ServerConfig { max_batch: 0, ..base.clone() }).contains("max_batch"));
         assert!(refusal(ServerConfig { threads: 0, ..base.clone() }).contains("threads"));
-        assert!(
-            refusal(ServerConfig { queue_limit: usize::MAX, ..base.clone() })
-                .contains("queue_limit")
-        );
-        assert!(
-            refusal(ServerConfig { stall_limit: Duration::ZERO, ..base.clone() })
-                .contains("stall_limit")
-        );
+        let limits = Limits { stall_limit: Duration::ZERO, ..Limits::default() };
+        assert!(refusal(ServerConfig { limits, ..base.clone() }).contains("stall-limit"));
         assert!(
             refusal(ServerConfig { batch_window: Duration::MAX, ..base.clone() })
                 .contains("batch_window")

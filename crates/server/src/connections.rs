@@ -1,11 +1,13 @@
 //! Accepting connections: the cap, TLS, and limits for silent ones.
 //!
-//! A connection over the cap is closed as soon as it is accepted. The client sees that at once and
-//! can go elsewhere, instead of waiting in a queue without knowing it. TLS handshakes run in
-//! parallel, each within a time limit and inside a slot. Afterwards a connection is closed if
-//! nothing arrives on it for longer than the keepalive allows. Every live client answers HTTP/2
-//! pings, so this closes dead connections and those that never send anything.
+//! A connection that finds no [place](Places) is closed as soon as it is accepted. The client sees
+//! that at once and can go elsewhere, instead of waiting in a queue without knowing it. TLS
+//! handshakes run in parallel, each within a time limit and with a place. Afterwards a connection
+//! is closed if nothing arrives on it for longer than the keepalive allows. Every live client
+//! answers HTTP/2 pings, so this closes dead connections and those that never send anything.
 
+use crate::admission::{Peer, Place, Places};
+use crate::descriptors::Spare;
 use crate::observe::{Metrics, Open};
 use crate::{ServerConfig, TlsFiles};
 use privet_core::{Error, Result};
@@ -19,7 +21,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -33,7 +35,7 @@ const ACCEPTED_AHEAD: usize = 64;
 pub(crate) struct Acceptor {
     pub(crate) listener: TcpListener,
     pub(crate) tls: Option<TlsAcceptor>,
-    pub(crate) slots: Arc<Semaphore>,
+    pub(crate) places: Arc<Places>,
     pub(crate) handshake_limit: Duration,
     pub(crate) idle_limit: Duration,
     pub(crate) metrics: Arc<Metrics>,
@@ -48,6 +50,7 @@ impl Acceptor {
         config: &ServerConfig,
         listener: TcpListener,
         tls: Option<TlsAcceptor>,
+        places: Arc<Places>,
         metrics: Arc<Metrics>,
         stop: CancellationToken,
         abort: CancellationToken,
@@ -55,10 +58,10 @@ impl Acceptor {
         Self {
             listener,
             tls,
-            slots: Arc::new(Semaphore::new(config.max_connections)),
-            handshake_limit: config.handshake_limit,
+            places,
+            handshake_limit: config.limits.handshake_limit,
             // A ping, the time to answer it, and a reserve.
-            idle_limit: config.keepalive.saturating_mul(3),
+            idle_limit: config.limits.keepalive.saturating_mul(3),
             metrics,
             stop,
             abort,
@@ -73,34 +76,34 @@ impl Acceptor {
     }
 
     async fn accept_all(self, ready: mpsc::Sender<io::Result<Connection>>) {
-        loop {
+        let mut spare = Spare::new();
+        for id in 0.. {
             let accepted = tokio::select! {
                 () = self.stop.cancelled() => return,
                 accepted = self.listener.accept() => accepted,
             };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
+            let (stream, address) = match accepted {
+                Ok(accepted) => accepted,
                 Err(error) => {
-                    // Usually the limit of open files: another try makes sense only after other
-                    // files are closed.
-                    tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    // Usually the limit of open files, which was enough at the start: something
+                    // else in this process has opened many.
+                    spare.refuse_one(&self.listener, &error).await;
                     continue;
                 }
             };
-            let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
-                self.metrics.shed("connections");
+            let handle = ConnectionHandle::new(id, address.ip().into(), self.abort.child_token());
+            let Ok(place) = self.places.connection(&handle) else {
                 tracing::debug!("a connection over the limit is closed");
                 continue;
             };
-            let held = Held { _slot: slot, _open: Open::new(&self.metrics.connections) };
+            let held = Held { place, _open: Open::new(&self.metrics.connections) };
             tokio::spawn(prepare(
                 stream,
                 held,
                 self.tls.clone(),
                 self.handshake_limit,
                 self.idle_limit,
-                self.abort.child_token(),
+                handle,
                 ready.clone(),
             ));
         }
@@ -109,7 +112,7 @@ impl Acceptor {
 
 /// What a connection holds until it is closed.
 struct Held {
-    _slot: OwnedSemaphorePermit,
+    place: Place,
     _open: Open,
 }
 
@@ -119,7 +122,7 @@ async fn prepare(
     tls: Option<TlsAcceptor>,
     handshake_limit: Duration,
     idle_limit: Duration,
-    closed: CancellationToken,
+    handle: ConnectionHandle,
     ready: mpsc::Sender<io::Result<Connection>>,
 ) {
     // Answers are written whole; waiting to fill a packet would only delay their ends. If this call
@@ -129,7 +132,7 @@ async fn prepare(
         None => Io::Plain(stream),
         Some(tls) => {
             let handshake = tokio::select! {
-                () = closed.cancelled() => return,
+                () = handle.closed.cancelled() => return,
                 handshake = tokio::time::timeout(handshake_limit, tls.accept(stream)) => handshake,
             };
             match handshake {
@@ -143,21 +146,31 @@ async fn prepare(
         io,
         idle_limit,
         idle: Box::pin(tokio::time::sleep(handshake_limit)),
-        cancelled: Box::pin(closed.clone().cancelled_owned()),
-        handle: ConnectionHandle(closed),
-        _held: held,
+        cancelled: Box::pin(handle.closed.clone().cancelled_owned()),
+        handle,
+        held,
     };
     // If the server takes no more connections, this drops the connection and so closes it.
     let _ = ready.send(Ok(connection)).await;
 }
 
-/// Closes a connection from outside. Every request carries the handle of its connection.
+/// Whose connection it is, and how to close it from outside. Every request carries the handle of
+/// its connection.
 #[derive(Clone)]
-pub(crate) struct ConnectionHandle(CancellationToken);
+pub(crate) struct ConnectionHandle {
+    pub(crate) id: u64,
+    pub(crate) peer: Peer,
+    closed: CancellationToken,
+}
 
 impl ConnectionHandle {
+    /// Cancelling `closed` closes the connection.
+    pub(crate) fn new(id: u64, peer: Peer, closed: CancellationToken) -> Self {
+        Self { id, peer, closed }
+    }
+
     pub(crate) fn close(&self) {
-        self.0.cancel();
+        self.closed.cancel();
     }
 }
 
@@ -169,7 +182,7 @@ pub(crate) struct Connection {
     idle: Pin<Box<Sleep>>,
     cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
     handle: ConnectionHandle,
-    _held: Held,
+    held: Held,
 }
 
 enum Io {
@@ -208,8 +221,10 @@ impl AsyncRead for Connection {
         if let Poll::Ready(error) = self.poll_closed(context) {
             return Poll::Ready(Err(error));
         }
+        let before = buffer.filled().len();
         let read = on_stream!(self, poll_read(context, buffer));
         if read.is_ready() {
+            self.held.place.heard(buffer.filled().len() - before);
             let deadline = Instant::now() + self.idle_limit;
             self.idle.as_mut().reset(deadline);
             return read;

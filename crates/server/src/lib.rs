@@ -11,14 +11,15 @@
 //!
 //! ```text
 //!            ┌ connections ─ admission ─ service ─┬─ Describe
-//! clients ───┤  cap, TLS,     slots,     checks    ├─ Fetch ─── fetch: bounded chunks of a layout, hint or table
-//!            └  idle limits   deadline,            ├─ Prepare ─ preparations: turns ─ hints for one client
+//! clients ───┤  caps, TLS,    places,    checks    ├─ Fetch ─── fetch: bounded chunks of a layout, hint or table
+//!            └  idle limits   deadlines,           ├─ Prepare ─ preparations: turns ─ hints for one client
 //!                             counting             └─ Answer ── batch: queue ─ one pass for many queries
 //! ```
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`config`] | [`ServerConfig`]: all settings, their defaults and the reasons |
+//! | [`limits`] | [`Limits`]: what clients may make the server hold, and for how long |
 //! | [`table`] | [`ServedTable`]: a table to be served, [`RecordSource`]: its records, and [`SetupSource`]: data that was precomputed from them |
 //! | [`running`] | [`Server::start`] and [`RunningServer`]: start, wait, stop |
 //! | [`updates`] | [`NextVersion`]: how a served table changes, and the [epochs](UpdateFeed) that say so |
@@ -26,8 +27,9 @@
 //! | `hosted` | tables that are ready, in each served version: the scheme's server, the parts to fetch, the hint (and what the server keeps) from cache, patched or computed |
 //! | `scrub` | reads served data again, all the time, and checks that it is unchanged |
 //! | `hint_cache` | the files that keep precomputed data across a restart |
-//! | `connections` | accepting, TLS, the connection cap, idle limits |
-//! | `admission` | slots, deadlines and load shedding for requests; counts what passes |
+//! | `connections` | accepting, TLS, idle limits |
+//! | `descriptors` | enough open files for all connections |
+//! | `admission` | places for connections and requests, and who loses one; deadlines; counts what passes |
 //! | `service` | the four methods: is this about a served table, in a served version, under its parameters? |
 //! | `fetch` | streams that read ahead no further than a bound |
 //! | `secret_bytes` | clients' messages, erased after use |
@@ -62,15 +64,19 @@
 //! changes, the server needs this memory once for each served version, and once more for the
 //! version that is being made.
 //!
-//! # What one client can make the server hold
+//! # What clients can make the server hold
 //!
 //! | by | at most |
 //! |---|---|
-//! | connecting | [`max_connections`](ServerConfig::max_connections), each with a window of 1 MiB; silent ones are closed |
-//! | asking | [`max_concurrent_requests`](ServerConfig::max_concurrent_requests) requests no longer than the longest valid one, and as many answers, each within [`request_deadline`](ServerConfig::request_deadline) |
-//! | fetching | [`max_concurrent_fetches`](ServerConfig::max_concurrent_fetches) streams of three chunks each |
-//! | asking for hints | [`max_preparations`](ServerConfig::max_preparations) requests and as many replies, at most [`preparations_at_once`](ServerConfig::preparations_at_once) of them being computed at a time, each within [`preparation_deadline`](ServerConfig::preparation_deadline) |
-//! | not reading | [`stall_limit`](ServerConfig::stall_limit), then its connection is closed |
+//! | connecting | [`connections`](Limits::connections); silent ones are closed |
+//! | sending | [`bodies`](Limits::bodies) requests that have not arrived, no longer than the longest valid one and with [`body_bytes`](Limits::body_bytes) together, each for [`body_deadline`](Limits::body_deadline); besides them a window of 1 MiB for each connection |
+//! | asking | [`answers`](Limits::answers) requests, and as many answers, each within [`request_deadline`](Limits::request_deadline) |
+//! | fetching | [`fetches`](Limits::fetches) streams of three chunks each |
+//! | asking for hints | [`preparations`](Limits::preparations) requests and as many replies, at most [`preparations_at_once`](ServerConfig::preparations_at_once) of them being computed at a time, each within [`preparation_deadline`](Limits::preparation_deadline) |
+//! | reading slowly | [`stall_limit`](Limits::stall_limit), then its connection is closed |
+//!
+//! One address can hold a quarter of each. When all places of a kind are taken, the address that
+//! holds most of them loses one to the next client.
 //!
 //! # What is observed
 //!
@@ -84,9 +90,11 @@ mod admission;
 mod batch;
 pub mod config;
 mod connections;
+mod descriptors;
 mod fetch;
 mod hint_cache;
 mod hosted;
+pub mod limits;
 mod observe;
 mod preparations;
 pub mod running;
@@ -99,6 +107,7 @@ pub mod updating;
 
 pub use config::{Progress, ProgressListener, QueryObserver, ServerConfig, TlsFiles};
 pub use hosted::{HintOrigin, ReadyTable};
+pub use limits::{Cap, Limits};
 pub use running::{RunningServer, Server, ShutdownHandle};
 pub use table::{RecordSource, ServedTable, SetupSource};
 pub use updates::{CheckedBytes, EpochSource, NextVersion, UpdateFeed, VersionStep};

@@ -3,6 +3,7 @@
 
 mod endpoint;
 mod metrics;
+pub(crate) mod overload;
 
 pub(crate) use endpoint::{Endpoint, Health};
 pub(crate) use metrics::{Metrics, Open};

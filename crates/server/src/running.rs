@@ -1,10 +1,11 @@
 //! Starting a server, waiting for it, stopping it.
 
-use crate::admission::{AdmissionLayer, AdmissionLimits};
+use crate::admission::{AdmissionLayer, Places};
 use crate::batch::{BatchSettings, Batcher};
 use crate::connections::{Acceptor, Connection, tls_acceptor};
+use crate::descriptors;
 use crate::hosted::{HostedTables, Maker};
-use crate::observe::{Endpoint, Health, Metrics};
+use crate::observe::{Endpoint, Health, Metrics, overload};
 use crate::preparations::Preparations;
 use crate::scrub;
 use crate::service::{LimitedService, PrivetService};
@@ -45,6 +46,7 @@ impl Server {
     pub async fn start(config: ServerConfig, tables: Vec<ServedTable>) -> Result<RunningServer> {
         config.check()?;
         check_distinct(&tables)?;
+        descriptors::ensure(config.limits.connections.total, tables.len())?;
         let tls = config.tls.as_ref().map(tls_acceptor).transpose()?;
         // Take both addresses first: an address in use must show before minutes of computing.
         let socket = bind(config.listen)?;
@@ -75,7 +77,7 @@ impl Server {
             threads: config.threads,
             window: config.batch_window,
             max_batch: config.max_batch,
-            queue_limit: config.queue_limit,
+            queries: config.limits.queries,
         };
         let batcher = Arc::new(Batcher::start(settings, Arc::clone(&metrics))?);
         let at_once = config.preparations_at_once.unwrap_or(config.threads);
@@ -91,16 +93,22 @@ impl Server {
         let service = LimitedService::new(service);
         scrub::start(&config, Arc::clone(&tables), Arc::clone(&metrics), stop.clone());
         let updates = TableUpdates::new(tables, maker, Arc::clone(&metrics), &config, stop.clone());
+        let places = Places::new(config.limits, Arc::clone(&metrics));
+        places.start_sweeping();
         let acceptor = Acceptor::new(
             &config,
             listener,
             tls,
+            Arc::clone(&places),
             Arc::clone(&metrics),
             stop.clone(),
             abort.clone(),
         );
+        let observed = Arc::clone(&metrics);
+        let admission = AdmissionLayer::new(places, metrics);
         let serving =
-            tokio::spawn(serve(&config, service, acceptor.start(), metrics, stop.clone()));
+            tokio::spawn(serve(&config, service, acceptor.start(), admission, stop.clone()));
+        overload::start(observed, Arc::clone(&health), stop.clone());
         health.set(Health::READY);
         tracing::info!(%local_addr, tls = config.tls.is_some(), tables = ready.len(), "serving");
 
@@ -284,25 +292,17 @@ fn serve(
     config: &ServerConfig,
     service: LimitedService,
     connections: mpsc::Receiver<io::Result<Connection>>,
-    metrics: Arc<Metrics>,
+    admission: AdmissionLayer,
     stop: CancellationToken,
 ) -> impl Future<Output = Result<(), tonic::transport::Error>> + use<> {
-    let limits = AdmissionLimits {
-        max_concurrent_requests: config.max_concurrent_requests,
-        max_concurrent_fetches: config.max_concurrent_fetches,
-        max_preparations: config.max_preparations,
-        request_deadline: config.request_deadline,
-        preparation_deadline: config.preparation_deadline,
-        stall_limit: config.stall_limit,
-    };
     tonic::transport::Server::builder()
-        .http2_keepalive_interval(Some(config.keepalive))
-        .http2_keepalive_timeout(Some(config.keepalive))
-        .max_concurrent_streams(config.max_streams_per_connection)
+        .http2_keepalive_interval(Some(config.limits.keepalive))
+        .http2_keepalive_timeout(Some(config.limits.keepalive))
+        .max_concurrent_streams(config.limits.streams_per_connection)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .http2_max_header_list_size(16 << 10)
-        .layer(AdmissionLayer::new(limits, metrics))
+        .layer(admission)
         .add_service(service)
         .serve_with_incoming_shutdown(ReceiverStream::new(connections), stop.cancelled_owned())
 }

@@ -5,8 +5,10 @@
 //! gRPC service has one limit for as long as it lives. So each request gets a service of its own,
 //! made for what is served when it comes.
 
+use crate::admission::Peer;
 use crate::batch::Batcher;
 use crate::config::QueryObserver;
+use crate::connections::ConnectionHandle;
 use crate::fetch::{self, ChunkStream};
 use crate::hosted::{HostedTables, Version};
 use crate::preparations::Preparations;
@@ -61,7 +63,7 @@ impl PrivetService {
         Ok(fetch::stream(part, condition, request.offset..end))
     }
 
-    async fn answer_to(&self, message: proto::AnswerRequest) -> Result<AnswerResponse> {
+    async fn answer_to(&self, peer: Peer, message: proto::AnswerRequest) -> Result<AnswerResponse> {
         // Do this before any refusal. The message's own reference to the bytes must be gone by the
         // end.
         let secret = SecretBytes::new(message.query.clone());
@@ -80,7 +82,7 @@ impl PrivetService {
             }
         }
         drop(request);
-        let answer = self.batcher.answer(&lane, secret).await?;
+        let answer = self.batcher.answer(&lane, peer, secret).await?;
         Ok(AnswerResponse { table, epoch, parameter_digest, answer: answer.into() })
     }
 
@@ -222,7 +224,12 @@ impl Privet for PrivetService {
         &self,
         request: Request<proto::AnswerRequest>,
     ) -> Result<Response<proto::AnswerResponse>, Status> {
-        let response = self.answer_to(request.into_inner()).await.map_err(status)?;
+        let peer = request
+            .extensions()
+            .get::<ConnectionHandle>()
+            .map(|connection| connection.peer)
+            .ok_or_else(|| Status::internal("a request came without a connection"))?;
+        let response = self.answer_to(peer, request.into_inner()).await.map_err(status)?;
         Ok(Response::new(response.into()))
     }
 }

@@ -1,11 +1,12 @@
 //! What can be typed after `privet serve`.
 
 use super::{
-    SchemeChoice, SchemeOptions, examples, options, parse_address, parse_arm, parse_milliseconds,
-    parse_publisher, parse_rate, parse_scheme, served_schemes,
+    SchemeChoice, SchemeOptions, advice, examples, options, parse_address, parse_arm,
+    parse_milliseconds, parse_publisher, parse_rate, parse_scheme, served_schemes,
 };
 use clap::Args;
 use privet_kernels::dispatch::Arm;
+use privet_server::Limits;
 use privet_table::update_log::PublisherId;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -66,10 +67,10 @@ pub(crate) struct Serve {
     /// Second address, for /metrics (Prometheus) and /healthz
     #[arg(long, value_name = "ADDR", value_parser = parse_address, help_heading = NETWORK)]
     pub(crate) metrics_listen: Option<SocketAddr>,
-    /// Most connections at once
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
-    #[arg(help_heading = NETWORK)]
-    pub(crate) max_connections: u32,
+    /// Another limit on what clients may hold, such as connections=1000; may be repeated
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
+    #[arg(long_help = limits(), help_heading = NETWORK, hide_short_help = true)]
+    pub(crate) limits: Vec<(String, String)>,
 
     /// Look for new updates every so many seconds.
     ///
@@ -139,4 +140,28 @@ pub(crate) struct Serve {
 
     #[command(flatten)]
     pub(crate) options: SchemeOptions,
+}
+
+/// All limits, with what they are unless something else is said.
+fn limits() -> String {
+    let mut text = "Another limit on what clients may hold. May be repeated.\n\n\
+         One address may hold a quarter of each unless NAME-per-peer says otherwise; an IPv6 \
+         address counts with all that begin with the same 64 bits. docs/operating.md says what to \
+         set behind a proxy.\n\n"
+        .to_owned();
+    for (name, meaning) in Limits::NAMES {
+        let value = Limits::default().value(name).unwrap_or_default();
+        text.push_str(&format!("{name}={value}: {meaning}\n"));
+    }
+    text
+}
+
+/// NAME=VALUE, for a limit that there is.
+fn parse_limit(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("{text:?} is not NAME=VALUE, such as connections=1000"))?;
+    let set = Limits::default().set(name, value);
+    set.map_err(|error| advice::told_anywhere(&error))?;
+    Ok((name.to_owned(), value.to_owned()))
 }

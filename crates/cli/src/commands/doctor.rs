@@ -10,9 +10,9 @@ use privet_kernels::dispatch::Arm;
 use privet_kernels::memory::{HugeBuffer, ThpMode, transparent_huge_pages};
 use serde::Serialize;
 
-/// Each connection needs a file. With fewer than this, a server under load runs out of files before
-/// it reaches its own limit and can refuse properly.
-const ENOUGH_FILES: u64 = 4096 + 64;
+/// Each connection needs a file. With fewer than this, a server does not start with the connections
+/// that it allows otherwise.
+const ENOUGH_FILES: u64 = 4096 + 256;
 /// A table is held in memory once. Less free memory than this is too little for tables of ordinary
 /// size.
 const ENOUGH_MEMORY: u64 = 1 << 30;
@@ -140,8 +140,9 @@ fn of_memory() -> Finding {
 fn open_files() -> Finding {
     let limit = std::fs::read_to_string("/proc/self/limits").ok().and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("Max open files"))?.to_owned();
-        let soft = line.split_whitespace().nth(3)?.to_owned();
-        Some(if soft == "unlimited" { u64::MAX } else { soft.parse().ok()? })
+        // A server raises the first of the two limits as far as the second allows.
+        let hard = line.split_whitespace().nth(4)?.to_owned();
+        Some(if hard == "unlimited" { u64::MAX } else { hard.parse().ok()? })
     });
     match limit {
         None => Finding::good("open files", "this system does not say".to_owned()),
@@ -153,7 +154,7 @@ fn open_files() -> Finding {
             "open files",
             format!("limit {}", display::count(limit)),
             format!(
-                "each connection needs one: run `ulimit -n {ENOUGH_FILES}` before `privet serve`, or lower --max-connections"
+                "each connection needs one: run `ulimit -n {ENOUGH_FILES}` before `privet serve`, or give it --limit connections=N"
             ),
         ),
     }

@@ -108,7 +108,9 @@ fn config(arguments: &Serve) -> Result<ServerConfig> {
     }
     config.batch_window = Duration::from_secs_f64(arguments.batch_window / 1e3);
     config.max_batch = usize::from(arguments.max_batch);
-    config.max_connections = arguments.max_connections as usize;
+    for (name, value) in &arguments.limits {
+        config.limits.set(name, value)?;
+    }
     config.cache_dir = match (&arguments.cache, arguments.no_cache) {
         (_, true) => None,
         (Some(directory), false) => Some(directory.clone()),

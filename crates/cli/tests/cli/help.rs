@@ -465,10 +465,38 @@ fn serve_explains_itself() {
           --metrics-listen <ADDR>
               Second address, for /metrics (Prometheus) and /healthz
 
-          --max-connections <N>
-              Most connections at once
+          --limit <NAME=VALUE>
+              Another limit on what clients may hold. May be repeated.
 
-              [default: 4096]
+              One address may hold a quarter of each unless NAME-per-peer says otherwise; an IPv6
+              address counts with all that begin with the same 64 bits. docs/operating.md says what to
+              set behind a proxy.
+
+              connections=4096: open connections
+              connections-per-peer=1024: of one address
+              streams-per-connection=64: requests of one connection at once; more wait in the client
+              bodies=2048: requests whose bodies are being read
+              bodies-per-peer=512: of one address
+              body-bytes=67108864: bytes of bodies that are being read
+              describes=64: requests for the server's description
+              describes-per-peer=16: of one address
+              answers=2048: requests with queries under way
+              answers-per-peer=512: of one address
+              queries=1024: queries that wait for a pass
+              queries-per-peer=256: of one address
+              fetches=64: downloads under way
+              fetches-per-peer=16: of one address
+              fetches-per-connection=8: of one connection
+              preparations=16: requests for hints under way
+              preparations-per-peer=4: of one address
+              preparations-per-connection=2: of one connection
+              body-deadline=5: seconds for a request's body to arrive
+              request-deadline=30: seconds until a response begins
+              preparation-deadline=600: seconds until a reply with hints begins
+              stall-limit=60: seconds for which a response may be slower than least-rate
+              least-rate=1024: bytes a second of a response that a client has to take
+              handshake-limit=10: seconds for a TLS handshake, and to a connection's first request
+              keepalive=20: seconds between pings to a quiet connection
 
     Tables that change:
           --watch <SECONDS>

@@ -121,8 +121,19 @@ impl ErasedServer for Mirror {
     }
 }
 
-const NO_WINDOW: BatchSettings =
-    BatchSettings { threads: 2, window: Duration::ZERO, max_batch: 4, queue_limit: 100 };
+const NO_WINDOW: BatchSettings = BatchSettings {
+    threads: 2,
+    window: Duration::ZERO,
+    max_batch: 4,
+    queries: Cap { total: 100, per_peer: Some(100), per_connection: None },
+};
+
+const PEER: Peer = Peer::V4(1);
+
+/// So many, which one client may have all.
+fn all_for_one(total: usize) -> Cap {
+    Cap { total, per_peer: Some(total), per_connection: None }
+}
 
 /// The queue, and a lane for each role of the scheme.
 struct Queued {
@@ -141,13 +152,22 @@ fn lane(mirror: &Arc<Mirror>, role: u8) -> Arc<Lane> {
 }
 
 /// Queues a query at once; the caller waits for its answer.
-fn ask(queued: &Queued, lane: usize, query: &[u8]) -> oneshot::Receiver<Result<Vec<u8>>> {
-    let query = SecretBytes::new(Bytes::copy_from_slice(query));
-    queued.batcher.shared.enqueue(&queued.lanes[lane], query).unwrap()
+fn ask(queued: &Queued, lane: usize, query: &[u8]) -> Waiting {
+    ask_as(PEER, queued, lane, query).unwrap()
 }
 
-fn answer(receiver: oneshot::Receiver<Result<Vec<u8>>>) -> Result<Vec<u8>> {
-    receiver.blocking_recv().unwrap()
+fn ask_as(peer: Peer, queued: &Queued, lane: usize, query: &[u8]) -> Result<Waiting> {
+    let query = SecretBytes::new(Bytes::copy_from_slice(query));
+    queued.batcher.shared.enqueue(&queued.lanes[lane], peer, query)
+}
+
+/// The parts of a request.
+type Waiting = Vec<oneshot::Receiver<Result<Vec<u8>>>>;
+
+fn answer(waiting: Waiting) -> Result<Vec<u8>> {
+    let parts: Result<Vec<_>> =
+        waiting.into_iter().map(|part| part.blocking_recv().unwrap()).collect();
+    Ok(parts?.concat())
 }
 
 #[test]
@@ -265,12 +285,11 @@ fn queries_in_different_roles_never_share_a_pass_and_take_turns_by_age() {
 #[test]
 fn a_full_queue_refuses_and_recovers() {
     let (mirror, gate) = Mirror::new(true);
-    let batcher = batcher(&mirror, 1, BatchSettings { queue_limit: 3, ..NO_WINDOW });
+    let batcher = batcher(&mirror, 1, BatchSettings { queries: all_for_one(3), ..NO_WINDOW });
     let first = ask(&batcher, 0, &[0]);
     gate.began.recv().unwrap();
     let waiting: Vec<_> = (1..=3).map(|number| ask(&batcher, 0, &[number])).collect();
-    let one_more = SecretBytes::new(Bytes::from_static(&[4]));
-    let refused = batcher.batcher.shared.enqueue(&batcher.lanes[0], one_more).unwrap_err();
+    let refused = ask_as(PEER, &batcher, 0, &[4]).unwrap_err();
     assert_eq!(refused.blame(), Blame::Exhausted);
     assert_eq!(batcher.batcher.shared.metrics.queue_depth.get(), 3);
     (0..3).for_each(|_| gate.open.send(()).unwrap());
@@ -289,14 +308,14 @@ async fn stopping_ends_those_who_wait_and_those_who_come_later() {
     let query = || SecretBytes::new(Bytes::from_static(&[1]));
     let waiting = {
         let (batcher, lane) = (Arc::clone(&batcher), Arc::clone(&lanes[0]));
-        tokio::spawn(async move { batcher.answer(&lane, query()).await })
+        tokio::spawn(async move { batcher.answer(&lane, PEER, query()).await })
     };
     while batcher.shared.metrics.queue_depth.get() == 0 {
         tokio::task::yield_now().await;
     }
     batcher.stop();
     assert_eq!(waiting.await.unwrap().unwrap_err().blame(), Blame::Unavailable);
-    let late = batcher.answer(&lanes[0], query()).await;
+    let late = batcher.answer(&lanes[0], PEER, query()).await;
     assert_eq!(late.unwrap_err().blame(), Blame::Unavailable);
     assert!(mirror.sizes().is_empty());
 }
@@ -353,18 +372,17 @@ fn answers_that_share_nothing_are_computed_side_by_side_and_beside_a_pass() {
 #[test]
 fn the_queries_of_a_request_are_answered_in_order_and_count_one_by_one() {
     let (mirror, gate) = Mirror::new(true);
-    let batcher = batcher(&mirror, 1, BatchSettings { queue_limit: 12, ..NO_WINDOW });
+    let batcher = batcher(&mirror, 1, BatchSettings { queries: all_for_one(12), ..NO_WINDOW });
     let first = ask(&batcher, 0, &[0, 1, 0, 2]);
     gate.began.recv().unwrap();
     // A request of three fits beside one of one, and not beside another of three. One of five
-    // takes two passes.
+    // waits in two parts, of four and one.
     let three = ask(&batcher, 0, &[1, 1, 1, 2, 1, 3]);
     let one = ask(&batcher, 0, &[2, 1]);
     let bad = ask(&batcher, 0, &[3, 1, 255, 2, 3, 3]);
     let five = ask(&batcher, 0, &[4, 1, 4, 2, 4, 3, 4, 4, 4, 5]);
     assert_eq!(batcher.batcher.shared.metrics.queue_depth.get(), 12);
-    let one_more = SecretBytes::new(Bytes::from_static(&[5, 1]));
-    let refused = batcher.batcher.shared.enqueue(&batcher.lanes[0], one_more).unwrap_err();
+    let refused = ask_as(PEER, &batcher, 0, &[5, 1]).unwrap_err();
     assert_eq!(refused.blame(), Blame::Exhausted);
     (0..5).for_each(|_| gate.open.send(()).unwrap());
     assert_eq!(answer(first).unwrap(), [1, 0, 2, 0]);
@@ -385,20 +403,20 @@ async fn short_answers_are_computed_where_the_query_arrived() {
         let query = |number| SecretBytes::new(Bytes::copy_from_slice(&[0, number]));
         let threads = || mirror.threads.lock().unwrap().clone();
         // Nothing is known of the lane yet.
-        assert_eq!(batcher.answer(&lanes[0], query(1)).await.unwrap(), [1, 0]);
+        assert_eq!(batcher.answer(&lanes[0], PEER, query(1)).await.unwrap(), [1, 0]);
         assert_ne!(threads(), [std::thread::current().id()]);
         lanes[0].pace.0.store(1000, Ordering::Relaxed);
-        assert_eq!(batcher.answer(&lanes[0], query(2)).await.unwrap(), [2, 0]);
+        assert_eq!(batcher.answer(&lanes[0], PEER, query(2)).await.unwrap(), [2, 0]);
         assert_eq!(threads()[1], std::thread::current().id());
         // An answer that fails or panics changes nothing for the next.
         let planted = |byte| SecretBytes::new(Bytes::copy_from_slice(&[byte]));
         for (byte, blame) in [(255, Blame::InvalidMessage), (254, Blame::Internal)] {
             lanes[0].pace.0.store(1000, Ordering::Relaxed);
-            let error = batcher.answer(&lanes[0], planted(byte)).await.unwrap_err();
+            let error = batcher.answer(&lanes[0], PEER, planted(byte)).await.unwrap_err();
             assert_eq!(error.blame(), blame);
         }
         lanes[0].pace.0.store(1000, Ordering::Relaxed);
-        assert_eq!(batcher.answer(&lanes[0], query(3)).await.unwrap(), [3, 0]);
+        assert_eq!(batcher.answer(&lanes[0], PEER, query(3)).await.unwrap(), [3, 0]);
         assert_eq!(threads()[4], std::thread::current().id());
     }
 }
@@ -416,4 +434,73 @@ fn a_short_pass_begins_at_once_only_if_nothing_runs_or_waits() {
     assert!(!shared.begins_at_once(lane), "a pass runs on a compute thread");
     gate.open.send(()).unwrap();
     assert_eq!(answer(waits).unwrap(), [1, 0]);
+}
+
+#[test]
+fn peers_take_turns_however_many_queries_one_of_them_asks() {
+    let (mirror, gate) = Mirror::new(true);
+    let batcher = batcher(&mirror, 1, NO_WINDOW);
+    let first = ask(&batcher, 0, &[0]);
+    gate.began.recv().unwrap();
+    let many: Vec<_> = (1..=9).map(|number| ask(&batcher, 0, &[number])).collect();
+    let other = |peer, number| ask_as(Peer::V6(peer), &batcher, 0, &[number]).unwrap();
+    let others = [other(1, 101), other(2, 102), other(1, 103)];
+    (0..4).for_each(|_| gate.open.send(()).unwrap());
+    answer(first).unwrap();
+    many.into_iter().chain(others).for_each(|one| drop(answer(one).unwrap()));
+    let seen = mirror.seen.lock().unwrap();
+    let numbers: Vec<Vec<u8>> =
+        seen.iter().map(|(_, batch)| batch.iter().map(|query| query[0]).collect()).collect();
+    let expected: [&[u8]; 4] = [&[0], &[1, 101, 102, 2], &[103, 3, 4, 5], &[6, 7, 8, 9]];
+    assert_eq!(numbers, expected);
+}
+
+#[test]
+fn a_request_of_many_batches_lets_another_peers_query_pass_between_them() {
+    let (mirror, gate) = Mirror::new(true);
+    let batcher = batcher(&mirror, 1, NO_WINDOW);
+    let first = ask(&batcher, 0, &[0, 0]);
+    gate.began.recv().unwrap();
+    let long: Vec<u8> = (1..=9).flat_map(|number| [number, 0]).collect();
+    let long = ask(&batcher, 0, &long);
+    let short = ask_as(Peer::V6(1), &batcher, 0, &[77, 0]).unwrap();
+    (0..5).for_each(|_| gate.open.send(()).unwrap());
+    answer(first).unwrap();
+    assert_eq!(answer(short).unwrap(), [0, 77]);
+    let expected: Vec<u8> = (1..=9).flat_map(|number| [0, number]).collect();
+    assert_eq!(answer(long).unwrap(), expected);
+    // The short one is not behind all of the long one.
+    let seen = mirror.seen.lock().unwrap();
+    let place = seen.iter().position(|(_, batch)| batch.contains(&vec![77, 0]));
+    assert_eq!(place, Some(2), "{seen:?}");
+}
+
+#[test]
+fn a_full_queue_takes_from_the_peer_that_has_most_and_a_peer_has_its_own_limit() {
+    let (mirror, gate) = Mirror::new(true);
+    let queries = Cap { total: 6, per_peer: Some(5), per_connection: None };
+    let batcher = batcher(&mirror, 1, BatchSettings { queries, ..NO_WINDOW });
+    let first = ask(&batcher, 0, &[0]);
+    gate.began.recv().unwrap();
+    let mut many: Vec<_> = (1..=5).map(|number| ask(&batcher, 0, &[number])).collect();
+    let refused = ask_as(PEER, &batcher, 0, &[6]).unwrap_err();
+    assert_eq!(refused.blame(), Blame::Exhausted);
+    assert!(refused.message().contains("5 queries of this address"), "{refused}");
+    // One place is left. The next two cost the first peer its youngest.
+    let other = |number| ask_as(Peer::V6(1), &batcher, 0, &[number]);
+    let others = [other(101).unwrap(), other(102).unwrap(), other(103).unwrap()];
+    for _ in 0..2 {
+        let evicted = answer(many.pop().unwrap()).unwrap_err();
+        assert_eq!(evicted.blame(), Blame::Exhausted);
+        assert!(evicted.message().contains("another client"), "{evicted}");
+    }
+    // Now both have three, and the other would have most.
+    assert!(other(104).unwrap_err().message().contains("6 queries are waiting"));
+    assert_eq!(batcher.batcher.shared.metrics.queue_depth.get(), 6);
+    (0..4).for_each(|_| gate.open.send(()).unwrap());
+    answer(first).unwrap();
+    many.into_iter().chain(others).for_each(|one| drop(answer(one).unwrap()));
+    assert_eq!(batcher.batcher.shared.metrics.queue_depth.get(), 0);
+    let state = batcher.batcher.shared.lock();
+    assert!(state.by_peer.is_empty() && state.queues.is_empty());
 }

@@ -2,8 +2,8 @@
 //! keep it from clients.
 //!
 //! `/healthz` is for a load balancer that sends a server either all clients or none: the server is
-//! not ready once damage was found in one of its tables. `/healthz/NAME` is about the table of that
-//! name alone.
+//! not ready once damage was found in one of its tables, nor while it is overloaded.
+//! `/healthz/NAME` is about the table of that name alone.
 
 use super::Metrics;
 use crate::hosted::Condition;
@@ -15,7 +15,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -31,6 +31,7 @@ const IDLE_LIMIT: Duration = Duration::from_secs(30);
 /// Whether the server is ready for clients.
 pub(crate) struct Health {
     state: AtomicU8,
+    overloaded: AtomicBool,
     tables: OnceLock<Vec<Arc<Condition>>>,
 }
 
@@ -40,11 +41,23 @@ impl Health {
     pub(crate) const DRAINING: u8 = 2;
 
     pub(crate) fn new() -> Self {
-        Self { state: AtomicU8::new(Self::STARTING), tables: OnceLock::new() }
+        Self {
+            state: AtomicU8::new(Self::STARTING),
+            overloaded: AtomicBool::new(false),
+            tables: OnceLock::new(),
+        }
     }
 
     pub(crate) fn set(&self, state: u8) {
         self.state.store(state, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_overloaded(&self) -> bool {
+        self.overloaded.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn set_overloaded(&self, overloaded: bool) {
+        self.overloaded.store(overloaded, Ordering::SeqCst);
     }
 
     /// From now on the answer also covers these tables.
@@ -67,6 +80,7 @@ impl Health {
             Self::READY if !damaged.is_empty() => {
                 unavailable(&format!("damaged: {}", damaged.join(" ")))
             }
+            Self::READY if self.is_overloaded() => unavailable("overloaded"),
             Self::READY => (StatusCode::OK, "ready\n".to_owned()),
             _ => unavailable("draining"),
         }
@@ -79,7 +93,8 @@ impl Health {
         let table = tables.find(|table| table.table() == name)?;
         Some(match (self.state.load(Ordering::SeqCst), table.has_ended()) {
             (Self::READY, true) => (StatusCode::SERVICE_UNAVAILABLE, "damaged\n".to_owned()),
-            (Self::READY, false) => (StatusCode::OK, "ready\n".to_owned()),
+            (Self::READY, false) if !self.is_overloaded() => (StatusCode::OK, "ready\n".to_owned()),
+            (Self::READY, false) => (StatusCode::SERVICE_UNAVAILABLE, "overloaded\n".to_owned()),
             _ => self.response(),
         })
     }

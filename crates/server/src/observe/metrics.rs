@@ -4,6 +4,7 @@
 //! They use `prometheus-client` and not `metrics`: it has one registry for each server, and nothing
 //! in it grows between scrapes.
 
+use super::overload::Refused;
 use crate::hosted::ReadyTable;
 use privet_wire::StatusCode;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -14,6 +15,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -29,8 +31,9 @@ struct Method {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Reason {
-    reason: &'static str,
+struct Shed {
+    what: &'static str,
+    why: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -57,7 +60,9 @@ pub(crate) struct Metrics {
     request_seconds: Family<Method, Histogram, fn() -> Histogram>,
     request_bytes: Family<Method, Counter>,
     response_bytes: Family<Method, Counter>,
-    shed: Family<Reason, Counter>,
+    shed: Family<Shed, Counter>,
+    refused: AtomicU64,
+    refused_full: AtomicU64,
     queries: Family<Table, Counter>,
     batch_size: Histogram,
     answer_seconds: Histogram,
@@ -92,6 +97,8 @@ impl Metrics {
             request_bytes: Family::default(),
             response_bytes: Family::default(),
             shed: Family::default(),
+            refused: AtomicU64::new(0),
+            refused_full: AtomicU64::new(0),
             queries: Family::default(),
             batch_size: Histogram::new(exponential_buckets(1.0, 2.0, 8)),
             answer_seconds: seconds(),
@@ -139,7 +146,7 @@ impl Metrics {
         );
         registry.register(
             "shed",
-            "Requests and connections refused because a limit was reached",
+            "Requests and connections refused or ended because a limit was reached: of all (total), of a peer or of a connection; evicted for others, or too slow",
             self.shed.clone(),
         );
         registry.register(
@@ -319,9 +326,21 @@ impl Metrics {
         )
     }
 
-    /// Something was refused because a limit was reached.
-    pub(crate) fn shed(&self, reason: &'static str) {
-        self.shed.get_or_create(&Reason { reason }).inc();
+    /// One of `what` was refused or ended because a limit was reached: `why` says which.
+    pub(crate) fn shed(&self, what: &'static str, why: &'static str) {
+        self.shed.get_or_create(&Shed { what, why }).inc();
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        if why == "total" {
+            self.refused_full.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How much was shed so far.
+    pub(crate) fn refused(&self) -> Refused {
+        Refused {
+            all: self.refused.load(Ordering::Relaxed),
+            full: self.refused_full.load(Ordering::Relaxed),
+        }
     }
 
     /// A pass has ended.

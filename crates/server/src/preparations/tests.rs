@@ -4,9 +4,11 @@
 mod arriving;
 
 use super::*;
-use crate::admission::{AdmissionLayer, AdmissionLimits, Admitted};
+use crate::admission::{AdmissionLayer, Admitted, Peer, Places};
 use crate::batch::{BatchSettings, Batcher};
+use crate::connections::ConnectionHandle;
 use crate::hosted::HostedTables;
+use crate::limits::{Cap, Limits};
 use crate::service::PrivetService;
 use bytes::Bytes;
 use privet_core::{
@@ -20,9 +22,12 @@ use privet_wire::proto::privet_server::PrivetServer;
 use privet_wire::{AnswerRequest, PrepareRequest, PrepareResponse, proto};
 use prometheus_client::metrics::gauge::Gauge;
 use std::sync::{Mutex, mpsc};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc as async_mpsc;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tonic::body::Body;
 use tonic::{Code, Status};
 use tower::Layer;
 
@@ -138,21 +143,45 @@ impl ErasedServer for Hinting {
     }
 }
 
-/// Limits that no test reaches.
-const LIMITS: AdmissionLimits = AdmissionLimits {
-    max_concurrent_requests: 100,
-    max_concurrent_fetches: 1,
-    max_preparations: 100,
-    request_deadline: Duration::from_secs(3600),
-    preparation_deadline: Duration::from_secs(3600),
-    stall_limit: Duration::from_secs(3600),
-};
+/// So many, which one client may have all.
+fn all_for_one(total: usize) -> Cap {
+    Cap { total, per_peer: Some(total), per_connection: None }
+}
 
-type Client = PrivetClient<Admitted<PrivetServer<PrivetService>>>;
+fn preparations(total: usize) -> Limits {
+    Limits { preparations: all_for_one(total), ..Limits::default() }
+}
+
+/// Every request comes on one connection.
+#[derive(Clone)]
+struct OnConnection<S> {
+    inner: S,
+    connection: ConnectionHandle,
+}
+
+impl<S: tower::Service<http::Request<Body>>> tower::Service<http::Request<Body>>
+    for OnConnection<S>
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: http::Request<Body>) -> S::Future {
+        request.extensions_mut().insert(self.connection.clone());
+        self.inner.call(request)
+    }
+}
+
+type Served = OnConnection<Admitted<PrivetServer<PrivetService>>>;
+type Client = PrivetClient<Served>;
 
 /// A server without its sockets.
 struct World {
-    service: Admitted<PrivetServer<PrivetService>>,
+    service: Served,
     client: Client,
     scheme: Arc<Hinting>,
     gate: Gate,
@@ -163,16 +192,20 @@ struct World {
 
 impl World {
     fn new(plan: SchemePlan, gated: bool, max_preparations: usize, at_once: usize) -> Self {
-        Self::limited(plan, gated, AdmissionLimits { max_preparations, ..LIMITS }, at_once)
+        Self::limited(plan, gated, preparations(max_preparations), at_once)
     }
 
-    fn limited(plan: SchemePlan, gated: bool, limits: AdmissionLimits, at_once: usize) -> Self {
+    fn limited(plan: SchemePlan, gated: bool, limits: Limits, at_once: usize) -> Self {
         let metrics = Arc::new(Metrics::new());
         let digest = plan.digest(&identity());
         let (scheme, gate) = Hinting::new(plan, gated);
         let tables = HostedTables::of("t", identity(), Arc::clone(&scheme) as _);
-        let settings =
-            BatchSettings { threads: 1, window: Duration::ZERO, max_batch: 4, queue_limit: 100 };
+        let settings = BatchSettings {
+            threads: 1,
+            window: Duration::ZERO,
+            max_batch: 4,
+            queries: all_for_one(100),
+        };
         let batcher = Batcher::start(settings, Arc::clone(&metrics)).unwrap();
         let preparations = Arc::new(Preparations::new(at_once, Arc::clone(&metrics)));
         let service = PrivetService::new(
@@ -181,8 +214,13 @@ impl World {
             Arc::clone(&preparations),
             None,
         );
-        let admission = AdmissionLayer::new(limits, Arc::clone(&metrics));
-        let service = admission.layer(PrivetServer::new(service));
+        let places = Places::new(limits, Arc::clone(&metrics));
+        places.start_sweeping();
+        let admission = AdmissionLayer::new(places, Arc::clone(&metrics));
+        let service = OnConnection {
+            inner: admission.layer(PrivetServer::new(service)),
+            connection: ConnectionHandle::new(0, Peer::V4(0), CancellationToken::new()),
+        };
         let client = PrivetClient::new(service.clone());
         Self { service, client, scheme, gate, preparations, metrics, digest }
     }
@@ -301,10 +339,10 @@ async fn a_few_are_computed_at_once_the_others_wait_in_order_and_more_are_refuse
     for _ in 0..3 {
         let refused = world.ask(world.request(&[9; 4])).await.unwrap_err();
         assert_eq!(refused.code(), Code::ResourceExhausted);
-        assert!(refused.message().contains("4 preparations are under way"), "{refused}");
+        assert!(refused.message().contains("4 requests for hints are under way"), "{refused}");
         assert!(refused.message().contains("try again"), "{refused}");
     }
-    assert!(world.shows("privet_shed_total{reason=\"preparations\"} 3"));
+    assert!(world.shows("privet_shed_total{what=\"preparations\",why=\"total\"} 3"));
     assert!(
         world.shows("privet_requests_total{method=\"Prepare\",status=\"RESOURCE_EXHAUSTED\"} 3")
     );

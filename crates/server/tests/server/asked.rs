@@ -9,7 +9,7 @@ use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{PARTITION_RECORDS, Tuning};
-use privet_server::{HintOrigin, RunningServer, ServedTable, Server, ServerConfig};
+use privet_server::{HintOrigin, Limits, RunningServer, ServedTable, Server, ServerConfig};
 use privet_wire::{
     AnswerRequest, PartKind, PrepareRequest, PrepareResponse, TableDescription, proto,
 };
@@ -188,7 +188,7 @@ async fn requests_that_no_server_should_reply_to_are_refused_and_none_is_compute
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reply_that_is_not_read_keeps_its_place_and_more_are_refused_until_it_is_free() {
-    let config = ServerConfig { max_preparations: 1, ..config() };
+    let config = limited(Limits { preparations: all_for_one(1), ..Limits::default() });
     // Long partitions make long hints: more than fits into a connection that nobody reads.
     let tuning = Tuning::default().with(&PARTITION_RECORDS, 1u64 << 12);
     let tables = || {
@@ -210,7 +210,10 @@ async fn a_reply_that_is_not_read_keeps_its_place_and_more_are_refused_until_it_
     let status = refused.unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
     assert!(status.message().contains("try again"), "{status}");
-    assert_eq!(metric(&servers[0], "privet_shed_total{reason=\"preparations\"}").await, 1.0);
+    assert_eq!(
+        metric(&servers[0], "privet_shed_total{what=\"preparations\",why=\"total\"}").await,
+        1.0
+    );
     // The other server has a free slot, and queries need none.
     let (mut client, _) = prepared_by(&stubs[1], &described).await;
     client.check(&mut stubs, 12_345).await;
@@ -224,8 +227,8 @@ async fn a_reply_that_is_not_read_keeps_its_place_and_more_are_refused_until_it_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_that_are_begun_and_left_keep_nobody_from_hints_and_are_ended() {
-    let request_deadline = Duration::from_secs(2);
-    let config = ServerConfig { max_preparations: 4, request_deadline, ..config() };
+    let body_deadline = Duration::from_secs(2);
+    let config = limited(Limits { body_deadline, ..Limits::default() });
     let tables = || vec![served_by(SchemeId::SinglePass, table("t", 1000, 3, 1))];
     let (servers, mut stubs) = pair(&config, tables).await;
     let described = describe(&mut stubs[0]).await.tables[0].clone();
@@ -249,7 +252,10 @@ async fn requests_that_are_begun_and_left_keep_nobody_from_hints_and_are_ended()
     }
     let ended = "privet_requests_total{method=\"Prepare\",status=\"DEADLINE_EXCEEDED\"}";
     until_metric(&servers[0], ended, 20.0).await;
-    assert_eq!(metric(&servers[0], "privet_shed_total{reason=\"preparations\"}").await, 0.0);
+    assert_eq!(
+        metric(&servers[0], "privet_shed_total{what=\"preparations\",why=\"total\"}").await,
+        0.0
+    );
     connection.abort();
 }
 
@@ -264,7 +270,8 @@ async fn connection_is_served(requests: &mut h2::client::SendRequest<Bytes>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lookups_go_on_while_others_have_hints_computed_without_a_pause() {
     for scheme in ASKING {
-        let config = ServerConfig { preparations_at_once: Some(2), ..config() };
+        let limits = Limits { preparations: all_for_one(4), ..Limits::default() };
+        let config = ServerConfig { preparations_at_once: Some(2), ..limited(limits) };
         let tables = || vec![served_by(scheme, table("t", 20_000, 16, 1))];
         let (servers, mut stubs) = pair(&config, tables).await;
         let described = describe(&mut stubs[0]).await.tables[0].clone();

@@ -7,7 +7,7 @@ use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
 use privet_schemes::registry::{self, ErasedClient, Recovered};
 use privet_schemes::reservation::{Lookup, Pending, Prepared};
-use privet_server::{RunningServer, ServedTable, Server, ServerConfig};
+use privet_server::{Cap, Limits, RunningServer, ServedTable, Server, ServerConfig};
 use privet_table::digest::DigestParts;
 use privet_wire::prost::Message;
 use privet_wire::proto::privet_client::PrivetClient;
@@ -72,6 +72,16 @@ pub(crate) fn config() -> ServerConfig {
     config.metrics_listen = Some("127.0.0.1:0".parse().unwrap());
     config.threads = 1;
     config
+}
+
+/// A server with these limits.
+pub(crate) fn limited(limits: Limits) -> ServerConfig {
+    ServerConfig { limits, ..config() }
+}
+
+/// So many, which one client may have all.
+pub(crate) fn all_for_one(total: usize) -> Cap {
+    Cap { total, per_peer: Some(total), per_connection: None }
 }
 
 pub(crate) async fn start(config: ServerConfig, tables: Vec<ServedTable>) -> RunningServer {

@@ -105,8 +105,8 @@ fn counted_table() -> (ServedTable, Arc<AtomicUsize>, Arc<AtomicUsize>) {
 async fn a_client_that_does_not_read_holds_little_memory_and_not_for_long() {
     let (table, reads, _) = counted_table();
     let mut config = config();
-    config.stall_limit = Duration::from_millis(300);
-    config.max_concurrent_fetches = 1;
+    config.limits.stall_limit = Duration::from_millis(300);
+    config.limits.fetches.total = 1;
     let server = start(config, vec![table]).await;
     let endpoint = endpoint(server.local_addr()).initial_stream_window_size(1 << 16);
     let mut slow = stub_on(endpoint.connect().await.unwrap());
@@ -145,7 +145,7 @@ async fn a_client_that_does_not_read_holds_little_memory_and_not_for_long() {
 async fn a_client_that_goes_in_the_middle_frees_its_slot() {
     let (table, _, releases) = counted_table();
     let mut config = config();
-    config.max_concurrent_fetches = 1;
+    config.limits.fetches.total = 1;
     let server = start(config, vec![table]).await;
     let mut stub = stub(&server).await;
     let description = describe(&mut stub).await.tables[0].clone();

@@ -2,7 +2,7 @@
 //! ends.
 
 use crate::common::*;
-use privet_server::ServerConfig;
+use privet_server::Limits;
 use privet_wire::proto;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -12,7 +12,7 @@ use tonic::Code;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_queue_sheds_and_recovers() {
     let mut config = config();
-    config.queue_limit = 4;
+    config.limits.queries = all_for_one(4);
     config.batch_window = Duration::from_secs(2);
     let server = start(config, vec![table("t", 20, 3, 1)]).await;
     let mut stub = stub(&server).await;
@@ -29,7 +29,7 @@ async fn a_full_queue_sheds_and_recovers() {
     let refused = ask(&mut stub, request).await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted);
     assert!(refused.message().contains("4 queries are waiting"), "{}", refused.message());
-    assert_eq!(metric(&server, "privet_shed_total{reason=\"queue\"}").await, 1.0);
+    assert_eq!(metric(&server, "privet_shed_total{what=\"queries\",why=\"total\"}").await, 1.0);
 
     for (index, pending, answer) in waiting {
         let response = answer.await.unwrap().unwrap();
@@ -42,7 +42,7 @@ async fn a_full_queue_sheds_and_recovers() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_beyond_the_cap_are_refused_before_they_are_read() {
     let mut config = config();
-    config.max_concurrent_requests = 2;
+    config.limits.answers = all_for_one(2);
     config.batch_window = Duration::from_secs(2);
     let server = start(config, vec![table("t", 20, 3, 1)]).await;
     let mut stub = stub(&server).await;
@@ -60,7 +60,7 @@ async fn requests_beyond_the_cap_are_refused_before_they_are_read() {
         assert_eq!(ask(&mut stub, request).await.unwrap_err().code(), Code::ResourceExhausted);
     }
     assert_eq!(metric(&server, "privet_request_bytes_total{method=\"Answer\"}").await, before);
-    assert_eq!(metric(&server, "privet_shed_total{reason=\"requests\"}").await, 5.0);
+    assert_eq!(metric(&server, "privet_shed_total{what=\"answers\",why=\"total\"}").await, 5.0);
     for (index, pending, answer) in waiting {
         let response = answer.await.unwrap().unwrap();
         assert_eq!(client.recover(pending, &response), client.expected(index));
@@ -72,7 +72,7 @@ async fn requests_beyond_the_cap_are_refused_before_they_are_read() {
 async fn a_request_that_takes_too_long_is_ended() {
     let mut config = config();
     config.batch_window = Duration::from_secs(10);
-    config.request_deadline = Duration::from_millis(100);
+    config.limits.request_deadline = Duration::from_millis(100);
     let server = start(config, vec![table("t", 20, 3, 1)]).await;
     let mut stub = stub(&server).await;
     let mut client = TableClient::new(&mut stub, "t").await;
@@ -89,7 +89,7 @@ async fn a_request_that_takes_too_long_is_ended() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_beyond_the_cap_are_closed_at_once_and_a_free_place_is_taken_again() {
     let mut config = config();
-    config.max_connections = 2;
+    config.limits.connections = all_for_one(2);
     let server = start(config, vec![table("t", 20, 3, 1)]).await;
     let mut first = stub(&server).await;
     describe(&mut first).await;
@@ -99,7 +99,7 @@ async fn connections_beyond_the_cap_are_closed_at_once_and_a_free_place_is_taken
     let mut refused = TcpStream::connect(server.local_addr()).await.unwrap();
     let closed = tokio::time::timeout(Duration::from_secs(20), refused.read_u8()).await.unwrap();
     assert!(closed.is_err());
-    assert_eq!(metric(&server, "privet_shed_total{reason=\"connections\"}").await, 1.0);
+    assert_eq!(metric(&server, "privet_shed_total{what=\"connections\",why=\"total\"}").await, 1.0);
 
     drop(idle);
     until_metric(&server, "privet_connections", 1.0).await;
@@ -109,7 +109,7 @@ async fn connections_beyond_the_cap_are_closed_at_once_and_a_free_place_is_taken
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_never_says_a_word_is_closed() {
     let mut config = config();
-    config.handshake_limit = Duration::from_millis(100);
+    config.limits.handshake_limit = Duration::from_millis(100);
     let server = start(config, vec![table("t", 20, 3, 1)]).await;
     let mut silent = TcpStream::connect(server.local_addr()).await.unwrap();
     let mut said = Vec::new();
@@ -122,7 +122,7 @@ async fn a_connection_that_never_says_a_word_is_closed() {
 async fn a_client_that_is_alive_is_not_taken_for_a_dead_one() {
     let mut config = config();
     // Two seconds pass without a message, ten times as long as a connection may be silent.
-    config.keepalive = Duration::from_millis(70);
+    config.limits.keepalive = Duration::from_millis(70);
     config.batch_window = Duration::from_secs(2);
     let server = start(config, vec![table("t", 20, 3, 1)]).await;
     let mut stub = stub(&server).await;
@@ -139,7 +139,7 @@ async fn a_client_that_is_alive_is_not_taken_for_a_dead_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_that_is_not_read_is_not_kept_for_ever() {
-    let config = ServerConfig { stall_limit: Duration::from_millis(300), ..config() };
+    let config = limited(Limits { stall_limit: Duration::from_millis(300), ..Limits::default() });
     let server = start(config, vec![table("t", 4, 100_000, 1)]).await;
     let mut stub = unlimited(&stub(&server).await);
     let mut client = TableClient::new(&mut stub, "t").await;

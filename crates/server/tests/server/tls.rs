@@ -27,7 +27,7 @@ async fn a_lookup_over_tls() {
     let (_, untrusted) = certificate(dir.path(), "b");
     let mut config = config();
     config.tls = Some(files);
-    config.handshake_limit = Duration::from_millis(500);
+    config.limits.handshake_limit = Duration::from_millis(500);
     let server = start(config, vec![table("t", 60, 5, 1)]).await;
     let address = server.local_addr();
     let connect = |root: &str| {

@@ -7,10 +7,8 @@ use http_body_util::{BodyExt, StreamBody};
 use privet_wire::prost::Message;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::Poll;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use tonic::body::Body;
 use tower::Service;
 
 /// A request for hints that the test sends piece by piece.
@@ -99,8 +97,8 @@ async fn requests_that_do_not_arrive_keep_nobody_from_hints() {
 
 #[tokio::test]
 async fn a_request_has_one_deadline_to_arrive_and_another_one_from_then_on() {
-    let request_deadline = Duration::from_secs(1);
-    let mut world = World::limited(plan(), true, AdmissionLimits { request_deadline, ..LIMITS }, 1);
+    let limits = Limits { body_deadline: Duration::from_secs(1), ..preparations(100) };
+    let mut world = World::limited(plan(), true, limits, 1);
     let asking = world.asking(1);
     world.gate.began.recv().await.unwrap();
     // This one comes later and is given up; the one that is computed is not.
@@ -111,7 +109,7 @@ async fn a_request_has_one_deadline_to_arrive_and_another_one_from_then_on() {
     assert_eq!(asking.await.unwrap().unwrap(), [1; REQUEST_LEN]);
 
     let preparation_deadline = Duration::from_millis(50);
-    let limits = AdmissionLimits { preparation_deadline, ..LIMITS };
+    let limits = Limits { preparation_deadline, ..preparations(100) };
     let mut world = World::limited(plan(), true, limits, 1);
     let late = soon(world.asking(1)).await;
     assert_eq!(late.unwrap().unwrap_err().code(), Code::DeadlineExceeded);
@@ -137,7 +135,7 @@ async fn what_arrives_when_all_places_are_taken_is_refused_however_it_ends() {
     for arriving in [ended, with_trailers, cancelled] {
         assert_eq!(arriving.end().await, (Code::ResourceExhausted, 0));
     }
-    assert!(world.shows("privet_shed_total{reason=\"preparations\"} 3"));
+    assert!(world.shows("privet_shed_total{what=\"preparations\",why=\"total\"} 3"));
 
     // A request that begins now is not even read.
     let read_before = world.metrics.body_bytes("Prepare").0.get();
@@ -151,8 +149,8 @@ async fn what_arrives_when_all_places_are_taken_is_refused_however_it_ends() {
 }
 
 #[tokio::test]
-async fn a_request_counts_among_all_requests_until_it_has_arrived_and_no_longer() {
-    let limits = AdmissionLimits { max_concurrent_requests: 1, ..LIMITS };
+async fn a_request_counts_among_the_bodies_until_it_has_arrived_and_no_longer() {
+    let limits = Limits { bodies: all_for_one(1), ..preparations(100) };
     let mut world = World::limited(plan(), true, limits, 1);
     let query = proto::AnswerRequest::from(AnswerRequest {
         table: identity().id,
@@ -173,7 +171,7 @@ async fn a_request_counts_among_all_requests_until_it_has_arrived_and_no_longer(
         arriving.end()
     });
     world.gate.began.recv().await.unwrap();
-    // Computing; the place among the requests is free as soon as the two have been told apart.
+    // Computing; its place among the bodies is free.
     let answered = async {
         while client.answer(query.clone()).await.is_err() {
             tokio::task::yield_now().await;

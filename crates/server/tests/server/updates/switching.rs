@@ -66,7 +66,7 @@ async fn no_query_fails_while_versions_follow_each_other() {
         for client in clients {
             assert!(client.await.unwrap() > 0);
         }
-        let refused = metric(&server, "privet_shed_total{reason=\"queue\"}").await;
+        let refused = metric(&server, "privet_shed_total{what=\"queries\",why=\"total\"}").await;
         assert_eq!(refused, 0.0);
         assert_eq!(
             metric(&server, "privet_table_epoch{table=\"t\"}").await as u64,

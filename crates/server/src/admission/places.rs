@@ -1,0 +1,494 @@
+//! Who holds what of the server, and who has to leave.
+//!
+//! Everything that a client makes the server hold has a place in a pool: a connection, a request
+//! whose body is being read, a request that is being answered until the last of its response is
+//! sent. Three rules keep one stranger from taking the service from all others:
+//!
+//! - Each pool has a cap for one connection, for one [peer](Peer) and for all together.
+//! - If all places of a pool are taken, the peer that holds most of them loses its slowest one to
+//!   the newcomer. Only if the newcomer would then hold as many itself is it refused.
+//! - A [sweep](Places::sweep) ends what takes too long: bodies that do not arrive, answers that do
+//!   not begin, responses that are not read.
+//!
+//! A request has one place for as long as it lives. It begins among the bodies, and moves to the
+//! pool of its method when all of it has arrived: until then it costs its sender as much as the
+//! server, and must not take a place from others.
+
+use super::peer::Peer;
+use crate::connections::ConnectionHandle;
+use crate::limits::{Cap, Limits};
+use crate::observe::Metrics;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// What there is only so much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pool {
+    Connections,
+    Bodies,
+    Describes,
+    Answers,
+    Fetches,
+    Preparations,
+}
+
+impl Pool {
+    const COUNT: usize = 6;
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Connections => "connections",
+            Self::Bodies => "bodies",
+            Self::Describes => "describes",
+            Self::Answers => "answers",
+            Self::Fetches => "fetches",
+            Self::Preparations => "preparations",
+        }
+    }
+
+    fn cap(self, limits: &Limits) -> Cap {
+        match self {
+            Self::Connections => limits.connections,
+            Self::Bodies => limits.bodies,
+            Self::Describes => limits.describes,
+            Self::Answers => limits.answers,
+            Self::Fetches => limits.fetches,
+            Self::Preparations => limits.preparations,
+        }
+    }
+}
+
+/// How many places of each pool are taken.
+type Counts = [usize; Pool::COUNT];
+
+/// Whose cap is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reached {
+    Total,
+    Peer,
+    Connection,
+}
+
+/// There is no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) pool: Pool,
+    pub(crate) reached: Reached,
+    pub(crate) limit: usize,
+}
+
+/// Why somebody has to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ousted {
+    /// Others need the place, and this peer holds most.
+    Crowded,
+    /// The body does not arrive.
+    SlowBody,
+    /// The answer does not come in time.
+    Late,
+    /// The response is not read.
+    SlowReader,
+}
+
+pub(crate) struct Places {
+    limits: Limits,
+    metrics: Arc<Metrics>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    next_id: u64,
+    holders: HashMap<u64, Holder>,
+    total: Counts,
+    /// Only those that hold something.
+    by_peer: HashMap<Peer, Counts>,
+    /// Only those that hold something besides themselves.
+    by_connection: HashMap<u64, Counts>,
+    /// Of all that are among the bodies.
+    body_bytes: u64,
+}
+
+struct Holder {
+    pool: Pool,
+    client: ConnectionHandle,
+    since: Instant,
+    seat: Arc<Seat>,
+    /// Tells a request that it has to leave, as long as no response has begun.
+    told: Option<oneshot::Sender<Ousted>>,
+    /// What a sweep found: when, and how many bytes.
+    seen: Option<(Instant, u64)>,
+}
+
+/// What holder and pool both know.
+#[derive(Default)]
+struct Seat {
+    /// Bytes received while a body or a connection is read, and bytes sent of a response.
+    bytes: AtomicU64,
+    /// Whether the response has begun.
+    responding: AtomicBool,
+    /// Whether the response waits for its client, and not for the server.
+    clients_turn: AtomicBool,
+}
+
+impl Seat {
+    fn is_clients_turn(&self) -> bool {
+        self.clients_turn.load(Ordering::Relaxed)
+    }
+}
+
+impl Holder {
+    /// Tells it, or closes its connection if it can no longer be told.
+    fn oust(mut self, why: Ousted) {
+        tracing::debug!(pool = self.pool.name(), ?why, "a place is taken back");
+        if self.told.take().is_none_or(|told| told.send(why).is_err()) {
+            self.client.close();
+        }
+    }
+
+    /// The order in which those of one peer have to leave: first the slowest of those whose client
+    /// has to do something.
+    fn slowness(&self, now: Instant) -> impl Ord + use<> {
+        let servers_turn = match self.pool {
+            Pool::Connections | Pool::Bodies => false,
+            _ => !self.seat.is_clients_turn(),
+        };
+        let age = now.saturating_duration_since(self.since);
+        let bytes = u128::from(self.seat.bytes.load(Ordering::Relaxed));
+        (servers_turn, bytes * 1000 / age.as_millis().max(1), Reverse(age))
+    }
+}
+
+impl State {
+    fn of_peer(&self, peer: Peer, pool: Pool) -> usize {
+        self.by_peer.get(&peer).map_or(0, |counts| counts[pool as usize])
+    }
+
+    fn of_connection(&self, id: u64, pool: Pool) -> usize {
+        self.by_connection.get(&id).map_or(0, |counts| counts[pool as usize])
+    }
+
+    fn count(&mut self, pool: Pool, client: &ConnectionHandle) {
+        self.total[pool as usize] += 1;
+        self.by_peer.entry(client.peer).or_default()[pool as usize] += 1;
+        self.by_connection.entry(client.id).or_default()[pool as usize] += 1;
+    }
+
+    fn uncount(&mut self, holder: &Holder) {
+        let (pool, client) = (holder.pool as usize, &holder.client);
+        self.total[pool] -= 1;
+        if let Some(counts) = self.by_peer.get_mut(&client.peer) {
+            counts[pool] -= 1;
+            if counts.iter().all(|count| *count == 0) {
+                self.by_peer.remove(&client.peer);
+            }
+        }
+        if let Some(counts) = self.by_connection.get_mut(&client.id) {
+            counts[pool] -= 1;
+            if counts.iter().all(|count| *count == 0) {
+                self.by_connection.remove(&client.id);
+            }
+        }
+        if holder.pool == Pool::Bodies {
+            self.body_bytes -= holder.seat.bytes.load(Ordering::Relaxed);
+        }
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Holder> {
+        let holder = self.holders.remove(&id)?;
+        self.uncount(&holder);
+        Some(holder)
+    }
+
+    /// The slowest place of `peer` in `pool`.
+    fn slowest(&self, peer: Peer, pool: Pool) -> Option<u64> {
+        let now = Instant::now();
+        let of_peer = |holder: &Holder| holder.pool == pool && holder.client.peer == peer;
+        let holders = self.holders.iter().filter(|(_, holder)| of_peer(holder));
+        holders.min_by_key(|(_, holder)| holder.slowness(now)).map(|(id, _)| *id)
+    }
+
+    /// Who has to leave if one more of `client` shall find a place in `pool`.
+    fn room(
+        &self,
+        pool: Pool,
+        client: &ConnectionHandle,
+        limits: &Limits,
+    ) -> Result<Option<u64>, Refusal> {
+        let cap = pool.cap(limits);
+        let refusal = |reached, limit| Err(Refusal { pool, reached, limit });
+        if let Some(most) = cap.per_connection
+            && self.of_connection(client.id, pool) >= most
+        {
+            return refusal(Reached::Connection, most);
+        }
+        let own = self.of_peer(client.peer, pool);
+        if self.total[pool as usize] < cap.total {
+            return match own < cap.of_peer() {
+                true => Ok(None),
+                false => refusal(Reached::Peer, cap.of_peer()),
+            };
+        }
+        let largest = self.by_peer.iter().max_by_key(|(_, counts)| counts[pool as usize]);
+        match largest {
+            Some((peer, counts)) if counts[pool as usize] > own + 1 => {
+                Ok(self.slowest(*peer, pool))
+            }
+            _ => refusal(Reached::Total, cap.total),
+        }
+    }
+
+    /// The place among the bodies that has to leave if all together have too many bytes: the
+    /// slowest of the peer that has most bytes.
+    fn heaviest(&self) -> Option<u64> {
+        let mut bytes: HashMap<Peer, u64> = HashMap::new();
+        for holder in self.holders.values().filter(|holder| holder.pool == Pool::Bodies) {
+            *bytes.entry(holder.client.peer).or_default() +=
+                holder.seat.bytes.load(Ordering::Relaxed);
+        }
+        let (peer, _) = bytes.into_iter().max_by_key(|(_, bytes)| *bytes)?;
+        self.slowest(peer, Pool::Bodies)
+    }
+}
+
+impl Places {
+    pub(crate) fn new(limits: Limits, metrics: Arc<Metrics>) -> Arc<Self> {
+        Arc::new(Self { limits, metrics, state: Mutex::default() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No code that can panic runs under the lock, so a poisoned state is still whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for a connection.
+    pub(crate) fn connection(
+        self: &Arc<Self>,
+        client: &ConnectionHandle,
+    ) -> Result<Place, Refusal> {
+        self.enter(Pool::Connections, None, client, None)
+    }
+
+    /// A place among the bodies for a request that will be answered in `pool`. It is refused now
+    /// if there would be no place there: a refusal costs least before the body is read.
+    pub(crate) fn request(
+        self: &Arc<Self>,
+        pool: Pool,
+        client: &ConnectionHandle,
+        told: oneshot::Sender<Ousted>,
+    ) -> Result<Place, Refusal> {
+        self.enter(Pool::Bodies, Some(pool), client, Some(told))
+    }
+
+    fn enter(
+        self: &Arc<Self>,
+        pool: Pool,
+        next: Option<Pool>,
+        client: &ConnectionHandle,
+        told: Option<oneshot::Sender<Ousted>>,
+    ) -> Result<Place, Refusal> {
+        let mut state = self.lock();
+        let room = match next.map(|next| state.room(next, client, &self.limits)) {
+            Some(Err(refusal)) => Err(refusal),
+            _ => state.room(pool, client, &self.limits),
+        };
+        let leaving = self.or_count(room)?.and_then(|id| state.remove(id));
+        let id = state.next_id;
+        state.next_id += 1;
+        state.count(pool, client);
+        let seat = Arc::new(Seat::default());
+        let holder = Holder {
+            pool,
+            client: client.clone(),
+            since: Instant::now(),
+            seat: Arc::clone(&seat),
+            told,
+            seen: None,
+        };
+        state.holders.insert(id, holder);
+        drop(state);
+        self.oust(leaving, Ousted::Crowded);
+        Ok(Place { places: Arc::clone(self), id, seat, advanced: AtomicBool::new(false) })
+    }
+
+    fn oust(&self, holder: Option<Holder>, why: Ousted) {
+        if let Some(holder) = holder {
+            let reason = match why {
+                Ousted::Crowded => "evicted",
+                Ousted::SlowBody | Ousted::SlowReader => "slow",
+                Ousted::Late => return holder.oust(why),
+            };
+            self.metrics.shed(holder.pool.name(), reason);
+            holder.oust(why);
+        }
+    }
+
+    fn or_count<T>(&self, room: Result<T, Refusal>) -> Result<T, Refusal> {
+        room.inspect_err(|refusal| {
+            let reason = match refusal.reached {
+                Reached::Total => "total",
+                Reached::Peer => "peer",
+                Reached::Connection => "connection",
+            };
+            self.metrics.shed(refusal.pool.name(), reason);
+        })
+    }
+
+    /// Moves a request to `pool`: all of it has arrived.
+    fn advance(&self, id: u64, pool: Pool) -> Result<(), Refusal> {
+        let mut state = self.lock();
+        let Some(mut holder) = state.remove(id) else {
+            // It has been told to leave.
+            return Ok(());
+        };
+        let room = self.or_count(state.room(pool, &holder.client, &self.limits))?;
+        let leaving = room.and_then(|id| state.remove(id));
+        holder.pool = pool;
+        holder.since = Instant::now();
+        holder.seat.bytes.store(0, Ordering::Relaxed);
+        state.count(pool, &holder.client);
+        state.holders.insert(id, holder);
+        drop(state);
+        self.oust(leaving, Ousted::Crowded);
+        Ok(())
+    }
+
+    /// Counts bytes of a body that has not arrived yet.
+    fn received(&self, id: u64, len: u64) {
+        let mut state = self.lock();
+        let Some(holder) = state.holders.get(&id) else { return };
+        holder.seat.bytes.fetch_add(len, Ordering::Relaxed);
+        state.body_bytes += len;
+        let over = state.body_bytes > self.limits.body_bytes;
+        let leaving =
+            over.then(|| state.heaviest()).flatten().and_then(|heaviest| state.remove(heaviest));
+        drop(state);
+        self.oust(leaving, Ousted::Crowded);
+    }
+
+    fn leave(&self, id: u64) {
+        // Drop what it held after the lock.
+        let _left = self.lock().remove(id);
+    }
+
+    /// Ends what takes too long, until nobody can hold a place any more.
+    pub(crate) fn start_sweeping(self: &Arc<Self>) {
+        let Limits { body_deadline, request_deadline, preparation_deadline, stall_limit, .. } =
+            self.limits;
+        let shortest = body_deadline.min(request_deadline).min(preparation_deadline);
+        let pause =
+            (shortest.min(stall_limit) / 8).clamp(Duration::from_millis(5), Duration::from_secs(1));
+        let places = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(pause).await;
+                let Some(places) = places.upgrade() else { return };
+                places.sweep(Instant::now());
+            }
+        });
+    }
+
+    fn sweep(&self, now: Instant) {
+        let mut leaving = Vec::new();
+        let mut state = self.lock();
+        for (id, holder) in &mut state.holders {
+            if let Some(why) = holder.too_slow(now, &self.limits) {
+                leaving.push((*id, why));
+            }
+        }
+        let leaving: Vec<_> =
+            leaving.into_iter().map(|(id, why)| (state.remove(id), why)).collect();
+        drop(state);
+        for (holder, why) in leaving {
+            self.oust(holder, why);
+        }
+    }
+}
+
+impl Holder {
+    fn too_slow(&mut self, now: Instant, limits: &Limits) -> Option<Ousted> {
+        let (deadline, why) = match self.pool {
+            Pool::Connections => return None,
+            _ if self.seat.is_clients_turn() => return self.reads_too_slowly(now, limits),
+            _ if self.seat.responding.load(Ordering::Relaxed) => {
+                self.seen = None;
+                return None;
+            }
+            Pool::Bodies => (limits.body_deadline, Ousted::SlowBody),
+            Pool::Preparations => (limits.preparation_deadline, Ousted::Late),
+            Pool::Describes | Pool::Answers | Pool::Fetches => {
+                (limits.request_deadline, Ousted::Late)
+            }
+        };
+        (now.saturating_duration_since(self.since) >= deadline).then_some(why)
+    }
+
+    fn reads_too_slowly(&mut self, now: Instant, limits: &Limits) -> Option<Ousted> {
+        let bytes = self.seat.bytes.load(Ordering::Relaxed);
+        let (then, before) = *self.seen.get_or_insert((now, bytes));
+        let elapsed = now.saturating_duration_since(then);
+        if elapsed < limits.stall_limit {
+            return None;
+        }
+        self.seen = Some((now, bytes));
+        let least = limits.least_rate as f64 * elapsed.as_secs_f64();
+        (((bytes - before) as f64) < least.max(1.0)).then_some(Ousted::SlowReader)
+    }
+}
+
+/// A place, until it is dropped.
+pub(crate) struct Place {
+    places: Arc<Places>,
+    id: u64,
+    seat: Arc<Seat>,
+    advanced: AtomicBool,
+}
+
+impl Place {
+    /// So many bytes came on a connection.
+    pub(crate) fn heard(&self, len: usize) {
+        self.seat.bytes.fetch_add(len as u64, Ordering::Relaxed);
+    }
+
+    /// So many bytes came of a body that has not ended.
+    pub(crate) fn received(&self, len: usize) {
+        self.places.received(self.id, len as u64);
+    }
+
+    /// All of a request has arrived, and it needs a place in `pool` now. Later calls do nothing.
+    pub(crate) fn advance(&self, pool: Pool) -> Result<(), Refusal> {
+        match self.advanced.swap(true, Ordering::Relaxed) {
+            true => Ok(()),
+            false => self.places.advance(self.id, pool),
+        }
+    }
+
+    /// The response has begun, and its client has to read it.
+    pub(crate) fn responds(&self) {
+        self.seat.responding.store(true, Ordering::Relaxed);
+        self.waits_for_client(true);
+    }
+
+    /// So many bytes of a response were sent.
+    pub(crate) fn sent(&self, len: usize) {
+        self.seat.bytes.fetch_add(len as u64, Ordering::Relaxed);
+    }
+
+    /// Whether it is the client that has to do something now, or the server.
+    pub(crate) fn waits_for_client(&self, client: bool) {
+        self.seat.clients_turn.store(client, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.leave(self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests;
