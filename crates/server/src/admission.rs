@@ -87,18 +87,25 @@ where
         let (method, pool) = method(request.uri().path());
         let mut outcome = Outcome::new(method, Arc::clone(metrics));
         let (told, mut ousted) = oneshot::channel();
-        let entered = match request.extensions().get::<ConnectionHandle>() {
-            Some(client) => places.request(pool, client, told).map_err(Status::from),
+        let Some(client) = request.extensions().get::<ConnectionHandle>() else {
             // Every connection gives its requests its handle.
-            None => Err(Status::internal("a request came without a connection")),
+            let bug = Status::internal("a request came without a connection; this is a bug");
+            return Box::pin(std::future::ready(Ok(outcome.refused(bug))));
         };
-        let place = match entered {
+        let allowance = Arc::clone(&client.allowance);
+        let place = match places.request(pool, client, told) {
             Ok(place) => Arc::new(place),
-            Err(status) => return Box::pin(std::future::ready(Ok(outcome.refused(status)))),
+            Err(refusal) => {
+                return Box::pin(std::future::ready(Ok(outcome.refused(refusal.into()))));
+            }
         };
         let (bytes_in, bytes_out) = metrics.body_bytes(method);
-        let request =
-            request.map(|body| Body::new(Received::new(body, bytes_in, Arc::clone(&place), pool)));
+        // Who is refused has to send less.
+        allowance.request();
+        let received = Arc::clone(&allowance);
+        let request = request.map(|body| {
+            Body::new(Received::new(body, bytes_in, received, Arc::clone(&place), pool))
+        });
         Box::pin(async move {
             let response = tokio::select! {
                 biased;
@@ -111,7 +118,8 @@ where
             }
             place.responds();
             outcome.status = status_in(response.headers());
-            Ok(response.map(|body| Body::new(Sent::new(body, bytes_out, place, outcome))))
+            Ok(response
+                .map(|body| Body::new(Sent::new(body, bytes_out, allowance, place, outcome))))
         })
     }
 }

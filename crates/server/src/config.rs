@@ -50,6 +50,10 @@ pub struct ServerConfig {
     /// clients can finish what they began with it. Zero: only requests under way are finished. Each
     /// version holds its own memory. Default: 10 min, in which clients prepare hints.
     pub grace: Duration,
+    /// How many bytes the earlier versions of all tables may hold together. One more retires the
+    /// earliest of its table before its grace period ends, and its clients move on at once.
+    /// Default: no limit.
+    pub max_version_memory: u64,
     /// A directory for precomputed hints, and for what servers keep of the computation for
     /// themselves, so that a restart need not compute them again. No other program or user may
     /// write there. Default: none; hints then live in memory.
@@ -116,6 +120,7 @@ impl ServerConfig {
             preparations_at_once: None,
             drain_limit: Duration::from_secs(10),
             grace: Duration::from_secs(600),
+            max_version_memory: u64::MAX,
             cache_dir: None,
             verify_records: true,
             scrub_rate: 32 << 20,

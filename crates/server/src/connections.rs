@@ -6,10 +6,15 @@
 //! is closed if nothing arrives on it for longer than the keepalive allows. Every live client
 //! answers HTTP/2 pings, so this closes dead connections and those that never send anything.
 
+mod allowance;
+
+pub(crate) use allowance::Allowance;
+
 use crate::admission::{Peer, Place, Places};
 use crate::descriptors::Spare;
 use crate::observe::{Metrics, Open};
 use crate::{ServerConfig, TlsFiles};
+use allowance::Allowances;
 use privet_core::{Error, Result};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -17,7 +22,7 @@ use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -30,6 +35,10 @@ use tonic::transport::server::Connected;
 
 /// Connections whose handshake is done, waiting to be served.
 const ACCEPTED_AHEAD: usize = 64;
+
+/// How long nothing is read at most from a peer that has used up its allowance, before another look
+/// at it.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The settings and limits for accepting.
 pub(crate) struct Acceptor {
@@ -77,6 +86,7 @@ impl Acceptor {
 
     async fn accept_all(self, ready: mpsc::Sender<io::Result<Connection>>) {
         let mut spare = Spare::new();
+        let mut allowances = Allowances::new();
         for id in 0.. {
             let accepted = tokio::select! {
                 () = self.stop.cancelled() => return,
@@ -91,7 +101,9 @@ impl Acceptor {
                     continue;
                 }
             };
-            let handle = ConnectionHandle::new(id, address.ip().into(), self.abort.child_token());
+            let peer = address.ip().into();
+            let allowance = allowances.of(peer, std::time::Instant::now());
+            let handle = ConnectionHandle { id, peer, allowance, closed: self.abort.child_token() };
             let Ok(place) = self.places.connection(&handle) else {
                 tracing::debug!("a connection over the limit is closed");
                 continue;
@@ -146,6 +158,7 @@ async fn prepare(
         io,
         idle_limit,
         idle: Box::pin(tokio::time::sleep(handshake_limit)),
+        pause: None,
         cancelled: Box::pin(handle.closed.clone().cancelled_owned()),
         handle,
         held,
@@ -160,13 +173,15 @@ async fn prepare(
 pub(crate) struct ConnectionHandle {
     pub(crate) id: u64,
     pub(crate) peer: Peer,
+    pub(crate) allowance: Arc<Allowance>,
     closed: CancellationToken,
 }
 
 impl ConnectionHandle {
-    /// Cancelling `closed` closes the connection.
+    /// Without a connection; `closed` says when it would be closed.
+    #[cfg(test)]
     pub(crate) fn new(id: u64, peer: Peer, closed: CancellationToken) -> Self {
-        Self { id, peer, closed }
+        Self { id, peer, allowance: Arc::new(Allowance::new()), closed }
     }
 
     pub(crate) fn close(&self) {
@@ -180,6 +195,8 @@ pub(crate) struct Connection {
     io: Io,
     idle_limit: Duration,
     idle: Pin<Box<Sleep>>,
+    /// Until when nothing is read, because the peer has used up its allowance.
+    pause: Option<Pin<Box<Sleep>>>,
     cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
     handle: ConnectionHandle,
     held: Held,
@@ -210,6 +227,21 @@ impl Connection {
         }
         Poll::Pending
     }
+
+    /// Waits until the peer may be read.
+    fn poll_pause(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if let Some(pause) = &mut self.pause {
+                ready!(pause.as_mut().poll(context));
+                self.pause = None;
+            }
+            let Some(wait) = self.handle.allowance.wait(std::time::Instant::now()) else {
+                return Poll::Ready(());
+            };
+            // A request on another connection of the peer may end the wait.
+            self.pause = Some(Box::pin(tokio::time::sleep(wait.min(LONGEST_PAUSE))));
+        }
+    }
 }
 
 impl AsyncRead for Connection {
@@ -221,10 +253,13 @@ impl AsyncRead for Connection {
         if let Poll::Ready(error) = self.poll_closed(context) {
             return Poll::Ready(Err(error));
         }
+        ready!(self.poll_pause(context));
         let before = buffer.filled().len();
         let read = on_stream!(self, poll_read(context, buffer));
         if read.is_ready() {
-            self.held.place.heard(buffer.filled().len() - before);
+            let len = buffer.filled().len() - before;
+            self.held.place.heard(len);
+            self.handle.allowance.spend(len);
             let deadline = Instant::now() + self.idle_limit;
             self.idle.as_mut().reset(deadline);
             return read;

@@ -80,6 +80,12 @@ pub(crate) struct Version {
 }
 
 impl Version {
+    /// What it holds in memory, in bytes: of the scheme's server, the hint and the records.
+    fn memory(&self) -> u64 {
+        let hint = self.hint.as_ref().map_or(0, |hint| hint.memory());
+        self.server.resident_bytes() + hint + self.records.memory()
+    }
+
     /// The part `kind`; `None` if the version has no such part of its own.
     pub(crate) fn part(&self, kind: PartKind) -> Option<&Arc<Part>> {
         match kind {

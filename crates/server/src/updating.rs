@@ -5,9 +5,10 @@
 //! version is still served, and the failure is logged and counted.
 //!
 //! The earlier version stays for a [grace period](ServerConfig::grace): clients that have just
-//! heard of it, or are preparing hints from it, can finish. Each version holds its own memory, so
-//! at most [`MAX_EARLIER`](privet_wire::limits::MAX_EARLIER) stay, and one version is made at a
-//! time, over all tables.
+//! heard of it, or are preparing hints from it, can finish. Each version holds its own memory. So
+//! at most [`MAX_EARLIER`](privet_wire::limits::MAX_EARLIER) stay, and over all tables no more than
+//! [`max_version_memory`](ServerConfig::max_version_memory) bytes of them; and one version is made
+//! at a time.
 
 use crate::hosted::{HostedTables, Maker, Version};
 use crate::observe::Metrics;
@@ -28,6 +29,7 @@ struct Updating {
     maker: Arc<Maker>,
     metrics: Arc<Metrics>,
     grace: Duration,
+    max_version_memory: u64,
     stop: CancellationToken,
     /// The turn to make a version.
     turn: Mutex<()>,
@@ -41,8 +43,16 @@ impl TableUpdates {
         config: &ServerConfig,
         stop: CancellationToken,
     ) -> Self {
-        let grace = config.grace;
-        Self(Arc::new(Updating { tables, maker, metrics, grace, stop, turn: Mutex::new(()) }))
+        let updating = Updating {
+            tables,
+            maker,
+            metrics,
+            grace: config.grace,
+            max_version_memory: config.max_version_memory,
+            stop,
+            turn: Mutex::new(()),
+        };
+        Self(Arc::new(updating))
     }
 
     /// Makes the table's next version ready while the server answers, and then makes it current.
@@ -86,7 +96,7 @@ impl TableUpdates {
     }
 
     async fn make_and_switch(&self, name: &str, next: NextVersion) -> Result<ReadyTable> {
-        let Updating { tables, maker, metrics, grace, stop, turn } = &*self.0;
+        let Updating { tables, maker, metrics, grace, max_version_memory, stop, turn } = &*self.0;
         let _turn = turn.lock().await;
         if stop.is_cancelled() {
             return Err(Error::unavailable("the server is stopping"));
@@ -114,7 +124,8 @@ impl TableUpdates {
                 .caused_by(error)
         })??;
         let ready = made.ready.clone();
-        let before = tables.switch(made, !grace.is_zero())?;
+        let memory = if grace.is_zero() { 0 } else { *max_version_memory };
+        let before = tables.switch(made, memory)?;
         metrics.updated(&ready);
         let identity = ready.description.identity;
         tracing::info!(

@@ -86,6 +86,13 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(0..=86400))]
     #[arg(help_heading = CHANGES)]
     pub(crate) grace: u32,
+    /// Memory that earlier versions may hold; default: no limit.
+    ///
+    /// In bytes, of all tables together. Beyond it the earliest version of a table gives way before
+    /// --grace ends, and its clients move on at once. 0: keep none.
+    #[arg(long, value_name = "BYTES", value_parser = parse_rate, help_heading = CHANGES)]
+    #[arg(hide_short_help = true)]
+    pub(crate) max_version_memory: Option<u64>,
     /// Who has to sign the updates of these tables, as `privet keygen` printed it.
     ///
     /// An update log of anybody else is refused. Without it, it is whoever a table's log names when

@@ -515,6 +515,12 @@ fn serve_explains_itself() {
 
               [default: 600]
 
+          --max-version-memory <BYTES>
+              Memory that earlier versions may hold; default: no limit.
+
+              In bytes, of all tables together. Beyond it the earliest version of a table gives way
+              before --grace ends, and its clients move on at once. 0: keep none.
+
           --publisher <HEX>
               Who has to sign the updates of these tables, as `privet keygen` printed it.
 

@@ -2,6 +2,7 @@
 
 use super::places::{Place, Pool};
 use super::{Outcome, status_in};
+use crate::connections::Allowance;
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use prometheus_client::metrics::counter::Counter;
@@ -20,13 +21,20 @@ const PIECE_LEN: usize = 1 << 16;
 pub(super) struct Received {
     body: Body,
     bytes: Counter,
+    allowance: Arc<Allowance>,
     place: Arc<Place>,
     pool: Pool,
 }
 
 impl Received {
-    pub(super) fn new(body: Body, bytes: Counter, place: Arc<Place>, pool: Pool) -> Self {
-        Self { body, bytes, place, pool }
+    pub(super) fn new(
+        body: Body,
+        bytes: Counter,
+        allowance: Arc<Allowance>,
+        place: Arc<Place>,
+        pool: Pool,
+    ) -> Self {
+        Self { body, bytes, allowance, place, pool }
     }
 }
 
@@ -42,6 +50,7 @@ impl HttpBody for Received {
         let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
         if let Some(data) = data {
             self.bytes.inc_by(data.len() as u64);
+            self.allowance.body(data.len());
             if !self.body.is_end_stream() {
                 self.place.received(data.len());
                 return Poll::Ready(frame);
@@ -71,13 +80,20 @@ pub(super) struct Sent {
     /// The rest of the data that the body gave last.
     rest: Bytes,
     bytes: Counter,
+    allowance: Arc<Allowance>,
     place: Arc<Place>,
     outcome: Outcome,
 }
 
 impl Sent {
-    pub(super) fn new(body: Body, bytes: Counter, place: Arc<Place>, outcome: Outcome) -> Self {
-        Self { body, rest: Bytes::new(), bytes, place, outcome }
+    pub(super) fn new(
+        body: Body,
+        bytes: Counter,
+        allowance: Arc<Allowance>,
+        place: Arc<Place>,
+        outcome: Outcome,
+    ) -> Self {
+        Self { body, rest: Bytes::new(), bytes, allowance, place, outcome }
     }
 }
 
@@ -107,6 +123,7 @@ impl HttpBody for Sent {
         let len = self.rest.len().min(PIECE_LEN);
         let piece = self.rest.split_to(len);
         self.bytes.inc_by(len as u64);
+        self.allowance.response(len);
         self.place.sent(len);
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }

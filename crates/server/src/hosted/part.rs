@@ -95,6 +95,7 @@ impl Part {
     pub(super) fn memory(&self) -> u64 {
         match self {
             Part::Memory(_) | Part::Computed(_) => self.len(),
+            Part::Records(records) if records.file().is_none() => self.len(),
             Part::Cached(_) | Part::Records(_) | Part::Streamed(_) | Part::Epochs(_) => 0,
         }
     }

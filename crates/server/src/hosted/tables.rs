@@ -69,22 +69,27 @@ impl HostedTables {
         Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Makes `made` the current version of its table. If `keep_before`, the earlier current version
-    /// stays as the latest of the earlier ones; if there are too many, the earliest is dropped.
-    /// Returns the version that was current before.
+    /// Makes `made` the current version of its table. The one that was current before stays as the
+    /// latest of the earlier ones. If there are too many, or the earlier versions of all tables
+    /// together hold more than `memory` bytes, the earliest of this table are dropped. Returns the
+    /// version that was current before.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such table, or the new
     /// set of tables cannot be described.
-    pub(crate) fn switch(&self, made: Made, keep_before: bool) -> Result<Arc<Version>> {
+    pub(crate) fn switch(&self, made: Made, memory: u64) -> Result<Arc<Version>> {
         let Made { version, feed, .. } = made;
         let name = version.name.clone();
-        self.replace(&name, |table| {
+        self.replace(&name, |table, elsewhere| {
             let before = std::mem::replace(&mut table.current, Arc::new(version));
             table.feed = feed.map(Arc::new);
-            if keep_before {
-                table.earlier.insert(0, Arc::clone(&before));
-                table.earlier.truncate(MAX_EARLIER);
+            table.earlier.insert(0, Arc::clone(&before));
+            table.earlier.truncate(MAX_EARLIER);
+            while elsewhere.saturating_add(table.earlier_memory()) > memory
+                && let Some(earliest) = table.earlier.pop()
+            {
+                let epoch = earliest.identity.epoch.0;
+                tracing::info!(table = earliest.name, epoch, "version retired for its memory");
             }
             before
         })
@@ -100,21 +105,28 @@ impl HostedTables {
         name: &str,
         retired: impl Fn(&Arc<Version>) -> bool,
     ) -> Result<usize> {
-        self.replace(name, |table| {
+        self.replace(name, |table, _| {
             table.earlier.retain(|version| !retired(version));
             1 + table.earlier.len()
         })
     }
 
-    /// Replaces what is served by the result of `change` on one table.
-    fn replace<T>(&self, name: &str, change: impl FnOnce(&mut TableVersions) -> T) -> Result<T> {
+    /// Replaces what is served by the result of `change` on one table. `change` also gets the
+    /// memory that the earlier versions of the other tables hold.
+    fn replace<T>(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut TableVersions, u64) -> T,
+    ) -> Result<T> {
         let mut served = self.served.write().unwrap_or_else(PoisonError::into_inner);
         let mut tables = served.tables.clone();
+        let others = tables.iter().filter(|table| table.current.name != name);
+        let elsewhere = others.map(TableVersions::earlier_memory).sum();
         let table = tables
             .iter_mut()
             .find(|table| table.current.name == name)
             .ok_or_else(|| no_such_table(name))?;
-        let changed = change(table);
+        let changed = change(table, elsewhere);
         let next = Arc::new(Served::new(tables)?);
         let before = std::mem::replace(&mut *served, next);
         drop(served);
@@ -241,6 +253,11 @@ impl Served {
 impl TableVersions {
     fn versions(&self) -> impl Iterator<Item = &Arc<Version>> {
         std::iter::once(&self.current).chain(&self.earlier)
+    }
+
+    /// What the earlier versions hold in memory, in bytes.
+    fn earlier_memory(&self) -> u64 {
+        self.earlier.iter().map(|version| version.memory()).sum()
     }
 
     fn description(&self) -> Result<TableDescription> {

@@ -21,6 +21,8 @@ pub(crate) const PUBLISHER: [u8; 32] = [9; 32];
 /// A table that its owner changes, with its whole history.
 #[derive(Clone)]
 struct Changing {
+    name: &'static str,
+    id: u8,
     scheme: SchemeId,
     /// The version served first, and those after, each with its records.
     versions: Vec<(TableIdentity, Vec<u8>)>,
@@ -28,15 +30,19 @@ struct Changing {
 
 impl Changing {
     fn new(scheme: SchemeId, count: u64, record_len: u64) -> Self {
-        let identity = identity(count, record_len, 1);
-        let first = (identity, records(identity.shape.bytes() as usize, 1));
-        Self { scheme, versions: vec![first] }
+        Self::named("t", 1, scheme, count, record_len)
+    }
+
+    fn named(name: &'static str, id: u8, scheme: SchemeId, count: u64, record_len: u64) -> Self {
+        let identity = identity(count, record_len, id);
+        let first = (identity, records(identity.shape.bytes() as usize, id));
+        Self { name, id, scheme, versions: vec![first] }
     }
 
     /// The first version, from a server that has no log.
     fn served(&self) -> ServedTable {
         let shape = self.versions[0].0.shape;
-        served_by(self.scheme, table("t", shape.records(), shape.record_len(), 1))
+        served_by(self.scheme, table(self.name, shape.records(), shape.record_len(), self.id))
     }
 
     /// The last version, from a server that knows no earlier ones.

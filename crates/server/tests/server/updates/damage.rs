@@ -66,7 +66,7 @@ async fn ends_the_service_of_that_table_alone(
 fn whole(scheme: SchemeId) -> Changing {
     let identity = identity(60, 4, 2);
     let first = (identity, records(identity.shape.bytes() as usize, 2));
-    Changing { scheme, versions: vec![first] }
+    Changing { name: "t", id: 1, scheme, versions: vec![first] }
 }
 
 fn served_whole(changing: &Changing) -> ServedTable {

@@ -169,6 +169,30 @@ async fn the_earliest_version_gives_way_and_all_are_retired_on_request() {
     assert_eq!(unknown.blame(), Blame::ApiMisuse);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn earlier_versions_of_all_tables_together_hold_no_more_memory_than_they_may() {
+    // Each version holds its table twice: for the scheme, and as records.
+    let table = |name, id| Changing::named(name, id, SchemeId::Dpf, 1 << 12, 16);
+    let version = 2 << 16;
+    // Room for two, whatever a scheme needs besides.
+    let config = ServerConfig { max_version_memory: 2 * version + version / 2, ..keeping() };
+    let (mut one, mut other) = (table("t", 1), table("u", 2));
+    let server = start(config, vec![one.served(), other.served()]).await;
+    let versions = async |name: &str| {
+        metric(&server, &format!("privet_table_versions{{table=\"{name}\"}}")).await
+    };
+    for expected in [2.0, 3.0, 3.0, 3.0] {
+        server.update("t", one.next(2, 1)).await.unwrap();
+        assert_eq!(versions("t").await, expected);
+    }
+    // The other table finds no room, and takes none from the first.
+    server.update("u", other.next(2, 1)).await.unwrap();
+    assert_eq!((versions("t").await, versions("u").await), (3.0, 1.0));
+    server.table_updates().retire_earlier("t").unwrap();
+    server.update("u", other.next(2, 1)).await.unwrap();
+    assert_eq!((versions("t").await, versions("u").await), (1.0, 2.0));
+}
+
 /// Records that say when they are freed.
 struct Probed(Vec<u8>, #[expect(dead_code, reason = "it is what is counted")] Arc<()>);
 
