@@ -1,0 +1,117 @@
+//! Responses that nobody reads.
+
+use crate::attack::{Attacker, Strength, defaults};
+use crate::frames::{Body, window_update};
+use crate::process::Attacked;
+use std::io;
+use std::time::Duration;
+
+/// Makes `count` requests whose responses may send nothing but their headers.
+async fn with_closed_windows(attacker: Attacker, method: &str, count: usize) -> io::Result<()> {
+    let mut raw = attacker.open(Some(0)).await?;
+    let body = Body::Whole(attacker.message(method));
+    raw.keep_open(count, method, body, || attacker.in_place()).await
+}
+
+impl Attacker {
+    /// A valid message to a method.
+    fn message(&self, method: &str) -> &[u8] {
+        match method {
+            "Describe" => &self.aim.describe,
+            "Fetch" => &self.aim.fetch,
+            "Prepare" => &self.aim.prepare,
+            _ => &self.aim.answer,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn downloads_with_closed_windows() {
+    let attacked = Attacked::start("unread::downloads_with_closed_windows", defaults).await;
+    for (connections, count) in [(1, 64), (64, 4)] {
+        let what = format!("{connections} x {count} downloads with closed windows");
+        attacked
+            .withstands(
+                &what,
+                Strength::from_one_address(connections),
+                move |attacker| async move { with_closed_windows(attacker, "Fetch", count).await },
+            )
+            .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn downloads_with_closed_windows_from_many_addresses() {
+    let attacked =
+        Attacked::start("unread::downloads_with_closed_windows_from_many_addresses", defaults)
+            .await;
+    attacked
+        .withstands(
+            "64 x 4 downloads with closed windows from 32 addresses",
+            Strength { connections: 64, addresses: 32 },
+            async |attacker| with_closed_windows(attacker, "Fetch", 4).await,
+        )
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hints_with_closed_windows() {
+    let attacked = Attacked::start("unread::hints_with_closed_windows", defaults).await;
+    for (connections, count) in [(1, 16), (16, 2)] {
+        let what = format!("{connections} x {count} requests for hints with closed windows");
+        attacked
+            .withstands(&what, Strength::from_one_address(connections), move |attacker| async move {
+                with_closed_windows(attacker, "Prepare", count).await
+            })
+            .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_with_closed_windows() {
+    let attacked = Attacked::start("unread::answers_with_closed_windows", defaults).await;
+    attacked
+        .withstands(
+            "8 x 256 queries with closed windows",
+            Strength::from_one_address(8),
+            async |attacker| with_closed_windows(attacker, "Answer", 256).await,
+        )
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn descriptions_with_closed_windows() {
+    let attacked = Attacked::start("unread::descriptions_with_closed_windows", defaults).await;
+    attacked
+        .withstands(
+            "8 x 256 descriptions with closed windows",
+            Strength::from_one_address(8),
+            async |attacker| with_closed_windows(attacker, "Describe", 256).await,
+        )
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn windows_that_open_byte_by_byte() {
+    let attacked = Attacked::start("unread::windows_that_open_byte_by_byte", defaults).await;
+    attacked
+        .withstands(
+            "16 x 4 downloads whose windows open byte by byte",
+            Strength::from_one_address(16),
+            async |attacker: Attacker| {
+                let mut raw = attacker.open(Some(0)).await?;
+                let mut streams = Vec::new();
+                for _ in 0..4 {
+                    streams.push(raw.request("Fetch", Body::Whole(&attacker.aim.fetch)).await?);
+                }
+                attacker.in_place();
+                loop {
+                    for stream in &streams {
+                        raw.send(&window_update(*stream, 1)).await?;
+                    }
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            },
+        )
+        .await;
+}
