@@ -2,13 +2,16 @@
 
 pub(crate) mod examples;
 mod get;
+mod load;
 mod options;
 mod reading;
 mod serve;
+mod servers;
 mod setup;
 mod update;
 
 pub(crate) use get::{Get, OutputFormat};
+pub(crate) use load::Load;
 pub(crate) use options::{SchemeOptions, Typed};
 pub(crate) use reading::{Delimiter, InputFormat, OnEmptyKey, Types};
 pub(crate) use serve::Serve;
@@ -90,6 +93,8 @@ pub(crate) enum Command {
     Setup(Setup),
     /// Measure a scheme on this machine; every record received is compared with the table
     Bench(Bench),
+    /// Measure how a running server answers at a rate of lookups
+    Load(Load),
     /// Compute what finite differences cost with more or less storage.
     ///
     /// A table, JSON, or a plot.

@@ -1,6 +1,7 @@
-//! Exit codes: 0 found (or done); 1 not found; 2 usage or bad input; 3 server or network (or a
-//! mistake of Privet's own); 4 do not try again. Code 4 means that received data failed a check,
-//! that data is damaged, or that a lookup failed for a reason that may depend on what it asked for.
+//! Exit codes: 0 found (or done); 1 not found, or an objective missed; 2 usage or bad input; 3 server
+//! or network (or a mistake of Privet's own); 4 do not try again. Code 4 means that received data
+//! failed a check, that data is damaged, or that a lookup failed for a reason that may depend on what
+//! it asked for.
 
 use crate::advice;
 use privet_core::{Blame, Error};
@@ -14,6 +15,8 @@ pub(crate) enum Outcome {
     Done,
     /// At least one key is not in the table. This is an answer and no error.
     NotFound,
+    /// A server did not meet the objective that it was measured against. This too is an answer.
+    Missed,
 }
 
 /// Prints help, the version or a usage error, as clap words it. The code is 0 for what was asked
@@ -29,7 +32,7 @@ pub(crate) fn from_usage(error: &clap::Error) -> ExitCode {
 pub(crate) fn from_outcome(outcome: Result<Outcome, Error>, command: &clap::Command) -> ExitCode {
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::NotFound) => ExitCode::from(1),
+        Ok(Outcome::NotFound | Outcome::Missed) => ExitCode::from(1),
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "privet: {}", advice::told(&error, command));
             ExitCode::from(code(error.blame()))

@@ -5,6 +5,7 @@
 //! | [`arguments`] | what can be typed, and the help that explains it |
 //! | [`commands`] | one module for each command |
 //! | [`bench`](mod@bench) | `privet bench`: one scheme measured on one shape, with the machine's limits taken in the same run |
+//! | [`mod@load`] | `privet load`: a running server under lookups that come at a fixed rate |
 //! | [`tuning`] | what a user chooses about a scheme beyond its name |
 //! | [`advice`] | which flag or command solves an error |
 //! | [`display`] | bytes, durations and progress for people |
@@ -19,6 +20,7 @@ mod commands;
 mod display;
 mod exit;
 mod key_form;
+mod load;
 mod output_file;
 mod printable;
 mod tuning;
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Command::State(state) => commands::state::run(&state),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Bench(bench) => bench::run(&bench),
+        Command::Load(load) => load::run(&load),
         Command::Tradeoff(tradeoff) => commands::tradeoff::run(&tradeoff),
         Command::Completions(completions) => commands::manual::completions(&completions),
         Command::Man(man) => commands::manual::pages(&man),

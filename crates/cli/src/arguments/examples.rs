@@ -3,8 +3,8 @@
 
 /// After the list of commands.
 pub(crate) const EXIT_CODES: &str = "\
-Exit codes: 0 found or done, 1 not found, 2 usage or bad input, 3 server or network, 4 do not try \
-again: a lie, damage, or a failure that may depend on what was asked for.";
+Exit codes: 0 found or done, 1 not found (of `load`: too slow), 2 usage or bad input, 3 server or \
+network, 4 do not try again: a lie, damage, or a failure that may depend on what was asked for.";
 
 /// After the list of commands, where there is more room.
 pub(crate) fn all() -> String {
@@ -195,6 +195,22 @@ Examples:
 
   What else one scheme can be told:
     privet bench --scheme tapir-pp --help";
+
+pub(crate) const LOAD: &str = "\
+Lookups begin when they are due, whether or not earlier ones have been answered, and a lookup's \
+latency counts from the moment at which it was due. So a server that stalls is not asked less. \
+Percentiles are of all lookups: one that failed counts as slower than any other. A value is \
+checked as `get` checks it. Ctrl-C ends the command with exit code 130, and leaves nothing behind.
+
+Examples:
+  How many lookups a second this server stands:
+    privet load http://127.0.0.1:7700
+
+  A hundred lookups a second for half a minute:
+    privet load http://127.0.0.1:7700 --rate 100 --for 30s
+
+  For a script; exit code 1 if one lookup in a hundred takes longer than 250 ms:
+    privet load http://127.0.0.1:7700 --rate 100 --slo p99=250ms --json";
 
 pub(crate) const TRADEOFF: &str = "\
 Examples:

@@ -65,7 +65,8 @@ fn every_command_has_examples_that_can_be_typed() {
 #[test]
 fn commands_in_documents_can_be_typed() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let documents = ["README.md", "docs/bench.md", "docs/operating.md", "docs/tradeoff.md"];
+    let documents =
+        ["README.md", "docs/bench.md", "docs/load.md", "docs/operating.md", "docs/tradeoff.md"];
     let mut checked = 0;
     for document in documents {
         let text = std::fs::read_to_string(root.join(document)).unwrap();

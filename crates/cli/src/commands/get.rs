@@ -11,7 +11,7 @@ use crate::exit::Outcome;
 use indicatif::ProgressBar;
 use news::{News, Retries, Silence};
 use output::Output;
-use privet_client::{Client, ClientOptions, Patience, Progress, Stats};
+use privet_client::{Client, ClientOptions, Progress, Stats};
 use privet_core::{Blame, Error, Result};
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::PartKind;
@@ -147,29 +147,18 @@ fn were(count: usize) -> String {
 }
 
 fn options(arguments: &Get) -> Result<ClientOptions> {
-    let mut options = ClientOptions::new(arguments.urls());
-    options.table = arguments.table.clone();
-    options.schemes.clone_from(&arguments.scheme);
-    options.verified = arguments.verified;
+    let mut options = ClientOptions::new(arguments.addresses.urls());
+    arguments.trust.apply_to(&mut options);
+    arguments.limits.apply_to(&mut options);
+    options.table.clone_from(&arguments.table);
     options.state_dir = Some(match &arguments.state {
         Some(directory) => directory.clone(),
         None => privet_client::store::default_directory().map_err(|error| {
             Error::api_misuse(format!("{} (--state, or PRIVET_STATE)", error.message()))
         })?,
     });
-    options.ca_file = arguments.ca_file.clone();
     options.accept_new_table = arguments.accept_new_table;
-    options.root = arguments.root;
-    options.publisher = arguments.publisher;
-    options.max_download = arguments.max_download;
     options.compare_streams = arguments.compare_streams;
-    options.insecure = arguments.insecure;
-    if let Some(limit) = arguments.timeout() {
-        options.patience = Patience::within(limit);
-    }
-    if let Some(rate) = arguments.min_rate {
-        options.patience = options.patience.at_rate(rate);
-    }
     options.max_time = arguments.max_time();
     Ok(options)
 }

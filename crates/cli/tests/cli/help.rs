@@ -7,7 +7,7 @@ use privet_schemes::SchemeId;
 #[test]
 fn the_command_explains_itself() {
     let place = Place::new();
-    assert_snapshot!(place.run("--help"), @r#"
+    assert_snapshot!(place.run("--help"), @r"
     [exit 0]
     [stdout]
     Privet: look records up in somebody else's table without the server learning which
@@ -26,6 +26,7 @@ fn the_command_explains_itself() {
       doctor       Say what this machine offers and what to do about what is missing
       setup        Make what some schemes need beside a table
       bench        Measure a scheme on this machine; every record received is compared with the table
+      load         Measure how a running server answers at a rate of lookups
       tradeoff     Compute what finite differences cost with more or less storage
       completions  Print what makes a shell complete this command
       man          Print the manual, or write it to a directory, a page for each command
@@ -52,9 +53,9 @@ fn the_command_explains_itself() {
       More about a command:
         privet get --help
 
-    Exit codes: 0 found or done, 1 not found, 2 usage or bad input, 3 server or network, 4 do not try
-    again: a lie, damage, or a failure that may depend on what was asked for.
-    "#);
+    Exit codes: 0 found or done, 1 not found (of `load`: too slow), 2 usage or bad input, 3 server or
+    network, 4 do not try again: a lie, damage, or a failure that may depend on what was asked for.
+    ");
     assert_snapshot!(place.run("--version"), @r#"
     [exit 0]
     [stdout]
@@ -586,7 +587,7 @@ fn serve_explains_itself() {
 
 #[test]
 fn get_explains_itself() {
-    assert_snapshot!(Place::new().run("get --help"), @r#"
+    assert_snapshot!(Place::new().run("get --help"), @r"
     [exit 0]
     [stdout]
     Look records up without the server learning which
@@ -717,17 +718,18 @@ fn get_explains_itself() {
           --timeout <SECONDS>
               Wait so long for a server that does not answer [default: 120].
 
-              The command ends with exit code 3 once a server has left it waiting for about so long:
+              A lookup fails, with exit code 3, once a server has left it waiting for about so long:
               half of it for an answer, half of it in new attempts. While a server computes hints, the
-              default is 600. This is not the time for the whole command, which is --max-time.
+              default is 600.
+
+          --min-rate <BYTES>
+              Give up a download slower than this, in bytes a second [default: 8192]
 
           --max-time <SECONDS>
               End with exit code 3 when the whole command has taken so long.
 
-              Whatever it is doing. What was found by then is printed.
-
-          --min-rate <BYTES>
-              Give up a download slower than this, in bytes a second [default: 8192]
+              Whatever it is doing, and however short each wait of --timeout was. What was found by then
+              is printed.
 
     What is kept:
           --state <DIR>
@@ -749,7 +751,7 @@ fn get_explains_itself() {
 
       A server with a certificate of its own:
         privet get https://one.example.org:7700 --ca-file cert.pem --key Kenya
-    "#);
+    ");
 }
 
 #[test]
@@ -1042,4 +1044,138 @@ fn state_explains_itself() {
       Forget what was seen at one server:
         privet state reset --server http://127.0.0.1:7700 --yes
     "#);
+}
+
+#[test]
+fn load_explains_itself() {
+    assert_snapshot!(Place::new().run("load --help"), @r"
+    [exit 0]
+    [stdout]
+    Measure how a running server answers at a rate of lookups
+
+    Usage: privet load [OPTIONS] <URL>...
+
+    Arguments:
+      <URL>...
+              Address of the server, such as http://127.0.0.1:7700; or of all servers.
+
+              For schemes that take several servers, name all, in the same order every time: for those
+              that keep hints (dummy-subsets-two, singlepass, tapir-mt, tapir-pp) it decides who learns
+              what. The first server of dummy-subsets-two and singlepass computes the hints and learns
+              their key, which the second must never learn. By tapir-mt, tapir-pp, apir-dpf and
+              apir-matrix-mt answers are verified: a wrong one ends the command with exit code 4. In
+              PRIVET_URL, addresses have spaces or commas between.
+
+              [env: PRIVET_URL]
+
+    Options:
+          --rate <N>
+              How many lookups begin each second; default: find how many the server stands.
+
+              Such as 100 or 0.5. Lookups come at random moments (a Poisson process), as from many users
+              who do not know of each other. All are drawn before the first is sent. Without --rate, the
+              rate is raised until the server does not achieve --slo (or p99 is ten times what it is
+              under a light load) or does not keep up, and then narrowed down to 5 %. This loads the
+              server: use it on one of your own.
+
+          --for <TIME>
+              For how long at each rate: 500ms, 10s, 2m
+
+              [default: 10s]
+
+          --clients <N>
+              How many clients look up, in turn.
+
+              Each has its own connections. Together they receive and keep public hints once; secret
+              hints are each client's own. What they keep lies in a temporary directory (below TMPDIR).
+
+              [default: 8]
+
+          --slo <pN=TIME>
+              What the server must achieve, such as p99=250ms; otherwise the exit code is 1.
+
+              The share of lookups, in percent, and the time within which they must be answered. May be
+              repeated, or have commas between. Without --rate, the exit code is 1 if the server
+              achieves it at no rate.
+
+          --table <NAME>
+              The table, if the server has several
+
+          --json
+              Print one JSON object
+
+      -q, --quiet
+              No notices, only the report
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Whom and what to trust:
+          --scheme <NAME>
+              Use only these schemes, the most wanted first.
+
+              Names with commas between, or the option repeated. Without it, what was used before with
+              the table stays; otherwise those that verify answers come first, and no server's order of
+              offers decides.
+
+          --verified
+              Use only schemes that verify answers: apir-dpf, apir-matrix-mt, tapir-mt, tapir-pp
+
+          --ca-file <FILE>
+              Certificates to trust for https besides the system's, in PEM
+
+          --insecure
+              Allow plaintext to several servers that are not on this machine.
+
+              Whoever listens nearby then sees the queries to all of them, and can tell what is looked
+              up.
+
+          --root <HEX>
+              The table's root, from whoever built it with --authenticate.
+
+              Any other table is refused before anything is asked, and any record that does not belong
+              to it. Without --root, records of such a table are verified against the root that the
+              server announced at first use, which is pinned with the table: that finds damage, not a
+              server that lied from the beginning.
+
+          --publisher <HEX>
+              Who publishes the table, as `privet keygen` printed it.
+
+              A table with updates by anybody else, or by nobody, is refused before anything is asked.
+              Without --publisher, it is whoever the server named at first use.
+
+    Limits:
+          --max-download <BYTES>
+              Refuse to receive more than this before the first lookup.
+
+              In bytes, such as 100000000 or 2^32. It counts the record layout, the hint, the table or
+              stream, and updates; hints that take more are not kept either.
+
+              [default: 2^32]
+
+          --timeout <SECONDS>
+              Wait so long for a server that does not answer [default: 120].
+
+              A lookup fails, with exit code 3, once a server has left it waiting for about so long:
+              half of it for an answer, half of it in new attempts. While a server computes hints, the
+              default is 600.
+
+          --min-rate <BYTES>
+              Give up a download slower than this, in bytes a second [default: 8192]
+
+    Lookups begin when they are due, whether or not earlier ones have been answered, and a lookup's
+    latency counts from the moment at which it was due. So a server that stalls is not asked less.
+    Percentiles are of all lookups: one that failed counts as slower than any other. A value is checked
+    as `get` checks it. Ctrl-C ends the command with exit code 130, and leaves nothing behind.
+
+    Examples:
+      How many lookups a second this server stands:
+        privet load http://127.0.0.1:7700
+
+      A hundred lookups a second for half a minute:
+        privet load http://127.0.0.1:7700 --rate 100 --for 30s
+
+      For a script; exit code 1 if one lookup in a hundred takes longer than [TIME]:
+        privet load http://127.0.0.1:7700 --rate 100 --slo p99=250ms --json
+    ");
 }

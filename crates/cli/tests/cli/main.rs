@@ -15,6 +15,7 @@ mod get_refused;
 mod help;
 mod history;
 mod inspect;
+mod load;
 mod manual;
 mod mistakes;
 mod multi;

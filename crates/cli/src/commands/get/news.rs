@@ -101,8 +101,9 @@ pub(super) struct Silence {
 
 impl Silence {
     pub(super) fn watch(arguments: &Get, news: Arc<News>) -> Result<Self> {
-        let limit = arguments.timeout().map_or(LONG_SILENCE, |limit| limit / 4).min(LONG_SILENCE);
-        let servers = arguments.urls().join(" and ");
+        let limit =
+            arguments.limits.timeout().map_or(LONG_SILENCE, |limit| limit / 4).min(LONG_SILENCE);
+        let servers = arguments.addresses.urls().join(" and ");
         let (end, ended) = mpsc::channel::<()>();
         let watching = move || {
             // The other end never sends; dropping it ends the loop.

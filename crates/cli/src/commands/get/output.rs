@@ -64,7 +64,7 @@ impl Output {
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if not.
     pub(super) fn check(arguments: &Get) -> Result<()> {
-        let read = arguments.keys_from.iter().chain(&arguments.ca_file).map(PathBuf::as_path);
+        let read = arguments.keys_from.iter().chain(&arguments.trust.ca_file).map(PathBuf::as_path);
         match &arguments.output {
             None => Ok(()),
             Some(path) => output_file::for_values(path, &read.collect::<Vec<_>>()),

@@ -1,0 +1,129 @@
+//! The highest rate at which a server holds its objectives: the *knee* of its latencies, beyond
+//! which they rise without end.
+
+use privet_core::Result;
+use serde::Serialize;
+
+/// The search ends when the lowest rate that was too high is at most this many times the highest
+/// that was not.
+const CLOSE: f64 = 1.05;
+
+/// How a server stood a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Held,
+    /// Narrowly missed: perhaps only because something else disturbed it.
+    Missed,
+    /// So far off that no repetition would change it.
+    Overloaded,
+}
+
+/// What was found. Rates are in lookups a second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Knee {
+    /// The highest rate that was held. `None`: not even the first was.
+    pub(super) held: Option<f64>,
+    /// The lowest rate that was too high. `None`: the highest that can be offered was held.
+    pub(super) missed: Option<f64>,
+}
+
+/// Doubles the rate, from `first`, until it is too high or would exceed `highest`, and then halves
+/// the interval, in proportion. A rate that was narrowly missed is tried again before it counts as
+/// too high.
+///
+/// # Errors
+/// Those of `measure`.
+pub(super) fn search(
+    first: f64,
+    highest: f64,
+    mut measure: impl FnMut(f64) -> Result<Verdict>,
+) -> Result<Knee> {
+    let mut holds = |rate| -> Result<bool> {
+        let verdict = match measure(rate)? {
+            Verdict::Missed => measure(rate)?,
+            verdict => verdict,
+        };
+        Ok(verdict == Verdict::Held)
+    };
+    let mut knee = Knee { held: None, missed: None };
+    let mut rate = first.min(highest);
+    while knee.missed.is_none() {
+        match holds(rate)? {
+            true if rate >= highest => return Ok(Knee { held: Some(rate), ..knee }),
+            true => knee.held = Some(rate),
+            false => knee.missed = Some(rate),
+        }
+        rate = (2.0 * rate).min(highest);
+    }
+    while let (Some(held), Some(missed)) = (knee.held, knee.missed)
+        && missed > held * CLOSE
+    {
+        let middle = (held * missed).sqrt();
+        match holds(middle)? {
+            true => knee.held = Some(middle),
+            false => knee.missed = Some(middle),
+        }
+    }
+    Ok(knee)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that answers one lookup after the other, each in `service` seconds: its mean
+    /// latency at a rate, if lookups come at random (M/D/1).
+    fn latency(service: f64, rate: f64) -> Option<f64> {
+        let load = rate * service;
+        (load < 1.0).then(|| service * (1.0 + load / (2.0 * (1.0 - load))))
+    }
+
+    fn verdict(service: f64, rate: f64, limit: f64) -> Verdict {
+        match latency(service, rate) {
+            Some(latency) if latency <= limit => Verdict::Held,
+            Some(_) => Verdict::Missed,
+            None => Verdict::Overloaded,
+        }
+    }
+
+    #[test]
+    fn the_knee_of_a_queue_is_found_to_five_percent() {
+        for (service, first) in [(0.01, 1.0), (0.01, 70.0), (3e-5, 0.1), (2.0, 0.001)] {
+            // Ten times the latency of an empty server: at a load of 18/19.
+            let expected = 18.0 / 19.0 / service;
+            let mut steps = 0;
+            let knee = search(first, 1e6, |rate| {
+                steps += 1;
+                Ok(verdict(service, rate, 10.0 * service))
+            });
+            let Knee { held, missed } = knee.unwrap();
+            let (held, missed) = (held.unwrap(), missed.unwrap());
+            assert!(held <= expected && expected < missed, "{held} {expected} {missed}");
+            assert!(missed <= held * CLOSE && steps < 60, "{held} {missed} in {steps}");
+        }
+    }
+
+    #[test]
+    fn one_disturbed_step_does_not_end_the_search() {
+        let mut rates = Vec::new();
+        let knee = search(1.0, 1e6, |rate| {
+            let is_disturbed = rate == 8.0 && !rates.contains(&rate);
+            rates.push(rate);
+            Ok(if is_disturbed { Verdict::Missed } else { verdict(0.01, rate, 0.1) })
+        });
+        assert!(knee.unwrap().held.unwrap() > 85.0, "{rates:?}");
+        assert_eq!(rates.iter().filter(|rate| **rate == 8.0).count(), 2);
+        // A rate far beyond is not tried twice.
+        assert_eq!(rates.iter().filter(|rate| **rate == 128.0).count(), 1);
+    }
+
+    #[test]
+    fn the_search_ends_where_nothing_holds_and_where_everything_does() {
+        let nothing = search(4.0, 100.0, |_| Ok(Verdict::Overloaded)).unwrap();
+        assert_eq!(nothing, Knee { held: None, missed: Some(4.0) });
+        let everything = search(4.0, 100.0, |_| Ok(Verdict::Held)).unwrap();
+        assert_eq!(everything, Knee { held: Some(100.0), missed: None });
+        let low = search(4.0, 1.0, |_| Ok(Verdict::Held)).unwrap();
+        assert_eq!(low.held, Some(1.0));
+    }
+}
