@@ -9,7 +9,6 @@
 //! | [`edits`] | the cost of following edits, for clients and for servers that can |
 //! | [`plain`] | the lookup that is not private, for comparison |
 //! | [`traffic`] | bytes that cross the wire |
-//! | [`yardsticks`] | the limits of one core of this machine |
 //! | [`report`] | what is printed |
 //!
 //! Times are medians; bytes are those of the encoded messages. The machine's yardsticks are taken
@@ -22,12 +21,11 @@ mod plain;
 mod report;
 mod table;
 mod traffic;
-mod yardsticks;
 
 use crate::arguments::{Bench, Subject};
 use crate::display;
 use crate::exit::Outcome;
-use crate::tuning;
+use crate::{tuning, yardsticks};
 use offline::{Measured, ReadyClient, ReadyServer};
 use online::Timings;
 use privet_core::{Error, Result, TableShape};

@@ -1,7 +1,7 @@
-//! Exit codes: 0 found (or done); 1 not found, or an objective missed; 2 usage or bad input; 3 server
-//! or network (or a mistake of Privet's own); 4 do not try again. Code 4 means that received data
-//! failed a check, that data is damaged, or that a lookup failed for a reason that may depend on what
-//! it asked for.
+//! Exit codes: 0 found (or done); 1 not found, or an objective missed; 2 usage or bad input; 3
+//! server or network (or a mistake of Privet's own); 4 do not try again. Code 4 means that received
+//! data failed a check, that data is damaged, or that a lookup failed for a reason that may depend
+//! on what it asked for.
 
 use crate::advice;
 use privet_core::{Blame, Error};

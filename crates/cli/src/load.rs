@@ -10,11 +10,15 @@
 //! | [`step`] | one rate, for a time |
 //! | [`knee`] | the search for the highest rate |
 //! | [`report`] | what is printed |
+//! | [`bound`] | what limits the rate |
+//! | [`curve`] | what is plotted |
 //!
 //! The loop is *open*: lookups begin by a schedule that was drawn beforehand, and a latency counts
 //! from the moment at which its lookup was due, whatever held it up.
 
+mod bound;
 mod crowd;
+mod curve;
 mod knee;
 mod latencies;
 mod objective;
@@ -28,16 +32,25 @@ pub(crate) use objective::{Objective, parse_rate, parse_time};
 use crate::arguments::Load;
 use crate::display::{self, Page, notice};
 use crate::exit::Outcome;
+use crate::output_file;
+use bound::Bound;
 use crowd::Crowd;
 use knee::Knee;
 use privet_core::{Error, Result};
 use report::Report;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use step::Step;
 
 /// Connects the clients, has them look up, and prints the report.
 pub(crate) fn run(arguments: &Load) -> Result<Outcome> {
     display::be_quiet(arguments.quiet);
+    if let Some(path) = &arguments.plot {
+        let read: Vec<&Path> = arguments.trust.ca_file.iter().map(PathBuf::as_path).collect();
+        output_file::for_values(path, &read)?;
+    }
     let began = Instant::now();
     let spinner = display::working("connecting clients");
     let crowd = Crowd::connect(arguments);
@@ -49,19 +62,25 @@ pub(crate) fn run(arguments: &Load) -> Result<Outcome> {
         display::duration(began.elapsed()),
         display::bytes(crowd.received())
     ));
+    let plot = plot_file(arguments)?;
     if !arguments.json {
         tell(&Report::heading(arguments, &crowd))?;
     }
     let measured = match arguments.rate {
-        Some(rate) => Measured {
-            objectives: arguments.slo.clone(),
-            steps: vec![Step::run(&crowd, rate, arguments.time)?],
-            knee: None,
-        },
+        Some(rate) => {
+            let step = Step::run(&crowd, rate, arguments.time)?;
+            let bound = Bound::of(&step);
+            let objectives = arguments.slo.clone();
+            Measured { objectives, steps: vec![step], knee: None, bound }
+        }
         None => find_the_knee(arguments, &crowd)?,
     };
     let failure = arguments.rate.and_then(|_| measured.failure());
     let report = Report::new(arguments, &crowd, measured);
+    if let Some((mut file, path)) = plot {
+        let svg = curve::plot(&report).svg()?;
+        file.write_all(svg.as_bytes()).map_err(|error| unwritable(path).caused_by(error))?;
+    }
     display::report(arguments.json, &report, || report.page())?;
     match failure {
         _ if report.is_missed() => Ok(Outcome::Missed),
@@ -70,11 +89,23 @@ pub(crate) fn run(arguments: &Load) -> Result<Outcome> {
     }
 }
 
+/// The file for the plot, if one is wanted. It is opened before minutes are spent on measuring.
+fn plot_file(arguments: &Load) -> Result<Option<(File, &Path)>> {
+    let Some(path) = &arguments.plot else { return Ok(None) };
+    let file = File::create(path).map_err(|error| unwritable(path).caused_by(error))?;
+    Ok(Some((file, path)))
+}
+
+fn unwritable(path: &Path) -> Error {
+    Error::api_misuse(format!("cannot write {}", path.display()))
+}
+
 /// What was measured.
 struct Measured {
     objectives: Vec<Objective>,
     steps: Vec<Step>,
     knee: Option<Knee>,
+    bound: Bound,
 }
 
 impl Measured {
@@ -113,7 +144,14 @@ fn find_the_knee(arguments: &Load, crowd: &Crowd) -> Result<Measured> {
         steps.push(step);
         Ok(verdict)
     })?;
-    Ok(Measured { objectives, steps, knee: Some(knee) })
+    // At the lowest rate that was too high, what bounds the rate is at its limit.
+    let decisive = |step: &&Step| knee.missed.or(knee.held) == Some(step.rate);
+    let step = steps
+        .iter()
+        .rfind(decisive)
+        .ok_or_else(|| Error::internal("a rate was found without being measured; this is a bug"))?;
+    let bound = Bound::of(step).beside_yardsticks(arguments, crowd, knee.held)?;
+    Ok(Measured { objectives, steps, knee: Some(knee), bound })
 }
 
 /// A rate at which lookups hardly ever wait for each other, if one takes `alone`: one tenth of what

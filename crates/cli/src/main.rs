@@ -10,7 +10,9 @@
 //! | [`advice`] | which flag or command solves an error |
 //! | [`display`] | bytes, durations and progress for people |
 //! | [`output_file`] | what a command may write over |
+//! | [`plot`](mod@plot) | curves in an SVG file |
 //! | [`printable`] | text from others, made harmless for a terminal |
+//! | [`yardsticks`] | the limits of one core of this machine |
 //! | [`exit`] | what each exit code means |
 
 mod advice;
@@ -22,8 +24,10 @@ mod exit;
 mod key_form;
 mod load;
 mod output_file;
+mod plot;
 mod printable;
 mod tuning;
+mod yardsticks;
 
 use arguments::{Arguments, Command};
 use std::process::ExitCode;

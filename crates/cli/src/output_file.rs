@@ -1,6 +1,6 @@
 //! Which files a command may overwrite.
 //!
-//! | what has the output's name | `build` | `setup` | `keygen` | `get` |
+//! | what has the output's name | `build` | `setup` | `keygen` | `get`, `load` |
 //! |---|---|---|---|---|
 //! | nothing | writes | writes | writes | writes |
 //! | a file that the command reads, by whatever name | never | never | never | never |
@@ -93,7 +93,7 @@ pub(crate) fn for_values(output: &Path, inputs: &[&Path]) -> Result<()> {
         None => return Ok(()),
     };
     Err(Error::api_misuse(format!(
-        "{} is {refused}, and would be lost: choose another name for what is found",
+        "{} is {refused}, and would be lost: choose another name for the output",
         output.display()
     )))
 }

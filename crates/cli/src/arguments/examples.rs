@@ -206,6 +206,9 @@ Examples:
   How many lookups a second this server stands:
     privet load http://127.0.0.1:7700
 
+  The same, with a plot of all rates that were tried:
+    privet load http://127.0.0.1:7700 --plot load.svg
+
   A hundred lookups a second for half a minute:
     privet load http://127.0.0.1:7700 --rate 100 --for 30s
 

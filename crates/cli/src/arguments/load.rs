@@ -4,6 +4,7 @@ use super::examples;
 use super::servers::{Addresses, Limits, Trust};
 use crate::load::{Objective, parse_rate, parse_time};
 use clap::Args;
+use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Args)]
@@ -37,6 +38,9 @@ pub(crate) struct Load {
     /// it at no rate.
     #[arg(long, value_name = "pN=TIME", value_delimiter = ',')]
     pub(crate) slo: Vec<Objective>,
+    /// Write a plot of rates and latencies to this file, as SVG; it is replaced if it is there
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
     /// The table, if the server has several
     #[arg(long, value_name = "NAME")]
     pub(crate) table: Option<String>,

@@ -3,6 +3,7 @@
 
 use super::traffic::LookupBytes;
 use crate::display::{self, Page};
+use crate::yardsticks::Yardsticks;
 use privet_core::TableShape;
 use privet_schemes::registry::Work;
 use serde::Serialize;
@@ -95,16 +96,6 @@ impl Online {
         }
         self
     }
-}
-
-#[derive(Serialize)]
-pub(super) struct Yardsticks {
-    pub(super) read_gbps: f64,
-    pub(super) random_reads_per_s: f64,
-    pub(super) aes_blocks_per_s: f64,
-    /// For the printed page only: what limits a batch when memory does not.
-    #[serde(skip)]
-    pub(super) multiply_accumulates_per_s: f64,
 }
 
 /// How many times longer a step takes than the yardstick of its kind predicts, with one thread and

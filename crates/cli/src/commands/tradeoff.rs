@@ -4,15 +4,14 @@
 //! tend to.
 
 mod asymptotic;
-mod plot;
 mod polynomial;
 mod served;
 
 use crate::arguments::{examples, parse_number};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
+use crate::plot::Plot;
 use clap::Args;
-use plot::Plot;
 use privet_core::{Error, Result};
 use privet_schemes::finite_differences::many_servers::least_field;
 use privet_schemes::finite_differences::tradeoff::Family;

@@ -2,6 +2,7 @@
 //! people.
 
 use super::Measured;
+use super::bound::Bound;
 use super::crowd::Crowd;
 use super::knee::Knee;
 use super::latencies::SHOWN;
@@ -25,19 +26,22 @@ pub(super) struct Report {
     /// Of all clients together, before the first lookup.
     received_bytes: u64,
     seconds: f64,
-    objectives: Vec<Objective>,
+    pub(super) objectives: Vec<Objective>,
     /// Whether all typed objectives were met: at the rate that was typed, or at some rate. Null if
     /// none was typed.
     met: Option<bool>,
-    steps: Vec<Step>,
+    pub(super) steps: Vec<Step>,
     /// If it was searched for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    knee: Option<Knee>,
+    pub(super) knee: Option<Knee>,
+    bound: Bound,
+    #[serde(skip)]
+    pub(super) heading: String,
 }
 
 impl Report {
     pub(super) fn new(arguments: &Load, crowd: &Crowd, measured: Measured) -> Self {
-        let Measured { objectives, steps, knee } = measured;
+        let Measured { objectives, steps, knee, bound } = measured;
         let table = crowd.first().table();
         let shape = table.identity.shape;
         let holds = |step: &Step| objectives.iter().all(|goal| step.latency_ms.meet(goal));
@@ -59,6 +63,8 @@ impl Report {
             objectives,
             steps,
             knee,
+            bound,
+            heading: Self::heading(arguments, crowd),
         }
     }
 
@@ -91,6 +97,7 @@ impl Report {
                 page.line(self.found(knee));
             }
         }
+        self.bound.add_to(&mut page);
         page
     }
 

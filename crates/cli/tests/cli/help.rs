@@ -1098,6 +1098,9 @@ fn load_explains_itself() {
               repeated, or have commas between. Without --rate, the exit code is 1 if the server
               achieves it at no rate.
 
+          --plot <FILE>
+              Write a plot of rates and latencies to this file, as SVG; it is replaced if it is there
+
           --table <NAME>
               The table, if the server has several
 
@@ -1171,6 +1174,9 @@ fn load_explains_itself() {
     Examples:
       How many lookups a second this server stands:
         privet load http://127.0.0.1:7700
+
+      The same, with a plot of all rates that were tried:
+        privet load http://127.0.0.1:7700 --plot load.svg
 
       A hundred lookups a second for half a minute:
         privet load http://127.0.0.1:7700 --rate 100 --for 30s

@@ -115,6 +115,30 @@ fn the_knee_is_between_two_rates() {
         (10.0 * light).round()
     );
     assert!(report["met"].is_null(), "nothing was asked for");
+    // The server is on this machine, and reads all of the table for each batch.
+    let bound = &report["bound"];
+    assert_eq!(bound["rate"], report["knee"]["missed"]);
+    assert!(bound["yardstick"]["table_reads_per_s"].as_f64().unwrap() > 0.0, "{report}");
+}
+
+#[test]
+fn a_plot_shows_what_was_measured() {
+    let place = place();
+    let served = Served::start(&place, "rows.privet --scheme simplepir");
+    let url = &served.url;
+    let run = load(&place, &format!("{url} --rate 40 --for 200ms --slo p99=1h --plot load.svg -q"));
+    assert_eq!((run.code(), run.stderr()), (0, ""), "{run}");
+    let svg = std::fs::read_to_string(place.path("load.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
+    for text in ["table rows, simplepir", "lookups a second", "p50", "limit: p99 ≤ 60 minutes"] {
+        assert!(svg.contains(text), "no {text} in {svg}");
+    }
+    assert_eq!(svg.matches("<text").count(), svg.matches("</text>").count());
+    // Nothing is measured if the plot cannot be written, and no table is written over.
+    let run = load(&place, &format!("{url} --rate 40 --plot nowhere/load.svg -q"));
+    assert_eq!((run.code(), run.stdout()), (2, ""), "{run}");
+    let run = load(&place, &format!("{url} --rate 40 --plot rows.privet -q"));
+    assert_eq!((run.code(), run.stdout()), (2, ""), "{run}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The powers of the number of records that storage and reads tend to.
 
-use super::plot::{Axis, Look, Plot, Series};
 use super::{add_table, field_in_words, power};
 use crate::display::Page;
+use crate::plot::{Axis, Look, Plot, Series};
 use privet_schemes::finite_differences::tradeoff::{Exponents, Family, MeanDegree};
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! The settings for a table, exactly as they would be served.
 
-use super::plot::{Axis, Look, Plot, Series};
 use super::{Tradeoff, add_table, power};
 use crate::display::{self, Page};
+use crate::plot::{Axis, Look, Plot, Series};
 use privet_core::table::{TableDigest, TableId};
 use privet_core::{Epoch, Error, Result, TableIdentity, TableShape};
 use privet_schemes::SchemeId;

@@ -35,23 +35,23 @@ const COLOURS: [RGBColor; 5] = [
 /// Curves with at most this many points show a dot at each.
 const MOST_DOTS: usize = 60;
 
-pub(super) struct Plot {
-    pub(super) title: String,
-    pub(super) x: Axis,
-    pub(super) y: Axis,
-    pub(super) right: Option<Axis>,
-    pub(super) series: Vec<Series>,
+pub(crate) struct Plot {
+    pub(crate) title: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) right: Option<Axis>,
+    pub(crate) series: Vec<Series>,
 }
 
-pub(super) struct Series {
-    pub(super) label: String,
-    pub(super) look: Look,
+pub(crate) struct Series {
+    pub(crate) label: String,
+    pub(crate) look: Look,
     /// Points outside the axes are not drawn.
-    pub(super) points: Vec<(f64, f64)>,
+    pub(crate) points: Vec<(f64, f64)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(crate) enum Look {
     Line,
     Dashed,
     Faint,
@@ -61,7 +61,7 @@ pub(super) enum Look {
 
 /// The range of an axis, its label and its ticks.
 #[derive(Clone)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     label: String,
     logarithmic: bool,
     /// On a logarithmic axis, `low`, `high` and the places of ticks are binary logarithms.
@@ -72,7 +72,7 @@ pub(super) struct Axis {
 
 impl Axis {
     /// From `low` to `high`, with a tick at each multiple of `step`.
-    pub(super) fn linear(label: &str, low: f64, high: f64, step: f64) -> Self {
+    pub(crate) fn linear(label: &str, low: f64, high: f64, step: f64) -> Self {
         let (first, last) = ((low / step).ceil() as i32, (high / step).floor() as i32);
         let tick = |number| f64::from(number) * step;
         let ticks = (first..=last).map(|number| (tick(number), format!("{:.1}", tick(number))));
@@ -80,7 +80,7 @@ impl Axis {
     }
 
     /// Logarithmic, covering all `values`, with a tick at each power of ten.
-    pub(super) fn counts(label: &str, values: impl Iterator<Item = f64>) -> Self {
+    pub(crate) fn counts(label: &str, values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = extent(values.map(f64::log10));
         let ticks = (low..=high).map(|power| (position(power), power_of_ten(power)));
         Self {
@@ -93,13 +93,13 @@ impl Axis {
     }
 
     /// Logarithmic, covering all `values`, with ticks at powers of two.
-    pub(super) fn bytes(label: &str, values: impl Iterator<Item = f64>) -> Self {
+    pub(crate) fn bytes(label: &str, values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = extent(values.map(f64::log2));
         Self::powers_of_two(label, f64::from(low), f64::from(high))
     }
 
     /// The same axis in bytes, if this one counts things of `each` bytes.
-    pub(super) fn as_bytes(&self, label: &str, each: f64) -> Self {
+    pub(crate) fn as_bytes(&self, label: &str, each: f64) -> Self {
         Self::powers_of_two(label, self.low + each.log2(), self.high + each.log2())
     }
 
@@ -202,7 +202,7 @@ impl Plot {
     ///
     /// # Errors
     /// None is expected, since it is drawn into memory.
-    pub(super) fn svg(&self) -> Result<String> {
+    pub(crate) fn svg(&self) -> Result<String> {
         let mut svg = String::new();
         self.draw(&mut svg).map_err(|error| {
             Error::unavailable("the plot cannot be drawn").caused_by(error.to_string())

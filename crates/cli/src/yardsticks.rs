@@ -1,10 +1,10 @@
 //! The limits of one core of this machine, taken in the same run as the figures they are compared
 //! with.
 
-use super::report::Yardsticks;
 use privet_core::{Error, Result, TableShape};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
+use serde::Serialize;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -16,11 +16,26 @@ const LEAST_RANDOM_BYTES: u64 = 64 << 20;
 /// Each yardstick is the best of this many runs: a shared machine can only make it worse.
 const RUNS: usize = 4;
 
-/// Takes all yardsticks.
-pub(super) fn take(kernels: Kernels, shape: TableShape) -> Result<Yardsticks> {
+/// How fast one core is.
+#[derive(Serialize)]
+pub(crate) struct Yardsticks {
+    /// 10^9 bytes a second, read sequentially.
+    pub(crate) read_gbps: f64,
+    pub(crate) random_reads_per_s: f64,
+    pub(crate) aes_blocks_per_s: f64,
+    /// For the printed page only: what limits a batch when memory does not.
+    #[serde(skip)]
+    pub(crate) multiply_accumulates_per_s: f64,
+}
+
+/// Takes all yardsticks. `reads` are the random reads: their length, and from how many places.
+///
+/// # Errors
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no memory for them.
+pub(crate) fn take(kernels: Kernels, reads: TableShape) -> Result<Yardsticks> {
     Ok(Yardsticks {
-        read_gbps: sequential_read(kernels)? / 1e9,
-        random_reads_per_s: random_reads(kernels, shape)?,
+        read_gbps: read_gbps(kernels)?,
+        random_reads_per_s: random_reads(kernels, reads)?,
         aes_blocks_per_s: best_rate(1 << 26, || {
             black_box(kernels.aes_blocks(1 << 26));
         }),
@@ -49,14 +64,24 @@ fn filled(len: usize) -> Result<HugeBuffer<u8>> {
     Ok(buffer)
 }
 
-fn sequential_read(kernels: Kernels) -> Result<f64> {
+/// Sequential reads, in 10^9 bytes a second.
+///
+/// # Errors
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no memory for them.
+pub(crate) fn read_gbps(kernels: Kernels) -> Result<f64> {
     let buffer = filled(READ_BYTES)?;
-    Ok(best_rate(READ_BYTES as u64, || {
+    let rate = best_rate(READ_BYTES as u64, || {
         black_box(kernels.read_sum(black_box(&buffer)));
-    }))
+    });
+    Ok(rate / 1e9)
 }
 
-fn random_reads(kernels: Kernels, shape: TableShape) -> Result<f64> {
+/// Reads of records of this shape in a second, from random places.
+///
+/// # Errors
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no memory for as many
+/// records, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they do not fit this machine.
+pub(crate) fn random_reads(kernels: Kernels, shape: TableShape) -> Result<f64> {
     const READS: u64 = 1 << 21;
     let record_len = shape.record_len() as usize;
     let len = usize::try_from(shape.bytes().max(LEAST_RANDOM_BYTES))
