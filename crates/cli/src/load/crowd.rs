@@ -15,9 +15,10 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// How many queries of a client may be under way: as many as a server takes from one connection.
-/// Lookups beyond that wait in the client, which counts as part of their latency.
-const IN_FLIGHT: usize = 256;
+/// How many queries of a client may be under way: as many as a server takes from one connection
+/// unless told otherwise. Lookups beyond that wait in the client, which counts as part of their
+/// latency.
+const IN_FLIGHT: usize = 64;
 
 /// How long the clients' threads may take to end. They end at once, unless the disk is slow.
 const END: Duration = Duration::from_secs(5);
