@@ -8,6 +8,7 @@
 //! | [`crowd`] | many clients in one process |
 //! | [`place`] | where they keep what they keep |
 //! | [`step`] | one rate, for a time |
+//! | [`metrics`] | what a server says of its own work |
 //! | [`knee`] | the search for the highest rate |
 //! | [`report`] | what is printed |
 //! | [`bound`] | what limits the rate |
@@ -21,12 +22,14 @@ mod crowd;
 mod curve;
 mod knee;
 mod latencies;
+mod metrics;
 mod objective;
 mod place;
 mod report;
 mod schedule;
 mod step;
 
+pub(crate) use metrics::MetricsAddress;
 pub(crate) use objective::{Objective, parse_rate, parse_time};
 
 use crate::arguments::Load;
@@ -68,7 +71,7 @@ pub(crate) fn run(arguments: &Load) -> Result<Outcome> {
     }
     let measured = match arguments.rate {
         Some(rate) => {
-            let step = Step::run(&crowd, rate, arguments.time)?;
+            let step = Step::run(&crowd, rate, arguments.time, &arguments.metrics)?;
             let bound = Bound::of(&step);
             let objectives = arguments.slo.clone();
             Measured { objectives, steps: vec![step], knee: None, bound }
@@ -172,7 +175,7 @@ fn p99(step: &Step) -> Result<Duration> {
 
 /// A step, whose line is printed when it ends: to standard error if the report is JSON.
 fn told(arguments: &Load, crowd: &Crowd, rate: f64) -> Result<Step> {
-    let step = Step::run(crowd, rate, arguments.time)?;
+    let step = Step::run(crowd, rate, arguments.time, &arguments.metrics)?;
     match arguments.json {
         true => notice(&step.line()),
         false => tell(&step.line())?,

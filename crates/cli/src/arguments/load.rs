@@ -2,7 +2,7 @@
 
 use super::examples;
 use super::servers::{Addresses, Limits, Trust};
-use crate::load::{Objective, parse_rate, parse_time};
+use crate::load::{MetricsAddress, Objective, parse_rate, parse_time};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,6 +38,12 @@ pub(crate) struct Load {
     /// it at no rate.
     #[arg(long, value_name = "pN=TIME", value_delimiter = ',')]
     pub(crate) slo: Vec<Objective>,
+    /// Where the server publishes its metrics, such as http://127.0.0.1:7790/metrics.
+    ///
+    /// The report then says what share of the time the server's passes took, and how many queries
+    /// each answered. Of several servers, name each once.
+    #[arg(long, value_name = "URL")]
+    pub(crate) metrics: Vec<MetricsAddress>,
     /// Write a plot of rates and latencies to this file, as SVG; it is replaced if it is there
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,

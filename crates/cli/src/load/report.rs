@@ -141,6 +141,9 @@ impl Report {
             "begun late",
             format!("p99 {}, max {}", in_ms(step.late_ms.p99), in_ms(step.late_ms.max)),
         );
+        for passes in &step.passes {
+            page.entry("the server", passes.words());
+        }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let used = step.cores_used.map(|used| format!("{used:.2} of {cores} cores, "));
         page.entry(

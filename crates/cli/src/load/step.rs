@@ -3,6 +3,7 @@
 use super::crowd::Crowd;
 use super::knee::Verdict;
 use super::latencies::{self, Latencies};
+use super::metrics::{self, MetricsAddress, Passes};
 use super::objective::Objective;
 use super::report::rate;
 use super::schedule::{self, MachineClock};
@@ -42,6 +43,9 @@ pub(super) struct Step {
     pub(super) latency_ms: Latencies,
     /// How long after they were due lookups were handed to their clients.
     pub(super) late_ms: Late,
+    /// For each server whose metrics are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) passes: Vec<Passes>,
     /// This program's processor time in each second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cores_used: Option<f64>,
@@ -59,9 +63,14 @@ impl Step {
     /// Has the crowd look up at `rate` in a second, for `time`, and waits for the answers.
     ///
     /// # Errors
-    /// If an answer was found to be wrong, or a lookup failed for a reason that may depend on what
+    /// If metrics cannot be read; if an answer was found to be wrong, or a lookup failed for a reason that may depend on what
     /// it looked up; [`Blame::ApiMisuse`] if there are more lookups than can be drawn beforehand.
-    pub(super) fn run(crowd: &Crowd, rate: f64, time: Duration) -> Result<Self> {
+    pub(super) fn run(
+        crowd: &Crowd,
+        rate: f64,
+        time: Duration,
+        metrics: &[MetricsAddress],
+    ) -> Result<Self> {
         if rate * time.as_secs_f64() > MOST {
             return Err(Error::api_misuse(format!(
                 "{} lookups are more than fit into one run; take less time or a lower rate",
@@ -72,6 +81,7 @@ impl Step {
         let schedule = schedule::draw(rate, time, &mut rng);
         let mut targets: Vec<_> = schedule.iter().map(|_| crowd.target(&mut rng)).collect();
         let mut late = latencies::histogram()?;
+        let work = all_of(metrics)?;
         let (shed, busy, processor) = (crowd.shed(), crowd.busy(), processor_time());
 
         let (sender, receiver) = mpsc::channel();
@@ -99,7 +109,9 @@ impl Step {
         if let Some(error) = latencies.first_failure().filter(|error| is_grave(error)) {
             return Err(error.clone());
         }
-        let wall = started.elapsed().as_secs_f64();
+        let whole = started.elapsed();
+        let wall = whole.as_secs_f64();
+        let passes = all_of(metrics)?.into_iter().zip(&work);
         let busy = crowd.busy().into_iter().zip(busy).map(|(now, before)| now - before);
         let processor = processor_time().zip(processor).map(|(now, before)| now - before);
         Ok(Self {
@@ -117,6 +129,7 @@ impl Step {
             shed: crowd.shed() - shed,
             latency_ms: latencies,
             late_ms: Late { p99: in_ms(&late, 99.0), max: in_ms(&late, 100.0) },
+            passes: passes.map(|(now, before)| now.since(before, whole)).collect(),
             cores_used: processor.map(|time| time.as_secs_f64() / wall),
             busiest_client: busy.max().unwrap_or_default().as_secs_f64() / wall,
         })
@@ -148,6 +161,9 @@ impl Step {
             if count > 0 {
                 line.push_str(&format!("  {} {what}", display::count(count)));
             }
+        }
+        for passes in &self.passes {
+            line.push_str(&format!("  {}", passes.words()));
         }
         line.trim_end().to_owned()
     }
@@ -182,6 +198,10 @@ impl Collected {
         }
         Ok(collected)
     }
+}
+
+fn all_of(metrics: &[MetricsAddress]) -> Result<Vec<metrics::Work>> {
+    metrics.iter().map(MetricsAddress::read).collect()
 }
 
 /// Whether an error says more than that something was not there or too slow.

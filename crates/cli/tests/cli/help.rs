@@ -1098,6 +1098,12 @@ fn load_explains_itself() {
               repeated, or have commas between. Without --rate, the exit code is 1 if the server
               achieves it at no rate.
 
+          --metrics <URL>
+              Where the server publishes its metrics, such as http://127.0.0.1:7790/metrics.
+
+              The report then says what share of the time the server's passes took, and how many queries
+              each answered. Of several servers, name each once.
+
           --plot <FILE>
               Write a plot of rates and latencies to this file, as SVG; it is replaced if it is there
 

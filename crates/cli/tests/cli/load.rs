@@ -142,6 +142,23 @@ fn a_plot_shows_what_was_measured() {
 }
 
 #[test]
+fn a_server_says_what_its_passes_took() {
+    let place = place();
+    let served =
+        Served::start(&place, "rows.privet --scheme simplepir --metrics-listen 127.0.0.1:0");
+    let metrics = format!("--metrics http://{}/metrics", served.metrics_address());
+    let run = load(&place, &format!("{} --rate 40 --for 500ms -q --json {metrics}", served.url));
+    let report = run.json();
+    let passes = &report["steps"][0]["passes"];
+    assert_eq!(passes.as_array().unwrap().len(), 1, "{report}");
+    assert!(passes[0]["share"].as_f64().unwrap() > 0.0, "{report}");
+    assert!(passes[0]["queries_each"].as_f64().unwrap() >= 1.0, "{report}");
+    // Another address shows no metrics.
+    let run = load(&place, &format!("{0} --rate 40 --for 500ms -q --metrics {0}", served.url));
+    assert_eq!((run.code(), run.stdout().lines().count()), (3, 1), "{run}");
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused() {
     let place = place();
     let served = Served::start(&place, "rows.privet --scheme download");
