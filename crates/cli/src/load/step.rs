@@ -22,6 +22,9 @@ pub(super) const MOST: f64 = 5e6;
 const KEEPS_UP: f64 = 0.95;
 /// … and one below this is overloaded beyond doubt.
 const FALLS_BEHIND: f64 = 0.8;
+/// A server that is behind by less, in seconds, may have been disturbed at the end. Objectives say
+/// whether that is too long.
+const MAY_BE_BEHIND: f64 = 0.25;
 
 /// What was measured at one rate.
 #[derive(Serialize)]
@@ -39,6 +42,9 @@ pub(super) struct Step {
     pub(super) failed: BTreeMap<&'static str, u64>,
     /// How often a server refused a query because it had too many. Its client asked again.
     pub(super) shed: u64,
+    /// By how many seconds more the answers were spread than the moments at which lookups were due.
+    #[serde(skip)]
+    pub(super) behind_s: f64,
     /// From when a lookup was due.
     pub(super) latency_ms: Latencies,
     /// How long after they were due lookups were handed to their clients.
@@ -63,8 +69,9 @@ impl Step {
     /// Has the crowd look up at `rate` in a second, for `time`, and waits for the answers.
     ///
     /// # Errors
-    /// If metrics cannot be read; if an answer was found to be wrong, or a lookup failed for a reason that may depend on what
-    /// it looked up; [`Blame::ApiMisuse`] if there are more lookups than can be drawn beforehand.
+    /// If metrics cannot be read; if an answer was found to be wrong, or a lookup failed for a
+    /// reason that may depend on what it looked up; [`Blame::ApiMisuse`] if there are more lookups
+    /// than can be drawn beforehand.
     pub(super) fn run(
         crowd: &Crowd,
         rate: f64,
@@ -110,6 +117,8 @@ impl Step {
             return Err(error.clone());
         }
         let whole = started.elapsed();
+        let first_due = schedule.first().copied();
+        let last_due = schedule.last().copied().unwrap_or_default();
         let wall = whole.as_secs_f64();
         let passes = all_of(metrics)?.into_iter().zip(&work);
         let busy = crowd.busy().into_iter().zip(busy).map(|(now, before)| now - before);
@@ -117,14 +126,10 @@ impl Step {
         Ok(Self {
             rate,
             due: schedule.len() as u64,
-            due_per_s: per_second(
-                schedule.len() as u64,
-                schedule.first().copied(),
-                schedule.last().copied().unwrap_or_default(),
-                time.as_secs_f64(),
-            ),
+            due_per_s: per_second(schedule.len() as u64, first_due, last_due, time.as_secs_f64()),
             answered: latencies.answered(),
             answered_per_s: per_second(latencies.answered(), first, last, wall),
+            behind_s: spread(first, last) - spread(first_due, last_due),
             failed: latencies.failures().clone(),
             shed: crowd.shed() - shed,
             latency_ms: latencies,
@@ -137,13 +142,8 @@ impl Step {
 
     /// How the server stood the rate, if it is to achieve these objectives.
     pub(super) fn verdict(&self, objectives: &[Objective]) -> Verdict {
-        let share = self.answered_per_s / self.due_per_s;
         let are_met = objectives.iter().all(|objective| self.latency_ms.meet(objective));
-        match (share, are_met) {
-            (share, true) if share >= KEEPS_UP => Verdict::Held,
-            (share, _) if share < FALLS_BEHIND => Verdict::Overloaded,
-            _ => Verdict::Missed,
-        }
+        verdict(self.answered_per_s / self.due_per_s, self.behind_s, are_met)
     }
 
     /// Rates, latencies and failures in one line.
@@ -166,6 +166,17 @@ impl Step {
             line.push_str(&format!("  {}", passes.words()));
         }
         line.trim_end().to_owned()
+    }
+}
+
+/// How a server stood a rate of which it answered this share, and was so many seconds behind at the
+/// end.
+fn verdict(share: f64, behind_s: f64, are_met: bool) -> Verdict {
+    let is_behind = behind_s > MAY_BE_BEHIND;
+    match are_met {
+        _ if is_behind && share < FALLS_BEHIND => Verdict::Overloaded,
+        true if !is_behind || share >= KEEPS_UP => Verdict::Held,
+        _ => Verdict::Missed,
     }
 }
 
@@ -212,11 +223,15 @@ fn is_grave(error: &Error) -> bool {
 /// The rate of `count` events from the first to the last: of answers, this does not count the time
 /// that the first one took. A single event counts against the whole time, in seconds.
 fn per_second(count: u64, first: Option<Duration>, last: Duration, whole: f64) -> f64 {
-    let span = last.saturating_sub(first.unwrap_or(last)).as_secs_f64();
     match count {
         0 | 1 => count as f64 / whole.max(f64::MIN_POSITIVE),
-        count => (count - 1) as f64 / span.max(1e-9),
+        count => (count - 1) as f64 / spread(first, last).max(1e-9),
     }
+}
+
+/// Seconds from the first event, if there was one, to the last.
+fn spread(first: Option<Duration>, last: Duration) -> f64 {
+    last.saturating_sub(first.unwrap_or(last)).as_secs_f64()
 }
 
 fn in_ms(histogram: &Histogram<u64>, percent: f64) -> f64 {
@@ -258,6 +273,19 @@ mod tests {
         assert!((per_second(3, first, last, 1.0) - 40.0).abs() < 1e-9);
         assert_eq!(per_second(1, Some(last), last, 2.0), 0.5);
         assert_eq!(per_second(0, None, Duration::ZERO, 2.0), 0.0);
+    }
+
+    #[test]
+    fn a_server_that_does_not_keep_up_does_not_hold_a_rate_that_meets_its_objectives() {
+        assert_eq!(verdict(1.0, 0.0, true), Verdict::Held);
+        assert_eq!(verdict(0.96, 0.4, true), Verdict::Held);
+        assert_eq!(verdict(0.94, 0.6, true), Verdict::Missed);
+        assert_eq!(verdict(0.79, 2.0, true), Verdict::Overloaded);
+        assert_eq!(verdict(1.0, 0.0, false), Verdict::Missed);
+        assert_eq!(verdict(0.5, 10.0, false), Verdict::Overloaded);
+        // In a short step the last answer counts for too much.
+        assert_eq!(verdict(0.7, 0.03, true), Verdict::Held);
+        assert_eq!(verdict(0.7, 0.03, false), Verdict::Missed);
     }
 
     #[test]
