@@ -182,6 +182,43 @@ fn plaintext_is_refused_off_loopback() {
 }
 
 #[test]
+fn limits_are_set_by_name_and_wrong_ones_are_refused() {
+    let place = Place::with_phones();
+    let run = |limit: &str| {
+        place.run(&format!("serve phones.privet --no-cache --limit {limit}")).to_string()
+    };
+    assert_snapshot!(run("connections=0"), @r#"
+    [exit 2]
+    [stderr]
+    error: invalid value 'connections=0' for '--limit <NAME=VALUE>': connections must be more than 0: with 0 nobody could be served
+
+    For more information, try '--help'.
+    "#);
+    assert_snapshot!(run("connections"), @r#"
+    [exit 2]
+    [stderr]
+    error: invalid value 'connections' for '--limit <NAME=VALUE>': "connections" is not NAME=VALUE, such as connections=1000
+
+    For more information, try '--help'.
+    "#);
+    let unknown = run("connection=10");
+    let named =
+        "there is no limit named \"connection\"; there are connections, connections-per-peer";
+    assert!(unknown.contains(named), "{unknown}");
+}
+
+/// More connections than a process may have open files, on any system.
+#[test]
+fn more_connections_than_open_files_are_refused_at_the_start() {
+    let place = Place::with_phones();
+    let run = place.run("serve phones.privet --no-cache --listen 0 --limit connections=4000000000");
+    let refusal = run.refusal();
+    assert!(refusal.starts_with("[exit 2]"), "{refusal}");
+    assert!(refusal.contains("4000000000 connections need 4000000136 open files"), "{refusal}");
+    assert!(refusal.contains("ulimit -n 4000000136"), "{refusal}");
+}
+
+#[test]
 fn an_address_in_use_is_named() {
     let place = Place::with_phones();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
