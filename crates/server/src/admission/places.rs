@@ -2,11 +2,15 @@
 //!
 //! Everything that a client makes the server hold has a place in a pool: a connection, a request
 //! whose body is being read, a request that is being answered until the last of its response is
-//! sent. Three rules keep one stranger from taking the service from all others:
+//! sent. Some rules keep strangers from taking the service from all others:
 //!
 //! - Each pool has a cap for one connection, for one [peer](Peer) and for all together.
 //! - If all places of a pool are taken, the peer that holds most of them loses its slowest one to
-//!   the newcomer. Only if the newcomer would then hold as many itself is it refused.
+//!   the newcomer, unless the newcomer would then hold as many itself.
+//! - Otherwise somebody who holds as many as the newcomer will, and whose place is idle, loses it:
+//!   a client that does not read its response, or a connection on which nothing is asked. So those
+//!   who hold one place each cannot keep others out, however many they are. If nobody is idle, the
+//!   newcomer is refused.
 //! - A [sweep](Places::sweep) ends what takes too long: bodies that do not arrive, answers that do
 //!   not begin, responses that are not read.
 //!
@@ -24,6 +28,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
+
+/// For so long a client has to read less than the least rate before its place counts as idle.
+const IDLE: Duration = Duration::from_secs(2);
 
 /// What there is only so much of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +129,10 @@ struct Holder {
     told: Option<oneshot::Sender<Ousted>>,
     /// What a sweep found: when, and how many bytes.
     seen: Option<(Instant, u64)>,
+    /// The same, for what counts as idle.
+    seen_lately: Option<(Instant, u64)>,
+    /// Whether the last sweep found that its client does not read.
+    idle: bool,
 }
 
 /// What holder and pool both know.
@@ -238,8 +249,31 @@ impl State {
             Some((peer, counts)) if counts[pool as usize] > own + 1 => {
                 Ok(self.slowest(*peer, pool))
             }
-            _ => refusal(Reached::Total, cap.total),
+            _ => match self.idlest(pool, own + 1) {
+                Some(idle) if own < cap.of_peer() => Ok(Some(idle)),
+                _ => refusal(Reached::Total, cap.total),
+            },
         }
+    }
+
+    /// The slowest of the idle places in `pool`, of any peer that holds at least so many.
+    fn idlest(&self, pool: Pool, at_least: usize) -> Option<u64> {
+        let now = Instant::now();
+        let asks_nothing = |holder: &Holder| {
+            let held = self.by_connection.get(&holder.client.id).into_iter().flatten();
+            held.sum::<usize>() <= 1
+        };
+        let is_idle = |holder: &Holder| match pool {
+            Pool::Connections => asks_nothing(holder),
+            _ => holder.idle,
+        };
+        let idle = |(_, holder): &(&u64, &Holder)| {
+            holder.pool == pool
+                && is_idle(holder)
+                && self.of_peer(holder.client.peer, pool) >= at_least
+        };
+        let slowest = self.holders.iter().filter(idle);
+        slowest.min_by_key(|(_, holder)| holder.slowness(now)).map(|(id, _)| *id)
     }
 
     /// The place among the bodies that has to leave if all together have too many bytes: the
@@ -308,6 +342,8 @@ impl Places {
             seat: Arc::clone(&seat),
             told,
             seen: None,
+            seen_lately: None,
+            idle: false,
         };
         state.holders.insert(id, holder);
         drop(state);
@@ -415,7 +451,7 @@ impl Holder {
             Pool::Connections => return None,
             _ if self.seat.is_clients_turn() => return self.reads_too_slowly(now, limits),
             _ if self.seat.responding.load(Ordering::Relaxed) => {
-                self.seen = None;
+                (self.seen, self.seen_lately, self.idle) = (None, None, false);
                 return None;
             }
             Pool::Bodies => (limits.body_deadline, Ousted::SlowBody),
@@ -429,15 +465,30 @@ impl Holder {
 
     fn reads_too_slowly(&mut self, now: Instant, limits: &Limits) -> Option<Ousted> {
         let bytes = self.seat.bytes.load(Ordering::Relaxed);
-        let (then, before) = *self.seen.get_or_insert((now, bytes));
-        let elapsed = now.saturating_duration_since(then);
-        if elapsed < limits.stall_limit {
-            return None;
+        if let Some(slow) = is_slow(&mut self.seen_lately, IDLE, now, bytes, limits) {
+            self.idle = slow;
         }
-        self.seen = Some((now, bytes));
-        let least = limits.least_rate as f64 * elapsed.as_secs_f64();
-        (((bytes - before) as f64) < least.max(1.0)).then_some(Ousted::SlowReader)
+        let slow = is_slow(&mut self.seen, limits.stall_limit, now, bytes, limits);
+        (slow == Some(true)).then_some(Ousted::SlowReader)
     }
+}
+
+/// Whether less than the least rate was read since it was `seen`, if that is at least `limit` ago.
+fn is_slow(
+    seen: &mut Option<(Instant, u64)>,
+    limit: Duration,
+    now: Instant,
+    bytes: u64,
+    limits: &Limits,
+) -> Option<bool> {
+    let (then, before) = *seen.get_or_insert((now, bytes));
+    let elapsed = now.saturating_duration_since(then);
+    if elapsed < limit {
+        return None;
+    }
+    *seen = Some((now, bytes));
+    let least = limits.least_rate as f64 * elapsed.as_secs_f64();
+    Some(((bytes - before) as f64) < least.max(1.0))
 }
 
 /// A place, until it is dropped.

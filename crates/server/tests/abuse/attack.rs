@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use crate::frames::{PAUSE, Raw, Treatment};
-use crate::honest::{Errand, Honest, Outcome, ROUND, request_for_hints};
+use crate::honest::{Client, Errand, Honest, Outcome, ROUND, request_for_hints};
 use crate::process::Attacked;
 use privet_schemes::SchemeId;
 use privet_server::{ServedTable, ServerConfig};
@@ -194,6 +194,33 @@ impl Attacked {
         honest.until_done(ROUND.len()).await;
         assert!(failures(&honest.outcomes()).is_empty(), "{:?}", honest.outcomes());
         honest.end();
+    }
+
+    /// Checks that the honest client, which tries again whenever it is refused, gets its errand
+    /// done again and again while `attack` is going on.
+    pub(crate) async fn lets_through<Ended>(
+        &self,
+        errand: Errand,
+        strength: Strength,
+        attack: impl Fn(Attacker) -> Ended + Clone + Send + Sync + 'static,
+    ) where
+        Ended: Future<Output = io::Result<()>> + Send,
+    {
+        const TIMES: usize = 5;
+        let endpoint = endpoint(self.address);
+        let aim = Arc::new(Aim::at(self.address, &endpoint).await);
+        let mut honest = Client::new(endpoint, TABLE, HINTS).await;
+        let mut attackers = send_attackers(&aim, strength, attack).await;
+        let done = async {
+            for _ in 0..TIMES {
+                while honest.run(errand).await.failure.is_some() {
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        };
+        let done = tokio::time::timeout(Duration::from_secs(30), done).await;
+        assert!(done.is_ok(), "{errand:?} is refused for as long as the attack goes on");
+        attackers.shutdown().await;
     }
 
     /// Prints how the honest client fares for a while before an attack and for as long during it,

@@ -20,7 +20,7 @@ fn few(folder: &Path) -> (ServerConfig, Vec<ServedTable>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_without_a_byte() {
     let attacked = Attacked::start("connections::connections_without_a_byte", few).await;
-    for addresses in [1, 20] {
+    for addresses in [1, 20, 100] {
         let what = format!("{MORE_THAN_A_FEW} silent connections from {addresses} addresses");
         let strength = Strength { connections: MORE_THAN_A_FEW, addresses };
         attacked

@@ -109,7 +109,8 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Client {
+/// The client itself.
+pub(crate) struct Client {
     endpoint: Endpoint,
     kept: Stub,
     table: TableClient,
@@ -118,14 +119,14 @@ struct Client {
 }
 
 impl Client {
-    async fn new(endpoint: Endpoint, table: &str, hints: &str) -> Self {
+    pub(crate) async fn new(endpoint: Endpoint, table: &str, hints: &str) -> Self {
         let mut kept = unlimited(&stub_on(endpoint.connect().await.unwrap()));
         let hints = describe(&mut kept).await.table(hints).unwrap().clone();
         let table = TableClient::new(&mut kept, table).await;
         Self { endpoint, kept, table, hints, next_index: 0 }
     }
 
-    async fn run(&mut self, errand: Errand) -> Outcome {
+    pub(crate) async fn run(&mut self, errand: Errand) -> Outcome {
         let began = Instant::now();
         let done = tokio::time::timeout(PATIENCE, async {
             match errand {

@@ -2,6 +2,7 @@
 
 use crate::attack::{Attacker, Strength, defaults};
 use crate::frames::{Body, window_update};
+use crate::honest::Errand;
 use crate::process::Attacked;
 use std::io;
 use std::time::Duration;
@@ -52,6 +53,23 @@ async fn downloads_with_closed_windows_from_many_addresses() {
             async |attacker| with_closed_windows(attacker, "Fetch", 4).await,
         )
         .await;
+}
+
+/// All places are taken, and nobody has more than one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_response_with_a_closed_window_for_each_address() {
+    const TEST: &str = "unread::one_response_with_a_closed_window_for_each_address";
+    let attacked = Attacked::start(TEST, defaults).await;
+    for (errand, method, places) in
+        [(Errand::Hints, "Prepare", 16), (Errand::Download, "Fetch", 64)]
+    {
+        let strength = Strength { connections: places, addresses: places as u8 };
+        attacked
+            .lets_through(errand, strength, move |attacker| async move {
+                with_closed_windows(attacker, method, 1).await
+            })
+            .await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -122,6 +122,54 @@ fn what_waits_for_the_server_leaves_after_what_waits_for_its_client() {
 }
 
 #[test]
+fn if_nobody_holds_more_than_others_the_idle_leave_and_nobody_else() {
+    let (places, metrics) = places(fetches(3, 2, 2));
+    let [mut unread, mut read, mut computing] = [1, 2, 3].map(|peer| {
+        let client = Client::new(peer, u64::from(peer));
+        client.ask(&places, Pool::Fetches).unwrap()
+    });
+    unread.place.responds();
+    read.place.responds();
+    let newcomer = || Client::new(9, 9).ask(&places, Pool::Fetches);
+    let now = Instant::now();
+    places.sweep(now);
+    read.place.sent(1 << 20);
+    // Nobody is idle yet.
+    assert_eq!(newcomer().err().unwrap().reached, Reached::Total);
+    places.sweep(now + IDLE);
+    let held = newcomer().unwrap();
+    assert_eq!(unread.ousted(), Some(Ousted::Crowded));
+    assert_eq!(shed(&metrics, "fetches", "evicted"), 1);
+    assert_eq!(newcomer().err().unwrap().reached, Reached::Total);
+    assert_eq!((read.ousted(), computing.ousted()), (None, None));
+    // Whoever reads again is not idle any more.
+    places.sweep(now + 2 * IDLE);
+    read.place.sent(1 << 20);
+    places.sweep(now + 3 * IDLE);
+    assert_eq!(newcomer().err().unwrap().reached, Reached::Total);
+    drop((unread, read, computing, held));
+    assert!(is_empty(&places));
+}
+
+#[test]
+fn if_all_connections_are_taken_by_different_peers_one_leaves_on_which_nothing_is_asked() {
+    let cap = Cap { total: 3, per_peer: Some(2), per_connection: None };
+    let (places, _) = places(Limits { connections: cap, ..Limits::default() });
+    let clients = [1, 2, 3].map(|peer| Client::new(peer, u64::from(peer)));
+    let held = clients.each_ref().map(|client| places.connection(&client.handle).unwrap());
+    let asked = clients[0].begin(&places, Pool::Answers).unwrap();
+    held[1].heard(1000);
+    let newcomer = places.connection(&Client::new(4, 4).handle).unwrap();
+    let closed = || clients.each_ref().map(|client| client.closed.is_cancelled());
+    assert_eq!(closed(), [false, false, true]);
+    // Nobody loses the only one to somebody who would then have two.
+    let second = places.connection(&Client::new(4, 5).handle).err().unwrap();
+    assert_eq!((second.reached, closed()), (Reached::Total, [false, false, true]));
+    drop((held, asked, newcomer));
+    assert!(is_empty(&places));
+}
+
+#[test]
 fn one_who_can_no_longer_be_told_loses_its_connection() {
     let (places, _) = places(fetches(2, 2, 2));
     let large = Client::new(1, 1);
