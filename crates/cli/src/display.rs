@@ -69,6 +69,11 @@ impl Page {
     pub(crate) fn print(&self) -> Result<()> {
         write_out(self.0.as_bytes())
     }
+
+    /// The same for a command that has to clear up: see [`is_read`].
+    pub(crate) fn is_read(&self) -> Result<bool> {
+        is_read(self.0.as_bytes())
+    }
 }
 
 /// Prints a report as one line of JSON, or as a page for people.
@@ -89,10 +94,19 @@ pub(crate) fn report(
 /// Writes to standard output. If the reader went away (`| head`), nothing is left to do and nothing
 /// failed, so the process ends with code 0.
 pub(crate) fn write_out(bytes: &[u8]) -> Result<()> {
+    match is_read(bytes)? {
+        true => Ok(()),
+        false => std::process::exit(0),
+    }
+}
+
+/// Writes to standard output, for a command that has to clear up before it ends. Returns whether
+/// the reader is still there.
+pub(crate) fn is_read(bytes: &[u8]) -> Result<bool> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Error::unavailable("cannot write to standard output").caused_by(error)),
     }
 }

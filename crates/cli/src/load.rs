@@ -67,12 +67,12 @@ pub(crate) fn run(arguments: &Load) -> Result<Outcome> {
     ));
     let plot = plot_file(arguments)?;
     if !arguments.json {
-        tell(&Report::heading(arguments, &crowd))?;
+        tell(&Report::heading(arguments, &crowd), &crowd)?;
     }
     let measured = match arguments.rate {
         Some(rate) => {
             let step = Step::run(&crowd, rate, arguments.time, &arguments.metrics)?;
-            let bound = Bound::of(&step);
+            let bound = Bound::of(&step, &crowd);
             let objectives = arguments.slo.clone();
             Measured { objectives, steps: vec![step], knee: None, bound }
         }
@@ -80,6 +80,7 @@ pub(crate) fn run(arguments: &Load) -> Result<Outcome> {
     };
     let failure = arguments.rate.and_then(|_| measured.failure());
     let report = Report::new(arguments, &crowd, measured);
+    drop(crowd);
     if let Some((mut file, path)) = plot {
         let svg = curve::plot(&report).svg()?;
         file.write_all(svg.as_bytes()).map_err(|error| unwritable(path).caused_by(error))?;
@@ -153,7 +154,7 @@ fn find_the_knee(arguments: &Load, crowd: &Crowd) -> Result<Measured> {
         .iter()
         .rfind(decisive)
         .ok_or_else(|| Error::internal("a rate was found without being measured; this is a bug"))?;
-    let bound = Bound::of(step).beside_yardsticks(arguments, crowd, knee.held)?;
+    let bound = Bound::of(step, crowd).beside_yardsticks(arguments, crowd, knee.held)?;
     Ok(Measured { objectives, steps, knee: Some(knee), bound })
 }
 
@@ -178,16 +179,21 @@ fn told(arguments: &Load, crowd: &Crowd, rate: f64) -> Result<Step> {
     let step = Step::run(crowd, rate, arguments.time, &arguments.metrics)?;
     match arguments.json {
         true => notice(&step.line()),
-        false => tell(&step.line())?,
+        false => tell(&step.line(), crowd)?,
     }
     Ok(step)
 }
 
-/// A line on standard output, at once.
-fn tell(line: &str) -> Result<()> {
+/// A line on standard output, at once. If nobody reads it (`| head`), the process ends, as at the
+/// end of any other report.
+fn tell(line: &str, crowd: &Crowd) -> Result<()> {
     let mut page = Page::default();
     page.line(line);
-    page.print()
+    if !page.is_read()? {
+        crowd.clear_up();
+        std::process::exit(0);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

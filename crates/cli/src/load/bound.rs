@@ -39,6 +39,8 @@ enum Limit {
     ThisMachine,
     /// Lookups were handed over late.
     Load,
+    /// The server's passes over the table, by its metrics.
+    Passes,
     /// None of these: the server, or the network.
     Server,
 }
@@ -66,14 +68,21 @@ enum Yardstick {
 
 impl Bound {
     /// What limited a step.
-    pub(super) fn of(step: &Step) -> Self {
+    pub(super) fn of(step: &Step, crowd: &Crowd) -> Self {
+        let table = crowd.first().table();
+        Self::by_work(step, table.scheme.plan.work(&table.identity))
+    }
+
+    fn by_work(step: &Step, work: Work) -> Self {
         let p99 =
             step.latency_ms.percentile(99.0).map_or(f64::INFINITY, |p99| p99.as_secs_f64() * 1e3);
         let cores = cores() as f64;
+        let passes = step.passes.iter().map(|passes| passes.share).fold(0.0, f64::max);
         let by = match step.cores_used {
             _ if step.busiest_client >= AT_ITS_LIMIT => Limit::Clients,
             Some(used) if used >= AT_ITS_LIMIT * cores => Limit::ThisMachine,
             _ if step.late_ms.p99 >= IS_LATE * p99 => Limit::Load,
+            _ if work == Work::WholeTable && passes >= AT_ITS_LIMIT => Limit::Passes,
             _ => Limit::Server,
         };
         Self { rate: step.rate, by, yardstick: None }
@@ -114,6 +123,9 @@ impl Bound {
             Limit::Load => format!(
                 "at {at}/s this program was late itself: something else kept this machine busy"
             ),
+            Limit::Passes => {
+                format!("at {at}/s the server spent all its time on passes over the table")
+            }
             Limit::Server => {
                 format!("at {at}/s neither this program nor its clients were at their limit")
             }
@@ -187,7 +199,30 @@ fn is_loopback(url: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::metrics::Passes;
+    use super::super::step::Late;
+    use super::super::step::tests::quiet;
     use super::*;
+
+    #[test]
+    fn whatever_is_at_its_limit_bounds_the_rate() {
+        let by = |step: Step| Bound::by_work(&step, Work::WholeTable).by;
+        assert_eq!(by(quiet()), Limit::Server);
+        assert_eq!(by(Step { busiest_client: 0.95, ..quiet() }), Limit::Clients);
+        let all_cores = Some(cores() as f64);
+        assert_eq!(by(Step { cores_used: all_cores, ..quiet() }), Limit::ThisMachine);
+        assert_eq!(by(Step { cores_used: None, ..quiet() }), Limit::Server);
+        let late = || Late { p99: 6.0, max: 7.0 };
+        assert_eq!(by(Step { late_ms: late(), ..quiet() }), Limit::Load);
+        let passes = || vec![Passes { share: 0.95, queries_each: 8.0 }];
+        assert_eq!(by(Step { passes: passes(), ..quiet() }), Limit::Passes);
+        // What the clients cannot do says nothing of the server.
+        assert_eq!(by(Step { passes: passes(), late_ms: late(), ..quiet() }), Limit::Load);
+        // Answers that share nothing run side by side.
+        let reads = Work::Records { records: 1, aes_blocks: 0 };
+        let step = Step { passes: passes(), ..quiet() };
+        assert_eq!(Bound::by_work(&step, reads).by, Limit::Server);
+    }
 
     #[test]
     fn addresses_of_this_machine_are_known() {

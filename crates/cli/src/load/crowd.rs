@@ -36,7 +36,7 @@ pub(super) struct Crowd {
     ended: mpsc::Receiver<Infallible>,
     runtime: Runtime,
     // After the clients, which write in it.
-    _place: Place,
+    place: Place,
 }
 
 /// What a client's thread holds until it ends.
@@ -92,7 +92,7 @@ impl Crowd {
         })?;
         let clients = [first].into_iter().chain(others).collect();
         let shed = Arc::clone(&watch.shed);
-        Ok(Self { clients, by_number, shed, ended, runtime, _place: place })
+        Ok(Self { clients, by_number, shed, ended, runtime, place })
     }
 
     pub(super) fn first(&self) -> &Client {
@@ -141,6 +141,11 @@ impl Crowd {
     ) {
         let lookup = self.clients[number % self.clients.len()].begin(target);
         self.runtime.spawn(async move { over(lookup.outcome().await.map(drop)) });
+    }
+
+    /// Removes what the clients keep, before the process ends without dropping this.
+    pub(super) fn clear_up(&self) {
+        self.place.remove();
     }
 
     /// How often servers have refused a query because they had too many. The clients ask again

@@ -42,11 +42,16 @@ impl Place {
     pub(super) fn state(&self, number: usize) -> PathBuf {
         self.0.join(number.to_string())
     }
+
+    /// Removes the directory. Clients may still write in it.
+    pub(super) fn remove(&self) {
+        remove(&self.0);
+    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        remove(&self.0);
+        self.remove();
     }
 }
 

@@ -251,8 +251,31 @@ fn processor_time() -> Option<Duration> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// A step in which a hundred lookups took 10 ms each, and nothing was at its limit.
+    pub(in super::super) fn quiet() -> Step {
+        let mut latency_ms = Latencies::new().unwrap();
+        for _ in 0..100 {
+            latency_ms.count(Duration::ZERO, Duration::from_millis(10), Ok(()));
+        }
+        Step {
+            rate: 100.0,
+            due: 100,
+            due_per_s: 100.0,
+            answered: 100,
+            answered_per_s: 100.0,
+            behind_s: 0.0,
+            failed: BTreeMap::new(),
+            shed: 0,
+            latency_ms,
+            late_ms: Late { p99: 0.1, max: 0.2 },
+            passes: Vec::new(),
+            cores_used: Some(0.1),
+            busiest_client: 0.1,
+        }
+    }
 
     #[test]
     fn outcomes_count_from_when_they_were_due_in_whatever_order_they_come() {

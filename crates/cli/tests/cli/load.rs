@@ -159,6 +159,16 @@ fn a_server_says_what_its_passes_took() {
 }
 
 #[test]
+fn queries_that_a_server_sheds_are_counted_and_asked_again() {
+    let place = place();
+    let served = Served::start(&place, "rows.privet --scheme simplepir --limit answers=1");
+    let report = load(&place, &format!("{} --rate 1000 --for 300ms -q --json", served.url)).json();
+    let step = &report["steps"][0];
+    assert!(step["shed"].as_u64().unwrap() > 0, "{report}");
+    assert_eq!(step["due"], step["answered"], "{report}");
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused() {
     let place = place();
     let served = Served::start(&place, "rows.privet --scheme download");
@@ -199,6 +209,16 @@ fn lookups_that_fail_are_counted_and_end_with_exit_code_3() {
     assert_eq!(failed + step["answered"].as_u64().unwrap(), step["due"].as_u64().unwrap());
     assert!(step["latency_ms"]["p999"].is_null(), "a failure is slower than any answer: {report}");
     assert!(run.stderr().contains("failed; the first"), "{run}");
+    assert_leaves_nothing(&place);
+}
+
+#[test]
+fn a_reader_who_goes_away_ends_it_and_leaves_nothing_behind() {
+    let place = place();
+    let served = Served::start(&place, "rows.privet --scheme dummy-subsets");
+    let mut child = start(&place, &format!("{} --for 100ms --slo p50=1h", served.url));
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_leaves_nothing(&place);
 }
 
