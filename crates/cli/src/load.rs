@@ -10,6 +10,7 @@
 //! | [`step`] | one rate, for a time |
 //! | [`metrics`] | what a server says of its own work |
 //! | [`knee`] | the search for the highest rate |
+//! | [`processor`] | who used the processor |
 //! | [`report`] | what is printed |
 //! | [`bound`] | what limits the rate |
 //! | [`curve`] | what is plotted |
@@ -25,6 +26,7 @@ mod latencies;
 mod metrics;
 mod objective;
 mod place;
+mod processor;
 mod report;
 mod schedule;
 mod step;

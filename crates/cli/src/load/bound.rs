@@ -3,6 +3,7 @@
 //! could get at most.
 
 use super::crowd::Crowd;
+use super::processor::{Usage, cores};
 use super::report::rate;
 use super::step::Step;
 use crate::arguments::Load;
@@ -35,7 +36,8 @@ pub(super) struct Bound {
 enum Limit {
     /// The thread of a client.
     Clients,
-    /// The processor of the machine that `privet load` runs on.
+    /// The processor of the machine that `privet load` runs on, whoever used it: this program, a
+    /// server that is on it too, or others.
     ThisMachine,
     /// Lookups were handed over late.
     Load,
@@ -76,14 +78,20 @@ impl Bound {
     fn by_work(step: &Step, work: Work) -> Self {
         let p99 =
             step.latency_ms.percentile(99.0).map_or(f64::INFINITY, |p99| p99.as_secs_f64() * 1e3);
-        let cores = cores() as f64;
         let passes = step.passes.iter().map(|passes| passes.share).fold(0.0, f64::max);
-        let by = match step.cores_used {
-            _ if step.busiest_client >= AT_ITS_LIMIT => Limit::Clients,
-            Some(used) if used >= AT_ITS_LIMIT * cores => Limit::ThisMachine,
-            _ if step.late_ms.p99 >= IS_LATE * p99 => Limit::Load,
-            _ if work == Work::WholeTable && passes >= AT_ITS_LIMIT => Limit::Passes,
-            _ => Limit::Server,
+        let Usage { cores_used, machine_busy } = step.processor;
+        let by = if step.busiest_client >= AT_ITS_LIMIT {
+            Limit::Clients
+        } else if cores_used.is_some_and(|used| used >= AT_ITS_LIMIT * cores() as f64) {
+            Limit::ThisMachine
+        } else if step.late_ms.p99 >= IS_LATE * p99 {
+            Limit::Load
+        } else if work == Work::WholeTable && passes >= AT_ITS_LIMIT {
+            Limit::Passes
+        } else if machine_busy.is_some_and(|busy| busy >= AT_ITS_LIMIT) {
+            Limit::ThisMachine
+        } else {
+            Limit::Server
         };
         Self { rate: step.rate, by, yardstick: None }
     }
@@ -118,7 +126,7 @@ impl Bound {
                 "at {at}/s a client was busy all the time: take more of them, or more machines"
             ),
             Limit::ThisMachine => format!(
-                "at {at}/s this program took nearly all of this machine: take more machines"
+                "at {at}/s this machine had no more time: if the server is on another, take more machines"
             ),
             Limit::Load => format!(
                 "at {at}/s this program was late itself: something else kept this machine busy"
@@ -182,10 +190,6 @@ impl Yardstick {
     }
 }
 
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 /// Whether an address is of this machine.
 fn is_loopback(url: &str) -> bool {
     let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -209,13 +213,19 @@ mod tests {
         let by = |step: Step| Bound::by_work(&step, Work::WholeTable).by;
         assert_eq!(by(quiet()), Limit::Server);
         assert_eq!(by(Step { busiest_client: 0.95, ..quiet() }), Limit::Clients);
-        let all_cores = Some(cores() as f64);
-        assert_eq!(by(Step { cores_used: all_cores, ..quiet() }), Limit::ThisMachine);
-        assert_eq!(by(Step { cores_used: None, ..quiet() }), Limit::Server);
+        let used = |cores_used, machine_busy| Step {
+            processor: Usage { cores_used, machine_busy },
+            ..quiet()
+        };
+        assert_eq!(by(used(Some(cores() as f64), None)), Limit::ThisMachine);
+        assert_eq!(by(used(None, Some(0.95))), Limit::ThisMachine);
+        assert_eq!(by(used(None, None)), Limit::Server);
         let late = || Late { p99: 6.0, max: 7.0 };
         assert_eq!(by(Step { late_ms: late(), ..quiet() }), Limit::Load);
         let passes = || vec![Passes { share: 0.95, queries_each: 8.0 }];
         assert_eq!(by(Step { passes: passes(), ..quiet() }), Limit::Passes);
+        let step = Step { passes: passes(), ..used(None, Some(0.95)) };
+        assert_eq!(by(step), Limit::Passes, "a server that is on this machine too");
         // What the clients cannot do says nothing of the server.
         assert_eq!(by(Step { passes: passes(), late_ms: late(), ..quiet() }), Limit::Load);
         // Answers that share nothing run side by side.

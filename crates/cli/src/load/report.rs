@@ -7,6 +7,7 @@ use super::crowd::Crowd;
 use super::knee::Knee;
 use super::latencies::SHOWN;
 use super::objective::Objective;
+use super::processor::cores;
 use super::step::{Step, in_words};
 use crate::arguments::Load;
 use crate::display::{self, Page};
@@ -144,8 +145,8 @@ impl Report {
         for passes in &step.passes {
             page.entry("the server", passes.words());
         }
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let used = step.cores_used.map(|used| format!("{used:.2} of {cores} cores, "));
+        let cores = cores();
+        let used = step.processor.cores_used.map(|used| format!("{used:.2} of {cores} cores, "));
         page.entry(
             "this program",
             format!(
@@ -154,6 +155,9 @@ impl Report {
                 step.busiest_client * 100.0
             ),
         );
+        if let Some(busy) = step.processor.machine_busy {
+            page.entry("this machine", format!("busy {:.0} % of the time", busy * 100.0));
+        }
         for objective in &self.objectives {
             let met = if step.latency_ms.meet(objective) { "met" } else { "missed" };
             page.entry(&objective.to_string(), met);

@@ -5,6 +5,7 @@ use super::knee::Verdict;
 use super::latencies::{self, Latencies};
 use super::metrics::{self, MetricsAddress, Passes};
 use super::objective::Objective;
+use super::processor::{Usage, Used};
 use super::report::rate;
 use super::schedule::{self, MachineClock};
 use crate::display;
@@ -52,9 +53,9 @@ pub(super) struct Step {
     /// For each server whose metrics are known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) passes: Vec<Passes>,
-    /// This program's processor time in each second.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cores_used: Option<f64>,
+    /// Of the machine that this program runs on.
+    #[serde(flatten)]
+    pub(super) processor: Usage,
     /// The share of the time in which the busiest client's thread was at work.
     pub(super) busiest_client: f64,
 }
@@ -89,7 +90,7 @@ impl Step {
         let mut targets: Vec<_> = schedule.iter().map(|_| crowd.target(&mut rng)).collect();
         let mut late = latencies::histogram()?;
         let work = all_of(metrics)?;
-        let (shed, busy, processor) = (crowd.shed(), crowd.busy(), processor_time());
+        let (shed, busy, used) = (crowd.shed(), crowd.busy(), Used::now());
 
         let (sender, receiver) = mpsc::channel();
         let started = Instant::now();
@@ -122,7 +123,6 @@ impl Step {
         let wall = whole.as_secs_f64();
         let passes = all_of(metrics)?.into_iter().zip(&work);
         let busy = crowd.busy().into_iter().zip(busy).map(|(now, before)| now - before);
-        let processor = processor_time().zip(processor).map(|(now, before)| now - before);
         Ok(Self {
             rate,
             due: schedule.len() as u64,
@@ -135,7 +135,7 @@ impl Step {
             latency_ms: latencies,
             late_ms: Late { p99: in_ms(&late, 99.0), max: in_ms(&late, 100.0) },
             passes: passes.map(|(now, before)| now.since(before, whole)).collect(),
-            cores_used: processor.map(|time| time.as_secs_f64() / wall),
+            processor: Used::now().since(&used, whole),
             busiest_client: busy.max().unwrap_or_default().as_secs_f64() / wall,
         })
     }
@@ -238,18 +238,6 @@ fn in_ms(histogram: &Histogram<u64>, percent: f64) -> f64 {
     histogram.value_at_percentile(percent) as f64 / 1e3
 }
 
-/// The processor time of this process so far. `None` where the system does not say.
-#[cfg(unix)]
-fn processor_time() -> Option<Duration> {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Some(Duration::new(u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?))
-}
-
-#[cfg(not(unix))]
-fn processor_time() -> Option<Duration> {
-    None
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -272,7 +260,7 @@ pub(super) mod tests {
             latency_ms,
             late_ms: Late { p99: 0.1, max: 0.2 },
             passes: Vec::new(),
-            cores_used: Some(0.1),
+            processor: Usage { cores_used: Some(0.1), machine_busy: Some(0.2) },
             busiest_client: 0.1,
         }
     }
@@ -309,14 +297,5 @@ pub(super) mod tests {
         // In a short step the last answer counts for too much.
         assert_eq!(verdict(0.7, 0.03, true), Verdict::Held);
         assert_eq!(verdict(0.7, 0.03, false), Verdict::Missed);
-    }
-
-    #[test]
-    fn this_process_takes_time() {
-        let Some(before) = processor_time() else { return };
-        let mut number = 1u64;
-        while processor_time().unwrap() == before {
-            number = std::hint::black_box(number.wrapping_mul(3));
-        }
     }
 }
