@@ -92,6 +92,7 @@ fn framed(message: &impl Message) -> Vec<u8> {
 /// One of the attackers: it holds one connection at a time.
 #[derive(Clone)]
 pub(crate) struct Attacker {
+    pub(crate) number: usize,
     pub(crate) aim: Arc<Aim>,
     pub(crate) from: Ipv4Addr,
     place: watch::Sender<bool>,
@@ -241,8 +242,9 @@ impl Attacked {
         let begun = honest.outcomes().len();
         tokio::time::sleep(time).await;
         let under_attack = honest.outcomes().split_off(begun);
-        let Treatment { sent, streams_ended, connections_ended } = &*aim.treatment;
-        println!("\n{what}\n  before: {}\n  during: {}", summary(&quiet), summary(&under_attack));
+        let Treatment { sent, streams_ended, connections_ended, .. } = &*aim.treatment;
+        println!("\n{what}\n  before: {}", summary(&quiet, None));
+        println!("  during: {}", summary(&under_attack, Some(&quiet)));
         println!(
             "  sent {} KB, lost {} streams and {} connections",
             sent.load(Ordering::Relaxed) >> 10,
@@ -277,7 +279,7 @@ where
     for number in 0..strength.connections {
         let (place, taken) = watch::channel(false);
         let from = address(number, strength.addresses);
-        let attacker = Attacker { aim: Arc::clone(aim), from, place };
+        let attacker = Attacker { number, aim: Arc::clone(aim), from, place };
         let attack = attack.clone();
         places.push(taken);
         attackers.spawn(async move {
@@ -296,28 +298,32 @@ where
     attackers
 }
 
-/// How errands went, for people.
-fn summary(outcomes: &[Outcome]) -> String {
+/// How errands went, for people; `before` this, if it is to be compared.
+fn summary(outcomes: &[Outcome], before: Option<&[Outcome]>) -> String {
     let failures = failures(outcomes);
     let mut text = format!("{} of {} errands failed", failures.len(), outcomes.len());
     if let Some(outcome) = failures.first() {
         text += &format!(", such as {outcome:?}");
     }
-    let kinds: BTreeSet<Errand> = ROUND.into();
-    for kind in kinds {
-        let of_kind = outcomes.iter().filter(|outcome| outcome.errand == kind);
-        let mut took: Vec<Duration> = of_kind.clone().map(|outcome| outcome.took).collect();
-        let failed = of_kind.filter(|outcome| outcome.failure.is_some()).count();
-        took.sort();
-        let Some(last) = took.len().checked_sub(1) else { continue };
-        let at = |percent: usize| took[last * percent / 100].as_secs_f64() * 1e3;
+    for kind in BTreeSet::from(ROUND) {
+        let of_kind = failures.iter().filter(|outcome| outcome.errand == kind);
+        let failed = of_kind.count();
+        let Some([half, most, all]) = percentiles(outcomes, kind) else { continue };
         text += &format!(
-            "\n    {kind:?}: {failed} of {} failed, {:.1} ms p50, {:.1} p99, {:.1} at most",
-            took.len(),
-            at(50),
-            at(99),
-            at(100)
+            "\n    {kind:?}: {failed} failed, {half:.1} ms p50, {most:.1} p99, {all:.1} at most"
         );
+        if let Some([_, before, _]) = before.and_then(|before| percentiles(before, kind)) {
+            text += &format!("; the p99 is {:.1} times that before", most / before);
+        }
     }
     text
+}
+
+/// In milliseconds: the time within which half, 99 % and all errands of a kind ended.
+fn percentiles(outcomes: &[Outcome], kind: Errand) -> Option<[f64; 3]> {
+    let of_kind = outcomes.iter().filter(|outcome| outcome.errand == kind);
+    let mut took: Vec<Duration> = of_kind.map(|outcome| outcome.took).collect();
+    took.sort();
+    let last = took.len().checked_sub(1)?;
+    Some([50, 99, 100].map(|percent| took[last * percent / 100].as_secs_f64() * 1e3))
 }

@@ -4,6 +4,7 @@ use crate::attack::{Attacker, Strength, defaults};
 use crate::frames::{HEADERS, connect, frame, head};
 use crate::process::Attacked;
 use privet_server::{ServedTable, ServerConfig, TlsFiles};
+use std::io;
 use std::path::Path;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig};
@@ -17,19 +18,19 @@ fn few(folder: &Path) -> (ServerConfig, Vec<ServedTable>) {
     (config, tables)
 }
 
+pub(crate) async fn silence(attacker: Attacker) -> io::Result<()> {
+    let mut silent = connect(attacker.aim.address, attacker.from).await?;
+    attacker.in_place();
+    silent.read_to_end(&mut Vec::new()).await.map(drop)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_without_a_byte() {
     let attacked = Attacked::start("connections::connections_without_a_byte", few).await;
     for addresses in [1, 20, 100] {
         let what = format!("{MORE_THAN_A_FEW} silent connections from {addresses} addresses");
         let strength = Strength { connections: MORE_THAN_A_FEW, addresses };
-        attacked
-            .withstands(&what, strength, async |attacker: Attacker| {
-                let mut silent = connect(attacker.aim.address, attacker.from).await?;
-                attacker.in_place();
-                silent.read_to_end(&mut Vec::new()).await.map(drop)
-            })
-            .await;
+        attacked.withstands(&what, strength, async |attacker| silence(attacker).await).await;
     }
 }
 

@@ -7,6 +7,10 @@ use crate::frames::{
 };
 use crate::process::Attacked;
 use std::io;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// Frames that are sent at a time.
 const AT_ONCE: usize = 512;
@@ -19,24 +23,28 @@ async fn again_and_again(raw: &mut Raw, attacker: &Attacker, bytes: &[u8]) -> io
     }
 }
 
+/// Begins requests and takes each of them back.
+pub(crate) async fn begin_and_reset(attacker: Attacker) -> io::Result<()> {
+    let mut raw = attacker.open(None).await?;
+    let block = head("Answer");
+    loop {
+        let mut requests = Vec::new();
+        for _ in 0..AT_ONCE {
+            let stream = raw.stream();
+            requests.extend(frame(HEADERS, END_HEADERS, stream, &block));
+            requests.extend(reset(stream));
+        }
+        raw.send(&requests).await?;
+        attacker.in_place();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rapid_reset() {
     let attacked = Attacked::start("floods::rapid_reset", defaults).await;
+    let strength = Strength::from_one_address(8);
     attacked
-        .withstands("rapid reset", Strength::from_one_address(8), async |attacker: Attacker| {
-            let mut raw = attacker.open(None).await?;
-            let block = head("Answer");
-            loop {
-                let mut requests = Vec::new();
-                for _ in 0..AT_ONCE {
-                    let stream = raw.stream();
-                    requests.extend(frame(HEADERS, END_HEADERS, stream, &block));
-                    requests.extend(reset(stream));
-                }
-                raw.send(&requests).await?;
-                attacker.in_place();
-            }
-        })
+        .withstands("rapid reset", strength, async |attacker| begin_and_reset(attacker).await)
         .await;
 }
 
@@ -129,23 +137,52 @@ async fn headers_larger_than_allowed() {
         .await;
 }
 
+pub(crate) async fn only_pings(attacker: Attacker) -> io::Result<()> {
+    let mut raw = attacker.open(None).await?;
+    let pings = frame(PING, 0, 0, &[7; 8]).repeat(AT_ONCE);
+    again_and_again(&mut raw, &attacker, &pings).await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pings() {
     let attacked = Attacked::start("floods::pings", defaults).await;
-    attacked
-        .withstands("pings", Strength::from_one_address(8), async |attacker: Attacker| {
-            let mut raw = attacker.open(None).await?;
-            let pings = frame(PING, 0, 0, &[7; 8]).repeat(AT_ONCE);
-            again_and_again(&mut raw, &attacker, &pings).await
-        })
-        .await;
+    let strength = Strength::from_one_address(8);
+    attacked.withstands("pings", strength, async |attacker| only_pings(attacker).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_asks_for_nothing_is_read_slowly() {
+    const AT_FIRST: u64 = 4 << 20;
+    const A_SECOND: f64 = (64 << 10) as f64;
+    const TEST: &str = "floods::whoever_asks_for_nothing_is_read_slowly";
+    let attacked = Attacked::start(TEST, defaults).await;
+    let began = Instant::now();
+    let treatment = Arc::default();
+    let from = Ipv4Addr::new(127, 0, 0, 2);
+    let mut raw = Raw::open(attacked.address, from, None, &treatment).await.unwrap();
+    let ping = frame(PING, 0, 0, &[7; 8]);
+    let (len, pings) = (ping.len() as u64, ping.repeat(AT_ONCE));
+    let flood = tokio::spawn(async move { while raw.send(&pings).await.is_ok() {} });
+
+    let read = || treatment.pings_answered.load(Ordering::Relaxed) * len;
+    let nearly = async {
+        while read() < AT_FIRST / 10 * 9 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), nearly).await.expect("it may send so many");
+    // Enough for as many again, if nobody holds it up.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let most = AT_FIRST as f64 + A_SECOND * began.elapsed().as_secs_f64();
+    assert!(read() as f64 <= 1.02 * most, "{} bytes of pings were read, not {most}", read());
+    flood.abort();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn settings() {
     let attacked = Attacked::start("floods::settings", defaults).await;
     attacked
-        .withstands("settings", Strength::from_one_address(2), async |attacker: Attacker| {
+        .withstands("settings", Strength::from_one_address(8), async |attacker: Attacker| {
             let mut raw = attacker.open(None).await?;
             // With streams whose windows each of them moves.
             for _ in 0..64 {

@@ -88,6 +88,8 @@ pub(crate) async fn connect(to: SocketAddr, from: Ipv4Addr) -> io::Result<TcpStr
 pub(crate) struct Treatment {
     /// Bytes.
     pub(crate) sent: AtomicU64,
+    /// Pings that the server answered.
+    pub(crate) pings_answered: AtomicU64,
     /// Streams that the server ended, in any way.
     pub(crate) streams_ended: AtomicU64,
     /// Connections that ended.
@@ -258,6 +260,10 @@ impl Reading {
             let reply = match kind {
                 SETTINGS if flags & ACK == 0 => frame(SETTINGS, ACK, 0, &[]),
                 PING if flags & ACK == 0 => frame(PING, ACK, 0, &payload),
+                PING => {
+                    self.treatment.pings_answered.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                }
                 RST_STREAM => {
                     self.ended(finished.insert(stream));
                     continue;

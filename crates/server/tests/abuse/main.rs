@@ -29,4 +29,5 @@ mod honest;
 mod load;
 mod process;
 mod slow;
+mod together;
 mod unread;

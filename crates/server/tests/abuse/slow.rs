@@ -15,7 +15,7 @@ const STREAMS: usize = 256;
 const A_WHILE: Duration = Duration::from_millis(100);
 
 /// Begins requests, and sends no byte of their bodies.
-async fn without_bodies(attacker: Attacker, method: &str) -> io::Result<()> {
+pub(crate) async fn without_bodies(attacker: Attacker, method: &str) -> io::Result<()> {
     let mut raw = attacker.open(None).await?;
     raw.keep_open(STREAMS, method, Body::Nothing, || attacker.in_place()).await
 }

@@ -8,7 +8,11 @@ use std::io;
 use std::time::Duration;
 
 /// Makes `count` requests whose responses may send nothing but their headers.
-async fn with_closed_windows(attacker: Attacker, method: &str, count: usize) -> io::Result<()> {
+pub(crate) async fn with_closed_windows(
+    attacker: Attacker,
+    method: &str,
+    count: usize,
+) -> io::Result<()> {
     let mut raw = attacker.open(Some(0)).await?;
     let body = Body::Whole(attacker.message(method));
     raw.keep_open(count, method, body, || attacker.in_place()).await
