@@ -124,7 +124,6 @@ impl Raw {
         window: Option<u32>,
         treatment: &Arc<Treatment>,
     ) -> io::Result<Self> {
-        const INITIAL_WINDOW_SIZE: u16 = 4;
         let (reader, writer) = connect(to, from).await?.into_split();
         let writer = Arc::new(Mutex::new(writer));
         let (ends, ended) = watch::channel(0);
@@ -133,19 +132,25 @@ impl Raw {
             Reading { writer: Arc::clone(&writer), treatment: Arc::clone(&treatment), ends };
         let reading = tokio::spawn(reading.run(reader));
         let mut raw = Self { writer, reading, treatment, next_stream: 1, ended };
-        let window = window.unwrap_or(USUAL_WINDOW).to_be_bytes();
-        let settings = [&INITIAL_WINDOW_SIZE.to_be_bytes()[..], &window].concat();
-        raw.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await?;
-        raw.send(&frame(SETTINGS, 0, 0, &settings)).await?;
+        raw.begin_connection(window.unwrap_or(USUAL_WINDOW)).await?;
         Ok(raw)
     }
 
-    /// As [`open`](Self::open), but nothing is ever read, not even by this machine.
+    async fn begin_connection(&mut self, window: u32) -> io::Result<()> {
+        const INITIAL_WINDOW_SIZE: u16 = 4;
+        let settings = [&INITIAL_WINDOW_SIZE.to_be_bytes()[..], &window.to_be_bytes()].concat();
+        self.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await?;
+        self.send(&frame(SETTINGS, 0, 0, &settings)).await
+    }
+
+    /// As [`open`](Self::open), with windows for as much as there can be, but nothing is ever read,
+    /// not even by this machine.
     pub(crate) async fn deaf(
         to: SocketAddr,
         from: Ipv4Addr,
         treatment: &Arc<Treatment>,
     ) -> io::Result<Self> {
+        const LARGEST: u32 = (1 << 31) - 1;
         let (reader, writer) = connect(to, from).await?.into_split();
         let reading = tokio::spawn(async move {
             let _kept = reader;
@@ -154,8 +159,8 @@ impl Raw {
         let (writer, treatment) = (Arc::new(Mutex::new(writer)), Arc::clone(treatment));
         let (_, ended) = watch::channel(0);
         let mut raw = Self { writer, reading, treatment, next_stream: 1, ended };
-        raw.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await?;
-        raw.send(&frame(SETTINGS, 0, 0, &[])).await?;
+        raw.begin_connection(LARGEST).await?;
+        raw.send(&window_update(0, LARGEST - USUAL_WINDOW)).await?;
         Ok(raw)
     }
 

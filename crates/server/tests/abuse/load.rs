@@ -5,7 +5,7 @@ use crate::common::*;
 use crate::process::Attacked;
 use privet_schemes::SchemeId;
 use privet_server::{ServedTable, ServerConfig};
-use privet_wire::proto;
+use privet_wire::{PartKind, proto};
 use std::future::Future;
 use std::io;
 use std::path::Path;
@@ -87,6 +87,29 @@ async fn one_peer_asks_for_more_hints_than_the_server_can_compute() {
                 ask_without_end(16, move || {
                     let (mut stub, request) = (stub.clone(), request.clone());
                     async move { stub.prepare(request).await.map(drop) }
+                })
+                .await
+            },
+        )
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_peer_downloads_again_and_again() {
+    let attacked =
+        Attacked::start("load::one_peer_downloads_again_and_again", with_a_large_table).await;
+    attacked
+        .withstands(
+            "8 x 8 downloads at once from one address",
+            Strength::from_one_address(8),
+            async |attacker: Attacker| {
+                let stub = stub_of(&attacker).await?;
+                let table = describe(&mut stub.clone()).await.table(LARGE).unwrap().clone();
+                let request = fetch_request(&table, PartKind::Table, 0);
+                attacker.in_place();
+                ask_without_end(8, move || {
+                    let (mut stub, request) = (stub.clone(), request);
+                    async move { fetch(&mut stub, request).await.map(drop) }
                 })
                 .await
             },

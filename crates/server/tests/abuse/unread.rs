@@ -1,7 +1,7 @@
 //! Responses that nobody reads.
 
 use crate::attack::{Attacker, Strength, defaults};
-use crate::frames::{Body, window_update};
+use crate::frames::{Body, PING, frame, window_update};
 use crate::honest::Errand;
 use crate::process::Attacked;
 use std::io;
@@ -111,6 +111,30 @@ async fn descriptions_with_closed_windows() {
             async |attacker| with_closed_windows(attacker, "Describe", 256).await,
         )
         .await;
+}
+
+/// The windows are open, but what comes is not even read from the network.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn responses_on_connections_that_are_not_read() {
+    let attacked =
+        Attacked::start("unread::responses_on_connections_that_are_not_read", defaults).await;
+    for method in ["Fetch", "Answer"] {
+        let what = format!("16 x 64 {method} on connections that are not read");
+        attacked
+            .withstands(&what, Strength::from_one_address(16), move |attacker| async move {
+                let mut deaf = attacker.deaf().await?;
+                for _ in 0..64 {
+                    deaf.request(method, Body::Whole(attacker.message(method))).await?;
+                }
+                attacker.in_place();
+                // Without reading, only this shows that the connection has been closed.
+                loop {
+                    deaf.send(&frame(PING, 0, 0, &[7; 8])).await?;
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            })
+            .await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
