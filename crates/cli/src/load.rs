@@ -136,19 +136,19 @@ fn find_the_knee(arguments: &Load, crowd: &Crowd) -> Result<Measured> {
     if objectives.is_empty() {
         let step = told(arguments, crowd, light)?;
         objectives.push(Objective { percent: 99.0, limit: RISE * p99(&step)? });
-        known = Some(step.verdict(&objectives));
+        known = Some(step.is_held(&objectives));
         steps.push(step);
     }
     let highest = (step::MOST / arguments.time.as_secs_f64()).min(objective::HIGHEST_RATE);
     let knee = knee::search(light, highest, |rate| {
         // The light load was measured already, to learn what to compare with.
-        if let Some(verdict) = known.take() {
-            return Ok(verdict);
+        if let Some(is_held) = known.take() {
+            return Ok(is_held);
         }
         let step = told(arguments, crowd, rate)?;
-        let verdict = step.verdict(&objectives);
+        let is_held = step.is_held(&objectives);
         steps.push(step);
-        Ok(verdict)
+        Ok(is_held)
     })?;
     // At the lowest rate that was too high, what bounds the rate is at its limit.
     let decisive = |step: &&Step| knee.missed.or(knee.held) == Some(step.rate);

@@ -1,7 +1,6 @@
 //! One rate, for a time.
 
 use super::crowd::Crowd;
-use super::knee::Verdict;
 use super::latencies::{self, Latencies};
 use super::metrics::{self, MetricsAddress, Passes};
 use super::objective::Objective;
@@ -19,10 +18,8 @@ use std::time::{Duration, Instant};
 /// The most lookups in a step. All are drawn before the first.
 pub(super) const MOST: f64 = 5e6;
 
-/// A server that answers a smaller share of the rate than this does not keep up with it …
+/// A server that answers a smaller share of the rate than this does not keep up with it.
 const KEEPS_UP: f64 = 0.95;
-/// … and one below this is overloaded beyond doubt.
-const FALLS_BEHIND: f64 = 0.8;
 /// A server that is behind by less, in seconds, may have been disturbed at the end. Objectives say
 /// whether that is too long.
 const MAY_BE_BEHIND: f64 = 0.25;
@@ -140,10 +137,10 @@ impl Step {
         })
     }
 
-    /// How the server stood the rate, if it is to achieve these objectives.
-    pub(super) fn verdict(&self, objectives: &[Objective]) -> Verdict {
-        let are_met = objectives.iter().all(|objective| self.latency_ms.meet(objective));
-        verdict(self.answered_per_s / self.due_per_s, self.behind_s, are_met)
+    /// Whether the server kept up with the rate and achieved these objectives.
+    pub(super) fn is_held(&self, objectives: &[Objective]) -> bool {
+        objectives.iter().all(|objective| self.latency_ms.meet(objective))
+            && keeps_up(self.answered_per_s / self.due_per_s, self.behind_s)
     }
 
     /// Rates, latencies and failures in one line.
@@ -169,15 +166,10 @@ impl Step {
     }
 }
 
-/// How a server stood a rate of which it answered this share, and was so many seconds behind at the
-/// end.
-fn verdict(share: f64, behind_s: f64, are_met: bool) -> Verdict {
-    let is_behind = behind_s > MAY_BE_BEHIND;
-    match are_met {
-        _ if is_behind && share < FALLS_BEHIND => Verdict::Overloaded,
-        true if !is_behind || share >= KEEPS_UP => Verdict::Held,
-        _ => Verdict::Missed,
-    }
+/// Whether a server keeps up that answered this share of the rate, and was so many seconds behind
+/// at the end.
+fn keeps_up(share: f64, behind_s: f64) -> bool {
+    share >= KEEPS_UP || behind_s <= MAY_BE_BEHIND
 }
 
 /// A latency for people; `never` if it was none.
@@ -287,15 +279,19 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_server_that_does_not_keep_up_does_not_hold_a_rate_that_meets_its_objectives() {
-        assert_eq!(verdict(1.0, 0.0, true), Verdict::Held);
-        assert_eq!(verdict(0.96, 0.4, true), Verdict::Held);
-        assert_eq!(verdict(0.94, 0.6, true), Verdict::Missed);
-        assert_eq!(verdict(0.79, 2.0, true), Verdict::Overloaded);
-        assert_eq!(verdict(1.0, 0.0, false), Verdict::Missed);
-        assert_eq!(verdict(0.5, 10.0, false), Verdict::Overloaded);
+    fn a_server_keeps_up_unless_it_is_far_behind() {
+        assert!(keeps_up(1.0, 0.0) && keeps_up(0.96, 0.4));
+        assert!(!keeps_up(0.94, 0.6));
         // In a short step the last answer counts for too much.
-        assert_eq!(verdict(0.7, 0.03, true), Verdict::Held);
-        assert_eq!(verdict(0.7, 0.03, false), Verdict::Missed);
+        assert!(keeps_up(0.7, 0.03));
+    }
+
+    #[test]
+    fn a_rate_is_held_if_every_objective_is_met() {
+        let p99 = |ms| Objective { percent: 99.0, limit: Duration::from_millis(ms) };
+        let p50 = |ms| Objective { percent: 50.0, limit: Duration::from_millis(ms) };
+        assert!(quiet().is_held(&[]) && quiet().is_held(&[p99(11), p50(11)]));
+        assert!(!quiet().is_held(&[p99(11), p50(9)]));
+        assert!(!Step { answered_per_s: 90.0, behind_s: 1.0, ..quiet() }.is_held(&[p99(11)]));
     }
 }
