@@ -96,12 +96,11 @@ where
         let place = match places.request(pool, client, told) {
             Ok(place) => Arc::new(place),
             Err(refusal) => {
+                allowance.refused();
                 return Box::pin(std::future::ready(Ok(outcome.refused(refusal.into()))));
             }
         };
         let (bytes_in, bytes_out) = metrics.body_bytes(method);
-        // Who is refused has to send less.
-        allowance.request();
         let received = Arc::clone(&allowance);
         let request = request.map(|body| {
             Body::new(Received::new(body, bytes_in, received, Arc::clone(&place), pool))
@@ -118,6 +117,10 @@ where
             }
             place.responds();
             outcome.status = status_in(response.headers());
+            match outcome.status {
+                Some(StatusCode::ResourceExhausted) => allowance.refused(),
+                _ => allowance.answered(),
+            }
             Ok(response
                 .map(|body| Body::new(Sent::new(body, bytes_out, allowance, place, outcome))))
         })

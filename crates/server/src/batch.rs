@@ -16,12 +16,14 @@
 //!
 //! Lanes take turns by age: the batch that has been due longest goes first, so every table gets its
 //! turn. Within a lane the clients' addresses take turns: a batch takes one request of each, then
-//! one more of each. So who asks a thousand queries at once waits for them, and others do not.
+//! one more of each. So who asks a thousand queries at once waits for them, and others do not. Nor
+//! do they wait for long passes: while several addresses ask, one can fill only its share of a
+//! batch.
 //!
 //! Versions of tables come and go while the queue stays: it holds a lane only while queries wait in
 //! it. When the last of them is answered, the lane is freed, if nothing else holds it.
 //!
-//! A request may carry several queries. They wait in parts of one batch each. If its caller has
+//! A request may carry several queries. They wait in parts of such a share. If its caller has
 //! gone (connection lost, deadline passed), it is dropped when its turn comes, before anything is
 //! computed. A request with a query that does not parse gets an error of its own and does not
 //! affect the others of its batch.
@@ -116,6 +118,13 @@ pub(crate) struct BatchSettings {
     pub(crate) queries: Cap,
 }
 
+impl BatchSettings {
+    /// How many queries of a batch one of several peers may have.
+    fn share(&self) -> usize {
+        (self.max_batch * self.queries.of_peer()).div_ceil(self.queries.total)
+    }
+}
+
 /// The queue and its compute threads.
 pub(crate) struct Batcher {
     shared: Arc<Shared>,
@@ -135,12 +144,24 @@ struct State {
     waiting: usize,
     /// Queries that wait, of those peers that have any.
     by_peer: HashMap<Peer, usize>,
+    /// Who asked last, and when somebody asked who was not the last.
+    last: Option<Peer>,
+    others_at: Option<Instant>,
     /// Whether a pass runs that shares the whole machine.
     passing: bool,
     stopped: bool,
 }
 
+/// For so long after somebody else asked, an address is taken for one of several.
+const SEVERAL: Duration = Duration::from_secs(1);
+
 impl State {
+    fn asks(&mut self, peer: Peer) {
+        if self.last.replace(peer).is_some_and(|last| last != peer) {
+            self.others_at = Some(Instant::now());
+        }
+    }
+
     fn leaves(&mut self, peer: Peer, job: &Job) {
         self.waiting -= job.count;
         if let Some(waiting) = self.by_peer.get_mut(&peer) {
@@ -179,6 +200,8 @@ impl Batcher {
             queues: Vec::new(),
             waiting: 0,
             by_peer: HashMap::new(),
+            last: None,
+            others_at: None,
             passing: false,
             stopped: false,
         });
@@ -214,7 +237,7 @@ impl Batcher {
             true => count.div_ceil(self.shared.settings.max_batch),
             false => count,
         };
-        if lane.pace.is_short(passes) && self.shared.begins_at_once(lane) {
+        if lane.pace.is_short(passes) && self.shared.begins_at_once(lane, peer) {
             let answers = self.shared.compute(lane, lane.queries(&queries));
             self.shared.ends(lane);
             return together(answers.into_iter());
@@ -267,8 +290,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts the queries into the queue, in parts of at most a batch, and returns where their
-    /// answers will come.
+    /// Puts the queries into the queue, in parts that each fit into a peer's share of a batch, and
+    /// returns where their answers will come.
     fn enqueue(
         &self,
         lane: &Arc<Lane>,
@@ -279,6 +302,7 @@ impl Shared {
         let mut evicted = Vec::new();
         let mut state = self.lock();
         let own = state.by_peer.get(&peer).copied().unwrap_or(0);
+        state.asks(peer);
         let may_wait = own < self.settings.queries.of_peer();
         if state.waiting < self.settings.queries.total && !may_wait {
             drop(state);
@@ -324,7 +348,7 @@ impl Shared {
         });
         let arrived = Instant::now();
         let request = Arc::new(queries);
-        let part_len = self.settings.max_batch.saturating_mul(lane.query_len.max(1));
+        let part_len = self.settings.share().saturating_mul(lane.query_len.max(1));
         let mut answers = Vec::new();
         for begin in (0..request.len()).step_by(part_len) {
             let queries = begin..request.len().min(begin.saturating_add(part_len));
@@ -359,8 +383,9 @@ impl Shared {
 
     /// Whether a query may be answered now, by the thread that received it. If so, that thread says
     /// with [`ends`](Self::ends) when it is done.
-    fn begins_at_once(&self, lane: &Lane) -> bool {
+    fn begins_at_once(&self, lane: &Lane, peer: Peer) -> bool {
         let mut state = self.lock();
+        state.asks(peer);
         if state.stopped {
             return false;
         }
@@ -443,6 +468,14 @@ impl Shared {
         dues.min_by_key(|(_, due)| *due)
     }
 
+    /// How many queries of a batch one peer may have now.
+    fn share(&self, state: &State) -> usize {
+        match state.others_at {
+            Some(then) if then.elapsed() < SEVERAL => self.settings.share(),
+            _ => self.settings.max_batch,
+        }
+    }
+
     /// Jobs of a queue whose callers are still there, of each peer in its turn: at most a batch of
     /// queries, or one job if queries share nothing.
     fn take(&self, state: &mut State, place: usize) -> (Arc<Lane>, Vec<Job>) {
@@ -451,13 +484,17 @@ impl Shared {
         let shares = lane.server.shares_passes();
         state.passing |= shares;
         let mut room = self.settings.max_batch;
+        let share = self.share(state);
+        let mut of_peer: HashMap<Peer, usize> = HashMap::new();
         while room > 0
             && (shares || taken.is_empty())
-            && let Some((peer, job)) = state.queues[place].pop(room)
+            && let Some((peer, job)) = state.queues[place]
+                .pop(|peer| room.min(share - of_peer.get(&peer).copied().unwrap_or(0)))
         {
             state.leaves(peer, &job);
             if !job.reply.is_closed() {
                 room -= job.count;
+                *of_peer.entry(peer).or_default() += job.count;
                 taken.push(job);
             }
         }

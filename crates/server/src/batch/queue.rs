@@ -61,12 +61,13 @@ impl Queue {
         self.jobs.values().filter_map(|jobs| Some(jobs.front()?.arrived)).min()
     }
 
-    /// The next job of the peer whose turn it is and that has one of at most `room` queries.
-    pub(super) fn pop(&mut self, room: usize) -> Option<(Peer, Job)> {
+    /// The next job of the peer whose turn it is and that has one of at most as many queries as
+    /// there is `room` for of that peer.
+    pub(super) fn pop(&mut self, room: impl Fn(Peer) -> usize) -> Option<(Peer, Job)> {
         for _ in 0..self.turns.len() {
             let peer = self.turns.pop_front()?;
             let jobs = self.jobs.get_mut(&peer)?;
-            let job = jobs.pop_front_if(|job| job.count <= room);
+            let job = jobs.pop_front_if(|job| job.count <= room(peer));
             match jobs.is_empty() {
                 true => drop(self.jobs.remove(&peer)),
                 false => self.turns.push_back(peer),

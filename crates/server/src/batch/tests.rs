@@ -426,12 +426,12 @@ fn a_short_pass_begins_at_once_only_if_nothing_runs_or_waits() {
     let (mirror, gate) = Mirror::new(true);
     let queued = batcher(&mirror, 1, NO_WINDOW);
     let (shared, lane) = (&queued.batcher.shared, &queued.lanes[0]);
-    assert!(shared.begins_at_once(lane));
-    assert!(!shared.begins_at_once(lane), "a pass runs");
+    assert!(shared.begins_at_once(lane, PEER));
+    assert!(!shared.begins_at_once(lane, PEER), "a pass runs");
     let waits = ask(&queued, 0, &[0, 1]);
     shared.ends(lane);
     gate.began.recv().unwrap();
-    assert!(!shared.begins_at_once(lane), "a pass runs on a compute thread");
+    assert!(!shared.begins_at_once(lane, PEER), "a pass runs on a compute thread");
     gate.open.send(()).unwrap();
     assert_eq!(answer(waits).unwrap(), [1, 0]);
 }
@@ -503,4 +503,27 @@ fn a_full_queue_takes_from_the_peer_that_has_most_and_a_peer_has_its_own_limit()
     assert_eq!(batcher.batcher.shared.metrics.queue_depth.get(), 0);
     let state = batcher.batcher.shared.lock();
     assert!(state.by_peer.is_empty() && state.queues.is_empty());
+}
+
+#[test]
+fn one_of_several_peers_gets_its_share_of_a_batch_and_a_lone_one_all_of_it() {
+    let (mirror, gate) = Mirror::new(true);
+    let queries = Cap { total: 100, per_peer: Some(50), per_connection: None };
+    let batcher = batcher(&mirror, 1, BatchSettings { queries, ..NO_WINDOW });
+    let first = ask(&batcher, 0, &[0, 0]);
+    gate.began.recv().unwrap();
+    // A request of six waits in parts of two.
+    let six: Vec<u8> = (1..=6).flat_map(|number| [number, 0]).collect();
+    let six = ask(&batcher, 0, &six);
+    gate.open.send(()).unwrap();
+    gate.began.recv().unwrap();
+    let other = ask_as(Peer::V6(1), &batcher, 0, &[77, 0]).unwrap();
+    let four: Vec<u8> = (11..=14).flat_map(|number| [number, 0]).collect();
+    let four = ask(&batcher, 0, &four);
+    (0..4).for_each(|_| gate.open.send(()).unwrap());
+    for waiting in [first, six, other, four] {
+        answer(waiting).unwrap();
+    }
+    // Alone it filled a batch of four. Since somebody else asks, it has two in each.
+    assert_eq!(mirror.sizes(), [1, 4, 3, 2, 2]);
 }

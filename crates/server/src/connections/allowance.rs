@@ -4,8 +4,9 @@
 //! updates. Nothing in the protocol bounds them, and a peer that sends nothing else can keep a
 //! processor busy. So each peer has an allowance of bytes. Whatever it sends is taken from it;
 //! requests, their bodies and the responses to them add to it, more than they cost. Who asks is
-//! therefore never slowed down. Who does not is read slowly once the allowance is used up. Its
-//! connections stay open, and the network makes it wait.
+//! therefore never slowed down. Who does not, or asks so much that it is refused again and again,
+//! is read slowly once the allowance is used up. Its connections stay open, and the network makes
+//! it wait.
 
 use crate::admission::Peer;
 use std::collections::HashMap;
@@ -19,7 +20,8 @@ const MOST: f64 = (4 << 20) as f64;
 /// What is added without a request, in bytes a second: thousands of pings.
 const RATE: f64 = (64 << 10) as f64;
 
-/// What each request adds, in bytes: more than its headers and all frames around it have.
+/// What each request adds, in bytes: more than its headers and all frames around it have. One that
+/// is refused takes as much away.
 const REQUEST: usize = 1 << 10;
 
 /// The shortest wait: the clock of the runtime is no finer.
@@ -62,9 +64,15 @@ impl Allowance {
         self.with(|saved| saved.bytes -= len as f64);
     }
 
-    /// A request has begun and was not refused.
-    pub(crate) fn request(&self) {
+    /// A request was not refused.
+    pub(crate) fn answered(&self) {
         self.with(|saved| saved.add(REQUEST as f64));
+    }
+
+    /// A request was refused because there were too many. It cost the server more than its bytes,
+    /// so whoever does not ask less is read slowly.
+    pub(crate) fn refused(&self) {
+        self.spend(REQUEST);
     }
 
     /// So many bytes of a request's body came.
@@ -125,7 +133,7 @@ mod tests {
         for _ in 0..100_000 {
             // Headers, a query in one frame, the window for an answer.
             allowance.spend(300 + 9 + 2000 + 13);
-            allowance.request();
+            allowance.answered();
             allowance.body(2000);
             allowance.response(4000);
             assert_eq!(allowance.wait(now), None);
@@ -158,9 +166,21 @@ mod tests {
         let expected = MOST + 100.0 * RATE;
         assert!((read as f64 - expected).abs() < 0.01 * expected, "{read}");
         // It pays for its own past only: now it asks.
-        allowance.request();
-        allowance.request();
+        allowance.answered();
+        allowance.answered();
         assert_eq!(allowance.wait(now), None);
+    }
+
+    #[test]
+    fn who_is_refused_again_and_again_is_read_slowly() {
+        let (allowance, now) = (Allowance::new(), Instant::now());
+        let refusals = (0..100_000).take_while(|_| {
+            allowance.spend(400);
+            allowance.body(300);
+            allowance.refused();
+            allowance.wait(now).is_none()
+        });
+        assert!((3000..4500).contains(&refusals.count()));
     }
 
     #[test]
