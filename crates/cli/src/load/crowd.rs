@@ -51,7 +51,7 @@ impl Crowd {
     ///
     /// # Errors
     /// As [`Client::connect`] and [`Client::get`];
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if lookups ask no server anything.
+    /// [`Blame::ApiMisuse`] if lookups ask no server anything.
     pub(super) fn connect(arguments: &Load) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
