@@ -25,12 +25,16 @@ pub(crate) const TABLE: &str = "table";
 /// The table whose clients ask for hints.
 pub(crate) const HINTS: &str = "hints";
 
-/// How many errands of the honest client are looked at while an attack is going on.
+/// How many errands of the honest client are looked at while an attack is going on: so many, or
+/// those of some seconds, but never fewer than a few.
 const ERRANDS: usize = 160;
+const SECONDS: Duration = Duration::from_secs(6);
+const FEWEST: usize = 2 * ROUND.len();
 
-/// How much more memory a server may take while it is attacked, in bytes. Most of it is what the
-/// limits of requests and connections allow; the rest is what the system's allocator keeps.
-const MEMORY: u64 = 96 << 20;
+/// How much more memory a server may take while it is attacked, in bytes: 64 MiB of bodies that do
+/// not end, in buffers that may have twice the room, and 32 MiB for connections, for the other
+/// requests and for what the system's allocator keeps.
+const MEMORY: u64 = 160 << 20;
 
 /// With this variable set, each attack goes on for so many seconds, and what it does is printed.
 const MEASURE: &str = "PRIVET_ABUSE_MEASURE";
@@ -173,7 +177,8 @@ impl Attacked {
         let memory = self.begin_peak();
         let mut attackers = send_attackers(&aim, strength, attack).await;
         let begun = honest.outcomes().len();
-        honest.until_done(begun + ERRANDS).await;
+        let _ = tokio::time::timeout(SECONDS, honest.until_done(begun + ERRANDS)).await;
+        honest.until_done(begun + FEWEST).await;
         let under_attack = honest.outcomes().split_off(begun);
         let grown = self.peak().saturating_sub(memory);
         attackers.shutdown().await;

@@ -74,6 +74,13 @@ pub(crate) fn window_update(stream: u32, by: u32) -> Vec<u8> {
     frame(WINDOW_UPDATE, 0, stream, &by.to_be_bytes())
 }
 
+/// What a client says first, with the window that each response begins with.
+fn beginning(window: u32) -> Vec<u8> {
+    const INITIAL_WINDOW_SIZE: u16 = 4;
+    let settings = [&INITIAL_WINDOW_SIZE.to_be_bytes()[..], &window.to_be_bytes()].concat();
+    [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &frame(SETTINGS, 0, 0, &settings)].concat()
+}
+
 /// Connects from one of this machine's loopback addresses.
 pub(crate) async fn connect(to: SocketAddr, from: Ipv4Addr) -> io::Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
@@ -124,23 +131,16 @@ impl Raw {
         window: Option<u32>,
         treatment: &Arc<Treatment>,
     ) -> io::Result<Self> {
-        let (reader, writer) = connect(to, from).await?.into_split();
+        let (reader, mut writer) = connect(to, from).await?.into_split();
+        // Before anything can be answered: these come first.
+        writer.write_all(&beginning(window.unwrap_or(USUAL_WINDOW))).await?;
         let writer = Arc::new(Mutex::new(writer));
         let (ends, ended) = watch::channel(0);
         let treatment = Arc::clone(treatment);
         let reading =
             Reading { writer: Arc::clone(&writer), treatment: Arc::clone(&treatment), ends };
         let reading = tokio::spawn(reading.run(reader));
-        let mut raw = Self { writer, reading, treatment, next_stream: 1, ended };
-        raw.begin_connection(window.unwrap_or(USUAL_WINDOW)).await?;
-        Ok(raw)
-    }
-
-    async fn begin_connection(&mut self, window: u32) -> io::Result<()> {
-        const INITIAL_WINDOW_SIZE: u16 = 4;
-        let settings = [&INITIAL_WINDOW_SIZE.to_be_bytes()[..], &window.to_be_bytes()].concat();
-        self.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await?;
-        self.send(&frame(SETTINGS, 0, 0, &settings)).await
+        Ok(Self { writer, reading, treatment, next_stream: 1, ended })
     }
 
     /// As [`open`](Self::open), with windows for as much as there can be, but nothing is ever read,
@@ -151,17 +151,16 @@ impl Raw {
         treatment: &Arc<Treatment>,
     ) -> io::Result<Self> {
         const LARGEST: u32 = (1 << 31) - 1;
-        let (reader, writer) = connect(to, from).await?.into_split();
+        let (reader, mut writer) = connect(to, from).await?.into_split();
+        writer.write_all(&beginning(LARGEST)).await?;
+        writer.write_all(&window_update(0, LARGEST - USUAL_WINDOW)).await?;
         let reading = tokio::spawn(async move {
             let _kept = reader;
             std::future::pending().await
         });
         let (writer, treatment) = (Arc::new(Mutex::new(writer)), Arc::clone(treatment));
         let (_, ended) = watch::channel(0);
-        let mut raw = Self { writer, reading, treatment, next_stream: 1, ended };
-        raw.begin_connection(LARGEST).await?;
-        raw.send(&window_update(0, LARGEST - USUAL_WINDOW)).await?;
-        Ok(raw)
+        Ok(Self { writer, reading, treatment, next_stream: 1, ended })
     }
 
     pub(crate) async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Set for the process that is the server: a folder that both processes know.
@@ -26,6 +26,8 @@ pub(crate) struct Attacked {
     process: Child,
     pub(crate) address: SocketAddr,
     pub(crate) metrics: SocketAddr,
+    /// Stays open: libtest ends a process that it cannot tell that a test takes long.
+    _said: BufReader<ChildStdout>,
     _folder: tempfile::TempDir,
 }
 
@@ -67,17 +69,18 @@ impl Attacked {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let said = BufReader::new(process.stdout.take().unwrap());
-        let mut told = said.lines().map_while(Result::ok).filter_map(|line| {
+        let mut said = BufReader::new(process.stdout.take().unwrap());
+        let told = said.by_ref().lines().map_while(Result::ok).find_map(|line| {
             // libtest begins the line with the name of the test.
             let (_, addresses) = line.split_once(SERVING)?;
             let addresses = addresses.split_whitespace().map(|address| address.parse().unwrap());
             Some(addresses.collect::<Vec<SocketAddr>>())
         });
-        let Some(addresses) = told.next() else {
+        let Some(addresses) = told else {
             panic!("the server of {test} did not start: {:?}", process.wait())
         };
-        Self { process, address: addresses[0], metrics: addresses[1], _folder: folder }
+        let [address, metrics] = addresses[..] else { panic!("two addresses: {addresses:?}") };
+        Self { process, address, metrics, _said: said, _folder: folder }
     }
 
     pub(crate) async fn holdings(&self) -> Holdings {
@@ -144,7 +147,8 @@ impl Attacked {
 
     fn memory(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(self.proc("status")).unwrap();
-        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        let line = status.lines().find(|line| line.starts_with(name));
+        let line = line.expect("a server that still runs has memory");
         let kibibytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
         kibibytes << 10
     }
