@@ -14,8 +14,7 @@
 //! An answer that takes less time than a hand-over to another thread is worth is computed on the
 //! thread that received the query: see [`Pace`].
 //!
-//! Lanes take turns by age: the batch that has been due longest goes first, so every table gets its
-//! turn. Within a lane the clients' addresses take turns: a batch takes one request of each, then
+//! Lanes take turns, however much waits in one of them, so every table gets its turn. Within a lane the clients' addresses take turns: a batch takes one request of each, then
 //! one more of each. So who asks a thousand queries at once waits for them, and others do not. Nor
 //! do they wait for long passes: while several addresses ask, one can fill only its share of a
 //! batch.
@@ -38,7 +37,7 @@ use crate::secret_bytes::SecretBytes;
 use privet_core::{Error, Result};
 use privet_schemes::contract::Role;
 use privet_schemes::registry::ErasedServer;
-use queue::{Job, Queue};
+use queue::{Job, Queue, Turn};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -144,6 +143,8 @@ struct State {
     waiting: usize,
     /// Queries that wait, of those peers that have any.
     by_peer: HashMap<Peer, usize>,
+    /// How many batches were taken.
+    turn: u64,
     /// Who asked last, and when somebody asked who was not the last.
     last: Option<Peer>,
     others_at: Option<Instant>,
@@ -200,6 +201,7 @@ impl Batcher {
             queues: Vec::new(),
             waiting: 0,
             by_peer: HashMap::new(),
+            turn: 0,
             last: None,
             others_at: None,
             passing: false,
@@ -343,7 +345,8 @@ impl Shared {
     ) -> Vec<oneshot::Receiver<Result<Vec<u8>>>> {
         let found = state.queues.iter().position(|queue| Arc::ptr_eq(&queue.lane, lane));
         let place = found.unwrap_or_else(|| {
-            state.queues.push(Queue::new(Arc::clone(lane)));
+            let turn = Turn { after: state.turn, served: false };
+            state.queues.push(Queue::new(Arc::clone(lane), turn));
             state.queues.len() - 1
         });
         let arrived = Instant::now();
@@ -452,7 +455,7 @@ impl Shared {
         }
     }
 
-    /// The queue whose batch is due first, and when, of those that may be answered now.
+    /// The queue whose batch goes next, of those that may be answered now, and when it is due.
     fn next_due(&self, state: &State) -> Option<(usize, Instant)> {
         let due = |queue: &Queue| {
             let shares = queue.lane.server.shares_passes();
@@ -463,9 +466,15 @@ impl Shared {
             let oldest = queue.oldest()?;
             Some(if waits { oldest + self.settings.window } else { oldest })
         };
+        let now = Instant::now();
         let queues = state.queues.iter().enumerate();
         let dues = queues.filter_map(|(place, queue)| Some((place, due(queue)?)));
-        dues.min_by_key(|(_, due)| *due)
+        // Of those that are due, the one whose turn it is; otherwise the one that is due first.
+        let turn = |place: usize| state.queues[place].turn;
+        dues.min_by_key(|(place, due)| match *due <= now {
+            true => (false, turn(*place), *due),
+            false => (true, Turn::default(), *due),
+        })
     }
 
     /// How many queries of a batch one peer may have now.
@@ -483,6 +492,8 @@ impl Shared {
         let lane = Arc::clone(&state.queues[place].lane);
         let shares = lane.server.shares_passes();
         state.passing |= shares;
+        state.turn += 1;
+        state.queues[place].turn = Turn { after: state.turn, served: true };
         let mut room = self.settings.max_batch;
         let share = self.share(state);
         let mut of_peer: HashMap<Peer, usize> = HashMap::new();

@@ -10,9 +10,20 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
+/// When it is a lane's turn. The least goes first: one that has just got its first query comes
+/// right before the lane that was served last, and after all others that wait.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Turn {
+    /// The number of the last batch that was taken then.
+    pub(super) after: u64,
+    /// Whether that was a batch of this lane.
+    pub(super) served: bool,
+}
+
 /// What waits in a lane.
 pub(super) struct Queue {
     pub(super) lane: Arc<Lane>,
+    pub(super) turn: Turn,
     /// The jobs of each peer, by age. None is empty.
     jobs: HashMap<Peer, VecDeque<Job>>,
     /// The peers in `jobs`, in the order in which it is their turn.
@@ -34,8 +45,8 @@ pub(super) struct Job {
 pub(super) type Reply = oneshot::Sender<Result<Vec<u8>>>;
 
 impl Queue {
-    pub(super) fn new(lane: Arc<Lane>) -> Self {
-        Self { lane, jobs: HashMap::new(), turns: VecDeque::new(), waiting: 0 }
+    pub(super) fn new(lane: Arc<Lane>, turn: Turn) -> Self {
+        Self { lane, turn, jobs: HashMap::new(), turns: VecDeque::new(), waiting: 0 }
     }
 
     pub(super) fn push(&mut self, peer: Peer, job: Job) {

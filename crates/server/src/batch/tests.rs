@@ -264,7 +264,7 @@ fn a_panic_costs_its_batch_and_nothing_else() {
 }
 
 #[test]
-fn queries_in_different_roles_never_share_a_pass_and_take_turns_by_age() {
+fn queries_in_different_roles_never_share_a_pass_and_take_turns() {
     let (mirror, gate) = Mirror::new(true);
     let batcher = batcher(&mirror, 2, NO_WINDOW);
     let first = ask(&batcher, 0, &[0]);
@@ -526,4 +526,24 @@ fn one_of_several_peers_gets_its_share_of_a_batch_and_a_lone_one_all_of_it() {
     }
     // Alone it filled a batch of four. Since somebody else asks, it has two in each.
     assert_eq!(mirror.sizes(), [1, 4, 3, 2, 2]);
+}
+
+#[test]
+fn a_lane_in_which_much_waits_does_not_hold_up_the_others() {
+    let (mirror, gate) = Mirror::new(true);
+    let batcher = batcher(&mirror, 3, NO_WINDOW);
+    let first = ask(&batcher, 0, &[0]);
+    gate.began.recv().unwrap();
+    let mut waiting: Vec<_> = (1..=12).map(|number| ask(&batcher, 0, &[number])).collect();
+    // These come later than all of the first lane's, and one of them while the other waits.
+    waiting.push(ask(&batcher, 1, &[101]));
+    gate.open.send(()).unwrap();
+    gate.began.recv().unwrap();
+    waiting.push(ask(&batcher, 2, &[102]));
+    waiting.push(ask(&batcher, 1, &[103]));
+    (0..6).for_each(|_| gate.open.send(()).unwrap());
+    answer(first).unwrap();
+    waiting.into_iter().for_each(|one| drop(answer(one).unwrap()));
+    let roles: Vec<u8> = mirror.seen.lock().unwrap().iter().map(|(role, _)| *role).collect();
+    assert_eq!(roles, [0, 0, 1, 2, 0, 0]);
 }
