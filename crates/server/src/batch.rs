@@ -14,10 +14,10 @@
 //! An answer that takes less time than a hand-over to another thread is worth is computed on the
 //! thread that received the query: see [`Pace`].
 //!
-//! Lanes take turns, however much waits in one of them, so every table gets its turn. Within a lane the clients' addresses take turns: a batch takes one request of each, then
-//! one more of each. So who asks a thousand queries at once waits for them, and others do not. Nor
-//! do they wait for long passes: while several addresses ask, one can fill only its share of a
-//! batch.
+//! Lanes take turns, however much waits in one of them, so every table gets its turn. Within a lane
+//! the clients' addresses take turns: a batch takes one request of each, then one more of each. So
+//! who asks a thousand queries at once waits for them, and others do not. Nor do they wait for long
+//! passes: while several addresses ask, one can fill only its share of a batch.
 //!
 //! Versions of tables come and go while the queue stays: it holds a lane only while queries wait in
 //! it. When the last of them is answered, the lane is freed, if nothing else holds it.
