@@ -9,6 +9,9 @@ use std::time::Duration;
 /// No limit is longer: the clock can count so far.
 const LONGEST: Duration = Duration::from_secs(30 * 86_400);
 
+/// No cap is higher: sums and products of caps are computed.
+const HIGHEST: usize = u32::MAX as usize;
+
 /// How many of something there may be at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cap {
@@ -234,6 +237,11 @@ impl Limits {
     /// served with it.
     pub(crate) fn check(mut self) -> Result<()> {
         for (name, _) in Self::NAMES {
+            if let Some(Limit::Count(&mut count) | Limit::Part(&mut Some(count))) = self.limit(name)
+                && count > HIGHEST
+            {
+                return Err(Error::api_misuse(format!("{name} can be at most {HIGHEST}")));
+            }
             let zero = match self.limit(name) {
                 Some(Limit::Count(count)) => *count == 0,
                 Some(Limit::Part(count)) => *count == Some(0),
@@ -276,6 +284,18 @@ mod tests {
                 assert!(error.contains(name), "{error}");
             }
             assert_eq!(limits.set(name, "0").is_err(), name != "least-rate", "{name}");
+        }
+    }
+
+    #[test]
+    fn no_cap_is_so_high_that_computing_with_it_would_overflow() {
+        for name in ["queries", "queries-per-peer", "connections"] {
+            let highest = u32::MAX.to_string();
+            Limits::default().set(name, &highest).unwrap();
+            for too_high in ["4294967296", "18446744073709551615"] {
+                let error = Limits::default().set(name, too_high).unwrap_err().to_string();
+                assert!(error.contains(name) && error.contains(&highest), "{error}");
+            }
         }
     }
 
