@@ -27,7 +27,8 @@ use crate::observe::Metrics;
 use bodies::{Received, Sent};
 use http::{HeaderMap, Request, Response};
 use places::{Ousted, Pool, Reached, Refusal};
-use privet_wire::StatusCode;
+use privet_core::Error;
+use privet_wire::{StatusCode, WireStatus};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -102,9 +103,10 @@ where
         };
         let (bytes_in, bytes_out) = metrics.body_bytes(method);
         let received = Arc::clone(&allowance);
-        let request = request.map(|body| {
+        let mut request = request.map(|body| {
             Body::new(Received::new(body, bytes_in, received, Arc::clone(&place), pool))
         });
+        request.extensions_mut().insert(Arc::clone(&place));
         Box::pin(async move {
             let response = tokio::select! {
                 biased;
@@ -127,17 +129,18 @@ where
     }
 }
 
-impl From<Refusal> for Status {
+impl From<Refusal> for Error {
     fn from(Refusal { pool, reached, limit }: Refusal) -> Self {
         let what = match pool {
             Pool::Connections => "connections",
             Pool::Bodies => "requests",
             Pool::Describes => "requests for its description",
             Pool::Answers => "requests with queries",
+            Pool::AnswerBytes => "bytes of queries and answers",
             Pool::Fetches => "downloads",
             Pool::Preparations => "requests for hints",
         };
-        Self::resource_exhausted(match reached {
+        Self::exhausted(match reached {
             Reached::Total => format!(
                 "the server is busy: {limit} {what} are under way already; try again in a moment"
             ),
@@ -150,6 +153,12 @@ impl From<Refusal> for Status {
                  under way already; try again in a moment"
             ),
         })
+    }
+}
+
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Self {
+        WireStatus::from(&Error::from(refusal)).into()
     }
 }
 

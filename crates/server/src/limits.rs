@@ -53,6 +53,9 @@ pub struct Limits {
     pub describes: Cap,
     /// Requests with queries, from when all of one has arrived until its answers are sent.
     pub answers: Cap,
+    /// Bytes of these queries and of their answers. Who has none under way may have one request of
+    /// any size.
+    pub answer_bytes: Cap,
     /// Queries that wait for a pass.
     pub queries: Cap,
     /// Downloads.
@@ -90,6 +93,7 @@ impl Default for Limits {
             body_bytes: 64 << 20,
             describes: Cap::new(64),
             answers: Cap::new(2048),
+            answer_bytes: Cap::new(256 << 20),
             queries: Cap::new(1024),
             fetches: Cap { per_connection: Some(8), ..Cap::new(64) },
             preparations: Cap { per_connection: Some(2), ..Cap::new(16) },
@@ -116,7 +120,7 @@ enum Limit<'a> {
 impl Limits {
     /// Each limit's name and meaning. Those that end in `-per-peer` are a quarter of the total
     /// unless they are set.
-    pub const NAMES: [(&'static str, &'static str); 25] = [
+    pub const NAMES: [(&'static str, &'static str); 27] = [
         ("connections", "open connections"),
         ("connections-per-peer", "of one address"),
         ("streams-per-connection", "requests of one connection at once; more wait in the client"),
@@ -127,6 +131,8 @@ impl Limits {
         ("describes-per-peer", "of one address"),
         ("answers", "requests with queries under way"),
         ("answers-per-peer", "of one address"),
+        ("answer-bytes", "bytes of these queries and their answers"),
+        ("answer-bytes-per-peer", "of one address"),
         ("queries", "queries that wait for a pass"),
         ("queries-per-peer", "of one address"),
         ("fetches", "downloads under way"),
@@ -157,6 +163,8 @@ impl Limits {
             "describes-per-peer" => Part(&mut self.describes.per_peer),
             "answers" => Count(&mut self.answers.total),
             "answers-per-peer" => Part(&mut self.answers.per_peer),
+            "answer-bytes" => Count(&mut self.answer_bytes.total),
+            "answer-bytes-per-peer" => Part(&mut self.answer_bytes.per_peer),
             "queries" => Count(&mut self.queries.total),
             "queries-per-peer" => Part(&mut self.queries.per_peer),
             "fetches" => Count(&mut self.fetches.total),
@@ -217,6 +225,7 @@ impl Limits {
             ("bodies-per-peer", self.bodies),
             ("describes-per-peer", self.describes),
             ("answers-per-peer", self.answers),
+            ("answer-bytes-per-peer", self.answer_bytes),
             ("queries-per-peer", self.queries),
             ("fetches-per-peer", self.fetches),
             ("preparations-per-peer", self.preparations),

@@ -5,7 +5,7 @@
 //! gRPC service has one limit for as long as it lives. So each request gets a service of its own,
 //! made for what is served when it comes.
 
-use crate::admission::Peer;
+use crate::admission::{Peer, Place};
 use crate::batch::Batcher;
 use crate::config::QueryObserver;
 use crate::connections::ConnectionHandle;
@@ -63,18 +63,25 @@ impl PrivetService {
         Ok(fetch::stream(part, condition, request.offset..end))
     }
 
-    async fn answer_to(&self, peer: Peer, message: proto::AnswerRequest) -> Result<AnswerResponse> {
+    async fn answer_to(
+        &self,
+        peer: Peer,
+        place: &Place,
+        message: proto::AnswerRequest,
+    ) -> Result<AnswerResponse> {
         // Do this before any refusal. The message's own reference to the bytes must be gone by the
         // end.
         let secret = SecretBytes::new(message.query.clone());
         let request = AnswerRequest::try_from(message)?;
         let AnswerRequest { table, epoch, parameter_digest, role, .. } = request;
-        let lane = {
+        let (lane, answer_len) = {
             let now = self.tables.now();
             let version = now.find(table, epoch, &parameter_digest)?;
             check_queries(version, role, &secret)?;
-            version.lane(role).cloned().ok_or_else(|| no_such_role(version, role))?
+            let lane = version.lane(role).cloned().ok_or_else(|| no_such_role(version, role))?;
+            (lane, version.plan.answer_len)
         };
+        place.hold_answers(secret.len() + lane.queries(&secret).len() * answer_len)?;
         if let Some(observe) = &self.query_observer {
             for query in lane.queries(&secret) {
                 let query = request.query.slice_ref(query);
@@ -224,12 +231,13 @@ impl Privet for PrivetService {
         &self,
         request: Request<proto::AnswerRequest>,
     ) -> Result<Response<proto::AnswerResponse>, Status> {
-        let peer = request
-            .extensions()
-            .get::<ConnectionHandle>()
-            .map(|connection| connection.peer)
-            .ok_or_else(|| Status::internal("a request came without a connection"))?;
-        let response = self.answer_to(peer, request.into_inner()).await.map_err(status)?;
+        let (_, extensions, message) = request.into_parts();
+        let (Some(connection), Some(place)) =
+            (extensions.get::<ConnectionHandle>(), extensions.get::<Arc<Place>>())
+        else {
+            return Err(Status::internal("a request came without a connection; this is a bug"));
+        };
+        let response = self.answer_to(connection.peer, place, message).await.map_err(status)?;
         Ok(Response::new(response.into()))
     }
 }

@@ -4,7 +4,8 @@
 //! whose body is being read, a request that is being answered until the last of its response is
 //! sent. Some rules keep strangers from taking the service from all others:
 //!
-//! - Each pool has a cap for one connection, for one [peer](Peer) and for all together.
+//! - Each pool has a cap for one connection, for one [peer](Peer) and for all together. The bytes of
+//!   queries and answers have one as well ([`Pool::AnswerBytes`]): some answers have megabytes.
 //! - If all places of a pool are taken, the peer that holds most of them loses its slowest one to
 //!   the newcomer, unless the newcomer would then hold as many itself.
 //! - Otherwise somebody who holds as many as the newcomer will, and whose place is idle, loses it:
@@ -39,12 +40,14 @@ pub(crate) enum Pool {
     Bodies,
     Describes,
     Answers,
+    /// Bytes that requests with queries hold: those of the queries and of their answers.
+    AnswerBytes,
     Fetches,
     Preparations,
 }
 
 impl Pool {
-    const COUNT: usize = 6;
+    const COUNT: usize = 7;
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -52,6 +55,7 @@ impl Pool {
             Self::Bodies => "bodies",
             Self::Describes => "describes",
             Self::Answers => "answers",
+            Self::AnswerBytes => "answer-bytes",
             Self::Fetches => "fetches",
             Self::Preparations => "preparations",
         }
@@ -63,13 +67,14 @@ impl Pool {
             Self::Bodies => limits.bodies,
             Self::Describes => limits.describes,
             Self::Answers => limits.answers,
+            Self::AnswerBytes => limits.answer_bytes,
             Self::Fetches => limits.fetches,
             Self::Preparations => limits.preparations,
         }
     }
 }
 
-/// How many places of each pool are taken.
+/// How much of each pool is taken: places, or bytes.
 type Counts = [usize; Pool::COUNT];
 
 /// Whose cap is reached.
@@ -122,6 +127,8 @@ struct State {
 
 struct Holder {
     pool: Pool,
+    /// What it holds of [`Pool::AnswerBytes`].
+    answer_bytes: usize,
     client: ConnectionHandle,
     since: Instant,
     seat: Arc<Seat>,
@@ -153,6 +160,10 @@ impl Seat {
 }
 
 impl Holder {
+    fn holds(&self, pool: Pool) -> bool {
+        self.pool == pool || (pool == Pool::AnswerBytes && self.answer_bytes > 0)
+    }
+
     /// Tells it, or closes its connection if it can no longer be told.
     fn oust(mut self, why: Ousted) {
         tracing::debug!(pool = self.pool.name(), ?why, "a place is taken back");
@@ -183,26 +194,25 @@ impl State {
         self.by_connection.get(&id).map_or(0, |counts| counts[pool as usize])
     }
 
-    fn count(&mut self, pool: Pool, client: &ConnectionHandle) {
-        self.total[pool as usize] += 1;
-        self.by_peer.entry(client.peer).or_default()[pool as usize] += 1;
-        self.by_connection.entry(client.id).or_default()[pool as usize] += 1;
+    fn count(&mut self, pool: Pool, amount: usize, client: &ConnectionHandle) {
+        self.total[pool as usize] += amount;
+        self.by_peer.entry(client.peer).or_default()[pool as usize] += amount;
+        self.by_connection.entry(client.id).or_default()[pool as usize] += amount;
     }
 
     fn uncount(&mut self, holder: &Holder) {
-        let (pool, client) = (holder.pool as usize, &holder.client);
-        self.total[pool] -= 1;
-        if let Some(counts) = self.by_peer.get_mut(&client.peer) {
-            counts[pool] -= 1;
-            if counts.iter().all(|count| *count == 0) {
-                self.by_peer.remove(&client.peer);
-            }
+        let client = &holder.client;
+        let without = |counts: &mut Counts| {
+            counts[holder.pool as usize] -= 1;
+            counts[Pool::AnswerBytes as usize] -= holder.answer_bytes;
+            counts.iter().all(|count| *count == 0)
+        };
+        without(&mut self.total);
+        if self.by_peer.get_mut(&client.peer).is_some_and(without) {
+            self.by_peer.remove(&client.peer);
         }
-        if let Some(counts) = self.by_connection.get_mut(&client.id) {
-            counts[pool] -= 1;
-            if counts.iter().all(|count| *count == 0) {
-                self.by_connection.remove(&client.id);
-            }
+        if self.by_connection.get_mut(&client.id).is_some_and(without) {
+            self.by_connection.remove(&client.id);
         }
         if holder.pool == Pool::Bodies {
             self.body_bytes -= holder.seat.bytes.load(Ordering::Relaxed);
@@ -218,15 +228,17 @@ impl State {
     /// The slowest place of `peer` in `pool`.
     fn slowest(&self, peer: Peer, pool: Pool) -> Option<u64> {
         let now = Instant::now();
-        let of_peer = |holder: &Holder| holder.pool == pool && holder.client.peer == peer;
+        let of_peer = |holder: &Holder| holder.holds(pool) && holder.client.peer == peer;
         let holders = self.holders.iter().filter(|(_, holder)| of_peer(holder));
         holders.min_by_key(|(_, holder)| holder.slowness(now)).map(|(id, _)| *id)
     }
 
-    /// Who has to leave if one more of `client` shall find a place in `pool`.
+    /// Who has to leave first if `amount` more of `client` shall find room in `pool`. Who holds
+    /// nothing finds room for one request, however large it is.
     fn room(
         &self,
         pool: Pool,
+        amount: usize,
         client: &ConnectionHandle,
         limits: &Limits,
     ) -> Result<Option<u64>, Refusal> {
@@ -237,20 +249,21 @@ impl State {
         {
             return refusal(Reached::Connection, most);
         }
+        let fits = |taken: usize, cap: usize| taken == 0 || cap.saturating_sub(taken) >= amount;
         let own = self.of_peer(client.peer, pool);
-        if self.total[pool as usize] < cap.total {
-            return match own < cap.of_peer() {
+        if fits(self.total[pool as usize], cap.total) {
+            return match fits(own, cap.of_peer()) {
                 true => Ok(None),
                 false => refusal(Reached::Peer, cap.of_peer()),
             };
         }
         let largest = self.by_peer.iter().max_by_key(|(_, counts)| counts[pool as usize]);
         match largest {
-            Some((peer, counts)) if counts[pool as usize] > own + 1 => {
+            Some((peer, counts)) if counts[pool as usize] > own.saturating_add(amount) => {
                 Ok(self.slowest(*peer, pool))
             }
-            _ => match self.idlest(pool, own + 1) {
-                Some(idle) if own < cap.of_peer() => Ok(Some(idle)),
+            _ => match self.idlest(pool, own.saturating_add(amount)) {
+                Some(idle) if fits(own, cap.of_peer()) => Ok(Some(idle)),
                 _ => refusal(Reached::Total, cap.total),
             },
         }
@@ -268,7 +281,7 @@ impl State {
             _ => holder.idle,
         };
         let idle = |(_, holder): &(&u64, &Holder)| {
-            holder.pool == pool
+            holder.holds(pool)
                 && is_idle(holder)
                 && self.of_peer(holder.client.peer, pool) >= at_least
         };
@@ -326,17 +339,18 @@ impl Places {
         told: Option<oneshot::Sender<Ousted>>,
     ) -> Result<Place, Refusal> {
         let mut state = self.lock();
-        let room = match next.map(|next| state.room(next, client, &self.limits)) {
+        let room = match next.map(|next| state.room(next, 1, client, &self.limits)) {
             Some(Err(refusal)) => Err(refusal),
-            _ => state.room(pool, client, &self.limits),
+            _ => state.room(pool, 1, client, &self.limits),
         };
         let leaving = self.or_count(room)?.and_then(|id| state.remove(id));
         let id = state.next_id;
         state.next_id += 1;
-        state.count(pool, client);
+        state.count(pool, 1, client);
         let seat = Arc::new(Seat::default());
         let holder = Holder {
             pool,
+            answer_bytes: 0,
             client: client.clone(),
             since: Instant::now(),
             seat: Arc::clone(&seat),
@@ -381,16 +395,43 @@ impl Places {
             // It has been told to leave.
             return Ok(());
         };
-        let room = self.or_count(state.room(pool, &holder.client, &self.limits))?;
+        let room = self.or_count(state.room(pool, 1, &holder.client, &self.limits))?;
         let leaving = room.and_then(|id| state.remove(id));
         holder.pool = pool;
         holder.since = Instant::now();
         holder.seat.bytes.store(0, Ordering::Relaxed);
-        state.count(pool, &holder.client);
+        state.count(pool, 1, &holder.client);
         state.holders.insert(id, holder);
         drop(state);
         self.oust(leaving, Ousted::Crowded);
         Ok(())
+    }
+
+    /// Gives a request among the answers room for so many bytes.
+    fn hold_answers(&self, id: u64, bytes: usize) -> Result<(), Refusal> {
+        let mut leaving = Vec::new();
+        let mut state = self.lock();
+        let Some(mut holder) = state.holders.remove(&id) else {
+            // It has been told to leave.
+            return Ok(());
+        };
+        let outcome = loop {
+            match state.room(Pool::AnswerBytes, bytes, &holder.client, &self.limits) {
+                Ok(Some(other)) => leaving.extend(state.remove(other)),
+                Ok(None) => break Ok(()),
+                Err(refusal) => break Err(refusal),
+            }
+        };
+        if outcome.is_ok() {
+            holder.answer_bytes += bytes;
+            state.count(Pool::AnswerBytes, bytes, &holder.client);
+        }
+        state.holders.insert(id, holder);
+        drop(state);
+        for other in leaving {
+            self.oust(Some(other), Ousted::Crowded);
+        }
+        self.or_count(outcome)
     }
 
     /// Counts bytes of a body that has not arrived yet.
@@ -456,7 +497,7 @@ impl Holder {
             }
             Pool::Bodies => (limits.body_deadline, Ousted::SlowBody),
             Pool::Preparations => (limits.preparation_deadline, Ousted::Late),
-            Pool::Describes | Pool::Answers | Pool::Fetches => {
+            Pool::Describes | Pool::Answers | Pool::AnswerBytes | Pool::Fetches => {
                 (limits.request_deadline, Ousted::Late)
             }
         };
@@ -516,6 +557,11 @@ impl Place {
             true => Ok(()),
             false => self.places.advance(self.id, pool),
         }
+    }
+
+    /// The request holds so many bytes of queries and answers from now on.
+    pub(crate) fn hold_answers(&self, bytes: usize) -> Result<(), Refusal> {
+        self.places.hold_answers(self.id, bytes)
     }
 
     /// The response has begun, and its client has to read it.

@@ -88,7 +88,7 @@ impl Aim {
 }
 
 /// A message as gRPC puts it into a body.
-fn framed(message: &impl Message) -> Vec<u8> {
+pub(crate) fn framed(message: &impl Message) -> Vec<u8> {
     let message = message.encode_to_vec();
     [&[0], &u32::try_from(message.len()).unwrap().to_be_bytes()[..], &message].concat()
 }

@@ -42,7 +42,7 @@ where
     Ok(())
 }
 
-async fn stub_of(attacker: &Attacker) -> io::Result<Stub> {
+pub(crate) async fn stub_of(attacker: &Attacker) -> io::Result<Stub> {
     let endpoint = endpoint(attacker.aim.address).local_address(Some(attacker.from.into()));
     Ok(unlimited(&stub_on(endpoint.connect().await.map_err(io::Error::other)?)))
 }

@@ -1,10 +1,16 @@
 //! Responses that nobody reads.
 
-use crate::attack::{Attacker, Strength, defaults};
+use crate::attack::{Attacker, Strength, defaults, framed};
+use crate::common::*;
 use crate::frames::{Body, PING, frame, window_update};
 use crate::honest::Errand;
+use crate::load::stub_of;
 use crate::process::Attacked;
+use privet_schemes::SchemeId;
+use privet_server::{ServedTable, ServerConfig};
+use privet_wire::proto;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 /// Makes `count` requests whose responses may send nothing but their headers.
@@ -97,6 +103,35 @@ async fn answers_with_closed_windows() {
             "8 x 256 queries with closed windows",
             Strength::from_one_address(8),
             async |attacker| with_closed_windows(attacker, "Answer", 256).await,
+        )
+        .await;
+}
+
+const WIDE: &str = "wide";
+
+/// One more table, whose answers have 400 kB.
+fn with_a_wide_table(folder: &Path) -> (ServerConfig, Vec<ServedTable>) {
+    let (config, mut tables) = defaults(folder);
+    tables.push(served_by(SchemeId::Dpf, table(WIDE, 16, 400_000, 3)));
+    (config, tables)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_answers_with_closed_windows() {
+    let attacked =
+        Attacked::start("unread::long_answers_with_closed_windows", with_a_wide_table).await;
+    attacked
+        .withstands(
+            "8 x 64 queries for answers of 400 kB with closed windows",
+            Strength::from_one_address(8),
+            async |attacker: Attacker| {
+                let mut stub = stub_of(&attacker).await?;
+                let mut client = TableClient::new(&mut stub, WIDE).await;
+                let query = proto::AnswerRequest::from(client.prepare_all(0).0.remove(0));
+                let body = framed(&query);
+                let mut raw = attacker.open(Some(0)).await?;
+                raw.keep_open(64, "Answer", Body::Whole(&body), || attacker.in_place()).await
+            },
         )
         .await;
 }

@@ -47,6 +47,11 @@ fn fetches(total: usize, per_peer: usize, per_connection: usize) -> Limits {
     Limits { fetches: cap, ..Limits::default() }
 }
 
+fn answer_bytes(total: usize, per_peer: usize) -> Limits {
+    let cap = Cap { total, per_peer: Some(per_peer), per_connection: None };
+    Limits { answer_bytes: cap, ..Limits::default() }
+}
+
 fn shed(metrics: &Metrics, what: &str, why: &str) -> u64 {
     let line = format!("privet_shed_total{{what=\"{what}\",why=\"{why}\"}} ");
     let text = metrics.render();
@@ -290,4 +295,30 @@ fn a_response_has_to_be_read_at_the_least_rate_while_it_is_its_clients_turn() {
     assert_eq!(request.ousted(), None, "its time has only begun");
     passes(&request.place, 999);
     assert_eq!(request.ousted(), Some(Ousted::SlowReader));
+}
+
+#[test]
+fn bytes_of_answers_have_caps_and_come_free_with_their_requests() {
+    let (places, metrics) = places(answer_bytes(1000, 400));
+    let [one, two, three] = [1, 2, 3].map(|peer| Client::new(peer, u64::from(peer)));
+    let ask = |client: &Client, bytes: usize| {
+        let request = client.ask(&places, Pool::Answers)?;
+        request.place.hold_answers(bytes)?;
+        Ok::<_, Refusal>(request)
+    };
+    let refused = |client: &Client, bytes| ask(client, bytes).err().map(|it| (it.pool, it.reached));
+    let held = [ask(&one, 300).unwrap(), ask(&one, 100).unwrap()];
+    assert_eq!(refused(&one, 1), Some((Pool::AnswerBytes, Reached::Peer)));
+    // A first request may be larger than an address's share: otherwise nobody could ask it.
+    let large = ask(&two, 500).unwrap();
+    assert_eq!(refused(&two, 1), Some((Pool::AnswerBytes, Reached::Peer)));
+    assert_eq!(shed(&metrics, "answer-bytes", "peer"), 2);
+    // Now 900 of 1000 are taken, and the largest holder makes room for a smaller one.
+    let mut large = large;
+    let newcomer = ask(&three, 200).unwrap();
+    assert_eq!(large.ousted(), Some(Ousted::Crowded));
+    assert_eq!(places.lock().total[Pool::AnswerBytes as usize], 600);
+    assert_eq!(refused(&three, 500), Some((Pool::AnswerBytes, Reached::Total)));
+    drop((held, large, newcomer));
+    assert!(is_empty(&places));
 }
