@@ -170,7 +170,14 @@ impl Attacked {
         let mut honest = Honest::start(endpoint.clone(), TABLE, HINTS);
         honest.until_done(ROUND.len()).await;
         if let Some(time) = measured() {
-            self.measure(what, time, &honest, &aim, send_attackers(&aim, strength, attack)).await;
+            tokio::time::sleep(time).await;
+            let quiet = honest.outcomes();
+            let elsewhere = during_attack_on_another(self, time, &honest, strength, attack.clone());
+            let elsewhere = elsewhere.await;
+            println!("\n{what}\n  before: {}", summary(&quiet, &[]));
+            println!("  another server attacked: {}", summary(&elsewhere, &[("before", &quiet)]));
+            let attack = send_attackers(&aim, strength, attack);
+            self.measure(time, &honest, &quiet, &elsewhere, &aim, attack).await;
             return;
         }
 
@@ -229,18 +236,17 @@ impl Attacked {
         attackers.shutdown().await;
     }
 
-    /// Prints how the honest client fares for a while before an attack and for as long during it,
-    /// and what the attack costs both sides.
+    /// Prints how the honest client fares for a while during an attack, compared with the time
+    /// before and with an attack on another server, and what the attack costs both sides.
     async fn measure(
         &self,
-        what: &str,
         time: Duration,
         honest: &Honest,
+        quiet: &[Outcome],
+        elsewhere: &[Outcome],
         aim: &Aim,
         attack: impl Future<Output = JoinSet<()>>,
     ) {
-        tokio::time::sleep(time).await;
-        let quiet = honest.outcomes();
         let memory = self.begin_peak();
         let (ticks, shed) = (self.processor_ticks(), self.counted("privet_shed_total").await);
         let mut attackers = attack.await;
@@ -248,8 +254,8 @@ impl Attacked {
         tokio::time::sleep(time).await;
         let under_attack = honest.outcomes().split_off(begun);
         let Treatment { sent, streams_ended, connections_ended, .. } = &*aim.treatment;
-        println!("\n{what}\n  before: {}", summary(&quiet, None));
-        println!("  during: {}", summary(&under_attack, Some(&quiet)));
+        let others = [("before", quiet), ("with the other server attacked", elsewhere)];
+        println!("  during: {}", summary(&under_attack, &others));
         println!(
             "  sent {} KB, lost {} streams and {} connections",
             sent.load(Ordering::Relaxed) >> 10,
@@ -264,6 +270,28 @@ impl Attacked {
         );
         attackers.shutdown().await;
     }
+}
+
+/// How the honest client fares while the same attackers are at work on another server of this
+/// machine: what their processor time alone does to it.
+async fn during_attack_on_another<Ended>(
+    attacked: &Attacked,
+    time: Duration,
+    honest: &Honest,
+    strength: Strength,
+    attack: impl Fn(Attacker) -> Ended + Clone + Send + Sync + 'static,
+) -> Vec<Outcome>
+where
+    Ended: Future<Output = io::Result<()>> + Send,
+{
+    let another = attacked.another();
+    let aim = Arc::new(Aim::at(another.address, &endpoint(another.address)).await);
+    let mut attackers = send_attackers(&aim, strength, attack).await;
+    let begun = honest.outcomes().len();
+    tokio::time::sleep(time).await;
+    let outcomes = honest.outcomes().split_off(begun);
+    attackers.shutdown().await;
+    outcomes
 }
 
 fn failures(outcomes: &[Outcome]) -> Vec<&Outcome> {
@@ -303,8 +331,8 @@ where
     attackers
 }
 
-/// How errands went, for people; `before` this, if it is to be compared.
-fn summary(outcomes: &[Outcome], before: Option<&[Outcome]>) -> String {
+/// How errands went, for people, compared with how others went.
+fn summary(outcomes: &[Outcome], others: &[(&str, &[Outcome])]) -> String {
     let failures = failures(outcomes);
     let mut text = format!("{} of {} errands failed", failures.len(), outcomes.len());
     if let Some(outcome) = failures.first() {
@@ -317,8 +345,10 @@ fn summary(outcomes: &[Outcome], before: Option<&[Outcome]>) -> String {
         text += &format!(
             "\n    {kind:?}: {failed} failed, {half:.1} ms p50, {most:.1} p99, {all:.1} at most"
         );
-        if let Some([_, before, _]) = before.and_then(|before| percentiles(before, kind)) {
-            text += &format!("; the p99 is {:.1} times that before", most / before);
+        for (name, others) in others {
+            if let Some([_, other, _]) = percentiles(others, kind) {
+                text += &format!("; p99 {:.1} times that {name}", most / other);
+            }
         }
     }
     text

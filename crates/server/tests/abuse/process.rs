@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Set for the process that is the server: a folder that both processes know.
@@ -28,7 +29,8 @@ pub(crate) struct Attacked {
     pub(crate) metrics: SocketAddr,
     /// Stays open: libtest ends a process that it cannot tell that a test takes long.
     _said: BufReader<ChildStdout>,
-    _folder: tempfile::TempDir,
+    test: String,
+    folder: Arc<tempfile::TempDir>,
 }
 
 /// What a server holds.
@@ -62,6 +64,15 @@ impl Attacked {
         }
         let folder = tempfile::tempdir().unwrap();
         fill(folder.path());
+        Self::spawn(test, Arc::new(folder))
+    }
+
+    /// Another such server, of the same files.
+    pub(crate) fn another(&self) -> Self {
+        Self::spawn(&self.test, Arc::clone(&self.folder))
+    }
+
+    fn spawn(test: &str, folder: Arc<tempfile::TempDir>) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", test, "--nocapture"])
             .env(FOLDER, folder.path())
@@ -80,7 +91,7 @@ impl Attacked {
             panic!("the server of {test} did not start: {:?}", process.wait())
         };
         let [address, metrics] = addresses[..] else { panic!("two addresses: {addresses:?}") };
-        Self { process, address, metrics, _said: said, _folder: folder }
+        Self { process, address, metrics, _said: said, test: test.to_owned(), folder }
     }
 
     pub(crate) async fn holdings(&self) -> Holdings {
