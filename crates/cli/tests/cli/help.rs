@@ -483,6 +483,8 @@ fn serve_explains_itself() {
               describes-per-peer=16: of one address
               answers=2048: requests with queries under way
               answers-per-peer=512: of one address
+              answer-bytes=268435456: bytes of these queries and their answers
+              answer-bytes-per-peer=67108864: of one address
               queries=1024: queries that wait for a pass
               queries-per-peer=256: of one address
               fetches=64: downloads under way
