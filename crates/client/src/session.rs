@@ -26,7 +26,8 @@
 //!                                                          none: stream the table or ask a server, prepare, switch
 //! ```
 //!
-//! Layout and hint come from storage, and whatever is missing there comes from the server. So does
+//! Layout and hint come from storage, and whatever is missing there comes from the server. (By some
+//! schemes, queries leave while the hint is still on its way: the module `late` says when.) So does
 //! the whole table, for a scheme whose client keeps it: its lookups read from that. Single-use
 //! hints come from storage, with every change that the journal holds. If there are none, or they
 //! are used up, the session has new ones prepared first.
@@ -131,6 +132,7 @@ mod epochs;
 mod following;
 mod hints;
 mod interface;
+mod late;
 mod loading;
 mod lookups;
 mod open;
@@ -477,7 +479,7 @@ impl Session {
                 self.shared.outputs.retain(|output| !matches!(output, Output::Transmit { .. }));
                 self.fail(error);
             }
-            Stage::Ready(_) => {
+            Stage::Ready(_) if open.late.is_none() => {
                 open.hints.broken.get_or_insert(error);
             }
             _ => self.fail(error),

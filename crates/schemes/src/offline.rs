@@ -5,6 +5,7 @@ use crate::contract::Role;
 use privet_core::{Error, Result};
 use privet_kernels::memory::{HugeBuffer, little_endian_bytes};
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 /// The data that a server must send before the first query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,10 +240,63 @@ impl HintSource for Vec<u8> {
     }
 }
 
+/// A hint that is still on its way, for a client that reads it only to recover records.
+pub struct LateHint {
+    len: u64,
+    bytes: OnceLock<Vec<u8>>,
+}
+
+impl LateHint {
+    /// A hint of `len` bytes, none of which has come.
+    pub fn new(len: u64) -> Self {
+        Self { len, bytes: OnceLock::new() }
+    }
+
+    /// The hint has come, and is verified.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it has another length than
+    /// prescribed, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it had come before.
+    pub fn set(&self, bytes: Vec<u8>) -> Result<()> {
+        check_len("the hint", bytes.len() as u64, self.len)?;
+        self.bytes.set(bytes).map_err(|_| Error::api_misuse("a hint has come twice"))
+    }
+}
+
+impl HintSource for LateHint {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// As for any source; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) before the hint has
+    /// come.
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        match self.bytes.get() {
+            Some(bytes) => bytes.read_at(offset, out),
+            None => Err(Error::api_misuse("an answer was read before the hint had come")),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use privet_core::Blame;
+
+    #[test]
+    fn a_late_hint_has_its_length_from_the_start_and_its_bytes_once() {
+        let hint = LateHint::new(4);
+        let blame = |result: Result<()>| result.unwrap_err().blame();
+        assert_eq!(hint.len(), 4);
+        assert_eq!(blame(hint.read_at(0, &mut [0; 2])), Blame::ApiMisuse);
+        assert_eq!(blame(hint.set(vec![0; 5])), Blame::Corrupted);
+        hint.set(vec![1, 2, 3, 4]).unwrap();
+        assert_eq!(blame(hint.set(vec![5; 4])), Blame::ApiMisuse);
+        let mut out = [0; 2];
+        hint.read_at(1, &mut out).unwrap();
+        assert_eq!(out, [2, 3]);
+        assert_eq!(blame(hint.read_at(3, &mut out)), Blame::Corrupted);
+    }
 
     #[test]
     fn a_download_accepts_exactly_the_announced_bytes_in_order() {

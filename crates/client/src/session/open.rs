@@ -8,6 +8,7 @@ use super::calls::Purpose;
 use super::epochs::{Followed, Following};
 use super::hints::{HintsInUse, Loaded};
 use super::interface::{ChosenTable, ExchangeId, FetchId, Request, Response};
+use super::late::Late;
 use super::records::Records;
 use super::served::Versions;
 use super::shared::{Fault, Shared};
@@ -35,6 +36,8 @@ pub(super) struct Open {
     pub(super) came: u64,
     /// Makes queries ahead, if the scheme's client can.
     pub(super) blanks: Option<BlankMaker>,
+    /// The hint, if it comes beside the first queries.
+    pub(super) late: Option<Late>,
     pub(super) stage: Stage,
 }
 
@@ -43,12 +46,8 @@ pub(super) enum Stage {
     Following(Box<Following>),
     /// Waits until the hints are those of the chosen version.
     MovingHints { loaded: Box<Loaded>, outstanding: usize },
-    /// Waits to hear what is stored of a part. `again`: the stored part was once found damaged.
-    Opening { part: PartKey, again: bool },
-    /// Fetches the missing bytes of a part.
-    Fetching { part: PartKey, download: Box<Download> },
-    /// Waits until a fetched part is stored as complete.
-    Completing(PartKey),
+    /// Waits for a part.
+    Incoming(Incoming),
     /// Waits to hear what is stored of the single-use hints.
     OpeningHints,
     /// Prepares the first generation of hints.
@@ -60,6 +59,16 @@ pub(super) enum Stage {
     /// An answer failed verification. Waits until the end of the hints is durable, and then tells
     /// the error: first to the fetch that the answer was for, if there is one.
     Ending { fetch: Option<FetchId>, error: Error },
+}
+
+/// A part on its way from storage or a server.
+pub(super) enum Incoming {
+    /// Waits to hear what is stored of it. `again`: the stored part was once found damaged.
+    Opening { part: PartKey, again: bool },
+    /// Fetches the missing bytes.
+    Fetching { part: PartKey, download: Box<Download> },
+    /// Waits until it is stored as complete.
+    Completing(PartKey),
 }
 
 impl Open {
@@ -75,7 +84,8 @@ impl Open {
             hints: HintsInUse::default(),
             came: 0,
             blanks: None,
-            stage: Stage::Opening { part: layout, again: false },
+            late: None,
+            stage: Stage::Incoming(Incoming::Opening { part: layout, again: false }),
         }
     }
 
@@ -87,6 +97,7 @@ impl Open {
     /// Whether nothing is under way that is worth waiting for.
     pub(super) fn is_at_rest(&self, shared: &Shared) -> bool {
         self.is_ready()
+            && self.late.is_none()
             && shared.lookups.is_empty()
             && self.hints.is_at_rest()
             && !shared.calls.is_in_flight(Purpose::Background)
@@ -145,17 +156,20 @@ impl Open {
         state: PartState,
         now: Duration,
     ) -> Result<()> {
-        match (&self.stage, state) {
-            (Stage::Opening { part, again }, PartState::Complete(source)) => {
+        let Some(incoming) = self.incoming() else { return Ok(()) };
+        match (incoming, state) {
+            (Incoming::Opening { part, again }, PartState::Complete(source)) => {
                 let (part, again) = (part.clone(), *again);
                 shared.progress(&part, part.len, false);
                 self.use_part(shared, part, source, again)
             }
-            (Stage::Completing(part), PartState::Complete(source)) => {
-                self.use_part(shared, part.clone(), source, true)
+            (Incoming::Completing(part), PartState::Complete(source)) => {
+                let part = part.clone();
+                self.use_part(shared, part, source, true)
             }
-            (Stage::Opening { part, .. }, PartState::Partial(download)) => {
-                self.fetch(shared, part.clone(), download, now)
+            (Incoming::Opening { part, .. }, PartState::Partial(download)) => {
+                let part = part.clone();
+                self.fetch(shared, part, download, now)
             }
             // The session did not ask for it.
             _ => Ok(()),

@@ -4,7 +4,7 @@ use super::agreement::{Difference, changed_midway, difference, server_name};
 use super::calls::Purpose;
 use super::choose::{check_comparable, check_download, check_root, check_table_digest, choose};
 use super::interface::{ChosenTable, Event, ExchangeId, Output, Persist, Request};
-use super::open::{Open, Stage};
+use super::open::{Incoming, Open, Stage};
 use super::options::KnownPin;
 use super::pins::{Standing, compare, pin_of, publisher_of};
 use super::records::Records;
@@ -108,7 +108,7 @@ impl Open {
 
     fn open(&mut self, shared: &mut Shared, part: PartKey, again: bool) {
         shared.outputs.push_back(Output::Open(part.clone()));
-        self.stage = Stage::Opening { part, again };
+        self.stage = Stage::Incoming(Incoming::Opening { part, again });
     }
 
     pub(super) fn fetch(
@@ -126,7 +126,11 @@ impl Open {
             return self.complete_download(shared, part, finished);
         }
         let request = self.fetch_request(part.kind, offset, 0);
-        self.stage = Stage::Fetching { part, download };
+        let incoming = Incoming::Fetching { part, download };
+        match self.may_come_late(shared, &incoming) {
+            true => self.begin_without_hint(shared, incoming)?,
+            false => self.stage = Stage::Incoming(incoming),
+        }
         shared.calls.start(0, Purpose::Fetch, request, now, &mut shared.outputs);
         Ok(())
     }
@@ -146,11 +150,10 @@ impl Open {
         chunk: &FetchChunk,
         now: Duration,
     ) -> Result<()> {
-        let (part, download) = match &mut self.stage {
-            Stage::Following(_) => return self.epochs_came(shared, exchange, chunk, now),
-            Stage::Fetching { part, download } => (part, download),
-            _ => return Ok(()),
-        };
+        if let Stage::Following(_) = self.stage {
+            return self.epochs_came(shared, exchange, chunk, now);
+        }
+        let Some(Incoming::Fetching { part, download }) = self.incoming() else { return Ok(()) };
         let due = download.next_offset();
         if chunk.offset.saturating_add(chunk.data.len() as u64) <= due {
             // Received before. This is not progress, so a server that only repeats itself is given
@@ -189,12 +192,15 @@ impl Open {
     /// Whether `exchange` is a fetch whose bytes have all arrived and which has not ended.
     pub(super) fn everything_arrived(&self, shared: &Shared, exchange: ExchangeId) -> bool {
         let Some(call) = shared.calls.waiting_for(exchange) else { return false };
-        match (call.purpose, &self.stage) {
-            (Purpose::Fetch, Stage::Fetching { part, download }) => {
-                download.next_offset() == part.len
-            }
-            (Purpose::Fetch, Stage::Following(_)) => self.epochs_are_complete(),
-            (Purpose::Stream | Purpose::Background, _) => {
+        match call.purpose {
+            Purpose::Fetch => match (self.expected(), &self.stage) {
+                (Some(Incoming::Fetching { part, download }), _) => {
+                    download.next_offset() == part.len
+                }
+                (_, Stage::Following(_)) => self.epochs_are_complete(),
+                _ => false,
+            },
+            Purpose::Stream | Purpose::Background => {
                 self.hints.awaited(call.server).is_some_and(|(due, end)| due == end)
             }
             _ => false,
@@ -208,9 +214,11 @@ impl Open {
         now: Duration,
     ) -> Result<()> {
         match shared.calls.answered(exchange).map(|call| call.purpose) {
-            Some(Purpose::Fetch) => match &mut self.stage {
-                Stage::Following(_) => self.epochs_complete(shared, now),
-                Stage::Fetching { part, download } => {
+            Some(Purpose::Fetch) if matches!(self.stage, Stage::Following(_)) => {
+                self.epochs_complete(shared, now)
+            }
+            Some(Purpose::Fetch) => match self.incoming() {
+                Some(Incoming::Fetching { part, download }) => {
                     let (part, finished) = (part.clone(), download.finish());
                     self.complete_download(shared, part, finished)
                 }
@@ -240,7 +248,11 @@ impl Open {
         };
         shared.outputs.push_back(Output::Persist(persist));
         finished.map_err(|error| error.within(format!("the {}", part.kind)))?;
-        self.stage = Stage::Completing(part);
+        let completing = Incoming::Completing(part);
+        match self.incoming() {
+            Some(incoming) => *incoming = completing,
+            None => self.stage = Stage::Incoming(completing),
+        }
         Ok(())
     }
 
@@ -255,6 +267,7 @@ impl Open {
     ) -> Result<()> {
         let outcome = match part.kind {
             PartKind::Layout => self.use_layout(shared, &source),
+            _ if self.late.is_some() => return self.hint_came(&source),
             _ => self.use_downloaded(shared, source),
         };
         match outcome {
@@ -308,11 +321,23 @@ impl Open {
     }
 
     fn use_downloaded(&mut self, shared: &mut Shared, source: Arc<dyn HintSource>) -> Result<()> {
+        self.start_client(shared, Arc::clone(&source), source)
+    }
+
+    /// Starts the scheme's client with what was downloaded. The session measures lookups with
+    /// `like_it`, which takes as long to read.
+    pub(super) fn start_client(
+        &mut self,
+        shared: &mut Shared,
+        downloaded: Arc<dyn HintSource>,
+        like_it: Arc<dyn HintSource>,
+    ) -> Result<()> {
         let (plan, table) = (&self.chosen.scheme.plan, self.chosen.identity);
         let (start, kernels) = (shared.parts.start_client, shared.options.kernels);
-        let start = || start(plan.clone(), &table, Arc::clone(&source), kernels);
-        let client = start()?;
-        self.rehearse(shared, &start)?;
+        let start =
+            |source: &Arc<dyn HintSource>| start(plan.clone(), &table, Arc::clone(source), kernels);
+        let client = start(&downloaded)?;
+        self.rehearse(shared, &|| start(&like_it))?;
         self.blanks = client.blanks();
         if let Some(shelf) = &shared.options.shelf {
             shelf.stock(self.blanks.clone());
@@ -327,7 +352,7 @@ impl Open {
         match self.patch_for(part.kind, shared.parts.plan_in) {
             Some(patch) => {
                 shared.outputs.push_back(Output::Patch(Box::new(patch)));
-                self.stage = Stage::Opening { part, again: false };
+                self.stage = Stage::Incoming(Incoming::Opening { part, again: false });
             }
             None => self.open(shared, part, false),
         }

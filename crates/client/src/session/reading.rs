@@ -46,6 +46,9 @@ impl Open {
             let concerned = used.saturating_sub(since.0);
             return (u32::try_from(concerned).unwrap_or(u32::MAX).max(1), Ok(()));
         }
+        if self.late.is_some() {
+            return (0, Ok(()));
+        }
         let Stage::Ready(client) = &mut self.stage else { return (0, Ok(())) };
         // Records are told after everything that can be sent: by a scheme that verifies, the next
         // query waited for the settling of this one.

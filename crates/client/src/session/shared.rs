@@ -35,6 +35,8 @@ pub(super) type PlanIn = fn(&SchemePlan, &TableIdentity) -> Result<SchemePlan>;
 /// The parts of a session that tests replace.
 pub(super) struct Parts {
     pub(super) plan_in: PlanIn,
+    /// Whether clients can make queries before their hint has come.
+    pub(super) queries_first: fn(&SchemePlan) -> bool,
     pub(super) start_client: StartClient,
     pub(super) start_hinted: StartHinted,
     pub(super) start_preparation: StartPreparation,
@@ -49,6 +51,7 @@ impl Parts {
     pub(super) fn of_the_registry() -> Result<Self> {
         Ok(Self {
             plan_in: as_announced,
+            queries_first: |plan| plan.scheme.about().queries_first,
             start_client: registry::client,
             start_hinted: registry::hinted_client,
             start_preparation: registry::preparation,

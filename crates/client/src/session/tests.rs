@@ -13,6 +13,7 @@ mod following;
 mod generations;
 mod invariants;
 mod kept_table;
+mod late;
 mod lies;
 mod living;
 mod parts;

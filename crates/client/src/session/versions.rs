@@ -17,7 +17,7 @@
 
 use super::calls::Purpose;
 use super::interface::ChosenTable;
-use super::open::{Open, Stage};
+use super::open::{Incoming, Open, Stage};
 use super::options::SessionOptions;
 use super::pins::publisher_of;
 use super::shared::Shared;
@@ -136,13 +136,15 @@ impl Session {
     pub(super) fn is_opening_again(&self) -> bool {
         let between = match &self.phase {
             Phase::Describing(_) => true,
-            Phase::Open(open) => matches!(
-                open.stage,
-                Stage::Following(_)
-                    | Stage::Opening { .. }
-                    | Stage::Fetching { .. }
-                    | Stage::Preparing
-            ),
+            Phase::Open(open) => {
+                open.late.is_some()
+                    || matches!(
+                        open.stage,
+                        Stage::Following(_)
+                            | Stage::Incoming(Incoming::Opening { .. } | Incoming::Fetching { .. })
+                            | Stage::Preparing
+                    )
+            }
             Phase::Over(..) => false,
         };
         between && self.shared.opened_before

@@ -37,6 +37,9 @@ pub struct About {
     /// before those with state, and last the one with a trusted setup. Among the others, schemes
     /// without secret state on the client come first, and those with a weaker promise last.
     pub preference: u8,
+    /// Whether a client can make queries before its download has come: it needs that only to read
+    /// answers. A session then sends the first queries while it fetches.
+    pub queries_first: bool,
     /// If it promises less than others of its kind: what it does not promise, in one sentence.
     pub weaker_promise: Option<&'static str>,
     /// The warning if it is weak for lookups by key: what can happen, and what to use instead.
@@ -54,6 +57,7 @@ impl About {
             commits: false,
             options: &[],
             preference,
+            queries_first: false,
             weaker_promise: None,
             weaker_by_key: None,
         }

@@ -20,6 +20,7 @@ pub(in super::super) fn parts(seed: u64) -> Parts {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     Parts {
+        queries_first: |_| false,
         plan_in: |plan, table| plan_in(plan, table).map_or_else(|| as_announced(plan, table), Ok),
         start_client: registry::client,
         start_hinted,
