@@ -216,6 +216,34 @@ fn everything_holds_for_a_table_that_is_fetched_whole() {
     assert!(found > 10 * few_seeds().count() as u64, "{found} lookups were told a value");
 }
 
+#[test]
+fn everything_holds_for_a_hint_that_comes_beside_the_first_queries() {
+    let mut all = Report::default();
+    for seed in few_seeds() {
+        all.add(&run(seed, LATE_HINT));
+    }
+    if seeds() == SEEDS {
+        for (what, count) in all.counts_without_hints() {
+            assert!(count >= 20, "only {count} × {what}");
+        }
+    }
+}
+
+#[test]
+fn traffic_does_not_depend_on_what_is_looked_up_while_the_hint_is_on_its_way() {
+    let sequences: [fn(u64) -> u64; 2] = [|_| 0, |k| k];
+    for seed in few_seeds() {
+        let reference = run(seed, LATE_HINT);
+        for targets in sequences {
+            let report = run(seed, Scenario { targets: Some(targets), ..LATE_HINT });
+            assert_same_traffic(seed, &report, &reference);
+        }
+        assert_same_traffic(seed, &run(seed, Scenario { lies: true, ..LATE_HINT }), &reference);
+    }
+}
+
+const LATE_HINT: Scenario = Scenario { scheme: Scheme::LateHint, ..DPF };
+
 const DPF: Scenario = Scenario {
     scheme: Scheme::Dpf,
     flow: Flow::Streamed,

@@ -20,6 +20,8 @@ pub(super) enum Scheme {
     DummySubsets,
     /// DPF-PIR, by two servers.
     Dpf,
+    /// SimplePIR, whose hint comes beside the first queries.
+    LateHint,
     /// The table as a whole.
     Download,
 }
@@ -49,7 +51,7 @@ pub(super) struct Scenario {
     pub(super) compare: bool,
     /// … and what is wrong with it.
     pub(super) client: Flaw,
-    /// Of DPF-PIR.
+    /// Of DPF-PIR, and with a hint that comes late.
     pub(super) stateless_client: stateless::Flaw,
     pub(super) disk: DiskFlaw,
     /// How long computing takes, …

@@ -41,7 +41,7 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         Scheme::Toy if scenario.flow == Flow::Streamed => 1 + dice.roll(4) as usize / 3,
         Scheme::Toy => 1 + dice.roll(2) as usize,
         Scheme::Dpf => 2,
-        Scheme::DummySubsets | Scheme::Download => 1,
+        Scheme::DummySubsets | Scheme::LateHint | Scheme::Download => 1,
     };
     let total = 2 + dice.roll(14);
     let kind = Kind {
@@ -62,6 +62,7 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         Scheme::Toy => toy::peer(RECORDS, RECORD_LEN, servers, total, kind),
         Scheme::DummySubsets => by(SchemeId::DummySubsets),
         Scheme::Dpf => by(SchemeId::Dpf),
+        Scheme::LateHint => by(SchemeId::SimplePir),
         Scheme::Download => by(SchemeId::Download),
     };
     let passing = Passing::default();
@@ -284,6 +285,9 @@ impl World {
             let measuring = Measuring::brief();
             let registry = Parts::of_the_registry().unwrap();
             parts = Parts { pace, rng, measuring, start_client, ..registry };
+            if self.scheme == Scheme::LateHint {
+                parts.queries_first = |_| true;
+            }
         }
         parts.timetable_flaw = self.timetable_flaw;
         if self.driver == Driver::HasACoarseClock {
@@ -338,7 +342,7 @@ impl World {
                 self.now = self.now.max(busy_until.unwrap_or_default());
                 self.passing.until(self.now);
                 return match self.scheme {
-                    Scheme::Dpf => self.ledger.check(self.servers),
+                    Scheme::Dpf | Scheme::LateHint => self.ledger.check(self.servers),
                     _ => Ok(()),
                 };
             }

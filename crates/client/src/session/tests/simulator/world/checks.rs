@@ -33,7 +33,9 @@ impl World {
     pub(super) fn check_query(&mut self, server: usize, role: u8, query: &[u8]) -> Check {
         match self.scheme {
             Scheme::Download => return Err("there is nobody to ask a query".to_owned()),
-            Scheme::Dpf => return self.ledger.send(server, role, self.process, query),
+            Scheme::Dpf | Scheme::LateHint => {
+                return self.ledger.send(server, role, self.process, query);
+            }
             Scheme::Toy | Scheme::DummySubsets => {}
         }
         if !self.disk.kept().certified.contains(query) {
