@@ -1,0 +1,138 @@
+//! What five rounds do, as constants to be XORed.
+//!
+//! Let `K_0 … K_4` be the round keys of a phase and `V` their span. Gaussian elimination gives `V`
+//! a *reduced basis*: `d ≤ 5` vectors, each with a leading bit (its *pivot*) that no other vector
+//! has. In ascending order of pivots, `B_0 … B_(d−1)`. Then, for any `x`:
+//!
+//! - The *rank* of `x` is the number `e` of `d` bits whose bit `i` is that of pivot `i` in `x`. The
+//!   members of a coset in ascending order have the ranks 0, 1, 2 and so on, for two members differ
+//!   in a vector of `V`, whose leading bit is a pivot. So rank 0 is the representative, and it is
+//!   `x` with `B_i` XORed for every pivot that `x` has.
+//! - Ranks are linear: `rank(x ⊕ K_j) = rank(x) ⊕ κ_j` with `κ_j = rank(K_j)`, and `κ_j` is 0 only
+//!   if `K_j` is. Let `ℓ` be the leading bit of `κ_j`. Of the pair `{x, x ⊕ K_j}`, the smaller member
+//!   is the one without bit `ℓ` in its rank. Its rank without that bit is the number of the pair,
+//!   among the pairs in the order of their smaller members. So the number of the pair is a linear
+//!   function `L_j` of the rank of either member, with `L_j(κ_j) = 0`.
+//!
+//! A value is therefore accompanied by a word of six *fields* of five bits: the *counts* of rounds 0
+//! to 4, which say where the coins of its pairs are, and its rank. All of them are linear in the
+//! rank but for a constant. A round XORs `K_j` to the value and `flips[j]` to the word, both under
+//! the coin.
+
+use zeroize::Zeroize;
+
+/// Rounds that share an encryption.
+pub(crate) const ROUNDS_PER_PHASE: usize = 5;
+
+/// Bits of a field: count `j` begins at bit `5 j`, and the rank at bit 25.
+pub(crate) const FIELD_BITS: u32 = 5;
+
+/// The counts of a representative. The coin of pair `i` in round `j` is bit `16 (j % 2) + i` of word
+/// `j / 2` of the encryption. Its count is 31 less that number: a shift of the word to the left by
+/// the count brings the coin to the highest bit. Subtracting from 31 flips all bits, so counts are
+/// linear but for a constant, as is needed.
+pub(crate) const COIN_COUNTS: u32 = {
+    let mut counts = 0;
+    let mut round = 0;
+    while round < ROUNDS_PER_PHASE as u32 {
+        counts |= (31 - 16 * (round % 2)) << (FIELD_BITS * round);
+        round += 1;
+    }
+    counts
+};
+
+/// The constants of a phase. Unused places are 0, where the basis has fewer than five vectors.
+#[derive(Clone, Copy, Zeroize)]
+pub(crate) struct Phase {
+    /// By how many bits pivot `i` lies below the highest bit of a word. A shift to the left by it
+    /// brings the pivot to the highest bit.
+    pub(crate) lifts: [u32; ROUNDS_PER_PHASE],
+    /// `B_i`, which is XORed to a value that has pivot `i`.
+    pub(crate) basis: [u32; ROUNDS_PER_PHASE],
+    /// What pivot `i` contributes to the fields.
+    pub(crate) fields: [u32; ROUNDS_PER_PHASE],
+    /// The round keys, and what they contribute to the fields.
+    pub(crate) round_keys: [u32; ROUNDS_PER_PHASE],
+    pub(crate) flips: [u32; ROUNDS_PER_PHASE],
+}
+
+impl Phase {
+    /// From round keys below `2^bits`. No branch depends on them.
+    pub(super) fn new(round_keys: &[u32; ROUNDS_PER_PHASE], bits: u32) -> Phase {
+        let mut phase = Phase {
+            lifts: [31; ROUNDS_PER_PHASE],
+            basis: [0; ROUNDS_PER_PHASE],
+            fields: [0; ROUNDS_PER_PHASE],
+            round_keys: *round_keys,
+            flips: [0; ROUNDS_PER_PHASE],
+        };
+        phase.reduce(bits);
+        let ranks = phase.round_keys.map(|round_key| phase.rank(round_key));
+        for i in 0..ROUNDS_PER_PHASE {
+            // A place without a vector contributes nothing, so the round keys have no such rank.
+            phase.fields[i] = fields(1 << i, &ranks) & is_nonzero(phase.basis[i]);
+        }
+        phase.flips = ranks.map(|rank| fields(rank, &ranks));
+        phase
+    }
+
+    /// Gaussian elimination, from the highest bit downwards: finds the basis and its pivots.
+    fn reduce(&mut self, bits: u32) {
+        let mut vectors = self.round_keys;
+        for bit in (0..bits).rev() {
+            // The first vector that has the bit, or 0.
+            let mut pivot = 0;
+            for vector in vectors {
+                pivot |= vector & mask(vector, bit) & !is_nonzero(pivot);
+            }
+            // Becomes 0 itself.
+            for vector in vectors.iter_mut().chain(&mut self.basis) {
+                *vector ^= pivot & mask(*vector, bit);
+            }
+            // Goes in front of those with higher pivots; the last place is still empty.
+            let is_found = is_nonzero(pivot);
+            for i in (1..ROUNDS_PER_PHASE).rev() {
+                self.basis[i] = select(is_found, self.basis[i - 1], self.basis[i]);
+                self.lifts[i] = select(is_found, self.lifts[i - 1], self.lifts[i]);
+            }
+            self.basis[0] = select(is_found, pivot, self.basis[0]);
+            self.lifts[0] = select(is_found, 31 - bit, self.lifts[0]);
+        }
+        vectors.zeroize();
+    }
+
+    fn rank(&self, vector: u32) -> u32 {
+        (0..ROUNDS_PER_PHASE).fold(0, |rank, i| {
+            let pivot = ((vector << self.lifts[i]) >> 31) & is_nonzero(self.basis[i]);
+            rank | pivot << i
+        })
+    }
+}
+
+/// What `rank` contributes to the fields, where the round keys have these ranks.
+fn fields(rank: u32, round_key_ranks: &[u32; ROUNDS_PER_PHASE]) -> u32 {
+    let mut fields = rank << (FIELD_BITS * ROUNDS_PER_PHASE as u32);
+    for (round, &round_key_rank) in (0..).zip(round_key_ranks) {
+        // Any bit will do for a rank of 0, which swaps nothing.
+        let leading = 31 - (round_key_rank | 1).leading_zeros();
+        let smaller = rank ^ (round_key_rank & mask(rank, leading));
+        let below = (1 << leading) - 1;
+        let pair = (smaller & below) | ((smaller >> 1) & !below);
+        fields |= pair << (FIELD_BITS * round);
+    }
+    fields
+}
+
+/// All bits if `word` has the bit, and none otherwise.
+fn mask(word: u32, bit: u32) -> u32 {
+    ((word >> bit) & 1).wrapping_neg()
+}
+
+/// All bits if `word` is not 0, and none otherwise.
+fn is_nonzero(word: u32) -> u32 {
+    ((word | word.wrapping_neg()) >> 31).wrapping_neg()
+}
+
+fn select(mask: u32, then: u32, otherwise: u32) -> u32 {
+    otherwise ^ (mask & (then ^ otherwise))
+}
