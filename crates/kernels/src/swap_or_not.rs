@@ -68,10 +68,10 @@ mod phase;
 
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::dispatch::Kernels;
+use crate::dispatch::{Kernels, on_arm};
 use crate::taint::declassify;
 
-pub(crate) use phase::{COIN_COUNTS, FIELD_BITS, Phase, ROUNDS_PER_PHASE};
+pub(crate) use phase::{COUNT_BITS, Phase, REPRESENTATIVE_COUNTS, ROUNDS_PER_PHASE, is_nonzero};
 
 /// The most bits of a permuted number.
 pub const MAX_BITS: u32 = 32;
@@ -182,6 +182,6 @@ impl Kernels {
             "a permuted value is below 2^{}",
             permutation.bits
         );
-        crate::portable::swap_or_not::apply(permutation, direction, values);
+        on_arm!(self, swap_or_not::apply(permutation, direction, values));
     }
 }

@@ -14,28 +14,29 @@
 //!   among the pairs in the order of their smaller members. So the number of the pair is a linear
 //!   function `L_j` of the rank of either member, with `L_j(κ_j) = 0`.
 //!
-//! A value is therefore accompanied by a word of six *fields* of five bits: the *counts* of rounds 0
-//! to 4, which say where the coins of its pairs are, and its rank. All of them are linear in the
-//! rank but for a constant. A round XORs `K_j` to the value and `flips[j]` to the word, both under
-//! the coin.
+//! A value is therefore accompanied by a word of five *counts* of five bits, one for each round,
+//! which say where the coins of its pairs are. They are linear in the rank but for a constant. Each
+//! pivot that the value has XORs a constant to the representative and one to the counts. Then each
+//! round whose coin is 1 XORs `K_j` to the value and a constant to the counts, also to those of
+//! rounds that are past, so that the rounds can run in either order.
 
 use zeroize::Zeroize;
 
 /// Rounds that share an encryption.
 pub(crate) const ROUNDS_PER_PHASE: usize = 5;
 
-/// Bits of a field: count `j` begins at bit `5 j`, and the rank at bit 25.
-pub(crate) const FIELD_BITS: u32 = 5;
+/// Bits of a count: that of round `j` begins at bit `5 j`.
+pub(crate) const COUNT_BITS: u32 = 5;
 
 /// The counts of a representative. The coin of pair `i` in round `j` is bit `16 (j % 2) + i` of word
 /// `j / 2` of the encryption. Its count is 31 less that number: a shift of the word to the left by
 /// the count brings the coin to the highest bit. Subtracting from 31 flips all bits, so counts are
 /// linear but for a constant, as is needed.
-pub(crate) const COIN_COUNTS: u32 = {
+pub(crate) const REPRESENTATIVE_COUNTS: u32 = {
     let mut counts = 0;
     let mut round = 0;
     while round < ROUNDS_PER_PHASE as u32 {
-        counts |= (31 - 16 * (round % 2)) << (FIELD_BITS * round);
+        counts |= (31 - 16 * (round % 2)) << (COUNT_BITS * round);
         round += 1;
     }
     counts
@@ -44,35 +45,33 @@ pub(crate) const COIN_COUNTS: u32 = {
 /// The constants of a phase. Unused places are 0, where the basis has fewer than five vectors.
 #[derive(Clone, Copy, Zeroize)]
 pub(crate) struct Phase {
-    /// By how many bits pivot `i` lies below the highest bit of a word. A shift to the left by it
-    /// brings the pivot to the highest bit.
-    pub(crate) lifts: [u32; ROUNDS_PER_PHASE],
-    /// `B_i`, which is XORed to a value that has pivot `i`.
+    /// The leading bits of the basis, each alone in a word.
+    pub(crate) pivots: [u32; ROUNDS_PER_PHASE],
+    /// The basis: what the representative of a value that has pivot `i` is less by.
     pub(crate) basis: [u32; ROUNDS_PER_PHASE],
-    /// What pivot `i` contributes to the fields.
-    pub(crate) fields: [u32; ROUNDS_PER_PHASE],
-    /// The round keys, and what they contribute to the fields.
+    /// What pivot `i` changes in the counts.
+    pub(crate) pivot_counts: [u32; ROUNDS_PER_PHASE],
     pub(crate) round_keys: [u32; ROUNDS_PER_PHASE],
-    pub(crate) flips: [u32; ROUNDS_PER_PHASE],
+    /// What a swap in round `j` changes in the counts.
+    pub(crate) swap_counts: [u32; ROUNDS_PER_PHASE],
 }
 
 impl Phase {
     /// From round keys below `2^bits`. No branch depends on them.
     pub(super) fn new(round_keys: &[u32; ROUNDS_PER_PHASE], bits: u32) -> Phase {
         let mut phase = Phase {
-            lifts: [31; ROUNDS_PER_PHASE],
+            pivots: [0; ROUNDS_PER_PHASE],
             basis: [0; ROUNDS_PER_PHASE],
-            fields: [0; ROUNDS_PER_PHASE],
+            pivot_counts: [0; ROUNDS_PER_PHASE],
             round_keys: *round_keys,
-            flips: [0; ROUNDS_PER_PHASE],
+            swap_counts: [0; ROUNDS_PER_PHASE],
         };
         phase.reduce(bits);
         let ranks = phase.round_keys.map(|round_key| phase.rank(round_key));
         for i in 0..ROUNDS_PER_PHASE {
-            // A place without a vector contributes nothing, so the round keys have no such rank.
-            phase.fields[i] = fields(1 << i, &ranks) & is_nonzero(phase.basis[i]);
+            phase.pivot_counts[i] = counts(1 << i, &ranks) & is_nonzero(phase.pivots[i]);
         }
-        phase.flips = ranks.map(|rank| fields(rank, &ranks));
+        phase.swap_counts = ranks.map(|rank| counts(rank, &ranks));
         phase
     }
 
@@ -81,46 +80,44 @@ impl Phase {
         let mut vectors = self.round_keys;
         for bit in (0..bits).rev() {
             // The first vector that has the bit, or 0.
-            let mut pivot = 0;
+            let mut found = 0;
             for vector in vectors {
-                pivot |= vector & mask(vector, bit) & !is_nonzero(pivot);
+                found |= vector & mask(vector, bit) & !is_nonzero(found);
             }
-            // Becomes 0 itself.
+            // The vector itself becomes 0.
             for vector in vectors.iter_mut().chain(&mut self.basis) {
-                *vector ^= pivot & mask(*vector, bit);
+                *vector ^= found & mask(*vector, bit);
             }
-            // Goes in front of those with higher pivots; the last place is still empty.
-            let is_found = is_nonzero(pivot);
+            // Goes in front of those with higher pivots, behind which is still room.
+            let is_found = is_nonzero(found);
             for i in (1..ROUNDS_PER_PHASE).rev() {
                 self.basis[i] = select(is_found, self.basis[i - 1], self.basis[i]);
-                self.lifts[i] = select(is_found, self.lifts[i - 1], self.lifts[i]);
+                self.pivots[i] = select(is_found, self.pivots[i - 1], self.pivots[i]);
             }
-            self.basis[0] = select(is_found, pivot, self.basis[0]);
-            self.lifts[0] = select(is_found, 31 - bit, self.lifts[0]);
+            self.basis[0] = select(is_found, found, self.basis[0]);
+            self.pivots[0] = select(is_found, 1 << bit, self.pivots[0]);
         }
-        vectors.zeroize();
     }
 
     fn rank(&self, vector: u32) -> u32 {
-        (0..ROUNDS_PER_PHASE).fold(0, |rank, i| {
-            let pivot = ((vector << self.lifts[i]) >> 31) & is_nonzero(self.basis[i]);
-            rank | pivot << i
-        })
+        let has = self.pivots.map(|pivot| is_nonzero(vector & pivot));
+        (0..ROUNDS_PER_PHASE).fold(0, |rank, i| rank | (has[i] & (1 << i)))
     }
 }
 
-/// What `rank` contributes to the fields, where the round keys have these ranks.
-fn fields(rank: u32, round_key_ranks: &[u32; ROUNDS_PER_PHASE]) -> u32 {
-    let mut fields = rank << (FIELD_BITS * ROUNDS_PER_PHASE as u32);
+/// How the counts of a value differ from those of its representative, where these are the ranks of
+/// the value and of the round keys.
+fn counts(rank: u32, round_key_ranks: &[u32; ROUNDS_PER_PHASE]) -> u32 {
+    let mut counts = 0;
     for (round, &round_key_rank) in (0..).zip(round_key_ranks) {
         // Any bit will do for a rank of 0, which swaps nothing.
         let leading = 31 - (round_key_rank | 1).leading_zeros();
         let smaller = rank ^ (round_key_rank & mask(rank, leading));
         let below = (1 << leading) - 1;
         let pair = (smaller & below) | ((smaller >> 1) & !below);
-        fields |= pair << (FIELD_BITS * round);
+        counts |= pair << (COUNT_BITS * round);
     }
-    fields
+    counts
 }
 
 /// All bits if `word` has the bit, and none otherwise.
@@ -129,7 +126,8 @@ fn mask(word: u32, bit: u32) -> u32 {
 }
 
 /// All bits if `word` is not 0, and none otherwise.
-fn is_nonzero(word: u32) -> u32 {
+#[inline(always)]
+pub(crate) fn is_nonzero(word: u32) -> u32 {
     ((word | word.wrapping_neg()) >> 31).wrapping_neg()
 }
 
