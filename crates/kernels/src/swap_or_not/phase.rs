@@ -20,6 +20,8 @@
 //! round whose coin is 1 XORs `K_j` to the value and a constant to the counts, also to those of
 //! rounds that are past, so that the rounds can run in either order.
 
+use std::hint::black_box;
+
 use zeroize::Zeroize;
 
 /// Rounds that share an encryption.
@@ -88,8 +90,9 @@ impl Phase {
             for vector in vectors.iter_mut().chain(&mut self.basis) {
                 *vector ^= found & mask(*vector, bit);
             }
-            // Goes in front of those with higher pivots, behind which is still room.
-            let is_found = is_nonzero(found);
+            // Goes in front of those with higher pivots, behind which is still room. A compiler that
+            // knows the mask to be all bits or none selects addresses instead of words.
+            let is_found = black_box(is_nonzero(found));
             for i in (1..ROUNDS_PER_PHASE).rev() {
                 self.basis[i] = select(is_found, self.basis[i - 1], self.basis[i]);
                 self.pivots[i] = select(is_found, self.pivots[i - 1], self.pivots[i]);
@@ -110,10 +113,13 @@ impl Phase {
 fn counts(rank: u32, round_key_ranks: &[u32; ROUNDS_PER_PHASE]) -> u32 {
     let mut counts = 0;
     for (round, &round_key_rank) in (0..).zip(round_key_ranks) {
-        // Any bit will do for a rank of 0, which swaps nothing.
-        let leading = 31 - (round_key_rank | 1).leading_zeros();
-        let smaller = rank ^ (round_key_rank & mask(rank, leading));
-        let below = (1 << leading) - 1;
+        // All bits from the leading one down. Counting zeros instead would become a table lookup.
+        let mut down = round_key_rank | round_key_rank >> 1;
+        down |= down >> 2;
+        down |= down >> 4;
+        let below = down >> 1;
+        let has_leading = is_nonzero(rank & (down ^ below));
+        let smaller = rank ^ (round_key_rank & has_leading);
         let pair = (smaller & below) | ((smaller >> 1) & !below);
         counts |= pair << (COUNT_BITS * round);
     }
