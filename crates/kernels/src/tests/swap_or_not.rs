@@ -107,8 +107,8 @@ fn all_points_of_small_domains_are_those_of_the_definition() {
     }
 }
 
-/// Every combination of dependent, equal and zero round keys within a phase, in the smallest domains
-/// in which it occurs.
+/// Every combination of dependent, equal and zero round keys within a phase, in the smallest
+/// domains in which it occurs.
 #[test]
 fn dependent_round_keys_still_permute() {
     for bits in 1..=2 {
