@@ -9,8 +9,8 @@
 //!   in a vector of `V`, whose leading bit is a pivot. So rank 0 is the representative, and it is
 //!   `x` with `B_i` XORed for every pivot that `x` has.
 //! - Ranks are linear: `rank(x ⊕ K_j) = rank(x) ⊕ κ_j` with `κ_j = rank(K_j)`, and `κ_j` is 0 only
-//!   if `K_j` is. Let `ℓ` be the leading bit of `κ_j`. Of the pair `{x, x ⊕ K_j}`, the smaller member
-//!   is the one without bit `ℓ` in its rank. Its rank without that bit is the number of the pair,
+//!   if `K_j` is. Let `ℓ` be the leading bit of `κ_j`. Of the pair `{x, x ⊕ K_j}`, the smaller
+//!   member is the one without bit `ℓ` in its rank. Its rank without that bit is the number of the pair,
 //!   among the pairs in the order of their smaller members. So the number of the pair is a linear
 //!   function `L_j` of the rank of either member, with `L_j(κ_j) = 0`.
 //!
@@ -30,8 +30,8 @@ pub(crate) const ROUNDS_PER_PHASE: usize = 5;
 /// Bits of a count: that of round `j` begins at bit `5 j`.
 pub(crate) const COUNT_BITS: u32 = 5;
 
-/// The counts of a representative. The coin of pair `i` in round `j` is bit `16 (j % 2) + i` of word
-/// `j / 2` of the encryption. Its count is 31 less that number: a shift of the word to the left by
+/// The counts of a representative. The coin of pair `i` in round `j` is bit `16 (j % 2) + i` of
+/// word `j / 2` of the encryption. Its count is 31 less that number: a shift of the word to the left by
 /// the count brings the coin to the highest bit. Subtracting from 31 flips all bits, so counts are
 /// linear but for a constant, as is needed.
 pub(crate) const REPRESENTATIVE_COUNTS: u32 = {
@@ -90,8 +90,8 @@ impl Phase {
             for vector in vectors.iter_mut().chain(&mut self.basis) {
                 *vector ^= found & mask(*vector, bit);
             }
-            // Goes in front of those with higher pivots, behind which is still room. A compiler that
-            // knows the mask to be all bits or none selects addresses instead of words.
+            // Goes in front of those with higher pivots, behind which is still room. A compiler
+            // that knows the mask to be all bits or none selects addresses instead of words.
             let is_found = black_box(is_nonzero(found));
             for i in (1..ROUNDS_PER_PHASE).rev() {
                 self.basis[i] = select(is_found, self.basis[i - 1], self.basis[i]);
