@@ -10,9 +10,9 @@
 //!   `x` with `B_i` XORed for every pivot that `x` has.
 //! - Ranks are linear: `rank(x ⊕ K_j) = rank(x) ⊕ κ_j` with `κ_j = rank(K_j)`, and `κ_j` is 0 only
 //!   if `K_j` is. Let `ℓ` be the leading bit of `κ_j`. Of the pair `{x, x ⊕ K_j}`, the smaller
-//!   member is the one without bit `ℓ` in its rank. Its rank without that bit is the number of the pair,
-//!   among the pairs in the order of their smaller members. So the number of the pair is a linear
-//!   function `L_j` of the rank of either member, with `L_j(κ_j) = 0`.
+//!   member is the one without bit `ℓ` in its rank. Its rank without that bit is the number of the
+//!   pair, among the pairs in the order of their smaller members. So the number of the pair is a
+//!   linear function `L_j` of the rank of either member, with `L_j(κ_j) = 0`.
 //!
 //! A value is therefore accompanied by a word of five *counts* of five bits, one for each round,
 //! which say where the coins of its pairs are. They are linear in the rank but for a constant. Each
@@ -31,9 +31,9 @@ pub(crate) const ROUNDS_PER_PHASE: usize = 5;
 pub(crate) const COUNT_BITS: u32 = 5;
 
 /// The counts of a representative. The coin of pair `i` in round `j` is bit `16 (j % 2) + i` of
-/// word `j / 2` of the encryption. Its count is 31 less that number: a shift of the word to the left by
-/// the count brings the coin to the highest bit. Subtracting from 31 flips all bits, so counts are
-/// linear but for a constant, as is needed.
+/// word `j / 2` of the encryption. Its count is 31 less that number: a shift of the word to the
+/// left by the count brings the coin to the highest bit. Subtracting from 31 flips all bits, so
+/// counts are linear but for a constant, as is needed.
 pub(crate) const REPRESENTATIVE_COUNTS: u32 = {
     let mut counts = 0;
     let mut round = 0;
