@@ -15,6 +15,7 @@
 //! | [`selected_xor`] | the XOR of selected records, for several selections in one pass |
 //! | [`subset_hints`] | pseudorandom subsets of a table from a short secret key, and the XOR of their records |
 //! | [`subset_sums`] | the subset-sum transform over XOR: from a polynomial's coefficients to its values at all points |
+//! | [`swap_or_not`] | a secret permutation of `2^k` numbers, from a short key, in both directions |
 //! | [`gather`] | records from scattered places of a table, side by side |
 //! | [`line_reads`] | a few bytes or bits of each of many scattered cache lines, in one pattern for all queries |
 //! | [`permutations`] | many permutations of equal size: one swap in each, and a pass of records through one |
@@ -62,6 +63,7 @@ pub mod permutations;
 pub mod selected_xor;
 pub mod subset_hints;
 pub mod subset_sums;
+pub mod swap_or_not;
 pub mod taint;
 pub mod thresholds;
 pub mod yardstick;
@@ -84,3 +86,4 @@ pub use line_reads::{LineBits, LineBytes, LineClass, LineQuery, LineReads, LineS
 pub use memory::{FileChanged, FileMapping, MappingError};
 pub use memory::{HugeBuffer, MemoryError, ThpMode, transparent_huge_pages};
 pub use subset_hints::PartitionGroup;
+pub use swap_or_not::SwapOrNot;

@@ -17,6 +17,7 @@ mod selected_xor;
 mod strassen;
 mod subset_hints;
 mod subset_sums;
+mod swap_or_not;
 mod thresholds;
 mod yardstick;
 

@@ -14,6 +14,7 @@ pub(crate) mod selected_xor;
 pub(crate) mod strassen;
 pub(crate) mod subset_hints;
 pub(crate) mod subset_sums;
+pub(crate) mod swap_or_not;
 pub(crate) mod thresholds;
 pub(crate) mod yardstick;
 
