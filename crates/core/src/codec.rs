@@ -160,9 +160,10 @@ impl<'a> BitReader<'a> {
     pub fn next(&mut self, bits: u32) -> Result<u64> {
         let (first, shift) = (self.place / 8, self.place % 8);
         let count = (shift + bits as usize).div_ceil(8);
-        let bytes = self.bytes.get(first..first + count).ok_or_else(|| {
-            Error::invalid_message(format!("{} ends too early", self.what))
-        })?;
+        let bytes = self
+            .bytes
+            .get(first..first + count)
+            .ok_or_else(|| Error::invalid_message(format!("{} ends too early", self.what)))?;
         let mut word = [0; 8];
         word[..count].copy_from_slice(bytes);
         self.place += bits as usize;

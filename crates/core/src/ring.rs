@@ -62,7 +62,7 @@ pub mod noise;
 mod packing;
 mod public;
 
-pub use answers::{FoldFactors, pass_words, symbols};
+pub use answers::{Folding, pass_words};
 pub use encryption::{Blank, EncryptionFactors, PublicKeys, RingKey, encrypt_zero};
 pub use form::Form;
 pub use packing::{BlockOut, PackingFactors, PackingNorms, PackingScratch};

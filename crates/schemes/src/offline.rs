@@ -5,6 +5,7 @@ use crate::contract::Role;
 use privet_core::{Error, Result};
 use privet_kernels::memory::{HugeBuffer, little_endian_bytes};
 use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 
 /// The data that a server must send before the first query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,6 +225,48 @@ pub trait HintSource: Send + Sync {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
 }
 
+/// A download that is still on its way. A client that needs it only to read answers can begin with
+/// this, and make queries: see [`About::queries_first`](crate::registry::About::queries_first).
+pub struct LateHint {
+    len: u64,
+    come: OnceLock<Arc<dyn HintSource>>,
+}
+
+impl LateHint {
+    /// A download that will have `len` bytes.
+    pub fn new(len: u64) -> Self {
+        Self { len, come: OnceLock::new() }
+    }
+
+    /// The download has come, and is verified.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it has another length,
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it had come before.
+    pub fn set(&self, hint: Arc<dyn HintSource>) -> Result<()> {
+        check_len("the hint", hint.len(), self.len)?;
+        self.come.set(hint).map_err(|_| Error::api_misuse("a download comes once"))
+    }
+
+    /// Whether the download has come.
+    pub fn has_come(&self) -> bool {
+        self.come.get().is_some()
+    }
+}
+
+impl HintSource for LateHint {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) before the download has come.
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let not_yet = || Error::unavailable("what an answer is read with is still on its way");
+        self.come.get().ok_or_else(not_yet)?.read_at(offset, out)
+    }
+}
+
 impl HintSource for Vec<u8> {
     fn len(&self) -> u64 {
         Vec::len(self) as u64
@@ -267,6 +310,21 @@ mod tests {
         let mut changed = fresh();
         changed.absorb(0, b"some hist").unwrap();
         assert_eq!(blame(changed.finish()), Blame::Integrity);
+    }
+
+    #[test]
+    fn a_late_hint_is_read_once_it_has_come() {
+        let late = LateHint::new(4);
+        let mut out = [0; 2];
+        assert_eq!(late.len(), 4);
+        assert_eq!(late.read_at(0, &mut out).unwrap_err().blame(), Blame::Unavailable);
+        let refused = late.set(Arc::new(vec![1u8; 5]));
+        assert_eq!(refused.unwrap_err().blame(), Blame::Corrupted);
+        assert!(!late.has_come());
+        late.set(Arc::new(vec![1u8, 2, 3, 4])).unwrap();
+        late.read_at(2, &mut out).unwrap();
+        assert!(late.has_come() && out == [3, 4]);
+        assert_eq!(late.set(Arc::new(vec![0u8; 4])).unwrap_err().blame(), Blame::ApiMisuse);
     }
 
     #[test]

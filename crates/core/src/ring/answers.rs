@@ -32,53 +32,59 @@ pub fn pass_words(
     words
 }
 
-/// The digits of the fold, transformed, of all blocks of a table.
-pub struct FoldFactors {
+/// How the two last components of a packing are joined in an answer.
+pub struct Folding {
     form: Form,
     transform: RingTransform,
-    digits: Vec<Residues>,
 }
 
-impl FoldFactors {
-    /// From the digits as they are kept: d signed numbers for each block.
-    pub fn new(kernels: Kernels, form: Form, digits: &[i32]) -> Self {
-        let transform = RingTransform::new(form.degree);
-        let transformed = |digits: &[i32]| {
-            let mut residues = Residues::zeroed(form.degree);
-            kernels.ring_forward_small(&transform, digits, &mut residues);
+impl Folding {
+    /// Prepares the transform.
+    pub fn new(form: Form) -> Self {
+        Self { form, transform: RingTransform::new(form.degree) }
+    }
+
+    /// Transforms the digits of all blocks: d signed numbers for each, four little-endian bytes
+    /// each.
+    pub fn digits(&self, kernels: Kernels, digits: &[u8]) -> Vec<Residues> {
+        let transformed = |digits: &[[u8; 4]]| {
+            let digits: Vec<i32> = digits.iter().map(|bytes| i32::from_le_bytes(*bytes)).collect();
+            let mut residues = Residues::zeroed(self.form.degree);
+            kernels.ring_forward_small(&self.transform, &digits, &mut residues);
             residues
         };
-        let digits = digits.chunks_exact(form.degree).map(transformed).collect();
-        Self { form, transform, digits }
+        digits.as_chunks().0.chunks_exact(self.form.degree).map(transformed).collect()
     }
-}
 
-/// The symbols of an answer, one for each row, from the sums of the pass: takes off what the pass
-/// added because the planes hold `2^31 − M`, folds, and rounds.
-pub fn symbols(
-    kernels: Kernels,
-    factors: &FoldFactors,
-    keys: &PublicKeys,
-    sums: &[u32],
-) -> Vec<u16> {
-    let Form { degree, key_bits, fold_key_bits, answer_bits, .. } = factors.form;
-    // 2^31 times the sum of the key's words, as a fraction of 2^32.
-    let total = keys.packing.iter().fold(0u64, |total, word| total.wrapping_add(*word));
-    let offset = (total << (63 - key_bits)) as u32;
-    let centred_key: Vec<i64> =
-        keys.fold.iter().map(|word| centred(*word, fold_key_bits)).collect();
-    let mut of_key = Residues::zeroed(degree);
-    kernels.ring_forward(&factors.transform, &centred_key, &mut of_key);
-    let (mut products, mut folded) = (Products::zeroed(degree), vec![0; degree]);
-    let mut symbols = Vec::with_capacity(sums.len());
-    for (sums, digits) in sums.chunks(degree).zip(&factors.digits) {
-        kernels.ring_multiply(&factors.transform, digits, &of_key, &mut products);
-        kernels.ring_inverse(&factors.transform, &mut products, &mut folded);
-        symbols.extend(sums.iter().zip(&folded).map(|(sum, folded)| {
-            let folded = (folded & low_bits(fold_key_bits)) >> (fold_key_bits - 32);
-            let sum = sum.wrapping_sub(offset).wrapping_sub(folded as u32);
-            round(u64::from(sum), 32, answer_bits) as u16
-        }));
+    /// The symbols of an answer, one for each row, from the sums of the pass: takes off what the
+    /// pass added because the planes hold `2^31 − M`, folds, and rounds. `digits` are those of all
+    /// blocks.
+    pub fn symbols(
+        &self,
+        kernels: Kernels,
+        digits: &[Residues],
+        keys: &PublicKeys,
+        sums: &[u32],
+    ) -> Vec<u16> {
+        let Form { degree, key_bits, fold_key_bits, answer_bits, .. } = self.form;
+        // 2^31 times the sum of the key's words, as a fraction of 2^32.
+        let total = keys.packing.iter().fold(0u64, |total, word| total.wrapping_add(*word));
+        let offset = (total << (63 - key_bits)) as u32;
+        let centred_key: Vec<i64> =
+            keys.fold.iter().map(|word| centred(*word, fold_key_bits)).collect();
+        let mut of_key = Residues::zeroed(degree);
+        kernels.ring_forward(&self.transform, &centred_key, &mut of_key);
+        let (mut products, mut folded) = (Products::zeroed(degree), vec![0; degree]);
+        let mut symbols = Vec::with_capacity(sums.len());
+        for (sums, digits) in sums.chunks(degree).zip(digits) {
+            kernels.ring_multiply(&self.transform, digits, &of_key, &mut products);
+            kernels.ring_inverse(&self.transform, &mut products, &mut folded);
+            symbols.extend(sums.iter().zip(&folded).map(|(sum, folded)| {
+                let folded = (folded & low_bits(fold_key_bits)) >> (fold_key_bits - 32);
+                let sum = sum.wrapping_sub(offset).wrapping_sub(folded as u32);
+                round(u64::from(sum), 32, answer_bits) as u16
+            }));
+        }
+        symbols
     }
-    symbols
 }

@@ -51,10 +51,7 @@ pub fn norm_allowance(form: Form) -> f64 {
 pub fn expected_norms(form: Form) -> [f64; 2] {
     let degree = form.degree as f64;
     let uniform = |bits: u32| 4f64.powi(bits as i32) / 12.0;
-    [
-        (degree - 2.0) * degree * uniform(form.digit_bits),
-        degree * uniform(form.fold_digit_bits),
-    ]
+    [(degree - 2.0) * degree * uniform(form.digit_bits), degree * uniform(form.fold_digit_bits)]
 }
 
 /// The variance of each term but the pass, in the order of the [module's](self) table, for these

@@ -87,8 +87,7 @@ impl PackingFactors {
     /// [`Blame::Unavailable`](crate::Blame::Unavailable) if there is not enough.
     pub fn scratch(&self) -> Result<PackingScratch> {
         let square = self.form.degree * self.form.degree;
-        let no_memory =
-            |error| Error::unavailable("no memory to pack the table").caused_by(error);
+        let no_memory = |error| Error::unavailable("no memory to pack the table").caused_by(error);
         Ok(PackingScratch {
             polynomials: HugeBuffer::new_zeroed(square).map_err(no_memory)?,
             digits: HugeBuffer::new_zeroed(square).map_err(no_memory)?,
@@ -217,13 +216,7 @@ impl PackingFactors {
     }
 
     /// Joins the two components that are left.
-    fn fold(
-        &self,
-        kernels: Kernels,
-        mut plus: Vec<u64>,
-        minus: &[u64],
-        out: &mut BlockOut<'_>,
-    ) {
+    fn fold(&self, kernels: Kernels, mut plus: Vec<u64>, minus: &[u64], out: &mut BlockOut<'_>) {
         let degree = self.form.degree;
         let digits: Vec<i32> =
             minus.iter().map(|number| digit(*number, self.form.fold_digit_bits)).collect();

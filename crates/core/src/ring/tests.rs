@@ -2,8 +2,8 @@
 //! against its formulas, failures at the predicted rate.
 
 mod known_answers;
-mod steps;
 mod noise;
+mod steps;
 
 use super::noise as theory;
 use super::*;
@@ -143,10 +143,11 @@ impl World {
     }
 
     fn answer(&self, asked: &Asked) -> Vec<u16> {
-        let digits: Vec<i32> =
-            self.blocks.iter().flat_map(|block| &block.fold).map(|digit| *digit as i32).collect();
-        let fold = FoldFactors::new(kernels(), self.form, &digits);
-        symbols(kernels(), &fold, &asked.keys, &self.pass(asked).1)
+        let folding = Folding::new(self.form);
+        let digits = self.blocks.iter().flat_map(|block| &block.fold);
+        let digits: Vec<u8> = digits.flat_map(|digit| digit.to_le_bytes()).collect();
+        let digits = folding.digits(kernels(), &digits);
+        folding.symbols(kernels(), &digits, &asked.keys, &self.pass(asked).1)
     }
 
     fn decrypt(&self, key: &RingKey, answer: &[u16]) -> Vec<u8> {

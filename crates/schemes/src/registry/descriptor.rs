@@ -30,6 +30,9 @@ pub struct About {
     /// Whether servers commit to the table. If so, they follow edits in place, and tell clients
     /// with each epoch what they must know of the new commitments.
     pub commits: bool,
+    /// Whether a client can make queries before its [download](crate::offline::OfflinePhase::Download)
+    /// has come: only reading an answer needs it. See [`LateHint`](crate::offline::LateHint).
+    pub queries_first: bool,
     /// Its options, in the order in which they are explained.
     pub options: &'static [&'static SchemeOption],
     /// Its place in the order of preference of a client that lists no schemes. The client takes the
@@ -52,6 +55,7 @@ impl About {
             servers: RangeInclusive::new(1, 1),
             verifies: false,
             commits: false,
+            queries_first: false,
             options: &[],
             preference,
             weaker_promise: None,

@@ -66,7 +66,10 @@ fn keccak_f(state: &mut [u64; 25]) {
         let (mut x, mut y, mut lane) = (1, 0, state[1]);
         for t in 0..24u32 {
             (x, y) = (y, (2 * x + 3 * y) % 5);
-            lane = std::mem::replace(&mut state[x + 5 * y], lane.rotate_left((t + 1) * (t + 2) / 2 % 64));
+            lane = std::mem::replace(
+                &mut state[x + 5 * y],
+                lane.rotate_left((t + 1) * (t + 2) / 2 % 64),
+            );
         }
         for row in state.chunks_exact_mut(5) {
             let old: [u64; 5] = std::array::from_fn(|x| row[x]);
@@ -121,8 +124,7 @@ fn check(case: &Value) {
 
     let world = World::with_public(form, rows, columns, table, public);
     let query_bits = number("query_bits") as u32;
-    let blank =
-        Blank::with(kernels(), &world.factors, query_bits, Zeroizing::new(secret), &errors);
+    let blank = Blank::with(kernels(), &world.factors, query_bits, Zeroizing::new(secret), &errors);
     let (words, keys, key) = blank.into_query(number("column") as u64);
     let asked = Asked { words, query_bits, keys, key };
     assert_eq!(asked.key.error_sum(), case["error_sum"].as_i64().unwrap());
