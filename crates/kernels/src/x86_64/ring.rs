@@ -6,7 +6,7 @@
 //! for each of them.
 
 use crate::portable::ring as portable;
-use crate::ring::{Field, Roots};
+use crate::ring::{Factor, Field, Roots};
 
 /// A vector of 32-bit words.
 ///
@@ -104,6 +104,54 @@ unsafe fn below<V: Words>(word: V, bound: V) -> V {
     unsafe { word.min(word.sub(bound)) }
 }
 
+/// `word · factor`, between 1 and twice the prime.
+///
+/// # Safety
+///
+/// The processor has the instructions of `V`.
+#[inline(always)]
+unsafe fn times<V: Words>(word: V, factor: [V; 2], prime: V) -> V {
+    // SAFETY: the caller vouches for the instructions.
+    unsafe { word.montgomery(factor[0], factor[1], prime).add(prime) }
+}
+
+/// # Safety
+///
+/// The processor has the instructions of `V`.
+#[inline(always)]
+unsafe fn splat_factor<V: Words>(factor: Factor) -> [V; 2] {
+    // SAFETY: the caller vouches for the instructions.
+    unsafe { [V::splat(factor.word), V::splat(factor.quotient)] }
+}
+
+/// A butterfly on the way to values: `a + factor · b` and `a - factor · b`. From words below `4p` to
+/// words below `4p`.
+///
+/// # Safety
+///
+/// The processor has the instructions of `V`.
+#[inline(always)]
+unsafe fn split<V: Words>([a, b]: [V; 2], factor: [V; 2], [prime, twice]: [V; 2]) -> [V; 2] {
+    // SAFETY: the caller vouches for the instructions.
+    unsafe {
+        let low = below(a, twice).add(prime);
+        let high = b.montgomery(factor[0], factor[1], prime);
+        [low.add(high), low.sub(high)]
+    }
+}
+
+/// A butterfly on the way back: `a + b` and `factor · (a - b)`. From words below `2p` to words below
+/// `2p`.
+///
+/// # Safety
+///
+/// The processor has the instructions of `V`.
+#[inline(always)]
+unsafe fn join<V: Words>([a, b]: [V; 2], factor: [V; 2], [prime, twice]: [V; 2]) -> [V; 2] {
+    // SAFETY: the caller vouches for the instructions.
+    unsafe { [below(a.add(b), twice), times(a.add(twice).sub(b), factor, prime)] }
+}
+
 /// See [`portable::forward`].
 ///
 /// # Safety
@@ -116,14 +164,6 @@ pub(super) unsafe fn forward<V: Words>(field: &Field, words: &mut [u32]) {
     }
     // SAFETY: the caller vouches for the instructions, here and below.
     let (prime, twice) = unsafe { (V::splat(field.prime), V::splat(2 * field.prime)) };
-    let butterfly = |a: V, b: V, word: V, quotient: V| {
-        // SAFETY: as above.
-        unsafe {
-            let low = below(a, twice).add(prime);
-            let high = b.montgomery(word, quotient, prime);
-            (low.add(high), low.sub(high))
-        }
-    };
     let mut half = words.len() / 2;
     while half >= V::COUNT {
         let first = words.len() / (2 * half);
@@ -132,10 +172,10 @@ pub(super) unsafe fn forward<V: Words>(field: &Field, words: &mut [u32]) {
             let (a, b) = pair.split_at_mut(half);
             // SAFETY: as above; the chunks are vectors.
             unsafe {
-                let [word, quotient] = [root.word, root.quotient].map(|word| V::splat(word));
+                let factor = splat_factor::<V>(root);
                 for (a, b) in a.chunks_exact_mut(V::COUNT).zip(b.chunks_exact_mut(V::COUNT)) {
-                    let (low, high) =
-                        butterfly(V::load(a.as_ptr()), V::load(b.as_ptr()), word, quotient);
+                    let [low, high] =
+                        split([V::load(a.as_ptr()), V::load(b.as_ptr())], factor, [prime, twice]);
                     low.store(a.as_mut_ptr());
                     high.store(b.as_mut_ptr());
                 }
@@ -149,16 +189,16 @@ pub(super) unsafe fn forward<V: Words>(field: &Field, words: &mut [u32]) {
         unsafe {
             let square = square.as_mut_ptr();
             V::transpose(square);
-            let mut factor = factors.as_ptr();
+            let mut next = factors.as_ptr();
             let mut half = V::COUNT / 2;
             while half > 0 {
                 for block in 0..V::COUNT / (2 * half) {
-                    let [word, quotient] = [V::load(factor), V::load(factor.add(V::COUNT))];
-                    factor = factor.add(2 * V::COUNT);
+                    let factor = [V::load(next), V::load(next.add(V::COUNT))];
+                    next = next.add(2 * V::COUNT);
                     for i in 0..half {
                         let a = square.add((2 * half * block + i) * V::COUNT);
                         let b = a.add(half * V::COUNT);
-                        let (low, high) = butterfly(V::load(a), V::load(b), word, quotient);
+                        let [low, high] = split([V::load(a), V::load(b)], factor, [prime, twice]);
                         low.store(a);
                         high.store(b);
                     }
@@ -186,14 +226,6 @@ pub(super) unsafe fn inverse<V: Words>(field: &Field, words: &mut [u32]) {
     }
     // SAFETY: the caller vouches for the instructions, here and below.
     let (prime, twice) = unsafe { (V::splat(field.prime), V::splat(2 * field.prime)) };
-    let butterfly = |a: V, b: V, word: V, quotient: V| {
-        // SAFETY: as above.
-        unsafe {
-            let difference = a.add(twice).sub(b);
-            let high = difference.montgomery(word, quotient, prime);
-            (below(a.add(b), twice), high.add(prime))
-        }
-    };
     let factors = V::squares(&field.inverse_roots).chunks_exact(2 * V::COUNT * (V::COUNT - 1));
     for (square, factors) in words.chunks_exact_mut(V::COUNT * V::COUNT).zip(factors) {
         // SAFETY: as above; the square's vectors and the factors lie within the chunks.
@@ -205,11 +237,11 @@ pub(super) unsafe fn inverse<V: Words>(field: &Field, words: &mut [u32]) {
                 let blocks = V::COUNT / (2 * half);
                 for block in 0..blocks {
                     let factor = factors.as_ptr().add((blocks - 1 + block) * 2 * V::COUNT);
-                    let [word, quotient] = [V::load(factor), V::load(factor.add(V::COUNT))];
+                    let factor = [V::load(factor), V::load(factor.add(V::COUNT))];
                     for i in 0..half {
                         let a = square.add((2 * half * block + i) * V::COUNT);
                         let b = a.add(half * V::COUNT);
-                        let (low, high) = butterfly(V::load(a), V::load(b), word, quotient);
+                        let [low, high] = join([V::load(a), V::load(b)], factor, [prime, twice]);
                         low.store(a);
                         high.store(b);
                     }
@@ -227,10 +259,10 @@ pub(super) unsafe fn inverse<V: Words>(field: &Field, words: &mut [u32]) {
             let (a, b) = pair.split_at_mut(half);
             // SAFETY: as above; the chunks are vectors.
             unsafe {
-                let [word, quotient] = [root.word, root.quotient].map(|word| V::splat(word));
+                let factor = splat_factor::<V>(root);
                 for (a, b) in a.chunks_exact_mut(V::COUNT).zip(b.chunks_exact_mut(V::COUNT)) {
-                    let (low, high) =
-                        butterfly(V::load(a.as_ptr()), V::load(b.as_ptr()), word, quotient);
+                    let [low, high] =
+                        join([V::load(a.as_ptr()), V::load(b.as_ptr())], factor, [prime, twice]);
                     low.store(a.as_mut_ptr());
                     high.store(b.as_mut_ptr());
                 }
@@ -240,10 +272,9 @@ pub(super) unsafe fn inverse<V: Words>(field: &Field, words: &mut [u32]) {
     }
     // SAFETY: as above; the chunks are vectors.
     unsafe {
-        let scale = [field.scale.word, field.scale.quotient].map(|word| V::splat(word));
+        let scale = splat_factor::<V>(field.scale);
         for words in words.chunks_exact_mut(V::COUNT) {
-            let scaled = V::load(words.as_ptr()).montgomery(scale[0], scale[1], prime);
-            below(scaled.add(prime), prime).store(words.as_mut_ptr());
+            below(times(V::load(words.as_ptr()), scale, prime), prime).store(words.as_mut_ptr());
         }
     }
 }
@@ -263,10 +294,10 @@ pub(super) unsafe fn multiply<V: Words, const ADD: bool>(
     assert!(products.len().is_multiple_of(V::COUNT), "a degree is a multiple of a vector");
     // SAFETY: the caller vouches for the instructions; the chunks are vectors.
     unsafe {
-        let [prime, prime_inverse] = [field.prime, field.prime_inverse].map(|word| V::splat(word));
+        let [prime, prime_inverse] = [V::splat(field.prime), V::splat(field.prime_inverse)];
         let factors = a.chunks_exact(V::COUNT).zip(b.chunks_exact(V::COUNT));
         for ((a, b), to) in factors.zip(products.chunks_exact_mut(V::COUNT)) {
-            let [a, b] = [a, b].map(|words| V::load(words.as_ptr()));
+            let [a, b] = [V::load(a.as_ptr()), V::load(b.as_ptr())];
             let product = a.montgomery_product(b, prime_inverse, prime).add(prime);
             let mut result = below(product, prime);
             if ADD {
@@ -294,29 +325,21 @@ pub(super) unsafe fn combine<V: Words>(
     let [p1, p2, p3] = fields.each_ref().map(|field| field.prime);
     let pair = u64::from(p1) * u64::from(p2);
     let garner = Garner { first: p1, pair, all: pair.wrapping_mul(u64::from(p3)) };
-    let inverses = [
-        fields[1].earlier_inverses[0],
-        fields[2].earlier_inverses[0],
-        fields[2].earlier_inverses[1],
-    ];
     // SAFETY: the caller vouches for the instructions; all places are vectors of the polynomials.
     unsafe {
-        let [p2, p3] = [p2, p3].map(|word| V::splat(word));
+        let [p2, p3] = [V::splat(p2), V::splat(p3)];
         let [twice_p2, twice_p3] = [p2.add(p2), p3.add(p3)];
         let half = V::splat(fields[2].prime / 2);
-        let [first_in_second, first_in_third, second_in_third] =
-            inverses.map(|factor| [V::splat(factor.word), V::splat(factor.quotient)]);
-        let times = |word: V, factor: [V; 2], prime: V| {
-            word.montgomery(factor[0], factor[1], prime).add(prime)
-        };
+        let first_in_second = splat_factor::<V>(fields[1].earlier_inverses[0]);
+        let first_in_third = splat_factor::<V>(fields[2].earlier_inverses[0]);
+        let second_in_third = splat_factor::<V>(fields[2].earlier_inverses[1]);
         for at in (0..degree).step_by(V::COUNT) {
-            let [v1, second, third] =
-                [first, second, third].map(|words| V::load(words[at..].as_ptr()));
-            let v2 = times(second.add(twice_p2).sub(v1), first_in_second, p2);
-            let v2 = below(v2, p2);
-            let v3 = times(third.add(twice_p3).sub(v1), first_in_third, p3);
-            let v3 = times(v3.add(twice_p3).sub(v2), second_in_third, p3);
-            let v3 = below(v3, p3);
+            let v1 = V::load(first[at..].as_ptr());
+            let v2 = V::load(second[at..].as_ptr()).add(twice_p2).sub(v1);
+            let v2 = below(times(v2, first_in_second, p2), p2);
+            let v3 = V::load(third[at..].as_ptr()).add(twice_p3).sub(v1);
+            let v3 = times(v3, first_in_third, p3).add(twice_p3).sub(v2);
+            let v3 = below(times(v3, second_in_third, p3), p3);
             let to = coefficients[at..].as_mut_ptr();
             V::store_combined(&garner, [v1, v2, v3], half.sub(v3), to);
         }

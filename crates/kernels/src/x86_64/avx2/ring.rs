@@ -82,16 +82,25 @@ impl Words for __m256i {
         // SAFETY: the caller vouches for the instructions and allows the writing.
         unsafe {
             // Words 0, 1, 4, 5 and 2, 3, 6, 7, each as the low half of 64 bits.
+            let [v1, v2, v3] = digits;
             let zero = _mm256_setzero_si256();
             let negative = _mm256_srai_epi32::<31>(negative);
             let low = combine(
                 garner,
-                digits.map(|words| _mm256_unpacklo_epi32(words, zero)),
+                [
+                    _mm256_unpacklo_epi32(v1, zero),
+                    _mm256_unpacklo_epi32(v2, zero),
+                    _mm256_unpacklo_epi32(v3, zero),
+                ],
                 _mm256_unpacklo_epi32(negative, negative),
             );
             let high = combine(
                 garner,
-                digits.map(|words| _mm256_unpackhi_epi32(words, zero)),
+                [
+                    _mm256_unpackhi_epi32(v1, zero),
+                    _mm256_unpackhi_epi32(v2, zero),
+                    _mm256_unpackhi_epi32(v3, zero),
+                ],
                 _mm256_unpackhi_epi32(negative, negative),
             );
             let first = _mm256_permute2x128_si256::<0x20>(low, high);
@@ -105,7 +114,10 @@ impl Words for __m256i {
     unsafe fn transpose(square: *mut u32) {
         // SAFETY: the caller vouches for the instructions and allows reading and writing.
         unsafe {
-            let mut rows: [__m256i; 8] = std::array::from_fn(|i| Self::load(square.add(8 * i)));
+            let mut rows = [Self::splat(0); 8];
+            for (i, row) in rows.iter_mut().enumerate() {
+                *row = Self::load(square.add(8 * i));
+            }
             // Pairs of words, then of pairs, then of halves.
             for i in [0, 2, 4, 6] {
                 let [a, b] = [rows[i], rows[i + 1]];
@@ -125,7 +137,7 @@ impl Words for __m256i {
                 rows[i] = _mm256_permute2x128_si256::<0x20>(a, b);
                 rows[i + 4] = _mm256_permute2x128_si256::<0x31>(a, b);
             }
-            for (i, row) in rows.into_iter().enumerate() {
+            for (i, row) in rows.iter().enumerate() {
                 row.store(square.add(8 * i));
             }
         }
@@ -137,9 +149,8 @@ impl Words for __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn difference(products: [__m256i; 2], multiples: [__m256i; 2], prime: __m256i) -> __m256i {
-    let [even_multiple, odd_multiple] = multiples.map(|words| _mm256_mul_epu32(words, prime));
-    let even = _mm256_sub_epi64(products[0], even_multiple);
-    let odd = _mm256_sub_epi64(products[1], odd_multiple);
+    let even = _mm256_sub_epi64(products[0], _mm256_mul_epu32(multiples[0], prime));
+    let odd = _mm256_sub_epi64(products[1], _mm256_mul_epu32(multiples[1], prime));
     _mm256_blend_epi32::<0xaa>(_mm256_srli_epi64::<32>(even), odd)
 }
 

@@ -81,18 +81,10 @@ impl Words for __m512i {
     unsafe fn store_combined(garner: &Garner, digits: [Self; 3], negative: Self, to: *mut u64) {
         // SAFETY: the caller vouches for the instructions and allows the writing.
         unsafe {
-            let negative = _mm512_movepi32_mask(negative);
-            let [low, high] = [0, 1].map(|half| {
-                let digits = digits.map(|words| {
-                    let half = if half == 0 {
-                        _mm512_castsi512_si256(words)
-                    } else {
-                        _mm512_extracti64x4_epi64::<1>(words)
-                    };
-                    _mm512_cvtepu32_epi64(half)
-                });
-                combine(garner, digits, (negative >> (8 * half)) as u8)
-            });
+            let negative = _mm512_cmplt_epi32_mask(negative, _mm512_setzero_si512());
+            let [v1, v2, v3] = digits;
+            let low = combine(garner, [lower(v1), lower(v2), lower(v3)], negative as u8);
+            let high = combine(garner, [upper(v1), upper(v2), upper(v3)], (negative >> 8) as u8);
             _mm512_storeu_si512(to.cast(), low);
             _mm512_storeu_si512(to.add(8).cast(), high);
         }
@@ -102,7 +94,10 @@ impl Words for __m512i {
     unsafe fn transpose(square: *mut u32) {
         // SAFETY: the caller vouches for the instructions and allows reading and writing.
         unsafe {
-            let mut rows: [__m512i; 16] = std::array::from_fn(|i| Self::load(square.add(16 * i)));
+            let mut rows = [Self::splat(0); 16];
+            for (i, row) in rows.iter_mut().enumerate() {
+                *row = Self::load(square.add(16 * i));
+            }
             // Pairs of words, then of pairs, then of quarters, then of halves.
             for i in (0..16).step_by(2) {
                 let [a, b] = [rows[i], rows[i + 1]];
@@ -128,7 +123,7 @@ impl Words for __m512i {
                 rows[8 + j] = _mm512_shuffle_i32x4::<0xdd>(even_low, even_high);
                 rows[12 + j] = _mm512_shuffle_i32x4::<0xdd>(odd_low, odd_high);
             }
-            for (i, row) in rows.into_iter().enumerate() {
+            for (i, row) in rows.iter().enumerate() {
                 row.store(square.add(16 * i));
             }
         }
@@ -140,10 +135,23 @@ impl Words for __m512i {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 fn difference(products: [__m512i; 2], multiples: [__m512i; 2], prime: __m512i) -> __m512i {
-    let [even_multiple, odd_multiple] = multiples.map(|words| _mm512_mul_epu32(words, prime));
-    let even = _mm512_sub_epi64(products[0], even_multiple);
-    let odd = _mm512_sub_epi64(products[1], odd_multiple);
+    let even = _mm512_sub_epi64(products[0], _mm512_mul_epu32(multiples[0], prime));
+    let odd = _mm512_sub_epi64(products[1], _mm512_mul_epu32(multiples[1], prime));
     _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64::<32>(even), odd)
+}
+
+/// The first eight words, each as the low half of 64 bits.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+fn lower(words: __m512i) -> __m512i {
+    _mm512_cvtepu32_epi64(_mm512_castsi512_si256(words))
+}
+
+/// The last eight words, each as the low half of 64 bits.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+fn upper(words: __m512i) -> __m512i {
+    _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64::<1>(words))
 }
 
 /// Eight numbers of their digits, which are the low halves of 64 bits.
