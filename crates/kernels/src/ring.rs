@@ -43,7 +43,7 @@ mod residues;
 
 pub use column_sums::ColumnFactors;
 pub(crate) use column_sums::{EXACT_SUM, FourierRoots, PART_BITS, PARTS, Spectrum};
-pub(crate) use field::{Factor, Field};
+pub(crate) use field::{Factor, Field, Roots};
 pub use residues::{Products, Residues};
 
 use crate::dispatch::Kernels;
@@ -65,6 +65,8 @@ pub const SMALL_COEFFICIENTS: i32 = 1 << 29;
 pub struct RingTransform {
     degree: usize,
     fields: [Field; 3],
+    /// The number of each slot with its bits in reverse.
+    reversed: Vec<u16>,
 }
 
 impl RingTransform {
@@ -75,7 +77,8 @@ impl RingTransform {
     /// If the degree is not a power of two between [`MIN_RING_DEGREE`] and [`MAX_RING_DEGREE`].
     pub fn new(degree: usize) -> RingTransform {
         assert_degree(degree);
-        RingTransform { degree, fields: Field::all(degree) }
+        let reversed = (0..degree).map(|slot| reverse_bits(slot, degree.ilog2()) as u16).collect();
+        RingTransform { degree, fields: Field::all(degree), reversed }
     }
 
     /// The degree `d`: how many coefficients a polynomial has.
@@ -213,7 +216,7 @@ impl Kernels {
         for (field, words) in transform.fields.iter().zip(residues.fields_mut()) {
             on_arm!(self, ring::inverse(field, words));
         }
-        on_arm!(self, ring::combine(&transform.fields, residues.words(), coefficients));
+        on_arm!(self, ring::combine_residues(&transform.fields, residues.words(), coefficients));
     }
 
     /// The residues of `f(X^exponent)` from those of `f(X)`: an automorphism permutes the slots.
@@ -231,9 +234,8 @@ impl Kernels {
         assert!(exponent % 2 == 1, "automorphisms have odd exponents");
         transform.check(residues);
         transform.check(permuted);
-        for (words, permuted) in residues.fields().zip(permuted.fields_mut()) {
-            portable::ring::permute(exponent, words, permuted);
-        }
+        let (words, permuted) = (residues.words(), permuted.words_mut());
+        portable::ring::permute(&transform.reversed, exponent, words, permuted);
     }
 
     /// The coefficients of `f(X^exponent)` from those of `f(X)`.

@@ -2,7 +2,7 @@
 //!
 //! `p` is the prime. Words within a transform are below `4p`, which is below 2³².
 
-use crate::ring::{Factor, Field, reverse_bits};
+use crate::ring::{Factor, Field};
 
 pub(crate) mod column_sums;
 pub(crate) mod dft;
@@ -98,7 +98,7 @@ pub(crate) fn multiply_add(field: &Field, a: &[u32], b: &[u32], products: &mut [
 /// `vᵢ` below `pᵢ`. It stands for a negative number, by the product of the primes less, if `v₃` is
 /// above `p₃ / 2`.
 #[inline]
-pub(crate) fn combine(fields: &[Field; 3], residues: &[u32], coefficients: &mut [u64]) {
+pub(crate) fn combine_residues(fields: &[Field; 3], residues: &[u32], coefficients: &mut [u64]) {
     let degree = coefficients.len();
     let [first, second, third] = [0, 1, 2].map(|i| &residues[i * degree..][..degree]);
     let [p1, p2, p3] = fields.each_ref().map(|field| field.prime);
@@ -119,14 +119,22 @@ pub(crate) fn combine(fields: &[Field; 3], residues: &[u32], coefficients: &mut 
     }
 }
 
-/// See [`Kernels::ring_permute`](crate::Kernels::ring_permute), for one prime. The value of
+/// See [`Kernels::ring_permute`](crate::Kernels::ring_permute). The value of
 /// `f(X^t)` at a root is the value of `f` at the root's power `t`.
-pub(crate) fn permute(exponent: usize, words: &[u32], permuted: &mut [u32]) {
-    let degree = words.len();
-    let bits = degree.ilog2();
-    for (slot, word) in permuted.iter_mut().enumerate() {
-        let power = (2 * reverse_bits(slot, bits) + 1).wrapping_mul(exponent) % (2 * degree);
-        *word = words[reverse_bits(power / 2, bits)];
+///
+/// `reversed` are the numbers of all slots with their bits in reverse.
+pub(crate) fn permute(reversed: &[u16], exponent: usize, words: &[u32], permuted: &mut [u32]) {
+    let degree = reversed.len();
+    let exponent = exponent % (2 * degree);
+    let [a, b, c] = [0, 1, 2].map(|field| &words[field * degree..][..degree]);
+    let (first, rest) = permuted.split_at_mut(degree);
+    let (second, third) = rest.split_at_mut(degree);
+    let slots = first.iter_mut().zip(second).zip(third);
+    for (((first, second), third), number) in slots.zip(reversed) {
+        // Half of `(2 · number + 1) · exponent - 1`.
+        let number = (usize::from(*number) * exponent + exponent / 2) % degree;
+        let from = usize::from(reversed[number]);
+        (*first, *second, *third) = (a[from], b[from], c[from]);
     }
 }
 

@@ -42,9 +42,42 @@ pub(crate) struct Field {
 pub(crate) struct Roots {
     pub(crate) words: Vec<u32>,
     pub(crate) quotients: Vec<u32>,
+    /// The factors within squares of 8 times 8 and of 16 times 16 words: see
+    /// [`Roots::squares`].
+    pub(crate) eights: Vec<u32>,
+    pub(crate) sixteens: Vec<u32>,
 }
 
 impl Roots {
+    fn new(factors: impl Iterator<Item = Factor>) -> Roots {
+        let (words, quotients) = factors.map(|factor| (factor.word, factor.quotient)).unzip();
+        let mut roots = Roots { words, quotients, eights: Vec::new(), sixteens: Vec::new() };
+        roots.eights = roots.squares(8);
+        roots.sixteens = roots.squares(16);
+        roots
+    }
+
+    /// Factors for `side` neighbouring blocks of `side` words at a time, which are the lanes of a
+    /// vector. For each level within a block, and each part of a block on this level: the words of
+    /// all lanes, then their quotients. So a square has `2 · side · (side - 1)` numbers.
+    fn squares(&self, side: usize) -> Vec<u32> {
+        let degree = self.words.len();
+        let mut factors = Vec::new();
+        for square in 0..degree / (side * side) {
+            for level in 0..side.ilog2() {
+                for part in 0..1 << level {
+                    let at = |lane: usize| {
+                        let block = square * side + lane;
+                        ((degree / side + block) << level) + part
+                    };
+                    factors.extend((0..side).map(|lane| self.words[at(lane)]));
+                    factors.extend((0..side).map(|lane| self.quotients[at(lane)]));
+                }
+            }
+        }
+        factors
+    }
+
     pub(crate) fn factor(&self, at: usize) -> Factor {
         Factor { word: self.words[at], quotient: self.quotients[at] }
     }
@@ -64,8 +97,7 @@ impl Field {
         let roots = |root: u32| {
             let exponents = (0..degree).map(|k| reverse_bits(k, degree.ilog2()) as u32);
             let factors = exponents.map(|exponent| factor(power(root, exponent, prime).into()));
-            let (words, quotients) = factors.map(|f| (f.word, f.quotient)).unzip();
-            Roots { words, quotients }
+            Roots::new(factors)
         };
         let word = 1u64 << 32;
         let inverse = |value: u32| u64::from(power(value % prime, prime - 2, prime));

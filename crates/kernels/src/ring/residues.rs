@@ -39,7 +39,7 @@ impl Residues {
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), 16 * self.lines.len()) }
     }
 
-    fn words_mut(&mut self) -> &mut [u32] {
+    pub(super) fn words_mut(&mut self) -> &mut [u32] {
         let words = 16 * self.lines.len();
         // SAFETY: as above, and the reference is the only one.
         unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), words) }

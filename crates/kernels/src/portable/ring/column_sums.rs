@@ -9,12 +9,12 @@ use crate::ring::{ColumnFactors, EXACT_SUM, FourierRoots, PART_BITS, PARTS, Spec
 /// Rows whose bytes are gathered at a time: those of a cache line.
 const STRIP: usize = 64;
 
+/// Columns whose bytes are gathered at a time.
+const COLUMNS: usize = 16;
+
 /// Polynomials whose transforms are computed before their products are added up, so that sums are
 /// loaded and stored less often. They and the sums fit into half a second-level cache.
 const GROUP: usize = 4;
-
-/// The blocks whose last levels, and products, are computed together in the first-level cache.
-const BLOCK: usize = 64;
 
 /// See [`Kernels::ring_column_sums`](crate::Kernels::ring_column_sums).
 pub(crate) fn sum(
@@ -24,12 +24,17 @@ pub(crate) fn sum(
     first_row: usize,
     sums: &mut [u64],
 ) {
-    in_lanes::<4>(factors, columns, column_len, first_row, sums);
+    // SAFETY: arrays need no instructions.
+    unsafe { in_lanes::<[f64; 4], 4>(factors, columns, column_len, first_row, sums) };
 }
 
 /// The same, to be compiled for the instructions of its caller, with so many rows at a time.
+///
+/// # Safety
+///
+/// The processor has the instructions of `V`.
 #[inline(always)]
-pub(crate) fn in_lanes<const L: usize>(
+pub(crate) unsafe fn in_lanes<V: Lanes<L>, const L: usize>(
     factors: &ColumnFactors,
     columns: &[u8],
     column_len: usize,
@@ -37,7 +42,9 @@ pub(crate) fn in_lanes<const L: usize>(
     sums: &mut [u64],
 ) {
     let degree = factors.degree();
-    let mut workspace = Workspace::<L>::new(factors, columns.len().div_ceil(column_len));
+    // SAFETY: as the caller says.
+    let zero = unsafe { V::zero() };
+    let mut workspace = Workspace::new(factors, columns.len().div_ceil(column_len), zero);
     for (strip, sums) in sums.chunks_mut(STRIP * degree).enumerate() {
         let first_row = first_row + strip * STRIP;
         workspace.gather(columns, column_len, first_row);
@@ -66,39 +73,44 @@ pub(crate) fn spectrum(roots: &FourierRoots, polynomial: &[i64]) -> Vec<Spectrum
         }
         let (low, high) = lowest.split_at(points);
         let numbers = low.iter().zip(high);
-        let mut numbers: Vec<_> = numbers
-            .map(|(re, im)| Complex { re: Lanes([*re as f64]), im: Lanes([*im as f64]) })
-            .collect();
+        let mut numbers: Vec<_> =
+            numbers.map(|(re, im)| Complex { re: [*re as f64], im: [*im as f64] }).collect();
         transform(roots, 1, 0, &mut numbers);
         for (spectrum, number) in spectra.iter_mut().zip(numbers) {
-            spectrum[part] = [number.re.0[0], number.im.0[0]];
+            spectrum[part] = [number.re[0], number.im[0]];
         }
     }
     spectra
 }
 
-struct Workspace<const L: usize> {
+struct Workspace<V, const L: usize> {
+    zero: Complex<V>,
     /// The bytes of a strip: for each batch of `L` rows, those of each column.
     bytes: Vec<[u8; L]>,
-    /// Columns, rounded up to whole polynomials.
-    columns: usize,
+    /// From one batch to the next: the columns, rounded up to whole polynomials, and a few.
+    pitch: usize,
     /// The transforms of a group of polynomials.
-    group: Vec<Complex<L>>,
+    group: Vec<Complex<V>>,
     /// The sums of products, part by part.
-    parts: [Vec<Complex<L>>; PARTS],
+    parts: [Vec<Complex<V>>; PARTS],
     /// The sums as integers, row by row.
     integers: Vec<[u64; L]>,
 }
 
-impl<const L: usize> Workspace<L> {
-    fn new(factors: &ColumnFactors, columns: usize) -> Workspace<L> {
+impl<V: Lanes<L>, const L: usize> Workspace<V, L> {
+    #[inline(always)]
+    fn new(factors: &ColumnFactors, columns: usize, zero: V) -> Workspace<V, L> {
+        let zero = Complex { re: zero, im: zero };
         let points = factors.roots().points();
         let columns = columns.next_multiple_of(factors.degree());
+        // One step of `gather` more, so that not all batches fall into the same places of a cache.
+        let pitch = columns + COLUMNS;
         Workspace {
-            bytes: vec![[0; L]; columns * STRIP / L],
-            columns,
-            group: vec![Complex::ZERO; GROUP * points],
-            parts: std::array::from_fn(|_| vec![Complex::ZERO; points]),
+            zero,
+            bytes: vec![[0; L]; pitch * STRIP / L],
+            pitch,
+            group: vec![zero; GROUP * points],
+            parts: std::array::from_fn(|_| vec![zero; points]),
             integers: vec![[0; L]; factors.degree()],
         }
     }
@@ -106,16 +118,22 @@ impl<const L: usize> Workspace<L> {
     /// Fills `bytes` with the rows from `first_row` on.
     #[inline(always)]
     fn gather(&mut self, columns: &[u8], column_len: usize, first_row: usize) {
-        let end = column_len.min(first_row + STRIP);
-        for (i, column) in columns.chunks(column_len).enumerate() {
-            let column = &column[first_row.min(column.len())..end.min(column.len())];
-            let mut strip = [0; STRIP];
-            match column.first_chunk() {
-                Some(column) => strip = *column,
-                None => strip[..column.len()].copy_from_slice(column),
+        let rows = first_row.min(column_len)..column_len.min(first_row + STRIP);
+        let pitch = self.pitch;
+        for (i, columns) in columns.chunks(COLUMNS * column_len).enumerate() {
+            let mut strips = [[0; STRIP]; COLUMNS];
+            for (column, strip) in columns.chunks(column_len).zip(&mut strips) {
+                let column = &column[rows.start.min(column.len())..rows.end.min(column.len())];
+                match column.first_chunk() {
+                    Some(column) => *strip = *column,
+                    None => strip[..column.len()].copy_from_slice(column),
+                }
             }
-            for (batch, bytes) in strip.as_chunks::<L>().0.iter().enumerate() {
-                self.bytes[batch * self.columns + i] = *bytes;
+            for (batch, bytes) in self.bytes.chunks_exact_mut(pitch).enumerate() {
+                let bytes = &mut bytes[i * COLUMNS..][..COLUMNS];
+                for (bytes, strip) in bytes.iter_mut().zip(&strips) {
+                    *bytes = strip.as_chunks().0[batch];
+                }
             }
         }
     }
@@ -125,25 +143,25 @@ impl<const L: usize> Workspace<L> {
     fn sum_batch(&mut self, factors: &ColumnFactors, batch: usize, sums: &mut [u64]) {
         let degree = factors.degree();
         let points = degree / 2;
-        let bytes = &self.bytes[batch * self.columns..][..self.columns];
+        let bytes = &self.bytes[batch * self.pitch..][..self.pitch - COLUMNS];
         self.integers.fill([0; L]);
         let spectra = factors.spectra().chunks(EXACT_SUM * points);
         for (bytes, spectra) in bytes.chunks(EXACT_SUM * degree).zip(spectra) {
             for part in &mut self.parts {
-                part.fill(Complex::ZERO);
+                part.fill(self.zero);
             }
             let spectra = spectra.chunks(GROUP * points);
             for (bytes, spectra) in bytes.chunks(GROUP * degree).zip(spectra) {
                 add_group(factors.roots(), bytes, spectra, &mut self.group, &mut self.parts);
             }
             for (part, numbers) in self.parts.iter_mut().enumerate() {
-                transform_back(factors.roots(), 1, 0, numbers);
+                transform_back(factors.roots(), numbers);
                 let (low, high) = self.integers.split_at_mut(points);
                 let shift = PART_BITS * part as u32;
                 let scale = 1.0 / points as f64;
                 for ((number, low), high) in numbers.iter().zip(low).zip(high) {
-                    number.re.add_rounded(scale, shift, low);
-                    number.im.add_rounded(scale, shift, high);
+                    add_rounded(number.re.to_array(), scale, shift, low);
+                    add_rounded(number.im.to_array(), scale, shift, high);
                 }
             }
         }
@@ -157,70 +175,101 @@ impl<const L: usize> Workspace<L> {
 
 /// Adds the products of a group of polynomials.
 #[inline(always)]
-fn add_group<const L: usize>(
+fn add_group<V: Lanes<L>, const L: usize>(
     roots: &FourierRoots,
     bytes: &[[u8; L]],
     spectra: &[Spectrum],
-    group: &mut [Complex<L>],
-    parts: &mut [Vec<Complex<L>>; PARTS],
+    group: &mut [Complex<V>],
+    parts: &mut [Vec<Complex<V>>; PARTS],
 ) {
     let points = roots.points();
     let polynomials = bytes.len() / (2 * points);
+    let group = &mut group[..polynomials * points];
     for (bytes, numbers) in bytes.chunks_exact(2 * points).zip(group.chunks_exact_mut(points)) {
-        let (low, high) = bytes.split_at(points);
-        for ((re, im), number) in low.iter().zip(high).zip(&mut *numbers) {
-            *number = Complex { re: Lanes(re.map(f64::from)), im: Lanes(im.map(f64::from)) };
-        }
-        transform(roots, 1, 0, numbers);
+        split_bytes(roots, bytes, numbers);
     }
-    let block = BLOCK.min(points);
-    for first in (0..points).step_by(block) {
-        for at in first..first + block {
-            let mut sums: [Complex<L>; PARTS] = std::array::from_fn(|part| parts[part][at]);
-            for polynomial in 0..polynomials {
-                let number = group[polynomial * points + at];
-                let factors = &spectra[polynomial * points + at];
-                for (sum, factor) in sums.iter_mut().zip(factors) {
-                    *sum = sum.add(number.conjugate().times(*factor));
+    let block_len = points / first_blocks(points);
+    for (block, at) in (0..points).step_by(block_len).enumerate() {
+        for numbers in group.chunks_exact_mut(points) {
+            let numbers = &mut numbers[at..at + block_len];
+            transform(roots, first_blocks(points), block, numbers);
+        }
+        for at in at..at + block_len {
+            let mut sums: [Complex<V>; PARTS] = std::array::from_fn(|part| parts[part][at]);
+            for (numbers, spectra) in group.chunks_exact(points).zip(spectra.chunks_exact(points)) {
+                for (sum, factor) in sums.iter_mut().zip(&spectra[at]) {
+                    *sum = sum.plus_conjugate_times(numbers[at], *factor);
                 }
             }
-            for (part, sum) in sums.into_iter().enumerate() {
-                parts[part][at] = sum;
+            for (part, sum) in parts.iter_mut().zip(sums) {
+                part[at] = sum;
             }
+        }
+    }
+}
+
+/// The blocks after the levels of [`split_bytes`].
+#[inline(always)]
+fn first_blocks(points: usize) -> usize {
+    if points >= 16 { 16 } else { 1 }
+}
+
+/// The first four levels, if there are so many, on the way from bytes to numbers.
+#[inline(always)]
+fn split_bytes<V: Lanes<L>, const L: usize>(
+    roots: &FourierRoots,
+    bytes: &[[u8; L]],
+    numbers: &mut [Complex<V>],
+) {
+    let (low, high) = bytes.split_at(numbers.len());
+    let number = |at: usize| {
+        // SAFETY: there are values of `V`, the numbers.
+        unsafe { Complex { re: V::from_bytes(&low[at]), im: V::from_bytes(&high[at]) } }
+    };
+    if first_blocks(numbers.len()) == 1 {
+        for (at, to) in numbers.iter_mut().enumerate() {
+            *to = number(at);
+        }
+        return;
+    }
+    let len = numbers.len() / 16;
+    for at in 0..len {
+        let mut block: [Complex<V>; 16] = std::array::from_fn(|i| number(at + i * len));
+        split_in_four(roots.powers(1, 0), &mut block);
+        for (i, quarter) in block.chunks_exact_mut(4).enumerate() {
+            split_in_four(roots.powers(4, i), quarter);
+        }
+        for (i, number) in block.iter().enumerate() {
+            numbers[at + i * len] = *number;
         }
     }
 }
 
 /// From block `block` of `blocks` to its points.
 #[inline(always)]
-fn transform<const L: usize>(
+fn transform<V: Lanes<L>, const L: usize>(
     roots: &FourierRoots,
-    blocks: usize,
-    block: usize,
-    numbers: &mut [Complex<L>],
+    mut blocks: usize,
+    mut block: usize,
+    numbers: &mut [Complex<V>],
 ) {
-    let (mut blocks, mut len) = (blocks, numbers.len());
-    let _ = block;
+    let mut len = numbers.len();
     if len.ilog2() % 2 == 1 {
-        split_in_two(roots.powers(1, 0), numbers);
-        (blocks, len) = (2, len / 2);
+        split_in_two(roots.powers(blocks, block), numbers);
+        (blocks, block, len) = (2 * blocks, 2 * block, len / 2);
     }
     while len > 1 {
-        for (block, numbers) in numbers.chunks_exact_mut(len).enumerate() {
-            split_in_four(roots.powers(blocks, block), numbers);
+        for (i, numbers) in numbers.chunks_exact_mut(len).enumerate() {
+            split_in_four(roots.powers(blocks, block + i), numbers);
         }
-        blocks *= 4;
-        len /= 4;
+        (blocks, block, len) = (4 * blocks, 4 * block, len / 4);
     }
 }
 
+/// The inverse of a transform of all points, times their number.
 #[inline(always)]
-fn transform_back<const L: usize>(
-    roots: &FourierRoots,
-    _blocks: usize,
-    _block: usize,
-    numbers: &mut [Complex<L>],
-) {
+fn transform_back<V: Lanes<L>, const L: usize>(roots: &FourierRoots, numbers: &mut [Complex<V>]) {
+    // The levels in pairs, the reverse of the pairs on the way forth; the roots fit any pairs.
     let mut len = 4;
     while len <= numbers.len() {
         let blocks = numbers.len() / len;
@@ -236,7 +285,7 @@ fn transform_back<const L: usize>(
 
 /// From a polynomial modulo `Z^2m - c²` to those modulo `Z^m - c` and `Z^m + c`.
 #[inline(always)]
-fn split_in_two<const L: usize>(powers: &[[f64; 2]; 3], numbers: &mut [Complex<L>]) {
+fn split_in_two<V: Lanes<L>, const L: usize>(powers: &[[f64; 2]; 3], numbers: &mut [Complex<V>]) {
     let (low, high) = numbers.split_at_mut(numbers.len() / 2);
     for (a, b) in low.iter_mut().zip(high) {
         let product = b.times(powers[1]);
@@ -247,21 +296,21 @@ fn split_in_two<const L: usize>(powers: &[[f64; 2]; 3], numbers: &mut [Complex<L
 /// Two levels at once. `powers` are `w`, `w²` and `w³`, where `w` is the fourth root of the block's
 /// constant: the four polynomials are those modulo `Z^m` minus `w`, `-w`, `iw` and `-iw`.
 #[inline(always)]
-fn split_in_four<const L: usize>(powers: &[[f64; 2]; 3], numbers: &mut [Complex<L>]) {
+fn split_in_four<V: Lanes<L>, const L: usize>(powers: &[[f64; 2]; 3], numbers: &mut [Complex<V>]) {
     let [w1, w2, w3] = *powers;
     let [x0, x1, x2, x3] = quarters(numbers);
     for (((x0, x1), x2), x3) in x0.iter_mut().zip(x1).zip(x2).zip(x3) {
         let [b, c, d] = [x1.times(w1), x2.times(w2), x3.times(w3)];
         let [even, odd] = [x0.add(c), x0.sub(c)];
-        let [sum, difference] = [b.add(d), b.sub(d).times_i()];
+        let [sum, difference] = [b.add(d), b.sub(d)];
         (*x0, *x1) = (even.add(sum), even.sub(sum));
-        (*x2, *x3) = (odd.add(difference), odd.sub(difference));
+        (*x2, *x3) = (odd.add_i(difference), odd.sub_i(difference));
     }
 }
 
 /// The inverse of [`split_in_two`], times 2.
 #[inline(always)]
-fn join_two<const L: usize>(powers: &[[f64; 2]; 3], numbers: &mut [Complex<L>]) {
+fn join_two<V: Lanes<L>, const L: usize>(powers: &[[f64; 2]; 3], numbers: &mut [Complex<V>]) {
     let (low, high) = numbers.split_at_mut(numbers.len() / 2);
     for (a, b) in low.iter_mut().zip(high) {
         (*a, *b) = (a.add(*b), a.sub(*b).over(powers[1]));
@@ -270,14 +319,14 @@ fn join_two<const L: usize>(powers: &[[f64; 2]; 3], numbers: &mut [Complex<L>]) 
 
 /// The inverse of [`split_in_four`], times 4.
 #[inline(always)]
-fn join_four<const L: usize>(powers: &[[f64; 2]; 3], numbers: &mut [Complex<L>]) {
+fn join_four<V: Lanes<L>, const L: usize>(powers: &[[f64; 2]; 3], numbers: &mut [Complex<V>]) {
     let [w1, w2, w3] = *powers;
     let [x0, x1, x2, x3] = quarters(numbers);
     for (((x0, x1), x2), x3) in x0.iter_mut().zip(x1).zip(x2).zip(x3) {
         let [even, sum] = [x0.add(*x1), x0.sub(*x1)];
-        let [odd, difference] = [x2.add(*x3), x3.sub(*x2).times_i()];
+        let [odd, difference] = [x2.add(*x3), x2.sub(*x3)];
         (*x0, *x2) = (even.add(odd), even.sub(odd).over(w2));
-        (*x1, *x3) = (sum.add(difference).over(w1), sum.sub(difference).over(w3));
+        (*x1, *x3) = (sum.sub_i(difference).over(w1), sum.add_i(difference).over(w3));
     }
 }
 
@@ -289,79 +338,164 @@ fn quarters<T>(numbers: &mut [T]) -> [&mut [T]; 4] {
     [x0, x1, x2, x3]
 }
 
-/// Complex numbers in lanes.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Complex<const L: usize> {
-    re: Lanes<L>,
-    im: Lanes<L>,
+/// Real numbers in the lanes of a vector, one for each of `L` rows.
+///
+/// A value exists only where the processor has the instructions of the type, since whoever makes one
+/// vouches for it. So methods of a value are safe.
+pub(crate) trait Lanes<const L: usize>: Copy {
+    /// # Safety
+    ///
+    /// The processor has the instructions of the type.
+    unsafe fn zero() -> Self;
+
+    /// # Safety
+    ///
+    /// The processor has the instructions of the type.
+    unsafe fn from_bytes(bytes: &[u8; L]) -> Self;
+
+    fn add(self, other: Self) -> Self;
+
+    fn sub(self, other: Self) -> Self;
+
+    fn times(self, factor: f64) -> Self;
+
+    /// `sum + self · factor`.
+    fn times_plus(self, factor: f64, sum: Self) -> Self;
+
+    /// `difference - self · factor`.
+    fn times_from(self, factor: f64, difference: Self) -> Self;
+
+    fn to_array(self) -> [f64; L];
 }
 
-impl<const L: usize> Complex<L> {
-    const ZERO: Complex<L> = Complex { re: Lanes([0.0; L]), im: Lanes([0.0; L]) };
+/// Rows in an array, for a compiler to find instructions for.
+impl<const L: usize> Lanes<L> for [f64; L] {
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        [0.0; L]
+    }
+
+    #[inline(always)]
+    unsafe fn from_bytes(bytes: &[u8; L]) -> Self {
+        bytes.map(f64::from)
+    }
 
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        Complex { re: self.re.add(other.re), im: self.im.add(other.im) }
+        std::array::from_fn(|lane| self[lane] + other[lane])
     }
 
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
-        Complex { re: self.re.sub(other.re), im: self.im.sub(other.im) }
+        std::array::from_fn(|lane| self[lane] - other[lane])
     }
 
     #[inline(always)]
-    fn times(self, [re, im]: [f64; 2]) -> Self {
+    fn times(self, factor: f64) -> Self {
+        self.map(|number| number * factor)
+    }
+
+    #[inline(always)]
+    fn times_plus(self, factor: f64, sum: Self) -> Self {
+        sum.add(self.times(factor))
+    }
+
+    #[inline(always)]
+    fn times_from(self, factor: f64, difference: Self) -> Self {
+        difference.sub(self.times(factor))
+    }
+
+    #[inline(always)]
+    fn to_array(self) -> [f64; L] {
+        self
+    }
+}
+
+/// Complex numbers in lanes.
+#[derive(Clone, Copy)]
+struct Complex<V> {
+    re: V,
+    im: V,
+}
+
+impl<V> Complex<V> {
+    #[inline(always)]
+    fn add<const L: usize>(self, other: Self) -> Self
+    where
+        V: Lanes<L>,
+    {
+        Complex { re: self.re.add(other.re), im: self.im.add(other.im) }
+    }
+
+    #[inline(always)]
+    fn sub<const L: usize>(self, other: Self) -> Self
+    where
+        V: Lanes<L>,
+    {
+        Complex { re: self.re.sub(other.re), im: self.im.sub(other.im) }
+    }
+
+    /// `self + i · other`.
+    #[inline(always)]
+    fn add_i<const L: usize>(self, other: Self) -> Self
+    where
+        V: Lanes<L>,
+    {
+        Complex { re: self.re.sub(other.im), im: self.im.add(other.re) }
+    }
+
+    /// `self - i · other`.
+    #[inline(always)]
+    fn sub_i<const L: usize>(self, other: Self) -> Self
+    where
+        V: Lanes<L>,
+    {
+        Complex { re: self.re.add(other.im), im: self.im.sub(other.re) }
+    }
+
+    #[inline(always)]
+    fn times<const L: usize>(self, [re, im]: [f64; 2]) -> Self
+    where
+        V: Lanes<L>,
+    {
         Complex {
-            re: self.re.times(re).sub(self.im.times(im)),
-            im: self.re.times(im).add(self.im.times(re)),
+            re: self.im.times_from(im, self.re.times(re)),
+            im: self.im.times_plus(re, self.re.times(im)),
         }
     }
 
     /// Divided by a number of absolute value 1.
     #[inline(always)]
-    fn over(self, [re, im]: [f64; 2]) -> Self {
-        self.times([re, -im])
+    fn over<const L: usize>(self, [re, im]: [f64; 2]) -> Self
+    where
+        V: Lanes<L>,
+    {
+        Complex {
+            re: self.im.times_plus(im, self.re.times(re)),
+            im: self.re.times_from(im, self.im.times(re)),
+        }
     }
 
+    /// The sum, and the conjugate of another number times a factor.
     #[inline(always)]
-    fn times_i(self) -> Self {
-        Complex { re: Lanes(self.im.0.map(|im| -im)), im: self.re }
-    }
-
-    #[inline(always)]
-    fn conjugate(self) -> Self {
-        Complex { re: self.re, im: Lanes(self.im.0.map(|im| -im)) }
+    fn plus_conjugate_times<const L: usize>(self, other: Self, [re, im]: [f64; 2]) -> Self
+    where
+        V: Lanes<L>,
+    {
+        Complex {
+            re: other.im.times_plus(im, other.re.times_plus(re, self.re)),
+            im: other.im.times_from(re, other.re.times_plus(im, self.im)),
+        }
     }
 }
 
-#[derive(Clone, Copy)]
-struct Lanes<const L: usize>([f64; L]);
-
-impl<const L: usize> Lanes<L> {
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        Lanes(std::array::from_fn(|lane| self.0[lane] + other.0[lane]))
-    }
-
-    #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        Lanes(std::array::from_fn(|lane| self.0[lane] - other.0[lane]))
-    }
-
-    #[inline(always)]
-    fn times(self, factor: f64) -> Self {
-        Lanes(std::array::from_fn(|lane| self.0[lane] * factor))
-    }
-
-    /// Adds the numbers times `scale`, rounded to integers, times `2^shift`. They are below 2⁵¹ in
-    /// absolute value. Adding 1.5·2⁵² rounds, because there the distance of two numbers is 1.
-    #[inline(always)]
-    fn add_rounded(self, scale: f64, shift: u32, sums: &mut [u64; L]) {
-        const ROUNDER: f64 = 6_755_399_441_055_744.0;
-        for (sum, number) in sums.iter_mut().zip(self.0) {
-            let rounded = (number * scale + ROUNDER).to_bits().wrapping_sub(ROUNDER.to_bits());
-            *sum = sum.wrapping_add(rounded << shift);
-        }
+/// Adds the numbers times `scale`, rounded to integers, times `2^shift`. They are below 2⁵¹ in
+/// absolute value. Adding 1.5·2⁵² rounds, because there the distance of two numbers is 1.
+#[inline(always)]
+fn add_rounded<const L: usize>(numbers: [f64; L], scale: f64, shift: u32, sums: &mut [u64; L]) {
+    const ROUNDER: f64 = 6_755_399_441_055_744.0;
+    for (sum, number) in sums.iter_mut().zip(numbers) {
+        let rounded = (number * scale + ROUNDER).to_bits().wrapping_sub(ROUNDER.to_bits());
+        *sum = sum.wrapping_add(rounded << shift);
     }
 }
