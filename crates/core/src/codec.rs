@@ -91,3 +91,132 @@ impl<'a> Reader<'a> {
 pub fn words_from_bytes(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks::<4>().0.iter().map(|chunk| u32::from_le_bytes(*chunk)).collect()
 }
+
+/// Numbers of fewer than 64 bits, one directly after another: a string of bits, the lowest bit of
+/// the first number first. The last byte is filled up with zeros.
+#[derive(Default)]
+pub struct BitWriter {
+    bytes: Vec<u8>,
+    /// Bits that do not make a byte yet.
+    rest: u64,
+    rest_bits: u32,
+}
+
+impl BitWriter {
+    /// An empty string that will have so many bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), ..Self::default() }
+    }
+
+    /// Appends the lowest `bits` bits of a number, at most 56.
+    pub fn push(&mut self, number: u64, bits: u32) {
+        debug_assert!(bits <= 56, "what is left of a byte must have room too");
+        self.rest |= (number & ((1 << bits) - 1)) << self.rest_bits;
+        self.rest_bits += bits;
+        let whole = self.rest_bits / 8;
+        self.bytes.extend_from_slice(&self.rest.to_le_bytes()[..whole as usize]);
+        self.rest = self.rest.unbounded_shr(8 * whole);
+        self.rest_bits -= 8 * whole;
+    }
+
+    /// The bytes.
+    pub fn finish(mut self) -> Vec<u8> {
+        if self.rest_bits > 0 {
+            self.bytes.push(self.rest as u8);
+        }
+        self.bytes
+    }
+}
+
+/// Reads what [`BitWriter`] wrote.
+pub struct BitReader<'a> {
+    what: &'static str,
+    bytes: &'a [u8],
+    place: usize,
+}
+
+impl<'a> BitReader<'a> {
+    /// A reader of a string of `bits` bits. `what` names the thing that is read, for errors.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if there are more or fewer bytes
+    /// than that takes, or a bit after the last is not zero.
+    pub fn new(what: &'static str, bytes: &'a [u8], bits: usize) -> Result<Self> {
+        let mut reader = Reader::new(what, bytes);
+        let bytes = reader.bytes(bits.div_ceil(8))?;
+        reader.finish()?;
+        let spare = 8 * bytes.len() - bits;
+        let last = bytes.last().copied().unwrap_or(0);
+        if last.checked_shr(8 - spare as u32).unwrap_or(0) != 0 {
+            return Err(Error::invalid_message(format!("{what} has bits that mean nothing")));
+        }
+        Ok(Self { what, bytes, place: 0 })
+    }
+
+    /// The next number of `bits` bits, at most 56.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if there are no more bytes.
+    pub fn next(&mut self, bits: u32) -> Result<u64> {
+        let (first, shift) = (self.place / 8, self.place % 8);
+        let count = (shift + bits as usize).div_ceil(8);
+        let bytes = self
+            .bytes
+            .get(first..first + count)
+            .ok_or_else(|| Error::invalid_message(format!("{} ends too early", self.what)))?;
+        let mut word = [0; 8];
+        word[..count].copy_from_slice(bytes);
+        self.place += bits as usize;
+        Ok(u64::from_le_bytes(word) >> shift & ((1 << bits) - 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Blame;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn strings_of_bits_are_read_back(
+            numbers in prop::collection::vec((any::<u64>(), 1u32..=56), 0..40),
+        ) {
+            let mut writer = BitWriter::with_capacity(0);
+            let mut expected = Vec::new();
+            for (number, bits) in &numbers {
+                writer.push(*number, *bits);
+                expected.extend((0..*bits).map(|bit| number >> bit & 1 == 1));
+            }
+            let bytes = writer.finish();
+            prop_assert_eq!(bytes.len(), expected.len().div_ceil(8));
+            for (place, bit) in expected.iter().enumerate() {
+                prop_assert_eq!(bytes[place / 8] >> (place % 8) & 1 == 1, *bit);
+            }
+            let mut reader = BitReader::new("numbers", &bytes, expected.len()).unwrap();
+            for (number, bits) in &numbers {
+                prop_assert_eq!(reader.next(*bits).unwrap(), number & ((1 << bits) - 1));
+            }
+            let refused = |bytes: &[u8]| {
+                let refusal = BitReader::new("numbers", bytes, expected.len()).err().unwrap();
+                assert_eq!(refusal.blame(), Blame::InvalidMessage);
+            };
+            refused(&[&bytes[..], &[0]].concat());
+            if let [head @ .., last] = &bytes[..] {
+                refused(head);
+                for spare in expected.len() % 8..8 {
+                    if expected.len() % 8 > 0 {
+                        refused(&[head, &[last | 1 << spare]].concat());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_lies_beyond_a_string_of_bits_is_an_error() {
+        let mut reader = BitReader::new("numbers", &[1, 2], 16).unwrap();
+        assert_eq!(reader.next(12).unwrap(), 0x201);
+        assert_eq!(reader.next(5).err().unwrap().blame(), Blame::InvalidMessage);
+    }
+}

@@ -12,6 +12,7 @@
 //! | [`dpf`] | distributed point functions: two short keys whose expansions differ in one bit |
 //! | [`permutation`] | a public pseudorandom permutation of any number of records, in constant time for a secret record |
 //! | [`lwe`] | learning with errors: parameters with their proof, sampling, encryption, decryption |
+//! | [`ring`] | ring LWE: encryption, and the packing of many answers into one ring element |
 //! | [`quantities`] | numbers and sizes as people read them |
 //! | [`error`] | [`Error`]: every error says who is at fault |
 //!
@@ -28,6 +29,7 @@ pub mod lwe;
 pub mod permutation;
 pub mod quantities;
 pub mod randomness;
+pub mod ring;
 pub mod secret;
 mod stream_digest;
 pub mod table;

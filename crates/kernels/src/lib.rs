@@ -19,6 +19,7 @@
 //! | [`gather`] | records from scattered places of a table, side by side |
 //! | [`line_reads`] | a few bytes or bits of each of many scattered cache lines, in one pattern for all queries |
 //! | [`permutations`] | many permutations of equal size: one swap in each, and a pass of records through one |
+//! | [`ring`] | polynomials modulo `X^d + 1`: transforms modulo primes, products, sums over automorphisms |
 //! | [`thresholds`] | counts the thresholds above secret numbers: sampling by inversion |
 //! | [`yardstick`] | loops that measure the machine's limits, for benchmarks |
 //! | `bls12_381` | the curve of that name: scalars, points, products of powers, pairings (not on WebAssembly) |
@@ -60,6 +61,7 @@ pub mod keystream;
 pub mod line_reads;
 pub mod memory;
 pub mod permutations;
+pub mod ring;
 pub mod selected_xor;
 pub mod subset_hints;
 pub mod subset_sums;

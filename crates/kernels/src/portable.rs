@@ -9,6 +9,7 @@ pub(crate) mod hash_lanes;
 pub(crate) mod keystream;
 pub(crate) mod line_reads;
 pub(crate) mod permutations;
+pub(crate) mod ring;
 pub(crate) mod selected_xor;
 pub(crate) mod strassen;
 pub(crate) mod subset_hints;

@@ -13,6 +13,7 @@ mod keystream;
 mod line_reads;
 mod memory;
 mod permutations;
+mod ring;
 mod selected_xor;
 mod strassen;
 mod subset_hints;

@@ -9,6 +9,7 @@ pub(crate) mod avx512;
 pub(crate) mod gather;
 mod line_reads;
 pub(crate) mod permutations;
+mod ring;
 mod subset_sums;
 mod xor;
 

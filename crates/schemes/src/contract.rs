@@ -18,6 +18,7 @@
 //! | [`Succession`] | servers that make the server of the table's next version for less than a start | a copy that follows the changes, and what clients must know of it |
 //! | [`PatchedDownload`] | SimplePIR, download | brings what clients downloaded up to date with edits of the table |
 //! | [`AskingPreparation`], [`PreparingServer`] | schemes in which a server computes the hints | asks one server, request by request |
+//! | [`AnnouncingServer`] | servers with a [`Succession`] whose clients download something | what clients download, as the server holds it |
 //! | [`StreamingServer`] | servers that stream the table in an order of the scheme's own | the table as it lies in memory |
 //! | [`LocalClient`] | clients that hold the table | reads the record on its own and asks nobody |
 //! | [`Offline`] | all | what has to flow before the first query |
@@ -520,6 +521,13 @@ where
 pub trait StreamingServer: Answerer {
     /// All records in that order.
     fn streamed(&self) -> &[u8];
+}
+
+/// A server that holds what its clients download. A server that is made from an earlier version's
+/// must, because nobody else has it.
+pub trait AnnouncingServer: Answerer {
+    /// The download, as [`Precomputed::hint`] has it.
+    fn announced(&self) -> &[u8];
 }
 
 /// Numbers the reservations of one generation, from 0 in the order in which they were made.

@@ -8,6 +8,7 @@
 //! | [`stored_setup`] | data that a server answers from and that was computed before it starts |
 //! | [`registry`] | from a [`SchemeId`] to a server and a client with erased types; generics end there |
 //! | [`simplepir`] | one server, LWE, a public reusable hint |
+//! | [`simplepir_packed`] | one server, ring LWE, a packed hint of some KiB |
 //! | [`doublepir`] | one server, LWE twice, a public reusable hint whose size does not depend on the number of records |
 //! | [`dpf`] | two servers that do not collude, distributed point functions, nothing kept |
 //! | [`apir_dpf`] | two servers that do not collude, one of which may lie; distributed point functions with a tag; nothing kept |
@@ -39,7 +40,9 @@ mod planted;
 pub mod registry;
 pub mod reservation;
 mod scheme_id;
+mod sharing;
 pub mod simplepir;
+pub mod simplepir_packed;
 pub mod singlepass;
 pub mod stored_setup;
 pub mod tapir;

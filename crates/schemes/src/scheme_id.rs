@@ -4,7 +4,10 @@
 use crate::contract::Scheme;
 use crate::dummy_subsets::{self, two_servers};
 use crate::finite_differences::{self, many_servers};
-use crate::{apir_dpf, apir_matrix, doublepir, download, dpf, piano, simplepir, singlepass, tapir};
+use crate::{
+    apir_dpf, apir_matrix, doublepir, download, dpf, piano, simplepir, simplepir_packed,
+    singlepass, tapir,
+};
 use privet_core::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -19,6 +22,8 @@ pub struct SchemeId(&'static str);
 impl SchemeId {
     /// SimplePIR.
     pub const SimplePir: Self = simplepir::SimplePir::ID;
+    /// SimplePIR with a packed hint.
+    pub const SimplePirPacked: Self = simplepir_packed::SimplePirPacked::ID;
     /// DoublePIR.
     pub const DoublePir: Self = doublepir::DoublePir::ID;
     /// DPF-PIR.

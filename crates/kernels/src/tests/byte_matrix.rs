@@ -345,3 +345,24 @@ fn digits_make_up_their_words() {
         }
     }
 }
+
+#[test]
+fn copied_rows_are_those_of_the_table() {
+    for (rows, columns) in [(1, 1), (63, 5), (64, 16), (65, 17), (200, 7)] {
+        let table: Vec<u8> = (0..rows * columns).map(|place| (place * 37 % 251) as u8).collect();
+        let matrix = TiledBytes::from_columns(&table, rows, 1).unwrap();
+        let copy = matrix.copied().unwrap();
+        assert_eq!(copy.as_bytes(), matrix.as_bytes());
+        for (first, count) in
+            [(0, 1), (0, rows.min(64)), (rows / 64 * 64, rows % 64), (rows - 1, 1)]
+        {
+            for wanted in [0, 1, columns / 2, columns] {
+                let mut out = vec![0; count * wanted];
+                copy.copy_rows(first, count, wanted, &mut out);
+                let expected =
+                    table.chunks(rows).take(wanted).flat_map(|column| &column[first..][..count]);
+                assert!(out.iter().eq(expected), "{count} rows from {first} of {rows}");
+            }
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! From records to points: the polynomial's values at all points.
 
 pub(super) mod beyond_memory;
-pub(super) mod sharing;
+
 #[cfg(test)]
 pub(super) mod tests;
 

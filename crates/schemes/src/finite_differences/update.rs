@@ -9,9 +9,9 @@
 //! The old server goes on answering, so its points are copied. They are copied block by block, and
 //! each block is patched while it is in the cache.
 
-use super::encoding::sharing::share;
 use super::points_server::Way;
 use super::{FiniteDifferencesParameters, points};
+use crate::sharing::share;
 use privet_core::hints::xor;
 use privet_core::{Result, TableChanges};
 use privet_kernels::memory::HugeBuffer;

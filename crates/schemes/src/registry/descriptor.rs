@@ -30,6 +30,9 @@ pub struct About {
     /// Whether servers commit to the table. If so, they follow edits in place, and tell clients
     /// with each epoch what they must know of the new commitments.
     pub commits: bool,
+    /// Whether a client can make queries before its [download](crate::offline::OfflinePhase::Download)
+    /// has come: only reading an answer needs it. See [`LateHint`](crate::offline::LateHint).
+    pub queries_first: bool,
     /// Its options, in the order in which they are explained.
     pub options: &'static [&'static SchemeOption],
     /// Its place in the order of preference of a client that lists no schemes. The client takes the
@@ -37,9 +40,6 @@ pub struct About {
     /// before those with state, and last the one with a trusted setup. Among the others, schemes
     /// without secret state on the client come first, and those with a weaker promise last.
     pub preference: u8,
-    /// Whether a client can make queries before its download has come: it needs that only to read
-    /// answers. A session then sends the first queries while it fetches.
-    pub queries_first: bool,
     /// If it promises less than others of its kind: what it does not promise, in one sentence.
     pub weaker_promise: Option<&'static str>,
     /// The warning if it is weak for lookups by key: what can happen, and what to use instead.
@@ -55,9 +55,9 @@ impl About {
             servers: RangeInclusive::new(1, 1),
             verifies: false,
             commits: false,
+            queries_first: false,
             options: &[],
             preference,
-            queries_first: false,
             weaker_promise: None,
             weaker_by_key: None,
         }

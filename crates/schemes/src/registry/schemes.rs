@@ -13,6 +13,7 @@ use crate::finite_differences::FiniteDifferences;
 use crate::finite_differences::many_servers::FiniteDifferencesMany;
 use crate::piano::{Piano, PianoAllParities};
 use crate::simplepir::SimplePir;
+use crate::simplepir_packed::SimplePirPacked;
 use crate::singlepass::SinglePass;
 use crate::tapir::{MerkleForm, Tapir};
 use privet_core::{Error, Result};
@@ -21,6 +22,7 @@ use privet_core::{Error, Result};
 /// here.
 const SCHEMES: &[Line] = &[
     of::<SimplePir>(),
+    of::<SimplePirPacked>(),
     of::<DoublePir>(),
     of::<Dpf>(),
     of::<DummySubsets>(),
@@ -122,6 +124,7 @@ mod tests {
     fn every_scheme_that_has_a_constant_is_in_the_table() {
         let named = [
             SchemeId::SimplePir,
+            SchemeId::SimplePirPacked,
             SchemeId::DoublePir,
             SchemeId::Dpf,
             SchemeId::DummySubsets,

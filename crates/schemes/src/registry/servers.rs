@@ -8,8 +8,9 @@
 
 use super::{SchemePlan, ServerOptions};
 use crate::contract::{
-    AnswerOf, Answerer, Asked, Message, Parameters, ParametersOf, PreparingServer, QueryMessage,
-    QueryOf, Role, Scheme, SchemeOf, Setup, StreamingServer, Succession,
+    AnnouncingServer, AnswerOf, Answerer, Asked, Message, Parameters, ParametersOf,
+    PreparingServer, QueryMessage, QueryOf, Role, Scheme, SchemeOf, Setup, StreamingServer,
+    Succession,
 };
 use crate::offline::Precomputed;
 use privet_core::{Error, Result, TableChanges, TableView};
@@ -58,6 +59,12 @@ pub trait ErasedServer: Send + Sync {
 
     /// The table in the order in which clients stream it, if that is not the natural one.
     fn streamed(&self) -> Option<&[u8]>;
+
+    /// What clients download, if the server holds it. A [successor](Self::successor) whose clients
+    /// download something does.
+    fn announced(&self) -> Option<&[u8]> {
+        None
+    }
 
     /// The server for `table`, which has all records of the version after `changes`. It is made
     /// from this server, which goes on answering for its own version. `plan` is [that of the next
@@ -212,6 +219,7 @@ pub(crate) struct ServerHost<A: Answerer> {
     server: A,
     prepare: fn(&A, Role, &[u8]) -> Result<Vec<u8>>,
     streamed: fn(&A) -> Option<&[u8]>,
+    announced: fn(&A) -> Option<&[u8]>,
     succeed: Succeed<A>,
 }
 
@@ -226,6 +234,7 @@ impl<A: Answerer> ServerHost<A> {
             server,
             prepare: |_, _, _| Err(nothing_to_ask()),
             streamed: |_| None,
+            announced: |_| None,
             succeed: |_, _, _, _, _| Ok(None),
         }
     }
@@ -246,6 +255,15 @@ impl<A: Answerer> ServerHost<A> {
         A: StreamingServer,
     {
         self.streamed = |server| Some(server.streamed());
+        self
+    }
+
+    /// The same, for a server that holds what its clients download.
+    pub(crate) fn announcing(mut self) -> Self
+    where
+        A: AnnouncingServer,
+    {
+        self.announced = |server| Some(server.announced());
         self
     }
 }
@@ -277,6 +295,10 @@ impl<A: Answerer + 'static> ErasedServer for ServerHost<A> {
 
     fn streamed(&self) -> Option<&[u8]> {
         (self.streamed)(&self.server)
+    }
+
+    fn announced(&self) -> Option<&[u8]> {
+        (self.announced)(&self.server)
     }
 
     fn successor(

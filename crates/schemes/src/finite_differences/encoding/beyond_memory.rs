@@ -24,8 +24,8 @@
 //! columns. The forms with two servers and with many share this module; each brings the arithmetic
 //! of its field.
 
-use super::sharing::{Progress, share};
 use crate::finite_differences::points::room_to_compute;
+use crate::sharing::{Progress, share};
 use crate::stored_setup::SetupStore;
 use privet_core::Result;
 

@@ -8,9 +8,9 @@
 use super::ManyServersParameters;
 use super::encoding::Encoding;
 use super::field::Field;
-use crate::finite_differences::encoding::sharing::share;
 use crate::finite_differences::points::room_for;
 use crate::finite_differences::points_server::Way;
+use crate::sharing::share;
 use privet_core::{Result, TableChanges};
 use privet_kernels::memory::HugeBuffer;
 

@@ -17,8 +17,8 @@ use super::planes::Planes;
 use crate::finite_differences::encoding::beyond_memory::{
     self, LEAST_PART, Transform, is_place, place_of,
 };
-use crate::finite_differences::encoding::sharing::{Progress, share};
 use crate::finite_differences::many_servers::ManyServersParameters;
+use crate::sharing::{Progress, share};
 use crate::stored_setup::SetupStore;
 use privet_core::{Error, Result, TableView};
 

@@ -1,0 +1,275 @@
+//! The client's side: encrypts a unit vector and two keys under one secret, and decrypts bytes.
+
+use super::{DELTA_BITS, Form, MODULUS_BITS, PublicCoefficients, STEP, centred, low_bits, round};
+use crate::lwe::sample_errors;
+use crate::{Error, Result, SecretRng};
+use privet_kernels::Kernels;
+use privet_kernels::ring::{Products, Residues, RingTransform};
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+/// From so many rows of one block on, the whole product of mask and secret takes less time than the
+/// rows' coefficients one by one.
+const WHOLE_PRODUCT_ROWS: usize = 64;
+
+/// The public polynomials, transformed: 24 KiB for each 2048 columns, and 48 KiB.
+pub struct EncryptionFactors {
+    form: Form,
+    transform: RingTransform,
+    columns: Vec<Residues>,
+    packing: Residues,
+    fold: Residues,
+}
+
+impl EncryptionFactors {
+    /// Transforms the public polynomials.
+    pub fn new(kernels: Kernels, form: Form, public: &PublicCoefficients) -> Self {
+        let transform = RingTransform::new(form.degree);
+        let residues = |coefficients: &[i64]| {
+            let mut residues = Residues::zeroed(form.degree);
+            kernels.ring_forward(&transform, coefficients, &mut residues);
+            residues
+        };
+        let columns = public.columns.chunks_exact(form.degree).map(residues).collect();
+        let (packing, fold) = (residues(&public.packing), residues(&public.fold));
+        Self { form, columns, packing, fold, transform }
+    }
+
+    /// The form.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+}
+
+/// The two keys that go with a query, rounded to the [form's](Form::key_bits) bits: what the server
+/// packs its answer with. They belong to the query's secret.
+pub struct PublicKeys {
+    /// `w·s + e + 2^27·τ_5(s)`.
+    pub packing: Vec<u64>,
+    /// `w'·s + e' + 2^32·τ_−1(s)`.
+    pub fold: Vec<u64>,
+}
+
+/// The client's key for the answer to one query: the secret and the sum of the query's errors.
+/// Erased when dropped.
+pub struct RingKey {
+    secret: Zeroizing<Vec<i32>>,
+    /// One word, on the heap: moving the key leaves no copy of it behind.
+    error_sum: Zeroizing<Box<[u64]>>,
+}
+
+/// An encryption of the zero vector with its keys. It becomes the query for one column. It is
+/// secret until then: its difference from that query says what is looked up. Erased when dropped.
+///
+/// ```compile_fail
+/// # use privet_core::ring::Blank;
+/// fn two_queries(blank: Blank) {
+///     let first = blank.into_query(1);
+///     let second = blank.into_query(2);
+/// }
+/// ```
+pub struct Blank {
+    words: Zeroizing<Vec<u32>>,
+    query_bits: u32,
+    packing: Zeroizing<Vec<u64>>,
+    fold: Zeroizing<Vec<u64>>,
+    key: RingKey,
+}
+
+/// Encrypts the zero vector of `columns` entries, in words of `query_bits` bits, under a fresh
+/// secret. Takes long; the rest of a query does not.
+///
+/// # Panics
+/// If there are more columns than `factors` have polynomials for.
+pub fn encrypt_zero(
+    kernels: Kernels,
+    factors: &EncryptionFactors,
+    columns: u64,
+    query_bits: u32,
+    rng: &mut SecretRng,
+) -> Blank {
+    let degree = factors.form.degree;
+    let mut secret = Zeroizing::new(vec![0; degree]);
+    secret.iter_mut().for_each(|coefficient| *coefficient = rng.below(3) as i32 - 1);
+    let mut errors = Zeroizing::new(vec![0; columns as usize + 2 * degree]);
+    sample_errors(kernels, Form::ERROR, rng, &mut errors);
+    Blank::with(kernels, factors, query_bits, secret, &errors)
+}
+
+impl Blank {
+    /// `errors` are those of the columns, and then those of the two keys.
+    pub(super) fn with(
+        kernels: Kernels,
+        factors: &EncryptionFactors,
+        query_bits: u32,
+        secret: Zeroizing<Vec<i32>>,
+        errors: &[u32],
+    ) -> Self {
+        let Form { degree, key_bits, digit_bits, fold_key_bits, fold_digit_bits, .. } =
+            factors.form;
+        let (of_columns, of_keys) = errors.split_at(errors.len() - 2 * degree);
+        assert!(
+            of_columns.len() <= degree * factors.columns.len(),
+            "there is a polynomial for each column"
+        );
+        let mut masks = Masks::new(kernels, &factors.transform, &secret);
+        let mut words = Zeroizing::new(vec![0; of_columns.len()]);
+        let mut error_sum: Zeroizing<Box<[u64]>> = Zeroizing::new(Box::from([0]));
+        let shift = MODULUS_BITS - query_bits;
+        for ((public, words), errors) in
+            factors.columns.iter().zip(words.chunks_mut(degree)).zip(of_columns.chunks(degree))
+        {
+            let masks = masks.of(public);
+            for ((word, error), mask) in words.iter_mut().zip(errors).zip(masks) {
+                let rounded = round(add_error(*mask, *error), MODULUS_BITS, query_bits);
+                *word = rounded as u32;
+                // With the error of rounding: the client takes off all that it knows.
+                let error = centred((rounded << shift).wrapping_sub(*mask), MODULUS_BITS);
+                error_sum[0] = error_sum[0].wrapping_add(error as u64);
+            }
+        }
+        let (of_packing, of_fold) = of_keys.split_at(degree);
+        let wide = Zeroizing::new(secret.iter().map(|s| *s as u64).collect::<Vec<_>>());
+        let mut image = Zeroizing::new(vec![0; degree]);
+        let mut key = |public: &Residues, exponent, errors: &[u32], digit_bits, key_bits| {
+            kernels.ring_automorphism(exponent, &wide, &mut image);
+            let words = masks.of(public).iter().zip(image.iter()).zip(errors);
+            let words = words.map(|((mask, image), error)| {
+                let weighted = image.wrapping_shl(Form::digit_weight(digit_bits));
+                round(add_error(*mask, *error).wrapping_add(weighted), MODULUS_BITS, key_bits)
+            });
+            Zeroizing::new(words.collect::<Vec<_>>())
+        };
+        let packing = key(&factors.packing, STEP, of_packing, digit_bits, key_bits);
+        let fold = key(&factors.fold, 2 * degree - 1, of_fold, fold_digit_bits, fold_key_bits);
+        Self { words, query_bits, packing, fold, key: RingKey { secret, error_sum } }
+    }
+
+    /// Checks that this was made for such queries.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if it was not.
+    pub fn check(&self, form: Form, columns: u64, query_bits: u32) -> Result<()> {
+        let made_for = (self.words.len() as u64, self.query_bits, self.packing.len());
+        match made_for == (columns, query_bits, form.degree) {
+            true => Ok(()),
+            false => Err(Error::api_misuse("a query was made ahead for a table of another size")),
+        }
+    }
+
+    /// The query whose 1 is at `column`, a secret: words of the query's bits. Takes the same time,
+    /// and touches the same memory, for every `column`.
+    pub fn into_query(mut self, column: u64) -> (Vec<u32>, PublicKeys, RingKey) {
+        let mut words = std::mem::take(&mut *self.words);
+        // Δ in the unit of the words. It is a whole number of units, so errors do not depend on
+        // the column.
+        let delta = DELTA_BITS - (MODULUS_BITS - self.query_bits);
+        let mask = low_bits(self.query_bits) as u32;
+        for (place, word) in (0u64..).zip(&mut words) {
+            let wanted = u32::from(place.ct_eq(&column).unwrap_u8());
+            *word = word.wrapping_add(wanted << delta) & mask;
+        }
+        let keys = PublicKeys {
+            packing: std::mem::take(&mut *self.packing),
+            fold: std::mem::take(&mut *self.fold),
+        };
+        (words, keys, self.key)
+    }
+}
+
+fn add_error(mask: u64, error: u32) -> u64 {
+    mask.wrapping_add(error as i32 as u64)
+}
+
+/// Products of public polynomials with one secret.
+struct Masks<'a> {
+    kernels: Kernels,
+    transform: &'a RingTransform,
+    secret: Residues,
+    products: Products,
+    mask: Zeroizing<Vec<u64>>,
+}
+
+impl<'a> Masks<'a> {
+    fn new(kernels: Kernels, transform: &'a RingTransform, secret: &[i32]) -> Self {
+        let degree = transform.degree();
+        let mut residues = Residues::zeroed(degree);
+        kernels.ring_forward_small(transform, secret, &mut residues);
+        let (products, mask) = (Products::zeroed(degree), Zeroizing::new(vec![0; degree]));
+        Self { kernels, transform, secret: residues, products, mask }
+    }
+
+    fn of(&mut self, public: &Residues) -> &[u64] {
+        let Self { kernels, transform, secret, products, mask } = self;
+        kernels.ring_multiply(transform, public, secret, products);
+        kernels.ring_inverse(transform, products, mask);
+        mask
+    }
+}
+
+impl RingKey {
+    /// The bytes behind symbols of an answer: those of the rows from `first_row` of one block on.
+    /// `mask` is the block's mask, d numbers of the form's bits.
+    ///
+    /// # Panics
+    /// If the rows reach beyond the block, the mask is not of the degree, or there are not as many
+    /// bytes as symbols.
+    pub fn decrypt(
+        &self,
+        kernels: Kernels,
+        factors: &EncryptionFactors,
+        mask: &[u32],
+        first_row: usize,
+        symbols: &[u16],
+        bytes: &mut [u8],
+    ) {
+        let form = factors.form;
+        assert_eq!(mask.len(), form.degree, "a mask has a coefficient for each row");
+        assert!(first_row + symbols.len() <= form.degree, "the rows are of one block");
+        assert_eq!(symbols.len(), bytes.len(), "there is a byte for each symbol");
+        let mask: Vec<i32> =
+            mask.iter().map(|word| centred(u64::from(*word), form.mask_bits) as i32).collect();
+        let removed = Zeroizing::new(match symbols.len() < WHOLE_PRODUCT_ROWS {
+            true => self.some_products(&mask, first_row, symbols.len()),
+            false => {
+                let mut residues = Residues::zeroed(form.degree);
+                kernels.ring_forward_small(&factors.transform, &mask, &mut residues);
+                let mut masks = Masks::new(kernels, &factors.transform, &self.secret);
+                masks.of(&residues)[first_row..][..symbols.len()].to_vec()
+            }
+        });
+        let of_errors = self.error_sum[0].wrapping_mul(128) << (64 - MODULUS_BITS);
+        for ((byte, symbol), removed) in bytes.iter_mut().zip(symbols).zip(removed.iter()) {
+            let fraction = (u64::from(*symbol) << (64 - form.answer_bits))
+                .wrapping_sub(removed << (64 - form.mask_bits))
+                .wrapping_sub(of_errors);
+            *byte = (fraction.wrapping_add(1 << 55) >> 56) as u8;
+        }
+    }
+
+    /// Coefficients of the product of a mask and the secret, one by one.
+    fn some_products(&self, mask: &[i32], first: usize, count: usize) -> Vec<u64> {
+        let coefficient = |row: usize| {
+            // X^u · X^(row - u), and for higher powers X^u · X^(row + d - u) = -X^row.
+            let (low, high) = mask.split_at(row + 1);
+            let (of_low, of_high) = self.secret.split_at(row + 1);
+            let product = |mask: &i32, secret: &i32| i64::from(*mask) * i64::from(*secret);
+            let plus: i64 = low.iter().rev().zip(of_low).map(|(m, s)| product(m, s)).sum();
+            let minus: i64 = high.iter().rev().zip(of_high).map(|(m, s)| product(m, s)).sum();
+            (plus - minus) as u64
+        };
+        (first..first + count).map(coefficient).collect()
+    }
+
+    /// The secret, for tests of the noise.
+    #[cfg(any(test, feature = "known-answers"))]
+    pub fn secret(&self) -> &[i32] {
+        &self.secret
+    }
+
+    /// The sum of the effective errors, for tests of the noise.
+    #[cfg(any(test, feature = "known-answers"))]
+    pub fn error_sum(&self) -> i64 {
+        self.error_sum[0] as i64
+    }
+}

@@ -1,0 +1,75 @@
+//! Products of rows of bytes with fixed polynomials, eight rows at a time.
+
+use std::arch::x86_64::*;
+
+use crate::portable::ring::column_sums::{Lanes, in_lanes};
+use crate::ring::ColumnFactors;
+
+impl Lanes<8> for __m512d {
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: the caller vouches for the instructions.
+        unsafe { _mm512_setzero_pd() }
+    }
+
+    #[inline(always)]
+    unsafe fn from_bytes(bytes: &[u8; 8]) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let bytes = _mm_cvtsi64_si128(i64::from_le_bytes(*bytes));
+            _mm512_cvtepi32_pd(_mm256_cvtepu8_epi32(bytes))
+        }
+    }
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        // SAFETY: a value exists, so the processor has the instructions.
+        unsafe { _mm512_add_pd(self, other) }
+    }
+
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_sub_pd(self, other) }
+    }
+
+    #[inline(always)]
+    fn times(self, factor: f64) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_mul_pd(self, _mm512_set1_pd(factor)) }
+    }
+
+    #[inline(always)]
+    fn times_plus(self, factor: f64, sum: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_fmadd_pd(self, _mm512_set1_pd(factor), sum) }
+    }
+
+    #[inline(always)]
+    fn times_from(self, factor: f64, difference: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_fnmadd_pd(self, _mm512_set1_pd(factor), difference) }
+    }
+
+    #[inline(always)]
+    fn to_array(self) -> [f64; 8] {
+        let mut array = [0.0; 8];
+        // SAFETY: as above; the array has room for the lanes, and the store needs no alignment.
+        unsafe { _mm512_storeu_pd(array.as_mut_ptr(), self) };
+        array
+    }
+}
+
+/// See [`crate::portable::ring::column_sums::sum`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+pub(crate) fn sum(
+    factors: &ColumnFactors,
+    columns: &[u8],
+    column_len: usize,
+    first_row: usize,
+    sums: &mut [u64],
+) {
+    // SAFETY: this function is compiled for the instructions, and only called if the processor has
+    // them.
+    unsafe { in_lanes::<__m512d, 8>(factors, columns, column_len, first_row, sums) };
+}

@@ -1,0 +1,91 @@
+//! SimplePIR with a packed hint: one server, ring learning with errors, and next to nothing to
+//! fetch first.
+//!
+//! SimplePIR's hint has 4 KiB for each row of the byte matrix. Here the server packs its answer for
+//! 2048 rows under one mask, with keys that the client sends along. The masks of all blocks are
+//! what is left of the hint: 4352 bytes for each 2048 rows. They are needed only to *read* an
+//! answer. So a client may send its first query at once, and fetch the masks beside it.
+//!
+//! **Who learns what.** As with SimplePIR, the server learns that a query was made, and when. It
+//! learns nothing of the index, however many queries it sees and whatever it sends back, as long as
+//! ring LWE with the keys' key-dependent messages is hard. The estimate is 2^141 gates
+//! (`docs/security/ring-lwe.md`); the assumption is stronger than SimplePIR's plain LWE. The client
+//! learns the whole column in which its record lies, and through the masks a linear function of the
+//! table (the table is not kept secret from clients). A server that answers wrongly makes the
+//! client recover wrong bytes; nothing notices that.
+//!
+//! **What it costs**, for a table laid out as `rows` × `columns` bytes, both ≈ √(table bytes), and
+//! `blocks` = rows / 2048:
+//!
+//! | | bytes | work |
+//! |---|---|---|
+//! | offline, server, once per table | – | for each block: a product of 2048 polynomials with the table's, 2046 key switches, two Fourier transforms over the ring |
+//! | offline, client, once per version | 4352 · blocks down, beside the first query | its digest |
+//! | query, client | 24 to 28 bits for each column and 20 KiB of keys up | columns / 2048 + 2 products of polynomials |
+//! | answer, server | 10 bits for each row down | rows · (columns + 8192) multiply-adds: one pass, shared by a batch; a product of polynomials for each block |
+//! | recover, client | – | 2048 · record_len multiply-adds, or a product of polynomials |
+//! | edits | the masks again | what the touched blocks cost offline |
+//! | state | the masks (public) on the client; table and 8 KiB for each row on the server | – |
+//!
+//! For 1 GiB that is 124 KiB up, 40 down, and 68 KiB of masks; SimplePIR's hint has 128 MiB. It
+//! costs the server a quarter more work for each query. For smaller tables the share is larger:
+//! 8192 / columns.
+//!
+//! **Parameters.** Degree 2048, q = 2^50, plaintext modulus 256, a ternary secret, an error of
+//! deviation 8.45, at most 2^19 columns. [`privet_core::ring`] has the numbers and
+//! [`privet_core::ring::noise`] the proof that a record comes back right except with probability
+//! 2^-40, and each byte except with 2^-57, whatever the table holds. The public polynomials follow
+//! from the table's id, so all lookups of all clients in all versions share them.
+//!
+//! **From paper to function**:
+//!
+//! | paper | here |
+//! |---|---|
+//! | database as a matrix over ℤ_p; the pass (SimplePIR, USENIX Security 2023, §4) | [`SimplePirPackedParameters`]: bytes as they are, p = 256, a column is `rows` consecutive bytes of the table |
+//! | ring LWE queries (YPIR, USENIX Security 2024, §4; InsPIRe, ePrint 2025/1352, §3) | [`privet_core::ring::encrypt_zero`], and [`SimplePirPackedClient`]'s [`Ahead::fill`](crate::contract::Ahead::fill) |
+//! | InspiRING offline: aggregate and collapse (InsPIRe, Algorithms 1 to 3) | [`privet_core::ring::PackingFactors::pack`], by [`SimplePirPackedSetup`]'s [`Setup::precompute`](crate::contract::Setup::precompute) |
+//! | InspiRING online: `b − M·y` | [`privet_core::ring::pass_words`]: columns of the same byte matrix, in [`SimplePirPackedServer`]'s [`Answerer::answer`](crate::contract::Answerer::answer) |
+//! | Extract | [`privet_core::ring::RingKey::decrypt`], by [`SimplePirPackedClient`]'s [`StatelessClient::recover`](crate::contract::StatelessClient::recover) |
+//!
+//! Different from the papers: what packing does to an answer is linear in the key, so it is stored
+//! as four planes of bytes and done by the pass itself. One digit is enough for each key. The
+//! masks do not depend on the query, so they are not sent with each answer.
+
+mod client;
+mod descriptor;
+mod messages;
+mod packing;
+mod params;
+mod server;
+#[cfg(test)]
+mod tests;
+mod update;
+
+pub use client::SimplePirPackedClient;
+pub use messages::{SimplePirPackedAnswer, SimplePirPackedQuery};
+pub use params::SimplePirPackedParameters;
+pub use server::{SimplePirPackedServer, SimplePirPackedSetup};
+
+use crate::SchemeId;
+use crate::contract::{Offline, Scheme};
+use crate::offline::OfflinePhase;
+
+/// The scheme's types, without a state.
+pub struct SimplePirPacked;
+
+impl Scheme for SimplePirPacked {
+    const ID: SchemeId = SchemeId::named("simplepir-packed");
+    type Parameters = SimplePirPackedParameters;
+    type Query = SimplePirPackedQuery;
+    type Answer = SimplePirPackedAnswer;
+
+    fn servers(_parameters: &SimplePirPackedParameters) -> usize {
+        1
+    }
+}
+
+impl Offline for SimplePirPacked {
+    fn offline_phase(parameters: &SimplePirPackedParameters) -> OfflinePhase {
+        OfflinePhase::Download { len: parameters.hint_bytes() }
+    }
+}
