@@ -428,7 +428,7 @@ const PLAIN: &str = "plain";
 /// The rule of [`choose`](privet_schemes::registry::choose) in one line.
 fn served_schemes() -> String {
     format!(
-        "Scheme to answer with: {}; or `auto`, which takes download where simplepir's hint would be at least half of the table (tables up to 64 MiB) and simplepir otherwise.\n\nWith --help it explains the options of that scheme. docs/schemes.md compares the schemes.",
+        "Scheme to answer with: {}; or `auto`, which takes the one by which a client that makes a hundred lookups sends and receives fewest bytes: download for tables of a few MiB, simplepir-packed for larger ones, and simplepir where simplepir-packed refuses the table.\n\nWith --help it explains the options of that scheme. docs/schemes.md compares the schemes.",
         scheme_names()
     )
 }

@@ -34,7 +34,6 @@ pub use work::Work;
 
 use crate::SchemeId;
 use crate::offline::HintSource;
-use crate::simplepir::SimplePirParameters;
 use privet_core::{Result, TableIdentity, TableView};
 use privet_kernels::Kernels;
 use std::sync::Arc;
@@ -49,21 +48,29 @@ pub struct ServerOptions {
     pub threads: usize,
 }
 
-/// The scheme that suits a table when the user says `auto`.
+/// The lookups of a client by which [`choose`] compares schemes.
+const LOOKUPS: u64 = 100;
+
+/// The scheme that suits a table when the user says `auto`: the one by which a client that makes a
+/// hundred lookups sends and receives fewest bytes, of those that need one server and no secret
+/// state.
 ///
-/// A download, if the whole table is at most twice the hint that SimplePIR's clients would receive
-/// before their first query. Then they may as well receive the table, and never ask again. That
-/// holds for tables up to 64 MiB, and for somewhat larger tables of N bytes whose records are
-/// longer than 2048·√N bytes. Otherwise SimplePIR, whose clients never receive the table and keep
-/// nothing secret. A scheme with two servers is never chosen: only the user knows whether there is
-/// a second server that does not collude.
+/// That is a download if the table has up to some MiB, or a few very long records. Otherwise it is
+/// packed SimplePIR, or SimplePIR if packed SimplePIR refuses the table. A scheme with two servers
+/// is never chosen: only the user knows whether there is a second server that does not collude.
 pub fn choose(identity: &TableIdentity) -> SchemeId {
-    let small = |hint: u64| hint.saturating_mul(2) >= identity.shape.bytes();
-    match SimplePirParameters::new(identity) {
-        Ok(parameters) if small(parameters.hint_bytes()) => SchemeId::Download,
-        // If the table is too large for SimplePIR, the user gets an error, not a download of the
-        // whole table.
-        _ => SchemeId::SimplePir,
+    let bytes = |scheme: SchemeId| {
+        let plan = plan(scheme, identity, &Tuning::default()).ok()?;
+        let lookup = plan.query_lens.iter().sum::<usize>() + plan.answer_len;
+        Some(plan.offline.len().saturating_add(LOOKUPS.saturating_mul(lookup as u64)))
+    };
+    let asking = [SchemeId::SimplePirPacked, SchemeId::SimplePir];
+    let asking = asking.into_iter().filter_map(|scheme| Some((bytes(scheme)?, scheme)));
+    match asking.min_by_key(|(bytes, _)| *bytes) {
+        Some((bytes, _)) if identity.shape.bytes() <= bytes => SchemeId::Download,
+        Some((_, scheme)) => scheme,
+        // The table is too large for both. The user gets an error, not a download of all of it.
+        None => SchemeId::SimplePir,
     }
 }
 

@@ -278,15 +278,14 @@ mod tests {
                 shape: TableShape::new(records, record_len).unwrap(),
             })
         };
-        // Clients download tables of up to 64 MiB, however they are cut into records.
-        assert_eq!(chosen(1 << 26, 1), SchemeId::Download);
-        assert_eq!(chosen(1 << 21, 32), SchemeId::Download);
-        assert_eq!(chosen(1 << 6, 1 << 20), SchemeId::Download);
+        // A hundred lookups in a table of 2 MiB would take 2.5 MiB, and in one of 4 MiB 2.9 MiB.
         assert_eq!(chosen(1, 1), SchemeId::Download);
-        assert_eq!(chosen(65 << 15, 32), SchemeId::SimplePir);
-        assert_eq!(chosen(1 << 30, 1), SchemeId::SimplePir);
-        // With a few very long records, the hint would be larger than the table, since a column
-        // holds at least one record.
+        assert_eq!(chosen(1 << 16, 32), SchemeId::Download);
+        assert_eq!(chosen(1 << 21, 1), SchemeId::Download);
+        assert_eq!(chosen(1 << 17, 32), SchemeId::SimplePirPacked);
+        assert_eq!(chosen(1 << 22, 1), SchemeId::SimplePirPacked);
+        assert_eq!(chosen(1 << 30, 1), SchemeId::SimplePirPacked);
+        // Each answer would be longer than a record, and hints longer than the table.
         assert_eq!(chosen(3, 1 << 24), SchemeId::Download);
         // A table that SimplePIR refuses is not offered for download instead.
         assert_eq!(chosen(1 << 40, 256), SchemeId::SimplePir);
