@@ -48,18 +48,23 @@ def reduction_cost(block, dimension):
     return dimension**3 + 5.46 * max(dimension - block, 1) * sieve
 
 
-def unique_shortest_vector(n, q, deviation, samples):
+# In the attacks, `scale` is what the secret's part of the lattice is multiplied with: how many times
+# the errors' deviation is that of the secret.
+
+
+def unique_shortest_vector(n, q, deviation, samples, scale=1):
     """Bits, block size and dimension: the smallest block that succeeds, in few dimensions."""
 
     def succeeds(block, dimension):
         shape = log_root_hermite(block) * (2 * block - dimension - 1)
-        volume = (log(deviation) + log(q) * (dimension - n - 1)) / dimension
+        volume = (log(deviation) + log(q) * (dimension - n - 1) + n * log(scale)) / dimension
         return log(deviation * sqrt(block)) <= shape + volume
 
     for block in range(60, 1000):
         first, last = max(n + 2, block + 1), n + samples + 1
         # Where the right-hand side is largest.
-        best = sqrt(((n + 1) * log(q) - log(deviation)) / log_root_hermite(block))
+        best = (n + 1) * log(q) - log(deviation) - n * log(scale)
+        best = sqrt(best / log_root_hermite(block))
         best = min(max(int(best), first), last)
         if any(succeeds(block, d) for d in (best, min(best + 1, last))):
             dimension = next(d for d in range(first, last + 1) if succeeds(block, d))
@@ -67,9 +72,10 @@ def unique_shortest_vector(n, q, deviation, samples):
     raise ValueError("no block size succeeds")
 
 
-def sieve_dimension(n, q, deviation, block, dimension):
+def sieve_dimension(n, q, deviation, block, dimension, scale=1):
     """The dimension in which, after reduction, one sieve finds the error's projection."""
-    slope, volume = log_root_hermite(block), (dimension - n) * log(q)
+    slope = log_root_hermite(block)
+    volume = (dimension - n) * log(q) + n * log(scale)
 
     def found(first):
         rank = dimension - first
@@ -88,11 +94,11 @@ def sieve_dimension(n, q, deviation, block, dimension):
     return dimension - high + 1
 
 
-def bounded_distance(n, q, deviation, samples, blocks):
+def bounded_distance(n, q, deviation, samples, blocks, scale=1):
     """The cheapest (bits, block, sieve, dimension, bits of the sieve alone) among `blocks`."""
 
     def attack(block, dimension):
-        sieve = sieve_dimension(n, q, deviation, block, dimension)
+        sieve = sieve_dimension(n, q, deviation, block, dimension, scale)
         search = reduction_cost(sieve + 1, sieve + 1) + (dimension - sieve) ** 2
         return reduction_cost(block, dimension) + search, block, sieve, dimension, search
 
@@ -110,9 +116,10 @@ def bounded_distance(n, q, deviation, samples, blocks):
     return log2(cost), block, sieve, dimension, log2(search)
 
 
-def attacks(n, q, deviation, samples):
-    bits, block, dimension = unique_shortest_vector(n, q, deviation, samples)
-    found = bounded_distance(n, q, deviation, samples, range(block - 22, block + 1))
+def attacks(n, q, deviation, samples, scale=1):
+    bits, block, dimension = unique_shortest_vector(n, q, deviation, samples, scale)
+    blocks = range(block - 22, block + 1)
+    found = bounded_distance(n, q, deviation, samples, blocks, scale)
     return {
         "usvp": {"bits": round(bits, 2), "block": block, "dimension": dimension},
         "bdd": {

@@ -122,6 +122,8 @@ def packed(form, a, wg, wh, table):
             for i in range(d // 2 - 1, 0, -1):
                 at, to = sequence[i], sequence[i - 1]
                 digit = center((center(component[at], Q) + (1 << (drop - 1))) >> drop, form.zg)
+                if sign != 1 and i == d // 2 - 1:            # so that the chains do not mirror each other
+                    digit[0] = center(digit[0] + 1, form.zg)
                 digits[(to - 1) // 2] = digit
                 component[to] = component[to] - product(digit, center(automorphism(wg, to), Q), 2, 4)
         drop = Q - form.zh

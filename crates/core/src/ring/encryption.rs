@@ -273,3 +273,14 @@ impl RingKey {
         self.error_sum[0] as i64
     }
 }
+
+/// The products of the columns' public polynomials with a secret, for tests of the noise.
+#[cfg(test)]
+pub(super) fn tests_masks(
+    kernels: Kernels,
+    factors: &EncryptionFactors,
+    secret: &[i32],
+) -> Vec<Vec<u64>> {
+    let mut masks = Masks::new(kernels, &factors.transform, secret);
+    factors.columns.iter().map(|public| masks.of(public).to_vec()).collect()
+}

@@ -7,9 +7,20 @@
 //!    over `k` of `(X^k·A_k)·X^(2kv)`: a Fourier transform over the ring, with the root `X²`. (The
 //!    sums one by one would take `d` times as long; published code takes 18 seconds for a block.)
 //! 3. The key switches, from `t = ±5^i` to `±5^(i−1)`, down to `t = ±1`. They give the digits.
+//!    The two signs must not go the same way: see below.
 //! 4. The fold, which joins the two, and what is left: the mask.
 //! 5. The packing matrix. Column `u` of it is `Σ_t δ_t·X^(u·t')`, `t'` being the exponent after the
 //!    switch: the same Fourier transform again.
+//!
+//! # Two chains that would mirror each other
+//!
+//! The switches are two chains, one for each sign of `t`. If only row `k` of a block has bytes other
+//! than zero, `Â_−t` is `X^(2k)·τ_−1(Â_t)`, and every step would keep that relation. Both chains'
+//! contributions to row `k` of `M` would be equal: not two independent sums, but twice the same, and
+//! the variance of the noise there would be twice what is counted on. The same goes for the middle
+//! one of an odd number of equal rows, as in a table that is all 255. So the first digit of the
+//! second chain is rounded the other way in one coefficient. That changes what is dropped by next to
+//! nothing, and after one multiplication with a public polynomial the chains have nothing in common.
 
 use super::noise::{expected_norms, norm_allowance};
 use super::{Form, MODULUS_BITS, PublicCoefficients, STEP, centred, digit, round};
@@ -199,6 +210,10 @@ impl PackingFactors {
                 for (digit_, coefficient) in signed.iter_mut().zip(&sum) {
                     *digit_ = digit(*coefficient, self.form.digit_bits);
                 }
+                if sign != 1 && power + 1 == last {
+                    // Breaks the symmetry of the two chains: see the module.
+                    signed[0] = centred((signed[0] + 1) as u64, self.form.digit_bits) as i32;
+                }
                 let place = (exponent - 1) / 2;
                 let noted = &mut digits[place * degree..][..degree];
                 noted.iter_mut().zip(&signed).for_each(|(noted, digit)| *noted = *digit as u32);
@@ -236,7 +251,12 @@ impl PackingFactors {
 
     /// Writes `2^31 − M`. `polynomials` are the second transform's result. Returns the largest
     /// ‖M_k‖².
-    fn write_matrix(&self, rows: usize, polynomials: &[u64], matrix: &mut [u32]) -> Result<f64> {
+    pub(super) fn write_matrix(
+        &self,
+        rows: usize,
+        polynomials: &[u64],
+        matrix: &mut [u32],
+    ) -> Result<f64> {
         let degree = self.form.degree;
         let mut norms = vec![0.0; rows];
         let mut largest = 0;
@@ -258,7 +278,7 @@ impl PackingFactors {
         Ok(norms.into_iter().fold(0.0, f64::max))
     }
 
-    fn check(&self, norms: PackingNorms) -> Result<()> {
+    pub(super) fn check(&self, norms: PackingNorms) -> Result<()> {
         let [matrix, fold] =
             expected_norms(self.form).map(|expected| expected * norm_allowance(self.form));
         match norms.matrix <= matrix && norms.fold <= fold {

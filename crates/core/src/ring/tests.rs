@@ -3,6 +3,7 @@
 
 mod known_answers;
 mod noise;
+mod security;
 mod steps;
 
 use super::noise as theory;
