@@ -4,7 +4,9 @@
 use crate::contract::Scheme;
 use crate::dummy_subsets::{self, two_servers};
 use crate::finite_differences::{self, many_servers};
-use crate::{apir_dpf, apir_matrix, doublepir, download, dpf, piano, simplepir, singlepass, tapir};
+use crate::{
+    apir_dpf, apir_matrix, doublepir, download, dpf, harmony, piano, simplepir, singlepass, tapir,
+};
 use privet_core::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -27,6 +29,8 @@ impl SchemeId {
     pub const DummySubsets: Self = dummy_subsets::DummySubsets::ID;
     /// Dummy subsets with two servers.
     pub const DummySubsetsTwo: Self = two_servers::DummySubsetsTwo::ID;
+    /// HarmonyPIR.
+    pub const Harmony: Self = harmony::Harmony::ID;
     /// Piano.
     pub const Piano: Self = piano::Piano::ID;
     /// Piano as first published: the answer has a record for each chunk of the table.
