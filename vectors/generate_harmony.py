@@ -105,9 +105,8 @@ def xor(a, b):
 
 class Harmony:
     """The arrangement is a list: content[c] is a record below N, an empty as N + its number, or None in used segments."""
-    def __init__(self, n, w, t, key, table):
-        self.n, self.w, self.t, self.key = n, w, t, key
-        self.k = max((n - 1).bit_length() + 1, t.bit_length() - 1 + 3)
+    def __init__(self, n, w, t, k, key, table):
+        self.n, self.w, self.t, self.k, self.key = n, w, t, k, key
         self.c, self.m = 1 << self.k, (1 << self.k) // t
         self.records = [table[i * w:][:w] for i in range(n)] + [bytes(w)]
         permutation = SwapOrNot(key, self.k)
@@ -162,10 +161,10 @@ class Harmony:
         self.used += 1
         return {"index": index, "drawn": drawn, "query": query.hex(), "lookup_change": change.hex(), "answer": answer.hex(), "answer_change": brought.hex(), "record": record.hex()}
 
-def case(n, w, t, seed):
+def case(n, w, t, k, seed):
     rng = random.Random(seed)
     table, key = rng.randbytes(n * w), rng.randbytes(32)
-    harmony = Harmony(n, w, t, key, table)
+    harmony = Harmony(n, w, t, k, key, table)
     case = {"records": n, "record_len": w, "segment_records": t, "cells_log2": harmony.k, "lookups": harmony.m // 2, "table": table.hex(), "key": key.hex(), "generation": harmony.generation().hex()}
     made = []
     for number in range(harmony.m // 2):
@@ -177,6 +176,6 @@ def case(n, w, t, seed):
         made.append(harmony.lookup(index, drawn))
     return {**case, "lookups_made": made, "generation_after": harmony.generation().hex()}
 
-cases = [case(37, 3, 4, 1), case(1, 1, 2, 2), case(64, 5, 8, 3), case(5, 4, 2, 4), case(100, 1, 16, 5)]
+cases = [case(37, 3, 4, 7, 1), case(1, 1, 2, 4, 2), case(64, 5, 8, 7, 3), case(5, 4, 2, 5, 4), case(100, 1, 16, 8, 5), case(50, 2, 4, 10, 6)]
 out = pathlib.Path(__file__).with_name("harmony.json")
 out.write_text(json.dumps({"scheme": "harmony", "cases": cases}, indent=1) + "\n")

@@ -11,8 +11,9 @@ use privet_kernels::swap_or_not::{MAX_BITS, phases};
 const LEAST_DEFAULT_SEGMENT: u32 = 1 << 3;
 /// Segments of this many cells at most: longer answers than these are hardly ever wanted.
 const MAX_SEGMENT_RECORDS: u64 = 1 << 16;
-/// There are at least so many segments, so that a generation serves at least half as many lookups.
-const LEAST_SEGMENTS_LOG2: u32 = 3;
+/// There are at least 256 segments, so that a generation serves at least half as many lookups. Small
+/// tables have more empties for that.
+const LEAST_SEGMENTS_LOG2: u32 = 8;
 
 /// A client holds its hints in memory: at most 4 GiB (1 GiB where addresses have 32 bits), whatever
 /// a server announces, …
@@ -90,6 +91,13 @@ impl HarmonyParameters {
             )));
         }
         Ok(parameters)
+    }
+
+    /// The same with another number of cells.
+    #[cfg(test)]
+    pub(super) fn with_cells_log2(self, cells_log2: u32) -> Self {
+        assert!(self.shape.records() << 1 <= 1 << cells_log2, "half of the cells are empty");
+        Self { cells_log2, ..self }
     }
 
     /// The parameters after `delta`.

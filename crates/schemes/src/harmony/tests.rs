@@ -26,6 +26,16 @@ pub(super) fn cut(records: u64, record_len: u64, segment_records: u64) -> Harmon
     HarmonyParameters::with_segment_records(shape, segment_records).unwrap()
 }
 
+/// The same with fewer cells than tables of that size have.
+pub(super) fn cut_small(
+    records: u64,
+    record_len: u64,
+    segment_records: u64,
+    cells_log2: u32,
+) -> HarmonyParameters {
+    cut(records, record_len, segment_records).with_cells_log2(cells_log2)
+}
+
 impl Hinted for Tested {
     type Parameters = HarmonyParameters;
     type Scheme = Harmony;
@@ -54,7 +64,7 @@ impl Hinted for Tested {
     }
 
     fn cuts() -> BoxedStrategy<u64> {
-        (1u32..=10).prop_map(|log2| 1 << log2).boxed()
+        (1u32..=6).prop_map(|log2| 1 << log2).boxed()
     }
 
     fn server(parameters: &HarmonyParameters, table: TableView<'_>) -> HarmonyServer {

@@ -35,8 +35,7 @@ fn every_lookup_of_a_generation_finds_its_record() {
         for (other, records) in
             [(1 << (k - 1)) - 1, (1 << (k - 2)) + 1, 1 << (k - 1)].into_iter().enumerate()
         {
-            let mut world = World::cut(records, 5, segment_records);
-            assert_eq!(world.parameters.cells_log2(), k as u32);
+            let mut world = World::with(cut_small(records, 5, segment_records, k));
             let sequence = Sequence::ALL[(number + 2 * other) % 5];
             whole_generation(&mut world, sequence, [1, 3, 8][other]);
         }

@@ -33,7 +33,7 @@ fn sizes_are_as_promised() {
         (1 << 27, 32, 28, 128, 448, 4096, 1 << 20, 80 << 20),
         (1 << 31, 8, 32, 512, 2048, 4096, 1 << 22, 130 << 20),
         (1000, 8, 11, 8, 10, 64, 128, 1 << 13),
-        (1, 1, 6, 8, 1, 8, 4, 1 << 9),
+        (1, 1, 11, 8, 1, 8, 128, 1 << 11),
     ] {
         let shape = TableShape::new(records, record_len).unwrap();
         let parameters = HarmonyParameters::new(shape).unwrap();
@@ -71,7 +71,9 @@ fn there_are_empties_for_all_lookups() {
                 assert!(records == 1 << 31 && log2 < 3 || records == 1 << 24 && log2 < 2);
                 continue;
             };
-            assert!(parameters.lookups() >= 4 && parameters.segments() == 2 * parameters.lookups());
+            assert!(
+                parameters.lookups() >= 128 && parameters.segments() == 2 * parameters.lookups()
+            );
             let filled = u64::from(parameters.lookups()) << log2;
             assert!(records + filled <= parameters.cells());
         }

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 #[test]
 fn a_crash_at_every_record_of_the_journal_changes_nothing() {
     for in_flight in [1, 3] {
-        let mut world = World::cut(150, 3, 4);
+        let mut world = World::with(cut_small(150, 3, 4, 9));
         let generation = world.generation();
         let mut client = world.load(&generation);
         let mut journal: Vec<Zeroizing<Vec<u8>>> = Vec::new();

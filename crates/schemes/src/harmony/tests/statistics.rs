@@ -13,10 +13,11 @@
 //!
 //! | what is counted | coins | cells | shows | nightly |
 //! |---|---|---|---|---|
-//! | whether the wanted record is in its own query | 32000 | 2 | 5.7 % | 1.8 % |
-//! | the record at one place of a query | 10000 | 32 | 2.5 % | 0.8 % |
-//! | the number of empties in a query | 4000 | 5 | 9.3 % | 2.8 % |
-//! | three queries together | 8000 | 300 | 1.7 % | 0.4 % |
+//! | whether the wanted record is in its own query | 32000 | 2 | 5.6 % | 1.7 % |
+//! | the record at one place of a query | 4000 | 32 | 3.9 % | 1.1 % |
+//! | the number of empties in a query | 1500 | 5 | 14.9 % | 4.3 % |
+//! | three queries together | 8000 | 244 | 1.4 % | 0.4 % |
+//! | two queries together, with more records | 8000 | 705 | 1.1 % | 0.3 % |
 
 use super::*;
 use crate::planted::Flaw::{self, *};
@@ -24,18 +25,35 @@ use crate::planted::plant;
 use crate::test_statistics::{Measured, assert_documented, coins, seed, size_of_leak};
 use std::collections::BTreeMap;
 
-/// A table so small that all views of three lookups can be counted: 16 cells in segments of two.
-const TINY: (u64, u64) = (3, 2);
-/// 64 cells in 16 segments of four, for half as many records: eight lookups.
-const SMALL: (u64, u64) = (32, 4);
-/// The same with 27 records.
-const SPARSE: (u64, u64) = (27, 4);
-
-fn world((records, segment_records): (u64, u64)) -> World {
-    let mut world = World::cut(records, 1, segment_records);
-    world.rng = SecretRng::from_fixed_seed(seed());
-    world
+/// A table, and how its cells are cut into segments.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    records: u64,
+    segment: u64,
+    cells_log2: u32,
 }
+
+impl Cut {
+    fn parameters(self) -> HarmonyParameters {
+        cut_small(self.records, 1, self.segment, self.cells_log2)
+    }
+
+    fn world(self) -> World {
+        let mut world = World::with(self.parameters());
+        world.rng = SecretRng::from_fixed_seed(seed());
+        world
+    }
+}
+
+/// Tables so small that all views can be counted: 16 cells in segments of two. Three records, for
+/// views of three lookups.
+const TINY: Cut = Cut { records: 3, segment: 2, cells_log2: 4 };
+/// The same cells for eight records, so that half of them are full.
+const DENSE: Cut = Cut { records: 8, ..TINY };
+/// 64 cells in 16 segments of four, for half as many records: eight lookups.
+const SMALL: Cut = Cut { records: 32, segment: 4, cells_log2: 6 };
+/// The same with 27 records.
+const SPARSE: Cut = Cut { records: 27, ..SMALL };
 
 /// Lookups of one client.
 #[derive(Clone, Copy, Debug)]
@@ -53,14 +71,9 @@ impl<'a> From<&'a [u64]> for History<'a> {
 }
 
 /// What the server sees of a history, from clients with permutations of their own.
-fn views(
-    table: (u64, u64),
-    history: History<'_>,
-    flaw: Option<Flaw>,
-    coins: usize,
-) -> Vec<Vec<Vec<u32>>> {
+fn views(table: Cut, history: History<'_>, flaw: Option<Flaw>, coins: usize) -> Vec<Vec<Vec<u32>>> {
     let _planted = plant(flaw);
-    let mut world = world(table);
+    let mut world = table.world();
     let of_one = |_| {
         let mut client = world.blank_client();
         let mut views = Vec::new();
@@ -103,35 +116,35 @@ fn probability(query: &[u32], records: u32, left: u64) -> f64 {
     probability
 }
 
-/// All queries that are possible in [`TINY`].
-fn all_queries(records: u32) -> Vec<Vec<u32>> {
+/// All views of so many lookups in a table with segments of two, and their probabilities.
+fn all_views(parameters: &HarmonyParameters, history: History<'_>) -> Vec<(Vec<Vec<u32>>, f64)> {
+    let records = parameters.records();
     let pairs = (0..=records).flat_map(|a| (0..=records).map(move |b| vec![a, b]));
-    pairs.filter(|pair| pair[0] != pair[1] || pair[0] == records).collect()
+    let queries: Vec<Vec<u32>> =
+        pairs.filter(|pair| pair[0] != pair[1] || pair[0] == records).collect();
+    (0..history.indices.len()).fold(vec![(Vec::new(), 1.0)], |views, number| {
+        let left = cells_left(parameters, history, number);
+        let longer = views.iter().flat_map(|(view, before)| {
+            queries.iter().map(move |query| {
+                let view = [&view[..], std::slice::from_ref(query)].concat();
+                (view, before * probability(query, records, left))
+            })
+        });
+        longer.collect()
+    })
 }
 
-/// Whole views of three lookups, against the exact distribution.
-fn three_together(history: History<'_>, flaw: Option<Flaw>, coins: usize) -> Measured {
-    let parameters = cut(TINY.0, 1, TINY.1);
+/// Whole views of a history, against their exact distribution.
+fn together(table: Cut, history: History<'_>, flaw: Option<Flaw>, coins: usize) -> Measured {
     let mut counts: BTreeMap<Vec<Vec<u32>>, u64> = BTreeMap::new();
-    for view in views(TINY, history, flaw, coins) {
+    for view in views(table, history, flaw, coins) {
         *counts.entry(view).or_default() += 1;
     }
-    let queries = all_queries(parameters.records());
-    assert_eq!(queries.len(), 13);
-    let mut cells = Vec::new();
-    for first in &queries {
-        for second in &queries {
-            for third in &queries {
-                let view = vec![first.clone(), second.clone(), third.clone()];
-                let each = view.iter().enumerate().map(|(number, query)| {
-                    let left = cells_left(&parameters, history, number);
-                    probability(query, parameters.records(), left)
-                });
-                let expected = each.product::<f64>() * coins as f64;
-                cells.push((counts.remove(&view).unwrap_or(0), expected));
-            }
-        }
-    }
+    let parameters = table.parameters();
+    let cells = all_views(&parameters, history)
+        .into_iter()
+        .map(|(view, probability)| (counts.remove(&view).unwrap_or(0), probability * coins as f64));
+    let cells = cells.collect();
     // What can never be seen.
     assert!(counts.is_empty() || flaw.is_some(), "{counts:?}");
     fit(cells, coins as f64)
@@ -155,37 +168,42 @@ fn fit(mut cells: Vec<(u64, f64)>, coins: f64) -> Measured {
 }
 
 #[test]
-fn three_queries_together_are_draws_without_replacement() {
-    let coins = coins(8000);
-    for indices in [[0, 0, 0], [0, 1, 0], [2, 2, 1], [0, 1, 2]] {
-        let measured = three_together(History::from(&indices[..]), None, coins);
-        measured.assert_fits(&format!("{indices:?}"));
+fn queries_together_are_draws_without_replacement() {
+    let histories: [(Cut, &[u64]); 6] = [
+        (TINY, &[0, 0, 0]),
+        (TINY, &[0, 1, 0]),
+        (TINY, &[2, 2, 1]),
+        (TINY, &[0, 1, 2]),
+        (DENSE, &[3, 3]),
+        (DENSE, &[3, 7]),
+    ];
+    for (table, indices) in histories {
+        let measured = together(table, History::from(indices), None, coins(8000));
+        measured.assert_fits(&format!("{table:?}, {indices:?}"));
     }
     for history in [
         History { answered: false, ..History::from(&[1, 1, 1][..]) },
         History { hand_over: Some(1), ..History::from(&[1, 1, 1][..]) },
     ] {
-        three_together(history, None, coins).assert_fits(&format!("{history:?}"));
+        together(TINY, history, None, coins(8000)).assert_fits(&format!("{history:?}"));
     }
 }
 
 #[test]
-fn every_planted_flaw_shows_in_three_queries_together() {
+fn every_planted_flaw_shows_in_queries_together() {
     let same = History { answered: false, ..History::from(&[0, 0, 0][..]) };
-    for flaw in [
-        ReplacementAsPublished,
-        ReplacementFromOutside,
-        ReplacementIsARecord,
-        WantedPlaceFirst,
-        NothingMoves,
-    ] {
-        three_together(same, Some(flaw), coins(4000)).assert_shows(&format!("{flaw:?}"));
+    for flaw in
+        [ReplacementAsPublished, ReplacementFromOutside, ReplacementIsARecord, WantedPlaceFirst]
+    {
+        together(TINY, same, Some(flaw), coins(4000)).assert_shows(&format!("{flaw:?}"));
     }
+    let two = History::from(&[3, 7][..]);
+    together(DENSE, two, Some(NothingMoves), coins(4000)).assert_shows("nothing moves");
 }
 
 /// How often each query of a generation has the record that it is for, and how often not.
 fn own_record(flaw: Option<Flaw>, coins: usize) -> Measured {
-    let parameters = cut(SMALL.0, 1, SMALL.1);
+    let parameters = SMALL.parameters();
     let indices = [5; 8];
     let history = History { answered: false, ..History::from(&indices[..]) };
     let (mut counts, mut expected) = ([0; 2], [0.0; 2]);
@@ -225,10 +243,10 @@ const SEQUENCES: [[u64; 8]; 3] =
 #[test]
 fn records_and_pairs_of_records_are_uniform_at_every_place() {
     for table in [SMALL, SPARSE] {
-        let records = table.0 as usize;
+        let records = table.records as usize;
         for indices in &SEQUENCES {
             let views = views(table, History::from(&indices[..]), None, coins(1200));
-            let mut alone = vec![vec![0; records]; table.1 as usize];
+            let mut alone = vec![vec![0; records]; table.segment as usize];
             let mut pairs = vec![0; records * records];
             for query in views.iter().flatten() {
                 let is_record = |value: u32| (value as usize) < records;
@@ -250,20 +268,21 @@ fn records_and_pairs_of_records_are_uniform_at_every_place() {
 }
 
 /// The numbers of empties in each query of a generation, against the hypergeometric distribution.
-fn empties(table: (u64, u64), indices: &[u64], flaw: Option<Flaw>, coins: usize) -> Measured {
-    let parameters = cut(table.0, 1, table.1);
+fn empties(table: Cut, indices: &[u64], flaw: Option<Flaw>, coins: usize) -> Measured {
+    let parameters = table.parameters();
     let history = History::from(indices);
     let views = views(table, history, flaw, coins);
     let all = (0..indices.len()).map(|number| {
-        let mut counts = vec![0; table.1 as usize + 1];
+        let mut counts = vec![0; table.segment as usize + 1];
         for view in &views {
-            let empty = |value: &&u32| u64::from(**value) == table.0;
+            let empty = |value: &&u32| u64::from(**value) == table.records;
             counts[view[number].iter().filter(empty).count()] += 1;
         }
         let left = cells_left(&parameters, history, number);
         let cells = counts.into_iter().zip(0..).map(|(count, empties)| {
-            let ways = binomial(left - table.0, empties) * binomial(table.0, table.1 - empties);
-            (count, ways / binomial(left, table.1) * coins as f64)
+            let ways = binomial(left - table.records, empties)
+                * binomial(table.records, table.segment - empties);
+            (count, ways / binomial(left, table.segment) * coins as f64)
         });
         fit(cells.collect(), coins as f64)
     });
@@ -324,7 +343,7 @@ fn nobody_can_tell_two_histories_apart() {
 #[test]
 fn a_key_that_serves_two_generations_shows() {
     let history = History { hand_over: Some(1), ..History::from(&[0, 0, 0][..]) };
-    let measured = three_together(history, Some(KeyOfTheGenerationBefore), coins(4000));
+    let measured = together(TINY, history, Some(KeyOfTheGenerationBefore), coins(4000));
     measured.assert_shows("a key used again");
 }
 
@@ -332,10 +351,11 @@ fn a_key_that_serves_two_generations_shows() {
 #[test]
 fn the_sizes_of_leaks_that_show_are_as_documented() {
     let documented = [
-        (32_000.0, 2.0, (5.7, 1.8)),
-        (10_000.0, 32.0, (2.5, 0.8)),
-        (4000.0, 5.0, (9.3, 2.8)),
-        (8000.0, 300.0, (1.7, 0.4)),
+        (32_000.0, 2.0, (5.6, 1.7)),
+        (4000.0, 32.0, (3.9, 1.1)),
+        (1500.0, 5.0, (14.9, 4.3)),
+        (8000.0, 244.0, (1.4, 0.4)),
+        (8000.0, 705.0, (1.1, 0.3)),
     ];
     for (coins, cells, percents) in documented {
         assert_documented(|coins| size_of_leak(coins, cells), coins, percents);
