@@ -14,6 +14,7 @@
 //! | [`apir_dpf`] | two servers that do not collude, one of which may lie; distributed point functions with a tag; nothing kept |
 //! | [`apir_matrix`] | two servers that do not collude, one of which may lie; rows of the table XORed; nothing kept except one hash |
 //! | [`dummy_subsets`] | one server, about √n records read for each query, secret single-use hints |
+//! | [`harmony`] | one server, a few random reads, one secret permutation, secret single-use hints |
 //! | [`singlepass`] | two servers that do not collude, secret hints from one pass over the table that never run out |
 //! | [`tapir`] | SinglePass whose answers are verified: one of the two servers may lie |
 //! | [`piano`] | one server, one random read for each of about √n/2 chunks of the shuffled table, secret single-use hints for a window of queries |
@@ -33,6 +34,7 @@ pub mod download;
 pub mod dpf;
 pub mod dummy_subsets;
 pub mod finite_differences;
+pub mod harmony;
 pub mod offline;
 pub mod piano;
 #[cfg(test)]

@@ -31,6 +31,19 @@ pub(crate) enum Flaw {
     IdsLeftOut,
     /// Dummy subsets on two servers: after a record with an odd number, a pair is skipped.
     PairsPassedOver,
+    /// Harmony: nothing of the wanted record's segment but that record takes its place, which is
+    /// the published rule.
+    ReplacementAsPublished,
+    /// Harmony: nothing of the wanted record's segment takes its place, not even that record.
+    ReplacementFromOutside,
+    /// Harmony: a record always takes the wanted record's place, never an empty.
+    ReplacementIsARecord,
+    /// Harmony: an empty takes the wanted record's place as often as if no segment were used.
+    ReplacementDrawnFromAllCells,
+    /// Harmony: what takes the wanted record's place comes first.
+    WantedPlaceFirst,
+    /// Harmony: what was in a used segment lies nowhere afterwards.
+    NothingMoves,
     /// Piano: every query about a chunk uses its first pair.
     FirstPairAlways,
     /// SinglePass: the used hint changes places with the same hint in all partitions.
@@ -138,6 +151,14 @@ pub(crate) fn filled(cut: &Partitions, number: usize) -> u16 {
     let records = u64::from(cut.records());
     let left = cut.shape().records().saturating_sub(number as u64 * records);
     left.clamp(1, records) as u16
+}
+
+/// [`Flaw::WantedPlaceFirst`] in Harmony.
+pub(crate) fn wanted_first(mut values: Vec<u32>, place: u32) -> Vec<u32> {
+    if is(Flaw::WantedPlaceFirst) {
+        values.swap(0, place as usize);
+    }
+    values
 }
 
 /// For tests of what happens between two generations: each generation serves so many queries, until

@@ -5,7 +5,7 @@ use crate::contract::Scheme;
 use crate::dummy_subsets::{self, two_servers};
 use crate::finite_differences::{self, many_servers};
 use crate::{
-    apir_dpf, apir_matrix, doublepir, download, dpf, piano, simplepir, simplepir_packed,
+    apir_dpf, apir_matrix, doublepir, download, dpf, harmony, piano, simplepir, simplepir_packed,
     singlepass, tapir,
 };
 use privet_core::{Error, Result};
@@ -32,6 +32,8 @@ impl SchemeId {
     pub const DummySubsets: Self = dummy_subsets::DummySubsets::ID;
     /// Dummy subsets with two servers.
     pub const DummySubsetsTwo: Self = two_servers::DummySubsetsTwo::ID;
+    /// HarmonyPIR.
+    pub const Harmony: Self = harmony::Harmony::ID;
     /// Piano.
     pub const Piano: Self = piano::Piano::ID;
     /// Piano as first published: the answer has a record for each chunk of the table.

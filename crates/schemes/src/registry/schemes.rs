@@ -11,6 +11,7 @@ use crate::dummy_subsets::DummySubsets;
 use crate::dummy_subsets::two_servers::DummySubsetsTwo;
 use crate::finite_differences::FiniteDifferences;
 use crate::finite_differences::many_servers::FiniteDifferencesMany;
+use crate::harmony::Harmony;
 use crate::piano::{Piano, PianoAllParities};
 use crate::simplepir::SimplePir;
 use crate::simplepir_packed::SimplePirPacked;
@@ -27,6 +28,7 @@ const SCHEMES: &[Line] = &[
     of::<Dpf>(),
     of::<DummySubsets>(),
     of::<DummySubsetsTwo>(),
+    of::<Harmony>(),
     of::<Piano>(),
     of::<PianoAllParities>(),
     of::<SinglePass>(),
@@ -129,6 +131,7 @@ mod tests {
             SchemeId::Dpf,
             SchemeId::DummySubsets,
             SchemeId::DummySubsetsTwo,
+            SchemeId::Harmony,
             SchemeId::Piano,
             SchemeId::PianoAllParities,
             SchemeId::SinglePass,

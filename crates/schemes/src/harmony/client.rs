@@ -1,0 +1,368 @@
+//! The client: finds the segment of the record, asks for what lies in its cells, with something else
+//! in the record's place, and moves all of it to other segments.
+//!
+//! The [module](super) proves that queries reveal nothing. Everything that a query depends on is
+//! complete with the reservation. Answers bring only the *values* of hints.
+//!
+//! # The order of answers
+//!
+//! A record that a query reads moves to another segment, and its bytes are XORed onto the hint of
+//! that one. That segment may have been used by a later query already; then the later one's record
+//! needs these bytes. So the client takes answers in, in the order of the queries. Answers may come
+//! in any order: the client keeps an answer that comes before its turn, and its record is known when
+//! the earlier answers are there.
+//!
+//! Where a record moved is a matter of its own query: of the steps made until then, whatever was
+//! reserved since. The change that an answer brings says it. So a client that applies its journal
+//! again permutes nothing for it.
+
+use super::change::{Brought, Lookup, NOWHERE, StateChange, encode_answer, encode_edits};
+use super::generation::Generation;
+use super::history::History;
+use super::{Harmony, HarmonyAnswer, HarmonyParameters, HarmonyQuery};
+use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable};
+#[cfg(test)]
+use crate::planted::{self, Flaw};
+use privet_core::hints::xor;
+use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta, TableShape};
+use privet_kernels::Kernels;
+use privet_kernels::taint::admit;
+use std::collections::BTreeMap;
+use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _, ConstantTimeLess as _};
+use zeroize::Zeroizing;
+
+/// Edits that are followed at once: many, and few enough to stay in the first-level cache.
+const EDITS: usize = 1 << 11;
+
+/// A client with one generation of hints.
+pub struct HarmonyClient {
+    parameters: HarmonyParameters,
+    /// The hints, up to the last reservation before those in `pending`.
+    pub(super) generation: Generation,
+    /// All reservations.
+    pub(super) history: History,
+    /// Reservations whose records are not known yet.
+    pending: BTreeMap<u64, Pending>,
+    /// Records of this generation that are known and not taken yet. There may be many, because one
+    /// late answer can make any number of records known.
+    records: BTreeMap<u64, Record>,
+}
+
+/// A reservation whose record is not known yet.
+struct Pending {
+    cell: u32,
+    contents: Zeroizing<Vec<u32>>,
+    /// `Some` if the answer is there, but that to an earlier reservation is not.
+    brought: Option<Kept>,
+}
+
+/// What an answer brought, kept until it is its turn. See [`Brought`].
+struct Kept {
+    segments: Zeroizing<Vec<u32>>,
+    records: Zeroizing<Vec<u8>>,
+}
+
+impl HarmonyClient {
+    /// The contents of the segment of `cell`, in which the record `wanted` is, with the wanted
+    /// record replaced: what a query asks for.
+    ///
+    /// `drawn` is one of all contents of unused segments, drawn uniformly: a record below `N`, or
+    /// empty number `drawn - N` of those that are left, where those in the segment come first. One
+    /// that is in the segment leaves it as it is, with the wanted record in it. Another one takes the
+    /// wanted record's place. The [module](super) says why it must be one of *all* contents.
+    ///
+    /// No branch and no address depends on a secret.
+    fn asked(&self, cell: u32, wanted: u32, contents: &[u32], drawn: u64) -> Vec<u32> {
+        let replacement = self.replacement(contents, drawn);
+        let records = self.parameters.records();
+        let replaced =
+            u32::conditional_select(&records, &replacement.record, replacement.is_record);
+        let in_place = u32::conditional_select(&replaced, &wanted, replacement.is_in_segment);
+        let place = self.history.place_of(cell);
+        let asked = (0..).zip(contents).map(|(at, content): (u32, &u32)| {
+            u32::conditional_select(content, &in_place, at.ct_eq(&place))
+        });
+        asked.collect()
+    }
+
+    fn replacement(&self, contents: &[u32], drawn: u64) -> Replacement {
+        let records = self.parameters.records();
+        let is_record = drawn.ct_lt(&u64::from(records));
+        let record = drawn as u32;
+        let (mut is_there, mut empties) = (Choice::from(0), 0u64);
+        for content in contents {
+            is_there |= content.ct_eq(&record);
+            empties += u64::from(content.ct_eq(&records).unwrap_u8());
+        }
+        let is_empty_of_these = drawn.wrapping_sub(records.into()).ct_lt(&empties);
+        let is_in_segment = (is_record & is_there) | (!is_record & is_empty_of_these);
+        Replacement { record, is_record, is_in_segment }
+    }
+
+    /// Contents of unused segments: of as many as there are cells in these.
+    pub(super) fn contents_left(&self) -> u64 {
+        let used = u64::from(self.history.steps()) << self.parameters.segment_log2();
+        self.parameters.cells() - used
+    }
+
+    fn draw(&self, _wanted: u32, _contents: &[u32], rng: &mut SecretRng) -> u64 {
+        #[cfg(test)]
+        if let Some(drawn) = self.draw_as_planted(_wanted, _contents, rng) {
+            return drawn;
+        }
+        rng.below(self.contents_left())
+    }
+
+    /// The next reservation, for which `draw` draws.
+    pub(super) fn reserve_with(
+        &self,
+        index: &RecordIndex,
+        draw: impl FnOnce(u32, &[u32]) -> u64,
+    ) -> Result<Reserved<HarmonyQuery>> {
+        let (id, total) = (self.history.steps().into(), self.parameters.lookups());
+        if id >= u64::from(total) {
+            return Err(Error::exhausted(format!(
+                "this generation of hints has served all of its {total} queries, and no query is sent without a fresh hint"
+            )));
+        }
+        let wanted = index.expose() as u32;
+        let mut cells = Zeroizing::new([wanted]);
+        self.history.locate(cells.as_mut());
+        let [cell] = *cells;
+        let contents = self.history.contents(cell, wanted);
+        let drawn = draw(wanted, &contents);
+        let values = self.asked(cell, wanted, &contents, drawn);
+        #[cfg(test)]
+        let values = planted::wanted_first(values, self.history.place_of(cell));
+        Ok(Reserved {
+            id: ReservationId(id),
+            change: Lookup { id, cell, contents }.encode(),
+            queries: vec![HarmonyQuery { values, value_bits: self.parameters.value_bits() }],
+        })
+    }
+
+    /// The reservation that waits for an answer.
+    fn unanswered(&self, id: u64) -> Option<&Pending> {
+        self.pending.get(&id).filter(|pending| pending.brought.is_none())
+    }
+}
+
+/// What may take the wanted record's place.
+struct Replacement {
+    record: u32,
+    /// Whether it is that record, or an empty.
+    is_record: Choice,
+    is_in_segment: Choice,
+}
+
+impl HintedClient for HarmonyClient {
+    fn load(
+        parameters: HarmonyParameters,
+        generation: Zeroizing<Vec<u8>>,
+        kernels: Kernels,
+    ) -> Result<Self> {
+        let generation = Generation::decode(&parameters, generation)?;
+        let history = History::new(&parameters, &generation.key(), kernels);
+        let (pending, records) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { parameters, generation, history, pending, records })
+    }
+
+    fn parameters(&self) -> &HarmonyParameters {
+        &self.parameters
+    }
+
+    fn reserve(&self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Reserved<HarmonyQuery>> {
+        self.reserve_with(index, |wanted, contents| self.draw(wanted, contents, rng))
+    }
+
+    fn apply(&mut self, change: &[u8]) -> Result<()> {
+        match StateChange::decode(&self.parameters, change)? {
+            StateChange::Lookup(lookup) => self.look_up(lookup),
+            StateChange::Answer { id, brought } => self.answered(id, brought),
+            StateChange::Edits(delta) => {
+                self.parameters = self.parameters.grown_by(&delta)?;
+                self.edit(&delta)
+            }
+        }
+    }
+
+    fn settle(&self, id: ReservationId, answers: &[HarmonyAnswer]) -> Result<Zeroizing<Vec<u8>>> {
+        let [answer] = answers else {
+            return Err(Error::api_misuse(format!(
+                "harmony has one server, but {} answers were given",
+                answers.len()
+            )));
+        };
+        let pending = self.unanswered(id.0).ok_or_else(|| {
+            Error::api_misuse("an answer was given for a lookup that does not wait for one")
+        })?;
+        let Pending { cell, contents, .. } = pending;
+        if answer.records.len() != contents.len() * self.parameters.record_len() {
+            return Err(Error::api_misuse("an answer was given that is of another table"));
+        }
+        let first = cell - self.history.place_of(*cell);
+        let mut places = Zeroizing::new((first..).take(contents.len()).collect::<Vec<u32>>());
+        let is_record = |number: usize| contents[number] != self.parameters.records();
+        self.history.follow(&mut places, is_record, id.0 as u32 + 1);
+        for (number, place) in places.iter_mut().enumerate() {
+            *place = if is_record(number) { self.history.segment_of(*place) } else { NOWHERE };
+        }
+        Ok(encode_answer(id.0, &places, &answer.records))
+    }
+
+    fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
+        self.records.remove(&id.0).map(Ok)
+    }
+
+    fn open(&self) -> Vec<ReservationId> {
+        let unanswered = self.pending.iter().filter(|(_, pending)| pending.brought.is_none());
+        unanswered.map(|(id, _)| ReservationId(*id)).collect()
+    }
+
+    fn supply(&self) -> Supply {
+        Supply { used: self.history.steps().into(), total: self.parameters.lookups().into() }
+    }
+
+    /// Steps of all walks to the contents of a segment, `T / (1 - f)` if a share `f` of all segments
+    /// is used, in 16ths of a walk.
+    fn search_len(&self) -> u64 {
+        let (all, left) = (self.parameters.cells(), self.contents_left());
+        (16 * u64::from(self.parameters.segment_records()) * all).div_ceil(left)
+    }
+}
+
+impl Updatable for HarmonyClient {
+    fn follows(&self, after: TableShape) -> bool {
+        self.parameters.grown(after).is_ok()
+    }
+
+    fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
+        self.parameters.grown_by(delta)?;
+        if !self.pending.is_empty() {
+            return Err(Error::api_misuse(
+                "edits of the table were given while a lookup waits for an answer, which belongs to the table before the edits",
+            ));
+        }
+        Ok(encode_edits(delta))
+    }
+}
+
+/// State changes.
+impl HarmonyClient {
+    /// Uses the segment that a query asks for.
+    fn look_up(&mut self, lookup: Lookup) -> Result<()> {
+        let Lookup { id, cell, contents } = lookup;
+        if id != u64::from(self.history.steps()) || self.supply().left() == 0 {
+            return Err(impossible("a change is missing or comes twice"));
+        }
+        let wanted = contents[admit(self.history.place_of(cell)) as usize];
+        if !self.history.use_segment(cell, wanted) {
+            return Err(impossible("a segment was used twice"));
+        }
+        self.pending.insert(id, Pending { cell, contents, brought: None });
+        Ok(())
+    }
+
+    /// Takes in what an answer brings if it is its turn, and then what was kept for the turns after
+    /// it.
+    fn answered(&mut self, id: u64, brought: Brought<'_>) -> Result<()> {
+        let first = self.pending.keys().next() == Some(&id);
+        let empty = self.parameters.records();
+        let Some(pending) = self.pending.get_mut(&id).filter(|pending| pending.brought.is_none())
+        else {
+            return Err(impossible("it answers a lookup that is not open"));
+        };
+        let moved = brought.segments.iter().map(|segment| *segment != NOWHERE);
+        if !moved.eq(pending.contents.iter().map(|content| *content != empty)) {
+            return Err(impossible("records moved that are not there"));
+        }
+        if !first {
+            let Brought { segments, records } = brought;
+            pending.brought = Some(Kept { segments, records: Zeroizing::new(records.to_vec()) });
+            return Ok(());
+        }
+        if let Some(pending) = self.pending.remove(&id) {
+            self.take_in(id, &pending, &brought.segments, brought.records);
+        }
+        while let Some(next) = self.pending.first_entry()
+            && next.get().brought.is_some()
+        {
+            let (id, mut pending) = next.remove_entry();
+            if let Some(Kept { segments, records }) = pending.brought.take() {
+                self.take_in(id, &pending, &segments, &records);
+            }
+        }
+        Ok(())
+    }
+
+    /// Recovers the record, and moves all records of its segment to the hints of others.
+    fn take_in(&mut self, id: u64, pending: &Pending, segments: &[u32], records: &[u8]) {
+        let record_len = self.parameters.record_len();
+        let hint = self.generation.hint_mut(self.history.segment_of(pending.cell));
+        // The hint is used up, and nothing is XORed onto it any more.
+        let mut wanted = Zeroizing::new(hint.to_vec());
+        hint.fill(0);
+        let wanted_place = self.history.place_of(pending.cell) as usize;
+        let moves = || {
+            let records = records.chunks_exact(record_len).enumerate();
+            let all = records.zip(segments).map(|((at, record), segment)| (at, record, *segment));
+            all.filter(|(at, _, segment)| *at != wanted_place && *segment != NOWHERE)
+        };
+        moves().for_each(|(_, record, _)| xor(&mut wanted, record));
+        moves().for_each(|(_, record, segment)| xor(self.generation.hint_mut(segment), record));
+        xor(self.generation.hint_mut(segments[wanted_place]), &wanted);
+        self.records.insert(id, wanted);
+    }
+
+    /// Brings the hints up to date with a table in which some records have changed.
+    fn edit(&mut self, delta: &TableDelta) -> Result<()> {
+        if !self.pending.is_empty() {
+            return Err(impossible("the table was edited while a lookup was open"));
+        }
+        let mut cells = Zeroizing::new(Vec::with_capacity(EDITS));
+        for edits in delta.edits().chunks(EDITS) {
+            cells.clear();
+            cells.extend(edits.iter().map(|(index, _)| *index as u32));
+            self.history.locate(&mut cells);
+            for (cell, (_, difference)) in cells.iter().zip(edits) {
+                xor(self.generation.hint_mut(self.history.segment_of(*cell)), difference);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn impossible(what: &str) -> Error {
+    Error::corrupted(format!("the journal of hints does not fit the hints: {what}"))
+}
+
+#[cfg(test)]
+impl HarmonyClient {
+    /// What is drawn by a rule that is planted.
+    fn draw_as_planted(&self, wanted: u32, contents: &[u32], rng: &mut SecretRng) -> Option<u64> {
+        let records = u64::from(self.parameters.records());
+        let is_wrong = |drawn: u64| {
+            let is_in_segment = bool::from(self.replacement(contents, drawn).is_in_segment);
+            match planted::planted() {
+                Some(Flaw::ReplacementAsPublished) => is_in_segment && drawn != u64::from(wanted),
+                Some(Flaw::ReplacementFromOutside) => is_in_segment,
+                Some(Flaw::ReplacementIsARecord) => drawn >= records,
+                _ => false,
+            }
+        };
+        if planted::is(Flaw::ReplacementDrawnFromAllCells) {
+            // As if used segments still held something.
+            let drawn = rng.below(self.parameters.cells());
+            return Some(drawn.min(self.contents_left() - 1));
+        }
+        let mut drawn = rng.below(self.contents_left());
+        while is_wrong(drawn) {
+            drawn = rng.below(self.contents_left());
+        }
+        Some(drawn)
+    }
+}
+
+impl SchemeOf for HarmonyClient {
+    type Scheme = Harmony;
+}

@@ -1,0 +1,82 @@
+//! The scheme's entry in the registry.
+
+use super::{Harmony, HarmonyClient, HarmonyParameters, HarmonyPreparation, HarmonyServer};
+use crate::registry::room::*;
+
+/// The size of segments.
+static SEGMENT_RECORDS: SchemeOption = SchemeOption::new(
+    "segment-records",
+    OptionKind::Amount { value_name: "T" },
+    "Records in each answer, a power of two: twice as many mean half the state and half the lookups \
+     between two streams of the table; default: by the table's shape",
+);
+
+impl Rehearsed for HarmonyClient {}
+
+impl Registered for Harmony {
+    const ABOUT: About = About {
+        options: &[&SEGMENT_RECORDS],
+        ..About::new("One server that reads a few records, secret single-use hints", 125)
+    };
+
+    fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
+        match tuning.number(&SEGMENT_RECORDS) {
+            Some(records) => HarmonyParameters::with_segment_records(identity.shape, records),
+            None => HarmonyParameters::new(identity.shape),
+        }
+    }
+
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
+        let server = HarmonyServer::new(parameters, start.table, start.kernels)?;
+        start.ready(server, |server| server)
+    }
+
+    fn hinted_client(
+        start: ClientStart,
+        parameters: Self::Parameters,
+        generation: Generation,
+    ) -> NewClient {
+        start.hinted::<HarmonyClient>(parameters, generation)
+    }
+
+    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
+        start.streaming::<HarmonyPreparation>(parameters)
+    }
+
+    fn hints_len(parameters: &Self::Parameters) -> u64 {
+        parameters.state_bytes()
+    }
+
+    fn supply(parameters: &Self::Parameters) -> Option<u64> {
+        Some(parameters.lookups().into())
+    }
+
+    fn words(parameters: &Self::Parameters) -> Option<String> {
+        Some(format!(
+            "{} segments of {} cells, half of which hold records; {} queries, {} in memory",
+            count(parameters.segments().into()),
+            count(parameters.segment_records().into()),
+            count(parameters.lookups().into()),
+            bytes(parameters.state_bytes())
+        ))
+    }
+
+    /// The blocks of a lookup with hints that are half used up: walks have two steps then, and all
+    /// cells are full.
+    fn work(parameters: &Self::Parameters) -> Work {
+        let records = u64::from(parameters.segment_records());
+        Work::Records { records, aes_blocks: 4 * records * parameters.blocks_per_value() }
+    }
+
+    fn queries_say(parameters: &Self::Parameters, _role: Role) -> Option<String> {
+        Some(format!(
+            "Each query names {} places: different records, drawn at random, or none. The wanted record is among them no more often than any other. The client has the sum of the wanted record and the others.",
+            count(parameters.segment_records().into())
+        ))
+    }
+
+    /// Values below twice the number of records have unused bits, and empties come often.
+    fn queries_look_random(_role: Role) -> bool {
+        false
+    }
+}
