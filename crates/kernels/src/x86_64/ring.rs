@@ -67,8 +67,9 @@ pub(super) trait Words: Copy {
     /// As for all methods.
     unsafe fn montgomery_product(self, other: Self, prime_inverse: Self, prime: Self) -> Self;
 
-    /// `first + low · second + (high · 2³² + higher_low) · third`, less `all` where the sign of
-    /// `negative` is set, each word for itself, modulo 2⁶⁴. Stores `COUNT` 64-bit words.
+    /// Stores the numbers of three digits: the first, plus the second times the first prime, plus
+    /// the third times the first two primes. Less all three primes' product where `negative` is
+    /// negative. Modulo 2⁶⁴.
     ///
     /// # Safety
     ///
