@@ -119,8 +119,8 @@ pub(crate) fn combine_residues(fields: &[Field; 3], residues: &[u32], coefficien
     }
 }
 
-/// See [`Kernels::ring_permute`](crate::Kernels::ring_permute). The value of
-/// `f(X^t)` at a root is the value of `f` at the root's power `t`.
+/// See [`Kernels::ring_permute`](crate::Kernels::ring_permute). The value of `f(X^t)` at a root is
+/// the value of `f` at the root's power `t`.
 ///
 /// `reversed` are the numbers of all slots with their bits in reverse.
 pub(crate) fn permute(reversed: &[u16], exponent: usize, words: &[u32], permuted: &mut [u32]) {

@@ -147,8 +147,8 @@ impl Kernels {
     /// `d` coefficients modulo 2⁶⁴. Here `a_j` is polynomial `j` of the factors. Rows from
     /// `column_len` on are zero.
     ///
-    /// For public bytes: buffers are not erased. Works in buffers of 64 bytes for each column
-    /// and less than 1.5 MiB besides.
+    /// For public bytes: buffers are not erased. Works in buffers of 64 bytes for each column and
+    /// less than 1.5 MiB besides.
     ///
     /// # Panics
     ///

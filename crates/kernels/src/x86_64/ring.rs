@@ -125,8 +125,8 @@ unsafe fn splat_factor<V: Words>(factor: Factor) -> [V; 2] {
     unsafe { [V::splat(factor.word), V::splat(factor.quotient)] }
 }
 
-/// A butterfly on the way to values: `a + factor · b` and `a - factor · b`. From words below `4p` to
-/// words below `4p`.
+/// A butterfly on the way to values: `a + factor · b` and `a - factor · b`. From words below `4p`
+/// to words below `4p`.
 ///
 /// # Safety
 ///
@@ -141,8 +141,8 @@ unsafe fn split<V: Words>([a, b]: [V; 2], factor: [V; 2], [prime, twice]: [V; 2]
     }
 }
 
-/// A butterfly on the way back: `a + b` and `factor · (a - b)`. From words below `2p` to words below
-/// `2p`.
+/// A butterfly on the way back: `a + b` and `factor · (a - b)`. From words below `2p` to words
+/// below `2p`.
 ///
 /// # Safety
 ///
