@@ -265,8 +265,8 @@ impl Kernels {
 
     /// The Fourier transform of `n` polynomials of a degree `d`, whose root of unity is `X^(2d/n)`,
     /// modulo 2⁶⁴ and in place. With `x_v` for input `v`, output `u` is the sum over `v` of
-    /// `x_v · X^(2d/n · u · v)`, and lies at [`ring_dft_place`]`(u, n)`. Inputs lie in their natural
-    /// order.
+    /// `x_v · X^(2d/n · u · v)`, and lies at [`ring_dft_place`]`(u, n)`. Inputs lie in their
+    /// natural order.
     ///
     /// `polynomials` are the `n · d` coefficients, one polynomial after another. Works in a buffer
     /// of one polynomial besides, which it does not erase.

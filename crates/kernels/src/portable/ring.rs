@@ -150,8 +150,8 @@ pub(crate) fn automorphism(exponent: usize, coefficients: &[u64], image: &mut [u
     }
 }
 
-/// `word · factor`, between 1 and `2p - 1`, for any word. The high half of the product, less that of
-/// the multiple of `p` with the same low half.
+/// `word · factor`, between 1 and `2p - 1`, for any word. The high half of the product, less that
+/// of the multiple of `p` with the same low half.
 #[inline(always)]
 fn montgomery(word: u32, factor: Factor, prime: u32) -> u32 {
     let multiple = u64::from(word.wrapping_mul(factor.quotient)) * u64::from(prime);
