@@ -12,8 +12,8 @@ then has the volume q^(m - n) xi^n. The number of samples is that of all columns
 table and the two keys.
 """
 import json, pathlib
-from math import sqrt
-from estimate_lwe import attacks, check_against_the_published_figures
+from math import log2, sqrt
+from estimate_lwe import attacks, check_against_the_published_figures, reduction_cost, sieve_dimension
 
 DEGREE, MODULUS_BITS, MAX_COLUMNS = 2048, 50, 2**19
 SECRET_DEVIATION = sqrt(2 / 3)
@@ -28,6 +28,20 @@ def estimate(deviation):
         "core_svp_bits": round(0.292 * found["bdd"]["block"], 1),
     }
 
+def after_one_reduction(bits):
+    """One reduction of about 2^bits gates serves all queries of a table. What each then costs."""
+    block = next(b for b in range(60, 1000) if log2(reduction_cost(b, 3986)) >= bits)
+    scale = DEVIATION / SECRET_DEVIATION
+
+    def each(dimension):
+        sieve = sieve_dimension(DEGREE, 2**MODULUS_BITS, DEVIATION, block, dimension, scale)
+        return log2(reduction_cost(sieve + 1, sieve + 1) + (dimension - sieve) ** 2)
+
+    return {
+        "reduction_bits": bits, "block": block,
+        "each_query_bits": round(min(each(d) for d in range(2500, 6000, 32)), 1),
+    }
+
 if __name__ == "__main__":
     check_against_the_published_figures()
     # The lattice estimator (27a581b) has uSVP 2^141.1 and BDD 2^140.1 for a deviation of 6.4.
@@ -36,6 +50,7 @@ if __name__ == "__main__":
     content = {
         "degree": DEGREE, "modulus_bits": MODULUS_BITS, "max_columns": MAX_COLUMNS,
         "secret_deviation": round(SECRET_DEVIATION, 6), "standard": estimate(DEVIATION), "narrower": known,
+        "after_one_reduction": [after_one_reduction(bits) for bits in (144, 160)],
     }
     path = pathlib.Path(__file__).with_name("ring_lwe_security.json")
     path.write_text(json.dumps(content, indent=2) + "\n")

@@ -1,8 +1,8 @@
 //! Polynomials with integer coefficients modulo `X^d + 1`: the arithmetic of ring LWE.
 //!
 //! The degree `d` is a power of two, at most 2048. Coefficients are integers modulo 2⁶⁴, so a
-//! modulus that is a smaller power of two needs a mask and nothing else. Multiplication by `X` moves
-//! each coefficient up by one, and the highest comes back at the bottom with the other sign.
+//! modulus that is a smaller power of two needs a mask and nothing else. Multiplication by `X`
+//! moves each coefficient up by one, and the highest comes back at the bottom with the other sign.
 //!
 //! # Products
 //!
@@ -16,26 +16,39 @@
 //! The transform is the number-theoretic one with the powers of a 2d-th root of unity merged into
 //! it, so that no multiplication by them goes before (Pöppelmann, Oder and Güneysu, LATINCRYPT
 //! 2015, section 3). Slot `i` holds the value at `ψ^(2r + 1)`, where `r` is `i` with its bits in
-//! reverse. Words are reduced by Montgomery's method with 32 bits, and lazily: they stay below
-//! four times the prime within a transform (Harvey, Faster arithmetic for number-theoretic
-//! transforms, 2014).
+//! reverse. Words are reduced by Montgomery's method with 32 bits, and lazily: they stay below four
+//! times the prime within a transform (Harvey, Faster arithmetic for number-theoretic transforms,
+//! 2014).
+//!
+//! On one core of a Zen 3, at degree 2048 and for all three primes together:
+//!
+//! | | portable | AVX2 |
+//! |---|---|---|
+//! | small coefficients to residues | 36 µs | 9 µs |
+//! | coefficients of 64 bits to residues | 44 µs | 13 µs |
+//! | multiplication | 5 µs | 1.7 µs |
+//! | products to coefficients | 46 µs | 12 µs |
+//! | automorphism of residues, of coefficients | 5 µs, 2.2 µs | the same |
 //!
 //! # Sums over all automorphisms
 //!
 //! [`Kernels::ring_dft`] is a Fourier transform whose numbers are polynomials and whose root of
 //! unity is a power of `X`. So a multiplication by a root is a rotation, and all of the work is
-//! additions and movement of memory.
+//! additions and movement of memory. For 2048 polynomials of degree 2048, which are 32 MiB, it
+//! takes 13 ms with AVX2 and 17 ms in portable form on the same core: three passes over memory. One
+//! pass for each of the eleven levels took 25 ms.
 //!
 //! # Sums over columns
 //!
 //! [`Kernels::ring_column_sums`] multiplies polynomials of bytes by fixed polynomials: see
-//! [`column_sums`](ColumnFactors).
+//! `ring/column_sums.rs`.
 //!
 //! # Secrets
 //!
 //! Clients transform and multiply secrets. No branch and no address depends on a coefficient, in
-//! any of these kernels. Buffers are erased when they are dropped, and there are no others:
-//! transforms happen in place.
+//! any of these kernels. [`Residues`] and [`Products`] are erased when they are dropped, and
+//! transforms of them happen in place. The buffers of [`Kernels::ring_dft`] and
+//! [`Kernels::ring_column_sums`] are not erased: those two are for public tables.
 
 mod column_sums;
 mod field;
@@ -59,8 +72,8 @@ pub const MIN_RING_DEGREE: usize = 16;
 /// Small coefficients are below this in absolute value.
 pub const SMALL_COEFFICIENTS: i32 = 1 << 29;
 
-/// The constants of the transforms of polynomials modulo `X^d + 1`, for one degree `d`: 96 KiB for
-/// degree 2048. Made once, and shared.
+/// The constants of the transforms of polynomials modulo `X^d + 1`, for one degree `d`: about 270
+/// KiB for degree 2048. Made once, and shared.
 #[derive(Debug)]
 pub struct RingTransform {
     degree: usize,
@@ -250,13 +263,13 @@ impl Kernels {
         portable::ring::automorphism(exponent, coefficients, image);
     }
 
-    /// The Fourier transform of `n` polynomials of a degree `d`, whose root of unity is
-    /// `X^(2d / n)`, modulo 2⁶⁴ and in place. With `x_v` for input `v`, output `u` is the sum over
-    /// `v` of `x_v · X^(2d/n · u · v)`, and lies at [`ring_dft_place`]`(u, n)`. Inputs lie in their
+    /// The Fourier transform of `n` polynomials of a degree `d`, whose root of unity is `X^(2d/n)`,
+    /// modulo 2⁶⁴ and in place. With `x_v` for input `v`, output `u` is the sum over `v` of
+    /// `x_v · X^(2d/n · u · v)`, and lies at [`ring_dft_place`]`(u, n)`. Inputs lie in their
     /// natural order.
     ///
-    /// `polynomials` are the `n · d` coefficients, one polynomial after another. Works in 300 KiB
-    /// of its own besides, which it does not erase.
+    /// `polynomials` are the `n · d` coefficients, one polynomial after another. Works in a buffer
+    /// of one polynomial besides, which it does not erase.
     ///
     /// # Panics
     ///

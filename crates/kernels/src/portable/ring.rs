@@ -119,8 +119,8 @@ pub(crate) fn combine_residues(fields: &[Field; 3], residues: &[u32], coefficien
     }
 }
 
-/// See [`Kernels::ring_permute`](crate::Kernels::ring_permute). The value of
-/// `f(X^t)` at a root is the value of `f` at the root's power `t`.
+/// See [`Kernels::ring_permute`](crate::Kernels::ring_permute). The value of `f(X^t)` at a root is
+/// the value of `f` at the root's power `t`.
 ///
 /// `reversed` are the numbers of all slots with their bits in reverse.
 pub(crate) fn permute(reversed: &[u16], exponent: usize, words: &[u32], permuted: &mut [u32]) {
@@ -150,8 +150,8 @@ pub(crate) fn automorphism(exponent: usize, coefficients: &[u64], image: &mut [u
     }
 }
 
-/// `word · factor`, between 1 and `2p - 1`, for any word. The high half of the product, less that of
-/// the multiple of `p` with the same low half.
+/// `word · factor`, between 1 and `2p - 1`, for any word. The high half of the product, less that
+/// of the multiple of `p` with the same low half.
 #[inline(always)]
 fn montgomery(word: u32, factor: Factor, prime: u32) -> u32 {
     let multiple = u64::from(word.wrapping_mul(factor.quotient)) * u64::from(prime);

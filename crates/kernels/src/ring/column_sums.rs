@@ -7,20 +7,25 @@
 //! takes one, of half as many complex numbers, and a butterfly takes half as many instructions.
 //! (The other factor is split in three, but it is fixed, and transformed once.)
 //!
+//! On one core of a Zen 3, a block of 2048 rows and 2¹⁵ columns takes 150 to 165 ms with four rows
+//! in a vector, and 320 to 390 ms in portable form. Modulo primes the AVX2 arm would need 3 µs for
+//! each of 2048 · (16 + 1) · 3 transforms alone, 310 ms.
+//!
 //! # Why the results are exact
 //!
-//! Write `u` for 2⁻⁵³. A radix-2 level computes with a relative error of at most 6.7·u in the
-//! Euclidean norm: the error of a root is below u, of a complex product below √5·u, of a sum below
-//! u, and 6.7 is Higham's more generous figure (Accuracy and Stability of Numerical Algorithms,
-//! section 24.1). A radix-4 butterfly is two such levels with fewer roundings. There are at most 10
-//! levels in each of three transforms, the two factors' and the product's, so at most 201·u. The
-//! products add 3·u, and a sum of 64 of them adds 64·u. Altogether this is below 2⁹·u = 2⁻⁴⁴.
+//! Write `u` for 2⁻⁵³. A radix-2 level computes with a relative error of at most 23·u in the
+//! Euclidean norm. Of this, 16·u are the error of a root: its angle is at most 3π/2, and computed
+//! with three roundings. A complex product adds less than √5·u and a sum u; 6.7·u for both is the
+//! more generous figure of Higham (Accuracy and Stability of Numerical Algorithms, section 24.1). A
+//! radix-4 butterfly is two such levels with fewer roundings. There are at most 10 levels in each
+//! of three transforms, the two factors' and the product's, so at most 690·u. The products add 3·u,
+//! and a sum of 64 of them adds 64·u. Altogether this is below 2¹⁰·u = 2⁻⁴³.
 //!
 //! A polynomial of 2048 bytes has a norm of at most 255·√2048, one of parts of at most 2¹⁶ in
 //! absolute value 2¹⁶·√2048. By the Cauchy-Schwarz inequality the sum of 64 products' errors is at
-//! most `64 · 255 · 2¹⁶ · 2048 · 2⁻⁴⁴` = 2⁻³, for every coefficient and all bytes. That is below
-//! one half, so rounding gives the integer. After 64 polynomials, sums are therefore rounded and
-//! added up as integers.
+//! most `64 · 255 · 2¹⁶ · 2048 · 2⁻⁴³`, below 2⁻², for every coefficient and all bytes. That is
+//! below one half, so rounding gives the integer. After 64 polynomials, sums are therefore rounded
+//! and added up as integers.
 
 use super::assert_degree;
 use crate::dispatch::Kernels;
@@ -142,8 +147,8 @@ impl Kernels {
     /// `d` coefficients modulo 2⁶⁴. Here `a_j` is polynomial `j` of the factors. Rows from
     /// `column_len` on are zero.
     ///
-    /// The time depends on nothing but the lengths. Works in buffers of 64 bytes for each column
-    /// and about 1 MiB.
+    /// For public bytes: buffers are not erased. Works in buffers of 64 bytes for each column and
+    /// less than 1.5 MiB besides.
     ///
     /// # Panics
     ///

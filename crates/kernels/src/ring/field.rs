@@ -21,8 +21,8 @@ pub(crate) struct Field {
     pub(crate) prime: u32,
     /// `p⁻¹` modulo 2³².
     pub(crate) prime_inverse: u32,
-    /// In entry `k`, `ψ` to the power of `k` with its bits in reverse: the factor of block `k - 2^l`
-    /// on level `l`. Words and quotients apart, so that vectors of each can be loaded.
+    /// In entry `k`, `ψ` to the power of `k` with its bits in reverse: on level `l`, the factor
+    /// of block `k - 2^l`. Words and quotients apart, so that vectors of each can be loaded.
     pub(crate) roots: Roots,
     /// The inverses of `roots`, entry by entry.
     pub(crate) inverse_roots: Roots,
@@ -42,8 +42,7 @@ pub(crate) struct Field {
 pub(crate) struct Roots {
     pub(crate) words: Vec<u32>,
     pub(crate) quotients: Vec<u32>,
-    /// The factors within squares of 8 times 8 and of 16 times 16 words: see
-    /// [`Roots::squares`].
+    /// The factors within squares of 8 times 8 and of 16 times 16 words: see [`Roots::squares`].
     pub(crate) eights: Vec<u32>,
     pub(crate) sixteens: Vec<u32>,
 }

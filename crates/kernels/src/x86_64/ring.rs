@@ -67,8 +67,9 @@ pub(super) trait Words: Copy {
     /// As for all methods.
     unsafe fn montgomery_product(self, other: Self, prime_inverse: Self, prime: Self) -> Self;
 
-    /// `first + low · second + (high · 2³² + higher_low) · third`, less `all` where the sign of
-    /// `negative` is set, each word for itself, modulo 2⁶⁴. Stores `COUNT` 64-bit words.
+    /// Stores the numbers of three digits: the first, plus the second times the first prime, plus
+    /// the third times the first two primes. Less all three primes' product where `negative` is
+    /// negative. Modulo 2⁶⁴.
     ///
     /// # Safety
     ///
@@ -124,8 +125,8 @@ unsafe fn splat_factor<V: Words>(factor: Factor) -> [V; 2] {
     unsafe { [V::splat(factor.word), V::splat(factor.quotient)] }
 }
 
-/// A butterfly on the way to values: `a + factor · b` and `a - factor · b`. From words below `4p` to
-/// words below `4p`.
+/// A butterfly on the way to values: `a + factor · b` and `a - factor · b`. From words below `4p`
+/// to words below `4p`.
 ///
 /// # Safety
 ///
@@ -140,8 +141,8 @@ unsafe fn split<V: Words>([a, b]: [V; 2], factor: [V; 2], [prime, twice]: [V; 2]
     }
 }
 
-/// A butterfly on the way back: `a + b` and `factor · (a - b)`. From words below `2p` to words below
-/// `2p`.
+/// A butterfly on the way back: `a + b` and `factor · (a - b)`. From words below `2p` to words
+/// below `2p`.
 ///
 /// # Safety
 ///

@@ -1,1 +1,230 @@
+//! Packed SimplePIR end to end without a network: the suite of schemes without state, known
+//! answers, layouts, versions, views.
 
+mod layouts;
+mod versions;
+mod views;
+
+use super::*;
+use crate::conformance::stateless::{self, Stateless, Table, by_default, stateless_suite};
+use crate::contract::{Ahead, Answerer, Message, Parameters, Role, Setup, StatelessClient};
+use crate::offline::LateHint;
+use crate::test_tables::{hex, identity};
+use privet_core::ring::Form;
+use privet_core::{Blame, Result, SecretRng, TableIdentity, TableView};
+use privet_kernels::Kernels;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+struct Tested;
+
+stateless_suite!(Tested);
+
+/// Most tests work in a ring of low degree, in which a block is packed in a moment. It protects
+/// nothing.
+const DEGREE: usize = 64;
+
+/// The degree of the ring, and the records of a column.
+#[derive(Clone, Debug)]
+struct Layout {
+    degree: usize,
+    records_per_column: Option<u64>,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self { degree: DEGREE, records_per_column: None }
+    }
+}
+
+impl Layout {
+    const STANDARD: Self = Self { degree: 2048, records_per_column: None };
+
+    fn form(&self) -> Form {
+        if self.degree == 2048 { Form::STANDARD } else { Form::insecure(self.degree) }
+    }
+}
+
+impl Stateless for Tested {
+    type Scheme = SimplePirPacked;
+    type Server = SimplePirPackedServer;
+    type Client = SimplePirPackedClient;
+    type Form = Layout;
+
+    const COPIES: usize = 1;
+    const THREADS: &'static [usize] = &[1, 2, 3];
+    /// Only the standard form may be announced.
+    const FORM_IS_ANNOUNCED: bool = false;
+
+    fn tables() -> BoxedStrategy<Table<Self>> {
+        let layouts = (1u64..=300).prop_flat_map(|records| {
+            let some = (1..=records).prop_map(|records_per_column| Layout {
+                degree: DEGREE,
+                records_per_column: Some(records_per_column),
+            });
+            (Just(records), 1u64..=9, some)
+        });
+        prop_oneof![(1u64..=3_000, 1u64..=80, Just(Layout::default())), layouts].boxed()
+    }
+
+    fn small() -> Vec<Table<Self>> {
+        let mut tables =
+            by_default(&[(1, 1), (1, 300), (2, 1), (3, 7), (64, 1), (65, 3), (257, 2)]);
+        // Columns on both sides of a polynomial's edge, rows on both sides of a block's.
+        for (records, per_column) in [(63, 1), (65, 1), (128, 127), (193, 65), (130, 129)] {
+            let layout = Layout { degree: DEGREE, records_per_column: Some(per_column) };
+            tables.push((records, 1, layout));
+        }
+        tables
+    }
+
+    fn kinds() -> Vec<Table<Self>> {
+        vec![(1_001, 13, Layout::default()), (700, 5, Layout::STANDARD)]
+    }
+
+    fn parameters(identity: &TableIdentity, layout: &Layout) -> Result<SimplePirPackedParameters> {
+        SimplePirPackedParameters::with_form(identity, layout.form(), layout.records_per_column)
+    }
+
+    fn setup(
+        parameters: &SimplePirPackedParameters,
+        _layout: &Layout,
+        table: TableView<'_>,
+        kernels: Kernels,
+        threads: usize,
+    ) -> Result<(SimplePirPackedServer, Vec<u8>)> {
+        let setup = SimplePirPackedSetup::new(parameters.clone(), table, kernels, threads)?;
+        let precomputed = setup.precompute(&|_| ())?;
+        let server = setup.finish(&precomputed.kept.as_bytes())?;
+        Ok((server, precomputed.hint.as_bytes().into_owned()))
+    }
+
+    fn client(
+        parameters: &SimplePirPackedParameters,
+        hint: &[u8],
+        kernels: Kernels,
+    ) -> Result<SimplePirPackedClient> {
+        SimplePirPackedClient::new(parameters.clone(), Arc::new(hint.to_vec()), kernels)
+    }
+
+    fn spare_bits(parameters: &SimplePirPackedParameters) -> [Vec<usize>; 2] {
+        let form = parameters.form();
+        let of_keys = form.degree() as u64 * form.key_bits().map(u64::from).iter().sum::<u64>();
+        let query = parameters.columns() * u64::from(parameters.query_bits()) + of_keys;
+        let answer = parameters.rows() * u64::from(form.answer_bits());
+        [query, answer].map(|bits| (bits as usize..(bits as usize).next_multiple_of(8)).collect())
+    }
+}
+
+type World = stateless::World<Tested>;
+
+fn standard(records: u64, record_len: u64, records_per_column: u64) -> World {
+    let layout = Layout { records_per_column: Some(records_per_column), ..Layout::STANDARD };
+    World::of(&(records, record_len, layout))
+}
+
+/// `vectors/simplepir_packed.json`: any other implementation must get the same masks, query, answer
+/// and record.
+#[test]
+fn known_answers() {
+    let file = include_str!("../../../../vectors/simplepir_packed.json");
+    let vectors: serde_json::Value = serde_json::from_str(file).unwrap();
+    for vector in vectors["lookups"].as_array().unwrap() {
+        let number = |name: &str| vector[name].as_u64().unwrap();
+        let text = |name: &str| vector[name].as_str().unwrap().to_owned();
+        let digest = |bytes: &[u8]| blake3::hash(bytes).to_hex().to_string();
+        let (records, record_len) = (number("records"), number("record_len"));
+        let world = standard(records, record_len, number("records_per_column"));
+        assert_eq!(u64::from(world.parameters().query_bits()), number("query_bits"));
+        assert_eq!(digest(&world.table), text("table_blake3"));
+        assert_eq!(digest(&world.hint), text("hint_blake3"));
+        let mut rng = SecretRng::from_fixed_seed([number("rng_seed") as u8; 32]);
+        let (queries, pending) =
+            world.client.query(&world.index(number("index")), &mut rng).unwrap();
+        assert_eq!(digest(&queries[0].encode()), text("query_blake3"));
+        let answers = world.servers[0].answer(Role(0), &queries);
+        assert_eq!(digest(&answers[0].encode()), text("answer_blake3"));
+        let record = world.client.recover(pending, &answers).unwrap();
+        assert_eq!(hex(&record), text("record"));
+    }
+}
+
+/// At the degree that protects: two blocks and the edge between them, long records, batches.
+#[test]
+fn records_come_back_from_blocks_of_2048_rows() {
+    // 2100 rows: the record 20 of a column lies in both blocks.
+    let world = standard(90, 100, 21);
+    world.check(&[0, 19, 20, 21, 40, 41, 88, 89, 20]);
+    // One record of several blocks alone in its column.
+    standard(3, 5_000, 1).check(&[0, 1, 2]);
+}
+
+#[test]
+fn a_client_asks_before_the_masks_have_come() {
+    let world = World::new(500, 3);
+    let late = Arc::new(LateHint::new(world.hint.len() as u64));
+    let parameters = world.parameters().clone();
+    let client =
+        SimplePirPackedClient::new(parameters, Arc::<LateHint>::clone(&late), Kernels::detect())
+            .unwrap();
+    let mut rng = SecretRng::from_os().unwrap();
+    let mut ask = |of: u64| {
+        let (queries, pending) = client.query(&world.index(of), &mut rng).unwrap();
+        (world.servers[0].answer(Role(0), &queries), pending)
+    };
+    let ((early, lost), (answers, pending)) = (ask(7), ask(499));
+    let refusal = client.recover(lost, &early).err().unwrap();
+    assert_eq!(refusal.blame(), Blame::Unavailable);
+    late.set(Arc::new(world.hint.clone())).unwrap();
+    assert_eq!(*client.recover(pending, &answers).unwrap(), world.record(499));
+}
+
+/// The masks of another version give other bytes. A session binds the masks to the version by
+/// their digest.
+#[test]
+fn the_masks_of_another_table_read_nothing() {
+    let world = World::new(800, 9);
+    let other = vec![0; world.table.len()];
+    let other = World::with_table(world.identity, &Layout::default(), other);
+    let client = Tested::client(world.parameters(), &other.hint, Kernels::detect()).unwrap();
+    let mut rng = SecretRng::from_os().unwrap();
+    let (queries, pending) = client.query(&world.index(5), &mut rng).unwrap();
+    let answers = world.servers[0].answer(Role(0), &queries);
+    assert_ne!(*client.recover(pending, &answers).unwrap(), world.record(5));
+}
+
+#[test]
+fn a_blank_of_another_table_is_refused() {
+    let (one, other) = (World::new(800, 9), World::new(801, 90));
+    let mut rng = SecretRng::from_os().unwrap();
+    let blank = one.client.blank_maker()(&mut rng);
+    let refusal = other.client.fill(blank, &other.index(3)).err().unwrap();
+    assert_eq!(refusal.blame(), Blame::ApiMisuse);
+}
+
+#[test]
+fn what_was_kept_has_one_length() {
+    let world = World::new(50, 1);
+    let view = TableView::new(world.identity, &world.table).unwrap();
+    let setup = || {
+        let parameters = world.parameters().clone();
+        SimplePirPackedSetup::new(parameters, view, Kernels::detect(), 1).unwrap()
+    };
+    let kept = setup().precompute(&|_| ()).unwrap().kept.as_bytes().into_owned();
+    assert_eq!(kept.len() as u64, setup().kept_len());
+    setup().finish(&kept).unwrap();
+    for wrong in [&kept[1..], &[&kept[..], &[0]].concat(), &[]] {
+        assert_eq!(setup().finish(wrong).err().unwrap().blame(), Blame::Corrupted);
+    }
+}
+
+/// Every byte that is held has a part in answers, or in what is announced: damage shows.
+#[test]
+fn all_that_answers_come_from_is_held() {
+    let world = World::new(300, 2);
+    let held: usize = world.servers[0].held().iter().map(|bytes| bytes.len()).sum();
+    assert_eq!(held as u64, world.servers[0].resident_bytes());
+    let digits = 4 * DEGREE as u64 * world.parameters().blocks();
+    let least = world.parameters().rows() * world.parameters().pass_columns();
+    assert!(held as u64 >= least + digits + world.parameters().hint_bytes());
+}

@@ -4,15 +4,13 @@
 //! its block. Other blocks stay as they are. Clients download the masks again: the whole is not
 //! larger than a patch would be.
 
-use super::SimplePirPackedServer;
 use super::packing::{kept_block_words, pack_blocks};
+use super::{SimplePirPackedParameters, SimplePirPackedServer};
 use crate::contract::Succession;
 use privet_core::codec::BitWriter;
 use privet_core::ring::{Folding, PLANES};
 use privet_core::{Error, Result, TableChanges, TableView};
 use std::collections::BTreeSet;
-
-use super::SimplePirPackedParameters;
 
 impl Succession for SimplePirPackedServer {
     /// `None` if the table has another number of columns than before: then all blocks change.
@@ -39,11 +37,12 @@ impl Succession for SimplePirPackedServer {
         let (form, record_len) = (parameters.form(), parameters.shape().record_len());
         let (degree, per_column) = (form.degree(), parameters.records_per_column());
         let mut touched = BTreeSet::new();
-        for (index, _, after) in changes.records() {
+        for (index, before, after) in changes.records() {
             let (column, first_row) = (index / per_column, index % per_column * record_len);
             matrix.set_bytes(column as usize, first_row as usize, after);
-            let last_row = first_row + record_len - 1;
-            touched.extend(first_row / degree as u64..=last_row / degree as u64);
+            let rows = (first_row..).zip(before.iter().zip(after));
+            let changed = rows.filter(|(_, (before, after))| before != after);
+            touched.extend(changed.map(|(row, _)| row / degree as u64));
         }
         let mut kept: Vec<(u64, Vec<u32>)> = touched
             .into_iter()

@@ -263,6 +263,12 @@ fn finished(
     origin: HintOrigin,
 ) -> Result<Finished> {
     let server: Arc<dyn ErasedServer> = Arc::from(server);
+    // A successor that is made from the earlier version's server has its clients' download.
+    let hint = hint.or_else(|| {
+        let announced = server.announced().filter(|_| downloads(&*server))?;
+        let digest = *blake3::hash(announced).as_bytes();
+        Some(ReadyHint { part: Part::Memory(Bytes::copy_from_slice(announced)), digest })
+    });
     let OfflinePhase::StreamArranged { len } = server.plan().offline else {
         return Ok(Finished { server, hint, origin });
     };

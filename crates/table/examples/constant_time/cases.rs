@@ -17,6 +17,7 @@ use zeroize::Zeroizing;
 
 pub(crate) const CASES: &[Case] = &[
     Case::clean("query of simplepir: LWE", || queries(SchemeId::SimplePir)),
+    Case::clean("query of simplepir-packed: ring LWE", || queries(SchemeId::SimplePirPacked)),
     Case::clean("query of doublepir: LWE, twice", || queries(SchemeId::DoublePir)),
     Case::clean("query of dpf: DPF keys", || queries(SchemeId::Dpf)),
     Case::clean("query of apir-dpf: DPF keys with a payload", || queries(SchemeId::ApirDpf)),

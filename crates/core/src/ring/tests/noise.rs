@@ -283,7 +283,7 @@ fn query_words_have_as_many_bits_as_the_noise_needs() {
         low
     };
     let edges = [24, 25, 26, 27, 28].map(edge);
-    assert_eq!(edges, [2_076, 8_305, 33_222, 132_890, 531_563]);
+    assert_eq!(edges, [2_052, 8_210, 32_840, 131_360, 525_442]);
 }
 
 #[test]

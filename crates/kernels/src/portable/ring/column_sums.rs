@@ -1,8 +1,8 @@
 //! Products of rows of bytes with fixed polynomials, by transforms of real numbers.
 //!
 //! Neighbouring rows lie side by side in the lanes of a vector, from the bytes to the sums. So all
-//! lanes do the same, and nothing is shuffled. All is plain Rust, on arrays that a compiler keeps in
-//! its vectors; each arm compiles it for its own.
+//! lanes do the same, and nothing is shuffled. The algorithm is written once, for any kind of
+//! [`Lanes`]; each arm has its own.
 
 use crate::ring::{ColumnFactors, EXACT_SUM, FourierRoots, PART_BITS, PARTS, Spectrum};
 
@@ -340,8 +340,8 @@ fn quarters<T>(numbers: &mut [T]) -> [&mut [T]; 4] {
 
 /// Real numbers in the lanes of a vector, one for each of `L` rows.
 ///
-/// A value exists only where the processor has the instructions of the type, since whoever makes one
-/// vouches for it. So methods of a value are safe.
+/// A value exists only where the processor has the instructions of the type, since whoever makes
+/// one vouches for it. So methods of a value are safe.
 pub(crate) trait Lanes<const L: usize>: Copy {
     /// # Safety
     ///

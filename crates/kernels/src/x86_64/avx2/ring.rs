@@ -144,8 +144,8 @@ impl Words for __m256i {
     }
 }
 
-/// The high halves of the products of the even and the odd words, less those of the multiples of the
-/// prime with the same low halves. The multiples are the low halves of `multiples`.
+/// The high halves of the products of the even and the odd words, less those of the multiples of
+/// the prime with the same low halves. The multiples are the low halves of `multiples`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn difference(products: [__m256i; 2], multiples: [__m256i; 2], prime: __m256i) -> __m256i {
@@ -170,7 +170,8 @@ fn combine(garner: &Garner, [v1, v2, v3]: [__m256i; 3], negative: __m256i) -> __
 /// See [`crate::portable::ring::forward`].
 #[target_feature(enable = "avx2")]
 pub(crate) fn forward(field: &Field, words: &mut [u32]) {
-    // SAFETY: this function is compiled for the instructions, and only called if the processor has them.
+    // SAFETY: this function is compiled for the instructions, and only called if the processor has
+    // them.
     unsafe { ring::forward::<__m256i>(field, words) }
 }
 

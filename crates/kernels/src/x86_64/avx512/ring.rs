@@ -130,8 +130,8 @@ impl Words for __m512i {
     }
 }
 
-/// The high halves of the products of the even and the odd words, less those of the multiples of the
-/// prime with the same low halves. The multiples are the low halves of `multiples`.
+/// The high halves of the products of the even and the odd words, less those of the multiples of
+/// the prime with the same low halves. The multiples are the low halves of `multiples`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 fn difference(products: [__m512i; 2], multiples: [__m512i; 2], prime: __m512i) -> __m512i {
@@ -169,7 +169,8 @@ fn combine(garner: &Garner, [v1, v2, v3]: [__m512i; 3], negative: __mmask8) -> _
 /// See [`crate::portable::ring::forward`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 pub(crate) fn forward(field: &Field, words: &mut [u32]) {
-    // SAFETY: this function is compiled for the instructions, and only called if the processor has them.
+    // SAFETY: this function is compiled for the instructions, and only called if the processor has
+    // them.
     unsafe { ring::forward::<__m512i>(field, words) }
 }
 

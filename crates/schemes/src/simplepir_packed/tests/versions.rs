@@ -1,0 +1,77 @@
+//! A server of the next version is the same as a fresh one.
+
+use super::*;
+use crate::contract::{AnnouncingServer, Succession};
+use crate::test_tables::changed;
+use privet_core::{TableChanges, TableShape};
+
+fn fresh(parameters: &SimplePirPackedParameters, table: TableView<'_>) -> SimplePirPackedServer {
+    Tested::setup(parameters, &Layout::default(), table, Kernels::detect(), 2).unwrap().0
+}
+
+/// The part of the masks that belongs to a block.
+fn mask(server: &SimplePirPackedServer, block: usize) -> &[u8] {
+    let len = server.parameters().form().mask_bytes() as usize;
+    &server.announced()[block * len..][..len]
+}
+
+#[test]
+fn touched_blocks_are_packed_again_and_the_others_stay() {
+    // 20 records of 9 bytes in a column: 180 rows, three blocks.
+    let layout = Layout { degree: DEGREE, records_per_column: Some(20) };
+    let world = World::of(&(130, 9, layout.clone()));
+    let (shape, before) = (world.identity.shape, &world.servers[0]);
+    assert_eq!(before.parameters().blocks(), 3);
+    assert_eq!(before.announced(), world.hint);
+    // The records of a column, and the blocks that they lie in.
+    for (edits, blocks) in [
+        (vec![(0, 0)], [true, false, false]),
+        (vec![(7, 0)], [true, false, false]),
+        (vec![(7, 0), (7, 1)], [true, true, false]),
+        (vec![(129, 0), (120, 4)], [true, true, false]),
+        (vec![(59, 8)], [false, false, true]),
+        (vec![], [false; 3]),
+    ] {
+        let mut next = world.table.clone();
+        edits.iter().for_each(|(record, byte)| next[record * 9 + byte] ^= 0x55);
+        let changes = TableChanges::between((shape, &world.table), (shape, &next)).unwrap();
+        let view = TableView::new(world.identity, &next).unwrap();
+        let parameters = before.parameters().clone();
+        let (after, commitments) =
+            before.successor(parameters.clone(), view, &changes, 2).unwrap().unwrap();
+        assert!(commitments.is_empty());
+        let fresh = fresh(&parameters, view);
+        assert!(after.held() == fresh.held(), "{edits:?}");
+        let changed = [0, 1, 2].map(|block| mask(before, block) != mask(&after, block));
+        assert_eq!(changed, blocks, "{edits:?}");
+    }
+}
+
+#[test]
+fn a_table_grows_within_its_last_column_and_no_further() {
+    let layout = Layout { degree: DEGREE, records_per_column: Some(20) };
+    let world = World::of(&(130, 9, layout.clone()));
+    let mut rng = SecretRng::from_fixed_seed([1; 32]);
+    for (more, follows) in [(3, true), (10, true), (11, false)] {
+        let shape = TableShape::new(130 + more, 9).unwrap();
+        let (next, changes) = changed(&world.table, world.identity.shape, shape, 4, &mut rng);
+        let identity = TableIdentity { shape, ..world.identity };
+        let view = TableView::new(identity, &next).unwrap();
+        let parameters = Tested::parameters(&identity, &layout).unwrap();
+        let made = world.servers[0].successor(parameters.clone(), view, &changes, 1).unwrap();
+        assert_eq!(made.is_some(), follows, "{more} more records");
+        if let Some((after, _)) = made {
+            assert!(after.held() == fresh(&parameters, view).held());
+        }
+    }
+}
+
+#[test]
+fn changes_of_another_table_are_refused() {
+    let world = World::new(130, 9);
+    let other = TableShape::new(131, 9).unwrap();
+    let view = TableView::new(world.identity, &world.table).unwrap();
+    let parameters = world.parameters().clone();
+    let refused = world.servers[0].successor(parameters, view, &TableChanges::none(other), 1).err();
+    assert_eq!(refused.unwrap().blame(), Blame::ApiMisuse);
+}
