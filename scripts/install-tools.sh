@@ -3,15 +3,17 @@
 #   --tests      also what the tests of the documents' commands call
 #   --cross      also the targets, the C compiler and Node, for checks on arm64 and WebAssembly
 #   --valgrind   also valgrind, which checks that secrets decide no branch and no address
+#   --emulator   also Bochs, which emulates AVX-512, and what makes a disc to start it from
 #   --apt-index  also Debian's package index, which the example reads
 set -euo pipefail
 
-tests=no cross=no valgrind=no apt_index=no
+tests=no cross=no valgrind=no emulator=no apt_index=no
 for argument in "$@"; do
     case "$argument" in
         --tests) tests=yes ;;
         --cross) cross=yes ;;
         --valgrind) valgrind=yes ;;
+        --emulator) emulator=yes ;;
         --apt-index) apt_index=yes ;;
         *) echo "install-tools.sh: unknown argument $argument" >&2; exit 2 ;;
     esac
@@ -62,6 +64,21 @@ fi
 
 if [ "$valgrind" = yes ]; then
     need valgrind valgrind
+fi
+
+if [ "$emulator" = yes ]; then
+    # Some have no command of their own: bochs-term shows the screen in a terminal, vgabios is read.
+    packages=(
+        bochs bochsbios bochs-term vgabios busybox-static isolinux syslinux-common xorriso cpio
+        binutils
+    )
+    if ! dpkg -s "${packages[@]}" >/dev/null 2>&1; then
+        if ! { command -v apt-get >/dev/null && update_index \
+            && as_root apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null; }; then
+            echo "Privet's emulator needs Debian's packages ${packages[*]}; install them and try again." >&2
+            exit 1
+        fi
+    fi
 fi
 
 if [ "$apt_index" = yes ]; then

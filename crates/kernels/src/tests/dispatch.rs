@@ -28,3 +28,12 @@ fn the_best_available_arm_is_detected() {
         }
     }
 }
+
+/// `scripts/check-avx512.sh` names the arm for whose sake it runs the tests. Without it they would
+/// also pass where that arm is not available.
+#[test]
+fn the_arm_asked_for_is_the_best() {
+    if let Ok(name) = std::env::var("PRIVET_BEST_ARM") {
+        assert_eq!(Kernels::detect().arm().to_string(), name);
+    }
+}
