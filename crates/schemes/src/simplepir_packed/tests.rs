@@ -174,8 +174,8 @@ fn a_client_asks_before_the_masks_have_come() {
     };
     let ((early, lost), (answers, pending)) = (ask(7), ask(499));
     let refusal = client.recover(lost, &early).err().unwrap();
-    assert_eq!(refusal.blame(), Blame::Unavailable);
-    late.set(Arc::new(world.hint.clone())).unwrap();
+    assert_eq!(refusal.blame(), Blame::ApiMisuse);
+    late.set(world.hint.clone()).unwrap();
     assert_eq!(*client.recover(pending, &answers).unwrap(), world.record(499));
 }
 
