@@ -419,11 +419,11 @@ fn serve_explains_itself() {
 
     Table and scheme:
           --scheme <SCHEME>
-              Scheme to answer with: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano,
-              piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt,
-              finite-differences, finite-differences-many, download; or `auto`, which takes download
-              where simplepir's hint would be at least half of the table (tables up to 64 MiB) and
-              simplepir otherwise.
+              Scheme to answer with: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two,
+              harmony, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf,
+              apir-matrix-mt, finite-differences, finite-differences-many, download; or `auto`, which
+              takes download where simplepir's hint would be at least half of the table (tables up to
+              64 MiB) and simplepir otherwise.
 
               With --help it explains the options of that scheme. docs/schemes.md compares the schemes.
 
@@ -797,8 +797,8 @@ fn bench_explains_itself() {
 
     Options:
           --scheme <SCHEME>
-              Scheme to measure: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano,
-              piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt,
+              Scheme to measure: simplepir, doublepir, dpf, dummy-subsets, dummy-subsets-two, harmony,
+              piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt,
               finite-differences, finite-differences-many, download; or `plain`, a lookup that is not
               private, for comparison.
 
