@@ -315,6 +315,12 @@ pub trait HintedClient: SchemeOf + Sized {
     /// How many queries the generation has served, and serves in all.
     fn supply(&self) -> Supply;
 
+    /// Whether every record waits for the answers to all earlier queries. If so, a session asks
+    /// again for an answer that did not come: without it, no later lookup could succeed.
+    fn waits_for_all_answers(&self) -> bool {
+        false
+    }
+
     /// The number that the work of the next lookup is proportional to, in a unit of the client's
     /// own, such as the number of hints that it searches. It follows from the number of lookups so
     /// far, and is public. 1: the work does not grow.

@@ -84,8 +84,9 @@
 //! HarmonyPIR draws a cell that lies *outside* of `g`, or is that of `q`. Then `q` is in its own query
 //! with probability `1/(L - T + 1)`, where draws without replacement have `T/L`. A server can test
 //! that for each record: for one that is asked for again and again, it adds up to a likelihood ratio
-//! of about 2 in a generation. An implementation that others run never has `q` in its own query. With
-//! both rules planted in this client, `tests/statistics.rs` notices.
+//! of about 2 in a generation. A published implementation (Bitcoin-PIR/harmonypir) leaves out all of
+//! `g`, and so never has `q` in its own query. With both rules planted in this client,
+//! `tests/statistics.rs` notices.
 //!
 //! **From paper to function** (HarmonyPIR, ePrint 2026/437):
 //!
@@ -94,9 +95,9 @@
 //! | the permutation | [`privet_kernels::swap_or_not`] |
 //! | offline phase | [`HarmonyPreparation`] |
 //! | access and locate | `history.rs`: `access`, `locate`, `follow` |
-//! | query | [`HarmonyClient`]'s [`reserve`](crate::contract::HintedClient::reserve) |
+//! | Algorithm 3, query | [`HarmonyClient`]'s [`reserve`](crate::contract::HintedClient::reserve) |
 //! | answer | [`HarmonyServer`] |
-//! | recovery, relocation | [`settle`](crate::contract::HintedClient::settle), `HarmonyClient`'s `take_in` |
+//! | Algorithm 7, relocation | [`settle`](crate::contract::HintedClient::settle), `HarmonyClient`'s `take_in` |
 //! | edits | [`apply_delta`](crate::contract::Updatable::apply_delta) |
 //!
 //! Different from the paper, besides the rule: the rounds of the permutation are those that the

@@ -148,6 +148,7 @@ fn the_reports_on_schemes_that_read_single_records_have_each_servers_part() {
     let table_bytes = 5000 * 5;
     for (scheme, servers, asked) in [
         ("dummy-subsets-two", 2, true),
+        ("harmony", 1, false),
         ("piano", 1, false),
         ("piano-all-parities", 1, false),
         ("singlepass", 2, true),
@@ -463,7 +464,7 @@ fn shapes_and_names_that_do_not_exist_are_refused() {
     assert_snapshot!(place.run("bench --scheme onion --records 1 --record-len 1"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, simplepir-packed, doublepir, dpf, dummy-subsets, dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt, finite-differences, finite-differences-many, download
+    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, simplepir-packed, doublepir, dpf, dummy-subsets, dummy-subsets-two, harmony, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt, finite-differences, finite-differences-many, download
 
     For more information, try '--help'.
     "#);

@@ -23,7 +23,8 @@
 //!
 //! # Answers that did not come
 //!
-//! In some of these schemes each record depends on the answers to all queries before its own. So
+//! In some of these schemes, and in one whose hints do run out, each record depends on the answers
+//! to all queries before its own. So
 //! the session asks again for a missing answer as soon as another lookup is handed in. It sends the
 //! same bytes, which it keeps for this. Otherwise no lookup of this session could succeed any more,
 //! until another session reads the queries from the journal. That new lookup waits until nothing
@@ -42,7 +43,8 @@ use privet_schemes::reservation::Sendable;
 impl Open {
     /// Keeps what was sent for a reservation until it is settled, if the scheme needs that.
     pub(super) fn keep_sent(&mut self, id: ReservationId, sendable: Sendable) {
-        if self.hinted().is_some_and(|hints| hints.is_endless()) {
+        let hints = self.hinted();
+        if hints.is_some_and(|hints| hints.is_endless() || hints.waits_for_all_answers()) {
             self.hints.unanswered.sent(id, sendable);
         }
     }

@@ -83,8 +83,7 @@ impl Resends {
     }
 }
 
-/// Sent queries of a generation that the session cannot leave before they are answered: see the
-/// module `endless`.
+/// Sent queries whose answers other lookups or the next generation need: see the module `endless`.
 #[derive(Default)]
 pub(super) struct Unanswered {
     queries: BTreeMap<ReservationId, Sendable>,

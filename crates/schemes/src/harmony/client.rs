@@ -219,6 +219,10 @@ impl HintedClient for HarmonyClient {
         unanswered.map(|(id, _)| ReservationId(*id)).collect()
     }
 
+    fn waits_for_all_answers(&self) -> bool {
+        true
+    }
+
     fn supply(&self) -> Supply {
         Supply { used: self.history.steps().into(), total: self.parameters.lookups().into() }
     }

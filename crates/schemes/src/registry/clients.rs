@@ -113,6 +113,10 @@ pub trait ErasedHints {
     /// How far the generation is used up.
     fn supply(&self) -> Supply;
 
+    /// Whether every record waits for the answers to all earlier queries. See
+    /// [`HintedClient::waits_for_all_answers`](crate::contract::HintedClient::waits_for_all_answers).
+    fn waits_for_all_answers(&self) -> bool;
+
     /// The number that the work of the next lookup is proportional to. See
     /// [`HintedClient::search_len`](crate::contract::HintedClient::search_len).
     fn search_len(&self) -> u64;
@@ -491,6 +495,10 @@ where
 
     fn supply(&self) -> Supply {
         self.client.supply()
+    }
+
+    fn waits_for_all_answers(&self) -> bool {
+        self.client.waits_for_all_answers()
     }
 
     fn search_len(&self) -> u64 {

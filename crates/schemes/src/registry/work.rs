@@ -20,14 +20,15 @@ pub enum Work {
         /// Bytes that they are read from.
         from_bytes: u64,
     },
-    /// Servers read single records, and the client may compute a pseudorandom function in AES
-    /// blocks.
+    /// Servers read single records, and the client may compute a pseudorandom function or
+    /// permutation in AES blocks.
     Records {
         /// Records that each server reads.
         records: u64,
         /// The most blocks that the client computes: one for eight hints while it searches for
-        /// those that contain the record, and some for each partition when it rebuilds one hint. 0
-        /// for a client that computes none.
+        /// those that contain the record, and some for each partition when it rebuilds one hint; or
+        /// those of the permutation's values, on average at the end of a generation. 0 for a client
+        /// that computes none.
         aes_blocks: u64,
     },
 }

@@ -230,6 +230,10 @@ impl HintedClient for SinglePassClient {
         unanswered.map(|(id, _)| ReservationId(*id)).collect()
     }
 
+    fn waits_for_all_answers(&self) -> bool {
+        true
+    }
+
     fn supply(&self) -> Supply {
         Supply { used: self.reservations, total: self.parameters.queries_per_generation() }
     }

@@ -107,7 +107,7 @@ pub(crate) fn flip(address: usize) {
 }
 
 /// Every scheme whose servers answer from memory.
-pub(crate) const ANSWERING: [SchemeId; 13] = [
+pub(crate) const ANSWERING: [SchemeId; 14] = [
     SchemeId::SimplePir,
     SchemeId::DoublePir,
     SchemeId::Dpf,
@@ -115,6 +115,7 @@ pub(crate) const ANSWERING: [SchemeId; 13] = [
     SchemeId::ApirMatrix,
     SchemeId::DummySubsets,
     SchemeId::DummySubsetsTwo,
+    SchemeId::Harmony,
     SchemeId::Piano,
     SchemeId::PianoAllParities,
     SchemeId::SinglePass,

@@ -30,6 +30,9 @@ pub(crate) const CASES: &[Case] = &[
     Case::clean("reservations of dummy-subsets-two: search, exchange", || {
         reservations(SchemeId::DummySubsetsTwo);
     }),
+    Case::clean("reservations of harmony: draw, replacement", || {
+        reservations(SchemeId::Harmony);
+    }),
     Case::clean("reservations of piano: shuffle, search, exchange", || {
         reservations(SchemeId::Piano);
     }),
@@ -93,11 +96,13 @@ fn reservations(scheme: SchemeId) {
     let identity = identity(shape(16));
     let plan = registry::plan(scheme, &identity, &Tuning::default()).unwrap();
     let mut generation = generation(&plan, &identity);
-    if scheme != SchemeId::DummySubsetsTwo {
-        // The key of the pseudorandom function, behind the version. (With two servers the first one
-        // is told it, and the cutoffs of coming hints, whose addresses do follow from it, are
-        // computed every few lookups, whatever these are for.)
-        mark_key(&mut generation[4..20]);
+    // The key of the pseudorandom function or of the permutation, behind the version. (With two
+    // servers the first one is told it, and the cutoffs of coming hints, whose addresses do follow
+    // from it, are computed every few lookups, whatever these are for.)
+    match scheme {
+        SchemeId::DummySubsetsTwo => {}
+        SchemeId::Harmony => mark_key(&mut generation[4..36]),
+        _ => mark_key(&mut generation[4..20]),
     }
     let mut client = registry::hinted_client(plan, &identity, generation, kernels()).unwrap();
     let mut coins = secret_coins();

@@ -106,6 +106,7 @@ fn what_is_received_first_is_named_by_the_kind_of_scheme() {
             (SchemeId::Dpf, None),
             (SchemeId::DummySubsets, Some(PartKind::Table)),
             (SchemeId::DummySubsetsTwo, None),
+            (SchemeId::Harmony, Some(PartKind::Table)),
             (SchemeId::Piano, Some(PartKind::Hint)),
             (SchemeId::PianoAllParities, Some(PartKind::Hint)),
             (SchemeId::SinglePass, None),
@@ -122,6 +123,7 @@ fn what_is_received_first_is_named_by_the_kind_of_scheme() {
     // records and nothing else.
     let streamed = [
         SchemeId::DummySubsets,
+        SchemeId::Harmony,
         SchemeId::Piano,
         SchemeId::PianoAllParities,
         SchemeId::TapirMerkle,

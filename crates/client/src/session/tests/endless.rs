@@ -17,6 +17,8 @@ const ENDLESS: Kind = Kind {
     flaw: toy::Flaw::None,
 };
 const CHAINED: Kind = Kind { chained: true, ..ENDLESS };
+/// Its hints run out.
+const CHAINED_STREAMED: Kind = Kind { flow: Flow::Streamed, endless: false, ..CHAINED };
 
 const TOTAL: u64 = 3;
 
@@ -141,8 +143,8 @@ fn servers_that_never_answer_cost_lookups_but_no_hint() {
 
 #[test]
 fn a_server_that_is_silent_for_one_lookup_costs_that_lookup_and_no_later_one() {
-    for silent in [0, 1] {
-        let mut world = toy_world_of(vec![toy_peer_of(CHAINED, 2, 20); 2]);
+    for (silent, kind) in [(0, CHAINED), (1, CHAINED), (0, CHAINED_STREAMED)] {
+        let mut world = toy_world_of(vec![toy_peer_of(kind, 2, 20); 2]);
         assert_eq!(world.found(Target::index(1)), expected(1));
         world.falsify = Box::new(move |request, responses| match request {
             Request::Answer(request) if usize::from(request.role.0) == silent => {

@@ -15,11 +15,12 @@ const KEYS: usize = 60;
 /// The schemes with which a client can follow a table, and their numbers of servers. (DoublePIR is
 /// missing because its hint is 16 MiB for each byte of a record. For a session, each other missing
 /// scheme is the same as one that is here.)
-const SCHEMES: [(SchemeId, usize); 12] = [
+const SCHEMES: [(SchemeId, usize); 13] = [
     (SchemeId::SimplePir, 1),
     (SchemeId::Dpf, 2),
     (SchemeId::DummySubsets, 1),
     (SchemeId::DummySubsetsTwo, 2),
+    (SchemeId::Harmony, 1),
     (SchemeId::Piano, 1),
     (SchemeId::PianoAllParities, 1),
     (SchemeId::SinglePass, 2),

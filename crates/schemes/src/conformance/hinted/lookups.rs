@@ -86,6 +86,7 @@ pub(crate) fn answers_in_any_order_and_replayed_changes<S: Hinted>() {
         world.rng = SecretRng::from_fixed_seed([seed; 32]);
         let mut generation = world.generation();
         let mut client = world.load(&generation);
+        assert_eq!(client.waits_for_all_answers(), S::TELLS_IN_ORDER);
         let mut journal: Vec<Bytes> = Vec::new();
         let mut wanted: BTreeMap<ReservationId, u64> = BTreeMap::new();
         let mut open: Vec<Reserved<QueryOf<S::Server>>> = Vec::new();

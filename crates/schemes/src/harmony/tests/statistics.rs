@@ -197,8 +197,6 @@ fn every_planted_flaw_shows_in_queries_together() {
     {
         together(TINY, same, Some(flaw), coins(4000)).assert_shows(&format!("{flaw:?}"));
     }
-    let two = History::from(&[3, 7][..]);
-    together(DENSE, two, Some(NothingMoves), coins(4000)).assert_shows("nothing moves");
 }
 
 /// How often each query of a generation has the record that it is for, and how often not.
@@ -230,7 +228,7 @@ fn the_published_rule_is_caught() {
     own_record(Some(ReplacementAsPublished), coins(500)).assert_shows("as published");
 }
 
-/// An implementation takes a cell from outside the segment.
+/// A published implementation (Bitcoin-PIR/harmonypir) takes a cell from outside the segment.
 #[test]
 fn a_rule_without_the_segment_is_caught() {
     own_record(Some(ReplacementFromOutside), coins(500)).assert_shows("never its own segment");

@@ -417,8 +417,12 @@ fn hints_follow_growth_that_the_last_partition_has_room_for() {
             }
         }
     }
-    for scheme in [SchemeId::Piano, SchemeId::PianoAllParities] {
-        let tuning = tuning(scheme, Some(8));
+    for (scheme, partition) in [
+        (SchemeId::Piano, Some(8)),
+        (SchemeId::PianoAllParities, Some(8)),
+        (SchemeId::Harmony, None),
+    ] {
+        let tuning = tuning(scheme, partition);
         let mut rng = SecretRng::from_fixed_seed([8; 32]);
         let version = Version::first(scheme, 61, 3, &tuning);
         let (next, changes) = version.changed(0, 1, &tuning, &mut rng);

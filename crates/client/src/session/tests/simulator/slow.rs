@@ -265,6 +265,10 @@ impl ErasedHints for Slow {
         self.of_hints(|hints| hints.supply())
     }
 
+    fn waits_for_all_answers(&self) -> bool {
+        self.of_hints(|hints| hints.waits_for_all_answers())
+    }
+
     fn search_len(&self) -> u64 {
         self.of_hints(|hints| hints.search_len())
     }

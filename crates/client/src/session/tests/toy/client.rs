@@ -402,6 +402,10 @@ impl ErasedHints for Toy {
         Supply { used: self.reservations.len() as u64, total: self.total }
     }
 
+    fn waits_for_all_answers(&self) -> bool {
+        self.chained
+    }
+
     fn search_len(&self) -> u64 {
         1
     }

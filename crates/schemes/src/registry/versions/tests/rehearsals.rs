@@ -35,7 +35,9 @@ fn every_scheme_that_asks_is_rehearsed() {
 
 #[test]
 fn what_is_searched_grows_with_the_lookups_that_were_made() {
-    for scheme in [SchemeId::DummySubsets, SchemeId::DummySubsetsTwo, SchemeId::Piano] {
+    for scheme in
+        [SchemeId::DummySubsets, SchemeId::DummySubsetsTwo, SchemeId::Harmony, SchemeId::Piano]
+    {
         let tuning = tuning(scheme, None);
         let version = Version::first(scheme, 140, 3, &tuning);
         let search_lens: Vec<Vec<u64>> = [0u64, 7]
