@@ -58,8 +58,7 @@ fn queries(world: &World, of: u64, count: usize, seed: u8) -> Vec<SimplePirPacke
 fn queries_look_uniform_for_every_column() {
     let world = world();
     for of in [0, 14, 23] {
-        let views: Vec<View> =
-            queries(&world, of, coins(2_600) as usize, 1).iter().map(view).collect();
+        let views: Vec<View> = queries(&world, of, coins(2_600), 1).iter().map(view).collect();
         suspicion(&views).assert_fits("queries for one record");
     }
 }
