@@ -33,8 +33,8 @@
 //!
 //! Exactly, with all numbers little-endian and `AES` AES-128:
 //!
-//! - The secret key has 32 bytes: the first 16 are the AES key of the coins, the last 16 that of the
-//!   round keys.
+//! - The secret key has 32 bytes: the first 16 are the AES key of the coins, the last 16 that of
+//!   the round keys.
 //! - Round key `i` is the lowest `k` bits of word `i % 4` of the encryption, under the key of the
 //!   round keys, of the block of four words `i / 4`, 0, 0, 0. (That is word `i` of
 //!   [`Kernels::aes128_ctr_words`].) Phase `p` has the round keys `5 p … 5 p + 4`.
@@ -54,7 +54,7 @@
 //! All of the above is linear over XOR, as [`phase`] explains: a value is brought to its
 //! representative, and the numbers of its five pairs are found, by XORing five constants under
 //! masks of one bit each. There are no tables, no branches and no addresses that depend on a value.
-//! The vector arms keep 16 or more values in registers.
+//! The vector arms take 8 or 16 values in a vector.
 //!
 //! # Secrets
 //!
@@ -106,7 +106,7 @@ pub struct SwapOrNot {
 
 impl SwapOrNot {
     /// The permutation of the numbers below `2^bits` that belongs to a secret key. The caller must
-    /// erase the key. Takes about as long as to permute a thousand values.
+    /// erase the key. Takes about a tenth of a millisecond.
     ///
     /// # Panics
     ///

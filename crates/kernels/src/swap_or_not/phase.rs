@@ -9,16 +9,18 @@
 //!   in a vector of `V`, whose leading bit is a pivot. So rank 0 is the representative, and it is
 //!   `x` with `B_i` XORed for every pivot that `x` has.
 //! - Ranks are linear: `rank(x ⊕ K_j) = rank(x) ⊕ κ_j` with `κ_j = rank(K_j)`, and `κ_j` is 0 only
-//!   if `K_j` is. Let `ℓ` be the leading bit of `κ_j`. Of the pair `{x, x ⊕ K_j}`, the smaller member
-//!   is the one without bit `ℓ` in its rank. Its rank without that bit is the number of the pair,
-//!   among the pairs in the order of their smaller members. So the number of the pair is a linear
-//!   function `L_j` of the rank of either member, with `L_j(κ_j) = 0`.
+//!   if `K_j` is. Let `ℓ` be the leading bit of `κ_j`. Of the pair `{x, x ⊕ K_j}`, the smaller
+//!   member is the one without bit `ℓ` in its rank. Its rank without that bit is the number of the
+//!   pair, among the pairs in the order of their smaller members. So the number of the pair is a
+//!   linear function `L_j` of the rank of either member, with `L_j(κ_j) = 0`.
 //!
 //! A value is therefore accompanied by a word of five *counts* of five bits, one for each round,
 //! which say where the coins of its pairs are. They are linear in the rank but for a constant. Each
 //! pivot that the value has XORs a constant to the representative and one to the counts. Then each
 //! round whose coin is 1 XORs `K_j` to the value and a constant to the counts, also to those of
 //! rounds that are past, so that the rounds can run in either order.
+
+use std::hint::black_box;
 
 use zeroize::Zeroize;
 
@@ -28,10 +30,10 @@ pub(crate) const ROUNDS_PER_PHASE: usize = 5;
 /// Bits of a count: that of round `j` begins at bit `5 j`.
 pub(crate) const COUNT_BITS: u32 = 5;
 
-/// The counts of a representative. The coin of pair `i` in round `j` is bit `16 (j % 2) + i` of word
-/// `j / 2` of the encryption. Its count is 31 less that number: a shift of the word to the left by
-/// the count brings the coin to the highest bit. Subtracting from 31 flips all bits, so counts are
-/// linear but for a constant, as is needed.
+/// The counts of a representative. The coin of pair `i` in round `j` is bit `16 (j % 2) + i` of
+/// word `j / 2` of the encryption. Its count is 31 less that number: a shift of the word to the
+/// left by the count brings the coin to the highest bit. Subtracting from 31 flips all bits, so
+/// counts are linear but for a constant, as is needed.
 pub(crate) const REPRESENTATIVE_COUNTS: u32 = {
     let mut counts = 0;
     let mut round = 0;
@@ -88,8 +90,9 @@ impl Phase {
             for vector in vectors.iter_mut().chain(&mut self.basis) {
                 *vector ^= found & mask(*vector, bit);
             }
-            // Goes in front of those with higher pivots, behind which is still room.
-            let is_found = is_nonzero(found);
+            // Goes in front of those with higher pivots, behind which is still room. A compiler
+            // that knows the mask to be all bits or none selects addresses instead of words.
+            let is_found = black_box(is_nonzero(found));
             for i in (1..ROUNDS_PER_PHASE).rev() {
                 self.basis[i] = select(is_found, self.basis[i - 1], self.basis[i]);
                 self.pivots[i] = select(is_found, self.pivots[i - 1], self.pivots[i]);
@@ -110,10 +113,13 @@ impl Phase {
 fn counts(rank: u32, round_key_ranks: &[u32; ROUNDS_PER_PHASE]) -> u32 {
     let mut counts = 0;
     for (round, &round_key_rank) in (0..).zip(round_key_ranks) {
-        // Any bit will do for a rank of 0, which swaps nothing.
-        let leading = 31 - (round_key_rank | 1).leading_zeros();
-        let smaller = rank ^ (round_key_rank & mask(rank, leading));
-        let below = (1 << leading) - 1;
+        // All bits from the leading one down. Counting zeros instead would become a table lookup.
+        let mut down = round_key_rank | round_key_rank >> 1;
+        down |= down >> 2;
+        down |= down >> 4;
+        let below = down >> 1;
+        let has_leading = is_nonzero(rank & (down ^ below));
+        let smaller = rank ^ (round_key_rank & has_leading);
         let pair = (smaller & below) | ((smaller >> 1) & !below);
         counts |= pair << (COUNT_BITS * round);
     }

@@ -107,8 +107,8 @@ fn all_points_of_small_domains_are_those_of_the_definition() {
     }
 }
 
-/// Every combination of dependent, equal and zero round keys within a phase, in the smallest domains
-/// in which it occurs.
+/// Every combination of dependent, equal and zero round keys within a phase, in the smallest
+/// domains in which it occurs.
 #[test]
 fn dependent_round_keys_still_permute() {
     for bits in 1..=2 {
@@ -177,6 +177,31 @@ fn slices_of_any_length_are_permuted() {
 fn domains_of_any_size_are_permuted() {
     for bits in 1..=MAX_BITS {
         check_slice(u64::from(bits), bits, 80);
+    }
+}
+
+/// Computed a second time in Python, with another implementation of AES, from the module's
+/// documentation.
+#[test]
+fn known_answers() {
+    let key = std::array::from_fn(|i| i as u8);
+    let cases: [(u32, [u32; 4], [u32; 4]); 4] = [
+        (3, [0, 1, 2, 3], [3, 6, 5, 2]),
+        (10, [0, 441, 882, 299], [307, 32, 393, 795]),
+        (25, [0, 3635641, 7271282, 10906923], [28229628, 4748850, 17158350, 4285841]),
+        (
+            32,
+            [0, 2654435769, 1013904242, 3668340011],
+            [1840887942, 3189038901, 3129215730, 684612533],
+        ),
+    ];
+    for (bits, values, images) in cases {
+        let permutation = SwapOrNot::new(&key, bits);
+        for kernels in all_kernels() {
+            let mut found = values;
+            kernels.permute(&permutation, &mut found);
+            assert_eq!(found, images, "{}: {bits} bits", kernels.arm());
+        }
     }
 }
 

@@ -40,9 +40,9 @@ fn apply_in_order<const BACKWARD: bool>(permutation: &SwapOrNot, values: &mut [u
     let mut batch = Zeroizing::new([0; BATCH]);
     batch[..rest.len()].copy_from_slice(rest);
     match rest.len().div_ceil(VECTOR_VALUES) {
-        1 => pass::<1, BACKWARD>(&keys, &permutation.phases, &mut *batch),
-        2 => pass::<2, BACKWARD>(&keys, &permutation.phases, &mut *batch),
-        _ => pass::<VECTORS, BACKWARD>(&keys, &permutation.phases, &mut *batch),
+        1 => pass::<1, BACKWARD>(&keys, &permutation.phases, &mut batch),
+        2 => pass::<2, BACKWARD>(&keys, &permutation.phases, &mut batch),
+        _ => pass::<VECTORS, BACKWARD>(&keys, &permutation.phases, &mut batch),
     }
     rest.copy_from_slice(&batch[..rest.len()]);
 }
@@ -164,10 +164,10 @@ fn insert_word<const WORD: i32>(block: __m128i, words: __m128i) -> __m128i {
     let (block, words) = (_mm_castsi128_ps(block), _mm_castsi128_ps(words));
     // The instruction moves bits, whatever number they stand for.
     _mm_castps_si128(match WORD {
-        0 => _mm_insert_ps::<0b00_00_0000>(block, words),
-        1 => _mm_insert_ps::<0b01_00_0000>(block, words),
-        2 => _mm_insert_ps::<0b10_00_0000>(block, words),
-        _ => _mm_insert_ps::<0b11_00_0000>(block, words),
+        0 => _mm_insert_ps::<0b0000_0000>(block, words),
+        1 => _mm_insert_ps::<0b0100_0000>(block, words),
+        2 => _mm_insert_ps::<0b1000_0000>(block, words),
+        _ => _mm_insert_ps::<0b1100_0000>(block, words),
     })
 }
 
