@@ -5,26 +5,26 @@
 //! other cells are empty. The cells are cut into *segments* of `T`. For each segment the client has
 //! a hint: the XOR of the records in it. To look a record up, the client asks for what lies in the
 //! cells of the record's segment, with something else in the record's place, and XORs it off the
-//! hint. The segment is used up then. What lay in it moves to cells that were empty, so that it lies
-//! at places of which the server knows nothing.
+//! hint. The segment is used up then. What lay in it moves to cells that were empty, so that it
+//! lies at places of which the server knows nothing.
 //!
 //! **Who learns what.** The server learns that a query was made, and when. A query is `T` draws
 //! without replacement from the records and empties that are left, whatever the record is and
-//! whatever was asked before; the proof is below. It rests on AES: if its blocks are pseudorandom, a
-//! generation of hints tells a server anything with probability below 2⁻⁶³ (for tables of up to 2^27
-//! records; see [`privet_kernels::swap_or_not`]). The client learns the record (and streams the whole
-//! table before its first query: the table is not kept secret from clients). A server that answers
-//! wrongly makes the client recover wrong bytes, in this lookup and in later ones: each record of an
-//! answer is XORed onto a hint, so a wrong answer spoils **up to `T` hints**. This scheme does not
-//! notice. Nothing that the client sends depends on answers.
+//! whatever was asked before; the proof is below. It rests on AES: if its blocks are pseudorandom,
+//! a generation of hints tells a server anything with probability below 2⁻⁶³ (for tables of up to
+//! 2^27 records; see [`privet_kernels::swap_or_not`]). The client learns the record (and streams
+//! the whole table before its first query: the table is not kept secret from clients). A server
+//! that answers wrongly makes the client recover wrong bytes, in this lookup and in later ones:
+//! each record of an answer is XORed onto a hint, so a wrong answer spoils **up to `T` hints**.
+//! This scheme does not notice. Nothing that the client sends depends on answers.
 //!
-//! **A segment must never serve two queries**: the second one would show which records lie together.
-//! So the client's state is as precious as a key: see [`reservation`](crate::reservation) for how it
-//! survives crashes.
+//! **A segment must never serve two queries**: the second one would show which records lie
+//! together. So the client's state is as precious as a key: see [`reservation`](crate::reservation)
+//! for how it survives crashes.
 //!
-//! **What it costs**, for `N` records in `C = 2^k` cells, `C ≥ 2N`, and `M = C/T` segments. By
-//! default `T` is the power of two next to `√N/64`, and at least 8. A value of the permutation takes
-//! 125 to 202 AES blocks, 182 for 2^24 records:
+//! **What it costs**, for `N` records in `C = 2^k` cells, `C ≥ 2N`, and `M = C/T` segments, at
+//! least 256. By default `T` is the power of two next to `√N/64`, and at least 8. A value of the
+//! permutation takes 137 to 202 AES blocks, 182 for 2^24 records:
 //!
 //! | | bytes | work |
 //! |---|---|---|
@@ -44,32 +44,31 @@
 //! # Why queries reveal nothing
 //!
 //! Let `L` be the number of cells in unused segments. They hold `L` *contents*, one each: the `N`
-//! records, and `L - N` empties. Let `q` be the wanted record, `g` its segment, and `G` the contents
-//! of `g` in the order of their cells. The client draws `y`, uniformly **from all `L` contents**. If
-//! `y` is in `G`, it sends `G` as it is. Otherwise it sends `G` with `y` in the place of `q`.
+//! records, and `L - N` empties. Let `q` be the wanted record, `g` its segment, and `G` the
+//! contents of `g` in the order of their cells. The client draws `y`, uniformly **from all `L`
+//! contents**. If `y` is in `G`, it sends `G` as it is. Otherwise it sends `G` with `y` in the
+//! place of `q`.
 //!
 //! *Claim 1. If the contents are arranged uniformly at random, a query is `T` draws without
-//! replacement from the `L` contents, whatever `q` is.* There are `L!/(L - T)!` orders in which `T`
-//! different contents can be drawn. `G` has `q` in a uniform place, and in the others `T - 1` draws
-//! without replacement from the `L - 1` other contents.
+//! replacement from the `L` contents, whatever `q` is.* `G` has `q` in a uniform place, and in the
+//! others `T - 1` draws without replacement from the `L - 1` other contents. If `y` is not in `G`,
+//! it is uniform among the contents that are not. So all orders in a row are equally likely:
 //!
-//! - Orders with `q`: `T·(L - 1)!/(L - T)!` of them. They are sent if `y` is in `G`, which happens
-//!   with probability `T/L`, and are then equally likely. So each has probability
-//!   `T/L · (L - T)!/(T·(L - 1)!) = (L - T)!/L!`.
-//! - Orders without `q`: `(L - 1)!/(L - 1 - T)!` of them. They are sent with probability
-//!   `(L - T)/L`, and are then equally likely, because `y` is uniform among the contents that are not
-//!   in `G`. So each has probability `(L - T)/L · (L - 1 - T)!/(L - 1)! = (L - T)!/L!`.
+//! | orders of `T` contents | how many | sent | so each has probability |
+//! |---|---|---|---|
+//! | with `q` | `T·(L - 1)!/(L - T)!` | if `y` is in `G`: with probability `T/L` | `(L - T)!/L!` |
+//! | without `q` | `(L - 1)!/(L - T - 1)!` | otherwise: with probability `(L - T)/L` | `(L - T)!/L!` |
 //!
-//! Both are the same, so every order is as likely as any other. A query shows less: it does not say
-//! which empty is which.
+//! Both are the same, so every order is as likely as any other. A query shows even less: it does
+//! not say which empty is which.
 //!
 //! *Claim 2. Afterwards the contents that are left are again arranged uniformly, whatever `G` and
-//! `y` were, and so whatever the server has seen.* Given `G` and `y`, the contents outside of `g` are
-//! arranged uniformly in the cells outside of `g`: neither depends on which cell holds what there.
-//! Then `T` empties are taken out, numbers `nT` to `nT + T - 1` in step `n`: some of them from
-//! outside of `g`, the others from `G`. What remains of `G` is as many as those outside. It takes
-//! their cells, one each, by a rule that depends on `G` alone. So the same uniform arrangement is
-//! there with other names.
+//! `y` were, and so whatever the server has seen.* Given `G` and `y`, the contents outside of `g`
+//! are arranged uniformly in the cells outside of `g`: neither depends on which cell holds what
+//! there. Then `T` empties are taken out, numbers `nT` to `nT + T - 1` in step `n`: some of them
+//! from outside of `g`, the others from `G`. What remains of `G` is as many as those outside. It
+//! takes their cells, one each, by a rule that depends on `G` alone. So the same uniform
+//! arrangement is there with other names.
 //!
 //! By induction, each query has the distribution of claim 1, independent of all queries before it.
 //!
@@ -81,11 +80,11 @@
 //!
 //! # The rule as it was published
 //!
-//! HarmonyPIR draws a cell that lies *outside* of `g`, or is that of `q`. Then `q` is in its own query
-//! with probability `1/(L - T + 1)`, where draws without replacement have `T/L`. A server can test
-//! that for each record: for one that is asked for again and again, it adds up to a likelihood ratio
-//! of about 2 in a generation. A published implementation (Bitcoin-PIR/harmonypir) leaves out all of
-//! `g`, and so never has `q` in its own query. With both rules planted in this client,
+//! HarmonyPIR draws a cell that lies *outside* of `g`, or is that of `q`. Then `q` is in its own
+//! query with probability `1/(L - T + 1)`, where draws without replacement have `T/L`. A server can
+//! test that for each record: for one that is asked for again and again, it adds up to a likelihood
+//! ratio of about 2 in a generation. A published implementation (Bitcoin-PIR/harmonypir) leaves out
+//! all of `g`, and so never has `q` in its own query. With both rules planted in this client,
 //! `tests/statistics.rs` notices.
 //!
 //! **From paper to function** (HarmonyPIR, ePrint 2026/437):
@@ -102,8 +101,8 @@
 //!
 //! Different from the paper, besides the rule: the rounds of the permutation are those that the
 //! *adaptive* bound wants, for 2⁻⁶⁴; five of them share a block of AES, in the way proved in the
-//! kernel. (The paper's faster form uses FF1, for which there is no proof.) The number of cells is a
-//! power of two, so that no walk has to be repeated to stay within the table. Empties are not
+//! kernel. (The paper's faster form uses FF1, for which there is no proof.) The number of cells is
+//! a power of two, so that no walk has to be repeated to stay within the table. Empties are not
 //! located: that saves up to half of the work, and their walks need not end. A record is followed
 //! from the cell in which it was, not from its first one, and records that are looked up often have
 //! shortcuts (`shortcuts.rs`). Queries may be made before earlier ones are answered.

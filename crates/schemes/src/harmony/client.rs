@@ -1,5 +1,5 @@
-//! The client: finds the segment of the record, asks for what lies in its cells, with something else
-//! in the record's place, and moves all of it to other segments.
+//! The client: finds the segment of the record, asks for what lies in its cells, with something
+//! else in the record's place, and moves all of it to other segments.
 //!
 //! The [module](super) proves that queries reveal nothing. Everything that a query depends on is
 //! complete with the reservation. Answers bring only the *values* of hints.
@@ -9,8 +9,8 @@
 //! A record that a query reads moves to another segment, and its bytes are XORed onto the hint of
 //! that one. That segment may have been used by a later query already; then the later one's record
 //! needs these bytes. So the client takes answers in, in the order of the queries. Answers may come
-//! in any order: the client keeps an answer that comes before its turn, and its record is known when
-//! the earlier answers are there.
+//! in any order: the client keeps an answer that comes before its turn, and its record is known
+//! when the earlier answers are there.
 //!
 //! Where a record moved is a matter of its own query: of the steps made until then, whatever was
 //! reserved since. The change that an answer brings says it. So a client that applies its journal
@@ -68,8 +68,8 @@ impl HarmonyClient {
     ///
     /// `drawn` is one of all contents of unused segments, drawn uniformly: a record below `N`, or
     /// empty number `drawn - N` of those that are left, where those in the segment come first. One
-    /// that is in the segment leaves it as it is, with the wanted record in it. Another one takes the
-    /// wanted record's place. The [module](super) says why it must be one of *all* contents.
+    /// that is in the segment leaves it as it is, with the wanted record in it. Another one takes
+    /// the wanted record's place. The [module](super) says why it must be one of *all* contents.
     ///
     /// No branch and no address depends on a secret.
     fn asked(&self, cell: u32, wanted: u32, contents: &[u32], drawn: u64) -> Vec<u32> {
@@ -227,8 +227,8 @@ impl HintedClient for HarmonyClient {
         Supply { used: self.history.steps().into(), total: self.parameters.lookups().into() }
     }
 
-    /// Steps of all walks to the contents of a segment, `T / (1 - f)` if a share `f` of all segments
-    /// is used, in 16ths of a walk.
+    /// Steps of all walks to the contents of a segment, `T / (1 - f)` if a share `f` of all
+    /// segments is used, in 16ths of a walk.
     fn search_len(&self) -> u64 {
         let (all, left) = (self.parameters.cells(), self.contents_left());
         (16 * u64::from(self.parameters.segment_records()) * all).div_ceil(left)

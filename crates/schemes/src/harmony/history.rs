@@ -9,9 +9,9 @@
 //! filled once, and the cells of a used segment are never looked into again. Two walks follow from
 //! that, which are each other's inverse:
 //!
-//! - [`access`](History::access), from a cell to its content: if `P⁻¹` of the cell is a record, that
-//!   is it. If it is an empty that has been filled, go on with the cell from which it was filled.
-//!   If not, the cell is empty.
+//! - [`access`](History::access), from a cell to its content: if `P⁻¹` of the cell is a record,
+//!   that is it. If it is an empty that has been filled, go on with the cell from which it was
+//!   filled. If not, the cell is empty.
 //! - [`follow`](History::follow), from a cell in which a record once was to where it is now: if the
 //!   cell's segment has been used, go on with the cell of the empty to which it moved.
 //!
@@ -23,11 +23,11 @@
 //!
 //! # How long the walks are
 //!
-//! If a share `f` of all segments is used, a walk takes one step more with probability about `f`, at
-//! most one half. Many walks go on together, so that the kernel permutes many values in one call.
-//! But the walk of a record that is looked up again and again becomes longer by a step each time.
-//! [`Shortcuts`] prevents that: a walk that meets a cell in which a wanted record was known to be
-//! goes on from there.
+//! If a share `f` of all segments is used, a walk takes one step more with probability about `f`,
+//! at most one half. Many walks go on together, so that the kernel permutes many values in one
+//! call. But the walk of a record that is looked up again and again becomes longer by a step each
+//! time. [`Shortcuts`] prevents that: a walk that meets a cell in which a wanted record was known
+//! to be goes on from there.
 //!
 //! # Timing
 //!
@@ -220,8 +220,9 @@ impl History {
     }
 }
 
-/// Takes all `walks` to their ends, a step of each at a time: `permute` gets the values of all walks
-/// that have not arrived. `begin` is told which walk it is, and its start; `look` where a step led.
+/// Takes all `walks` to their ends, a step of each at a time: `permute` gets the values of all
+/// walks that have not arrived. `begin` is told which walk it is, and its start; `look` where a
+/// step led.
 fn walk_all(
     walks: &mut [u32],
     begin: impl Fn(usize, u32) -> Next,

@@ -1,8 +1,8 @@
 //! Query and answer.
 //!
 //! A query names `T` places to read, each a record or none. The answer has `T` records, with zeros
-//! where a query names none. So both always have the same size: how many places are empty is public,
-//! but nobody saves the bytes.
+//! where a query names none. So both always have the same size: how many places are empty is
+//! public, but nobody saves the bytes.
 
 use super::HarmonyParameters;
 use crate::contract::Message;

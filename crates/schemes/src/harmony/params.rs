@@ -11,8 +11,8 @@ use privet_kernels::swap_or_not::{MAX_BITS, phases};
 const LEAST_DEFAULT_SEGMENT: u32 = 1 << 3;
 /// Segments of this many cells at most: longer answers than these are hardly ever wanted.
 const MAX_SEGMENT_RECORDS: u64 = 1 << 16;
-/// There are at least 256 segments, so that a generation serves at least half as many lookups. Small
-/// tables have more empties for that.
+/// There are at least 256 segments, so that a generation serves at least half as many lookups.
+/// Small tables have more empties for that.
 const LEAST_SEGMENTS_LOG2: u32 = 8;
 
 /// A client holds its hints in memory: at most 4 GiB (1 GiB where addresses have 32 bits), whatever

@@ -83,8 +83,8 @@ impl Hinted for Tested {
         assert!(world.hints_fit(client), "hints and permutation do not fit each other");
     }
 
-    /// One field is wrong at a time: the kind, the number, the cell (in a used segment, or beyond the
-    /// last), a content, and the wanted record.
+    /// One field is wrong at a time: the kind, the number, the cell (in a used segment, or beyond
+    /// the last), a content, and the wanted record.
     fn wrong_changes(world: &World, used: &[u8], good: &[u8]) -> Vec<Vec<u8>> {
         let number = |at: usize| u32::from_le_bytes(good[at..at + 4].try_into().unwrap());
         let wanted = 13 + 4 * (number(9) % world.parameters.segment_records()) as usize;

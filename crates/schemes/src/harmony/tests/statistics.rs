@@ -1,6 +1,6 @@
-//! Tests what a server sees against what it should see: draws without replacement. Leaks are planted
-//! in the code that clients run (see [`crate::planted`]), and each must show. Two of them are rules
-//! that others published or run.
+//! Tests what a server sees against what it should see: draws without replacement. Leaks are
+//! planted in the code that clients run (see [`crate::planted`]), and each must show. Two of them
+//! are rules that others published or run.
 //!
 //! Every test knows the exact distribution: the [room](super::super) proves it. In the smallest
 //! table the test counts whole views: all that a server sees of three lookups.
@@ -98,8 +98,8 @@ fn cells_left(parameters: &HarmonyParameters, history: History<'_>, number: usiz
     parameters.cells() - (number - since) as u64 * u64::from(parameters.segment_records())
 }
 
-/// The probability of a query if the values in its places are drawn without replacement from
-/// `left` contents, among them all records.
+/// The probability of a query if the values in its places are drawn without replacement from `left`
+/// contents, among them all records.
 fn probability(query: &[u32], records: u32, left: u64) -> f64 {
     let mut empties = left - u64::from(records);
     let mut probability = 1.0;
