@@ -67,15 +67,16 @@ if [ "$valgrind" = yes ]; then
 fi
 
 if [ "$emulator" = yes ]; then
-    # Some have no command of their own: bochs-term shows the screen in a terminal, vgabios is read.
+    # Most have no command of their own to look for.
     packages=(
         bochs bochsbios bochs-term vgabios busybox-static isolinux syslinux-common xorriso cpio
         binutils
     )
     if ! dpkg -s "${packages[@]}" >/dev/null 2>&1; then
-        if ! { command -v apt-get >/dev/null && update_index \
-            && as_root apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null; }; then
-            echo "Privet's emulator needs Debian's packages ${packages[*]}; install them and try again." >&2
+        if ! command -v apt-get >/dev/null || ! update_index || ! as_root \
+            apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null; then
+            echo "The emulator of AVX-512 needs these packages of Debian; install them and try" \
+                "again: ${packages[*]}" >&2
             exit 1
         fi
     fi

@@ -45,7 +45,7 @@ echo "-- a reference string for tapir-pp; in earnest somebody makes it whom all 
 time "$privet" setup pointproofs --size 2048 -o "$work/reference-string"
 
 # All servers have the same table file, and all clients the same state directory.
-for scheme in simplepir dpf dummy-subsets dummy-subsets-two piano piano-all-parities singlepass tapir-mt tapir-pp apir-dpf apir-matrix-mt download; do
+for scheme in simplepir simplepir-packed dpf dummy-subsets dummy-subsets-two harmony piano piano-all-parities singlepass tapir-mt tapir-pp apir-dpf apir-matrix-mt download; do
     echo
     echo "== $scheme"
     serve packages "$scheme"
@@ -188,7 +188,7 @@ if [ "$(wc -l <"$work/changed.jsonl")" -lt 60 ]; then echo "the archive has publ
 "$privet" build "$work/base.jsonl" --key Package --key-map cuckoo --parts 4 --publisher-key "$work/publisher.key" -o "$work/living.privet"
 declare -A addresses
 logs=()
-for scheme in simplepir dummy-subsets piano singlepass tapir-mt download; do
+for scheme in simplepir simplepir-packed dummy-subsets harmony piano singlepass tapir-mt download; do
     serve living "$scheme" "living-$scheme"
     addresses[$scheme]=$url
     logs+=("$work/living-$scheme.log")

@@ -420,10 +420,11 @@ fn serve_explains_itself() {
     Table and scheme:
           --scheme <SCHEME>
               Scheme to answer with: simplepir, simplepir-packed, doublepir, dpf, dummy-subsets,
-              dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf,
-              apir-matrix-mt, finite-differences, finite-differences-many, download; or `auto`, which
-              takes download where simplepir's hint would be at least half of the table (tables up to 64
-              MiB) and simplepir otherwise.
+              dummy-subsets-two, harmony, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp,
+              apir-dpf, apir-matrix-mt, finite-differences, finite-differences-many, download; or
+              `auto`, which takes the one by which a client that makes a hundred lookups sends and
+              receives fewest bytes: download for tables of a few MiB, simplepir-packed for larger ones,
+              and simplepir where simplepir-packed refuses the table.
 
               With --help it explains the options of that scheme. docs/schemes.md compares the schemes.
 
@@ -800,9 +801,9 @@ fn bench_explains_itself() {
     Options:
           --scheme <SCHEME>
               Scheme to measure: simplepir, simplepir-packed, doublepir, dpf, dummy-subsets,
-              dummy-subsets-two, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf,
-              apir-matrix-mt, finite-differences, finite-differences-many, download; or `plain`, a
-              lookup that is not private, for comparison.
+              dummy-subsets-two, harmony, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp,
+              apir-dpf, apir-matrix-mt, finite-differences, finite-differences-many, download; or
+              `plain`, a lookup that is not private, for comparison.
 
               With --help it explains the options of that scheme.
 
