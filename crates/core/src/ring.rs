@@ -3,11 +3,11 @@
 //!
 //! A client that wants column `c` of a byte matrix `D` (rows × columns) sends `a·s + e + Δ·u_c`, as
 //! with [`lwe`](crate::lwe). But here `a·s` are products of polynomials, and the numbers are in
-//! `R = ℤ[X]/(X^d + 1)`, `d` = 2048, modulo q = 2^50. The secret `s` is one polynomial with
+//! `ℤ[X]/(X^d + 1)`, `d` = 2048, modulo q = 2^50. The secret `s` is one polynomial with
 //! coefficients −1, 0 and 1. The server multiplies by `D`. Each row then has an encryption of its
-//! byte with a mask of its own, `d` words long. All these masks together would be a hint as large as
-//! SimplePIR's. **Packing** turns the encryptions of `d` rows into one encryption of a polynomial,
-//! whose coefficients are the `d` bytes, and which has a single mask of `d` words.
+//! byte with a mask of its own, `d` words long. All these masks together would be a hint as large
+//! as SimplePIR's. **Packing** turns the encryptions of `d` rows into one encryption of a
+//! polynomial, whose coefficients are the `d` bytes, and which has a single mask of `d` words.
 //!
 //! | module | paper | what it does |
 //! |---|---|---|
@@ -36,8 +36,9 @@
 //! is a polynomial whose coefficient `k` is the message of row `k`. The `Â_t` follow from the table
 //! and public numbers. A key switch turns a component under `τ_t(s)` into one under `τ_{t/5}(s)`:
 //! the component is rounded to a multiple of `2^27` (its *digit* δ), and `2^27·τ_5(s)` is what the
-//! client's key `y = w·s + e + 2^27·τ_5(s)` encrypts. After `d − 2` such switches two components are
-//! left, under `s` and `τ_−1(s)`. One more switch, with a second key, joins these two (the *fold*).
+//! client's key `y = w·s + e + 2^27·τ_5(s)` encrypts. After `d − 2` such switches two components
+//! are left, under `s` and `τ_−1(s)`. One more switch, with a second key, joins these two (the
+//! *fold*).
 //!
 //! All digits follow from the table alone. So all that the key does to an answer is linear in the
 //! key: `word ↦ word − M·y`, for a matrix `M` of integers below 2^31. Its bytes are more columns of
@@ -45,8 +46,8 @@
 //!
 //! # Different from the papers
 //!
-//! - q is a power of two. The division by `d` is done on numbers, not modulo q, and costs a noise of
-//!   2^-35. So no inverse of `d` is needed, and a word is a fraction of 1 that can be rounded.
+//! - q is a power of two. The division by `d` is done on numbers, not modulo q, and costs a noise
+//!   of 2^-35. So no inverse of `d` is needed, and a word is a fraction of 1 that can be rounded.
 //! - One digit is enough, because the digit's low bits are dropped: keys are 20 KiB.
 //! - `M` is stored, as bytes. InsPIRe computes with transformed polynomials for each query.
 //!
@@ -98,8 +99,8 @@ fn low_bits(bits: u32) -> u64 {
     u64::MAX >> (64 - bits)
 }
 
-/// The number rounded to a multiple of `2^(MODULUS_BITS - bits)`, in that unit, from
-/// −2^(bits − 1) to 2^(bits − 1) − 1. Wraps.
+/// The number rounded to a multiple of `2^(MODULUS_BITS - bits)`, in that unit, from −2^(bits − 1)
+/// to 2^(bits − 1) − 1. Wraps.
 fn digit(number: u64, bits: u32) -> i32 {
     let shift = MODULUS_BITS - bits;
     let rounded = (centred(number, MODULUS_BITS) + (1 << (shift - 1))) >> shift;

@@ -243,8 +243,8 @@ impl TiledBytes {
     }
 
     /// Copies rows `first_row..first_row + rows` of the first `columns` columns into `out`: column
-    /// by column, `rows` bytes each. The rows must be of one panel: 64 rows that begin at a multiple
-    /// of 64. Reads each byte once, in the order of the memory.
+    /// by column, `rows` bytes each. The rows must be of one panel: 64 rows that begin at a
+    /// multiple of 64. Reads each byte once, in the order of the memory.
     ///
     /// # Panics
     ///

@@ -48,8 +48,8 @@
 //! | Extract | [`privet_core::ring::RingKey::decrypt`], by [`SimplePirPackedClient`]'s [`StatelessClient::recover`](crate::contract::StatelessClient::recover) |
 //!
 //! Different from the papers: what packing does to an answer is linear in the key, so it is stored
-//! as four planes of bytes and done by the pass itself. One digit is enough for each key. The
-//! masks do not depend on the query, so they are not sent with each answer.
+//! as four planes of bytes and done by the pass itself. One digit is enough for each key. The masks
+//! do not depend on the query, so they are not sent with each answer.
 
 mod client;
 mod descriptor;

@@ -161,8 +161,8 @@ impl Blank {
     /// and touches the same memory, for every `column`.
     pub fn into_query(mut self, column: u64) -> (Vec<u32>, PublicKeys, RingKey) {
         let mut words = std::mem::take(&mut *self.words);
-        // Δ in the unit of the words. It is a whole number of units, so errors do not depend on
-        // the column.
+        // Δ in the unit of the words. It is a whole number of units, so errors do not depend on the
+        // column.
         let delta = DELTA_BITS - (MODULUS_BITS - self.query_bits);
         let mask = low_bits(self.query_bits) as u32;
         for (place, word) in (0u64..).zip(&mut words) {

@@ -42,9 +42,9 @@ const LEAST_QUERY_BITS: u32 = 20;
 const MOST_QUERY_BITS: u32 = 32;
 
 /// How much larger than expected the norms of a table may be: 1.28 times. ‖M_k‖² is a sum of 2048
-/// squares, and at degree 2048 the largest of a block's rows was seen at 1.11. If the entries are as
-/// good as independent and normal, one row in 2^49 exceeds the allowance. So no honest table of 2^20
-/// rows is refused. More would cost: with this, a table of 1 GiB still has words of 26 bits.
+/// squares, and at degree 2048 the largest of a block's rows was seen at 1.11. If the entries are
+/// as good as independent and normal, one row in 2^49 exceeds the allowance. So no honest table of
+/// 2^20 rows is refused. More would cost: with this, a table of 1 GiB still has words of 26 bits.
 pub fn norm_allowance(form: Form) -> f64 {
     1.0 + 0.28 * (2048.0 / form.degree as f64).sqrt()
 }

@@ -6,21 +6,22 @@
 //! 2. `Â_t` for all odd `t` at once. With `t = (2v + 1)⁻¹` it is `τ_t(G_v)`, where `G_v` is the sum
 //!    over `k` of `(X^k·A_k)·X^(2kv)`: a Fourier transform over the ring, with the root `X²`. (The
 //!    sums one by one would take `d` times as long; published code takes 18 seconds for a block.)
-//! 3. The key switches, from `t = ±5^i` to `±5^(i−1)`, down to `t = ±1`. They give the digits.
-//!    The two signs must not go the same way: see below.
+//! 3. The key switches, from `t = ±5^i` to `±5^(i−1)`, down to `t = ±1`. They give the digits. The
+//!    two signs must not go the same way: see below.
 //! 4. The fold, which joins the two, and what is left: the mask.
 //! 5. The packing matrix. Column `u` of it is `Σ_t δ_t·X^(u·t')`, `t'` being the exponent after the
 //!    switch: the same Fourier transform again.
 //!
 //! # Two chains that would mirror each other
 //!
-//! The switches are two chains, one for each sign of `t`. If only row `k` of a block has bytes other
-//! than zero, `Â_−t` is `X^(2k)·τ_−1(Â_t)`, and every step would keep that relation. Both chains'
-//! contributions to row `k` of `M` would be equal: not two independent sums, but twice the same, and
-//! the variance of the noise there would be twice what is counted on. The same goes for the middle
-//! one of an odd number of equal rows, as in a table that is all 255. So the first digit of the
-//! second chain is rounded the other way in one coefficient. That changes what is dropped by next to
-//! nothing, and after one multiplication with a public polynomial the chains have nothing in common.
+//! The switches are two chains, one for each sign of `t`. If only row `k` of a block has bytes
+//! other than zero, `Â_−t` is `X^(2k)·τ_−1(Â_t)`, and every step would keep that relation. Both
+//! chains' contributions to row `k` of `M` would be equal: not two independent sums, but twice the
+//! same, and the variance of the noise there would be twice what is counted on. The same goes for
+//! the middle one of an odd number of equal rows, as in a table that is all 255. So the first digit
+//! of the second chain is rounded the other way in one coefficient. That changes what is dropped by
+//! next to nothing, and after one multiplication with a public polynomial the chains have nothing
+//! in common.
 
 use super::noise::{expected_norms, norm_allowance};
 use super::{Form, MODULUS_BITS, PublicCoefficients, STEP, centred, digit, round};
@@ -107,8 +108,8 @@ impl PackingFactors {
     }
 
     /// Packs a block of `rows` rows, at most d. `read(first, count, bytes)` fills `bytes` with rows
-    /// `first .. first + count` of the block, column by column. It is called for
-    /// [`ROWS_AT_ONCE`] rows or fewer.
+    /// `first .. first + count` of the block, column by column. It is called for [`ROWS_AT_ONCE`]
+    /// rows or fewer.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if the block's noise could be larger than

@@ -30,8 +30,9 @@ pub struct About {
     /// Whether servers commit to the table. If so, they follow edits in place, and tell clients
     /// with each epoch what they must know of the new commitments.
     pub commits: bool,
-    /// Whether a client can make queries before its [download](crate::offline::OfflinePhase::Download)
-    /// has come: only reading an answer needs it. See [`LateHint`](crate::offline::LateHint).
+    /// Whether a client can make queries before its
+    /// [download](crate::offline::OfflinePhase::Download) has come: only reading an answer needs
+    /// it. See [`LateHint`](crate::offline::LateHint).
     pub queries_first: bool,
     /// Its options, in the order in which they are explained.
     pub options: &'static [&'static SchemeOption],

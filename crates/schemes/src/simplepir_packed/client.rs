@@ -36,8 +36,8 @@ impl SimplePirPackedPending {
 }
 
 impl SimplePirPackedClient {
-    /// A client that reads the blocks' masks from `masks`. Expands and transforms the table's public
-    /// polynomials, of which it keeps 12 bytes for each coefficient.
+    /// A client that reads the blocks' masks from `masks`. Expands and transforms the table's
+    /// public polynomials, of which it keeps 12 bytes for each coefficient.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the masks have another size than the

@@ -179,8 +179,8 @@ fn a_client_asks_before_the_masks_have_come() {
     assert_eq!(*client.recover(pending, &answers).unwrap(), world.record(499));
 }
 
-/// The masks of another version give other bytes. A session binds the masks to the version by
-/// their digest.
+/// The masks of another version give other bytes. A session binds the masks to the version by their
+/// digest.
 #[test]
 fn the_masks_of_another_table_read_nothing() {
     let world = World::new(800, 9);

@@ -34,8 +34,8 @@ impl Moments {
     }
 }
 
-/// The noise of one query, row by row, in three parts: of the pass, of the packing (with both keys),
-/// and of the rounded mask.
+/// The noise of one query, row by row, in three parts: of the pass, of the packing (with both
+/// keys), and of the rounded mask.
 fn parts_of_noise(world: &World, column: usize, rng: &mut SecretRng) -> [Vec<f64>; 3] {
     let (form, asked) = (world.form, world.ask(column, QUERY_BITS, rng));
     let degree = form.degree;
@@ -151,8 +151,8 @@ fn noise_has_the_size_of_its_formulas_on_any_table() {
         let mean_square = centred_square.sum::<f64>() / world.table.len() as f64;
         let predicted = theory::pass_variance(world.columns as u64, QUERY_BITS, mean_square);
         // Rows of one query share its errors. So there are about as many independent values as
-        // columns and queries (6000, known to 4 %), on tables of equal rows only as many as
-        // queries (known to 45 %).
+        // columns and queries (6000, known to 4 %), on tables of equal rows only as many as queries
+        // (known to 45 %).
         let alone = ["zeros", "255", "equal rows", "one byte in each block"].contains(&what);
         let tolerance = if alone { 0.9 } else { 0.12 };
         let share = pass.variance() / predicted;
@@ -245,8 +245,8 @@ fn failures_with_a_small_margin_are_as_predicted() {
     }
 }
 
-/// The probability that Gaussian noise makes a byte wrong, over all places where the byte's fraction
-/// may lie within a step of the answer's rounding: the rounding error is uniform.
+/// The probability that Gaussian noise makes a byte wrong, over all places where the byte's
+/// fraction may lie within a step of the answer's rounding: the rounding error is uniform.
 fn rate(deviation: f64, answer_bits: u32) -> f64 {
     let half = 2f64.powi(-9);
     let step = 2f64.powi(-(answer_bits as i32));
