@@ -172,7 +172,8 @@ impl History {
     /// for each cell that is empty. In `cell` itself is the record `wanted`, as is known.
     pub(super) fn contents(&self, cell: u32, wanted: u32) -> Zeroizing<Vec<u32>> {
         let first = cell & !self.segment_mask();
-        let cells = first..=first | self.segment_mask();
+        // How many they are does not follow from the secret first one.
+        let cells = (0..=self.segment_mask()).map(|place| first | place);
         let mut contents = Zeroizing::new(cells.collect::<Vec<u32>>());
         let wanted_place = self.place_of(cell);
         self.access(&mut contents, |number| {

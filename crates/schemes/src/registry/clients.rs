@@ -113,8 +113,8 @@ pub trait ErasedHints {
     /// How far the generation is used up.
     fn supply(&self) -> Supply;
 
-    /// Whether every record waits for the answers to all earlier queries. See
-    /// [`HintedClient::waits_for_all_answers`](crate::contract::HintedClient::waits_for_all_answers).
+    /// Whether every record waits for the answers to all earlier queries. See the method of
+    /// [`HintedClient`](crate::contract::HintedClient).
     fn waits_for_all_answers(&self) -> bool;
 
     /// The number that the work of the next lookup is proportional to. See
