@@ -4,8 +4,8 @@
 //! whose body is being read, a request that is being answered until the last of its response is
 //! sent. Some rules keep strangers from taking the service from all others:
 //!
-//! - Each pool has a cap for one connection, for one [peer](Peer) and for all together. The bytes of
-//!   queries and answers have one as well ([`Pool::AnswerBytes`]): some answers have megabytes.
+//! - Each pool has a cap for one connection, for one [peer](Peer) and for all together. The bytes
+//!   of queries and answers have one as well ([`Pool::AnswerBytes`]): some answers have megabytes.
 //! - If all places of a pool are taken, the peer that holds most of them loses its slowest one to
 //!   the newcomer, unless the newcomer would then hold as many itself.
 //! - Otherwise somebody who holds as many as the newcomer will, and whose place is idle, loses it:
