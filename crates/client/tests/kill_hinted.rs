@@ -36,11 +36,14 @@ enum Form {
     /// A key (16 bytes), the number of a hint, which no other query may use, and where it is cut (4
     /// bytes each).
     Pair,
+    /// So many values of so many bits: a record's index, or the number of records for nothing.
+    Values { count: usize, bits: usize },
 }
 
 struct Case {
     scheme: SchemeId,
-    partition_records: u64,
+    /// Of a partition, or of a segment.
+    piece_records: u64,
     /// The fewest kills.
     kills: u64,
     /// The fewest queries that each server must see.
@@ -53,23 +56,23 @@ struct Case {
 /// 1280.
 const OFTEN: Case = Case {
     scheme: SchemeId::DummySubsets,
-    partition_records: 32,
+    piece_records: 32,
     kills: 300,
     queries: 1000,
     forms: &[Form::Halves { partitions: 128, offset_bits: 5 }],
 };
-const OTHERS: [Case; 5] = [
+const OTHERS: [Case; 6] = [
     // A generation serves 64 queries.
     Case {
         scheme: SchemeId::SinglePass,
-        partition_records: 64,
+        piece_records: 64,
         kills: 40,
         queries: 400,
         forms: &[Form::Offsets(16), Form::Offsets(16)],
     },
     Case {
         scheme: SchemeId::TapirMerkle,
-        partition_records: 64,
+        piece_records: 64,
         kills: 40,
         queries: 400,
         forms: &[Form::Offsets(16), Form::Offsets(16)],
@@ -77,7 +80,7 @@ const OTHERS: [Case; 5] = [
     // About 600.
     Case {
         scheme: SchemeId::DummySubsetsTwo,
-        partition_records: 16,
+        piece_records: 16,
         kills: 40,
         queries: 400,
         forms: &[Form::Pair, Form::Halves { partitions: 256, offset_bits: 4 }],
@@ -85,17 +88,25 @@ const OTHERS: [Case; 5] = [
     // 533.
     Case {
         scheme: SchemeId::Piano,
-        partition_records: 64,
+        piece_records: 64,
         kills: 40,
         queries: 400,
         forms: &[Form::Offsets(6)],
     },
     Case {
         scheme: SchemeId::PianoAllParities,
-        partition_records: 64,
+        piece_records: 64,
         kills: 40,
         queries: 400,
         forms: &[Form::Offsets(6)],
+    },
+    // 128, of which each asks for 16 records and 16 times nothing, on average.
+    Case {
+        scheme: SchemeId::Harmony,
+        piece_records: 32,
+        kills: 40,
+        queries: 400,
+        forms: &[Form::Values { count: 32, bits: 13 }],
     },
 ];
 
@@ -149,7 +160,7 @@ fn look_up_until_killed(urls: &str) {
 type Log = Arc<Mutex<Vec<Vec<u8>>>>;
 
 async fn kill_at_random_moments(case: Case) {
-    let Case { scheme, partition_records, kills: least, queries: enough, forms } = case;
+    let Case { scheme, piece_records, kills: least, queries: enough, forms } = case;
     let (mut running, mut urls, mut logs) = (Vec::new(), Vec::new(), Vec::<Log>::new());
     for _ in forms {
         let mut config = config(any_port(), None);
@@ -157,10 +168,9 @@ async fn kill_at_random_moments(case: Case) {
         logs.push(Arc::clone(&log));
         config.query_observer =
             Some(Arc::new(move |request| log.lock().unwrap().push(request.query.to_vec())));
-        let server =
-            Server::start(config, vec![cut(records_by(scheme, RECORDS), partition_records)])
-                .await
-                .unwrap();
+        let server = Server::start(config, vec![cut(records_by(scheme, RECORDS), piece_records)])
+            .await
+            .unwrap();
         urls.push(format!("http://{}", server.local_addr()));
         running.push(server);
     }
@@ -232,6 +242,10 @@ fn picks(query: &[u8], form: Form) -> Vec<(usize, u32)> {
             (0..partitions).map(of_partition).collect()
         }
         Form::Pair => vec![(0, number(8 * 16, 32))],
+        Form::Values { count, bits } => {
+            let values = (0..count).map(|place| (place, number(place * bits, bits)));
+            values.filter(|(_, value)| u64::from(*value) < RECORDS).collect()
+        }
     }
 }
 
@@ -255,7 +269,7 @@ fn most_in_common(queries: &[&Vec<u8>], form: Form) -> usize {
 
 fn suspicious(query: &[u8], form: Form) -> usize {
     match form {
-        Form::Offsets(_) => picks(query, form).len() * 3 / 4,
+        Form::Offsets(_) | Form::Values { .. } => picks(query, form).len() * 3 / 4,
         Form::Halves { partitions, .. } => partitions / 2 - 8,
         Form::Pair => 1,
     }
@@ -272,7 +286,7 @@ fn check_log(queries: &[Vec<u8>], form: Form) -> usize {
 }
 
 /// A second use of a hint would look like this: the same query with another offset at each end,
-/// with one partition of either half exchanged, or cut elsewhere.
+/// with one partition of either half exchanged, cut elsewhere, or with another value.
 fn the_check_catches_a_hint_used_twice(queries: &[Vec<u8>], form: Form) {
     let mut again = queries[0].clone();
     let last = again.len() - 1;
@@ -286,6 +300,7 @@ fn the_check_catches_a_hint_used_twice(queries: &[Vec<u8>], form: Form) {
             }
         }
         Form::Pair => again[last] ^= 1,
+        Form::Values { .. } => again[0] ^= 1,
     }
     let found = most_in_common(&[&queries[0], &again], form);
     assert!(found >= suspicious(&again, form));

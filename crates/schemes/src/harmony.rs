@@ -121,6 +121,7 @@ mod shortcuts;
 mod tests;
 
 pub use client::HarmonyClient;
+pub use descriptor::SEGMENT_RECORDS;
 pub use messages::{HarmonyAnswer, HarmonyQuery};
 pub use params::HarmonyParameters;
 pub use preparation::HarmonyPreparation;

@@ -5,6 +5,7 @@
 use privet_client::{ClientOptions, Patience};
 use privet_core::{Epoch, PublicSeed, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
+use privet_schemes::harmony::SEGMENT_RECORDS;
 use privet_schemes::registry::{PARTITION_RECORDS, Tuning};
 use privet_server::{RunningServer, ServedTable, Server, ServerConfig, TlsFiles};
 use privet_table::digest::{DigestParts, layout_digest};
@@ -72,9 +73,13 @@ pub(crate) fn records_by(scheme: SchemeId, count: u64) -> ServedTable {
     indexed_by(scheme, records, TableShape::new(count, 32).unwrap())
 }
 
-/// The same table, cut into partitions of so many records.
-pub(crate) fn cut(table: ServedTable, partition_records: u64) -> ServedTable {
-    ServedTable { tuning: Tuning::default().with(&PARTITION_RECORDS, partition_records), ..table }
+/// The same table, cut into partitions or segments of so many records.
+pub(crate) fn cut(table: ServedTable, piece_records: u64) -> ServedTable {
+    let option = match table.scheme {
+        SchemeId::Harmony => &SEGMENT_RECORDS,
+        _ => &PARTITION_RECORDS,
+    };
+    ServedTable { tuning: Tuning::default().with(option, piece_records), ..table }
 }
 
 /// The number of the generation of hints that is in use in a state directory of one table.

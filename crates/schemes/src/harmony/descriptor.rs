@@ -4,7 +4,8 @@ use super::{Harmony, HarmonyClient, HarmonyParameters, HarmonyPreparation, Harmo
 use crate::registry::room::*;
 
 /// The size of segments.
-static SEGMENT_RECORDS: SchemeOption = SchemeOption::new(
+
+pub static SEGMENT_RECORDS: SchemeOption = SchemeOption::new(
     "segment-records",
     OptionKind::Amount { value_name: "T" },
     "Records in each answer, a power of two: twice as many mean half the state and half the lookups \
