@@ -4,7 +4,6 @@ use super::{Harmony, HarmonyClient, HarmonyParameters, HarmonyPreparation, Harmo
 use crate::registry::room::*;
 
 /// The size of segments.
-
 pub static SEGMENT_RECORDS: SchemeOption = SchemeOption::new(
     "segment-records",
     OptionKind::Amount { value_name: "T" },
