@@ -18,7 +18,7 @@ fn the_demonstration_fits_on_two_screens_and_shows_three_kinds_and_a_lie() {
     assert!(dummy_subsets.starts_with("4. dummy-subsets: one server. "), "{run}");
     assert!(lie.starts_with("5. apir-dpf, and a second server that lies"), "{run}");
     assert!(lie.contains("ends with exit code 4: one of the two servers sent a wrong"), "{run}");
-    assert_eq!(others, "`privet demo --all` shows the other 12 schemes as well.\n");
+    assert_eq!(others, "`privet demo --all` shows the other 14 schemes as well.\n");
 }
 
 #[test]
@@ -26,10 +26,10 @@ fn under_each_scheme_the_same_names_are_found_and_queries_look_alike() {
     let run = Place::new().run("demo --all --entries 50000");
     assert_eq!((run.code(), run.stderr()), (0, ""), "{run}");
     let mut parts: Vec<&str> = run.stdout().split("\n\n").skip(1).collect();
-    assert!(parts.pop().unwrap().starts_with("17. apir-dpf, and a second server that lies"));
+    assert!(parts.pop().unwrap().starts_with("19. apir-dpf, and a second server that lies"));
     let headings: Vec<&str> =
         parts.iter().map(|part| part.split_once(['.', ':']).unwrap().1).collect();
-    assert_eq!(headings.len(), 15, "{run}");
+    assert_eq!(headings.len(), 17, "{run}");
     let mut shown = 0;
     for part in parts {
         let (_, heading) = part.split_once(". ").unwrap();
@@ -66,14 +66,14 @@ fn under_each_scheme_the_same_names_are_found_and_queries_look_alike() {
         }
         let looks_random = sentences.matches("; coins in 50 %").count();
         let expected = match name {
-            "singlepass" | "tapir-mt" | "tapir-pp" | "finite-differences" => 0,
+            "harmony" | "singlepass" | "tapir-mt" | "tapir-pp" | "finite-differences" => 0,
             // The hint server receives numbers that count up.
             "dummy-subsets-two" => 1,
             _ => servers,
         };
         assert_eq!(looks_random, expected, "{part}");
     }
-    assert_eq!(shown, 13);
+    assert_eq!(shown, 15);
 }
 
 /// Six standard deviations, in percent, of the share of agreeing bits of two queries, on a table of
@@ -81,7 +81,7 @@ fn under_each_scheme_the_same_names_are_found_and_queries_look_alike() {
 /// 1000 or more, and queries of SimplePIR many thousands.
 fn agreement(scheme: &str) -> f64 {
     match scheme {
-        "simplepir" => 3.0,
+        "simplepir" | "simplepir-packed" => 3.0,
         "dpf" | "apir-dpf" | "apir-matrix-mt" => 10.0,
         _ => 15.0,
     }
