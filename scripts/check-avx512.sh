@@ -162,5 +162,10 @@ if [ "$status" = 124 ] || [ "$status" = 137 ]; then
     echo "check-avx512.sh: ended after ${PRIVET_EMULATOR_MINUTES:-30} minutes" >&2
     exit 1
 fi
+if [ ! -s "$run/serial" ]; then
+    echo "check-avx512.sh: the emulated machine did not start:" >&2
+    tail -n 5 "$run/screen" >&2
+    exit 1
+fi
 tr -d '\r' <"$run/serial" >"$run/output"
 judge "$run/output"
