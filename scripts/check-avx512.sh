@@ -39,7 +39,7 @@ program=$(RUSTFLAGS='-C target-feature=+crt-static' cargo test --locked \
 
 tests=("$@")
 if [ "$#" != 0 ]; then
-    if ! "$program" --list "$@" | grep -q ': test$'; then
+    if ! grep -q ': test$' <<<"$("$program" --list "$@")"; then
         echo "check-avx512.sh: no test has a name with one of: $*" >&2
         exit 1
     fi
@@ -80,7 +80,7 @@ fi
 the_kernel() { find "$folder" -path "$folder/kernel/boot/vmlinuz-*" -print -quit; }
 kernel=$(the_kernel)
 if [ -z "$kernel" ]; then
-    package=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/.*Depends: *//p' | head -n 1)
+    package=$(apt-cache depends linux-image-cloud-amd64 | sed -n '0,/Depends:/s/.*Depends: *//p')
     if [ -z "$package" ]; then
         echo "check-avx512.sh: no package linux-image-cloud-amd64; apt-get update may help" >&2
         exit 1
@@ -151,15 +151,20 @@ MACHINE
 echo continue >"$run/commands"
 
 touch "$run/serial"
-# Bochs draws on a terminal, which `script` is. Its exit status says nothing of the tests.
-TERM=linux timeout "${PRIVET_EMULATOR_MINUTES:-30}m" script --quiet --return --command \
-    "bochs-bin -q -f '$run/machine' -rc '$run/commands'" /dev/null </dev/null >"$run/screen" &
+# Bochs draws its screen, of which nobody needs anything, and ignores a request to end.
+TERM=linux timeout --kill-after=1s "${PRIVET_EMULATOR_MINUTES:-30}m" \
+    bochs-bin -q -f "$run/machine" -rc "$run/commands" </dev/null >"$run/screen" 2>&1 &
 machine=$!
 tail --pid="$machine" -n +1 -f "$run/serial"
 wait "$machine" && status=0 || status=$?
 machine=
-if [ "$status" = 124 ]; then
+if [ "$status" = 124 ] || [ "$status" = 137 ]; then
     echo "check-avx512.sh: ended after ${PRIVET_EMULATOR_MINUTES:-30} minutes" >&2
+    exit 1
+fi
+if [ ! -s "$run/serial" ]; then
+    echo "check-avx512.sh: the emulated machine did not start:" >&2
+    tail -n 5 "$run/screen" >&2
     exit 1
 fi
 tr -d '\r' <"$run/serial" >"$run/output"
