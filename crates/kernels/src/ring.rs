@@ -56,7 +56,9 @@ mod residues;
 
 pub use column_sums::ColumnFactors;
 pub(crate) use column_sums::{EXACT_SUM, FourierRoots, PART_BITS, PARTS, Spectrum};
-pub(crate) use field::{Factor, Field, Roots};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use field::Roots;
+pub(crate) use field::{Factor, Field};
 pub use residues::{Products, Residues};
 
 use crate::dispatch::Kernels;

@@ -51,7 +51,7 @@
 //!
 //! # How it is computed
 //!
-//! All of the above is linear over XOR, as [`phase`] explains: a value is brought to its
+//! All of the above is linear over XOR, as the module `phase` explains: a value is brought to its
 //! representative, and the numbers of its five pairs are found, by XORing five constants under
 //! masks of one bit each. There are no tables, no branches and no addresses that depend on a value.
 //! The vector arms take 8 or 16 values in a vector.

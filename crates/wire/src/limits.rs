@@ -20,7 +20,7 @@ pub const FETCH_CHUNK_LEN: usize = 1 << 18;
 pub const MAX_TABLES: usize = 1024;
 
 /// A table is served by at most this many schemes.
-pub const MAX_SCHEMES: usize = 16;
+pub const MAX_SCHEMES: usize = 32;
 
 /// A server serves at most this many earlier versions of a table.
 pub const MAX_EARLIER: usize = 3;

@@ -64,7 +64,9 @@ proptest! {
         let identity = TableIdentity { id: TableId(id), epoch: Epoch(epoch), digest: TableDigest(digest), shape };
         let per_column = per_column.index(records as usize) as u64 + 1;
         let covered = |id: &&SchemeId| **id != SchemeId::DoublePir || record_len <= 64;
-        let in_columns = |id| matches!(id, SchemeId::SimplePir | SchemeId::DoublePir);
+        let in_columns = |id| {
+            matches!(id, SchemeId::SimplePir | SchemeId::SimplePirPacked | SchemeId::DoublePir)
+        };
         let parameter = |id| if in_columns(id) { per_column } else { 16 };
         let schemes = SchemeId::ALL.iter().filter(covered).map(|id| described_as(*id, &identity, parameter(*id))).collect();
         let table = TableDescription::new(&name, identity, PartDescription::new(records, layout), schemes).unwrap();
@@ -102,6 +104,7 @@ fn what_is_received_first_is_named_by_the_kind_of_scheme() {
         kinds.collect::<Vec<_>>(),
         [
             (SchemeId::SimplePir, Some(PartKind::Hint)),
+            (SchemeId::SimplePirPacked, Some(PartKind::Hint)),
             (SchemeId::DoublePir, Some(PartKind::Hint)),
             (SchemeId::Dpf, None),
             (SchemeId::DummySubsets, Some(PartKind::Table)),
