@@ -108,7 +108,7 @@ impl PackingFactors {
     }
 
     /// Packs a block of `rows` rows, at most d. `read(first, count, bytes)` fills `bytes` with rows
-    /// `first .. first + count` of the block, column by column. It is called for [`ROWS_AT_ONCE`]
+    /// `first .. first + count` of the block, column by column. It is called for `ROWS_AT_ONCE`
     /// rows or fewer.
     ///
     /// # Errors

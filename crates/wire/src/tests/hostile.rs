@@ -54,7 +54,7 @@ fn descriptions_that_are_no_valid_ones() {
             d.tables[0].layout =
                 Some(proto::PartDescription { len: MAX_LAYOUT_LEN + 1, digest: vec![1; 32] });
         }),
-        ("17 schemes", InvalidMessage, |d| {
+        ("33 schemes", InvalidMessage, |d| {
             d.tables[0].schemes = vec![d.tables[0].schemes[0].clone(); MAX_SCHEMES + 1];
         }),
         ("twice", InvalidMessage, |d| {

@@ -63,7 +63,11 @@ proptest! {
         let shape = TableShape::new(records, record_len).unwrap();
         let identity = TableIdentity { id: TableId(id), epoch: Epoch(epoch), digest: TableDigest(digest), shape };
         let per_column = per_column.index(records as usize) as u64 + 1;
-        let covered = |id: &&SchemeId| **id != SchemeId::DoublePir || record_len <= 64;
+        let covered = |id: &&SchemeId| match **id {
+            SchemeId::DoublePir => record_len <= 64,
+            SchemeId::SimplePirPacked => per_column * record_len <= 1 << 20,
+            _ => true,
+        };
         let in_columns = |id| {
             matches!(id, SchemeId::SimplePir | SchemeId::SimplePirPacked | SchemeId::DoublePir)
         };
