@@ -151,10 +151,20 @@ MACHINE
 echo continue >"$run/commands"
 
 touch "$run/serial"
-# Bochs draws its screen, of which nobody needs anything, and ignores a request to end.
+# Bochs ignores a request to end.
 TERM=linux timeout --kill-after=1s "${PRIVET_EMULATOR_MINUTES:-30}m" \
     bochs-bin -q -f "$run/machine" -rc "$run/commands" </dev/null >"$run/screen" 2>&1 &
 machine=$!
+# Bochs draws its screen into a terminal that it makes, and stops when nobody reads what is in it.
+{
+    screen=
+    while [ -z "$screen" ]; do
+        kill -0 "$machine" || exit 0
+        sleep 0.2
+        screen=$(sed -n 's/^Bochs connected to screen "\(.*\)"$/\1/p' "$run/screen")
+    done
+    stty raw -echo <"$screen" && cat "$screen" >/dev/null
+} 2>/dev/null &
 tail --pid="$machine" -n +1 -f "$run/serial"
 wait "$machine" && status=0 || status=$?
 machine=
