@@ -18,7 +18,8 @@ use crate::x86_64::{avx2, avx512};
 pub enum Arm {
     /// Plain Rust. Always available; the oracle for the others.
     Portable,
-    /// x86-64 with AVX2, AES-NI, PCLMULQDQ and POPCNT.
+    /// x86-64 with AVX2, AES-NI, PCLMULQDQ and POPCNT. Some kernels also use vector AES of 256 bits
+    /// where the processor has it.
     Avx2,
     /// x86-64 with AVX-512 (F, BW, VL, VBMI, VNNI), BMI2, GFNI, vector AES and VPCLMULQDQ.
     Avx512,
@@ -111,6 +112,9 @@ fn available_names() -> String {
 pub struct Kernels {
     // Invariant: `arm.is_available()`. Private, so that only the constructors below set it.
     arm: Arm,
+    // Invariant: if true, the processor has vector AES.
+    #[cfg(target_arch = "x86_64")]
+    vector_aes: bool,
 }
 
 impl Kernels {
@@ -118,7 +122,7 @@ impl Kernels {
     /// remembers.
     pub fn detect() -> Kernels {
         let best = Arm::ALL.into_iter().rfind(|arm| arm.is_available());
-        Kernels { arm: best.unwrap_or(Arm::Portable) }
+        Kernels::of_available(best.unwrap_or(Arm::Portable))
     }
 
     /// A particular arm, for comparisons and tests.
@@ -127,12 +131,40 @@ impl Kernels {
     ///
     /// [`ArmUnavailable`] when this processor cannot run it.
     pub fn with_arm(arm: Arm) -> Result<Kernels, ArmUnavailable> {
-        if arm.is_available() { Ok(Kernels { arm }) } else { Err(ArmUnavailable { arm }) }
+        if arm.is_available() {
+            Ok(Kernels::of_available(arm))
+        } else {
+            Err(ArmUnavailable { arm })
+        }
+    }
+
+    fn of_available(arm: Arm) -> Kernels {
+        Kernels {
+            arm,
+            #[cfg(target_arch = "x86_64")]
+            vector_aes: !cfg!(miri) && is_x86_feature_detected!("vaes"),
+        }
+    }
+
+    /// The same as on a processor without vector AES, which the AVX2 arm does not need.
+    #[cfg(test)]
+    pub(crate) fn without_vector_aes(self) -> Kernels {
+        Kernels {
+            #[cfg(target_arch = "x86_64")]
+            vector_aes: false,
+            ..self
+        }
     }
 
     /// The arm in use.
     pub fn arm(self) -> Arm {
         self.arm
+    }
+
+    /// Whether the AVX2 arm may use vector AES.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn has_vector_aes(self) -> bool {
+        self.vector_aes
     }
 }
 
@@ -157,6 +189,22 @@ macro_rules! on_arm {
             $crate::dispatch::Arm::Avx2 => unsafe { avx2::$($function)::+($($argument),*) },
             _ => portable::$($function)::+($($argument),*),
         }
+    }};
+}
+
+/// The same for functions of which the AVX2 arm has a second form, for processors with vector AES:
+/// the name after `or`.
+macro_rules! on_arm_with_vector_aes {
+    ($kernels:expr, $module:ident::$function:ident or $wide:ident ($($argument:expr),* $(,)?)) => {{
+        #[cfg(target_arch = "x86_64")]
+        if $kernels.arm() == $crate::dispatch::Arm::Avx2 && $kernels.has_vector_aes() {
+            // SAFETY: as above; by the other invariant of `Kernels` the processor has vector AES.
+            unsafe { $crate::x86_64::avx2::$module::$wide($($argument),*) }
+        } else {
+            $crate::dispatch::on_arm!($kernels, $module::$function($($argument),*))
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        $crate::dispatch::on_arm!($kernels, $module::$function($($argument),*))
     }};
 }
 
@@ -193,7 +241,7 @@ macro_rules! on_x86_64 {
     }};
 }
 
-pub(crate) use {on_arm, on_avx512, on_x86_64};
+pub(crate) use {on_arm, on_arm_with_vector_aes, on_avx512, on_x86_64};
 
 /// A few scalar instructions, compiled for the baseline in every arm.
 impl Kernels {

@@ -1,153 +1,204 @@
-//! Swap-or-not with AES-NI: eight values in a vector, each with a block of its own.
+//! Swap-or-not in vectors of eight values, with AES-NI or with vector AES.
 
 use std::arch::x86_64::*;
 
 use zeroize::Zeroizing;
 
-use super::{load_words, store_words};
-use crate::swap_or_not::{
-    COUNT_BITS, Direction, Phase, REPRESENTATIVE_COUNTS, ROUNDS_PER_PHASE, SwapOrNot,
-};
+use crate::swap_or_not::{COUNT_BITS, Direction, SwapOrNot};
 use crate::x86_64::aes_key::round_keys;
-
-/// Values of one vector.
-const VECTOR_VALUES: usize = 8;
-/// Vectors that go through the phases together. A vector's own steps depend on each other, so the
-/// processor works on several.
-const VECTORS: usize = 4;
-const BATCH: usize = VECTORS * VECTOR_VALUES;
+use crate::x86_64::swap_or_not::{self, Cipher, Lanes};
 
 /// See [`Kernels::permute`](crate::Kernels::permute).
 #[target_feature(enable = "avx2,aes")]
 pub(crate) fn apply(permutation: &SwapOrNot, direction: Direction, values: &mut [u32]) {
-    match direction {
-        Direction::Forward => apply_in_order::<false>(permutation, values),
-        Direction::Backward => apply_in_order::<true>(permutation, values),
-    }
+    let cipher = Narrow { keys: Zeroizing::new(round_keys(&permutation.coin_key)) };
+    // SAFETY: this function is compiled for the instructions, and only called if the processor has
+    // them.
+    unsafe { swap_or_not::apply::<__m256i>(&cipher, permutation, direction, values) }
 }
 
-#[inline]
-#[target_feature(enable = "avx2,aes")]
-fn apply_in_order<const BACKWARD: bool>(permutation: &SwapOrNot, values: &mut [u32]) {
-    let keys = Zeroizing::new(round_keys(&permutation.coin_key));
-    let (batches, rest) = values.as_chunks_mut::<BATCH>();
-    for batch in batches {
-        pass::<VECTORS, BACKWARD>(&keys, &permutation.phases, batch);
-    }
-    if rest.is_empty() {
-        return;
-    }
-    let mut batch = Zeroizing::new([0; BATCH]);
-    batch[..rest.len()].copy_from_slice(rest);
-    match rest.len().div_ceil(VECTOR_VALUES) {
-        1 => pass::<1, BACKWARD>(&keys, &permutation.phases, &mut batch),
-        2 => pass::<2, BACKWARD>(&keys, &permutation.phases, &mut batch),
-        _ => pass::<VECTORS, BACKWARD>(&keys, &permutation.phases, &mut batch),
-    }
-    rest.copy_from_slice(&batch[..rest.len()]);
-}
-
-/// All phases on the first vectors of a batch.
-#[inline]
-#[target_feature(enable = "avx2,aes")]
-fn pass<const USED: usize, const BACKWARD: bool>(
-    keys: &[__m128i; 11],
-    phases: &[Phase],
-    batch: &mut [u32; BATCH],
+/// The same for processors with vector AES.
+#[target_feature(enable = "avx2,aes,vaes")]
+pub(crate) fn apply_with_vector_aes(
+    permutation: &SwapOrNot,
+    direction: Direction,
+    values: &mut [u32],
 ) {
-    let words = batch.as_chunks_mut::<VECTOR_VALUES>().0;
-    let mut vectors = [_mm256_setzero_si256(); USED];
-    for (vector, words) in vectors.iter_mut().zip(&*words) {
-        *vector = load_words(words);
+    let narrow = Zeroizing::new(round_keys(&permutation.coin_key));
+    let mut cipher = Wide { keys: Zeroizing::new([_mm256_setzero_si256(); 11]) };
+    for (wide, narrow) in cipher.keys.iter_mut().zip(narrow.iter()) {
+        *wide = _mm256_broadcastsi128_si256(*narrow);
     }
-    for step in 0..phases.len() {
-        let number = if BACKWARD { phases.len() - 1 - step } else { step };
-        let phase = &phases[number];
-        // The rounds of a vector stand behind the encryption for the next one, which does not
-        // depend on them.
-        let mut coins = Coins::toss(keys, number, phase, vectors[0]);
-        for i in 1..USED {
-            let next = Coins::toss(keys, number, phase, vectors[i]);
-            vectors[i - 1] = coins.swap::<BACKWARD>(phase, vectors[i - 1]);
-            coins = next;
-        }
-        vectors[USED - 1] = coins.swap::<BACKWARD>(phase, vectors[USED - 1]);
-    }
-    for (vector, words) in vectors.into_iter().zip(words) {
-        store_words(words, vector);
-    }
+    // SAFETY: as above.
+    unsafe { swap_or_not::apply::<__m256i>(&cipher, permutation, direction, values) }
 }
 
-/// The coins of the cosets of eight values, and where those of their pairs are.
-struct Coins {
-    words: [__m256i; 3],
-    counts: __m256i,
-}
+impl Lanes for __m256i {
+    const COUNT: usize = 8;
 
-impl Coins {
-    #[inline]
-    #[target_feature(enable = "avx2,aes")]
-    fn toss(keys: &[__m128i; 11], number: usize, phase: &Phase, values: __m256i) -> Coins {
-        let mut representatives = values;
-        let mut counts = each(REPRESENTATIVE_COUNTS);
-        for i in 0..ROUNDS_PER_PHASE {
-            let pivot = each(phase.pivots[i]);
-            // A place without a pivot is found everywhere, and changes nothing.
-            let has_pivot = _mm256_cmpeq_epi32(_mm256_and_si256(values, pivot), pivot);
-            representatives = xor_masked(representatives, has_pivot, phase.basis[i]);
-            counts = xor_masked(counts, has_pivot, phase.pivot_counts[i]);
-        }
-        Coins { words: encrypt(keys, number, representatives), counts }
+    type Having = __m256i;
+
+    #[inline(always)]
+    unsafe fn load(from: *const u32) -> Self {
+        // SAFETY: the caller allows the reading, and the load needs no alignment.
+        unsafe { _mm256_loadu_si256(from.cast()) }
     }
 
-    /// The rounds of a phase.
-    #[inline]
-    #[target_feature(enable = "avx2,aes")]
-    fn swap<const BACKWARD: bool>(self, phase: &Phase, values: __m256i) -> __m256i {
-        let (mut values, mut counts) = (values, self.counts);
-        for step in 0..ROUNDS_PER_PHASE {
-            let j = if BACKWARD { ROUNDS_PER_PHASE - 1 - step } else { step };
-            let count = _mm256_srlv_epi32(counts, each(COUNT_BITS * j as u32));
-            let count = _mm256_and_si256(count, each(31));
-            let coin = _mm256_sllv_epi32(self.words[j / 2], count);
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u32) {
+        // SAFETY: the caller allows the writing, and the store needs no alignment.
+        unsafe { _mm256_storeu_si256(to.cast(), self) }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(word: u32) -> Self {
+        // SAFETY: the caller vouches for the instructions, here and below.
+        unsafe { _mm256_set1_epi32(word as i32) }
+    }
+
+    #[inline(always)]
+    unsafe fn having(self, pivot: u32) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let pivot = Self::splat(pivot);
+            _mm256_cmpeq_epi32(_mm256_and_si256(self, pivot), pivot)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn xor_having(self, having: Self, word: u32) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm256_xor_si256(self, _mm256_and_si256(having, Self::splat(word))) }
+    }
+
+    #[inline(always)]
+    unsafe fn coins(self, counts: Self, round: usize) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let count = _mm256_srlv_epi32(counts, Self::splat(COUNT_BITS * round as u32));
+            let coins = _mm256_sllv_epi32(self, _mm256_and_si256(count, Self::splat(31)));
             // All bits like the highest.
-            let coin = _mm256_srai_epi32::<31>(coin);
-            values = xor_masked(values, coin, phase.round_keys[j]);
-            counts = xor_masked(counts, coin, phase.swap_counts[j]);
+            _mm256_srai_epi32::<31>(coins)
         }
-        values
+    }
+
+    #[inline(always)]
+    unsafe fn xor_coins(self, coins: Self, word: u32) -> Self {
+        // SAFETY: as above.
+        unsafe { self.xor_having(coins, word) }
     }
 }
 
-/// The first three words of the encrypted blocks of eight representatives.
+/// AES-NI: a block at a time.
+struct Narrow {
+    keys: Zeroizing<[__m128i; 11]>,
+}
+
+impl Cipher<__m256i> for Narrow {
+    type Blocks = [__m128i; 8];
+
+    #[inline(always)]
+    unsafe fn begin(&self, phase: usize, representatives: __m256i) -> Self::Blocks {
+        // SAFETY: the caller vouches for the instructions.
+        unsafe {
+            let (whitened, shared) = whiten(self.keys[0], phase, representatives);
+            let low = _mm256_castsi256_si128(whitened);
+            let high = _mm256_extracti128_si256::<1>(whitened);
+            [
+                insert_word::<0>(shared, low),
+                insert_word::<1>(shared, low),
+                insert_word::<2>(shared, low),
+                insert_word::<3>(shared, low),
+                insert_word::<0>(shared, high),
+                insert_word::<1>(shared, high),
+                insert_word::<2>(shared, high),
+                insert_word::<3>(shared, high),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn round(&self, blocks: &mut Self::Blocks, round: usize) {
+        for block in blocks {
+            // SAFETY: as above.
+            *block = unsafe { _mm_aesenc_si128(*block, self.keys[round]) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn end(&self, blocks: Self::Blocks) -> [__m256i; 3] {
+        // SAFETY: as above.
+        unsafe {
+            let mut pairs = [_mm256_setzero_si256(); 4];
+            for (i, pair) in pairs.iter_mut().enumerate() {
+                let low = _mm_aesenclast_si128(blocks[i], self.keys[10]);
+                let high = _mm_aesenclast_si128(blocks[4 + i], self.keys[10]);
+                *pair = _mm256_set_m128i(high, low);
+            }
+            transpose(pairs)
+        }
+    }
+}
+
+/// Vector AES: two blocks at a time, those of values `i` and `4 + i`.
+struct Wide {
+    keys: Zeroizing<[__m256i; 11]>,
+}
+
+impl Cipher<__m256i> for Wide {
+    type Blocks = [__m256i; 4];
+
+    #[inline(always)]
+    unsafe fn begin(&self, phase: usize, representatives: __m256i) -> Self::Blocks {
+        /// Places where a block begins.
+        const FIRST_WORDS: i32 = 0b0001_0001;
+        // SAFETY: the caller vouches for the instructions.
+        unsafe {
+            let first_key = _mm256_castsi256_si128(self.keys[0]);
+            let (whitened, shared) = whiten(first_key, phase, representatives);
+            let shared = _mm256_broadcastsi128_si256(shared);
+            [
+                _mm256_blend_epi32::<FIRST_WORDS>(shared, whitened),
+                _mm256_blend_epi32::<FIRST_WORDS>(shared, _mm256_shuffle_epi32::<1>(whitened)),
+                _mm256_blend_epi32::<FIRST_WORDS>(shared, _mm256_shuffle_epi32::<2>(whitened)),
+                _mm256_blend_epi32::<FIRST_WORDS>(shared, _mm256_shuffle_epi32::<3>(whitened)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn round(&self, blocks: &mut Self::Blocks, round: usize) {
+        for block in blocks {
+            // SAFETY: as above.
+            *block = unsafe { _mm256_aesenc_epi128(*block, self.keys[round]) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn end(&self, mut blocks: Self::Blocks) -> [__m256i; 3] {
+        for block in &mut blocks {
+            // SAFETY: as above.
+            *block = unsafe { _mm256_aesenclast_epi128(*block, self.keys[10]) };
+        }
+        // SAFETY: as above.
+        unsafe { transpose(blocks) }
+    }
+}
+
+/// XORs the first round key to the representatives, and to the rest of the block, which all of them
+/// share.
 #[inline]
 #[target_feature(enable = "avx2,aes")]
-fn encrypt(keys: &[__m128i; 11], number: usize, representatives: __m256i) -> [__m256i; 3] {
-    // The first round key is XORed to the representatives and to the rest of the block, which all
-    // of them share.
-    let whitened = _mm256_xor_si256(representatives, _mm256_broadcastd_epi32(keys[0]));
-    let shared = _mm_xor_si128(keys[0], _mm_set_epi32(0, 0, number as i32, 0));
-    let halves = [_mm256_castsi256_si128(whitened), _mm256_extracti128_si256::<1>(whitened)];
-    let mut blocks = [shared; VECTOR_VALUES];
-    for (half, blocks) in halves.into_iter().zip(blocks.as_chunks_mut::<4>().0) {
-        *blocks = [
-            insert_word::<0>(shared, half),
-            insert_word::<1>(shared, half),
-            insert_word::<2>(shared, half),
-            insert_word::<3>(shared, half),
-        ];
-    }
-    for key in &keys[1..10] {
-        for block in &mut blocks {
-            *block = _mm_aesenc_si128(*block, *key);
-        }
-    }
-    for block in &mut blocks {
-        *block = _mm_aesenclast_si128(*block, keys[10]);
-    }
-    // Values 0 to 3 are in the low lane, values 4 to 7 in the high one. Transposes both.
-    let [a, b, c, d]: [__m256i; 4] =
-        std::array::from_fn(|i| _mm256_set_m128i(blocks[4 + i], blocks[i]));
+fn whiten(first_key: __m128i, phase: usize, representatives: __m256i) -> (__m256i, __m128i) {
+    let whitened = _mm256_xor_si256(representatives, _mm256_broadcastd_epi32(first_key));
+    (whitened, _mm_xor_si128(first_key, _mm_set_epi32(0, 0, phase as i32, 0)))
+}
+
+/// The first three words of the blocks of values 0 to 3 in the low lanes and of values 4 to 7 in
+/// the high ones.
+#[inline]
+#[target_feature(enable = "avx2,aes")]
+fn transpose([a, b, c, d]: [__m256i; 4]) -> [__m256i; 3] {
     let low = [_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d)];
     let high = [_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d)];
     [
@@ -169,16 +220,4 @@ fn insert_word<const WORD: i32>(block: __m128i, words: __m128i) -> __m128i {
         2 => _mm_insert_ps::<0b1000_0000>(block, words),
         _ => _mm_insert_ps::<0b1100_0000>(block, words),
     })
-}
-
-#[inline]
-#[target_feature(enable = "avx2,aes")]
-fn xor_masked(words: __m256i, masks: __m256i, word: u32) -> __m256i {
-    _mm256_xor_si256(words, _mm256_and_si256(masks, each(word)))
-}
-
-#[inline]
-#[target_feature(enable = "avx2,aes")]
-fn each(word: u32) -> __m256i {
-    _mm256_set1_epi32(word as i32)
 }

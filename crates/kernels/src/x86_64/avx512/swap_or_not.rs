@@ -2,168 +2,124 @@
 
 use std::arch::x86_64::*;
 
-use zeroize::Zeroizing;
-
-use super::keystream::Cipher;
-use super::{load_words, store_words};
-use crate::swap_or_not::{
-    COUNT_BITS, Direction, Phase, REPRESENTATIVE_COUNTS, ROUNDS_PER_PHASE, SwapOrNot,
-};
-
-/// Values of one vector.
-const VECTOR_VALUES: usize = 16;
-/// Vectors that go through the phases together. A vector's own steps depend on each other, so the
-/// processor works on several.
-const VECTORS: usize = 4;
-const BATCH: usize = VECTORS * VECTOR_VALUES;
+use super::keystream;
+use crate::swap_or_not::{COUNT_BITS, Direction, SwapOrNot};
+use crate::x86_64::swap_or_not::{self, Cipher, Lanes};
 
 /// See [`Kernels::permute`](crate::Kernels::permute).
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 pub(crate) fn apply(permutation: &SwapOrNot, direction: Direction, values: &mut [u32]) {
-    match direction {
-        Direction::Forward => apply_in_order::<false>(permutation, values),
-        Direction::Backward => apply_in_order::<true>(permutation, values),
-    }
+    let cipher = keystream::Cipher::new(&permutation.coin_key);
+    // SAFETY: this function is compiled for the instructions, and only called if the processor has
+    // them.
+    unsafe { swap_or_not::apply::<__m512i>(&cipher, permutation, direction, values) }
 }
 
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-fn apply_in_order<const BACKWARD: bool>(permutation: &SwapOrNot, values: &mut [u32]) {
-    let cipher = Cipher::new(&permutation.coin_key);
-    let (batches, rest) = values.as_chunks_mut::<BATCH>();
-    for batch in batches {
-        pass::<VECTORS, BACKWARD>(&cipher, &permutation.phases, batch);
-    }
-    if rest.is_empty() {
-        return;
-    }
-    let mut batch = Zeroizing::new([0; BATCH]);
-    batch[..rest.len()].copy_from_slice(rest);
-    match rest.len().div_ceil(VECTOR_VALUES) {
-        1 => pass::<1, BACKWARD>(&cipher, &permutation.phases, &mut batch),
-        2 => pass::<2, BACKWARD>(&cipher, &permutation.phases, &mut batch),
-        _ => pass::<VECTORS, BACKWARD>(&cipher, &permutation.phases, &mut batch),
-    }
-    rest.copy_from_slice(&batch[..rest.len()]);
-}
+impl Lanes for __m512i {
+    const COUNT: usize = 16;
 
-/// All phases on the first vectors of a batch.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-fn pass<const USED: usize, const BACKWARD: bool>(
-    cipher: &Cipher,
-    phases: &[Phase],
-    batch: &mut [u32; BATCH],
-) {
-    let words = batch.as_chunks_mut::<VECTOR_VALUES>().0;
-    let mut vectors = [_mm512_setzero_si512(); USED];
-    for (vector, words) in vectors.iter_mut().zip(&*words) {
-        *vector = load_words(words);
+    type Having = __mmask16;
+
+    #[inline(always)]
+    unsafe fn load(from: *const u32) -> Self {
+        // SAFETY: the caller allows the reading, and the load needs no alignment.
+        unsafe { _mm512_loadu_si512(from.cast()) }
     }
-    for step in 0..phases.len() {
-        let number = if BACKWARD { phases.len() - 1 - step } else { step };
-        let phase = &phases[number];
-        // The rounds of a vector stand behind the encryption for the next one, which does not
-        // depend on them.
-        let mut coins = Coins::toss(cipher, number, phase, vectors[0]);
-        for i in 1..USED {
-            let next = Coins::toss(cipher, number, phase, vectors[i]);
-            vectors[i - 1] = coins.swap::<BACKWARD>(phase, vectors[i - 1]);
-            coins = next;
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u32) {
+        // SAFETY: the caller allows the writing, and the store needs no alignment.
+        unsafe { _mm512_storeu_si512(to.cast(), self) }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(word: u32) -> Self {
+        // SAFETY: the caller vouches for the instructions, here and below.
+        unsafe { _mm512_set1_epi32(word as i32) }
+    }
+
+    #[inline(always)]
+    unsafe fn having(self, pivot: u32) -> __mmask16 {
+        // SAFETY: as above.
+        unsafe { _mm512_test_epi32_mask(self, Self::splat(pivot)) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor_having(self, having: __mmask16, word: u32) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_mask_xor_epi32(self, having, self, Self::splat(word)) }
+    }
+
+    #[inline(always)]
+    unsafe fn coins(self, counts: Self, round: usize) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            // A rotation takes the lowest five bits of its count.
+            let count = _mm512_srlv_epi32(counts, Self::splat(COUNT_BITS * round as u32));
+            // All bits like the highest.
+            _mm512_srai_epi32::<31>(_mm512_rolv_epi32(self, count))
         }
-        vectors[USED - 1] = coins.swap::<BACKWARD>(phase, vectors[USED - 1]);
-    }
-    for (vector, words) in vectors.into_iter().zip(words) {
-        store_words(words, vector);
-    }
-}
-
-/// The coins of the cosets of sixteen values, and where those of their pairs are.
-struct Coins {
-    words: [__m512i; 3],
-    counts: __m512i,
-}
-
-impl Coins {
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-    fn toss(cipher: &Cipher, number: usize, phase: &Phase, values: __m512i) -> Coins {
-        let mut representatives = values;
-        let mut counts = each(REPRESENTATIVE_COUNTS);
-        for i in 0..ROUNDS_PER_PHASE {
-            let has_pivot = _mm512_test_epi32_mask(values, each(phase.pivots[i]));
-            representatives = xor_where(has_pivot, representatives, phase.basis[i]);
-            counts = xor_where(has_pivot, counts, phase.pivot_counts[i]);
-        }
-        Coins { words: encrypt(cipher, number, representatives), counts }
     }
 
-    /// The rounds of a phase.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-    fn swap<const BACKWARD: bool>(self, phase: &Phase, values: __m512i) -> __m512i {
+    #[inline(always)]
+    unsafe fn xor_coins(self, coins: Self, word: u32) -> Self {
         // `a ^ (b & c)` as the truth table of a ternary operation.
         const XOR_OF_AND: i32 = 0b0111_1000;
-        let (mut values, mut counts) = (values, self.counts);
-        for step in 0..ROUNDS_PER_PHASE {
-            let j = if BACKWARD { ROUNDS_PER_PHASE - 1 - step } else { step };
-            // A rotation takes the lowest five bits of its count.
-            let count = _mm512_srlv_epi32(counts, each(COUNT_BITS * j as u32));
-            let coin = _mm512_rolv_epi32(self.words[j / 2], count);
-            // All bits like the highest.
-            let coin = _mm512_srai_epi32::<31>(coin);
-            let round_key = each(phase.round_keys[j]);
-            values = _mm512_ternarylogic_epi32::<XOR_OF_AND>(values, coin, round_key);
-            let swap_counts = each(phase.swap_counts[j]);
-            counts = _mm512_ternarylogic_epi32::<XOR_OF_AND>(counts, coin, swap_counts);
-        }
-        values
+        // SAFETY: as above.
+        unsafe { _mm512_ternarylogic_epi32::<XOR_OF_AND>(self, coins, Self::splat(word)) }
     }
 }
 
-/// The first three words of the encrypted blocks of sixteen representatives.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-fn encrypt(cipher: &Cipher, number: usize, representatives: __m512i) -> [__m512i; 3] {
-    // Places where a block begins.
-    const FIRST_WORDS: __mmask16 = 0b0001_0001_0001_0001;
-    // The first round key is XORed to the representatives and to the rest of the block, which all
-    // of them share.
-    let first_key = cipher.keys[0];
-    let whitened = _mm512_xor_si512(representatives, _mm512_shuffle_epi32::<0>(first_key));
-    let number = _mm512_broadcast_i32x4(_mm_set_epi32(0, 0, number as i32, 0));
-    let shared = _mm512_xor_si512(first_key, number);
-    // Block `i` of each lane's four.
-    let mut blocks = [
-        _mm512_mask_shuffle_epi32::<0>(shared, FIRST_WORDS, whitened),
-        _mm512_mask_shuffle_epi32::<1>(shared, FIRST_WORDS, whitened),
-        _mm512_mask_shuffle_epi32::<2>(shared, FIRST_WORDS, whitened),
-        _mm512_mask_shuffle_epi32::<3>(shared, FIRST_WORDS, whitened),
-    ];
-    for key in &cipher.keys[1..10] {
+impl Cipher<__m512i> for keystream::Cipher {
+    /// Four blocks in a vector: those of values `i`, `4 + i`, `8 + i` and `12 + i`.
+    type Blocks = [__m512i; 4];
+
+    #[inline(always)]
+    unsafe fn begin(&self, phase: usize, representatives: __m512i) -> Self::Blocks {
+        // Places where a block begins.
+        const FIRST_WORDS: __mmask16 = 0b0001_0001_0001_0001;
+        let first_key = self.keys[0];
+        // SAFETY: the caller vouches for the instructions.
+        unsafe {
+            // The first round key is XORed to the representatives and to the rest of the block,
+            // which all of them share.
+            let whitened = _mm512_xor_si512(representatives, _mm512_shuffle_epi32::<0>(first_key));
+            let phase = _mm512_broadcast_i32x4(_mm_set_epi32(0, 0, phase as i32, 0));
+            let shared = _mm512_xor_si512(first_key, phase);
+            [
+                _mm512_mask_shuffle_epi32::<0>(shared, FIRST_WORDS, whitened),
+                _mm512_mask_shuffle_epi32::<1>(shared, FIRST_WORDS, whitened),
+                _mm512_mask_shuffle_epi32::<2>(shared, FIRST_WORDS, whitened),
+                _mm512_mask_shuffle_epi32::<3>(shared, FIRST_WORDS, whitened),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn round(&self, blocks: &mut Self::Blocks, round: usize) {
+        for block in blocks {
+            // SAFETY: as above.
+            *block = unsafe { _mm512_aesenc_epi128(*block, self.keys[round]) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn end(&self, mut blocks: Self::Blocks) -> [__m512i; 3] {
         for block in &mut blocks {
-            *block = _mm512_aesenc_epi128(*block, *key);
+            // SAFETY: as above.
+            *block = unsafe { _mm512_aesenclast_epi128(*block, self.keys[10]) };
+        }
+        let [a, b, c, d] = blocks;
+        // SAFETY: as above.
+        unsafe {
+            // Transposes each lane.
+            let low = [_mm512_unpacklo_epi32(a, b), _mm512_unpacklo_epi32(c, d)];
+            let high = [_mm512_unpackhi_epi32(a, b), _mm512_unpackhi_epi32(c, d)];
+            [
+                _mm512_unpacklo_epi64(low[0], low[1]),
+                _mm512_unpackhi_epi64(low[0], low[1]),
+                _mm512_unpacklo_epi64(high[0], high[1]),
+            ]
         }
     }
-    let [a, b, c, d] = blocks.map(|block| _mm512_aesenclast_epi128(block, cipher.keys[10]));
-    // Transposes each lane.
-    let low = [_mm512_unpacklo_epi32(a, b), _mm512_unpacklo_epi32(c, d)];
-    let high = [_mm512_unpackhi_epi32(a, b), _mm512_unpackhi_epi32(c, d)];
-    [
-        _mm512_unpacklo_epi64(low[0], low[1]),
-        _mm512_unpackhi_epi64(low[0], low[1]),
-        _mm512_unpacklo_epi64(high[0], high[1]),
-    ]
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-fn xor_where(mask: __mmask16, words: __m512i, word: u32) -> __m512i {
-    _mm512_mask_xor_epi32(words, mask, words, each(word))
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-fn each(word: u32) -> __m512i {
-    _mm512_set1_epi32(word as i32)
 }
