@@ -11,6 +11,7 @@ mod line_reads;
 pub(crate) mod permutations;
 mod ring;
 mod subset_sums;
+mod thresholds;
 mod xor;
 
 /// Asks for the cache line `distance` bytes after `from`. Prefetching an address that is not mapped
