@@ -16,7 +16,7 @@ Two kinds of cases:
                              "... packing key" and "... fold key" of the id; eight bytes for each coefficient, little-endian, the lowest 50 bits
                 coins        ChaCha20 (64-bit counter from 0, nonce 0) under a key of 32 bytes `rng_seed`
                 secret       four words of coins for each coefficient, two numbers of 64 bits u and v: (3 v + (3 u >> 64)) >> 64, minus 1
-                error        as SimplePIR's (generate_simplepir.py), with weights 1 and 0: those of the columns, of the packing key, of the fold key
+                error        as SimplePIR's (generate_simplepir.py), of one sample, four words of coins: those of the columns, of the packing key, of the fold key
                 messages     numbers directly after one another as strings of bits, lowest bit first
 """
 import hashlib, json, math, pathlib, struct
@@ -238,10 +238,10 @@ def lookup_case(records, record_len, per_column, wq, index, rng_seed):
     a = expanded(purpose + "columns", d, m)
     wg, wh = (expanded(purpose + which, d, 1)[0] for which in ("packing key", "fold key"))
     masks, packing, folds = packed(form, a, wg, wh, table)
-    coins = chacha20_words(bytes([rng_seed] * 32), 4 * d + 8 * (columns + 2 * d))
+    coins = chacha20_words(bytes([rng_seed] * 32), 4 * d + 4 * (columns + 2 * d))
     numbers = [coins[i] | coins[i + 1] << 32 for i in range(0, 4 * d, 2)]
     secret = np.array([((3 * v + (3 * u >> 64)) >> 64) - 1 for u, v in zip(numbers[::2], numbers[1::2])])
-    errors = np.array([sample(coins[i:i + 4]) for i in range(4 * d, len(coins), 8)])
+    errors = np.array([sample(coins[i:i + 4]) for i in range(4 * d, len(coins), 4)])
     column, slot = divmod(index, per_column)
     query, key, fold_key, error_sum = encrypted(
         form, a, wg, wh, secret, errors[columns:].reshape(2, d), errors[:columns], columns, column, wq)

@@ -92,12 +92,12 @@ pub fn words_from_bytes(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks::<4>().0.iter().map(|chunk| u32::from_le_bytes(*chunk)).collect()
 }
 
-/// Numbers of fewer than 64 bits, one directly after another: a string of bits, the lowest bit of
-/// the first number first. The last byte is filled up with zeros.
+/// Numbers of at most 56 bits, one directly after another: a string of bits, the lowest bit of the
+/// first number first. The last byte is filled up with zeros.
 #[derive(Default)]
 pub struct BitWriter {
     bytes: Vec<u8>,
-    /// Bits that do not make a byte yet.
+    /// Bits that do not make eight bytes yet.
     rest: u64,
     rest_bits: u32,
 }
@@ -108,22 +108,27 @@ impl BitWriter {
         Self { bytes: Vec::with_capacity(bytes), ..Self::default() }
     }
 
-    /// Appends the lowest `bits` bits of a number, at most 56.
-    pub fn push(&mut self, number: u64, bits: u32) {
-        debug_assert!(bits <= 56, "what is left of a byte must have room too");
-        self.rest |= (number & ((1 << bits) - 1)) << self.rest_bits;
-        self.rest_bits += bits;
-        let whole = self.rest_bits / 8;
-        self.bytes.extend_from_slice(&self.rest.to_le_bytes()[..whole as usize]);
-        self.rest = self.rest.unbounded_shr(8 * whole);
-        self.rest_bits -= 8 * whole;
+    /// Appends numbers of `bits` bits each, at most 56.
+    pub fn push(&mut self, numbers: impl IntoIterator<Item = u64>, bits: u32) {
+        debug_assert!(bits <= 56, "a reader finds no more in eight bytes");
+        let (mut rest, mut rest_bits) = (self.rest, self.rest_bits);
+        for number in numbers {
+            let number = number & ((1 << bits) - 1);
+            rest |= number << rest_bits;
+            rest_bits += bits;
+            if rest_bits >= 64 {
+                self.bytes.extend_from_slice(&rest.to_le_bytes());
+                rest_bits -= 64;
+                rest = number >> (bits - rest_bits);
+            }
+        }
+        (self.rest, self.rest_bits) = (rest, rest_bits);
     }
 
     /// The bytes.
     pub fn finish(mut self) -> Vec<u8> {
-        if self.rest_bits > 0 {
-            self.bytes.push(self.rest as u8);
-        }
+        let last = self.rest_bits.div_ceil(8) as usize;
+        self.bytes.extend_from_slice(&self.rest.to_le_bytes()[..last]);
         self.bytes
     }
 }
@@ -132,6 +137,7 @@ impl BitWriter {
 pub struct BitReader<'a> {
     what: &'static str,
     bytes: &'a [u8],
+    /// In bits.
     place: usize,
 }
 
@@ -153,22 +159,37 @@ impl<'a> BitReader<'a> {
         Ok(Self { what, bytes, place: 0 })
     }
 
-    /// The next number of `bits` bits, at most 56.
+    /// The next `count` numbers of `bits` bits each, at most 56.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if there are no more bytes.
-    pub fn next(&mut self, bits: u32) -> Result<u64> {
-        let (first, shift) = (self.place / 8, self.place % 8);
-        let count = (shift + bits as usize).div_ceil(8);
-        let bytes = self
-            .bytes
-            .get(first..first + count)
-            .ok_or_else(|| Error::invalid_message(format!("{} ends too early", self.what)))?;
-        let mut word = [0; 8];
-        word[..count].copy_from_slice(bytes);
-        self.place += bits as usize;
-        Ok(u64::from_le_bytes(word) >> shift & ((1 << bits) - 1))
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if there are not so many bytes.
+    pub fn numbers(
+        &mut self,
+        count: usize,
+        bits: u32,
+    ) -> Result<impl ExactSizeIterator<Item = u64> + use<'a>> {
+        let (bytes, first) = (self.bytes, self.place);
+        let end = count.checked_mul(bits as usize).and_then(|bits| bits.checked_add(first));
+        let end = end.filter(|end| end.div_ceil(8) <= bytes.len());
+        self.place =
+            end.ok_or_else(|| Error::invalid_message(format!("{} ends too early", self.what)))?;
+        Ok((0..count).map(move |i| number_at(bytes, first + i * bits as usize, bits)))
     }
+}
+
+/// The number of `bits` bits that begins at bit `place`.
+#[inline]
+fn number_at(bytes: &[u8], place: usize, bits: u32) -> u64 {
+    let rest = &bytes[place / 8..];
+    let word = match rest.first_chunk() {
+        Some(word) => u64::from_le_bytes(*word),
+        None => {
+            let mut word = [0; 8];
+            word[..rest.len()].copy_from_slice(rest);
+            u64::from_le_bytes(word)
+        }
+    };
+    word >> (place % 8) & ((1 << bits) - 1)
 }
 
 #[cfg(test)]
@@ -185,7 +206,7 @@ mod tests {
             let mut writer = BitWriter::with_capacity(0);
             let mut expected = Vec::new();
             for (number, bits) in &numbers {
-                writer.push(*number, *bits);
+                writer.push([*number], *bits);
                 expected.extend((0..*bits).map(|bit| number >> bit & 1 == 1));
             }
             let bytes = writer.finish();
@@ -195,7 +216,8 @@ mod tests {
             }
             let mut reader = BitReader::new("numbers", &bytes, expected.len()).unwrap();
             for (number, bits) in &numbers {
-                prop_assert_eq!(reader.next(*bits).unwrap(), number & ((1 << bits) - 1));
+                let mut read = reader.numbers(1, *bits).unwrap();
+                prop_assert_eq!(read.next(), Some(number & ((1 << bits) - 1)));
             }
             let refused = |bytes: &[u8]| {
                 let refusal = BitReader::new("numbers", bytes, expected.len()).err().unwrap();
@@ -214,9 +236,29 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_one_length_are_read_together() {
+        for (bits, count) in [(1, 70), (10, 9), (26, 5), (45, 20), (56, 3), (7, 0)] {
+            let numbers: Vec<u64> =
+                (0..count).map(|i| (i * 0x9e37_79b9 + 1) % (1 << bits)).collect();
+            let mut writer = BitWriter::with_capacity(0);
+            writer.push([5], bits.max(3));
+            writer.push(numbers.iter().copied(), bits.max(3));
+            let bytes = writer.finish();
+            let mut reader =
+                BitReader::new("numbers", &bytes, (1 + numbers.len()) * bits.max(3) as usize)
+                    .unwrap();
+            assert!(reader.numbers(1, bits.max(3)).unwrap().eq([5]));
+            assert!(reader.numbers(numbers.len(), bits.max(3)).unwrap().eq(numbers));
+        }
+    }
+
+    #[test]
     fn what_lies_beyond_a_string_of_bits_is_an_error() {
         let mut reader = BitReader::new("numbers", &[1, 2], 16).unwrap();
-        assert_eq!(reader.next(12).unwrap(), 0x201);
-        assert_eq!(reader.next(5).err().unwrap().blame(), Blame::InvalidMessage);
+        assert!(reader.numbers(1, 12).unwrap().eq([0x201]));
+        for (count, bits) in [(1, 5), (5, 1), (usize::MAX, 2), (usize::MAX, 1)] {
+            let refusal = reader.numbers(count, bits).err().unwrap();
+            assert_eq!(refusal.blame(), Blame::InvalidMessage);
+        }
     }
 }

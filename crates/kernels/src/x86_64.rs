@@ -12,6 +12,7 @@ pub(crate) mod permutations;
 mod ring;
 mod subset_sums;
 mod swap_or_not;
+mod thresholds;
 mod xor;
 
 /// Asks for the cache line `distance` bytes after `from`. Prefetching an address that is not mapped

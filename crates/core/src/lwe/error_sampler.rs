@@ -19,7 +19,7 @@
 use super::ErrorWidth;
 use crate::SecretRng;
 use privet_kernels::Kernels;
-use privet_kernels::thresholds::Halves;
+use privet_kernels::thresholds::{Place, Thresholds};
 use zeroize::{Zeroize, Zeroizing};
 
 /// Standard deviation of the base.
@@ -142,82 +142,64 @@ const THRESHOLDS: [u128; 110] = [
 ];
 
 /// The thresholds in the kernel's form.
-const HALVES: [Halves; THRESHOLDS.len()] = {
-    let mut halves = [[0; 2]; THRESHOLDS.len()];
-    let mut place = 0;
-    while place < THRESHOLDS.len() {
-        let threshold = THRESHOLDS[place];
-        halves[place] = [(threshold >> 63) as u64, threshold as u64 & (u64::MAX >> 1)];
-        place += 1;
-    }
-    halves
-};
+static PREPARED: Thresholds = Thresholds::new(&THRESHOLDS);
 
 /// Errors are drawn in chunks of this many, so that a few small buffers are enough.
 const CHUNK: usize = 256;
 
-/// The uniform bytes for one error: 16 for each sample of the base.
-const COINS: usize = 32;
-
 /// All values between the uniform bytes and the errors. They are secret, and erased when dropped.
 struct Buffers {
-    coins: [u8; CHUNK * COINS],
-    high: [u64; 2 * CHUNK],
-    low: [u64; 2 * CHUNK],
-    magnitudes: [u64; 2 * CHUNK],
+    places: [Place; 2 * CHUNK],
+    samples: [i8; 2 * CHUNK],
 }
 
 impl Zeroize for Buffers {
     fn zeroize(&mut self) {
-        self.coins.zeroize();
-        self.high.zeroize();
-        self.low.zeroize();
-        self.magnitudes.zeroize();
+        self.places.zeroize();
+        self.samples.zeroize();
     }
 }
 
 /// Fills `out` with independent errors of the given width, as words modulo 2^32.
+///
+/// Sixteen uniform bytes make a sample of the base. An error without a second weight takes one sample.
 pub fn sample_errors(kernels: Kernels, width: ErrorWidth, rng: &mut SecretRng, out: &mut [u32]) {
-    let mut buffers = Zeroizing::new(Buffers {
-        coins: [0; CHUNK * COINS],
-        high: [0; 2 * CHUNK],
-        low: [0; 2 * CHUNK],
-        magnitudes: [0; 2 * CHUNK],
-    });
+    let mut buffers =
+        Zeroizing::new(Buffers { places: [[0; 16]; 2 * CHUNK], samples: [0; 2 * CHUNK] });
+    let Buffers { places, samples } = &mut *buffers;
     for errors in out.chunks_mut(CHUNK) {
-        let Buffers { coins, high, low, magnitudes } = &mut *buffers;
-        let coins = &mut coins[..errors.len() * COINS];
-        rng.fill(coins);
-        errors_from_coins(kernels, width, coins, (high, low, magnitudes), errors);
+        let count = samples_of(width) * errors.len();
+        let (places, samples) = (&mut places[..count], &mut samples[..count]);
+        rng.fill(places.as_flattened_mut());
+        errors_at(kernels, width, places, samples, errors);
     }
 }
 
-/// Turns uniform bytes into errors, [`COINS`] bytes for each. In every 16 bytes, the lowest bit is
-/// a sign. The other bits of the lower word and the highest 63 of the upper word are a place in the
-/// distribution. One bit is not used.
-fn errors_from_coins(
+/// Samples of the base in an error.
+fn samples_of(width: ErrorWidth) -> usize {
+    if width.weights()[1] == 0 { 1 } else { 2 }
+}
+
+/// The errors of uniform places, as many for each as it has samples.
+fn errors_at(
     kernels: Kernels,
     width: ErrorWidth,
-    coins: &[u8],
-    (high, low, magnitudes): (&mut [u64], &mut [u64], &mut [u64]),
+    places: &[Place],
+    samples: &mut [i8],
     errors: &mut [u32],
 ) {
-    let words = coins.as_chunks::<8>().0;
-    let samples = words.as_chunks::<2>().0;
-    let [high, low, magnitudes] =
-        [high, low, magnitudes].map(|buffer| &mut buffer[..samples.len()]);
-    for (([lower, upper], high), low) in samples.iter().zip(&mut *high).zip(&mut *low) {
-        *high = u64::from_le_bytes(*upper) >> 1;
-        *low = u64::from_le_bytes(*lower) >> 1;
-    }
-    kernels.count_thresholds_above(&HALVES, high, low, magnitudes);
-    let pairs = samples.as_chunks::<2>().0.iter().zip(magnitudes.as_chunks::<2>().0);
-    for (error, (coins, magnitudes)) in errors.iter_mut().zip(pairs) {
-        *error = 0;
-        for ((coins, magnitude), weight) in coins.iter().zip(magnitudes).zip(width.weights()) {
-            let negative = u32::from(coins[0][0] & 1);
-            let sample = (*magnitude as u32 ^ negative.wrapping_neg()).wrapping_add(negative);
-            *error = error.wrapping_add(sample.wrapping_mul(weight));
+    kernels.count_thresholds_above(&PREPARED, places, samples);
+    match width.weights() {
+        [weight, 0] => {
+            for (error, sample) in errors.iter_mut().zip(samples) {
+                *error = weight.wrapping_mul(i32::from(*sample) as u32);
+            }
+        }
+        weights => {
+            for (error, samples) in errors.iter_mut().zip(samples.as_chunks::<2>().0) {
+                let [one, other] = samples.map(|sample| i32::from(sample) as u32);
+                *error = weights[0].wrapping_mul(one).wrapping_add(weights[1].wrapping_mul(other));
+            }
         }
     }
 }

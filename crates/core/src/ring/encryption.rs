@@ -9,8 +9,11 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 /// From so many rows of one block on, the whole product of mask and secret takes less time than the
-/// rows' coefficients one by one.
-const WHOLE_PRODUCT_ROWS: usize = 64;
+/// rows' coefficients one by one, with AVX2.
+const WHOLE_PRODUCT_ROWS: usize = 128;
+
+/// Columns that are compared together with the wanted one.
+const GROUP: usize = 64;
 
 /// The public polynomials, transformed: 24 KiB for each 2048 columns, and 48 KiB.
 pub struct EncryptionFactors {
@@ -124,10 +127,11 @@ impl Blank {
                 let rounded = round(add_error(*mask, *error), MODULUS_BITS, query_bits);
                 *word = rounded as u32;
                 // With the error of rounding: the client takes off all that it knows.
-                let error = centred((rounded << shift).wrapping_sub(*mask), MODULUS_BITS);
-                error_sum[0] = error_sum[0].wrapping_add(error as u64);
+                let error = (rounded << shift).wrapping_sub(*mask);
+                error_sum[0] = error_sum[0].wrapping_add(error);
             }
         }
+        error_sum[0] = centred(error_sum[0], MODULUS_BITS) as u64;
         let (of_packing, of_fold) = of_keys.split_at(degree);
         let wide = Zeroizing::new(secret.iter().map(|s| *s as u64).collect::<Vec<_>>());
         let mut image = Zeroizing::new(vec![0; degree]);
@@ -165,9 +169,17 @@ impl Blank {
         // column.
         let delta = DELTA_BITS - (MODULUS_BITS - self.query_bits);
         let mask = low_bits(self.query_bits) as u32;
-        for (place, word) in (0u64..).zip(&mut words) {
-            let wanted = u32::from(place.ct_eq(&column).unwrap_u8());
-            *word = word.wrapping_add(wanted << delta) & mask;
+        // Comparisons are many times slower than the rest, so there is one for each place within a
+        // group, and one for each group.
+        let is = |number: usize, other: u64| u32::from((number as u64).ct_eq(&other).unwrap_u8());
+        let (group, within) = (column / GROUP as u64, column % GROUP as u64);
+        let deltas: Zeroizing<[u32; GROUP]> =
+            Zeroizing::new(std::array::from_fn(|place| is(place, within) << delta));
+        for (number, words) in words.chunks_mut(GROUP).enumerate() {
+            let here = is(number, group).wrapping_neg();
+            for (word, delta) in words.iter_mut().zip(deltas.iter()) {
+                *word = word.wrapping_add(delta & here) & mask;
+            }
         }
         let keys = PublicKeys {
             packing: std::mem::take(&mut *self.packing),
@@ -249,14 +261,15 @@ impl RingKey {
 
     /// Coefficients of the product of a mask and the secret, one by one.
     fn some_products(&self, mask: &[i32], first: usize, count: usize) -> Vec<u64> {
+        // X^u · X^(row - u), and for higher powers X^u · X^(row + d - u) = -X^row. So from high to
+        // low powers, the mask goes on with its negative.
+        let negative = mask.iter().rev().map(|word| -word);
+        let extended: Vec<i32> = mask.iter().rev().copied().chain(negative).collect();
         let coefficient = |row: usize| {
-            // X^u · X^(row - u), and for higher powers X^u · X^(row + d - u) = -X^row.
-            let (low, high) = mask.split_at(row + 1);
-            let (of_low, of_high) = self.secret.split_at(row + 1);
-            let product = |mask: &i32, secret: &i32| i64::from(*mask) * i64::from(*secret);
-            let plus: i64 = low.iter().rev().zip(of_low).map(|(m, s)| product(m, s)).sum();
-            let minus: i64 = high.iter().rev().zip(of_high).map(|(m, s)| product(m, s)).sum();
-            (plus - minus) as u64
+            let from_row = &extended[mask.len() - 1 - row..];
+            // At most 2^11 · 2^16.
+            let product: i32 = from_row.iter().zip(&**self.secret).map(|(m, s)| m * s).sum();
+            i64::from(product) as u64
         };
         (first..first + count).map(coefficient).collect()
     }

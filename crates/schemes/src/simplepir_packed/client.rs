@@ -124,7 +124,8 @@ impl SimplePirPackedClient {
         let mut bytes = vec![0; form.mask_bytes() as usize];
         self.masks.read_at((block * bytes.len()) as u64, &mut bytes)?;
         let mut reader = BitReader::new("a mask", &bytes, 8 * bytes.len())?;
-        (0..form.degree()).map(|_| Ok(reader.next(form.mask_bits())? as u32)).collect()
+        let words = reader.numbers(form.degree(), form.mask_bits())?;
+        Ok(words.map(|word| word as u32).collect())
     }
 }
 

@@ -32,9 +32,9 @@ impl Message<SimplePirPackedParameters> for SimplePirPackedQuery {
         let Self { form, query_bits, words, keys } = self;
         let len = bits_of_query(*form, *query_bits, words.len()).div_ceil(8);
         let mut writer = BitWriter::with_capacity(len);
-        words.iter().for_each(|word| writer.push(u64::from(*word), *query_bits));
+        writer.push(words.iter().map(|word| u64::from(*word)), *query_bits);
         for (key, bits) in [&keys.packing, &keys.fold].into_iter().zip(form.key_bits()) {
-            key.iter().for_each(|word| writer.push(*word, bits));
+            writer.push(key.iter().copied(), bits);
         }
         writer.finish()
     }
@@ -44,9 +44,8 @@ impl Message<SimplePirPackedParameters> for SimplePirPackedQuery {
         let columns = parameters.columns() as usize;
         let bits = bits_of_query(form, query_bits, columns);
         let mut reader = BitReader::new("a query of packed SimplePIR", bytes, bits)?;
-        let words = (0..columns).map(|_| Ok(reader.next(query_bits)? as u32));
-        let words = words.collect::<Result<_>>()?;
-        let mut key = |bits| (0..form.degree()).map(|_| reader.next(bits)).collect::<Result<_>>();
+        let words = reader.numbers(columns, query_bits)?.map(|word| word as u32).collect();
+        let mut key = |bits| Ok(reader.numbers(form.degree(), bits)?.collect());
         let [packing_bits, fold_bits] = form.key_bits();
         let keys = PublicKeys { packing: key(packing_bits)?, fold: key(fold_bits)? };
         Ok(Self { form, query_bits, words, keys })
@@ -66,8 +65,8 @@ impl Message<SimplePirPackedParameters> for SimplePirPackedAnswer {
     fn encode(&self) -> Vec<u8> {
         let len = bits_of_answer(self.form, self.symbols.len()).div_ceil(8);
         let mut writer = BitWriter::with_capacity(len);
-        let bits = self.form.answer_bits();
-        self.symbols.iter().for_each(|symbol| writer.push(u64::from(*symbol), bits));
+        let symbols = self.symbols.iter().map(|symbol| u64::from(*symbol));
+        writer.push(symbols, self.form.answer_bits());
         writer.finish()
     }
 
@@ -75,8 +74,8 @@ impl Message<SimplePirPackedParameters> for SimplePirPackedAnswer {
         let (form, rows) = (parameters.form(), parameters.rows() as usize);
         let bits = bits_of_answer(form, rows);
         let mut reader = BitReader::new("an answer of packed SimplePIR", bytes, bits)?;
-        let symbols = (0..rows).map(|_| Ok(reader.next(form.answer_bits())? as u16));
-        Ok(Self { form, symbols: symbols.collect::<Result<_>>()? })
+        let symbols = reader.numbers(rows, form.answer_bits())?;
+        Ok(Self { form, symbols: symbols.map(|symbol| symbol as u16).collect() })
     }
 }
 

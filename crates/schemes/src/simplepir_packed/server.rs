@@ -149,10 +149,9 @@ impl<'a> Kept<'a> {
     fn masks(&self, parameters: &SimplePirPackedParameters) -> Vec<u8> {
         let mut writer = BitWriter::with_capacity(parameters.hint_bytes() as usize);
         for block in &self.blocks {
-            for word in &block[block.len() - self.degree..] {
-                let bits = parameters.form().mask_bits();
-                writer.push(u64::from(u32::from_le_bytes(*word)), bits);
-            }
+            let words = &block[block.len() - self.degree..];
+            let words = words.iter().map(|word| u64::from(u32::from_le_bytes(*word)));
+            writer.push(words, parameters.form().mask_bits());
         }
         writer.finish()
     }

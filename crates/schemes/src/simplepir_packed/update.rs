@@ -71,7 +71,7 @@ impl Succession for SimplePirPackedServer {
             }
             let mask_bytes = form.mask_bytes() as usize;
             let mut writer = BitWriter::with_capacity(mask_bytes);
-            mask.iter().for_each(|word| writer.push(u64::from(*word), form.mask_bits()));
+            writer.push(mask.iter().map(|word| u64::from(*word)), form.mask_bits());
             masks[block * mask_bytes..][..mask_bytes].copy_from_slice(&writer.finish());
         }
         let (folding, kernels) = (Folding::new(form), self.kernels);

@@ -25,16 +25,14 @@ fn thresholds_are_the_tails_of_the_gaussian() {
 
 /// The error of given places and signs, by the width's weights.
 fn error(width: ErrorWidth, samples: [(u128, bool); 2]) -> i32 {
-    let coins = samples.map(|(place, negative)| {
+    let places = samples.map(|(place, negative)| {
         let [high, low] = [(place >> 63) as u64, place as u64 & (u64::MAX >> 1)];
         // The unused bit is set: it must not matter.
         (u128::from(high << 1 | 1) << 64 | u128::from(low << 1) | u128::from(negative))
             .to_le_bytes()
     });
-    let mut out = [0];
-    let (mut high, mut low, mut magnitudes) = ([0; 2], [0; 2], [0; 2]);
-    let buffers = (&mut high[..], &mut low[..], &mut magnitudes[..]);
-    errors_from_coins(Kernels::detect(), width, coins.as_flattened(), buffers, &mut out);
+    let (mut out, count) = ([0], samples_of(width));
+    errors_at(Kernels::detect(), width, &places[..count], &mut [0; 2][..count], &mut out);
     out[0] as i32
 }
 
