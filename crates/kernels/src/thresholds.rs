@@ -12,7 +12,8 @@
 //! fetches them: the positions are secret, but no address is. A vector has one byte of as many
 //! places as it has bytes, and a comparison goes through the sixteen bytes of the numbers.
 //!
-//! On one core of a Zen 3 a place takes 23 ns in portable form and 1.9 ns with AVX2.
+//! On one core of a Zen 3, with 110 thresholds, a place takes 2.8 ns with AVX2. A comparison with
+//! every threshold took 23 ns with the same instructions.
 //!
 //! # Secrets
 //!

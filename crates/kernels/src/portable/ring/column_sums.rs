@@ -43,7 +43,7 @@ pub(crate) unsafe fn in_lanes<V: Lanes<L>, const L: usize>(
 ) {
     let degree = factors.degree();
     // SAFETY: as the caller says.
-    let zero = unsafe { V::zero() };
+    let zero = unsafe { V::from_bytes(&[0; L]) };
     let mut workspace = Workspace::new(factors, columns.len().div_ceil(column_len), zero);
     for (strip, sums) in sums.chunks_mut(STRIP * degree).enumerate() {
         let first_row = first_row + strip * STRIP;
@@ -346,11 +346,6 @@ pub(crate) trait Lanes<const L: usize>: Copy {
     /// # Safety
     ///
     /// The processor has the instructions of the type.
-    unsafe fn zero() -> Self;
-
-    /// # Safety
-    ///
-    /// The processor has the instructions of the type.
     unsafe fn from_bytes(bytes: &[u8; L]) -> Self;
 
     fn add(self, other: Self) -> Self;
@@ -362,19 +357,11 @@ pub(crate) trait Lanes<const L: usize>: Copy {
     /// `sum + self · factor`.
     fn times_plus(self, factor: f64, sum: Self) -> Self;
 
-    /// `difference - self · factor`.
-    fn times_from(self, factor: f64, difference: Self) -> Self;
-
     fn to_array(self) -> [f64; L];
 }
 
 /// Rows in an array, for a compiler to find instructions for.
 impl<const L: usize> Lanes<L> for [f64; L] {
-    #[inline(always)]
-    unsafe fn zero() -> Self {
-        [0.0; L]
-    }
-
     #[inline(always)]
     unsafe fn from_bytes(bytes: &[u8; L]) -> Self {
         bytes.map(f64::from)
@@ -398,11 +385,6 @@ impl<const L: usize> Lanes<L> for [f64; L] {
     #[inline(always)]
     fn times_plus(self, factor: f64, sum: Self) -> Self {
         sum.add(self.times(factor))
-    }
-
-    #[inline(always)]
-    fn times_from(self, factor: f64, difference: Self) -> Self {
-        difference.sub(self.times(factor))
     }
 
     #[inline(always)]
@@ -459,7 +441,7 @@ impl<V> Complex<V> {
         V: Lanes<L>,
     {
         Complex {
-            re: self.im.times_from(im, self.re.times(re)),
+            re: self.im.times_plus(-im, self.re.times(re)),
             im: self.im.times_plus(re, self.re.times(im)),
         }
     }
@@ -472,7 +454,7 @@ impl<V> Complex<V> {
     {
         Complex {
             re: self.im.times_plus(im, self.re.times(re)),
-            im: self.re.times_from(im, self.im.times(re)),
+            im: self.re.times_plus(-im, self.im.times(re)),
         }
     }
 
@@ -484,7 +466,7 @@ impl<V> Complex<V> {
     {
         Complex {
             re: other.im.times_plus(im, other.re.times_plus(re, self.re)),
-            im: other.im.times_from(re, other.re.times_plus(im, self.im)),
+            im: other.im.times_plus(-re, other.re.times_plus(im, self.im)),
         }
     }
 }

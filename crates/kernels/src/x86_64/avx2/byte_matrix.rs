@@ -97,9 +97,9 @@ pub(crate) fn prepare_group(words: [u32; 4]) -> [u32; 4] {
 
 /// See [`crate::portable::byte_matrix::multiply_chunk`].
 ///
-/// Prefetches the cache lines that will be needed next while it processes the halves of this chunk:
-/// two of each group by both halves of the only vector, or one each by the halves of the first two
-/// vectors.
+/// Vectors come in pairs, which share the widening of the bytes. Prefetches the cache lines that
+/// will be needed next while it processes the quarters of this chunk for the first pair, one of
+/// each group, or its halves for the only vector, two of each group.
 #[target_feature(enable = "avx2,aes")]
 pub(crate) fn multiply_chunk(
     chunk: &[[u8; GROUP_BYTES]],
@@ -108,27 +108,102 @@ pub(crate) fn multiply_chunk(
     ahead: usize,
 ) {
     assert_eq!(prepared.len(), chunk.len() * sums.len());
-    // A single vector comes with chunks of any length, and `ahead` is meant for one pass over them.
-    // Here they are cut to the size of the cache, and the next piece is prefetched during both
-    // passes.
-    let only = sums.len() == 1;
-    let next_piece = CACHED_GROUPS * GROUP_BYTES;
-    let prepared = prepared.chunks(chunk.len().max(1));
-    for (k, (sums, prepared)) in sums.iter_mut().zip(prepared).enumerate() {
-        let (top, bottom) = sums.split_at_mut(PANEL_ROWS / 2);
-        for (chunk, prepared) in chunk.chunks(CACHED_GROUPS).zip(prepared.chunks(CACHED_GROUPS)) {
-            if only {
-                multiply_half::<0, 2>(chunk, prepared, top, next_piece);
-                multiply_half::<1, 2>(chunk, prepared, bottom, next_piece + 128);
-            } else if k < 2 {
-                multiply_half::<0, 1>(chunk, prepared, top, ahead + k * 128);
-                multiply_half::<1, 1>(chunk, prepared, bottom, ahead + k * 128 + 64);
-            } else {
-                multiply_half::<0, 0>(chunk, prepared, top, 0);
-                multiply_half::<1, 0>(chunk, prepared, bottom, 0);
+    let mut prepared = prepared.chunks(chunk.len().max(1));
+    let mut next = || prepared.next().unwrap_or_default();
+    if let [only] = sums {
+        // A single vector comes with a chunk of any length, and `ahead` is meant for one pass over
+        // it. Here it is cut to the size of the cache, and the next piece is prefetched during both
+        // passes.
+        let ahead = CACHED_GROUPS * GROUP_BYTES;
+        let pieces = chunk.chunks(CACHED_GROUPS).zip(next().chunks(CACHED_GROUPS));
+        for (chunk, prepared) in pieces {
+            multiply_halves::<2>(chunk, prepared, only, ahead);
+        }
+        return;
+    }
+    for (pair, sums) in sums.chunks_mut(2).enumerate() {
+        match sums {
+            [one, other] if pair == 0 => {
+                multiply_quarters::<1>(chunk, [next(), next()], [one, other], ahead);
+            }
+            [one, other] => multiply_quarters::<0>(chunk, [next(), next()], [one, other], 0),
+            [last, ..] => multiply_halves::<0>(chunk, next(), last, 0),
+            [] => {}
+        }
+    }
+}
+
+/// Two vectors and all 64 rows, a quarter of them at a time.
+#[inline]
+#[target_feature(enable = "avx2,aes")]
+fn multiply_quarters<const LINES_AHEAD: usize>(
+    chunk: &[[u8; GROUP_BYTES]],
+    prepared: [&[[u32; 4]]; 2],
+    [one, other]: [&mut [u32; PANEL_ROWS]; 2],
+    ahead: usize,
+) {
+    let sums = one.as_chunks_mut().0.iter_mut().zip(other.as_chunks_mut().0);
+    for (quarter, (one, other)) in sums.enumerate() {
+        let ahead = ahead + 64 * quarter;
+        multiply_quarter::<LINES_AHEAD>(chunk, quarter, prepared, [one, other], ahead);
+    }
+}
+
+/// Two vectors and 16 rows: 2 × 2 vectors of 8 rows × 2 half-words are 8 sums, as many as 16
+/// registers allow besides the operands.
+#[inline]
+#[target_feature(enable = "avx2,aes")]
+fn multiply_quarter<const LINES_AHEAD: usize>(
+    chunk: &[[u8; GROUP_BYTES]],
+    quarter: usize,
+    prepared: [&[[u32; 4]]; 2],
+    sums: [&mut [u32; PANEL_ROWS / 4]; 2],
+    ahead: usize,
+) {
+    let mut sum = [[[_mm256_setzero_si256(); 2]; 2]; 2];
+    let low_bytes = _mm256_set1_epi16(0x00ff);
+    for ((group, one), other) in chunk.iter().zip(prepared[0]).zip(prepared[1]) {
+        for line in 0..LINES_AHEAD {
+            prefetch_second_level(group, ahead + line * 64);
+        }
+        let [first, second] = &group.as_chunks::<64>().0[quarter].as_chunks::<32>().0 else {
+            unreachable!("64 bytes are two vectors");
+        };
+        let bytes = [load(first), load(second)];
+        let columns_02 =
+            [_mm256_and_si256(bytes[0], low_bytes), _mm256_and_si256(bytes[1], low_bytes)];
+        let columns_13 = [_mm256_srli_epi16::<8>(bytes[0]), _mm256_srli_epi16::<8>(bytes[1])];
+        for (k, words) in [one, other].into_iter().enumerate() {
+            for digit in 0..2 {
+                let of_02 = _mm256_set1_epi32(words[2 * digit] as i32);
+                let of_13 = _mm256_set1_epi32(words[2 * digit + 1] as i32);
+                for v in 0..2 {
+                    let products = _mm256_add_epi32(
+                        _mm256_madd_epi16(columns_02[v], of_02),
+                        _mm256_madd_epi16(columns_13[v], of_13),
+                    );
+                    sum[k][v][digit] = _mm256_add_epi32(sum[k][v][digit], products);
+                }
             }
         }
     }
+    for (sums, sum) in sums.into_iter().zip(sum) {
+        add_digits(sums, &sum);
+    }
+}
+
+/// One vector and all 64 rows, half of them at a time.
+#[inline]
+#[target_feature(enable = "avx2,aes")]
+fn multiply_halves<const LINES_AHEAD: usize>(
+    chunk: &[[u8; GROUP_BYTES]],
+    prepared: &[[u32; 4]],
+    sums: &mut [u32; PANEL_ROWS],
+    ahead: usize,
+) {
+    let (top, bottom) = sums.split_at_mut(PANEL_ROWS / 2);
+    multiply_half::<0, LINES_AHEAD>(chunk, prepared, top, ahead);
+    multiply_half::<1, LINES_AHEAD>(chunk, prepared, bottom, ahead + 64 * LINES_AHEAD);
 }
 
 /// One vector and the upper (0) or lower (1) 32 rows: 4 vectors of 8 rows × 2 half-words are 8
@@ -168,8 +243,15 @@ fn multiply_half<const HALF: usize, const LINES_AHEAD: usize>(
             sum[v][1] = _mm256_add_epi32(sum[v][1], high);
         }
     }
-    for (sums, [low, high]) in sums.as_chunks_mut::<8>().0.iter_mut().zip(sum) {
-        let sum = _mm256_add_epi32(low, _mm256_slli_epi32::<16>(high));
+    add_digits(sums, &sum);
+}
+
+/// Adds the sums of low and of high half-words of 8 rows each.
+#[inline]
+#[target_feature(enable = "avx2,aes")]
+fn add_digits(sums: &mut [u32], digits: &[[__m256i; 2]]) {
+    for (sums, [low, high]) in sums.as_chunks_mut::<8>().0.iter_mut().zip(digits) {
+        let sum = _mm256_add_epi32(*low, _mm256_slli_epi32::<16>(*high));
         store_words(sums, _mm256_add_epi32(load_words(sums), sum));
     }
 }
@@ -185,9 +267,7 @@ pub(crate) fn multiply_accumulate(multiplications: u64) -> u64 {
     let rounds = multiplications.div_ceil(per_round);
     for _ in 0..rounds {
         let (chunk, prepared) = std::hint::black_box((&chunk, &prepared));
-        let (top, bottom) = sums.split_at_mut(PANEL_ROWS / 2);
-        multiply_half::<0, 0>(chunk, prepared, top, 0);
-        multiply_half::<1, 0>(chunk, prepared, bottom, 0);
+        multiply_halves::<0>(chunk, prepared, &mut sums, 0);
     }
     std::hint::black_box(sums);
     rounds * per_round

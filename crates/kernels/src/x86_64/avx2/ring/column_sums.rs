@@ -7,14 +7,8 @@ use crate::ring::ColumnFactors;
 
 impl Lanes<4> for __m256d {
     #[inline(always)]
-    unsafe fn zero() -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        unsafe { _mm256_setzero_pd() }
-    }
-
-    #[inline(always)]
     unsafe fn from_bytes(bytes: &[u8; 4]) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the instructions.
         unsafe {
             let bytes = _mm_cvtsi32_si128(i32::from_le_bytes(*bytes));
             _mm256_cvtepi32_pd(_mm_cvtepu8_epi32(bytes))
@@ -43,12 +37,6 @@ impl Lanes<4> for __m256d {
     fn times_plus(self, factor: f64, sum: Self) -> Self {
         // SAFETY: as above.
         unsafe { _mm256_add_pd(sum, self.times(factor)) }
-    }
-
-    #[inline(always)]
-    fn times_from(self, factor: f64, difference: Self) -> Self {
-        // SAFETY: as above.
-        unsafe { _mm256_sub_pd(difference, self.times(factor)) }
     }
 
     #[inline(always)]

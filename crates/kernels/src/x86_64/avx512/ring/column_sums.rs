@@ -7,14 +7,8 @@ use crate::ring::ColumnFactors;
 
 impl Lanes<8> for __m512d {
     #[inline(always)]
-    unsafe fn zero() -> Self {
-        // SAFETY: the caller vouches for the instructions.
-        unsafe { _mm512_setzero_pd() }
-    }
-
-    #[inline(always)]
     unsafe fn from_bytes(bytes: &[u8; 8]) -> Self {
-        // SAFETY: as above.
+        // SAFETY: the caller vouches for the instructions.
         unsafe {
             let bytes = _mm_cvtsi64_si128(i64::from_le_bytes(*bytes));
             _mm512_cvtepi32_pd(_mm256_cvtepu8_epi32(bytes))
@@ -43,12 +37,6 @@ impl Lanes<8> for __m512d {
     fn times_plus(self, factor: f64, sum: Self) -> Self {
         // SAFETY: as above.
         unsafe { _mm512_fmadd_pd(self, _mm512_set1_pd(factor), sum) }
-    }
-
-    #[inline(always)]
-    fn times_from(self, factor: f64, difference: Self) -> Self {
-        // SAFETY: as above.
-        unsafe { _mm512_fnmadd_pd(self, _mm512_set1_pd(factor), difference) }
     }
 
     #[inline(always)]
