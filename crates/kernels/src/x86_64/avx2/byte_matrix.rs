@@ -98,8 +98,9 @@ pub(crate) fn prepare_group(words: [u32; 4]) -> [u32; 4] {
 /// See [`crate::portable::byte_matrix::multiply_chunk`].
 ///
 /// Vectors come in pairs, which share the widening of the bytes. Prefetches the cache lines that
-/// will be needed next while it processes the quarters of this chunk for the first pair, one of
-/// each group, or its halves for the only vector, two of each group.
+/// will be needed next, two of each group while it processes either half of this chunk for the only
+/// vector. Of several vectors, each pair processes four quarters; among all these passes, four at
+/// even distances prefetch one line of each group.
 #[target_feature(enable = "avx2,aes")]
 pub(crate) fn multiply_chunk(
     chunk: &[[u8; GROUP_BYTES]],
@@ -121,31 +122,23 @@ pub(crate) fn multiply_chunk(
         }
         return;
     }
+    let pairs = sums.len() / 2;
     for (pair, sums) in sums.chunks_mut(2).enumerate() {
-        match sums {
-            [one, other] if pair == 0 => {
-                multiply_quarters::<1>(chunk, [next(), next()], [one, other], ahead);
+        let [one, other] = sums else {
+            sums.iter_mut().for_each(|last| multiply_halves::<0>(chunk, next(), last, 0));
+            return;
+        };
+        let prepared = [next(), next()];
+        let sums = one.as_chunks_mut().0.iter_mut().zip(other.as_chunks_mut().0);
+        for (quarter, (one, other)) in sums.enumerate() {
+            let (line, rest) = ((4 * pair + quarter) / pairs, (4 * pair + quarter) % pairs);
+            if rest == 0 {
+                let ahead = ahead + 64 * line;
+                multiply_quarter::<1>(chunk, quarter, prepared, [one, other], ahead);
+            } else {
+                multiply_quarter::<0>(chunk, quarter, prepared, [one, other], 0);
             }
-            [one, other] => multiply_quarters::<0>(chunk, [next(), next()], [one, other], 0),
-            [last, ..] => multiply_halves::<0>(chunk, next(), last, 0),
-            [] => {}
         }
-    }
-}
-
-/// Two vectors and all 64 rows, a quarter of them at a time.
-#[inline]
-#[target_feature(enable = "avx2,aes")]
-fn multiply_quarters<const LINES_AHEAD: usize>(
-    chunk: &[[u8; GROUP_BYTES]],
-    prepared: [&[[u32; 4]]; 2],
-    [one, other]: [&mut [u32; PANEL_ROWS]; 2],
-    ahead: usize,
-) {
-    let sums = one.as_chunks_mut().0.iter_mut().zip(other.as_chunks_mut().0);
-    for (quarter, (one, other)) in sums.enumerate() {
-        let ahead = ahead + 64 * quarter;
-        multiply_quarter::<LINES_AHEAD>(chunk, quarter, prepared, [one, other], ahead);
     }
 }
 
@@ -163,8 +156,8 @@ fn multiply_quarter<const LINES_AHEAD: usize>(
     let mut sum = [[[_mm256_setzero_si256(); 2]; 2]; 2];
     let low_bytes = _mm256_set1_epi16(0x00ff);
     for ((group, one), other) in chunk.iter().zip(prepared[0]).zip(prepared[1]) {
-        for line in 0..LINES_AHEAD {
-            prefetch_second_level(group, ahead + line * 64);
+        if LINES_AHEAD > 0 {
+            prefetch_second_level(group, ahead);
         }
         let [first, second] = &group.as_chunks::<64>().0[quarter].as_chunks::<32>().0 else {
             unreachable!("64 bytes are two vectors");
