@@ -64,7 +64,7 @@ mod packing;
 mod public;
 
 pub use answers::{Folding, pass_words};
-pub use encryption::{Blank, EncryptionFactors, PublicKeys, RingKey, encrypt_zero};
+pub use encryption::{Blank, BlockSymbols, EncryptionFactors, PublicKeys, RingKey, encrypt_zero};
 pub use form::Form;
 pub use packing::{BlockOut, PackingFactors, PackingNorms, PackingScratch};
 pub use public::{PublicCoefficients, PublicPolynomials};

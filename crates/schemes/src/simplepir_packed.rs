@@ -53,6 +53,8 @@
 
 mod client;
 mod descriptor;
+mod layout;
+mod matrix;
 mod messages;
 mod packing;
 mod params;
@@ -62,8 +64,9 @@ mod tests;
 mod update;
 
 pub use client::SimplePirPackedClient;
+pub use descriptor::MASKS_ON_DEMAND;
 pub use messages::{SimplePirPackedAnswer, SimplePirPackedQuery};
-pub use params::SimplePirPackedParameters;
+pub use params::{Masks, SimplePirPackedParameters};
 pub use server::{SimplePirPackedServer, SimplePirPackedSetup};
 
 use crate::SchemeId;

@@ -108,8 +108,8 @@ impl World {
     }
 
     fn ask(&self, column: usize, query_bits: u32, rng: &mut SecretRng) -> Asked {
-        let blank = encrypt_zero(kernels(), &self.factors, self.columns as u64, query_bits, rng);
-        let (words, keys, key) = blank.into_query(column as u64);
+        let blank = encrypt_zero(kernels(), &self.factors, &[self.columns as u64], query_bits, rng);
+        let (words, keys, key) = blank.into_query(&[column as u64]);
         Asked { words, query_bits, keys, key }
     }
 
@@ -148,14 +148,16 @@ impl World {
         let digits = self.blocks.iter().flat_map(|block| &block.fold);
         let digits: Vec<u8> = digits.flat_map(|digit| digit.to_le_bytes()).collect();
         let digits = folding.digits(kernels(), &digits);
-        folding.symbols(kernels(), &digits, &asked.keys, &self.pass(asked).1)
+        let rows = self.blocks.iter().map(|block| block.matrix.len() / self.form.degree);
+        folding.symbols(kernels(), &digits, &asked.keys, &self.pass(asked).1, rows)
     }
 
     fn decrypt(&self, key: &RingKey, answer: &[u16]) -> Vec<u8> {
         let mut bytes = vec![0; answer.len()];
         let blocks = answer.chunks(self.form.degree).zip(bytes.chunks_mut(self.form.degree));
         for (block, (symbols, bytes)) in self.blocks.iter().zip(blocks) {
-            key.decrypt(kernels(), &self.factors, &block.mask, 0, symbols, bytes);
+            let symbols = BlockSymbols { vector: 0, mask: &block.mask, first_row: 0, symbols };
+            key.decrypt(kernels(), &self.factors, symbols, bytes);
         }
         bytes
     }

@@ -2,6 +2,7 @@
 //! answers, layouts, versions, views.
 
 mod layouts;
+mod masks_on_demand;
 mod versions;
 mod views;
 
@@ -24,21 +25,31 @@ stateless_suite!(Tested);
 /// nothing.
 const DEGREE: usize = 64;
 
-/// The degree of the ring, and the records of a column.
-#[derive(Clone, Debug)]
+/// The degree of the ring, how clients get masks, and the records of a column.
+#[derive(Clone, Copy, Debug)]
 struct Layout {
     degree: usize,
+    masks: Masks,
     records_per_column: Option<u64>,
 }
 
 impl Default for Layout {
     fn default() -> Self {
-        Self { degree: DEGREE, records_per_column: None }
+        Self { degree: DEGREE, ..Self::STANDARD }
     }
 }
 
 impl Layout {
-    const STANDARD: Self = Self { degree: 2048, records_per_column: None };
+    const STANDARD: Self =
+        Self { degree: 2048, masks: Masks::Downloaded, records_per_column: None };
+
+    fn on_demand(self) -> Self {
+        Self { masks: Masks::OnDemand, ..self }
+    }
+
+    fn of_column(self, records: u64) -> Self {
+        Self { records_per_column: Some(records), ..self }
+    }
 
     fn form(&self) -> Form {
         if self.degree == 2048 { Form::STANDARD } else { Form::insecure(self.degree) }
@@ -58,13 +69,14 @@ impl Stateless for Tested {
 
     fn tables() -> BoxedStrategy<Table<Self>> {
         let layouts = (1u64..=300).prop_flat_map(|records| {
-            let some = (1..=records).prop_map(|records_per_column| Layout {
-                degree: DEGREE,
-                records_per_column: Some(records_per_column),
-            });
+            let some = (1..=records).prop_map(|records| Layout::default().of_column(records));
             (Just(records), 1u64..=9, some)
         });
-        prop_oneof![(1u64..=3_000, 1u64..=80, Just(Layout::default())), layouts].boxed()
+        let tables = prop_oneof![(1u64..=3_000, 1u64..=80, Just(Layout::default())), layouts];
+        let both = (tables, any::<bool>()).prop_map(|((records, len, layout), on_demand)| {
+            (records, len, if on_demand { layout.on_demand() } else { layout })
+        });
+        both.boxed()
     }
 
     fn small() -> Vec<Table<Self>> {
@@ -72,18 +84,33 @@ impl Stateless for Tested {
             by_default(&[(1, 1), (1, 300), (2, 1), (3, 7), (64, 1), (65, 3), (257, 2)]);
         // Columns on both sides of a polynomial's edge, rows on both sides of a block's.
         for (records, per_column) in [(63, 1), (65, 1), (128, 127), (193, 65), (130, 129)] {
-            let layout = Layout { degree: DEGREE, records_per_column: Some(per_column) };
-            tables.push((records, 1, layout));
+            tables.push((records, 1, Layout::default().of_column(per_column)));
         }
+        // The same with masks on demand; and units of a block and of several, full and not full.
+        let on_demand = tables.iter().map(|(records, len, layout)| (*records, *len, *layout));
+        let mut on_demand: Vec<_> = on_demand.collect();
+        for (records, len, per_column) in
+            [(9, 9, 9), (50, 9, 23), (20, 33, 7), (11, 64, 4), (11, 65, 4), (7, 130, 3)]
+        {
+            on_demand.push((records, len, Layout::default().of_column(per_column)));
+        }
+        let on_demand = on_demand.into_iter();
+        tables.extend(on_demand.map(|(records, len, layout)| (records, len, layout.on_demand())));
         tables
     }
 
     fn kinds() -> Vec<Table<Self>> {
-        vec![(1_001, 13, Layout::default()), (700, 5, Layout::STANDARD)]
+        vec![
+            (1_001, 13, Layout::default()),
+            (700, 5, Layout::STANDARD),
+            (1_001, 13, Layout::default().on_demand()),
+            (300, 100, Layout::default().on_demand()),
+        ]
     }
 
     fn parameters(identity: &TableIdentity, layout: &Layout) -> Result<SimplePirPackedParameters> {
-        SimplePirPackedParameters::with_form(identity, layout.form(), layout.records_per_column)
+        let Layout { masks, records_per_column, .. } = *layout;
+        SimplePirPackedParameters::with_form(identity, layout.form(), masks, records_per_column)
     }
 
     fn setup(
@@ -110,8 +137,8 @@ impl Stateless for Tested {
     fn spare_bits(parameters: &SimplePirPackedParameters) -> [Vec<usize>; 2] {
         let form = parameters.form();
         let of_keys = form.degree() as u64 * form.key_bits().map(u64::from).iter().sum::<u64>();
-        let query = parameters.columns() * u64::from(parameters.query_bits()) + of_keys;
-        let answer = parameters.rows() * u64::from(form.answer_bits());
+        let query = parameters.query_words() * u64::from(parameters.query_bits()) + of_keys;
+        let answer = parameters.answer_symbols() * u64::from(form.answer_bits());
         [query, answer].map(|bits| (bits as usize..(bits as usize).next_multiple_of(8)).collect())
     }
 }
@@ -119,8 +146,7 @@ impl Stateless for Tested {
 type World = stateless::World<Tested>;
 
 fn standard(records: u64, record_len: u64, records_per_column: u64) -> World {
-    let layout = Layout { records_per_column: Some(records_per_column), ..Layout::STANDARD };
-    World::of(&(records, record_len, layout))
+    World::of(&(records, record_len, Layout::STANDARD.of_column(records_per_column)))
 }
 
 /// `vectors/simplepir_packed.json`: any other implementation must get the same masks, query, answer
@@ -204,7 +230,12 @@ fn a_blank_of_another_table_is_refused() {
 
 #[test]
 fn what_was_kept_has_one_length() {
-    let world = World::new(50, 1);
+    for layout in [Layout::default(), Layout::default().on_demand()] {
+        check_what_was_kept(&World::of(&(50, 1, layout)));
+    }
+}
+
+fn check_what_was_kept(world: &World) {
     let view = TableView::new(world.identity, &world.table).unwrap();
     let setup = || {
         let parameters = world.parameters().clone();
@@ -221,10 +252,12 @@ fn what_was_kept_has_one_length() {
 /// Every byte that is held has a part in answers, or in what is announced: damage shows.
 #[test]
 fn all_that_answers_come_from_is_held() {
-    let world = World::new(300, 2);
-    let held: usize = world.servers[0].held().iter().map(|bytes| bytes.len()).sum();
-    assert_eq!(held as u64, world.servers[0].resident_bytes());
-    let digits = 4 * DEGREE as u64 * world.parameters().blocks();
-    let least = world.parameters().rows() * world.parameters().pass_columns();
-    assert!(held as u64 >= least + digits + world.parameters().hint_bytes());
+    for layout in [Layout::default(), Layout::default().on_demand()] {
+        let world = World::of(&(300, 2, layout));
+        let (parameters, server) = (world.parameters(), &world.servers[0]);
+        let held: usize = server.held().iter().map(|bytes| bytes.len()).sum();
+        assert_eq!(held as u64, server.resident_bytes());
+        let digits = 4 * DEGREE as u64 * parameters.blocks();
+        assert!(held as u64 >= parameters.pass_bytes() + digits + parameters.hint_bytes());
+    }
 }

@@ -2,6 +2,7 @@
 //! rate with a small margin.
 
 use super::*;
+use theory::Reading;
 
 const QUERY_BITS: u32 = 24;
 
@@ -51,7 +52,7 @@ fn parts_of_noise(world: &World, column: usize, rng: &mut SecretRng) -> [Vec<f64
             *clean = clean.wrapping_add(mask.wrapping_mul(u64::from(*byte)));
         }
     }
-    let correction = (asked.key.error_sum() * 128) as u64;
+    let correction = (asked.key.error_sum(0) * 128) as u64;
     for (row, (sum, clean)) in sums.iter().zip(&clean).enumerate() {
         let wanted = u64::from(world.column(column)[row]) << DELTA_BITS;
         let noise = (u64::from(*sum) << (MODULUS_BITS - 32))
@@ -270,7 +271,7 @@ fn tail(x: f64) -> f64 {
 /// The rule that chooses the bits of a query's words, with the figures that are documented.
 #[test]
 fn query_words_have_as_many_bits_as_the_noise_needs() {
-    let bits = |columns| theory::query_bits(Form::STANDARD, columns, 32);
+    let bits = |columns| theory::query_bits(Form::STANDARD, &[Reading { columns, bytes: 32 }]);
     let edge = |bits_: u32| {
         let (mut low, mut high) = (1u64, 1 << 24);
         while high - low > 1 {
@@ -291,12 +292,37 @@ fn the_bound_is_that_of_the_documentation() {
     let form = Form::STANDARD;
     for columns in [1, 2_000, 32_768, 1 << 19] {
         for record_len in [1, 32, 4_096, 300 << 10] {
-            let bits = theory::query_bits(form, columns, record_len).unwrap();
-            let failure = theory::failure_bound_log2(form, columns, bits, record_len);
+            let reading = Reading { columns, bytes: record_len };
+            let bits = theory::query_bits(form, &[reading]).unwrap();
+            let failure = theory::failure_bound_log2(form, bits, &[reading]);
             assert!(failure <= theory::RECORD_FAILURE_LOG2, "{columns} columns: 2^{failure}");
-            let of_byte = theory::failure_bound_log2(form, columns, bits, 1);
+            let of_byte =
+                theory::failure_bound_log2(form, bits, &[Reading { bytes: 1, ..reading }]);
             assert!(of_byte <= -57.0, "{columns} columns: 2^{of_byte} for a byte");
         }
     }
-    assert_eq!(theory::query_bits(form, 1 << 40, 1), None);
+    let many = [Reading { columns: 1 << 40, bytes: 1 }];
+    assert_eq!(theory::query_bits(form, &many), None);
+}
+
+/// Failures of all that a lookup reads are added up, and the worst of it counts.
+#[test]
+fn a_lookup_that_reads_two_matrices_needs_both() {
+    let form = Form::STANDARD;
+    let bound = |readings: &[Reading]| theory::failure_bound_log2(form, 26, readings);
+    let record = Reading { columns: 32_768, bytes: 32 };
+    for bytes in [32, 64, 4_352] {
+        let other = Reading { bytes, ..record };
+        let both = Reading { bytes: 32 + bytes, ..record };
+        assert!((bound(&[record, other]) - bound(&[both])).abs() < 1e-9);
+        assert!((bound(&[other, record]) - bound(&[both])).abs() < 1e-9);
+    }
+    // The masks of 1 GiB: their matrix has so few columns that they cost nothing.
+    let masks = Reading { columns: 26, bytes: 4_352 };
+    assert!(bound(&[masks]) < -80.0);
+    assert!((bound(&[record, masks]) - bound(&[record])).abs() < 1e-9);
+    assert_eq!(theory::query_bits(form, &[record, masks]), Some(26));
+    // Too many columns anywhere are too many.
+    assert_eq!(theory::query_bits(form, &[masks, Reading { columns: 1 << 40, bytes: 1 }]), None);
+    assert_eq!(bound(&[]), f64::NEG_INFINITY);
 }

@@ -18,8 +18,8 @@ fn mask(server: &SimplePirPackedServer, block: usize) -> &[u8] {
 #[test]
 fn touched_blocks_are_packed_again_and_the_others_stay() {
     // 20 records of 9 bytes in a column: 180 rows, three blocks.
-    let layout = Layout { degree: DEGREE, records_per_column: Some(20) };
-    let world = World::of(&(130, 9, layout.clone()));
+    let layout = Layout::default().of_column(20);
+    let world = World::of(&(130, 9, layout));
     let (shape, before) = (world.identity.shape, &world.servers[0]);
     assert_eq!(before.parameters().blocks(), 3);
     assert_eq!(before.announced(), world.hint);
@@ -49,8 +49,8 @@ fn touched_blocks_are_packed_again_and_the_others_stay() {
 
 #[test]
 fn a_table_grows_within_its_last_column_and_no_further() {
-    let layout = Layout { degree: DEGREE, records_per_column: Some(20) };
-    let world = World::of(&(130, 9, layout.clone()));
+    let layout = Layout::default().of_column(20);
+    let world = World::of(&(130, 9, layout));
     let mut rng = SecretRng::from_fixed_seed([1; 32]);
     for (more, follows) in [(3, true), (10, true), (11, false)] {
         let shape = TableShape::new(130 + more, 9).unwrap();

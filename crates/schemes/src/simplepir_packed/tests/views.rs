@@ -44,7 +44,7 @@ fn suspicion(views: &[View]) -> Measured {
 }
 
 fn world() -> World {
-    World::of(&(24, 1, Layout { degree: DEGREE, records_per_column: Some(4) }))
+    World::of(&(24, 1, Layout::default().of_column(4)))
 }
 
 fn queries(world: &World, of: u64, count: usize, seed: u8) -> Vec<SimplePirPackedQuery> {
@@ -132,14 +132,14 @@ fn the_sum_of_errors_is_over_all_columns() {
     let (records, len) = (2_000, 3);
     let identity = identity(records, len);
     let table = vec![255; (records * len) as usize];
-    let layout = Layout { degree: DEGREE, records_per_column: Some(5) };
+    let layout = Layout::default().of_column(5);
     let world = World::with_table(identity, &layout, table);
     world.check(&[0, 999, 1_999]);
     let mut rng = SecretRng::from_fixed_seed([5; 32]);
     let mut sums = Vec::new();
     for _ in 0..40 {
         let (_, pending) = world.client.query(&world.index(7), &mut rng).unwrap();
-        sums.push(pending.key().error_sum() as f64 / 2f64.powi(50));
+        sums.push(pending.key().error_sum(0) as f64 / 2f64.powi(50));
     }
     // Of 400 columns: √400 · 2^-w / √12, and not one column's more or less by chance.
     let bits = world.parameters().query_bits();
