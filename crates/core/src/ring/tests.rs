@@ -53,7 +53,18 @@ struct Asked {
 
 impl World {
     fn new(form: Form, rows: usize, columns: usize, table: Vec<u8>) -> Self {
-        let sequences = ["a", "packing", "fold"].map(|name| {
+        Self::with_columns_of("a", form, rows, columns, table)
+    }
+
+    /// Under the polynomials of that name for the columns. Those of the keys are the same for all.
+    fn with_columns_of(
+        name: &str,
+        form: Form,
+        rows: usize,
+        columns: usize,
+        table: Vec<u8>,
+    ) -> Self {
+        let sequences = [name, "packing", "fold"].map(|name| {
             PublicPolynomials::new(&crate::PublicSeed::derive("privet test", name.as_bytes()))
         });
         let public = PublicCoefficients::expand(kernels(), form, columns as u64, &sequences);
@@ -153,11 +164,22 @@ impl World {
     }
 
     fn decrypt(&self, key: &RingKey, answer: &[u16]) -> Vec<u8> {
+        self.decrypt_vector(key, &self.factors, 0, answer)
+    }
+
+    /// The same for a vector of a query that has several.
+    fn decrypt_vector(
+        &self,
+        key: &RingKey,
+        factors: &EncryptionFactors,
+        vector: usize,
+        answer: &[u16],
+    ) -> Vec<u8> {
         let mut bytes = vec![0; answer.len()];
         let blocks = answer.chunks(self.form.degree).zip(bytes.chunks_mut(self.form.degree));
         for (block, (symbols, bytes)) in self.blocks.iter().zip(blocks) {
-            let symbols = BlockSymbols { vector: 0, mask: &block.mask, first_row: 0, symbols };
-            key.decrypt(kernels(), &self.factors, symbols, bytes);
+            let symbols = BlockSymbols { vector, mask: &block.mask, first_row: 0, symbols };
+            key.decrypt(kernels(), factors, symbols, bytes);
         }
         bytes
     }

@@ -2,7 +2,6 @@
 //! answers, layouts, versions, views.
 
 mod layouts;
-mod masks_on_demand;
 mod versions;
 mod views;
 
@@ -155,12 +154,16 @@ fn standard(records: u64, record_len: u64, records_per_column: u64) -> World {
 fn known_answers() {
     let file = include_str!("../../../../vectors/simplepir_packed.json");
     let vectors: serde_json::Value = serde_json::from_str(file).unwrap();
-    for vector in vectors["lookups"].as_array().unwrap() {
+    let vectors = |name: &str| vectors[name].as_array().unwrap();
+    let downloaded = vectors("lookups").iter().map(|vector| (Masks::Downloaded, vector));
+    let on_demand = vectors("lookups_on_demand").iter().map(|vector| (Masks::OnDemand, vector));
+    for (masks, vector) in downloaded.chain(on_demand) {
         let number = |name: &str| vector[name].as_u64().unwrap();
         let text = |name: &str| vector[name].as_str().unwrap().to_owned();
         let digest = |bytes: &[u8]| blake3::hash(bytes).to_hex().to_string();
         let (records, record_len) = (number("records"), number("record_len"));
-        let world = standard(records, record_len, number("records_per_column"));
+        let layout = Layout { masks, ..Layout::STANDARD }.of_column(number("records_per_column"));
+        let world = World::of(&(records, record_len, layout));
         assert_eq!(u64::from(world.parameters().query_bits()), number("query_bits"));
         assert_eq!(digest(&world.table), text("table_blake3"));
         assert_eq!(digest(&world.hint), text("hint_blake3"));
@@ -187,7 +190,12 @@ fn records_come_back_from_blocks_of_2048_rows() {
 
 #[test]
 fn a_client_asks_before_the_masks_have_come() {
-    let world = World::new(500, 3);
+    for layout in [Layout::default(), Layout::default().on_demand()] {
+        check_late_masks(&World::of(&(500, 3, layout)));
+    }
+}
+
+fn check_late_masks(world: &World) {
     let late = Arc::new(LateHint::new(world.hint.len() as u64));
     let parameters = world.parameters().clone();
     let client =
@@ -209,14 +217,35 @@ fn a_client_asks_before_the_masks_have_come() {
 /// digest.
 #[test]
 fn the_masks_of_another_table_read_nothing() {
-    let world = World::new(800, 9);
-    let other = vec![0; world.table.len()];
-    let other = World::with_table(world.identity, &Layout::default(), other);
-    let client = Tested::client(world.parameters(), &other.hint, Kernels::detect()).unwrap();
+    for layout in [Layout::default(), Layout::default().on_demand()] {
+        let world = World::of(&(800, 9, layout));
+        let other = vec![0; world.table.len()];
+        let other = World::with_table(world.identity, &layout, other);
+        let client = Tested::client(world.parameters(), &other.hint, Kernels::detect()).unwrap();
+        let mut rng = SecretRng::from_os().unwrap();
+        let (queries, pending) = client.query(&world.index(5), &mut rng).unwrap();
+        let answers = world.servers[0].answer(Role(0), &queries);
+        assert_ne!(*client.recover(pending, &answers).unwrap(), world.record(5));
+    }
+}
+
+/// A record is read with the masks that came with it, and with no others.
+#[test]
+fn both_parts_of_an_answer_are_needed() {
+    let world = World::of(&(800, 9, Layout::default().on_demand()));
+    let rows = world.parameters().rows() as usize;
     let mut rng = SecretRng::from_os().unwrap();
-    let (queries, pending) = client.query(&world.index(5), &mut rng).unwrap();
-    let answers = world.servers[0].answer(Role(0), &queries);
-    assert_ne!(*client.recover(pending, &answers).unwrap(), world.record(5));
+    let mut asked = |of: u64| {
+        let (queries, pending) = world.client.query(&world.index(of), &mut rng).unwrap();
+        (world.servers[0].answer(Role(0), &queries).remove(0), pending)
+    };
+    for part in [0..rows, rows..world.parameters().answer_symbols() as usize] {
+        let ((mut answer, pending), (other, _)) = (asked(5), asked(5));
+        answer.symbols[part.clone()].copy_from_slice(&other.symbols[part]);
+        assert_ne!(*world.client.recover(pending, &[answer]).unwrap(), world.record(5));
+    }
+    let (answer, pending) = asked(5);
+    assert_eq!(*world.client.recover(pending, &[answer]).unwrap(), world.record(5));
 }
 
 #[test]
@@ -226,6 +255,15 @@ fn a_blank_of_another_table_is_refused() {
     let blank = one.client.blank_maker()(&mut rng);
     let refusal = other.client.fill(blank, &other.index(3)).err().unwrap();
     assert_eq!(refusal.blame(), Blame::ApiMisuse);
+    // Nor is one without words for the masks.
+    let with_masks = World::of(&(800, 9, Layout::default().on_demand()));
+    let per_column = with_masks.parameters().records_per_column();
+    let without = World::of(&(800, 9, Layout::default().of_column(per_column)));
+    for (from, to) in [(&without, &with_masks), (&with_masks, &without)] {
+        let blank = from.client.blank_maker()(&mut rng);
+        let refusal = to.client.fill(blank, &to.index(3)).err().unwrap();
+        assert_eq!(refusal.blame(), Blame::ApiMisuse);
+    }
 }
 
 #[test]

@@ -1,1 +1,0 @@
-//! Masks on demand.
