@@ -884,6 +884,14 @@ fn a_schemes_own_options_are_explained_with_the_scheme() {
 }
 
 #[test]
+fn masks_on_demand_are_explained_with_their_scheme() {
+    let help = Place::new().run("serve --scheme simplepir-packed --help");
+    let (_, after) = help.stdout().split_once("Scheme options:\n").unwrap();
+    let own = after.lines().take_while(|line| line.is_empty() || line.starts_with(' '));
+    assert_snapshot!(own.collect::<Vec<_>>().join("\n"), @"");
+}
+
+#[test]
 fn tradeoff_explains_itself() {
     assert_snapshot!(Place::new().run("tradeoff --help"), @r#"
     [exit 0]

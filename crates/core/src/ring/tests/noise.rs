@@ -201,11 +201,23 @@ fn each_term_of_the_packing_noise_is_as_predicted() {
     }
 }
 
+/// ‖M_k‖² of each row.
+fn row_norms(world: &World) -> Vec<f64> {
+    let of_block = |block: &Block| {
+        let rows = block.matrix.len() / world.form.degree;
+        let squares = |row: usize| {
+            let entries = block.matrix[row..].iter().step_by(rows);
+            let entries = entries.map(|word| ((1i64 << 31) - i64::from(*word)) as f64);
+            entries.map(|entry| entry * entry).sum()
+        };
+        (0..rows).map(squares).collect::<Vec<f64>>()
+    };
+    world.blocks.iter().flat_map(of_block).collect()
+}
+
 /// The mean ‖M_k‖² of the rows.
 fn mean_norm(world: &World) -> f64 {
-    let entries = world.blocks.iter().flat_map(|block| &block.matrix);
-    let squares = entries.map(|word| ((1i64 << 31) - i64::from(*word)) as f64);
-    squares.map(|entry| entry * entry).sum::<f64>() / world.rows as f64
+    row_norms(world).iter().sum::<f64>() / world.rows as f64
 }
 
 #[test]
@@ -237,15 +249,18 @@ fn failures_with_a_small_margin_are_as_predicted() {
     }
 }
 
+/// Of `count` bytes, as many of each row, so many were wrong.
 fn assert_as_predicted(world: &World, query_bits: u32, wrong: u32, count: u32) {
     let form = world.form;
-    let mut norms = theory::expected_norms(form);
-    norms[0] = mean_norm(world);
     let mean_square = world.table.iter().map(|byte| (f64::from(*byte) - 128.0).powi(2));
     let mean_square = mean_square.sum::<f64>() / world.table.len() as f64;
-    let variance = theory::packing_variances(form, norms).iter().sum::<f64>()
-        + theory::pass_variance(world.columns as u64, query_bits, mean_square);
-    let predicted = rate(variance.sqrt(), form.answer_bits) * f64::from(count);
+    let of_pass = theory::pass_variance(world.columns as u64, query_bits, mean_square);
+    let [_, of_fold] = theory::expected_norms(form);
+    let rates = row_norms(world).into_iter().map(|norm| {
+        let variances = theory::packing_variances(form, [norm, of_fold]);
+        rate((variances.iter().sum::<f64>() + of_pass).sqrt(), form.answer_bits)
+    });
+    let predicted = rates.sum::<f64>() / world.rows as f64 * f64::from(count);
     let share = f64::from(wrong) / predicted;
     assert!(wrong > 100, "{wrong} wrong bytes are too few to compare");
     assert!((0.75..1.3).contains(&share), "{wrong} wrong bytes, predicted {predicted}");
