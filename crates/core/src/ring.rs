@@ -58,7 +58,8 @@
 //!
 //! One query may have vectors for several byte matrices, under one secret and with one pair of
 //! keys. Each matrix has public polynomials of its own for its columns
-//! ([`EncryptionFactors::with_vector`]), so these are samples of ring LWE like those of more columns.
+//! ([`EncryptionFactors::with_vector`]), so these are samples of ring LWE like those of more
+//! columns.
 
 mod answers;
 mod encryption;

@@ -53,7 +53,8 @@
 //! [`privet_core::ring::noise`] the proof that a record comes back right except with probability
 //! 2^-40, and each byte except with 2^-57, whatever the table holds. (A mask that comes with the
 //! answer counts in the former. At 1 GiB it is wrong with probability 2^-80.) The public
-//! polynomials follow from the table's id, so all lookups of all clients in all versions share them.
+//! polynomials follow from the table's id, so all lookups of all clients in all versions share
+//! them.
 //!
 //! **From paper to function**:
 //!

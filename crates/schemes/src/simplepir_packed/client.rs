@@ -41,8 +41,8 @@ impl SimplePirPackedPending {
 
 impl SimplePirPackedClient {
     /// A client that reads masks from `downloaded`: those of the table, or those of its masks if
-    /// these are on demand. Expands and transforms the table's public polynomials, of which it keeps
-    /// 12 bytes for each coefficient.
+    /// these are on demand. Expands and transforms the table's public polynomials, of which it
+    /// keeps 12 bytes for each coefficient.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the masks have another size than the

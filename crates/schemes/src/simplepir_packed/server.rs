@@ -1,5 +1,5 @@
-//! The server: the table as a byte matrix in memory, packed, and its masks as another if they are on
-//! demand.
+//! The server: the table as a byte matrix in memory, packed, and its masks as another if they are
+//! on demand.
 
 use super::matrix::{Kept, PackedMatrix, pack_all, tiled};
 use super::{
