@@ -18,6 +18,10 @@ Two kinds of cases:
                 secret       four words of coins for each coefficient, two numbers of 64 bits u and v: (3 v + (3 u >> 64)) >> 64, minus 1
                 error        as SimplePIR's (generate_simplepir.py), of one sample, four words of coins: those of the columns, of the packing key, of the fold key
                 messages     numbers directly after one another as strings of bits, lowest bit first
+  "lookups_on_demand"  the same with masks on demand: units of as many records as 2048 rows hold, and the masks of each as a column of a second matrix
+                polynomials  those of its columns under "... masks"
+                coins        the errors of its columns after those of the table's, before those of the keys
+                messages     its words after those of the table, its symbols after those of the table; the hint is its masks
 """
 import hashlib, json, math, pathlib, struct
 import numpy as np
@@ -227,6 +231,60 @@ def expanded(purpose, d, count):
     words = np.frombuffer(AES.new(key, AES.MODE_ECB).encrypt(counters), dtype="<u8")
     return (words & U64((1 << Q) - 1)).astype(np.int64).reshape(count, d)
 
+def spread(table, unit_rows, d):
+    """The same rows with zeros after each unit of them, up to whole blocks, and where they went."""
+    rows = np.arange(len(table))
+    places = rows // unit_rows * (-(-unit_rows // d) * d) + rows % unit_rows
+    out = np.zeros((-(-(places[-1] + 1) // d) * d, table.shape[1]), dtype=np.int64)
+    out[places] = table
+    return out, places
+
+def on_demand_case(records, record_len, per_column, wq, index, rng_seed):
+    form, size = STANDARD, records * record_len
+    d = form.d
+    assert record_len <= d                   # so that a unit is a block
+    whole = blake3(b"a table").digest(length=size)
+    rows, columns = per_column * record_len, -(-records // per_column)
+    m = -(-columns // d)
+    table = np.frombuffer(whole.ljust(rows * columns, b"\0"), dtype=np.uint8).reshape(columns, rows).T.astype(np.int64)
+    unit_rows = d // record_len * record_len
+    table, places = spread(table, unit_rows, d)
+    purpose = "privet 2026-11 simplepir-packed "
+    a, of_masks = expanded(purpose + "columns", d, m), expanded(purpose + "masks", d, 1)
+    wg, wh = (expanded(purpose + which, d, 1)[0] for which in ("packing key", "fold key"))
+    masks, packing, folds = packed(form, a, wg, wh, table)
+    units = len(masks)
+    second = np.stack([np.frombuffer(fast_bit_string([(mask, form.ma)]), dtype=np.uint8) for mask in masks]).T.astype(np.int64)
+    second_masks, second_packing, second_folds = packed(form, of_masks, wg, wh, second)
+    coins = chacha20_words(bytes([rng_seed] * 32), 4 * d + 8 * (columns + units + 2 * d))
+    numbers = [coins[i] | coins[i + 1] << 32 for i in range(0, 4 * d, 2)]
+    secret = np.array([((3 * v + (3 * u >> 64)) >> 64) - 1 for u, v in zip(numbers[::2], numbers[1::2])])
+    errors = np.array([sample(coins[i:i + 4]) for i in range(4 * d, len(coins), 8)])
+    of_keys = errors[columns + units:].reshape(2, d)
+    column, slot = divmod(index, per_column)
+    first = slot * record_len
+    unit = first // unit_rows
+    query, key, fold_key, error_sum = encrypted(form, a, wg, wh, secret, of_keys, errors[:columns], columns, column, wq)
+    second_query, _, _, second_sum = encrypted(form, of_masks, wg, wh, secret, of_keys, errors[columns:columns + units], units, unit, wq)
+    _, answer = answered(form, table, packing, folds, pass_words(form, wq, query, key, 0), key, fold_key)
+    _, second_answer = answered(form, second, second_packing, second_folds, pass_words(form, wq, second_query, key, 0), key, fold_key)
+    # The client: the mask, and with it the record.
+    bits = np.unpackbits(decrypted(form, second_masks, secret, second_sum, second_answer).astype(np.uint8), bitorder="little")
+    mask = (bits.reshape(d, form.ma).astype(U64) << np.arange(form.ma, dtype=U64)).sum(axis=1)
+    assert np.array_equal(mask, masks[unit])
+    within = decrypted(form, mask[None], secret, error_sum, answer[unit * d:(unit + 1) * d])
+    record = bytes(within[first % unit_rows:][:record_len].astype(np.uint8))
+    assert record == whole[index * record_len:(index + 1) * record_len]
+    digest = lambda data: blake3(data).hexdigest()
+    sent = fast_bit_string([(query, wq), (second_query, wq), (key, form.vy), (fold_key, form.vh)])
+    received = fast_bit_string([(answer[places], form.mb), (second_answer, form.mb)])
+    return {
+        "records": records, "record_len": record_len, "records_per_column": per_column, "query_bits": wq,
+        "index": index, "rng_seed": rng_seed, "table_blake3": digest(whole),
+        "hint_blake3": digest(fast_bit_string([(second_masks.reshape(-1), form.ma)])),
+        "query_blake3": digest(sent), "answer_blake3": digest(received), "record": record.hex(),
+    }
+
 def lookup_case(records, record_len, per_column, wq, index, rng_seed):
     form, size = STANDARD, records * record_len
     d = form.d
@@ -271,6 +329,9 @@ if __name__ == "__main__":
         "lookups": [
             lookup_case(100, 3, 10, 21, 99, 1),
             lookup_case(5000, 17, 130, 22, 4998, 2),
+        ],
+        "lookups_on_demand": [
+            on_demand_case(150, 30, 75, 20, 149, 3),
         ],
     }
     path = pathlib.Path(__file__).with_name("simplepir_packed.json")

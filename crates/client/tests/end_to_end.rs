@@ -16,6 +16,7 @@ use privet_host::TableFile;
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{self, SchemePlan, Tuning};
+use privet_schemes::simplepir_packed::MASKS_ON_DEMAND;
 use privet_server::{RunningServer, ServedTable, Server};
 use privet_table::build::{BuildOptions, OnDuplicate, RangeColumns, build_table};
 use privet_table::import::{Format, Source};
@@ -424,6 +425,32 @@ fn tables_of_all_shapes() {
             }
         }
     });
+}
+
+/// A client of packed SimplePIR that has nothing receives the masks of the masks, however many
+/// blocks the table has, and the mask of each record with its answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn masks_on_demand_come_with_the_answers() {
+    // Seven blocks, each a unit of two records.
+    let (count, len) = (14, 1000);
+    let all: Vec<u8> = (0..count * len).map(|place| (place * 7 % 251) as u8).collect();
+    let shape = TableShape::new(count, len).unwrap();
+    let scheme = SchemeId::SimplePirPacked;
+    let tuning = Tuning::default().with_flag(&MASKS_ON_DEMAND, true);
+    let table = || ServedTable { tuning: tuning.clone(), ..indexed_by(scheme, all.clone(), shape) };
+    let servers = Servers::start(table).await;
+    assert_eq!(servers.plan.offline, OfflinePhase::Download { len: 3 * 4352 });
+    let state = tempfile::tempdir().unwrap();
+    let connect =
+        async || Client::connect(servers.options(Some(state.path())), |_| {}).await.unwrap();
+    for was_stored in [false, true] {
+        let client = connect().await;
+        for index in [0, 13, 6, 7, 13] {
+            let record = &all[(index * len) as usize..][..len as usize];
+            assert_eq!(client.get_index(index).await.unwrap().to_vec(), record);
+        }
+        assert_eq!(client.stats().hint_was_stored, Some(was_stored));
+    }
 }
 
 /// Clients with single-use hints go from generation to generation, first in one process and then in

@@ -34,24 +34,33 @@ impl RecordIndex {
     }
 
     /// Quotient and remainder of the index by a public number. Both secret. Takes the same time for
-    /// every index, which the processor's division does not.
+    /// every index.
     ///
     /// # Panics
     /// If `divisor` is zero.
     pub fn divide(&self, divisor: u64) -> (u64, u64) {
-        assert!(divisor > 0, "nothing can be divided by zero");
-        let (mut quotient, mut remainder) = (0u64, 0u128);
-        // Long division, a bit at a time. The remainder stays below twice the divisor, which may
-        // need more than 64 bits.
-        for bit in (0..64).rev() {
-            remainder = remainder << 1 | u128::from(self.0 >> bit & 1);
-            let (less, borrowed) = remainder.overflowing_sub(u128::from(divisor));
-            let keeps = u128::from(borrowed).wrapping_neg();
-            remainder = (remainder & keeps) | (less & !keeps);
-            quotient = quotient << 1 | u64::from(!borrowed);
-        }
-        (quotient, remainder as u64)
+        divide_secret(self.0, divisor)
     }
+}
+
+/// Quotient and remainder of a secret number by a public one. Takes the same time for every number,
+/// which the processor's division does not.
+///
+/// # Panics
+/// If `divisor` is zero.
+pub fn divide_secret(number: u64, divisor: u64) -> (u64, u64) {
+    assert!(divisor > 0, "nothing can be divided by zero");
+    let (mut quotient, mut remainder) = (0u64, 0u128);
+    // Long division, a bit at a time. The remainder stays below twice the divisor, which may need
+    // more than 64 bits.
+    for bit in (0..64).rev() {
+        remainder = remainder << 1 | u128::from(number >> bit & 1);
+        let (less, borrowed) = remainder.overflowing_sub(u128::from(divisor));
+        let keeps = u128::from(borrowed).wrapping_neg();
+        remainder = (remainder & keeps) | (less & !keeps);
+        quotient = quotient << 1 | u64::from(!borrowed);
+    }
+    (quotient, remainder as u64)
 }
 
 impl fmt::Debug for RecordIndex {

@@ -35,7 +35,7 @@ mod stream_digest;
 pub mod table;
 
 pub use error::{Blame, Error, Reason, Result};
-pub use index::RecordIndex;
+pub use index::{RecordIndex, divide_secret};
 pub use randomness::{PublicSeed, SecretRng};
 pub use secret::Secret;
 pub use table::{

@@ -55,6 +55,11 @@
 //!
 //! A secret serves **one** query. All queries use the same public polynomials, so the difference of
 //! two queries under one secret shows both columns. That is why [`Blank`] is consumed.
+//!
+//! One query may have vectors for several byte matrices, under one secret and with one pair of
+//! keys. Each matrix has public polynomials of its own for its columns
+//! ([`EncryptionFactors::with_vector`]), so these are samples of ring LWE like those of more
+//! columns.
 
 mod answers;
 mod encryption;
@@ -64,7 +69,7 @@ mod packing;
 mod public;
 
 pub use answers::{Folding, pass_words};
-pub use encryption::{Blank, EncryptionFactors, PublicKeys, RingKey, encrypt_zero};
+pub use encryption::{Blank, BlockSymbols, EncryptionFactors, PublicKeys, RingKey, encrypt_zero};
 pub use form::Form;
 pub use packing::{BlockOut, PackingFactors, PackingNorms, PackingScratch};
 pub use public::{PublicCoefficients, PublicPolynomials};

@@ -243,29 +243,34 @@ impl TiledBytes {
     }
 
     /// Copies rows `first_row..first_row + rows` of the first `columns` columns into `out`: column
-    /// by column, `rows` bytes each. The rows must be of one panel: 64 rows that begin at a
-    /// multiple of 64. Reads each byte once, in the order of the memory.
+    /// by column, `rows` bytes each. Reads each byte once, panel by panel (64 rows that begin at a
+    /// multiple of 64) in the order of the memory.
     ///
     /// # Panics
     ///
-    /// If the rows or columns lie outside the matrix, the rows are of several panels, or `out` does
-    /// not have `rows * columns` bytes.
+    /// If the rows or columns lie outside the matrix, or `out` does not have `rows * columns`
+    /// bytes.
     pub fn copy_rows(&self, first_row: usize, rows: usize, columns: usize, out: &mut [u8]) {
         assert!(first_row + rows <= self.rows && columns <= self.columns, "the bytes are there");
         assert_eq!(out.len(), rows * columns, "there is room for each byte");
         if out.is_empty() {
             return;
         }
-        let (panel, lane) = (first_row / PANEL_ROWS, first_row % PANEL_ROWS);
-        assert!(lane + rows <= PANEL_ROWS, "the rows are of one panel");
-        let groups = self.panel_groups(panel, 0..columns.div_ceil(GROUP_COLUMNS));
-        for (group, columns) in groups.iter().zip(out.chunks_mut(GROUP_COLUMNS * rows)) {
-            let of_rows = &group[lane * GROUP_COLUMNS..][..rows * GROUP_COLUMNS];
-            for (c, column) in columns.chunks_exact_mut(rows).enumerate() {
-                for (byte, cells) in column.iter_mut().zip(of_rows.as_chunks::<GROUP_COLUMNS>().0) {
-                    *byte = cells[c];
+        let mut done = 0;
+        while done < rows {
+            let (panel, lane) = ((first_row + done) / PANEL_ROWS, (first_row + done) % PANEL_ROWS);
+            let count = (PANEL_ROWS - lane).min(rows - done);
+            let groups = self.panel_groups(panel, 0..columns.div_ceil(GROUP_COLUMNS));
+            for (group, columns) in groups.iter().zip(out.chunks_mut(GROUP_COLUMNS * rows)) {
+                let of_rows = &group[lane * GROUP_COLUMNS..][..count * GROUP_COLUMNS];
+                for (c, column) in columns.chunks_exact_mut(rows).enumerate() {
+                    let bytes = column[done..][..count].iter_mut();
+                    for (byte, cells) in bytes.zip(of_rows.as_chunks::<GROUP_COLUMNS>().0) {
+                        *byte = cells[c];
+                    }
                 }
             }
+            done += count;
         }
     }
 

@@ -266,6 +266,29 @@ fn the_reports_on_verified_schemes_without_state_have_both_servers() {
     }
 }
 
+/// What a client downloads does not depend on the number of blocks. The mask of a record comes with
+/// its answer.
+#[test]
+fn masks_on_demand_come_with_answers() {
+    let shape = "--records 30 --record-len 900 --queries 3 --batch 2 --threads 1";
+    let run = |more: &str| {
+        let arguments = format!("bench --scheme simplepir-packed {shape} {more} --json");
+        Place::new().run(&arguments).json()
+    };
+    let report = run("--masks-on-demand");
+    assert_eq!(report["verified"], true);
+    assert_eq!(report["client_state_bytes"], 3 * 4352);
+    // The answer has ten bits for each row of the masks' matrix.
+    assert!(report["online"]["servers"][0]["down_bytes"].as_u64().unwrap() > 4352 * 10 / 8);
+    assert_snapshot!(
+        Place::new().run(&format!("bench --scheme simplepir {shape} --masks-on-demand")).refusal(),
+        @r#"
+    [exit 2]
+    privet: the option masks-on-demand is for simplepir-packed alone: leave it out, or choose simplepir-packed (--scheme)
+    "#
+    );
+}
+
 #[test]
 fn the_report_on_finite_differences_compares_with_reads_of_lines() {
     for more in [

@@ -58,13 +58,14 @@ impl Folding {
 
     /// The symbols of an answer, one for each row, from the sums of the pass: takes off what the
     /// pass added because the planes hold `2^31 − M`, folds, and rounds. `digits` are those of all
-    /// blocks.
+    /// blocks, and `block_rows` says how many rows each has.
     pub fn symbols(
         &self,
         kernels: Kernels,
         digits: &[Residues],
         keys: &PublicKeys,
         sums: &[u32],
+        block_rows: impl Iterator<Item = usize>,
     ) -> Vec<u16> {
         let Form { degree, key_bits, fold_key_bits, answer_bits, .. } = self.form;
         // 2^31 times the sum of the key's words, as a fraction of 2^32.
@@ -76,7 +77,10 @@ impl Folding {
         kernels.ring_forward(&self.transform, &centred_key, &mut of_key);
         let (mut products, mut folded) = (Products::zeroed(degree), vec![0; degree]);
         let mut symbols = Vec::with_capacity(sums.len());
-        for (sums, digits) in sums.chunks(degree).zip(digits) {
+        let mut left = sums;
+        for (rows, digits) in block_rows.zip(digits) {
+            let (sums, others) = left.split_at(rows);
+            left = others;
             kernels.ring_multiply(&self.transform, digits, &of_key, &mut products);
             kernels.ring_inverse(&self.transform, &mut products, &mut folded);
             symbols.extend(sums.iter().zip(&folded).map(|(sum, folded)| {

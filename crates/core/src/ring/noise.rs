@@ -21,12 +21,18 @@
 //! each is sub-Gaussian with its variance as the parameter. So the sum reaches `r` deviations with
 //! probability at most `2·exp(−r²/2)`.
 //!
+//! A lookup may read bytes of several matrices under one secret and one pair of keys, each with its
+//! own vector, and need all of them. Their noise is not independent then: the keys' errors are in
+//! all of it. That does not matter, because the probabilities of single bytes are added up. So each
+//! matrix counts by itself, with its own number of columns.
+//!
 //! ‖M_k‖² and ‖δ‖² follow from the table. The server measures them, and refuses a table for which
 //! one is more than [`norm_allowance`] times as large as expected. The bound here counts on the
 //! largest that passes. What stays heuristic is that bits which are dropped or rounded off are
 //! uniform.
 
 use super::{Form, MODULUS_BITS};
+use std::f64::consts::LN_2;
 
 /// How many deviations of the noise the margin must have, at least: a byte fails with a probability
 /// of at most 2^-57.
@@ -82,19 +88,36 @@ pub fn margin(form: Form) -> f64 {
     2f64.powi(-9) - 2f64.powi(-(form.answer_bits as i32 + 1))
 }
 
-/// log2 of a bound on the probability that a record of `record_len` bytes has a wrong one, for any
-/// table that the server does not refuse.
-pub fn failure_bound_log2(form: Form, columns: u64, query_bits: u32, record_len: u64) -> f64 {
-    let squared = deviations_squared(form, columns, query_bits);
-    (2.0 * record_len as f64).log2() - squared / 2.0 * std::f64::consts::LOG2_E
+/// What a lookup reads of one byte matrix: so many bytes of one of so many columns.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// Columns of the matrix.
+    pub columns: u64,
+    /// Bytes that are read.
+    pub bytes: u64,
 }
 
-/// The least number of bits of a query's words with which a byte and a record are right often
-/// enough; `None` if there are too many columns, or records are too long.
-pub fn query_bits(form: Form, columns: u64, record_len: u64) -> Option<u32> {
+/// log2 of a bound on the probability that a lookup that needs all `readings` has a wrong byte, for
+/// any tables that the server does not refuse.
+pub fn failure_bound_log2(form: Form, query_bits: u32, readings: &[Reading]) -> f64 {
+    let bound = |reading: &Reading| {
+        let squared = deviations_squared(form, reading.columns, query_bits);
+        (2.0 * reading.bytes as f64).log2() - squared / 2.0 * std::f64::consts::LOG2_E
+    };
+    // The logarithm of a sum, without the sum: the terms may be too small for a number.
+    let add = |sum: f64, term: f64| sum.max(term) + (-(sum - term).abs()).exp2().ln_1p() / LN_2;
+    readings.iter().map(bound).reduce(add).unwrap_or(f64::NEG_INFINITY)
+}
+
+/// The least number of bits of a query's words with which bytes and lookups are right often enough;
+/// `None` if there are too many columns, or too many bytes are read.
+pub fn query_bits(form: Form, readings: &[Reading]) -> Option<u32> {
     (LEAST_QUERY_BITS..=MOST_QUERY_BITS).find(|bits| {
-        deviations_squared(form, columns, *bits) >= LEAST_DEVIATIONS * LEAST_DEVIATIONS
-            && failure_bound_log2(form, columns, *bits, record_len) <= RECORD_FAILURE_LOG2
+        let enough = |reading: &Reading| {
+            deviations_squared(form, reading.columns, *bits) >= LEAST_DEVIATIONS * LEAST_DEVIATIONS
+        };
+        readings.iter().all(enough)
+            && failure_bound_log2(form, *bits, readings) <= RECORD_FAILURE_LOG2
     })
 }
 

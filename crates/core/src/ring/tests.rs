@@ -53,7 +53,18 @@ struct Asked {
 
 impl World {
     fn new(form: Form, rows: usize, columns: usize, table: Vec<u8>) -> Self {
-        let sequences = ["a", "packing", "fold"].map(|name| {
+        Self::with_columns_of("a", form, rows, columns, table)
+    }
+
+    /// Under the polynomials of that name for the columns. Those of the keys are the same for all.
+    fn with_columns_of(
+        name: &str,
+        form: Form,
+        rows: usize,
+        columns: usize,
+        table: Vec<u8>,
+    ) -> Self {
+        let sequences = [name, "packing", "fold"].map(|name| {
             PublicPolynomials::new(&crate::PublicSeed::derive("privet test", name.as_bytes()))
         });
         let public = PublicCoefficients::expand(kernels(), form, columns as u64, &sequences);
@@ -108,8 +119,8 @@ impl World {
     }
 
     fn ask(&self, column: usize, query_bits: u32, rng: &mut SecretRng) -> Asked {
-        let blank = encrypt_zero(kernels(), &self.factors, self.columns as u64, query_bits, rng);
-        let (words, keys, key) = blank.into_query(column as u64);
+        let blank = encrypt_zero(kernels(), &self.factors, &[self.columns as u64], query_bits, rng);
+        let (words, keys, key) = blank.into_query(&[column as u64]);
         Asked { words, query_bits, keys, key }
     }
 
@@ -148,14 +159,27 @@ impl World {
         let digits = self.blocks.iter().flat_map(|block| &block.fold);
         let digits: Vec<u8> = digits.flat_map(|digit| digit.to_le_bytes()).collect();
         let digits = folding.digits(kernels(), &digits);
-        folding.symbols(kernels(), &digits, &asked.keys, &self.pass(asked).1)
+        let rows = self.blocks.iter().map(|block| block.matrix.len() / self.form.degree);
+        folding.symbols(kernels(), &digits, &asked.keys, &self.pass(asked).1, rows)
     }
 
     fn decrypt(&self, key: &RingKey, answer: &[u16]) -> Vec<u8> {
+        self.decrypt_vector(key, &self.factors, 0, answer)
+    }
+
+    /// The same for a vector of a query that has several.
+    fn decrypt_vector(
+        &self,
+        key: &RingKey,
+        factors: &EncryptionFactors,
+        vector: usize,
+        answer: &[u16],
+    ) -> Vec<u8> {
         let mut bytes = vec![0; answer.len()];
         let blocks = answer.chunks(self.form.degree).zip(bytes.chunks_mut(self.form.degree));
         for (block, (symbols, bytes)) in self.blocks.iter().zip(blocks) {
-            key.decrypt(kernels(), &self.factors, &block.mask, 0, symbols, bytes);
+            let symbols = BlockSymbols { vector, mask: &block.mask, first_row: 0, symbols };
+            key.decrypt(kernels(), factors, symbols, bytes);
         }
         bytes
     }

@@ -353,9 +353,16 @@ fn copied_rows_are_those_of_the_table() {
         let matrix = TiledBytes::from_columns(&table, rows, 1).unwrap();
         let copy = matrix.copied().unwrap();
         assert_eq!(copy.as_bytes(), matrix.as_bytes());
-        for (first, count) in
-            [(0, 1), (0, rows.min(64)), (rows / 64 * 64, rows % 64), (rows - 1, 1)]
-        {
+        for (first, count) in [
+            (0, 1),
+            (0, rows.min(64)),
+            (rows / 64 * 64, rows % 64),
+            (rows - 1, 1),
+            // Across panels.
+            (0, rows),
+            (rows / 3, rows / 2),
+            (rows / 2, rows.div_ceil(2)),
+        ] {
             for wanted in [0, 1, columns / 2, columns] {
                 let mut out = vec![0; count * wanted];
                 copy.copy_rows(first, count, wanted, &mut out);

@@ -9,7 +9,7 @@
 //! | what follows edits | how | when the table grows |
 //! |---|---|---|
 //! | SimplePIR's hint | `H' = H + ΔD·A` in the rows that change | new columns, as long as a column keeps its rows |
-//! | packed SimplePIR's masks | downloaded again; the server packs the touched blocks again | packed anew, if there are more columns |
+//! | packed SimplePIR's masks | downloaded again; the server packs the touched blocks again, and masks on demand | packed anew, if there are more columns |
 //! | DoublePIR's and APIR-Matrix' hint | downloaded again | |
 //! | a downloaded table | written over | it follows |
 //! | dummy subsets, SinglePass | the hints that contain a record are XORed with its change | it follows while its partitions have room: records beyond the table count as zero |

@@ -6,9 +6,11 @@ use privet_core::Result;
 use privet_core::codec::{BitReader, BitWriter};
 use privet_core::ring::{Form, PublicKeys};
 
-/// An encrypted unit vector, a word for each column, and the keys for the answer. All of it is one
-/// string of bits: `columns` words of [`query_bits`](SimplePirPackedParameters::query_bits), the
-/// packing key's 2048 words of 45 bits, the fold key's 2048 words of 35 bits.
+/// An encrypted unit vector, a word for each column, and the keys for the answer. If masks are on
+/// demand, there is another vector under the same secret, a word for each column of the masks'
+/// matrix. All of it is one string of bits: the words of both vectors, of
+/// [`query_bits`](SimplePirPackedParameters::query_bits) each, the packing key's 2048 words of 45
+/// bits, the fold key's 2048 words of 35 bits.
 pub struct SimplePirPackedQuery {
     pub(super) form: Form,
     pub(super) query_bits: u32,
@@ -16,7 +18,8 @@ pub struct SimplePirPackedQuery {
     pub(super) keys: PublicKeys,
 }
 
-/// A symbol of 10 bits for each row, as one string of bits.
+/// A symbol of 10 bits for each row, as one string of bits. If masks are on demand, the rows of
+/// their matrix follow those of the table.
 pub struct SimplePirPackedAnswer {
     pub(super) form: Form,
     pub(super) symbols: Vec<u16>,
@@ -24,8 +27,8 @@ pub struct SimplePirPackedAnswer {
 
 impl Message<SimplePirPackedParameters> for SimplePirPackedQuery {
     fn encoded_len(parameters: &SimplePirPackedParameters) -> usize {
-        bits_of_query(parameters.form(), parameters.query_bits(), parameters.columns() as usize)
-            .div_ceil(8)
+        let words = parameters.query_words() as usize;
+        bits_of_query(parameters.form(), parameters.query_bits(), words).div_ceil(8)
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -41,10 +44,10 @@ impl Message<SimplePirPackedParameters> for SimplePirPackedQuery {
 
     fn decode(parameters: &SimplePirPackedParameters, bytes: &[u8]) -> Result<Self> {
         let (form, query_bits) = (parameters.form(), parameters.query_bits());
-        let columns = parameters.columns() as usize;
-        let bits = bits_of_query(form, query_bits, columns);
+        let count = parameters.query_words() as usize;
+        let bits = bits_of_query(form, query_bits, count);
         let mut reader = BitReader::new("a query of packed SimplePIR", bytes, bits)?;
-        let words = reader.numbers(columns, query_bits)?.map(|word| word as u32).collect();
+        let words = reader.numbers(count, query_bits)?.map(|word| word as u32).collect();
         let mut key = |bits| Ok(reader.numbers(form.degree(), bits)?.collect());
         let [packing_bits, fold_bits] = form.key_bits();
         let keys = PublicKeys { packing: key(packing_bits)?, fold: key(fold_bits)? };
@@ -59,7 +62,7 @@ fn bits_of_query(form: Form, query_bits: u32, words: usize) -> usize {
 
 impl Message<SimplePirPackedParameters> for SimplePirPackedAnswer {
     fn encoded_len(parameters: &SimplePirPackedParameters) -> usize {
-        bits_of_answer(parameters.form(), parameters.rows() as usize).div_ceil(8)
+        bits_of_answer(parameters.form(), parameters.answer_symbols() as usize).div_ceil(8)
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -71,7 +74,7 @@ impl Message<SimplePirPackedParameters> for SimplePirPackedAnswer {
     }
 
     fn decode(parameters: &SimplePirPackedParameters, bytes: &[u8]) -> Result<Self> {
-        let (form, rows) = (parameters.form(), parameters.rows() as usize);
+        let (form, rows) = (parameters.form(), parameters.answer_symbols() as usize);
         let bits = bits_of_answer(form, rows);
         let mut reader = BitReader::new("an answer of packed SimplePIR", bytes, bits)?;
         let symbols = reader.numbers(rows, form.answer_bits())?;

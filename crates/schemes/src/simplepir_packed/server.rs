@@ -1,21 +1,18 @@
-//! The server: a byte matrix in memory, of the table and the packing matrix, multiplied with
-//! queries.
+//! The server: the table as a byte matrix in memory, packed, and its masks as another if they are
+//! on demand.
 
-use super::packing::{kept_block_words, pack_blocks};
+use super::matrix::{Kept, PackedMatrix, pack_all, tiled};
 use super::{
     SimplePirPacked, SimplePirPackedAnswer, SimplePirPackedParameters, SimplePirPackedQuery,
 };
 use crate::contract::{AnnouncingServer, Answerer, Role, SchemeOf, Setup};
 use crate::offline::{Precomputed, PublicWords, check_len};
-use privet_core::codec::BitWriter;
-use privet_core::ring::{Folding, PLANES, pass_words};
+use crate::sharing::Progress;
+use privet_core::ring::{Folding, PublicKeys};
 use privet_core::{Error, Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::byte_matrix::TiledBytes;
-use privet_kernels::memory::HugeBuffer;
-
-/// Columns of the packing matrix that are put into place at a time.
-const COLUMNS_AT_ONCE: usize = 16;
+use privet_kernels::memory::{HugeBuffer, little_endian_bytes};
 
 /// A server that holds the table. It must still pack it, or read back what it packed.
 pub struct SimplePirPackedSetup {
@@ -28,12 +25,11 @@ pub struct SimplePirPackedSetup {
 /// A server that can answer.
 pub struct SimplePirPackedServer {
     pub(super) parameters: SimplePirPackedParameters,
-    /// The table, zeros up to a multiple of 16 columns, and the four planes of the packing matrix.
-    pub(super) matrix: TiledBytes,
-    /// The digits of the fold, little-endian: 8 KiB for each block.
-    pub(super) digits: Vec<u8>,
-    /// The masks, as clients download them.
-    pub(super) masks: Vec<u8>,
+    pub(super) table: PackedMatrix,
+    /// The table's masks, if they are on demand.
+    pub(super) masks: Option<PackedMatrix>,
+    /// The masks that clients download: the table's, or those of its masks.
+    pub(super) downloaded: Vec<u8>,
     pub(super) folding: Folding,
     pub(super) kernels: Kernels,
     pub(super) threads: usize,
@@ -53,10 +49,7 @@ impl SimplePirPackedSetup {
         threads: usize,
     ) -> Result<Self> {
         let bytes = table.bytes_for(parameters.shape())?;
-        let (rows, columns) = (parameters.rows() as usize, parameters.pass_columns() as usize);
-        let mut matrix = TiledBytes::zeroed(rows, columns)
-            .map_err(|error| Error::unavailable("no memory for the table").caused_by(error))?;
-        matrix.fill_columns(0, bytes, threads);
+        let matrix = tiled(parameters.table_layout(), bytes, threads)?;
         Ok(Self { parameters, matrix, kernels, threads })
     }
 }
@@ -73,93 +66,62 @@ impl Setup for SimplePirPackedSetup {
     }
 
     /// Packs all blocks. For each of them the server keeps the packing matrix, the digits of the
-    /// fold and the mask; clients download the masks.
+    /// fold and the mask. Clients download the masks. If they are on demand, they are packed in the
+    /// same way, and clients download the masks of that.
     fn precompute(&self, progress: &(dyn Fn(f64) + Sync)) -> Result<Precomputed> {
         let Self { parameters, matrix, kernels, threads } = self;
         let words = parameters.kept_bytes() / 4;
         let mut kept = HugeBuffer::new_zeroed(words as usize).map_err(|error| {
             Error::unavailable("no memory for the packed table").caused_by(error)
         })?;
-        let blocks = kept.chunks_mut(kept_block_words(parameters, 0)).enumerate();
-        let blocks = blocks.map(|(block, kept)| (block as u64, kept)).collect();
-        pack_blocks(parameters, matrix, *kernels, *threads, blocks, progress)?;
-        let masks = masks_of(parameters, &kept);
+        let blocks: u64 = parameters.matrices().map(|layout| layout.blocks()).sum();
+        let progress = Progress::new(blocks.into(), progress);
+        let table = parameters.table_layout();
+        let (of_table, of_masks) = kept.split_at_mut(table.kept_bytes() as usize / 4);
+        pack_all(table, matrix, *kernels, *threads, of_table, &progress)?;
+        let mut masks = Kept::new(table, &little_endian_bytes(of_table)).masks(table);
+        if let Some(layout) = parameters.masks_layout() {
+            let matrix = tiled(layout, &masks, *threads)?;
+            pack_all(layout, &matrix, *kernels, *threads, of_masks, &progress)?;
+            masks = Kept::new(layout, &little_endian_bytes(of_masks)).masks(layout);
+        }
         Ok(Precomputed { hint: PublicWords::from_bytes(&masks)?, kept: PublicWords::new(kept) })
     }
 
     fn finish(self, kept: &[u8]) -> Result<SimplePirPackedServer> {
         check_len("the packed table", kept.len() as u64, self.kept_len())?;
-        let Self { parameters, mut matrix, kernels, threads } = self;
-        let kept = Kept::new(&parameters, kept);
-        kept.fill_planes(&parameters, &mut matrix, threads);
-        let (digits, masks) = (kept.digits(), kept.masks(&parameters));
-        let folding = Folding::new(parameters.form());
-        Ok(SimplePirPackedServer { parameters, matrix, digits, masks, folding, kernels, threads })
-    }
-}
-
-/// What was kept, block by block, in bytes.
-struct Kept<'a> {
-    degree: usize,
-    rows: usize,
-    blocks: Vec<&'a [[u8; 4]]>,
-}
-
-impl<'a> Kept<'a> {
-    fn new(parameters: &SimplePirPackedParameters, kept: &'a [u8]) -> Self {
-        let (words, _) = kept.as_chunks::<4>();
-        let blocks = words.chunks(kept_block_words(parameters, 0)).collect();
-        Self { degree: parameters.form().degree(), rows: parameters.rows() as usize, blocks }
-    }
-
-    /// Writes the planes of the packing matrix after the table's columns.
-    fn fill_planes(
-        &self,
-        parameters: &SimplePirPackedParameters,
-        matrix: &mut TiledBytes,
-        threads: usize,
-    ) {
-        let mut bytes = Vec::with_capacity(COLUMNS_AT_ONCE * self.rows);
-        for plane in 0..PLANES {
-            for first in (0..self.degree).step_by(COLUMNS_AT_ONCE) {
-                bytes.clear();
-                for column in first..first + COLUMNS_AT_ONCE {
-                    for block in &self.blocks {
-                        let rows = block.len() / self.degree - 2;
-                        let words = &block[column * rows..][..rows];
-                        bytes.extend(words.iter().map(|word| word[plane]));
-                    }
-                }
-                let column = parameters.table_columns() as usize + plane * self.degree + first;
-                matrix.fill_columns(column, &bytes, threads);
+        let Self { parameters, matrix, kernels, threads } = self;
+        let layout = parameters.table_layout();
+        let (of_table, of_masks) = kept.split_at(layout.kept_bytes() as usize);
+        let of_table = Kept::new(layout, of_table);
+        let mut downloaded = of_table.masks(layout);
+        let table = PackedMatrix::new(layout.clone(), matrix, &of_table, threads);
+        let masks = match parameters.masks_layout() {
+            None => None,
+            Some(layout) => {
+                let matrix = tiled(layout, &downloaded, threads)?;
+                let of_masks = Kept::new(layout, of_masks);
+                downloaded = of_masks.masks(layout);
+                Some(PackedMatrix::new(layout.clone(), matrix, &of_masks, threads))
             }
-        }
-    }
-
-    /// The digits of the fold.
-    fn digits(&self) -> Vec<u8> {
-        let of_block = |block: &&'a [[u8; 4]]| {
-            let words: &'a [[u8; 4]] = &block[block.len() - 2 * self.degree..];
-            words[..self.degree].as_flattened()
         };
-        self.blocks.iter().flat_map(of_block).copied().collect()
-    }
-
-    /// The masks, as clients download them.
-    fn masks(&self, parameters: &SimplePirPackedParameters) -> Vec<u8> {
-        let mut writer = BitWriter::with_capacity(parameters.hint_bytes() as usize);
-        for block in &self.blocks {
-            let words = &block[block.len() - self.degree..];
-            let words = words.iter().map(|word| u64::from(u32::from_le_bytes(*word)));
-            writer.push(words, parameters.form().mask_bits());
-        }
-        writer.finish()
+        let folding = Folding::new(parameters.form());
+        Ok(SimplePirPackedServer {
+            parameters,
+            table,
+            masks,
+            downloaded,
+            folding,
+            kernels,
+            threads,
+        })
     }
 }
 
-fn masks_of(parameters: &SimplePirPackedParameters, kept: &[u32]) -> Vec<u8> {
-    let bytes = privet_kernels::memory::little_endian_bytes(kept);
-    Kept::new(parameters, &bytes).masks(parameters)
+impl SimplePirPackedServer {
+    fn matrices(&self) -> impl Iterator<Item = &PackedMatrix> {
+        std::iter::once(&self.table).chain(&self.masks)
+    }
 }
 
 impl Answerer for SimplePirPackedServer {
@@ -169,44 +131,45 @@ impl Answerer for SimplePirPackedServer {
         &self.parameters
     }
 
+    /// A pass over the table for all queries, and one over its masks if they are on demand.
     fn answer(&self, _role: Role, queries: &[SimplePirPackedQuery]) -> Vec<SimplePirPackedAnswer> {
         let Self { parameters, kernels, folding, .. } = self;
         let (form, query_bits) = (parameters.form(), parameters.query_bits());
-        let table_columns = parameters.table_columns() as usize;
-        let words = |SimplePirPackedQuery { words, keys, .. }: &SimplePirPackedQuery| {
-            pass_words(form, query_bits, words, keys, table_columns)
-        };
-        let words: Vec<Vec<u32>> = queries.iter().map(words).collect();
-        let words: Vec<&[u32]> = words.iter().map(Vec::as_slice).collect();
-        let mut sums = vec![vec![0; parameters.rows() as usize]; queries.len()];
-        let mut out: Vec<&mut [u32]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
-        kernels.multiply(&self.matrix, &words, &mut out, self.threads);
-        let digits = folding.digits(*kernels, &self.digits);
-        let answers = queries.iter().zip(&sums);
+        let answer = || SimplePirPackedAnswer { form, symbols: Vec::new() };
+        let mut answers: Vec<_> = queries.iter().map(|_| answer()).collect();
+        let mut first = 0;
+        for matrix in self.matrices() {
+            let columns = matrix.layout().columns() as usize;
+            let asked = queries.iter();
+            let asked: Vec<(&[u32], &PublicKeys)> =
+                asked.map(|query| (&query.words[first..][..columns], &query.keys)).collect();
+            let symbols = matrix.answer(*kernels, folding, query_bits, &asked, self.threads);
+            for (answer, symbols) in answers.iter_mut().zip(symbols) {
+                answer.symbols.extend(symbols);
+            }
+            first += columns;
+        }
         answers
-            .map(|(query, sums)| SimplePirPackedAnswer {
-                form,
-                symbols: folding.symbols(*kernels, &digits, &query.keys, sums),
-            })
-            .collect()
     }
 
     fn resident_bytes(&self) -> u64 {
-        (self.matrix.bytes() + self.digits.len() + self.masks.len()) as u64
+        let packed: usize = self.matrices().map(PackedMatrix::resident_bytes).sum();
+        (packed + self.downloaded.len()) as u64
     }
 
     fn huge_page_bytes(&self) -> Option<u64> {
-        self.matrix.huge_page_bytes().map(|bytes| bytes as u64)
+        let bytes: Option<usize> = self.matrices().map(PackedMatrix::huge_page_bytes).sum();
+        bytes.map(|bytes| bytes as u64)
     }
 
     fn held(&self) -> Vec<&[u8]> {
-        vec![self.matrix.as_bytes(), &self.digits, &self.masks]
+        self.matrices().flat_map(PackedMatrix::held).chain([&self.downloaded[..]]).collect()
     }
 }
 
 impl AnnouncingServer for SimplePirPackedServer {
     fn announced(&self) -> &[u8] {
-        &self.masks
+        &self.downloaded
     }
 }
 

@@ -24,21 +24,31 @@ stateless_suite!(Tested);
 /// nothing.
 const DEGREE: usize = 64;
 
-/// The degree of the ring, and the records of a column.
-#[derive(Clone, Debug)]
+/// The degree of the ring, how clients get masks, and the records of a column.
+#[derive(Clone, Copy, Debug)]
 struct Layout {
     degree: usize,
+    masks: Masks,
     records_per_column: Option<u64>,
 }
 
 impl Default for Layout {
     fn default() -> Self {
-        Self { degree: DEGREE, records_per_column: None }
+        Self { degree: DEGREE, ..Self::STANDARD }
     }
 }
 
 impl Layout {
-    const STANDARD: Self = Self { degree: 2048, records_per_column: None };
+    const STANDARD: Self =
+        Self { degree: 2048, masks: Masks::Downloaded, records_per_column: None };
+
+    fn on_demand(self) -> Self {
+        Self { masks: Masks::OnDemand, ..self }
+    }
+
+    fn of_column(self, records: u64) -> Self {
+        Self { records_per_column: Some(records), ..self }
+    }
 
     fn form(&self) -> Form {
         if self.degree == 2048 { Form::STANDARD } else { Form::insecure(self.degree) }
@@ -58,13 +68,14 @@ impl Stateless for Tested {
 
     fn tables() -> BoxedStrategy<Table<Self>> {
         let layouts = (1u64..=300).prop_flat_map(|records| {
-            let some = (1..=records).prop_map(|records_per_column| Layout {
-                degree: DEGREE,
-                records_per_column: Some(records_per_column),
-            });
+            let some = (1..=records).prop_map(|records| Layout::default().of_column(records));
             (Just(records), 1u64..=9, some)
         });
-        prop_oneof![(1u64..=3_000, 1u64..=80, Just(Layout::default())), layouts].boxed()
+        let tables = prop_oneof![(1u64..=3_000, 1u64..=80, Just(Layout::default())), layouts];
+        let both = (tables, any::<bool>()).prop_map(|((records, len, layout), on_demand)| {
+            (records, len, if on_demand { layout.on_demand() } else { layout })
+        });
+        both.boxed()
     }
 
     fn small() -> Vec<Table<Self>> {
@@ -72,18 +83,33 @@ impl Stateless for Tested {
             by_default(&[(1, 1), (1, 300), (2, 1), (3, 7), (64, 1), (65, 3), (257, 2)]);
         // Columns on both sides of a polynomial's edge, rows on both sides of a block's.
         for (records, per_column) in [(63, 1), (65, 1), (128, 127), (193, 65), (130, 129)] {
-            let layout = Layout { degree: DEGREE, records_per_column: Some(per_column) };
-            tables.push((records, 1, layout));
+            tables.push((records, 1, Layout::default().of_column(per_column)));
         }
+        // The same with masks on demand; and units of a block and of several, full and not full.
+        let on_demand = tables.iter().map(|(records, len, layout)| (*records, *len, *layout));
+        let mut on_demand: Vec<_> = on_demand.collect();
+        for (records, len, per_column) in
+            [(9, 9, 9), (50, 9, 23), (20, 33, 7), (11, 64, 4), (11, 65, 4), (7, 130, 3)]
+        {
+            on_demand.push((records, len, Layout::default().of_column(per_column)));
+        }
+        let on_demand = on_demand.into_iter();
+        tables.extend(on_demand.map(|(records, len, layout)| (records, len, layout.on_demand())));
         tables
     }
 
     fn kinds() -> Vec<Table<Self>> {
-        vec![(1_001, 13, Layout::default()), (700, 5, Layout::STANDARD)]
+        vec![
+            (1_001, 13, Layout::default()),
+            (700, 5, Layout::STANDARD),
+            (1_001, 13, Layout::default().on_demand()),
+            (300, 100, Layout::default().on_demand()),
+        ]
     }
 
     fn parameters(identity: &TableIdentity, layout: &Layout) -> Result<SimplePirPackedParameters> {
-        SimplePirPackedParameters::with_form(identity, layout.form(), layout.records_per_column)
+        let Layout { masks, records_per_column, .. } = *layout;
+        SimplePirPackedParameters::with_form(identity, layout.form(), masks, records_per_column)
     }
 
     fn setup(
@@ -110,8 +136,8 @@ impl Stateless for Tested {
     fn spare_bits(parameters: &SimplePirPackedParameters) -> [Vec<usize>; 2] {
         let form = parameters.form();
         let of_keys = form.degree() as u64 * form.key_bits().map(u64::from).iter().sum::<u64>();
-        let query = parameters.columns() * u64::from(parameters.query_bits()) + of_keys;
-        let answer = parameters.rows() * u64::from(form.answer_bits());
+        let query = parameters.query_words() * u64::from(parameters.query_bits()) + of_keys;
+        let answer = parameters.answer_symbols() * u64::from(form.answer_bits());
         [query, answer].map(|bits| (bits as usize..(bits as usize).next_multiple_of(8)).collect())
     }
 }
@@ -119,8 +145,7 @@ impl Stateless for Tested {
 type World = stateless::World<Tested>;
 
 fn standard(records: u64, record_len: u64, records_per_column: u64) -> World {
-    let layout = Layout { records_per_column: Some(records_per_column), ..Layout::STANDARD };
-    World::of(&(records, record_len, layout))
+    World::of(&(records, record_len, Layout::STANDARD.of_column(records_per_column)))
 }
 
 /// `vectors/simplepir_packed.json`: any other implementation must get the same masks, query, answer
@@ -129,12 +154,16 @@ fn standard(records: u64, record_len: u64, records_per_column: u64) -> World {
 fn known_answers() {
     let file = include_str!("../../../../vectors/simplepir_packed.json");
     let vectors: serde_json::Value = serde_json::from_str(file).unwrap();
-    for vector in vectors["lookups"].as_array().unwrap() {
+    let vectors = |name: &str| vectors[name].as_array().unwrap();
+    let downloaded = vectors("lookups").iter().map(|vector| (Masks::Downloaded, vector));
+    let on_demand = vectors("lookups_on_demand").iter().map(|vector| (Masks::OnDemand, vector));
+    for (masks, vector) in downloaded.chain(on_demand) {
         let number = |name: &str| vector[name].as_u64().unwrap();
         let text = |name: &str| vector[name].as_str().unwrap().to_owned();
         let digest = |bytes: &[u8]| blake3::hash(bytes).to_hex().to_string();
         let (records, record_len) = (number("records"), number("record_len"));
-        let world = standard(records, record_len, number("records_per_column"));
+        let layout = Layout { masks, ..Layout::STANDARD }.of_column(number("records_per_column"));
+        let world = World::of(&(records, record_len, layout));
         assert_eq!(u64::from(world.parameters().query_bits()), number("query_bits"));
         assert_eq!(digest(&world.table), text("table_blake3"));
         assert_eq!(digest(&world.hint), text("hint_blake3"));
@@ -161,7 +190,12 @@ fn records_come_back_from_blocks_of_2048_rows() {
 
 #[test]
 fn a_client_asks_before_the_masks_have_come() {
-    let world = World::new(500, 3);
+    for layout in [Layout::default(), Layout::default().on_demand()] {
+        check_late_masks(&World::of(&(500, 3, layout)));
+    }
+}
+
+fn check_late_masks(world: &World) {
     let late = Arc::new(LateHint::new(world.hint.len() as u64));
     let parameters = world.parameters().clone();
     let client =
@@ -183,14 +217,35 @@ fn a_client_asks_before_the_masks_have_come() {
 /// digest.
 #[test]
 fn the_masks_of_another_table_read_nothing() {
-    let world = World::new(800, 9);
-    let other = vec![0; world.table.len()];
-    let other = World::with_table(world.identity, &Layout::default(), other);
-    let client = Tested::client(world.parameters(), &other.hint, Kernels::detect()).unwrap();
+    for layout in [Layout::default(), Layout::default().on_demand()] {
+        let world = World::of(&(800, 9, layout));
+        let other = vec![0; world.table.len()];
+        let other = World::with_table(world.identity, &layout, other);
+        let client = Tested::client(world.parameters(), &other.hint, Kernels::detect()).unwrap();
+        let mut rng = SecretRng::from_os().unwrap();
+        let (queries, pending) = client.query(&world.index(5), &mut rng).unwrap();
+        let answers = world.servers[0].answer(Role(0), &queries);
+        assert_ne!(*client.recover(pending, &answers).unwrap(), world.record(5));
+    }
+}
+
+/// A record is read with the masks that came with it, and with no others.
+#[test]
+fn both_parts_of_an_answer_are_needed() {
+    let world = World::of(&(800, 9, Layout::default().on_demand()));
+    let rows = world.parameters().rows() as usize;
     let mut rng = SecretRng::from_os().unwrap();
-    let (queries, pending) = client.query(&world.index(5), &mut rng).unwrap();
-    let answers = world.servers[0].answer(Role(0), &queries);
-    assert_ne!(*client.recover(pending, &answers).unwrap(), world.record(5));
+    let mut asked = |of: u64| {
+        let (queries, pending) = world.client.query(&world.index(of), &mut rng).unwrap();
+        (world.servers[0].answer(Role(0), &queries).remove(0), pending)
+    };
+    for part in [0..rows, rows..world.parameters().answer_symbols() as usize] {
+        let ((mut answer, pending), (other, _)) = (asked(5), asked(5));
+        answer.symbols[part.clone()].copy_from_slice(&other.symbols[part]);
+        assert_ne!(*world.client.recover(pending, &[answer]).unwrap(), world.record(5));
+    }
+    let (answer, pending) = asked(5);
+    assert_eq!(*world.client.recover(pending, &[answer]).unwrap(), world.record(5));
 }
 
 #[test]
@@ -200,11 +255,25 @@ fn a_blank_of_another_table_is_refused() {
     let blank = one.client.blank_maker()(&mut rng);
     let refusal = other.client.fill(blank, &other.index(3)).err().unwrap();
     assert_eq!(refusal.blame(), Blame::ApiMisuse);
+    // Nor is one without words for the masks.
+    let with_masks = World::of(&(800, 9, Layout::default().on_demand()));
+    let per_column = with_masks.parameters().records_per_column();
+    let without = World::of(&(800, 9, Layout::default().of_column(per_column)));
+    for (from, to) in [(&without, &with_masks), (&with_masks, &without)] {
+        let blank = from.client.blank_maker()(&mut rng);
+        let refusal = to.client.fill(blank, &to.index(3)).err().unwrap();
+        assert_eq!(refusal.blame(), Blame::ApiMisuse);
+    }
 }
 
 #[test]
 fn what_was_kept_has_one_length() {
-    let world = World::new(50, 1);
+    for layout in [Layout::default(), Layout::default().on_demand()] {
+        check_what_was_kept(&World::of(&(50, 1, layout)));
+    }
+}
+
+fn check_what_was_kept(world: &World) {
     let view = TableView::new(world.identity, &world.table).unwrap();
     let setup = || {
         let parameters = world.parameters().clone();
@@ -221,10 +290,12 @@ fn what_was_kept_has_one_length() {
 /// Every byte that is held has a part in answers, or in what is announced: damage shows.
 #[test]
 fn all_that_answers_come_from_is_held() {
-    let world = World::new(300, 2);
-    let held: usize = world.servers[0].held().iter().map(|bytes| bytes.len()).sum();
-    assert_eq!(held as u64, world.servers[0].resident_bytes());
-    let digits = 4 * DEGREE as u64 * world.parameters().blocks();
-    let least = world.parameters().rows() * world.parameters().pass_columns();
-    assert!(held as u64 >= least + digits + world.parameters().hint_bytes());
+    for layout in [Layout::default(), Layout::default().on_demand()] {
+        let world = World::of(&(300, 2, layout));
+        let (parameters, server) = (world.parameters(), &world.servers[0]);
+        let held: usize = server.held().iter().map(|bytes| bytes.len()).sum();
+        assert_eq!(held as u64, server.resident_bytes());
+        let digits = 4 * DEGREE as u64 * parameters.blocks();
+        assert!(held as u64 >= parameters.pass_bytes() + digits + parameters.hint_bytes());
+    }
 }

@@ -11,6 +11,7 @@ use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{self, SchemePlan, ServerOptions, Tuning};
 use privet_schemes::reservation::{Journal, JournalEntry, Prepared, Receipt};
+use privet_schemes::simplepir_packed::MASKS_ON_DEMAND;
 use privet_table::key_map::{KeyMapKind, PackOptions, pack_with};
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -18,6 +19,12 @@ use zeroize::Zeroizing;
 pub(crate) const CASES: &[Case] = &[
     Case::clean("query of simplepir: LWE", || queries(SchemeId::SimplePir)),
     Case::clean("query of simplepir-packed: ring LWE", || queries(SchemeId::SimplePirPacked)),
+    Case::clean("query of simplepir-packed: masks on demand", || {
+        queries_tuned(
+            SchemeId::SimplePirPacked,
+            &Tuning::default().with_flag(&MASKS_ON_DEMAND, true),
+        );
+    }),
     Case::clean("query of doublepir: LWE, twice", || queries(SchemeId::DoublePir)),
     Case::clean("query of dpf: DPF keys", || queries(SchemeId::Dpf)),
     Case::clean("query of apir-dpf: DPF keys with a payload", || queries(SchemeId::ApirDpf)),
@@ -67,14 +74,23 @@ fn secret_index(shape: TableShape, index: u64) -> RecordIndex {
 
 /// Queries of a scheme without state, up to their bytes.
 fn queries(scheme: SchemeId) {
-    let identity = identity(shape(16));
-    queries_for(scheme, |index| secret_index(identity.shape, index));
+    queries_tuned(scheme, &Tuning::default());
+}
+
+/// The same with choices.
+fn queries_tuned(scheme: SchemeId, tuning: &Tuning) {
+    let shape = shape(16);
+    queries_as(scheme, tuning, |index| secret_index(shape, index));
 }
 
 /// The same for indices as `index_of` makes them of numbers.
 pub(crate) fn queries_for(scheme: SchemeId, index_of: impl Fn(u64) -> RecordIndex) {
+    queries_as(scheme, &Tuning::default(), index_of);
+}
+
+fn queries_as(scheme: SchemeId, tuning: &Tuning, index_of: impl Fn(u64) -> RecordIndex) {
     let identity = identity(shape(16));
-    let plan = registry::plan(scheme, &identity, &Tuning::default()).unwrap();
+    let plan = registry::plan(scheme, &identity, tuning).unwrap();
     let hint = Arc::new(vec![5u8; plan.offline.len() as usize]);
     let mut client = registry::client(plan, &identity, hint, kernels()).unwrap();
     let mut coins = secret_coins();

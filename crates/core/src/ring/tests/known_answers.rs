@@ -124,10 +124,11 @@ fn check(case: &Value) {
 
     let world = World::with_public(form, rows, columns, table, public);
     let query_bits = number("query_bits") as u32;
-    let blank = Blank::with(kernels(), &world.factors, query_bits, Zeroizing::new(secret), &errors);
-    let (words, keys, key) = blank.into_query(number("column") as u64);
+    let (secret, lens) = (Zeroizing::new(secret), [columns as u64]);
+    let blank = Blank::with(kernels(), &world.factors, (&lens, query_bits), secret, &errors);
+    let (words, keys, key) = blank.into_query(&[number("column") as u64]);
     let asked = Asked { words, query_bits, keys, key };
-    assert_eq!(asked.key.error_sum(), case["error_sum"].as_i64().unwrap());
+    assert_eq!(asked.key.error_sum(0), case["error_sum"].as_i64().unwrap());
     let (pass, _) = world.pass(&asked);
     let answer = world.answer(&asked);
     let bytes = world.decrypt(&asked.key, &answer);

@@ -2,6 +2,7 @@
 //! rate with a small margin.
 
 use super::*;
+use theory::Reading;
 
 const QUERY_BITS: u32 = 24;
 
@@ -51,7 +52,7 @@ fn parts_of_noise(world: &World, column: usize, rng: &mut SecretRng) -> [Vec<f64
             *clean = clean.wrapping_add(mask.wrapping_mul(u64::from(*byte)));
         }
     }
-    let correction = (asked.key.error_sum() * 128) as u64;
+    let correction = (asked.key.error_sum(0) * 128) as u64;
     for (row, (sum, clean)) in sums.iter().zip(&clean).enumerate() {
         let wanted = u64::from(world.column(column)[row]) << DELTA_BITS;
         let noise = (u64::from(*sum) << (MODULUS_BITS - 32))
@@ -200,11 +201,23 @@ fn each_term_of_the_packing_noise_is_as_predicted() {
     }
 }
 
+/// ‖M_k‖² of each row.
+fn row_norms(world: &World) -> Vec<f64> {
+    let of_block = |block: &Block| {
+        let rows = block.matrix.len() / world.form.degree;
+        let squares = |row: usize| {
+            let entries = block.matrix[row..].iter().step_by(rows);
+            let entries = entries.map(|word| ((1i64 << 31) - i64::from(*word)) as f64);
+            entries.map(|entry| entry * entry).sum()
+        };
+        (0..rows).map(squares).collect::<Vec<f64>>()
+    };
+    world.blocks.iter().flat_map(of_block).collect()
+}
+
 /// The mean ‖M_k‖² of the rows.
 fn mean_norm(world: &World) -> f64 {
-    let entries = world.blocks.iter().flat_map(|block| &block.matrix);
-    let squares = entries.map(|word| ((1i64 << 31) - i64::from(*word)) as f64);
-    squares.map(|entry| entry * entry).sum::<f64>() / world.rows as f64
+    row_norms(world).iter().sum::<f64>() / world.rows as f64
 }
 
 #[test]
@@ -228,20 +241,77 @@ fn failures_with_a_small_margin_are_as_predicted() {
                 by_row[row] += u64::from(byte != right);
             }
         }
-        let mut norms = theory::expected_norms(form);
-        norms[0] = mean_norm(&world);
-        let mean_square = world.table.iter().map(|byte| (f64::from(*byte) - 128.0).powi(2));
-        let mean_square = mean_square.sum::<f64>() / world.table.len() as f64;
-        let variance = theory::packing_variances(form, norms).iter().sum::<f64>()
-            + theory::pass_variance(64, query_bits, mean_square);
-        let predicted = rate(variance.sqrt(), form.answer_bits) * f64::from(count);
-        let share = f64::from(wrong) / predicted;
-        assert!(wrong > 100, "{wrong} wrong bytes are too few to compare");
-        assert!((0.75..1.3).contains(&share), "{wrong} wrong bytes, predicted {predicted}");
+        assert_as_predicted(&world, query_bits, wrong, count);
         // No row fails much more often than another.
         let mean = f64::from(wrong) / DEGREE as f64;
         let most = *by_row.iter().max().unwrap() as f64;
         assert!(most < mean + 12.0 * mean.sqrt(), "one row fails {most} times, rows {mean}");
+    }
+}
+
+/// Of `count` bytes, as many of each row, so many were wrong.
+fn assert_as_predicted(world: &World, query_bits: u32, wrong: u32, count: u32) {
+    let form = world.form;
+    let mean_square = world.table.iter().map(|byte| (f64::from(*byte) - 128.0).powi(2));
+    let mean_square = mean_square.sum::<f64>() / world.table.len() as f64;
+    let of_pass = theory::pass_variance(world.columns as u64, query_bits, mean_square);
+    let [_, of_fold] = theory::expected_norms(form);
+    let rates = row_norms(world).into_iter().map(|norm| {
+        let variances = theory::packing_variances(form, [norm, of_fold]);
+        rate((variances.iter().sum::<f64>() + of_pass).sqrt(), form.answer_bits)
+    });
+    let predicted = rates.sum::<f64>() / world.rows as f64 * f64::from(count);
+    let share = f64::from(wrong) / predicted;
+    assert!(wrong > 100, "{wrong} wrong bytes are too few to compare");
+    assert!((0.75..1.3).contains(&share), "{wrong} wrong bytes, predicted {predicted}");
+}
+
+/// A table and its masks, say: two matrices of different size, asked for under one secret with one
+/// pair of keys. The bytes of each fail as often as its own columns make them.
+#[test]
+fn two_matrices_under_one_secret_fail_as_each_would_alone() {
+    for (form, query_bits) in [
+        // The errors of the keys, which both share; those of the columns, which they do not.
+        (small().with_precisions(32, 17), QUERY_BITS),
+        (small(), 17),
+        // Nothing fails.
+        (small(), QUERY_BITS),
+    ] {
+        let (rows, columns) = ([DEGREE, 2 * DEGREE + 5], [64, 20]);
+        let mut bytes = vec![0; rows[1] * columns[1]];
+        SecretRng::from_fixed_seed([8; 32]).fill(&mut bytes);
+        let table = World::random(form, rows[0], columns[0]);
+        let masks = World::with_columns_of("masks", form, rows[1], columns[1], bytes);
+        let factors = EncryptionFactors::new(kernels(), form, &table.public)
+            .with_vector(kernels(), &masks.public.columns);
+        let mut rng = SecretRng::from_fixed_seed([9; 32]);
+        let (mut wrong, mut count) = ([0; 2], [0; 2]);
+        for query in 0..300 {
+            let wanted = columns.map(|columns| query * 7 % columns);
+            let lens = columns.map(|columns| columns as u64);
+            let blank = encrypt_zero(kernels(), &factors, &lens, query_bits, &mut rng);
+            let (words, keys, key) = blank.into_query(&wanted.map(|wanted| wanted as u64));
+            let mut asked = Asked { words, query_bits, keys, key };
+            let of_masks = asked.words.split_off(columns[0]);
+            for (vector, world) in [&table, &masks].into_iter().enumerate() {
+                if vector == 1 {
+                    asked.words.clone_from(&of_masks);
+                }
+                let answer = world.answer(&asked);
+                let bytes = world.decrypt_vector(&asked.key, &factors, vector, &answer);
+                let right = world.column(wanted[vector]);
+                let pairs = bytes.iter().zip(right);
+                wrong[vector] += pairs.filter(|(byte, right)| byte != right).count() as u32;
+                count[vector] += bytes.len() as u32;
+            }
+        }
+        if (form, query_bits) == (small(), QUERY_BITS) {
+            assert_eq!(wrong, [0; 2]);
+            continue;
+        }
+        for (vector, world) in [&table, &masks].into_iter().enumerate() {
+            assert_as_predicted(world, query_bits, wrong[vector], count[vector]);
+        }
     }
 }
 
@@ -270,7 +340,7 @@ fn tail(x: f64) -> f64 {
 /// The rule that chooses the bits of a query's words, with the figures that are documented.
 #[test]
 fn query_words_have_as_many_bits_as_the_noise_needs() {
-    let bits = |columns| theory::query_bits(Form::STANDARD, columns, 32);
+    let bits = |columns| theory::query_bits(Form::STANDARD, &[Reading { columns, bytes: 32 }]);
     let edge = |bits_: u32| {
         let (mut low, mut high) = (1u64, 1 << 24);
         while high - low > 1 {
@@ -291,12 +361,37 @@ fn the_bound_is_that_of_the_documentation() {
     let form = Form::STANDARD;
     for columns in [1, 2_000, 32_768, 1 << 19] {
         for record_len in [1, 32, 4_096, 300 << 10] {
-            let bits = theory::query_bits(form, columns, record_len).unwrap();
-            let failure = theory::failure_bound_log2(form, columns, bits, record_len);
+            let reading = Reading { columns, bytes: record_len };
+            let bits = theory::query_bits(form, &[reading]).unwrap();
+            let failure = theory::failure_bound_log2(form, bits, &[reading]);
             assert!(failure <= theory::RECORD_FAILURE_LOG2, "{columns} columns: 2^{failure}");
-            let of_byte = theory::failure_bound_log2(form, columns, bits, 1);
+            let of_byte =
+                theory::failure_bound_log2(form, bits, &[Reading { bytes: 1, ..reading }]);
             assert!(of_byte <= -57.0, "{columns} columns: 2^{of_byte} for a byte");
         }
     }
-    assert_eq!(theory::query_bits(form, 1 << 40, 1), None);
+    let many = [Reading { columns: 1 << 40, bytes: 1 }];
+    assert_eq!(theory::query_bits(form, &many), None);
+}
+
+/// Failures of all that a lookup reads are added up, and the worst of it counts.
+#[test]
+fn a_lookup_that_reads_two_matrices_needs_both() {
+    let form = Form::STANDARD;
+    let bound = |readings: &[Reading]| theory::failure_bound_log2(form, 26, readings);
+    let record = Reading { columns: 32_768, bytes: 32 };
+    for bytes in [32, 64, 4_352] {
+        let other = Reading { bytes, ..record };
+        let both = Reading { bytes: 32 + bytes, ..record };
+        assert!((bound(&[record, other]) - bound(&[both])).abs() < 1e-9);
+        assert!((bound(&[other, record]) - bound(&[both])).abs() < 1e-9);
+    }
+    // The masks of 1 GiB: their matrix has so few columns that they cost nothing.
+    let masks = Reading { columns: 26, bytes: 4_352 };
+    assert!(bound(&[masks]) < -80.0);
+    assert!((bound(&[record, masks]) - bound(&[record])).abs() < 1e-6);
+    assert_eq!(theory::query_bits(form, &[record, masks]), Some(26));
+    // Too many columns anywhere are too many.
+    assert_eq!(theory::query_bits(form, &[masks, Reading { columns: 1 << 40, bytes: 1 }]), None);
+    assert_eq!(bound(&[]), f64::NEG_INFINITY);
 }

@@ -145,8 +145,8 @@ fn a_blank_is_what_the_definition_says() {
     let errors: Vec<i64> = (0..21 + 32).map(|_| draw(40)).collect();
     let as_secret = Zeroizing::new(secret.iter().map(|s| *s as i32).collect::<Vec<_>>());
     let as_errors: Vec<u32> = errors.iter().map(|e| *e as i32 as u32).collect();
-    let blank = Blank::with(kernels(), &world.factors, 24, as_secret, &as_errors);
-    let (words, keys, key) = blank.into_query(17);
+    let blank = Blank::with(kernels(), &world.factors, (&[21], 24), as_secret, &as_errors);
+    let (words, keys, key) = blank.into_query(&[17]);
     let mut sum = 0;
     for (column, word) in words.iter().enumerate() {
         let mask = schoolbook(&world.public.columns[column / 16 * 16..][..16], &secret);
@@ -156,7 +156,7 @@ fn a_blank_is_what_the_definition_says() {
         assert_eq!(u64::from(*word), rounded, "word {column}");
         sum += centred((rounded << 26).wrapping_sub(clean as u64), 50);
     }
-    assert_eq!(key.error_sum(), sum);
+    assert_eq!(key.error_sum(0), sum);
     let form = world.form;
     for (words, public, exponent, weight, errors, bits) in [
         (&keys.packing, &world.public.packing, 5, 50 - form.digit_bits, &errors[21..37], 44),
@@ -184,7 +184,8 @@ fn some_rows_decrypt_as_all_do() {
     for (first, count) in [(0, 1), (127, 1), (5, 63), (5, 64), (0, 128), (64, 64), (9, 0)] {
         let mut bytes = vec![0; count];
         let symbols = &answer[first..][..count];
-        asked.key.decrypt(kernels(), &world.factors, mask, first, symbols, &mut bytes);
+        let symbols = BlockSymbols { vector: 0, mask, first_row: first, symbols };
+        asked.key.decrypt(kernels(), &world.factors, symbols, &mut bytes);
         assert_eq!(bytes, all[first..][..count], "{count} rows from {first}");
     }
 }
@@ -243,12 +244,15 @@ fn secrets_are_uniform_on_three_values_and_fresh() {
 fn a_blank_of_another_size_is_refused() {
     let world = World::random(small(), 1, 20);
     let mut rng = SecretRng::from_os().unwrap();
-    let mut blank = || encrypt_zero(kernels(), &world.factors, 20, 26, &mut rng);
-    blank().check(small(), 20, 26).unwrap();
-    for (form, columns, bits) in
-        [(small(), 19, 26), (small(), 20, 27), (Form::insecure(32), 20, 26)]
-    {
-        let refusal = blank().check(form, columns, bits).unwrap_err();
+    let mut blank = || encrypt_zero(kernels(), &world.factors, &[20], 26, &mut rng);
+    blank().check(small(), &[20], 26).unwrap();
+    for (form, lens, bits) in [
+        (small(), &[19][..], 26),
+        (small(), &[20], 27),
+        (small(), &[20, 1], 26),
+        (Form::insecure(32), &[20], 26),
+    ] {
+        let refusal = blank().check(form, lens, bits).unwrap_err();
         assert_eq!(refusal.blame(), Blame::ApiMisuse);
     }
 }

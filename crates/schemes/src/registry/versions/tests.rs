@@ -12,6 +12,7 @@ use crate::registry::{
     plan, preparation, setup, setup_as,
 };
 use crate::reservation::{Journal, JournalEntry, Lookup, Prepared};
+use crate::simplepir_packed::MASKS_ON_DEMAND;
 use crate::tapir::tests::reference_string;
 use crate::tapir::{PRECOMPUTE_OPENINGS, REFERENCE_STRING};
 use crate::test_tables::{changed, identity, public_bytes};
@@ -385,6 +386,20 @@ fn the_coins_of_a_lookup_cannot_be_computed_afterwards() {
         let draws = !matches!(version.plan.offline, OfflinePhase::KeepTable { .. });
         assert_eq!(computes(rng()), !draws, "{scheme}");
         assert!(computes(rng().keeping_its_key()), "{scheme}: the planted leak is found");
+    }
+}
+
+/// With edits, and with so many more records that there is another column.
+#[test]
+fn masks_on_demand_go_through_versions() {
+    let scheme = SchemeId::SimplePirPacked;
+    let tuning = tuning(scheme, None).with_flag(&MASKS_ON_DEMAND, true);
+    through_versions(scheme, (60, 9), &tuning, &[(3, 0), (1, 70)]);
+    // And no other scheme has them.
+    for other in SchemeId::ALL.iter().filter(|other| **other != scheme) {
+        let refused = plan(*other, &identity(60, 9), &tuning).err().unwrap();
+        assert_eq!(refused.blame(), Blame::ApiMisuse, "{other}");
+        assert!(refused.message().contains("masks-on-demand"), "{refused}");
     }
 }
 

@@ -44,7 +44,14 @@ fn suspicion(views: &[View]) -> Measured {
 }
 
 fn world() -> World {
-    World::of(&(24, 1, Layout { degree: DEGREE, records_per_column: Some(4) }))
+    World::of(&(24, 1, Layout::default().of_column(4)))
+}
+
+/// Four columns, and three units, whose masks are on demand.
+fn world_on_demand() -> World {
+    let world = World::of(&(24, 30, Layout::default().of_column(6).on_demand()));
+    assert_eq!(world.parameters().vector_lens(), [4, 3]);
+    world
 }
 
 fn queries(world: &World, of: u64, count: usize, seed: u8) -> Vec<SimplePirPackedQuery> {
@@ -56,11 +63,37 @@ fn queries(world: &World, of: u64, count: usize, seed: u8) -> Vec<SimplePirPacke
 
 #[test]
 fn queries_look_uniform_for_every_column() {
-    let world = world();
-    for of in [0, 14, 23] {
-        let views: Vec<View> = queries(&world, of, coins(2_600), 1).iter().map(view).collect();
-        suspicion(&views).assert_fits("queries for one record");
+    for world in [world(), world_on_demand()] {
+        for of in [0, 14, 23] {
+            let views: Vec<View> = queries(&world, of, coins(2_600), 1).iter().map(view).collect();
+            suspicion(&views).assert_fits("queries for one record");
+        }
     }
+}
+
+/// The words for the masks are as secret as the others: which unit of rows is wanted narrows down
+/// the record.
+#[test]
+fn planted_leaks_of_the_wanted_mask_show() {
+    const COUNT: usize = 2_600;
+    // The record 16 is the fourth of its column of six. Two fit into a unit.
+    let (world, of, unit) = (world_on_demand(), 16, 2);
+    let first = world.parameters().columns() as usize;
+    let bits = world.parameters().query_bits();
+    let planted = |plant: &dyn Fn(&mut Vec<u64>)| {
+        let seen = queries(&world, of, COUNT, 6).into_iter().map(|query| {
+            let mut seen = view(&query);
+            plant(&mut seen[0].0);
+            seen
+        });
+        suspicion(&seen.collect::<Vec<_>>())
+    };
+    planted(&|_| ()).assert_fits("nothing planted");
+    // The word of the wanted unit in the clear.
+    planted(&|words| words[first + unit] = 1 << (bits - 8)).assert_shows("a word in the clear");
+    // The number of the unit in the lowest bits of a word that is random otherwise.
+    planted(&|words| words[first] = words[first] & !3 | unit as u64)
+        .assert_shows("a unit's number in a word");
 }
 
 #[test]
@@ -132,14 +165,14 @@ fn the_sum_of_errors_is_over_all_columns() {
     let (records, len) = (2_000, 3);
     let identity = identity(records, len);
     let table = vec![255; (records * len) as usize];
-    let layout = Layout { degree: DEGREE, records_per_column: Some(5) };
+    let layout = Layout::default().of_column(5);
     let world = World::with_table(identity, &layout, table);
     world.check(&[0, 999, 1_999]);
     let mut rng = SecretRng::from_fixed_seed([5; 32]);
     let mut sums = Vec::new();
     for _ in 0..40 {
         let (_, pending) = world.client.query(&world.index(7), &mut rng).unwrap();
-        sums.push(pending.key().error_sum() as f64 / 2f64.powi(50));
+        sums.push(pending.key().error_sum(0) as f64 / 2f64.powi(50));
     }
     // Of 400 columns: √400 · 2^-w / √12, and not one column's more or less by chance.
     let bits = world.parameters().query_bits();
@@ -150,12 +183,14 @@ fn the_sum_of_errors_is_over_all_columns() {
 
 #[test]
 fn no_part_of_a_query_is_sent_twice() {
-    let world = World::new(300, 2);
     let (mut sent, mut rng) = (HashSet::new(), SecretRng::from_os().unwrap());
-    for of in (0..300).flat_map(|of| [of, of]) {
-        let (queries, _) = world.client.query(&world.index(of), &mut rng).unwrap();
-        for (numbers, _) in view(&queries[0]) {
-            assert!(sent.insert(numbers), "a part of a query for record {of} was sent before");
+    for layout in [Layout::default(), Layout::default().on_demand()] {
+        let world = World::of(&(300, 20, layout));
+        for of in (0..300).flat_map(|of| [of, of]) {
+            let (queries, _) = world.client.query(&world.index(of), &mut rng).unwrap();
+            for (numbers, _) in view(&queries[0]) {
+                assert!(sent.insert(numbers), "a part of a query for record {of} was sent before");
+            }
         }
     }
 }
