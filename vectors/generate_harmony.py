@@ -5,8 +5,8 @@ Needs nothing but Python: AES is written out below, and checked against FIPS 197
 cases: each fixes a table (in full), the cut and the key, and gives:
   generation         in full: version 1 (u32), key, the hint of each segment
   lookups_made       one after the other: the record, and which content of the unused segments was drawn (a record below N, or empty number drawn - N of
-                     those that are left, where those in the wanted record's segment come first); the query; the journal's change; the answer; the change
-                     that it brings (where each content of the segment moves, 0xffffffff for an empty; and the answer); the record
+                     those that are left, where those in the wanted record's segment come first); the query; the journal's change (with the contents
+                     of the segment, and where each of them moves, 0xffffffff for an empty); the answer; the change that it brings; the record
   generation_after   in full
 Everything is little-endian. Walks are made from their beginnings, and contents are listed, cell by cell, instead of computed.
 """
@@ -149,8 +149,8 @@ class Harmony:
                 value = moving[value]
             self.content[other] = value
         moved = [self.content.index(value) // t if value < n else 0xffffffff for value in contents]
-        change = b"\x01" + struct.pack("<QI", self.used, cell) + struct.pack(f"<{t}I", *shown)
-        brought = b"\x02" + struct.pack("<Q", self.used) + struct.pack(f"<{t}I", *moved) + answer
+        change = b"\x01" + struct.pack("<QI", self.used, cell) + struct.pack(f"<{2 * t}I", *shown, *moved)
+        brought = b"\x02" + struct.pack("<Q", self.used) + answer
         record = self.hints[segment]
         for i, value in enumerate(shown):
             if i != place: record = xor(record, self.records[value])

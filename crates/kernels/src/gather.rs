@@ -1,5 +1,5 @@
-//! Copies records from scattered places of a table. A server with sublinear work spends most of its
-//! time here.
+//! Copies records from scattered places of a table, or XORs others onto them. A server with sublinear
+//! work spends most of its time here.
 //!
 //! About √n records are read for a query, each from another place, so each costs the time of a
 //! random read from memory. If a processor learns of a read only from its load instruction, it has
@@ -51,6 +51,31 @@ impl Kernels {
         check_positions(records, record_len, positions)?;
         on_x86_64!(self, gather::records(records, record_len, positions, out));
         Ok(())
+    }
+
+    /// XORs `others`, one record for each position, onto the records at `positions` (in records;
+    /// repeats take in several). Prefetches as [`gather_records`](Kernels::gather_records).
+    ///
+    /// Addresses follow the positions.
+    ///
+    /// # Panics
+    ///
+    /// If `record_len` is 0, `others.len()` is not one record for each position, or a position is
+    /// outside the table.
+    pub fn scatter_xor(
+        self,
+        records: &mut [u8],
+        record_len: usize,
+        positions: &[u32],
+        others: &[u8],
+    ) {
+        assert!(record_len > 0, "records have at least one byte");
+        assert_eq!(
+            Some(others.len()),
+            positions.len().checked_mul(record_len),
+            "there is one record for each position"
+        );
+        on_x86_64!(self, gather::scatter_xor(records, record_len, positions, others));
     }
 }
 

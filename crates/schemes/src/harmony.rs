@@ -29,9 +29,9 @@
 //! | | bytes | work |
 //! |---|---|---|
 //! | offline, client, once for `M/2` queries | the table down | `N` values, `N` record XORs |
-//! | query, client | `T·⌈log2(N + 1)⌉/8` up | `T` values at first, `2·T` at last, and a few for the wanted record |
+//! | query, client | `T·⌈log2(N + 1)⌉/8` up | `1.5·T` values at first, `4·T` at last, and a few for the wanted record |
 //! | answer, server | `T` records down | as many random reads as it names records: about `T/2` at first, `T` at last |
-//! | recover, client | – | `T/2` values at first, `2·T` at last; `2·T` record XORs |
+//! | recover, client | – | `2·T` record XORs |
 //! | an edit, client | – | a value at first, two at last; one record XOR |
 //! | state | `M` records and `7·M` bytes, secret, on the client; the table on the server | – |
 //! | journal | `T` records and `8·T` bytes for each lookup, besides the query | – |
@@ -96,7 +96,7 @@
 //! | access and locate | `history.rs`: `access`, `locate`, `follow` |
 //! | Algorithm 3, query | [`HarmonyClient`]'s [`reserve`](crate::contract::HintedClient::reserve) |
 //! | answer | [`HarmonyServer`] |
-//! | Algorithm 7, relocation | [`settle`](crate::contract::HintedClient::settle), `HarmonyClient`'s `take_in` |
+//! | Algorithm 7, relocation | `history.rs`: `destinations`; `HarmonyClient`'s `take_in` |
 //! | edits | [`apply_delta`](crate::contract::Updatable::apply_delta) |
 //!
 //! Different from the paper, besides the rule: the rounds of the permutation are those that the

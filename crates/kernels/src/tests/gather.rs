@@ -61,3 +61,43 @@ fn room_for_another_number_of_records_panics() {
 fn records_without_bytes_panic() {
     let _ = crate::Kernels::detect().gather_records(&[0; 40], 0, &[1, 2], &mut []);
 }
+
+#[test]
+fn records_are_xored_where_they_belong() {
+    let mut numbers = Numbers(2);
+    for record_len in [1, 7, 8, 9, 16, 31, 32, 33, 64, 65, 100, 513, 1000] {
+        let records = 20;
+        let table = numbers.bytes(2 + records * record_len + record_len / 2);
+        for count in [0, 1, 2, 31, 32, 33, 100] {
+            let mut positions: Vec<u32> =
+                (0..count).map(|_| numbers.below(records) as u32).collect();
+            if let [first, .., last] = &mut positions[..] {
+                (*first, *last) = (records as u32 - 1, 0);
+            }
+            let others = numbers.bytes(count * record_len);
+            let mut expected = table.clone();
+            for (&position, other) in positions.iter().zip(others.chunks(record_len)) {
+                let record = &mut expected[1 + position as usize * record_len..][..record_len];
+                record.iter_mut().zip(other).for_each(|(byte, other)| *byte ^= other);
+            }
+            for kernels in all_kernels() {
+                let mut found = table.clone();
+                kernels.scatter_xor(&mut found[1..], record_len, &positions, &others);
+                assert!(found == expected, "{}: {count} x {record_len}", kernels.arm());
+            }
+        }
+    }
+}
+
+#[test]
+fn scattering_beyond_the_table_panics() {
+    for kernels in all_kernels() {
+        for record_len in [10, 8, 32] {
+            let caught = std::panic::catch_unwind(|| {
+                let others = vec![1; record_len];
+                kernels.scatter_xor(&mut [0; 329], record_len, &[329 / record_len as u32], &others);
+            });
+            assert!(caught.is_err(), "{}: {record_len}", kernels.arm());
+        }
+    }
+}

@@ -64,6 +64,39 @@ fn short_records<const LEN: usize>(table: &[u8], positions: &[u64], out: &mut [u
     }
 }
 
+/// See [`Kernels::scatter_xor`](crate::Kernels::scatter_xor).
+pub(crate) fn scatter_xor(records: &mut [u8], record_len: usize, positions: &[u32], others: &[u8]) {
+    match record_len {
+        8 => scatter_xor_short::<8>(records, positions, others),
+        16 => scatter_xor_short::<16>(records, positions, others),
+        32 => scatter_xor_short::<32>(records, positions, others),
+        64 => scatter_xor_short::<64>(records, positions, others),
+        _ => {
+            for (i, other) in others.chunks_exact(record_len).enumerate() {
+                let start = prefetched_position(records, record_len, positions, i) * record_len;
+                xor_bytes(&mut records[start..start + record_len], other);
+            }
+        }
+    }
+}
+
+/// The same for records that take only a few moves.
+fn scatter_xor_short<const LEN: usize>(records: &mut [u8], positions: &[u32], others: &[u8]) {
+    for (i, other) in others.as_chunks::<LEN>().0.iter().enumerate() {
+        let position = prefetched_position(records, LEN, positions, i);
+        xor_array(&mut records.as_chunks_mut::<LEN>().0[position], other);
+    }
+}
+
+/// Position number `i`, while a later one is prefetched.
+#[inline(always)]
+fn prefetched_position(table: &[u8], record_len: usize, positions: &[u32], i: usize) -> usize {
+    if let Some(&later) = positions.get(i + POSITIONS_AHEAD) {
+        prefetch_record(table, record_len, later.into());
+    }
+    positions[i] as usize
+}
+
 /// One record of the table.
 #[inline(always)]
 fn record(table: &[u8], record_len: usize, position: u64) -> &[u8] {

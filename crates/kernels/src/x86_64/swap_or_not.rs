@@ -43,21 +43,21 @@ pub(super) trait Lanes: Copy {
     /// # Safety
     ///
     /// As for all methods, here and below.
-    unsafe fn splat(word: u32) -> Self;
+    unsafe fn splat(word: &u32) -> Self;
 
     /// The lanes that have the single bit of `pivot`. If it has none: all of them or none.
     ///
     /// # Safety
     ///
     /// As for all methods.
-    unsafe fn having(self, pivot: u32) -> Self::Having;
+    unsafe fn having(self, pivot: &u32) -> Self::Having;
 
     /// XORs a word to the lanes that have a pivot.
     ///
     /// # Safety
     ///
     /// As for all methods.
-    unsafe fn xor_having(self, having: Self::Having, word: u32) -> Self;
+    unsafe fn xor_having(self, having: Self::Having, word: &u32) -> Self;
 
     /// The coins of a round: all bits of a lane, or none. `self` is the words in which they are.
     ///
@@ -71,7 +71,7 @@ pub(super) trait Lanes: Copy {
     /// # Safety
     ///
     /// As for all methods.
-    unsafe fn xor_coins(self, coins: Self, word: u32) -> Self;
+    unsafe fn xor_coins(self, coins: Self, word: &u32) -> Self;
 }
 
 /// AES-128 under the key of the coins.
@@ -298,8 +298,8 @@ impl<V: Lanes> Coins<V> {
         // SAFETY: the caller vouches for the instructions.
         unsafe {
             let coins = self.words[round / 2].coins(self.counts, round);
-            *values = values.xor_coins(coins, phase.round_keys[round]);
-            self.counts = self.counts.xor_coins(coins, phase.swap_counts[round]);
+            *values = values.xor_coins(coins, &phase.round_keys[round]);
+            self.counts = self.counts.xor_coins(coins, &phase.swap_counts[round]);
         }
     }
 }
@@ -314,12 +314,12 @@ unsafe fn representatives<V: Lanes>(phase: &Phase, values: V) -> (V, V) {
     // SAFETY: the caller vouches for the instructions.
     unsafe {
         let mut representatives = values;
-        let mut counts = V::splat(REPRESENTATIVE_COUNTS);
+        let mut counts = V::splat(&REPRESENTATIVE_COUNTS);
         for i in 0..ROUNDS_PER_PHASE {
             // A place without a pivot changes nothing.
-            let having = values.having(phase.pivots[i]);
-            representatives = representatives.xor_having(having, phase.basis[i]);
-            counts = counts.xor_having(having, phase.pivot_counts[i]);
+            let having = values.having(&phase.pivots[i]);
+            representatives = representatives.xor_having(having, &phase.basis[i]);
+            counts = counts.xor_having(having, &phase.pivot_counts[i]);
         }
         (representatives, counts)
     }
@@ -347,20 +347,20 @@ impl<V: Lanes> Lanes for [V; 2] {
     }
 
     #[inline(always)]
-    unsafe fn splat(word: u32) -> Self {
+    unsafe fn splat(word: &u32) -> Self {
         // SAFETY: the caller vouches for the instructions, here and below.
         unsafe { [V::splat(word); 2] }
     }
 
     #[inline(always)]
-    unsafe fn having(self, pivot: u32) -> Self::Having {
+    unsafe fn having(self, pivot: &u32) -> Self::Having {
         let [low, high] = self;
         // SAFETY: as above.
         unsafe { [low.having(pivot), high.having(pivot)] }
     }
 
     #[inline(always)]
-    unsafe fn xor_having(self, having: Self::Having, word: u32) -> Self {
+    unsafe fn xor_having(self, having: Self::Having, word: &u32) -> Self {
         let [low, high] = self;
         // SAFETY: as above.
         unsafe { [low.xor_having(having[0], word), high.xor_having(having[1], word)] }
@@ -374,7 +374,7 @@ impl<V: Lanes> Lanes for [V; 2] {
     }
 
     #[inline(always)]
-    unsafe fn xor_coins(self, coins: Self, word: u32) -> Self {
+    unsafe fn xor_coins(self, coins: Self, word: &u32) -> Self {
         let [low, high] = self;
         // SAFETY: as above.
         unsafe { [low.xor_coins(coins[0], word), high.xor_coins(coins[1], word)] }

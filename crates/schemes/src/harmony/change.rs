@@ -11,12 +11,12 @@ use zeroize::Zeroizing;
 pub(super) enum StateChange<'a> {
     /// A reservation: a segment is used.
     Lookup(Lookup),
-    /// What the answer to a reservation's query brings.
+    /// The answer to a reservation's query.
     Answer {
         /// Which reservation.
         id: u64,
-        /// The records, and where they belong.
-        brought: Brought<'a>,
+        /// `T` records as the server sent them.
+        records: &'a [u8],
     },
     /// Edits of the table.
     Edits(TableDelta),
@@ -32,14 +32,8 @@ pub(super) struct Lookup {
     /// empty. The wanted record is among them. (What was asked for in its place is in the query,
     /// and nothing else depends on it.)
     pub(super) contents: Zeroizing<Vec<u32>>,
-}
-
-/// What an answer brings.
-pub(super) struct Brought<'a> {
-    /// For each content of the segment, the segment to which it moved; [`NOWHERE`] for an empty.
+    /// For each of these, the segment to which it moves; [`NOWHERE`] for an empty.
     pub(super) segments: Zeroizing<Vec<u32>>,
-    /// `T` records as the server sent them.
-    pub(super) records: &'a [u8],
 }
 
 /// Where an empty moves.
@@ -50,37 +44,46 @@ const ANSWER: u8 = 2;
 const EDITS: u8 = 3;
 
 impl Lookup {
-    /// `1 ‖ id (u64) ‖ cell (u32) ‖ contents (u32 each)`
+    /// `1 ‖ id (u64) ‖ cell (u32) ‖ contents (u32 each) ‖ segments (u32 each)`
     pub(super) fn encode(&self) -> Zeroizing<Vec<u8>> {
-        let mut bytes = with_room(LOOKUP, 12 + 4 * self.contents.len());
+        let mut bytes = with_room(LOOKUP, 12 + 4 * (self.contents.len() + self.segments.len()));
         bytes.extend(self.id.to_le_bytes());
         bytes.extend(self.cell.to_le_bytes());
         bytes.extend_from_slice(&little_endian_bytes(&self.contents));
+        bytes.extend_from_slice(&little_endian_bytes(&self.segments));
         bytes
     }
 
     fn read(reader: &mut Reader<'_>, parameters: &HarmonyParameters) -> Result<Self> {
         let (id, cell) = (reader.u64()?, reader.u32()?);
         let contents = read_words(reader, parameters)?;
+        let segments = read_words(reader, parameters)?;
         let place = cell & (parameters.segment_records() - 1);
         let records = parameters.records();
-        let of_cell = (0..).zip(contents.iter());
+        let of_cell = (0..).zip(contents.iter()).zip(segments.iter());
         // All bits together, so that only the outcome is branched on, which is always the same.
-        let wrong = of_cell.fold(u64::from(cell) >= parameters.cells(), |wrong, (at, value)| {
-            wrong | (*value > records) | ((at == place) & (*value == records))
-        });
+        let wrong =
+            of_cell.fold(u64::from(cell) >= parameters.cells(), |wrong, ((at, value), segment)| {
+                let is_empty = *value == records;
+                let moves = *segment < parameters.segments();
+                let stays = *segment == NOWHERE;
+                wrong
+                    | (*value > records)
+                    | ((at == place) & is_empty)
+                    | (is_empty != stays)
+                    | (is_empty == moves)
+            });
         if declassify(wrong) {
-            return Err(Error::invalid_message("a lookup names what the table does not have"));
+            return Err(Error::invalid_message("a lookup names or moves what is not there"));
         }
-        Ok(Self { id, cell, contents })
+        Ok(Self { id, cell, contents, segments })
     }
 }
 
-/// `2 ‖ id (u64) ‖ segments (u32 each) ‖ records`
-pub(super) fn encode_answer(id: u64, segments: &[u32], records: &[u8]) -> Zeroizing<Vec<u8>> {
-    let mut bytes = with_room(ANSWER, 8 + 4 * segments.len() + records.len());
+/// `2 ‖ id (u64) ‖ records`
+pub(super) fn encode_answer(id: u64, records: &[u8]) -> Zeroizing<Vec<u8>> {
+    let mut bytes = with_room(ANSWER, 8 + records.len());
     bytes.extend(id.to_le_bytes());
-    bytes.extend_from_slice(&little_endian_bytes(segments));
     bytes.extend_from_slice(records);
     bytes
 }
@@ -126,14 +129,9 @@ impl<'a> StateChange<'a> {
             LOOKUP => StateChange::Lookup(Lookup::read(&mut reader, parameters)?),
             ANSWER => StateChange::Answer {
                 id: reader.u64()?,
-                brought: {
-                    let segments = read_words(&mut reader, parameters)?;
-                    let is_one = |segment: u32| segment < parameters.segments();
-                    if !segments.iter().all(|segment| is_one(*segment) || *segment == NOWHERE) {
-                        return Err(Error::invalid_message("there are fewer segments"));
-                    }
+                records: {
                     let len = parameters.segment_records() as usize * parameters.record_len();
-                    Brought { segments, records: reader.bytes(len)? }
+                    reader.bytes(len)?
                 },
             },
             EDITS => {

@@ -12,11 +12,12 @@
 //! in any order: the client keeps an answer that comes before its turn, and its record is known
 //! when the earlier answers are there.
 //!
-//! Where a record moved is a matter of its own query: of the steps made until then, whatever was
-//! reserved since. The change that an answer brings says it. So a client that applies its journal
-//! again permutes nothing for it.
+//! Where a record moves follows from its own query and the steps made before. So the reservation
+//! finds out, and its change says it. Then an answer is no more than XORs, as many late in a
+//! generation as early: the time for reading it need not grow. And a client that applies its
+//! journal again permutes nothing.
 
-use super::change::{Brought, Lookup, NOWHERE, StateChange, encode_answer, encode_edits};
+use super::change::{Lookup, NOWHERE, StateChange, encode_answer, encode_edits};
 use super::generation::Generation;
 use super::history::History;
 use super::{Harmony, HarmonyAnswer, HarmonyParameters, HarmonyQuery};
@@ -51,15 +52,10 @@ pub struct HarmonyClient {
 /// A reservation whose record is not known yet.
 struct Pending {
     cell: u32,
-    contents: Zeroizing<Vec<u32>>,
-    /// `Some` if the answer is there, but that to an earlier reservation is not.
-    brought: Option<Kept>,
-}
-
-/// What an answer brought, kept until it is its turn. See [`Brought`].
-struct Kept {
+    /// Where the contents of its segment move.
     segments: Zeroizing<Vec<u32>>,
-    records: Zeroizing<Vec<u8>>,
+    /// The answer's records, if it is there, but that to an earlier reservation is not.
+    kept: Option<Zeroizing<Vec<u8>>>,
 }
 
 impl HarmonyClient {
@@ -134,16 +130,17 @@ impl HarmonyClient {
         let values = self.asked(cell, wanted, &contents, drawn);
         #[cfg(test)]
         let values = planted::wanted_first(values, self.history.place_of(cell));
+        let segments = self.history.destinations(cell, &contents);
         Ok(Reserved {
             id: ReservationId(id),
-            change: Lookup { id, cell, contents }.encode(),
+            change: Lookup { id, cell, contents, segments }.encode(),
             queries: vec![HarmonyQuery { values, value_bits: self.parameters.value_bits() }],
         })
     }
 
     /// The reservation that waits for an answer.
     fn unanswered(&self, id: u64) -> Option<&Pending> {
-        self.pending.get(&id).filter(|pending| pending.brought.is_none())
+        self.pending.get(&id).filter(|pending| pending.kept.is_none())
     }
 }
 
@@ -178,7 +175,7 @@ impl HintedClient for HarmonyClient {
     fn apply(&mut self, change: &[u8]) -> Result<()> {
         match StateChange::decode(&self.parameters, change)? {
             StateChange::Lookup(lookup) => self.look_up(lookup),
-            StateChange::Answer { id, brought } => self.answered(id, brought),
+            StateChange::Answer { id, records } => self.answered(id, records),
             StateChange::Edits(delta) => {
                 self.parameters = self.parameters.grown_by(&delta)?;
                 self.edit(&delta)
@@ -196,18 +193,10 @@ impl HintedClient for HarmonyClient {
         let pending = self.unanswered(id.0).ok_or_else(|| {
             Error::api_misuse("an answer was given for a lookup that does not wait for one")
         })?;
-        let Pending { cell, contents, .. } = pending;
-        if answer.records.len() != contents.len() * self.parameters.record_len() {
+        if answer.records.len() != pending.segments.len() * self.parameters.record_len() {
             return Err(Error::api_misuse("an answer was given that is of another table"));
         }
-        let first = cell - self.history.place_of(*cell);
-        let mut places = Zeroizing::new((first..).take(contents.len()).collect::<Vec<u32>>());
-        let is_record = |number: usize| contents[number] != self.parameters.records();
-        self.history.follow(&mut places, is_record, id.0 as u32 + 1);
-        for (number, place) in places.iter_mut().enumerate() {
-            *place = if is_record(number) { self.history.segment_of(*place) } else { NOWHERE };
-        }
-        Ok(encode_answer(id.0, &places, &answer.records))
+        Ok(encode_answer(id.0, &answer.records))
     }
 
     fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
@@ -215,7 +204,7 @@ impl HintedClient for HarmonyClient {
     }
 
     fn open(&self) -> Vec<ReservationId> {
-        let unanswered = self.pending.iter().filter(|(_, pending)| pending.brought.is_none());
+        let unanswered = self.pending.iter().filter(|(_, pending)| pending.kept.is_none());
         unanswered.map(|(id, _)| ReservationId(*id)).collect()
     }
 
@@ -227,11 +216,15 @@ impl HintedClient for HarmonyClient {
         Supply { used: self.history.steps().into(), total: self.parameters.lookups().into() }
     }
 
-    /// Steps of all walks to the contents of a segment, `T / (1 - f)` if a share `f` of all
-    /// segments is used, in 16ths of a walk.
+    /// Values permuted for a lookup, in 16ths. If a share `f` of all segments is used, a walk takes
+    /// `1 / (1 - f)` of them. There are `T` walks to the contents of a segment, and one on from
+    /// each of these that is a record.
     fn search_len(&self) -> u64 {
-        let (all, left) = (self.parameters.cells(), self.contents_left());
-        (16 * u64::from(self.parameters.segment_records()) * all).div_ceil(left)
+        let [all, left] = [self.parameters.cells(), self.contents_left()].map(u128::from);
+        let records = u128::from(self.parameters.records());
+        let walks = 16 * u128::from(self.parameters.segment_records()) * (left + records);
+        // At most `32 · T · C` in all, far below 2^64.
+        u64::try_from((walks * all).div_ceil(left * left)).unwrap_or(u64::MAX)
     }
 }
 
@@ -255,7 +248,7 @@ impl Updatable for HarmonyClient {
 impl HarmonyClient {
     /// Uses the segment that a query asks for.
     fn look_up(&mut self, lookup: Lookup) -> Result<()> {
-        let Lookup { id, cell, contents } = lookup;
+        let Lookup { id, cell, contents, segments } = lookup;
         if id != u64::from(self.history.steps()) || self.supply().left() == 0 {
             return Err(impossible("a change is missing or comes twice"));
         }
@@ -263,45 +256,39 @@ impl HarmonyClient {
         if !self.history.use_segment(cell, wanted) {
             return Err(impossible("a segment was used twice"));
         }
-        self.pending.insert(id, Pending { cell, contents, brought: None });
+        self.pending.insert(id, Pending { cell, segments, kept: None });
         Ok(())
     }
 
-    /// Takes in what an answer brings if it is its turn, and then what was kept for the turns after
-    /// it.
-    fn answered(&mut self, id: u64, brought: Brought<'_>) -> Result<()> {
+    /// Takes in an answer's records if it is its turn, and then those that were kept for the turns
+    /// after it.
+    fn answered(&mut self, id: u64, records: &[u8]) -> Result<()> {
         let first = self.pending.keys().next() == Some(&id);
-        let empty = self.parameters.records();
-        let Some(pending) = self.pending.get_mut(&id).filter(|pending| pending.brought.is_none())
+        let Some(pending) = self.pending.get_mut(&id).filter(|pending| pending.kept.is_none())
         else {
             return Err(impossible("it answers a lookup that is not open"));
         };
-        let moved = brought.segments.iter().map(|segment| *segment != NOWHERE);
-        if !moved.eq(pending.contents.iter().map(|content| *content != empty)) {
-            return Err(impossible("records moved that are not there"));
-        }
         if !first {
-            let Brought { segments, records } = brought;
-            pending.brought = Some(Kept { segments, records: Zeroizing::new(records.to_vec()) });
+            pending.kept = Some(Zeroizing::new(records.to_vec()));
             return Ok(());
         }
         if let Some(pending) = self.pending.remove(&id) {
-            self.take_in(id, &pending, &brought.segments, brought.records);
+            self.take_in(id, &pending, records);
         }
         while let Some(next) = self.pending.first_entry()
-            && next.get().brought.is_some()
+            && next.get().kept.is_some()
         {
             let (id, mut pending) = next.remove_entry();
-            if let Some(Kept { segments, records }) = pending.brought.take() {
-                self.take_in(id, &pending, &segments, &records);
+            if let Some(records) = pending.kept.take() {
+                self.take_in(id, &pending, &records);
             }
         }
         Ok(())
     }
 
     /// Recovers the record, and moves all records of its segment to the hints of others.
-    fn take_in(&mut self, id: u64, pending: &Pending, segments: &[u32], records: &[u8]) {
-        let record_len = self.parameters.record_len();
+    fn take_in(&mut self, id: u64, pending: &Pending, records: &[u8]) {
+        let (record_len, segments) = (self.parameters.record_len(), &pending.segments);
         let hint = self.generation.hint_mut(self.history.segment_of(pending.cell));
         // The hint is used up, and nothing is XORed onto it any more.
         let mut wanted = Zeroizing::new(hint.to_vec());
@@ -309,7 +296,8 @@ impl HarmonyClient {
         let wanted_place = self.history.place_of(pending.cell) as usize;
         let moves = || {
             let records = records.chunks_exact(record_len).enumerate();
-            let all = records.zip(segments).map(|((at, record), segment)| (at, record, *segment));
+            let all =
+                records.zip(segments.iter()).map(|((at, record), segment)| (at, record, *segment));
             all.filter(|(at, _, segment)| *at != wanted_place && *segment != NOWHERE)
         };
         moves().for_each(|(_, record, _)| xor(&mut wanted, record));

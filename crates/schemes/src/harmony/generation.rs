@@ -60,6 +60,11 @@ impl Generation {
         &mut self.bytes[start..start + self.record_len]
     }
 
+    /// All hints, one after the other.
+    pub(super) fn hints_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[KEY.end..]
+    }
+
     #[cfg(test)]
     pub(super) fn hint(&self, segment: u32) -> &[u8] {
         let start = KEY.end + segment as usize * self.record_len;

@@ -12,8 +12,9 @@
 //! - [`access`](History::access), from a cell to its content: if `P⁻¹` of the cell is a record,
 //!   that is it. If it is an empty that has been filled, go on with the cell from which it was
 //!   filled. If not, the cell is empty.
-//! - [`follow`](History::follow), from a cell in which a record once was to where it is now: if the
-//!   cell's segment has been used, go on with the cell of the empty to which it moved.
+//! - [`follow`](History::follow), from a cell in which a record once was to where it is now, or will
+//!   be after the next step: if the cell's segment has been used, go on with the cell of the empty
+//!   to which it moved.
 //!
 //! Both end. The step from a used cell to the next leads from different cells to different ones,
 //! and never to the cell `P(v)` of a record `v`. So a walk that begins with a record never comes to
@@ -35,6 +36,7 @@
 //! hidden by the session, which gives every lookup the same time.
 
 use super::HarmonyParameters;
+use super::change::NOWHERE;
 use super::shortcuts::Shortcuts;
 #[cfg(test)]
 use crate::planted;
@@ -45,6 +47,8 @@ use zeroize::Zeroizing;
 
 /// The step of a segment that has not been used.
 const NEVER: u32 = u32::MAX;
+/// No segment is being used.
+const NO_SEGMENT: u32 = u32::MAX;
 
 /// The permutation, and which segments were used when.
 pub(super) struct History {
@@ -131,37 +135,47 @@ impl History {
     /// Replaces records by the cells in which they are now.
     pub(super) fn locate(&self, records: &mut [u32]) {
         let begin = |_: usize, record| match self.shortcuts.cell_of(record) {
-            Some(cell) => self.follow_from(cell, NEVER),
+            Some(cell) => self.follow(cell, NO_SEGMENT),
             None => Next::Permute(record),
         };
-        self.walk_forward(records, begin, NEVER);
+        self.walk_forward(records, begin, NO_SEGMENT);
     }
 
-    /// Replaces the cells at which `is_record` is true, in which there were records at some time
-    /// before the first `steps` steps had been made, by the cells in which the same records were
-    /// after these. Other cells stay.
-    pub(super) fn follow(&self, cells: &mut [u32], is_record: impl Fn(usize) -> bool, steps: u32) {
-        let begin = |number, cell| match is_record(number) {
-            true => self.follow_from(cell, steps),
-            false => Next::End(cell),
+    /// For each of the contents of the segment of `cell`, the segment to which it moves when this
+    /// one is used next; [`NOWHERE`] for an empty.
+    pub(super) fn destinations(&self, cell: u32, contents: &[u32]) -> Zeroizing<Vec<u32>> {
+        let (using, first) = (self.segment_of(cell), cell & !self.segment_mask());
+        let cells = (0..=self.segment_mask()).map(|place| first | place);
+        let mut walks = Zeroizing::new(cells.collect::<Vec<u32>>());
+        let begin = |number: usize, cell| match admit(contents[number] != self.records) {
+            true => self.follow(cell, using),
+            false => Next::End(NOWHERE),
         };
-        self.walk_forward(cells, begin, steps);
+        self.walk_forward(&mut walks, begin, using);
+        for walk in walks.iter_mut().filter(|walk| admit(**walk != NOWHERE)) {
+            *walk = self.segment_of(*walk);
+        }
+        walks
     }
 
-    fn walk_forward(&self, walks: &mut [u32], begin: impl Fn(usize, u32) -> Next, steps: u32) {
+    fn walk_forward(&self, walks: &mut [u32], begin: impl Fn(usize, u32) -> Next, using: u32) {
         let permute = |values: &mut [u32]| {
             #[cfg(test)]
             self.permuted.set(self.permuted.get() + values.len() as u64);
             self.kernels.permute(&self.permutation, values);
         };
-        walk_all(walks, begin, permute, |cell| self.follow_from(cell, steps));
+        walk_all(walks, begin, permute, |cell| self.follow(cell, using));
     }
 
-    /// From a cell to where its content was after `steps` steps.
-    fn follow_from(&self, cell: u32, steps: u32) -> Next {
-        let step = conceal(self.steps[admit(self.segment_of(cell)) as usize]);
-        // `NEVER` is not below any number of steps.
-        if admit(step >= steps) {
+    /// From a cell in which a record was to the next one, if the cell's segment has been used, or
+    /// is the one that is `using`, as the next step.
+    fn follow(&self, cell: u32, using: u32) -> Next {
+        let segment = self.segment_of(cell);
+        let step = match admit(segment == using) {
+            true => self.steps(),
+            false => conceal(self.steps[admit(segment) as usize]),
+        };
+        if admit(step == NEVER) {
             return Next::End(cell);
         }
         let empty = (step << self.segment_log2) + self.place_of(cell);

@@ -6,7 +6,7 @@ use super::{Harmony, HarmonyParameters};
 use crate::contract::{Preparation, SchemeOf};
 use crate::offline::StreamConsumer;
 use privet_core::codec::Reader;
-use privet_core::hints::{PartitionStream, xor};
+use privet_core::hints::PartitionStream;
 use privet_core::{Error, Result, SecretRng};
 use privet_kernels::subset_hints::PartitionGroup;
 use privet_kernels::{Kernels, SwapOrNot};
@@ -58,9 +58,8 @@ impl GrowingHints {
         let cells = &mut self.cells[..records.len() / record_len];
         (first..).zip(cells.iter_mut()).for_each(|(index, cell)| *cell = index);
         self.kernels.permute(&self.permutation, cells);
-        for (cell, record) in cells.iter().zip(records.chunks_exact(record_len)) {
-            xor(self.generation.hint_mut(cell >> self.parameters.segment_log2()), record);
-        }
+        cells.iter_mut().for_each(|cell| *cell >>= self.parameters.segment_log2());
+        self.kernels.scatter_xor(self.generation.hints_mut(), record_len, cells, records);
     }
 }
 

@@ -84,13 +84,14 @@ impl Hinted for Tested {
     }
 
     /// One field is wrong at a time: the kind, the number, the cell (in a used segment, or beyond
-    /// the last), a content, and the wanted record.
+    /// the last), a content, the wanted record, and where that moves.
     fn wrong_changes(world: &World, used: &[u8], good: &[u8]) -> Vec<Vec<u8>> {
         let number = |at: usize| u32::from_le_bytes(good[at..at + 4].try_into().unwrap());
         let wanted = 13 + 4 * (number(9) % world.parameters.segment_records()) as usize;
         let records = world.parameters.records();
         let cells = world.parameters.cells() as u32;
-        let wrong: [(usize, &[u8]); 7] = [
+        let to = wanted + 4 * world.parameters.segment_records() as usize;
+        let wrong: [(usize, &[u8]); 9] = [
             (0, &[2]),
             (0, &[7]),
             (1, &[2]),
@@ -98,6 +99,8 @@ impl Hinted for Tested {
             (9, &(number(9) + cells).to_le_bytes()),
             (13, &(records + 1).to_le_bytes()),
             (wanted, &records.to_le_bytes()),
+            (to, &[0xff; 4]),
+            (to, &world.parameters.segments().to_le_bytes()),
         ];
         let changed = wrong.map(|(at, bytes)| {
             let mut change = good.to_vec();

@@ -44,7 +44,7 @@ fn describe() {
 
 #[rustfmt::skip]
 #[test]
-fn a_scheme_whose_clients_stream_the_table() {
+fn schemes_whose_clients_stream_the_table() {
     let expected = [
         "0a0d", "64756d6d792d73756273657473", // dummy-subsets
         "1208", "1000000000000000", // parameters: 16 records in a partition
@@ -52,6 +52,14 @@ fn a_scheme_whose_clients_stream_the_table() {
         "2226", "08a09c01", "1220", &"0b".repeat(32), // the table: 20 000 bytes, digest
     ];
     check(proto::Scheme::from(streaming_scheme(&identity(1000, 20))), &expected);
+    let expected = [
+        "0a07", "6861726d6f6e79", // harmony
+        "1208", "1000000000000000", // parameters: 16 records in a segment
+        "1a20", "00", // parameter digest
+        "2226", "08a09c01", "1220", &"0b".repeat(32), // the table: 20 000 bytes, digest
+    ];
+    let scheme = described_as(SchemeId::Harmony, &identity(1000, 20), 16);
+    check(proto::Scheme::from(scheme), &expected);
 }
 
 #[rustfmt::skip]

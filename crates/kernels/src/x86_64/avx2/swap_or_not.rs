@@ -51,13 +51,13 @@ impl Lanes for __m256i {
     }
 
     #[inline(always)]
-    unsafe fn splat(word: u32) -> Self {
+    unsafe fn splat(word: &u32) -> Self {
         // SAFETY: the caller vouches for the instructions, here and below.
-        unsafe { _mm256_set1_epi32(word as i32) }
+        unsafe { _mm256_castps_si256(_mm256_broadcast_ss(&*std::ptr::from_ref(word).cast())) }
     }
 
     #[inline(always)]
-    unsafe fn having(self, pivot: u32) -> Self {
+    unsafe fn having(self, pivot: &u32) -> Self {
         // SAFETY: as above.
         unsafe {
             let pivot = Self::splat(pivot);
@@ -66,7 +66,7 @@ impl Lanes for __m256i {
     }
 
     #[inline(always)]
-    unsafe fn xor_having(self, having: Self, word: u32) -> Self {
+    unsafe fn xor_having(self, having: Self, word: &u32) -> Self {
         // SAFETY: as above.
         unsafe { _mm256_xor_si256(self, _mm256_and_si256(having, Self::splat(word))) }
     }
@@ -75,15 +75,15 @@ impl Lanes for __m256i {
     unsafe fn coins(self, counts: Self, round: usize) -> Self {
         // SAFETY: as above.
         unsafe {
-            let count = _mm256_srlv_epi32(counts, Self::splat(COUNT_BITS * round as u32));
-            let coins = _mm256_sllv_epi32(self, _mm256_and_si256(count, Self::splat(31)));
+            let count = _mm256_srlv_epi32(counts, Self::splat(&(COUNT_BITS * round as u32)));
+            let coins = _mm256_sllv_epi32(self, _mm256_and_si256(count, Self::splat(&31)));
             // All bits like the highest.
             _mm256_srai_epi32::<31>(coins)
         }
     }
 
     #[inline(always)]
-    unsafe fn xor_coins(self, coins: Self, word: u32) -> Self {
+    unsafe fn xor_coins(self, coins: Self, word: &u32) -> Self {
         // SAFETY: as above.
         unsafe { self.xor_having(coins, word) }
     }

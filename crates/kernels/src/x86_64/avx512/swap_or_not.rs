@@ -33,19 +33,19 @@ impl Lanes for __m512i {
     }
 
     #[inline(always)]
-    unsafe fn splat(word: u32) -> Self {
+    unsafe fn splat(word: &u32) -> Self {
         // SAFETY: the caller vouches for the instructions, here and below.
-        unsafe { _mm512_set1_epi32(word as i32) }
+        unsafe { _mm512_set1_epi32(*word as i32) }
     }
 
     #[inline(always)]
-    unsafe fn having(self, pivot: u32) -> __mmask16 {
+    unsafe fn having(self, pivot: &u32) -> __mmask16 {
         // SAFETY: as above.
         unsafe { _mm512_test_epi32_mask(self, Self::splat(pivot)) }
     }
 
     #[inline(always)]
-    unsafe fn xor_having(self, having: __mmask16, word: u32) -> Self {
+    unsafe fn xor_having(self, having: __mmask16, word: &u32) -> Self {
         // SAFETY: as above.
         unsafe { _mm512_mask_xor_epi32(self, having, self, Self::splat(word)) }
     }
@@ -55,14 +55,14 @@ impl Lanes for __m512i {
         // SAFETY: as above.
         unsafe {
             // A rotation takes the lowest five bits of its count.
-            let count = _mm512_srlv_epi32(counts, Self::splat(COUNT_BITS * round as u32));
+            let count = _mm512_srlv_epi32(counts, Self::splat(&(COUNT_BITS * round as u32)));
             // All bits like the highest.
             _mm512_srai_epi32::<31>(_mm512_rolv_epi32(self, count))
         }
     }
 
     #[inline(always)]
-    unsafe fn xor_coins(self, coins: Self, word: u32) -> Self {
+    unsafe fn xor_coins(self, coins: Self, word: &u32) -> Self {
         // `a ^ (b & c)` as the truth table of a ternary operation.
         const XOR_OF_AND: i32 = 0b0111_1000;
         // SAFETY: as above.

@@ -90,21 +90,35 @@ fn a_wrong_answer_spoils_as_many_hints_as_it_has_records() {
 }
 
 #[test]
-fn an_answer_that_moves_what_is_not_there_is_refused() {
+fn a_lookup_that_moves_what_is_not_there_is_refused() {
     let mut world = World::cut(200, 4, 8);
     let mut client = world.client();
-    let reserved = world.reserve(&mut client, 9).unwrap();
-    let good = client.settle(reserved.id, &world.answers(&reserved.queries)).unwrap();
+    let index = world.index(9);
+    let good = client.reserve(&index, &mut world.rng).unwrap().change;
     for place in 0..8 {
         let mut wrong = good.to_vec();
-        let segment = &mut wrong[9 + 4 * place..][..4];
+        let segment = &mut wrong[13 + 32 + 4 * place..][..4];
         let other = if segment == [0xff; 4] { [0; 4] } else { [0xff; 4] };
         segment.copy_from_slice(&other);
         assert_eq!(client.apply(&wrong).unwrap_err().blame(), Blame::Corrupted);
-        wrong[9 + 4 * place..][..4].copy_from_slice(&world.parameters.segments().to_le_bytes());
+        wrong[13 + 32 + 4 * place..][..4]
+            .copy_from_slice(&world.parameters.segments().to_le_bytes());
         assert_eq!(client.apply(&wrong).unwrap_err().blame(), Blame::Corrupted);
     }
     client.apply(&good).unwrap();
+}
+
+/// The work for an answer, which has no slot that grows: nothing is permuted.
+#[test]
+fn an_answer_permutes_nothing_at_any_time() {
+    let mut world = World::cut(1000, 4, 8);
+    let mut client = world.client();
+    for number in 0..client.supply().total {
+        let reserved = world.reserve(&mut client, number * 7 % 1000).unwrap();
+        let before = client.history.permuted();
+        world.tell(&mut client, &reserved).unwrap().unwrap();
+        assert_eq!(client.history.permuted(), before);
+    }
 }
 
 #[test]
