@@ -82,6 +82,7 @@ impl From<Choice> for Tuning {
 
 impl Registered for FiniteDifferences {
     const ABOUT: About = About {
+        assumes: Assumption::Nothing,
         servers: 2..=2,
         options: &[&STORAGE_LIMIT, &ANSWER_LIMIT, &VARIABLES, &DEGREE, &ONE_BIT, &DIGITS],
         ..About::new(
@@ -132,5 +133,21 @@ impl Registered for FiniteDifferences {
 
     fn queries_look_random(_role: Role) -> bool {
         false
+    }
+
+    fn costs(parameters: &Self::Parameters) -> Costs {
+        let points = parameters.points_bytes();
+        let sent = parameters.ball().count();
+        let answer =
+            1.2 * random_reads(parameters.cache_lines() + 50, 64, points) + 1.0 * steps(sent);
+        Costs {
+            setup: 17.0 * xored(points),
+            query: steps(2_000),
+            answer,
+            answer_of_eight: answer,
+            recover: 1.0 * steps(sent),
+            server_bytes: points,
+            ..Costs::default()
+        }
     }
 }
