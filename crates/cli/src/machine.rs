@@ -73,6 +73,11 @@ impl Machine {
         })
     }
 
+    /// A core of a server of 2021 (AMD Zen 3), for advice that must not take time.
+    pub(crate) fn typical() -> Option<Self> {
+        serde_json::from_str(include_str!("machine/typical.json")).ok()
+    }
+
     /// Reads what [`write`](Self::write) wrote.
     ///
     /// # Errors
@@ -285,6 +290,11 @@ mod tests {
         assert_eq!(machine.time(&step), Duration::from_secs(3));
         step.random = RandomReads { count: 62.5e6, len: 256.0, of: large };
         assert_eq!(machine.time(&step), Duration::from_secs(5));
+    }
+
+    #[test]
+    fn there_is_a_typical_machine() {
+        assert_eq!(Machine::typical().unwrap().kernel(), "avx2");
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use crate::offline::HintSource;
 use privet_core::Result;
-use privet_core::codec::words_from_bytes;
 use privet_core::lwe::SECRET_DIMENSION;
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
@@ -10,8 +9,7 @@ use zeroize::Zeroizing;
 const ROW_BYTES: usize = SECRET_DIMENSION * 4;
 
 /// Rows that are read at a time: 64 KiB, as long as the pieces in which a client's files are
-/// checked. Allocators fetch longer pieces from the system and give them back each time, which
-/// takes longer than the products.
+/// checked. They stay in a cache.
 const ROWS_AT_ONCE: usize = 16;
 
 /// Fills `masks` with the products of `secret` and the rows of `hint` from `first_row` on, modulo
@@ -27,16 +25,22 @@ pub(crate) fn hint_times_secret(
     secret: &[u32],
     masks: &mut [u32],
 ) -> Result<()> {
-    // What was read shows where the record lies.
-    let mut bytes = Zeroizing::new(vec![0; masks.len().min(ROWS_AT_ONCE) * ROW_BYTES]);
+    let most = masks.len().min(ROWS_AT_ONCE);
+    // What was read shows where the record lies. It is erased once, because erasing takes longer
+    // than reading.
+    let mut bytes = Zeroizing::new(vec![0; most * ROW_BYTES]);
+    let mut words = Zeroizing::new(vec![0; most * SECRET_DIMENSION]);
     let (mut row, mut rest) = (first_row, masks);
     while !rest.is_empty() {
         let up_to_the_next_piece = ROWS_AT_ONCE - row % ROWS_AT_ONCE;
         let (masks, after) = rest.split_at_mut(rest.len().min(up_to_the_next_piece));
-        let rows = &mut bytes[..masks.len() * ROW_BYTES];
-        hint.read_at((row * ROW_BYTES) as u64, rows)?;
-        let words = Zeroizing::new(words_from_bytes(rows));
-        kernels.words_times_vector(&words, secret, masks);
+        let bytes = &mut bytes[..masks.len() * ROW_BYTES];
+        let words = &mut words[..masks.len() * SECRET_DIMENSION];
+        hint.read_at((row * ROW_BYTES) as u64, bytes)?;
+        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<4>().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        kernels.words_times_vector(words, secret, masks);
         row += masks.len();
         rest = after;
     }
@@ -46,6 +50,7 @@ pub(crate) fn hint_times_secret(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use privet_core::codec::words_from_bytes;
 
     #[test]
     fn products_are_those_of_single_rows_wherever_they_begin() {

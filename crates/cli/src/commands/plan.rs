@@ -24,9 +24,9 @@ use crate::display;
 use crate::exit::Outcome;
 use crate::machine::Machine;
 use candidate::{Candidate, Use};
-use privet_core::Result;
+use privet_core::{Result, TableIdentity};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{About, Tuning, plan};
+use privet_schemes::registry::{About, SchemePlan, Tuning, plan};
 use report::{Refused, Report};
 use subject::Subject;
 
@@ -59,6 +59,37 @@ pub(crate) fn run(arguments: &Plan) -> Result<Outcome> {
     }
     display::report(arguments.json, &report, || report.page())?;
     Ok(Outcome::Done)
+}
+
+/// How many times as dear a scheme must be for another to be mentioned.
+const WORTH_MENTIONING: f64 = 3.0;
+
+/// A sentence about a scheme that promises as much as the one of `served`, if that is far dearer
+/// for a use that is neither rare nor heavy. The machine is a typical one: nothing is measured.
+pub(crate) fn cheaper(served: &SchemePlan, identity: &TableIdentity) -> Option<String> {
+    let (machine, how) = (Machine::typical()?, Use::default());
+    let subject = Subject::of_identity(*identity);
+    let cost = |plan: SchemePlan| Candidate::new(plan, &subject, &how, &machine).money.sum();
+    let promised = served.scheme.about();
+    let promises_as_much = |other: &About| {
+        other.servers.start() <= promised.servers.start()
+            && (other.verifies || !promised.verifies)
+            && other.assumes <= promised.assumes
+            && other.weaker_promise.is_none()
+    };
+    let others = SchemeId::ALL.iter().filter(|other| promises_as_much(other.about()));
+    let plans = others.filter_map(|other| plan(*other, identity, &Tuning::default()).ok());
+    let costs = plans.map(|plan| (plan.scheme, cost(plan)));
+    let (cheapest, least) = costs.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    let times = cost(served.clone()) / least;
+    (times >= WORTH_MENTIONING).then(|| {
+        format!(
+            "  for {} clients with {} lookups a day each, {} costs {times:.0} times as much as {cheapest}: see `privet plan`",
+            display::count(how.clients),
+            how.lookups,
+            served.scheme
+        )
+    })
 }
 
 /// What a scheme costs, or why it is not to be had.

@@ -30,7 +30,8 @@ impl Registered for Dpf {
     fn costs(parameters: &Self::Parameters) -> Costs {
         let shape = parameters.shape();
         let compute = 3.0 * aes_blocks(shape.records() / 128)
-            + 0.4 * xored(shape.bytes() + 4 * shape.records());
+            + 0.4 * xored(shape.bytes() + 4 * shape.records())
+            + steps(2_000);
         Costs {
             query: steps(2_500),
             answer: pass(shape.bytes()) + compute,

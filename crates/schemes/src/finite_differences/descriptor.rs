@@ -137,16 +137,15 @@ impl Registered for FiniteDifferences {
 
     fn costs(parameters: &Self::Parameters) -> Costs {
         let points = parameters.points_bytes();
-        let sent = parameters.ball().count();
         let answer =
             1.2 * random_reads(parameters.cache_lines() + 50, 64, points) + 1.0 * steps(sent);
         Costs {
             setup: 17.0 * xored(points),
-            query: steps(2_000),
+            query: steps(5_000),
             answer,
             answer_of_eight: answer,
-            recover: 1.0 * steps(sent),
-            server_bytes: points,
+            recover: 0.7 * steps(parameters.answer_bytes()),
+            server_bytes: points.saturating_sub(parameters.shape().bytes()),
             ..Costs::default()
         }
     }

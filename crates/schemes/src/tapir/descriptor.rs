@@ -7,6 +7,7 @@ use super::{
 use crate::registry::room::*;
 use crate::singlepass::SinglePassParameters;
 use crate::singlepass::descriptor::{costs, cut, one_of_each, permutations, work};
+use privet_core::commit::merkle::depth;
 
 /// The differences between the forms, besides the commitment.
 pub(crate) trait RegisteredForm: Form + Sized {
@@ -145,7 +146,7 @@ impl RegisteredForm for MerkleForm {
         let (records, partitions) = (shape.records(), u64::from(pass.partitions()));
         let of_pass = costs(pass);
         let cap = u32::from(parameters.commitment().cap_levels());
-        let levels = pass.partition_records().ilog2().saturating_sub(cap);
+        let levels = depth(u64::from(pass.partition_records())).saturating_sub(cap);
         let tree = short_hashes(2 * records) + hashed(shape.bytes());
         let answer = of_pass.answer + steps(1_500 + 90 * partitions);
         Costs {
@@ -157,7 +158,7 @@ impl RegisteredForm for MerkleForm {
             recover: of_pass.recover
                 + short_hashes(4 * partitions * u64::from(levels + 1))
                 + steps(3_500),
-            server_bytes: 32 * records,
+            server_bytes: 32 * (records - (records >> levels.saturating_sub(1).min(63))),
             ..of_pass
         }
     }

@@ -39,6 +39,21 @@ impl Use {
     }
 }
 
+/// Where nothing is said: what the command's options say by default.
+impl Default for Use {
+    fn default() -> Self {
+        let link = Link { bits_per_s: 20e6, round_trip: Duration::from_millis(40) };
+        Self {
+            lookups: 10,
+            clients: 1000,
+            updates: 0,
+            changed_records: 100,
+            link,
+            prices: Prices::default(),
+        }
+    }
+}
+
 /// What one scheme costs.
 pub(crate) struct Candidate {
     pub(super) scheme: SchemeId,

@@ -2,7 +2,7 @@
 
 use crate::arguments::{OnEmptyKey, Plan};
 use crate::commands::build::source;
-use privet_core::{Error, Result, TableId, TableIdentity, TableShape};
+use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
 use privet_table::build::{BuildOptions, build_table_from};
 use privet_table::snapshot::Snapshot;
 use std::path::Path;
@@ -39,13 +39,17 @@ impl Subject {
     }
 
     /// A table by number, of which only the shape is known.
-    pub(crate) fn of_shape(shape: TableShape) -> Self {
-        let identity = TableIdentity {
+    fn of_shape(shape: TableShape) -> Self {
+        Self::of_identity(TableIdentity {
             id: TableId([0; 16]),
-            epoch: privet_core::Epoch(0),
-            digest: privet_core::TableDigest([0; 32]),
+            epoch: Epoch(0),
+            digest: TableDigest([0; 32]),
             shape,
-        };
+        })
+    }
+
+    /// A table by number.
+    pub(crate) fn of_identity(identity: TableIdentity) -> Self {
         Self {
             identity,
             is_by_key: false,

@@ -64,14 +64,15 @@ impl Registered for FiniteDifferencesMany {
         let points = parameters.points_bytes();
         // Exact numbers of lines take as long as an answer.
         let lines = parameters.ball().count() * (parameters.entry_len() as u64).div_ceil(64);
-        let answer = 1.2 * random_reads(lines + 50, 64, points);
+        let answer =
+            1.5 * random_reads(lines + 50, 64, points) + 1.1 * steps(parameters.answer_bytes());
         Costs {
             setup: 63.0 * xored(points),
             query: steps(1_000),
             answer,
             answer_of_eight: answer,
-            recover: 5.0 * steps(parameters.ball().count()),
-            server_bytes: points,
+            recover: 0.8 * steps(u64::from(parameters.servers()) * parameters.answer_bytes()),
+            server_bytes: points.saturating_sub(parameters.shape().bytes()),
             ..Costs::default()
         }
     }
