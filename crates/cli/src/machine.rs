@@ -257,7 +257,7 @@ mod tests {
     fn machine() -> Machine {
         let speeds = |first: f64| {
             let sizes = SIZES.iter().zip(0..);
-            sizes.map(|(size, halved)| Speed {
+            sizes.map(move |(size, halved)| Speed {
                 of_bytes: *size as u64,
                 per_s: first / f64::from(1 << halved),
             })

@@ -137,8 +137,8 @@ impl Registered for FiniteDifferences {
 
     fn costs(parameters: &Self::Parameters) -> Costs {
         let points = parameters.points_bytes();
-        let answer =
-            1.2 * random_reads(parameters.cache_lines() + 50, 64, points) + 1.0 * steps(sent);
+        let answer = 1.5 * random_reads(parameters.cache_lines() + 50, 64, points)
+            + 1.1 * steps(parameters.answer_bytes());
         Costs {
             setup: 17.0 * xored(points),
             query: steps(5_000),
