@@ -256,10 +256,10 @@ def on_demand_case(records, record_len, per_column, wq, index, rng_seed):
     units = len(masks)
     second = np.stack([np.frombuffer(fast_bit_string([(mask, form.ma)]), dtype=np.uint8) for mask in masks]).T.astype(np.int64)
     second_masks, second_packing, second_folds = packed(form, of_masks, wg, wh, second)
-    coins = chacha20_words(bytes([rng_seed] * 32), 4 * d + 8 * (columns + units + 2 * d))
+    coins = chacha20_words(bytes([rng_seed] * 32), 4 * d + 4 * (columns + units + 2 * d))
     numbers = [coins[i] | coins[i + 1] << 32 for i in range(0, 4 * d, 2)]
     secret = np.array([((3 * v + (3 * u >> 64)) >> 64) - 1 for u, v in zip(numbers[::2], numbers[1::2])])
-    errors = np.array([sample(coins[i:i + 4]) for i in range(4 * d, len(coins), 8)])
+    errors = np.array([sample(coins[i:i + 4]) for i in range(4 * d, len(coins), 4)])
     of_keys = errors[columns + units:].reshape(2, d)
     column, slot = divmod(index, per_column)
     first = slot * record_len

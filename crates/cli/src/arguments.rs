@@ -4,6 +4,7 @@ pub(crate) mod examples;
 mod get;
 mod load;
 mod options;
+mod plan;
 mod reading;
 mod serve;
 mod servers;
@@ -13,6 +14,7 @@ mod update;
 pub(crate) use get::{Get, OutputFormat};
 pub(crate) use load::Load;
 pub(crate) use options::{SchemeOptions, Typed};
+pub(crate) use plan::Plan;
 pub(crate) use reading::{Delimiter, InputFormat, OnEmptyKey, Types};
 pub(crate) use serve::Serve;
 pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};
@@ -91,6 +93,8 @@ pub(crate) enum Command {
     /// The reference string of tapir-pp, the points of finite-differences.
     #[command(after_long_help = examples::SETUP)]
     Setup(Setup),
+    /// Say which scheme suits a table, and what each would cost
+    Plan(Plan),
     /// Measure a scheme on this machine; every record received is compared with the table
     Bench(Bench),
     /// Measure how a running server answers at a rate of lookups

@@ -8,7 +8,6 @@
 //! | [`online`] | queries, their journal, answers, records |
 //! | [`edits`] | the cost of following edits, for clients and for servers that can |
 //! | [`plain`] | the lookup that is not private, for comparison |
-//! | [`traffic`] | bytes that cross the wire |
 //! | [`report`] | what is printed |
 //!
 //! Times are medians; bytes are those of the encoded messages. The machine's yardsticks are taken
@@ -20,12 +19,11 @@ mod online;
 mod plain;
 mod report;
 mod table;
-mod traffic;
 
 use crate::arguments::{Bench, Subject};
 use crate::display;
 use crate::exit::Outcome;
-use crate::{tuning, yardsticks};
+use crate::{traffic, tuning, yardsticks};
 use offline::{Measured, ReadyClient, ReadyServer};
 use online::Timings;
 use privet_core::{Error, Result, TableShape};

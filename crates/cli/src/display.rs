@@ -65,6 +65,29 @@ impl Page {
         self
     }
 
+    /// A heading, then a line for each row. Columns are aligned on the right. The first is aligned
+    /// on the left if it has no heading.
+    pub(crate) fn table<const COLUMNS: usize>(
+        &mut self,
+        heading: [&str; COLUMNS],
+        rows: &[[String; COLUMNS]],
+    ) -> &mut Self {
+        let is_first_of_names = heading.first().is_some_and(|first| first.is_empty());
+        let heading = heading.map(str::to_owned);
+        let lines: Vec<_> = [&heading].into_iter().chain(rows).collect();
+        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
+        let widths: Vec<usize> = (0..COLUMNS).filter_map(width).collect();
+        for line in lines {
+            let cells = line.iter().zip(&widths).enumerate();
+            let cells = cells.map(|(column, (cell, width))| match column {
+                0 if is_first_of_names => format!("  {cell:<width$}"),
+                _ => format!("  {cell:>width$}"),
+            });
+            self.line(cells.collect::<String>().trim_end());
+        }
+        self
+    }
+
     /// Writes the collected text.
     pub(crate) fn print(&self) -> Result<()> {
         write_out(self.0.as_bytes())

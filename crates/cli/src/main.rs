@@ -6,6 +6,8 @@
 //! | [`commands`] | one module for each command |
 //! | [`bench`](mod@bench) | `privet bench`: one scheme measured on one shape, with the machine's limits taken in the same run |
 //! | [`mod@load`] | `privet load`: a running server under lookups that come at a fixed rate |
+//! | [`traffic`] | bytes that cross the wire |
+//! | [`machine`] | how fast a machine does what schemes count |
 //! | [`tuning`] | what a user chooses about a scheme beyond its name |
 //! | [`advice`] | which flag or command solves an error |
 //! | [`display`] | bytes, durations and progress for people |
@@ -23,9 +25,11 @@ mod display;
 mod exit;
 mod key_form;
 mod load;
+mod machine;
 mod output_file;
 mod plot;
 mod printable;
+mod traffic;
 mod tuning;
 mod yardsticks;
 
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
         Command::Get(get) => commands::get::run(&get),
         Command::State(state) => commands::state::run(&state),
         Command::Demo(demo) => commands::demo::run(&demo),
+        Command::Plan(plan) => commands::plan::run(&plan),
         Command::Bench(bench) => bench::run(&bench),
         Command::Load(load) => load::run(&load),
         Command::Tradeoff(tradeoff) => commands::tradeoff::run(&tradeoff),

@@ -10,7 +10,9 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use privet_core::{Error, Result};
+use std::io;
 use std::ops::Range;
+use std::path::Path;
 
 const WIDTH: u32 = 820;
 /// Height of the axes with their labels.
@@ -57,6 +59,8 @@ pub(crate) enum Look {
     Faint,
     /// Rings without a line between them.
     Marks,
+    /// The same, with the label beside the first, and not below the axes.
+    Named,
 }
 
 /// The range of an axis, its label and its ticks.
@@ -210,13 +214,28 @@ impl Plot {
         Ok(svg)
     }
 
+    /// Writes the plot to a file.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(crate) fn write(&self, file: &Path) -> Result<()> {
+        std::fs::write(file, self.svg()?).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Error::api_misuse(format!(
+                "cannot write {}: its directory does not exist",
+                file.display()
+            )),
+            _ => Error::unavailable(format!("cannot write {}: {error}", file.display())),
+        })
+    }
+
     fn draw<'s>(&self, svg: &'s mut String) -> Result<(), Failed<'s>> {
         let series = self.series.iter().zip(COLOURS.iter().cycle());
         let shown: Vec<Shown<'_>> = series
             .map(|(series, colour)| (series, self.runs(series), *colour))
             .filter(|(_, runs, _)| !runs.is_empty())
             .collect();
-        let height = AXES + LINE * (shown.len() as u32 + 1);
+        let lines = shown.iter().filter(|(series, ..)| series.look != Look::Named).count();
+        let height = AXES + LINE * (lines as u32 + 1);
         let ground = SVGBackend::with_string(svg, (WIDTH, height)).into_drawing_area();
         ground.fill(&WHITE)?;
         let (above, below) = ground.split_vertically(AXES);
@@ -244,11 +263,12 @@ impl Plot {
                     .draw()?;
             }
         }
-        for (place, (series, _, colour)) in shown.iter().enumerate() {
+        let below_the_axes = shown.iter().filter(|(series, ..)| series.look != Look::Named);
+        for (place, (series, _, colour)) in below_the_axes.enumerate() {
             let y = (LINE * place as u32 + LINE / 2) as i32;
             let (from, to) = (BESIDE as i32, BESIDE as i32 + 32);
             let sample = match series.look {
-                Look::Marks => vec![((from + to) / 2, y)],
+                Look::Marks | Look::Named => vec![((from + to) / 2, y)],
                 _ => vec![(from, y), (to, y)],
             };
             draw_run(&below, series, &sample, *colour)?;
@@ -279,6 +299,11 @@ impl Plot {
             for run in runs {
                 draw_run(chart.plotting_area(), series, run, *colour)?;
             }
+            if let (Look::Named, Some(at)) = (series.look, runs.iter().flatten().next()) {
+                let style = (FONT, 12, &TEXT).into_text_style(chart.plotting_area());
+                let name = Text::new(series.label.clone(), (10, -6), style);
+                chart.plotting_area().draw(&(EmptyElement::at(*at) + name))?;
+            }
         }
         Ok(())
     }
@@ -304,7 +329,7 @@ fn draw_run<'s, C: CoordTranslate<From: Clone>>(
         Look::Line => area.draw(&PathElement::new(run, style))?,
         Look::Dashed => area.draw(&DashedPathElement::new(points.clone(), 7, 4, style))?,
         Look::Faint => area.draw(&DashedPathElement::new(points.clone(), 2, 4, style))?,
-        Look::Marks => {
+        Look::Marks | Look::Named => {
             return points
                 .map(|at| Circle::new(at, 7, style))
                 .try_for_each(|ring| area.draw(&ring));

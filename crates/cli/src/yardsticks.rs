@@ -44,7 +44,7 @@ pub(crate) fn take(kernels: Kernels, reads: TableShape) -> Result<Yardsticks> {
 }
 
 /// Units per second, the best of several runs.
-fn best_rate(units: u64, mut run: impl FnMut()) -> f64 {
+pub(crate) fn best_rate(units: u64, mut run: impl FnMut()) -> f64 {
     let rate = |start: Instant| units as f64 / start.elapsed().as_secs_f64();
     (0..RUNS)
         .map(|_| {
@@ -57,7 +57,7 @@ fn best_rate(units: u64, mut run: impl FnMut()) -> f64 {
 
 /// Memory with real pages behind it. Every page is written, since untouched pages all map to one
 /// page of zeros.
-fn filled(len: usize) -> Result<HugeBuffer<u8>> {
+pub(crate) fn filled(len: usize) -> Result<HugeBuffer<u8>> {
     let mut buffer = HugeBuffer::new_zeroed(len)
         .map_err(|error| Error::unavailable("no memory for the yardsticks").caused_by(error))?;
     buffer.iter_mut().enumerate().step_by(64).for_each(|(place, byte)| *byte = (place / 64) as u8);
@@ -88,16 +88,7 @@ pub(crate) fn random_reads(kernels: Kernels, shape: TableShape) -> Result<f64> {
         .map_err(|_| Error::api_misuse("the table does not fit this machine"))?;
     let buffer = filled(len)?;
     let records = (len / record_len) as u64;
-    // A fixed generator: the addresses are not secret, and choosing them must not cost time.
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let positions: Vec<u64> = (0..READS)
-        .map(|_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            ((u128::from(state) * u128::from(records)) >> 64) as u64
-        })
-        .collect();
+    let positions = random_places(READS, records);
     let mut out = vec![0; record_len];
     let mut failure = None;
     let rate = best_rate(READS, || {
@@ -106,6 +97,18 @@ pub(crate) fn random_reads(kernels: Kernels, shape: TableShape) -> Result<f64> {
     failure.map_or(Ok(rate), |failure| {
         Err(Error::api_misuse("the yardstick of random reads is broken").caused_by(failure))
     })
+}
+
+/// `count` places of `of`. A fixed generator chooses them: they are not secret, and choosing them
+/// must not cost time.
+pub(crate) fn random_places(count: u64, of: u64) -> Vec<u64> {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let place = |_| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((u128::from(state) * u128::from(of)) >> 64) as u64
+    };
+    (0..count).map(place).collect()
 }
 
 fn multiply_accumulates(kernels: Kernels) -> f64 {

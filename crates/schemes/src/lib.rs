@@ -35,6 +35,7 @@ pub mod dpf;
 pub mod dummy_subsets;
 pub mod finite_differences;
 pub mod harmony;
+mod hint_rows;
 pub mod offline;
 pub mod piano;
 #[cfg(test)]

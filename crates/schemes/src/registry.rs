@@ -8,6 +8,7 @@
 //! `bench/plain.rs`. So no server can offer it, and nobody can make a client use it.
 
 mod clients;
+pub(crate) mod costs;
 mod descriptor;
 mod options;
 mod plan;
@@ -21,7 +22,8 @@ mod versions;
 mod work;
 
 pub use clients::{Blank, BlankMaker, ErasedClient, ErasedHints, ErasedPreparation, Recovered};
-pub use descriptor::{About, Makeshift};
+pub use costs::{Arithmetic, Costs, Operations, Pass, RandomReads};
+pub use descriptor::{About, Assumption, Makeshift};
 pub use options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value, check_options};
 pub(crate) use plan::MAX_MESSAGE_LEN;
 pub use plan::SchemePlan;

@@ -63,6 +63,20 @@ Examples:
   Read every byte and compare it with the digest, for a script:
     privet inspect capitals.privet --verify --json";
 
+pub(crate) const PLAN: &str = "\
+Examples:
+  For a table that is built:
+    privet plan capitals.privet
+
+  For one that is not there yet, used by many who come back:
+    privet plan --records 2^24 --record-len 32 --clients 100000 --lookups 50
+
+  With a second operator, of whom either may lie:
+    privet plan capitals.privet --servers 2 --may-lie
+
+  For a script, with the yardsticks of another machine:
+    privet plan capitals.privet --machine server.json --json";
+
 pub(crate) const SERVE: &str = "\
 Examples:
   On this machine, by the scheme that suits the table:

@@ -1,8 +1,8 @@
 //! What `privet bench` prints: one JSON object, documented in `docs/bench.md` and stable, or the
 //! same as a page for people.
 
-use super::traffic::LookupBytes;
 use crate::display::{self, Page};
+use crate::traffic::LookupBytes;
 use crate::yardsticks::Yardsticks;
 use privet_core::TableShape;
 use privet_schemes::registry::Work;

@@ -3,6 +3,7 @@
 mod log;
 
 use crate::arguments::{SchemeChoice, Serve};
+use crate::commands::plan;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use privet_core::{Error, Result};
@@ -16,6 +17,7 @@ use privet_server::{
     HintOrigin, ReadyTable, RunningServer, ServedTable, Server, ServerConfig, TlsFiles,
 };
 use privet_table::{RecordLayout, TableLayout};
+use privet_wire::TableDescription;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -195,7 +197,9 @@ fn announce(arguments: &Serve, server: &RunningServer) -> Result<()> {
     let mut page = Page::default();
     for table in server.tables() {
         page.line(summary(table, arguments.points.as_deref()));
-        if let Some(advice) = page_advice(table) {
+        let TableDescription { identity, schemes, .. } = &table.description;
+        let cheaper = schemes.iter().filter_map(|served| plan::cheaper(&served.plan, identity));
+        for advice in page_advice(table).into_iter().chain(cheaper) {
             page.line(advice);
         }
     }

@@ -8,15 +8,14 @@ mod polynomial;
 mod served;
 
 use crate::arguments::{examples, parse_number};
-use crate::display::{self, Page};
+use crate::display;
 use crate::exit::Outcome;
 use crate::plot::Plot;
 use clap::Args;
-use privet_core::{Error, Result};
+use privet_core::Result;
 use privet_schemes::finite_differences::many_servers::least_field;
 use privet_schemes::finite_differences::tradeoff::Family;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Args)]
 #[command(after_long_help = examples::TRADEOFF)]
@@ -105,22 +104,7 @@ impl Tradeoff {
 /// Writes the plot, if one is wanted. This comes before printing, so that a report is printed only
 /// if everything succeeded.
 fn write_plot(arguments: &Tradeoff, plot: impl FnOnce() -> Plot) -> Result<()> {
-    match &arguments.svg {
-        Some(file) => {
-            std::fs::write(file, plot().svg()?).map_err(|error| cannot_write(file, &error))
-        }
-        None => Ok(()),
-    }
-}
-
-fn cannot_write(file: &Path, error: &io::Error) -> Error {
-    match error.kind() {
-        io::ErrorKind::NotFound => Error::api_misuse(format!(
-            "cannot write {}: its directory does not exist",
-            file.display()
-        )),
-        _ => Error::unavailable(format!("cannot write {}: {error}", file.display())),
-    }
+    arguments.svg.as_ref().map_or(Ok(()), |file| plot().write(file))
 }
 
 /// `two elements`, `5 elements`
@@ -134,21 +118,4 @@ fn field_in_words(field: u32) -> String {
 /// `n^0.811`
 fn power(exponent: f64) -> String {
     format!("n^{exponent:.3}")
-}
-
-/// Adds a table to the page, with columns aligned on the right: a heading, then one line for each
-/// row.
-fn add_table<const COLUMNS: usize>(
-    page: &mut Page,
-    heading: [&str; COLUMNS],
-    rows: &[[String; COLUMNS]],
-) {
-    let heading = heading.map(str::to_owned);
-    let lines: Vec<_> = [&heading].into_iter().chain(rows).collect();
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
-    let widths: Vec<usize> = (0..COLUMNS).filter_map(width).collect();
-    for line in lines {
-        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("  {cell:>width$}"));
-        page.line(cells.collect::<String>());
-    }
 }

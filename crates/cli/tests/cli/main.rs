@@ -20,6 +20,7 @@ mod manual;
 mod mistakes;
 mod multi;
 mod place;
+mod plan;
 mod points;
 mod schemes;
 mod serve;

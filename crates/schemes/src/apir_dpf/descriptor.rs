@@ -2,6 +2,7 @@
 
 use super::{ApirDpf, ApirDpfClient, ApirDpfParameters, ApirDpfServer};
 use crate::registry::room::*;
+use privet_kernels::authenticated_sum;
 
 impl Registered for ApirDpf {
     const ABOUT: About = About {
@@ -33,5 +34,21 @@ impl Registered for ApirDpf {
             "answers are verified by a tag for each of {} parts of a record",
             parameters.elements()
         ))
+    }
+
+    fn costs(parameters: &Self::Parameters) -> Costs {
+        let shape = parameters.shape();
+        let products = authenticated_sum::elements(shape.record_len() as usize) as u64;
+        // Records that do not fill an element are gathered first.
+        let gathered = if shape.record_len() < 16 { 10 } else { 0 };
+        let answer = 3.0 * aes_blocks(shape.records())
+            + 0.1 * steps((33 * products + 10 * gathered) * shape.records());
+        Costs {
+            query: steps(5_500),
+            answer,
+            answer_of_eight: answer,
+            recover: steps(4_500),
+            ..Costs::default()
+        }
     }
 }

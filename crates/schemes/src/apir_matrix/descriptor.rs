@@ -5,6 +5,7 @@ use crate::registry::room::*;
 
 impl Registered for ApirMatrix {
     const ABOUT: About = About {
+        assumes: Assumption::Nothing,
         servers: 2..=2,
         verifies: true,
         ..About::new(
@@ -38,5 +39,22 @@ impl Registered for ApirMatrix {
             count(parameters.row_records()),
             parameters.path_nodes()
         ))
+    }
+
+    fn costs(parameters: &Self::Parameters) -> Costs {
+        let (rows, shape) = (parameters.rows(), parameters.shape());
+        let matrix = rows * parameters.row_len();
+        let path = u64::from(parameters.path_nodes());
+        Costs {
+            setup: short_hashes(2 * shape.records())
+                + 2.0 * hashed(shape.bytes())
+                + steps(5 * shape.records()),
+            query: steps(rows / 20 + 2_000),
+            answer: 1.1 * pass(matrix) + 0.45 * xored(matrix),
+            answer_of_eight: 0.125 * pass(matrix) + 0.35 * xored(matrix),
+            recover: 1.2 * short_hashes(2 * parameters.row_records()) + steps(3_500 + 100 * path),
+            server_bytes: matrix.saturating_sub(shape.bytes()),
+            ..Costs::default()
+        }
     }
 }

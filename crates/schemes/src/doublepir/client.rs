@@ -1,9 +1,9 @@
 //! The client: encrypts the number of the wanted column and of the record within it, and removes
 //! two masks from the answer.
 
-use super::params::HINT_ROW_BYTES;
 use super::{DoublePir, DoublePirAnswer, DoublePirParameters, DoublePirQuery};
 use crate::contract::{Ahead, Record, SchemeOf, StatelessClient};
+use crate::hint_rows::hint_times_secret;
 use crate::offline::{HintSource, check_len};
 use privet_core::codec::words_from_bytes;
 use privet_core::lwe::{DecryptionKey, SECRET_DIMENSION, ZeroVector, encrypt_zero_vector};
@@ -35,9 +35,6 @@ impl DoublePirPending {
         (&self.column, &self.record)
     }
 }
-
-/// Rows of the hint that are read at a time: 4 MiB.
-const ROWS_AT_ONCE: usize = 1024;
 
 impl DoublePirClient {
     /// A client that reads its hint from `hint`.
@@ -126,17 +123,11 @@ impl DoublePirClient {
     /// The record's rows of the first hint: 1024 words for each of its bytes. Reads the whole hint,
     /// whatever the record.
     fn first_hint_rows(&self, key: &DecryptionKey, masked: &[u32]) -> Result<Zeroizing<Vec<u32>>> {
-        let mut bytes = Zeroizing::new(Vec::with_capacity(masked.len()));
-        let mut rows = vec![0; ROWS_AT_ONCE * HINT_ROW_BYTES as usize];
-        let mut masks = Zeroizing::new(vec![0; ROWS_AT_ONCE]);
-        for (piece, masked) in masked.chunks(ROWS_AT_ONCE).enumerate() {
-            let rows = &mut rows[..masked.len() * HINT_ROW_BYTES as usize];
-            let masks = &mut masks[..masked.len()];
-            self.hint.read_at((piece * ROWS_AT_ONCE) as u64 * HINT_ROW_BYTES, rows)?;
-            self.kernels.words_times_vector(&words_from_bytes(rows), key.secret(), masks);
-            let decrypted = masked.iter().zip(masks.iter());
-            bytes.extend(decrypted.map(|(word, mask)| key.decrypt(*word, *mask)));
-        }
+        let mut masks = Zeroizing::new(vec![0; masked.len()]);
+        hint_times_secret(self.kernels, &*self.hint, 0, key.secret(), &mut masks)?;
+        let decrypted = masked.iter().zip(masks.iter());
+        let bytes: Zeroizing<Vec<u8>> =
+            Zeroizing::new(decrypted.map(|(word, mask)| key.decrypt(*word, *mask)).collect());
         Ok(Zeroizing::new(words_from_bytes(&bytes)))
     }
 

@@ -4,10 +4,13 @@ use super::{DoublePir, DoublePirClient, DoublePirParameters, DoublePirSetup};
 use crate::registry::room::*;
 
 impl Registered for DoublePir {
-    const ABOUT: About = About::new(
-        "One server, learning with errors twice, a hint that does not grow with the table",
-        90,
-    );
+    const ABOUT: About = About {
+        assumes: Assumption::Lwe,
+        ..About::new(
+            "One server, learning with errors twice, a hint that does not grow with the table",
+            90,
+        )
+    };
 
     fn parameters(identity: &TableIdentity, _tuning: &Tuning) -> Result<Self::Parameters> {
         DoublePirParameters::new(identity)
@@ -34,5 +37,23 @@ impl Registered for DoublePir {
             count(parameters.records_per_column()),
             bytes(parameters.kept_bytes())
         ))
+    }
+
+    fn costs(parameters: &Self::Parameters) -> Costs {
+        let (columns, per_column) = (parameters.columns(), parameters.records_per_column());
+        let (first, second) = (parameters.rows() * columns, parameters.kept_bytes());
+        let hint = parameters.hint_bytes();
+        // However few columns the second matrix has, a row of it takes as long as 60 more.
+        let products = byte_products(first + second + 60 * parameters.second_rows());
+        Costs {
+            setup: byte_products(1024 * (first + second)) + 34.0 * xored(hint) + hashed(hint),
+            prepare: hashed(hint),
+            query: 1.6 * aes_blocks(256 * (columns + per_column)),
+            answer: pass(first + second) + 1.5 * products,
+            answer_of_eight: 0.125 * pass(first + second) + 1.1 * products,
+            recover: 3.0 * byte_products(hint),
+            server_bytes: parameters.kept_bytes() + hint,
+            ..Costs::default()
+        }
     }
 }

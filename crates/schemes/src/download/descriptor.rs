@@ -4,7 +4,10 @@ use super::{Download, DownloadClient, DownloadParameters};
 use crate::registry::room::*;
 
 impl Registered for Download {
-    const ABOUT: About = About::new("The client fetches the whole table once and asks nobody", 130);
+    const ABOUT: About = About {
+        assumes: Assumption::Nothing,
+        ..About::new("The client fetches the whole table once and asks nobody", 130)
+    };
     const PATCHES: Option<&'static dyn ErasedPatches> = Some(&Of::<Self>::VALUE);
 
     fn parameters(identity: &TableIdentity, _tuning: &Tuning) -> Result<Self::Parameters> {
@@ -25,5 +28,15 @@ impl Registered for Download {
 
     fn work(_: &Self::Parameters) -> Work {
         Work::Nothing
+    }
+
+    fn costs(parameters: &Self::Parameters) -> Costs {
+        let bytes = parameters.shape().bytes();
+        Costs {
+            setup: hashed(bytes),
+            prepare: hashed(bytes),
+            recover: steps(300),
+            ..Costs::default()
+        }
     }
 }

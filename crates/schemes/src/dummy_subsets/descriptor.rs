@@ -60,6 +60,20 @@ impl Registered for DummySubsets {
     fn queries_say(parameters: &Self::Parameters, _role: Role) -> Option<String> {
         Some(halves(parameters))
     }
+
+    fn costs(parameters: &Self::Parameters) -> Costs {
+        let hints = u64::from(parameters.singles()) + 2 * u64::from(parameters.pairs());
+        let (sums, record_len) = (parameters.summed(hints), parameters.shape().record_len());
+        let sum = 0.5 * aes_blocks(sums) + 1.7 * steps(sums) + 0.5 * xored(record_len * sums);
+        Costs {
+            prepare: hashed(parameters.shape().bytes()) + 1.5 * sum,
+            query: search(parameters, u64::from(parameters.singles() + parameters.pairs())),
+            answer: read(parameters),
+            answer_of_eight: read(parameters),
+            recover: steps(1_700),
+            ..Costs::default()
+        }
+    }
 }
 
 /// The cut that the operator chose, or the one that suits the table.
@@ -82,6 +96,18 @@ pub(super) fn cut_in_words(parameters: &DummySubsetsParameters) -> String {
 pub(super) fn work(parameters: &DummySubsetsParameters, hints: u64) -> Work {
     let partitions = u64::from(parameters.partitions());
     Work::Records { records: partitions, aes_blocks: hints / 8 + 2 * partitions }
+}
+
+/// Finding a hint among `hints`, and rebuilding it.
+pub(super) fn search(parameters: &DummySubsetsParameters, hints: u64) -> Operations {
+    2.0 * aes_blocks(hints / 8 + 2 * u64::from(parameters.partitions())) + steps(15_000)
+}
+
+/// A record of every partition.
+pub(super) fn read(parameters: &DummySubsetsParameters) -> Operations {
+    let (shape, records) = (parameters.shape(), u64::from(parameters.partitions()));
+    let reads = 1.3 * random_reads(records + 150, shape.record_len(), shape.bytes());
+    reads + steps(1_000 + 8 * records)
 }
 
 /// What the server that answers a query sees of it.

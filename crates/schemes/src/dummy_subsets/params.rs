@@ -157,6 +157,11 @@ impl DummySubsetsParameters {
         (f64::from(self.singles) * (-self.containment_probability()).ln_1p()).exp()
     }
 
+    /// How many records are summed up in `hints` hints: half of the partitions each, and one more.
+    pub(super) fn summed(&self, hints: u64) -> u64 {
+        hints * (u64::from(self.partitions()) / 2 + 1)
+    }
+
     /// What a client keeps of a generation, in bytes: a record for each single hint, two for each
     /// pair, and a cutoff for each.
     pub fn state_bytes(&self) -> u64 {

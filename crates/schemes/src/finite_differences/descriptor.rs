@@ -82,6 +82,7 @@ impl From<Choice> for Tuning {
 
 impl Registered for FiniteDifferences {
     const ABOUT: About = About {
+        assumes: Assumption::Nothing,
         servers: 2..=2,
         options: &[&STORAGE_LIMIT, &ANSWER_LIMIT, &VARIABLES, &DEGREE, &ONE_BIT, &DIGITS],
         ..About::new(
@@ -132,5 +133,20 @@ impl Registered for FiniteDifferences {
 
     fn queries_look_random(_role: Role) -> bool {
         false
+    }
+
+    fn costs(parameters: &Self::Parameters) -> Costs {
+        let points = parameters.points_bytes();
+        let answer = 1.5 * random_reads(parameters.cache_lines() + 50, 64, points)
+            + 1.1 * steps(parameters.answer_bytes());
+        Costs {
+            setup: 17.0 * xored(points),
+            query: steps(5_000),
+            answer,
+            answer_of_eight: answer,
+            recover: 0.7 * steps(parameters.answer_bytes()),
+            server_bytes: points.saturating_sub(parameters.shape().bytes()),
+            ..Costs::default()
+        }
     }
 }

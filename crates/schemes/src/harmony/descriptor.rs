@@ -79,4 +79,18 @@ impl Registered for Harmony {
     fn queries_look_random(_role: Role) -> bool {
         false
     }
+
+    fn costs(parameters: &Self::Parameters) -> Costs {
+        let (shape, records) = (parameters.shape(), u64::from(parameters.segment_records()));
+        let value = aes_blocks(parameters.blocks_per_value());
+        let read = random_reads(records + 50, shape.record_len(), shape.bytes());
+        Costs {
+            prepare: hashed(shape.bytes()) + 2.5 * (shape.records() as f64 * value),
+            query: 1.5 * (records as f64 * value) + steps(4_000),
+            answer: read,
+            answer_of_eight: read,
+            recover: 0.75 * (records as f64 * value) + steps(2_000),
+            ..Costs::default()
+        }
+    }
 }

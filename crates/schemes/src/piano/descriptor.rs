@@ -91,4 +91,28 @@ impl<F: AnswerForm> Registered for PianoScheme<F> {
             ),
         })
     }
+
+    fn costs(parameters: &Self::Parameters) -> Costs {
+        let (shape, chunks) = (parameters.shape(), u64::from(parameters.chunks()));
+        let hints = u64::from(parameters.primaries()) + parameters.window();
+        let sums = chunks * (u64::from(parameters.primaries()) + parameters.backups());
+        let summed = random_reads(sums, shape.record_len(), parameters.state_bytes::<F>());
+        let reads = |count| random_reads(count, shape.record_len(), shape.bytes());
+        let answer = match F::REPLACES_THE_WANTED {
+            true => 1.6 * reads(chunks) + steps(100 + 7 * chunks),
+            false => 2.6 * reads(2 * chunks) + steps(400 + 16 * chunks),
+        };
+        Costs {
+            setup: 35.0 * steps(shape.records()) + 10.0 * xored(shape.bytes()),
+            prepare: hashed(shape.bytes())
+                + 0.125 * aes_blocks(sums)
+                + 0.75 * steps(sums)
+                + 0.75 * summed,
+            query: 1.35 * aes_blocks(hints / 8 + 3 * chunks) + steps(11_000),
+            answer,
+            answer_of_eight: answer,
+            recover: steps(2_000),
+            ..Costs::default()
+        }
+    }
 }

@@ -6,7 +6,7 @@ use super::room::{Downloaded, Generation, NewClient, NewHints, NewServer};
 use super::servers::{FetchedHost, Ready, ServerHost, SetupHost};
 use super::stored_setup::StoresSetup;
 use super::versions::ErasedPatches;
-use super::{SchemeOption, SchemePlan, ServerOptions, Tuning, Work};
+use super::{Costs, SchemeOption, SchemePlan, ServerOptions, Tuning, Work};
 use crate::SchemeId;
 use crate::contract::{
     Ahead, Answerer, Asked, AskingPreparation, Endless, LocalClient, Offline, Parameters,
@@ -16,6 +16,20 @@ use privet_core::{Error, Result, SecretRng, TableIdentity, TableView};
 use privet_kernels::Kernels;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
+
+/// What a scheme's privacy rests on, besides servers that do not talk. Each assumes more than the
+/// one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Assumption {
+    /// Nothing.
+    Nothing,
+    /// That AES is a pseudorandom permutation.
+    Aes,
+    /// Learning with errors.
+    Lwe,
+    /// Learning with errors over a ring, with keys that depend on the secret.
+    RingLwe,
+}
 
 /// The properties of a scheme that are the same on every table.
 #[derive(Clone, Debug)]
@@ -27,6 +41,8 @@ pub struct About {
     /// Whether the client verifies each answer against what two servers had agreed on. If one of
     /// them lies, the client notices before it uses anything of the answer.
     pub verifies: bool,
+    /// What privacy rests on, besides servers that do not talk.
+    pub assumes: Assumption,
     /// Whether servers commit to the table. If so, they follow edits in place, and tell clients
     /// with each epoch what they must know of the new commitments.
     pub commits: bool,
@@ -48,13 +64,14 @@ pub struct About {
 }
 
 impl About {
-    /// The defaults: one server, no options, no weaker promise. A scheme overrides what is
+    /// The defaults: one server, AES, no options, no weaker promise. A scheme overrides what is
     /// different.
     pub(crate) const fn new(summary: &'static str, preference: u8) -> Self {
         Self {
             summary,
             servers: RangeInclusive::new(1, 1),
             verifies: false,
+            assumes: Assumption::Aes,
             commits: false,
             queries_first: false,
             options: &[],
@@ -146,6 +163,9 @@ pub(crate) trait Registered: Offline + Sized + 'static {
     fn words(_parameters: &Self::Parameters) -> Option<String> {
         None
     }
+
+    /// What each step costs, in counted operations.
+    fn costs(parameters: &Self::Parameters) -> Costs;
 
     /// The work of a query.
     fn work(_parameters: &Self::Parameters) -> Work {
@@ -369,6 +389,7 @@ pub(crate) trait Descriptor: Sync {
 pub(crate) struct Told {
     pub(crate) words: Option<String>,
     pub(crate) work: Work,
+    pub(crate) costs: Costs,
     pub(crate) hints_len: u64,
     pub(crate) supply: Option<u64>,
 }
@@ -456,6 +477,7 @@ impl<S: Registered> Descriptor for Of<S> {
         Ok(Told {
             words: S::words(&parameters),
             work: S::work(&parameters),
+            costs: S::costs(&parameters),
             hints_len: S::hints_len(&parameters),
             supply: S::supply(&parameters),
         })

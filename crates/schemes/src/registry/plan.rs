@@ -5,8 +5,8 @@
 //! bytes. [`SchemePlan::from_announcement`] refuses parameters that a scheme's security does not
 //! cover.
 
-use super::Work;
 use super::descriptor::Told;
+use super::{Costs, Work};
 use crate::SchemeId;
 use crate::contract::{Message, Offline, Parameters, QueryMessage, Role};
 use crate::offline::OfflinePhase;
@@ -114,6 +114,11 @@ impl SchemePlan {
     /// The least work of a query.
     pub fn work(&self, identity: &TableIdentity) -> Work {
         self.told(identity).map_or(Work::WholeTable, |told| told.work)
+    }
+
+    /// What each step costs, in counted operations.
+    pub fn costs(&self, identity: &TableIdentity) -> Costs {
+        self.told(identity).map_or_else(Costs::default, |told| told.costs)
     }
 
     /// What queries reveal to the server of role `role`, in words, if words are needed.

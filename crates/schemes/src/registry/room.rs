@@ -3,8 +3,12 @@
 // The build for browsers lacks a scheme, so some of these have no user there.
 #![cfg_attr(target_family = "wasm", allow(unused_imports))]
 
+pub(crate) use super::costs::{
+    Costs, Operations, aes_blocks, byte_products, hashed, pass, point_products, random_reads,
+    short_hashes, steps, xored,
+};
 pub(crate) use super::descriptor::{
-    About, ClientStart, HintsStart, Makeshift, Of, Registered, ServerStart,
+    About, Assumption, ClientStart, HintsStart, Makeshift, Of, Registered, ServerStart,
 };
 pub(crate) use super::options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value};
 pub(crate) use super::rehearsal::Rehearsed;

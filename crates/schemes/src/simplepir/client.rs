@@ -2,9 +2,9 @@
 
 use super::{SimplePir, SimplePirAnswer, SimplePirParameters, SimplePirQuery};
 use crate::contract::{Ahead, Record, SchemeOf, StatelessClient};
+use crate::hint_rows::hint_times_secret;
 use crate::offline::{HintSource, check_len};
-use privet_core::codec::words_from_bytes;
-use privet_core::lwe::{DecryptionKey, SECRET_DIMENSION, ZeroVector, encrypt_zero_vector};
+use privet_core::lwe::{DecryptionKey, ZeroVector, encrypt_zero_vector};
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng};
 use privet_kernels::Kernels;
 use std::sync::Arc;
@@ -59,9 +59,9 @@ impl StatelessClient for SimplePirClient {
         };
         let record_len = self.parameters.shape().record_len() as usize;
         let first_row = *pending.first_row.expose() as usize;
-        let hint = self.hint_rows(first_row, record_len)?;
         let mut mask = Zeroizing::new(vec![0; record_len]);
-        self.kernels.words_times_vector(&hint, pending.key.secret(), &mut mask);
+        let secret = pending.key.secret();
+        hint_times_secret(self.kernels, &*self.hint, first_row, secret, &mut mask)?;
         let words = &answer.words[first_row..first_row + record_len];
         let record = words
             .iter()
@@ -90,17 +90,6 @@ impl Ahead for SimplePirClient {
         let (words, key) = blank.into_unit_vector(column);
         let pending = SimplePirPending { key, first_row: Secret::new(first_row) };
         Ok((vec![SimplePirQuery { words }], pending))
-    }
-}
-
-impl SimplePirClient {
-    /// Rows of the hint as words. Which rows these are is secret, but the read is local: no server
-    /// sees it.
-    fn hint_rows(&self, first_row: usize, rows: usize) -> Result<Zeroizing<Vec<u32>>> {
-        let row_bytes = SECRET_DIMENSION * 4;
-        let mut bytes = Zeroizing::new(vec![0; rows * row_bytes]);
-        self.hint.read_at((first_row * row_bytes) as u64, &mut bytes)?;
-        Ok(Zeroizing::new(words_from_bytes(&bytes)))
     }
 }
 

@@ -17,6 +17,7 @@ pub static MASKS_ON_DEMAND: SchemeOption = SchemeOption::new(
 
 impl Registered for SimplePirPacked {
     const ABOUT: About = About {
+        assumes: Assumption::RingLwe,
         queries_first: true,
         options: &[&MASKS_ON_DEMAND],
         ..About::new("One server, ring learning with errors, a small hint, short messages", 85)
@@ -41,6 +42,20 @@ impl Registered for SimplePirPacked {
     ) -> NewClient {
         let client = SimplePirPackedClient::new(parameters.clone(), downloaded, start.kernels)?;
         start.ahead(parameters, client)
+    }
+
+    fn costs(parameters: &Self::Parameters) -> Costs {
+        let (bytes, blocks) = (parameters.pass_bytes(), parameters.blocks());
+        Costs {
+            setup: steps(blocks * (100_000_000 + 6_000 * parameters.columns())),
+            prepare: steps(1_000),
+            query: steps(80_000 + 14 * parameters.query_words()),
+            answer: pass(bytes) + 1.2 * byte_products(bytes),
+            answer_of_eight: 0.125 * pass(bytes) + byte_products(bytes),
+            recover: steps(35_000),
+            server_bytes: parameters.kept_bytes() + parameters.hint_bytes(),
+            ..Costs::default()
+        }
     }
 
     fn words(parameters: &Self::Parameters) -> Option<String> {

@@ -35,6 +35,10 @@ impl Registered for SinglePass {
     fn queries_look_random(_role: Role) -> bool {
         false
     }
+
+    fn costs(parameters: &Self::Parameters) -> Costs {
+        costs(parameters)
+    }
 }
 
 /// The cut that the operator chose, or the one that suits the table.
@@ -52,6 +56,22 @@ pub(crate) fn permutations(parameters: &SinglePassParameters) -> String {
         count(parameters.partitions().into()),
         bytes(parameters.state_bytes())
     )
+}
+
+pub(crate) fn costs(parameters: &SinglePassParameters) -> Costs {
+    let (shape, partitions) = (parameters.shape(), u64::from(parameters.partitions()));
+    let (records, record_len) = (shape.records(), shape.record_len());
+    let read = random_reads(partitions + 60, record_len, shape.bytes());
+    Costs {
+        hints: 3.0 * steps(records) + 6.0 * xored(shape.bytes()),
+        prepare: 7.0 * steps(records) + 80.0 * xored(parameters.hint_bytes()),
+        query: 2.2 * xored(2 * u64::from(parameters.partition_records()))
+            + steps(1_200 + 80 * partitions),
+        answer: read,
+        answer_of_eight: read,
+        recover: steps(2_400 + 50 * partitions) + 60.0 * xored(partitions * record_len),
+        ..Costs::default()
+    }
 }
 
 /// One record of each partition.

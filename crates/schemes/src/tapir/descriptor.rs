@@ -6,7 +6,8 @@ use super::{
 };
 use crate::registry::room::*;
 use crate::singlepass::SinglePassParameters;
-use crate::singlepass::descriptor::{cut, one_of_each, permutations, work};
+use crate::singlepass::descriptor::{costs, cut, one_of_each, permutations, work};
+use privet_core::commit::merkle::depth;
 
 /// The differences between the forms, besides the commitment.
 pub(crate) trait RegisteredForm: Form + Sized {
@@ -29,6 +30,8 @@ pub(crate) trait RegisteredForm: Form + Sized {
 
     /// A description of the verification for people.
     fn words(parameters: &TapirParameters<Self>) -> String;
+
+    fn costs(parameters: &TapirParameters<Self>) -> Costs;
 
     fn work(pass: &SinglePassParameters) -> Work;
 
@@ -92,6 +95,10 @@ impl<F: RegisteredForm> Registered for Tapir<F> {
     fn queries_look_random(_role: Role) -> bool {
         false
     }
+
+    fn costs(parameters: &Self::Parameters) -> Costs {
+        F::costs(parameters)
+    }
 }
 
 impl RegisteredForm for MerkleForm {
@@ -132,6 +139,28 @@ impl RegisteredForm for MerkleForm {
 
     fn work(pass: &SinglePassParameters) -> Work {
         work(pass)
+    }
+
+    fn costs(parameters: &TapirParameters<Self>) -> Costs {
+        let (pass, shape) = (parameters.pass(), parameters.shape());
+        let (records, partitions) = (shape.records(), u64::from(pass.partitions()));
+        let of_pass = costs(pass);
+        let cap = u32::from(parameters.commitment().cap_levels());
+        let levels = depth(u64::from(pass.partition_records())).saturating_sub(cap);
+        let tree = short_hashes(2 * records) + hashed(shape.bytes());
+        let answer = of_pass.answer + steps(1_500 + 90 * partitions);
+        Costs {
+            setup: tree,
+            hints: Operations::default(),
+            prepare: of_pass.prepare + 1.6 * tree + 2.0 * hashed(shape.bytes()),
+            answer,
+            answer_of_eight: answer,
+            recover: of_pass.recover
+                + short_hashes(4 * partitions * u64::from(levels + 1))
+                + steps(3_500),
+            server_bytes: 32 * (records - (records >> levels.saturating_sub(1).min(63))),
+            ..of_pass
+        }
     }
 }
 

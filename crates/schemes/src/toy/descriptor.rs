@@ -32,4 +32,8 @@ impl Registered for Toy {
     fn words(parameters: &Self::Parameters) -> Option<String> {
         Some(format!("{} bytes of padding", parameters.padding))
     }
+
+    fn costs(_parameters: &Self::Parameters) -> Costs {
+        Costs::default()
+    }
 }

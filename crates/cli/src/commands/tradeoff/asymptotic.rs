@@ -1,6 +1,6 @@
 //! The powers of the number of records that storage and reads tend to.
 
-use super::{add_table, field_in_words, power};
+use super::{field_in_words, power};
 use crate::display::Page;
 use crate::plot::{Axis, Look, Plot, Series};
 use privet_schemes::finite_differences::tradeoff::{Exponents, Family, MeanDegree};
@@ -81,7 +81,7 @@ impl Report {
             "storage, precomputed",
             "reads, precomputed",
         ];
-        add_table(&mut page, heading, &rows);
+        page.table(heading, &rows);
         page.line(
             "Precomputed: each server keeps not the values of the polynomial but, at every point, all derivatives that an answer needs.",
         );

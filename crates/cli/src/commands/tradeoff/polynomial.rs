@@ -1,6 +1,6 @@
 //! What one polynomial costs, whether it can be served or not.
 
-use super::{add_table, field_in_words, power};
+use super::{field_in_words, power};
 use crate::display::{self, Page};
 use privet_core::table::MAX_RECORD_LEN;
 use privet_core::{Error, Result};
@@ -197,7 +197,7 @@ impl Report {
         };
         let rows = [row("this polynomial", &self.exact), row("if it grew", &self.asymptotic)];
         let heading = ["for n records", "storage", "reads"];
-        add_table(&mut page, heading, &rows);
+        page.table(heading, &rows);
         page
     }
 }

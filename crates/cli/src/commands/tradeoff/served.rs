@@ -1,6 +1,6 @@
 //! The settings for a table, exactly as they would be served.
 
-use super::{Tradeoff, add_table, power};
+use super::{Tradeoff, power};
 use crate::display::{self, Page};
 use crate::plot::{Axis, Look, Plot, Series};
 use privet_core::table::{TableDigest, TableId};
@@ -166,7 +166,7 @@ impl Report {
             "download",
         ];
         let rows: Vec<_> = self.curve.iter().map(cells).collect();
-        add_table(&mut page, heading, &rows);
+        page.table(heading, &rows);
         if self.curve.iter().any(|offer| offer.chosen) {
             page.line(format!("* is what `{}` takes.", self.command));
         }
@@ -190,7 +190,7 @@ impl Report {
         };
         let heading = ["variables", "degree", "degree / variables", "storage", "reads"];
         let rows: Vec<_> = self.curve.iter().map(cells).collect();
-        add_table(&mut page, heading, &rows);
+        page.table(heading, &rows);
         page
     }
 

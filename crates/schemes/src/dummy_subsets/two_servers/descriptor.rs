@@ -4,7 +4,7 @@ use super::{
     DummySubsetsTwo, DummySubsetsTwoClient, DummySubsetsTwoPreparation, DummySubsetsTwoServer,
     OFFLINE,
 };
-use crate::dummy_subsets::descriptor::{cut, cut_in_words, halves, work};
+use crate::dummy_subsets::descriptor::{cut, cut_in_words, halves, read, search, work};
 use crate::registry::room::*;
 
 impl Rehearsed for DummySubsetsTwoClient {}
@@ -44,5 +44,19 @@ impl Registered for DummySubsetsTwo {
 
     fn queries_look_random(role: Role) -> bool {
         role != OFFLINE
+    }
+
+    fn costs(parameters: &Self::Parameters) -> Costs {
+        let singles = u64::from(parameters.singles());
+        let (sums, record_len) = (parameters.summed(singles), parameters.shape().record_len());
+        Costs {
+            hints: 1.7 * steps(sums) + 1.3 * xored(record_len * sums),
+            prepare: 2.2 * steps(sums) + 60.0 * xored(record_len * singles),
+            query: search(parameters, singles),
+            answer: read(parameters),
+            answer_of_eight: read(parameters),
+            recover: steps(1_700),
+            ..Costs::default()
+        }
     }
 }

@@ -15,6 +15,7 @@ pub static SERVERS: SchemeOption = SchemeOption::new(
 
 impl Registered for FiniteDifferencesMany {
     const ABOUT: About = About {
+        assumes: Assumption::Nothing,
         servers: 3..=13,
         options: &[&STORAGE_LIMIT, &ANSWER_LIMIT, &VARIABLES, &DEGREE, &SERVERS],
         ..About::new("Finite differences with more servers: the more, the less each reads", 60)
@@ -57,5 +58,22 @@ impl Registered for FiniteDifferencesMany {
 
     fn queries_look_random(_role: Role) -> bool {
         false
+    }
+
+    fn costs(parameters: &Self::Parameters) -> Costs {
+        let points = parameters.points_bytes();
+        // Exact numbers of lines take as long as an answer.
+        let lines = parameters.ball().count() * (parameters.entry_len() as u64).div_ceil(64);
+        let answer =
+            1.5 * random_reads(lines + 50, 64, points) + 1.1 * steps(parameters.answer_bytes());
+        Costs {
+            setup: 63.0 * xored(points),
+            query: steps(1_000),
+            answer,
+            answer_of_eight: answer,
+            recover: 0.8 * steps(u64::from(parameters.servers()) * parameters.answer_bytes()),
+            server_bytes: points.saturating_sub(parameters.shape().bytes()),
+            ..Costs::default()
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::{POINTPROOFS_ABOUT, RegisteredForm};
 use crate::contract::Parameters as _;
 use crate::registry::room::*;
 use crate::singlepass::SinglePassParameters;
+use crate::singlepass::descriptor::costs;
 use crate::tapir::{PointproofsForm, TapirParameters, TapirServer, vectors_of};
 use privet_core::codec::Reader;
 use privet_core::commit::pointproofs::{Openings, Pointproofs, ReferenceString};
@@ -113,6 +114,22 @@ impl RegisteredForm for PointproofsForm {
 
     fn work(_pass: &SinglePassParameters) -> Work {
         Work::Points
+    }
+
+    fn costs(parameters: &TapirParameters<Self>) -> Costs {
+        let (pass, records) = (parameters.pass(), parameters.shape().records());
+        let (size, partitions) = (pass.partition_records(), u64::from(pass.partitions()));
+        let answer = 0.25 * point_products(2 * u64::from(size)) + 20.0 * steps(records);
+        Costs {
+            setup: 0.3 * point_products(records),
+            hints: Operations::default(),
+            prepare: 2.0 * point_products(u64::from(size) + partitions),
+            answer,
+            answer_of_eight: answer,
+            recover: 4.0 * point_products(partitions + 5),
+            server_bytes: 32 * records,
+            ..costs(pass)
+        }
     }
 }
 

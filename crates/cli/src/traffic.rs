@@ -14,23 +14,23 @@ use privet_wire::{
 use std::ops::Range;
 
 /// Bytes of each kind of message.
-pub(super) struct Traffic {
+pub(crate) struct Traffic {
     /// Before the first query, summed over all servers.
-    pub(super) offline_up: u64,
-    pub(super) offline_down: u64,
+    pub(crate) offline_up: u64,
+    pub(crate) offline_down: u64,
     /// A query and its answer, for each server that is queried.
-    pub(super) lookups: Vec<LookupBytes>,
+    pub(crate) lookups: Vec<LookupBytes>,
 }
 
 /// Bytes of one query and of its answer.
 #[derive(Clone, Copy)]
-pub(super) struct LookupBytes {
-    pub(super) query: u64,
-    pub(super) answer: u64,
+pub(crate) struct LookupBytes {
+    pub(crate) query: u64,
+    pub(crate) answer: u64,
 }
 
 /// The messages of a scheme on a table.
-pub(super) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
+pub(crate) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
     let parameter_digest = plan.digest(identity);
     let (offline_up, offline_down) = match plan.offline {
         OfflinePhase::Download { len } => {
@@ -104,7 +104,7 @@ fn prepared(
 }
 
 /// Bytes of one query message and of its answer, given the lengths of their payloads.
-pub(super) fn lookup(
+pub(crate) fn lookup(
     identity: &TableIdentity,
     parameter_digest: [u8; 32],
     query_len: usize,

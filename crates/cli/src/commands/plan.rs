@@ -1,0 +1,143 @@
+//! `privet plan`: which scheme suits a table, who is trusted, and how the table is used; with what
+//! each would cost.
+//!
+//! Bytes are those of the real messages. Times are [counted
+//! operations](privet_schemes::registry::Costs) over the yardsticks of a machine. Nothing is built,
+//! and no scheme is run.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`subject`] | the table |
+//! | [`means`] | connections, prices, assumptions, as they are typed |
+//! | [`candidate`] | what one scheme costs for the table and its use |
+//! | [`report`] | ranking, recommendation, page, JSON, plot |
+
+mod candidate;
+mod means;
+mod report;
+mod subject;
+
+pub(crate) use means::{Assumed, Link, Prices};
+
+use crate::arguments::Plan;
+use crate::display;
+use crate::exit::Outcome;
+use crate::machine::Machine;
+use candidate::{Candidate, Use};
+use privet_core::{Result, TableIdentity};
+use privet_schemes::SchemeId;
+use privet_schemes::registry::{About, SchemePlan, Tuning, plan};
+use report::{Refused, Report};
+use subject::Subject;
+
+/// Computes what each scheme costs, and prints the ranking.
+pub(crate) fn run(arguments: &Plan) -> Result<Outcome> {
+    let subject = Subject::of(arguments)?;
+    let machine = match &arguments.machine {
+        Some(file) => Machine::read(file)?,
+        None => {
+            let spinner = display::working("measuring this machine");
+            let measured = Machine::measured();
+            spinner.finish_and_clear();
+            measured?
+        }
+    };
+    if let Some(file) = &arguments.save_machine {
+        machine.write(file)?;
+    }
+    let how = Use::of(arguments);
+    let (mut candidates, mut refused) = (Vec::new(), Vec::new());
+    for scheme in SchemeId::ALL {
+        match candidate(*scheme, &subject, arguments, &how, &machine) {
+            Ok(candidate) => candidates.push(candidate),
+            Err(reason) => refused.push(Refused::new(*scheme, reason)),
+        }
+    }
+    let report = Report::new(&subject, &how, &machine, candidates, refused);
+    if let Some(file) = &arguments.svg {
+        report.plot().write(file)?;
+    }
+    display::report(arguments.json, &report, || report.page())?;
+    Ok(Outcome::Done)
+}
+
+/// How many times as dear a scheme must be for another to be mentioned.
+const WORTH_MENTIONING: f64 = 3.0;
+
+/// A sentence about a scheme that promises as much as the one of `served`, if that is far dearer
+/// for a use that is neither rare nor heavy. The machine is a typical one: nothing is measured.
+pub(crate) fn cheaper(served: &SchemePlan, identity: &TableIdentity) -> Option<String> {
+    let (machine, how) = (Machine::typical()?, Use::default());
+    let subject = Subject::of_identity(*identity);
+    let cost = |plan: SchemePlan| Candidate::new(plan, &subject, &how, &machine).money.sum();
+    let promised = served.scheme.about();
+    let promises_as_much = |other: &About| {
+        other.servers.start() <= promised.servers.start()
+            && (other.verifies || !promised.verifies)
+            && other.assumes <= promised.assumes
+            && other.weaker_promise.is_none()
+    };
+    let others = SchemeId::ALL.iter().filter(|other| promises_as_much(other.about()));
+    let plans = others.filter_map(|other| plan(*other, identity, &Tuning::default()).ok());
+    let costs = plans.map(|plan| (plan.scheme, cost(plan)));
+    let (cheapest, least) = costs.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    let times = cost(served.clone()) / least;
+    (times >= WORTH_MENTIONING).then(|| {
+        format!(
+            "  for {} clients with {} lookups a day each, {} costs {times:.0} times as much as {cheapest}: see `privet plan`",
+            display::count(how.clients),
+            how.lookups,
+            served.scheme
+        )
+    })
+}
+
+/// What a scheme costs, or why it is not to be had.
+fn candidate(
+    scheme: SchemeId,
+    subject: &Subject,
+    arguments: &Plan,
+    how: &Use,
+    machine: &Machine,
+) -> Result<Candidate, String> {
+    untrusted(scheme.about(), subject, arguments)?;
+    let plan = plan(scheme, &subject.identity, &Tuning::default())
+        .map_err(|error| error.message().to_owned())?;
+    let candidate = Candidate::new(plan, subject, how, machine);
+    let beyond = |what: &str, has: u64, limit: Option<u64>| match limit {
+        Some(limit) if has > limit => {
+            let (has, limit) = (display::bytes(has), display::bytes(limit));
+            Err(format!("{what} {has}, more than {limit}"))
+        }
+        _ => Ok(()),
+    };
+    beyond("a client keeps", candidate.kept_bytes, arguments.client_storage)?;
+    beyond("each server needs memory of", candidate.server_bytes, arguments.server_memory)?;
+    Ok(candidate)
+}
+
+/// Why a scheme's promise is too weak for who is trusted, if it is.
+fn untrusted(about: &About, subject: &Subject, arguments: &Plan) -> Result<(), String> {
+    let needed = *about.servers.start();
+    if needed > arguments.servers {
+        return Err(match arguments.servers {
+            1 => format!(
+                "it takes {needed} servers whose operators do not talk to each other; if there are, say so: --servers {needed}"
+            ),
+            operators => format!("it takes {needed} servers, and there are {operators} operators"),
+        });
+    }
+    if arguments.may_lie && !about.verifies && !subject.is_authenticated {
+        return Err(
+            "it does not notice a wrong answer; with an authenticated table, any scheme does"
+                .to_owned(),
+        );
+    }
+    if about.assumes > arguments.assume.0 {
+        return Err(format!("its privacy rests on {}", Assumed(about.assumes).in_words()));
+    }
+    match about.weaker_by_key {
+        Some(warning) if subject.is_by_key => Err(warning.to_owned()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,233 @@
+//! What one scheme costs for a table and its use.
+
+use super::means::{Link, Prices};
+use super::subject::Subject;
+use crate::arguments::Plan;
+use crate::machine::Machine;
+use crate::traffic::{self, Traffic};
+use privet_schemes::SchemeId;
+use privet_schemes::offline::OfflinePhase;
+use privet_schemes::registry::{SchemePlan, patches_downloads};
+use serde::Serialize;
+use std::time::Duration;
+
+/// Days of a month.
+const MONTH: f64 = 30.0;
+/// From here on, so many queries come while one is answered that they share passes.
+const BUSY: f64 = 0.5;
+
+/// How the table is used, with what means.
+pub(crate) struct Use {
+    pub(super) lookups: u64,
+    pub(super) clients: u64,
+    pub(super) updates: u64,
+    pub(super) changed_records: u64,
+    pub(super) link: Link,
+    pub(super) prices: Prices,
+}
+
+impl Use {
+    pub(super) fn of(arguments: &Plan) -> Self {
+        Self {
+            lookups: arguments.lookups,
+            clients: arguments.clients,
+            updates: arguments.updates_per_day,
+            changed_records: arguments.changed_records,
+            link: arguments.link,
+            prices: arguments.prices,
+        }
+    }
+}
+
+/// Where nothing is said: what the command's options say by default.
+impl Default for Use {
+    fn default() -> Self {
+        let link = Link { bits_per_s: 20e6, round_trip: Duration::from_millis(40) };
+        Self {
+            lookups: 10,
+            clients: 1000,
+            updates: 0,
+            changed_records: 100,
+            link,
+            prices: Prices::default(),
+        }
+    }
+}
+
+/// What one scheme costs.
+pub(crate) struct Candidate {
+    pub(super) scheme: SchemeId,
+    pub(super) servers: usize,
+    /// Before the first lookup, over all servers. The layout of keys is not part of it: it is the
+    /// same for all schemes.
+    pub(super) first: Bytes,
+    pub(super) first_time: Duration,
+    /// A lookup, over all servers.
+    pub(super) lookup: Bytes,
+    pub(super) round_trips: u32,
+    pub(super) client_query: Duration,
+    pub(super) answer: Duration,
+    pub(super) answer_of_eight: Duration,
+    pub(super) client_recover: Duration,
+    /// From the query to the record.
+    pub(super) lookup_time: Duration,
+    /// What a client receives in a day for lookups, updates, and hints that ran out.
+    pub(super) day_bytes: f64,
+    /// What a client keeps.
+    pub(super) kept_bytes: u64,
+    pub(super) setup: Duration,
+    pub(super) client_prepare: Duration,
+    pub(super) server_prepare: Duration,
+    /// Memory of each server.
+    pub(super) server_bytes: u64,
+    /// Cores of each server that are busy on average.
+    pub(super) cores: f64,
+    pub(super) money: Money,
+}
+
+/// Bytes of messages.
+#[derive(Clone, Copy, Serialize)]
+pub(crate) struct Bytes {
+    pub(super) up: u64,
+    pub(super) down: u64,
+}
+
+impl Bytes {
+    pub(super) fn sum(self) -> u64 {
+        self.up + self.down
+    }
+}
+
+/// What a month costs, in which all clients begin.
+#[derive(Clone, Copy, Serialize)]
+pub(crate) struct Money {
+    pub(super) traffic_first: f64,
+    pub(super) traffic_later: f64,
+    pub(super) cores: f64,
+    pub(super) memory: f64,
+    pub(super) waiting_first: f64,
+    pub(super) waiting_later: f64,
+}
+
+impl Money {
+    pub(super) fn sum(&self) -> f64 {
+        self.parts().iter().sum()
+    }
+
+    pub(super) fn parts(&self) -> [f64; 6] {
+        let Self { traffic_first, traffic_later, cores, memory, waiting_first, waiting_later } =
+            *self;
+        [traffic_first, traffic_later, cores, memory, waiting_first, waiting_later]
+    }
+}
+
+impl Candidate {
+    pub(super) fn new(plan: SchemePlan, subject: &Subject, how: &Use, machine: &Machine) -> Self {
+        let identity = &subject.identity;
+        let costs = plan.costs(identity);
+        let Traffic { offline_up, offline_down, lookups } = traffic::of(&plan, identity);
+        let first = Bytes { up: offline_up, down: offline_down };
+        let each = subject.records_per_lookup;
+        let lookup = Bytes {
+            up: each * lookups.iter().map(|server| server.query).sum::<u64>(),
+            down: each * lookups.iter().map(|server| server.answer).sum::<u64>(),
+        };
+        let is_asked = !lookups.is_empty();
+        let times = |operations| machine.time(operations) * each as u32;
+        let (client_query, answer) = (times(&costs.query), times(&costs.answer));
+        let (answer_of_eight, client_recover) =
+            (times(&costs.answer_of_eight), times(&costs.recover));
+        let (client_prepare, server_prepare) =
+            (machine.time(&costs.prepare), machine.time(&costs.hints));
+        let network = match is_asked {
+            true => how.link.round_trip + how.link.time(lookup.sum()),
+            false => Duration::ZERO,
+        };
+        let lookup_time = client_query + network + answer + client_recover;
+        // Clients compute while they receive, unless a server has to compute first.
+        let received = how.link.time(first.sum()).max(client_prepare);
+        let first_time = match plan.offline {
+            OfflinePhase::Nothing => Duration::ZERO,
+            // It comes beside the first query.
+            _ if plan.scheme.about().queries_first => {
+                (received + how.link.round_trip).saturating_sub(lookup_time)
+            }
+            _ => server_prepare + received + how.link.round_trip,
+        };
+
+        let (lookups_a_day, clients) = (how.lookups as f64, how.clients as f64);
+        let generations = match (plan.supply(identity), plan.offline) {
+            (
+                Some(supply),
+                OfflinePhase::StreamTable { .. } | OfflinePhase::StreamArranged { .. },
+            ) => lookups_a_day * each as f64 / supply as f64,
+            _ => 0.0,
+        };
+        let update = update_bytes(&plan, subject, how, first);
+        let other_bytes = generations * first.down as f64 + how.updates as f64 * update;
+        let day_bytes = lookups_a_day * lookup.down as f64 + other_bytes;
+
+        let load = clients * lookups_a_day / 86_400.0;
+        let alone = load * answer.as_secs_f64();
+        let answering = if alone < BUSY { alone } else { load * answer_of_eight.as_secs_f64() };
+        let setup = machine.time(&costs.setup);
+        let cores = answering
+            + clients / MONTH / 86_400.0 * server_prepare.as_secs_f64()
+            + how.updates as f64 / 86_400.0 * setup.as_secs_f64();
+        let server_bytes = identity.shape.bytes() + costs.server_bytes;
+        let servers = plan.servers;
+        let month = MONTH * clients;
+        let money = Money {
+            traffic_first: clients * first.down as f64 / 1e9 * how.prices.traffic,
+            traffic_later: month * day_bytes / 1e9 * how.prices.traffic,
+            cores: servers as f64 * cores * how.prices.core,
+            memory: servers as f64 * server_bytes as f64 / f64::from(1 << 30) * how.prices.memory,
+            waiting_first: clients * first_time.as_secs_f64() / 3600.0 * how.prices.waiting,
+            waiting_later: month * lookups_a_day * lookup_time.as_secs_f64() / 3600.0
+                * how.prices.waiting,
+        };
+        Self {
+            scheme: plan.scheme,
+            servers,
+            first,
+            first_time,
+            lookup,
+            round_trips: u32::from(is_asked),
+            client_query,
+            answer,
+            answer_of_eight,
+            client_recover,
+            lookup_time,
+            day_bytes,
+            kept_bytes: kept_bytes(&plan, subject),
+            setup,
+            client_prepare,
+            server_prepare,
+            server_bytes,
+            cores,
+            money,
+        }
+    }
+}
+
+/// What a client keeps between lookups.
+fn kept_bytes(plan: &SchemePlan, subject: &Subject) -> u64 {
+    match plan.offline {
+        OfflinePhase::Download { len } | OfflinePhase::KeepTable { len } => len,
+        _ => plan.hints_len(&subject.identity),
+    }
+}
+
+/// What a client receives when the table is updated: the epoch, in which each changed record stands
+/// before and after, or what it downloaded anew.
+fn update_bytes(plan: &SchemePlan, subject: &Subject, how: &Use, first: Bytes) -> f64 {
+    let identity = &subject.identity;
+    let changed = how.changed_records.min(identity.shape.records());
+    let epoch = changed as f64 * 2.0 * (identity.shape.record_len() + 4) as f64;
+    let version = (plan, identity);
+    match plan.offline {
+        OfflinePhase::Nothing => 0.0,
+        OfflinePhase::Download { .. } if !patches_downloads(version, version) => first.down as f64,
+        _ => epoch.min(first.down as f64),
+    }
+}

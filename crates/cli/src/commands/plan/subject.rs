@@ -1,0 +1,87 @@
+//! The table that a plan is for: a file, a file to be built, or a shape.
+
+use crate::arguments::{OnEmptyKey, Plan};
+use crate::commands::build::source;
+use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
+use privet_table::build::{BuildOptions, build_table_from};
+use privet_table::snapshot::Snapshot;
+use std::path::Path;
+
+pub(crate) struct Subject {
+    pub(crate) identity: TableIdentity,
+    pub(crate) is_by_key: bool,
+    pub(crate) is_authenticated: bool,
+    /// Records that every lookup asks for.
+    pub(crate) records_per_lookup: u64,
+    /// What clients receive to know where keys lie.
+    pub(crate) layout_bytes: u64,
+    /// As commands name it.
+    pub(crate) file: Option<String>,
+}
+
+impl Subject {
+    /// The table that was named.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no table.
+    pub(crate) fn of(arguments: &Plan) -> Result<Self> {
+        match (&arguments.table, arguments.records.zip(arguments.record_len)) {
+            (Some(input), _) if arguments.key.is_some() => Self::built(input, arguments),
+            (Some(file), _) => {
+                let subject = Self::of_snapshot(&Snapshot::open(file)?);
+                Ok(Self { file: Some(file.display().to_string()), ..subject })
+            }
+            (None, Some((records, record_len))) => {
+                Ok(Self::of_shape(TableShape::new(records, record_len)?))
+            }
+            (None, None) => Err(Error::api_misuse("name a table, or --records and --record-len")),
+        }
+    }
+
+    /// A table by number, of which only the shape is known.
+    fn of_shape(shape: TableShape) -> Self {
+        Self::of_identity(TableIdentity {
+            id: TableId([0; 16]),
+            epoch: Epoch(0),
+            digest: TableDigest([0; 32]),
+            shape,
+        })
+    }
+
+    /// A table by number.
+    pub(crate) fn of_identity(identity: TableIdentity) -> Self {
+        Self {
+            identity,
+            is_by_key: false,
+            is_authenticated: false,
+            records_per_lookup: 1,
+            layout_bytes: 0,
+            file: None,
+        }
+    }
+
+    fn of_snapshot(snapshot: &Snapshot) -> Self {
+        let key_map = snapshot.key_map();
+        Self {
+            identity: snapshot.identity(),
+            is_by_key: key_map.is_some(),
+            is_authenticated: snapshot.root().is_some(),
+            records_per_lookup: key_map.map_or(1, |map| map.candidates_per_key() as u64),
+            layout_bytes: snapshot.layout_bytes().len() as u64,
+            file: None,
+        }
+    }
+
+    /// Builds the input as `privet build --key` would, into a file that goes away.
+    fn built(input: &Path, arguments: &Plan) -> Result<Self> {
+        let options = BuildOptions { key: arguments.key.clone(), ..BuildOptions::default() };
+        let directory = tempfile::tempdir().map_err(|error| {
+            Error::unavailable("there is no room for temporary files").caused_by(error)
+        })?;
+        let output = directory.path().join("table.privet");
+        let source = source(input, None, None, OnEmptyKey::Error);
+        build_table_from(&options, vec![source], &output, &mut |_| {})?;
+        let subject = Self::of_snapshot(&Snapshot::open(&output)?);
+        Ok(Self { file: Some(input.with_extension("privet").display().to_string()), ..subject })
+    }
+}

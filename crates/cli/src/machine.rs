@@ -1,0 +1,327 @@
+//! How fast one core of a machine does what schemes [count](privet_schemes::registry::Costs): a
+//! yardstick for each kind of operation, measured here or read from a file.
+
+use crate::yardsticks::{best_rate, filled, random_places};
+use privet_core::{Error, Result};
+use privet_kernels::Kernels;
+use privet_kernels::bls12_381::{G1, Scalar};
+use privet_kernels::byte_matrix::TiledBytes;
+use privet_schemes::registry::{Operations, Pass, RandomReads};
+use serde::{Deserialize, Serialize};
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Duration;
+
+/// Reads are measured from memory of these sizes, because small tables lie in caches.
+const SIZES: [usize; 5] = [1 << 18, 1 << 22, 1 << 24, 1 << 26, 1 << 29];
+/// What a processor reads at a time.
+const LINE: usize = 64;
+
+/// Operations a second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Machine {
+    /// `portable`, `avx2` or `avx512`.
+    kernel: String,
+    /// Bytes read in sequence, from memory of each size.
+    reads: Vec<Speed>,
+    /// Cache lines of 64 bytes read from random places, in memory of each size.
+    random_reads: Vec<Speed>,
+    aes_blocks_per_s: f64,
+    byte_products_per_s: f64,
+    xored_bytes_per_s: f64,
+    hashed_bytes_per_s: f64,
+    short_hashes_per_s: f64,
+    point_products_per_s: f64,
+    steps_per_s: f64,
+}
+
+/// A speed in memory of a size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Speed {
+    of_bytes: u64,
+    per_s: f64,
+}
+
+impl Machine {
+    /// Measures this machine, in some seconds.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no memory for it.
+    pub(crate) fn measured() -> Result<Self> {
+        let kernels = Kernels::detect();
+        let buffer = filled(SIZES[SIZES.len() - 1])?;
+        let speeds = |rate: fn(Kernels, &[u8]) -> f64| {
+            SIZES.map(|size| Speed { of_bytes: size as u64, per_s: rate(kernels, &buffer[..size]) })
+        };
+        Ok(Self {
+            kernel: kernels.arm().to_string(),
+            reads: speeds(read).into(),
+            random_reads: speeds(read_at_random).into(),
+            aes_blocks_per_s: best_rate(1 << 24, || {
+                black_box(kernels.aes_blocks(1 << 24));
+            }),
+            byte_products_per_s: byte_products(kernels)?,
+            xored_bytes_per_s: xored(kernels, &buffer[..1 << 18]),
+            hashed_bytes_per_s: best_rate(1 << 24, || {
+                black_box(blake3::hash(&buffer[..1 << 24]));
+            }),
+            short_hashes_per_s: short_hashes(kernels, &buffer[..1 << 20]),
+            point_products_per_s: point_products(),
+            steps_per_s: steps(),
+        })
+    }
+
+    /// A core of a server of 2021 (AMD Zen 3), for advice that must not take time.
+    pub(crate) fn typical() -> Option<Self> {
+        serde_json::from_str(include_str!("machine/typical.json")).ok()
+    }
+
+    /// Reads what [`write`](Self::write) wrote.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the file cannot be read, or does not
+    /// describe a machine.
+    pub(crate) fn read(file: &Path) -> Result<Self> {
+        let wrong = |what: &str, why: String| {
+            Error::api_misuse(format!("{}: {what}: {why}", file.display()))
+        };
+        let bytes = std::fs::read(file)
+            .map_err(|error| wrong("the machine's yardsticks cannot be read", error.to_string()))?;
+        let machine: Self = serde_json::from_slice(&bytes).map_err(|error| {
+            wrong(
+                "these are not a machine's yardsticks; `privet plan --save-machine` writes them",
+                error.to_string(),
+            )
+        })?;
+        let rates = [
+            machine.aes_blocks_per_s,
+            machine.byte_products_per_s,
+            machine.xored_bytes_per_s,
+            machine.hashed_bytes_per_s,
+            machine.short_hashes_per_s,
+            machine.point_products_per_s,
+            machine.steps_per_s,
+        ];
+        let speeds = [&machine.reads, &machine.random_reads];
+        let of_speeds = speeds.into_iter().flatten().map(|speed| speed.per_s);
+        let all_positive = rates.into_iter().chain(of_speeds).all(|rate| rate > 0.0);
+        let all_sizes = speeds.iter().all(|speeds| {
+            !speeds.is_empty() && speeds.is_sorted_by(|one, next| one.of_bytes < next.of_bytes)
+        });
+        if all_positive && all_sizes {
+            return Ok(machine);
+        }
+        Err(wrong("no machine is like that", "speeds are positive, sizes increase".to_owned()))
+    }
+
+    /// Writes the yardsticks as JSON.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be written.
+    pub(crate) fn write(&self, file: &Path) -> Result<()> {
+        let written = serde_json::to_vec_pretty(self).map_err(|error| error.to_string());
+        written
+            .and_then(|json| std::fs::write(file, json).map_err(|error| error.to_string()))
+            .map_err(|error| {
+                Error::unavailable(format!("cannot write {}: {error}", file.display()))
+            })
+    }
+
+    /// How long one core takes.
+    pub(crate) fn time(&self, step: &Operations) -> Duration {
+        let Pass { bytes, of } = step.pass;
+        let RandomReads { count, len, of: of_random } = step.random;
+        let lines = (len / LINE as f64).max(1.0);
+        let arithmetic = &step.arithmetic;
+        let memory =
+            bytes / speed(&self.reads, of) + count * lines / speed(&self.random_reads, of_random);
+        let arithmetic = arithmetic.aes_blocks / self.aes_blocks_per_s
+            + arithmetic.byte_products / self.byte_products_per_s
+            + arithmetic.xored / self.xored_bytes_per_s
+            + arithmetic.hashed / self.hashed_bytes_per_s
+            + arithmetic.short_hashes / self.short_hashes_per_s
+            + arithmetic.point_products / self.point_products_per_s
+            + arithmetic.steps / self.steps_per_s;
+        Duration::try_from_secs_f64(memory.max(arithmetic)).unwrap_or(Duration::MAX)
+    }
+
+    /// The instructions that the yardsticks were taken with.
+    pub(crate) fn kernel(&self) -> &str {
+        &self.kernel
+    }
+}
+
+/// The speed in memory of `bytes` bytes: between two sizes that were measured, on the line between
+/// them over the logarithm of the size.
+fn speed(speeds: &[Speed], bytes: f64) -> f64 {
+    let above = speeds.iter().position(|speed| speed.of_bytes as f64 >= bytes);
+    match above {
+        Some(0) => speeds[0].per_s,
+        Some(above) => {
+            let (low, high) = (speeds[above - 1], speeds[above]);
+            let place = |bytes: f64| bytes.log2();
+            let (from, to) = (place(low.of_bytes as f64), place(high.of_bytes as f64));
+            let share = (place(bytes) - from) / (to - from);
+            // Times, not speeds, add up.
+            1.0 / ((1.0 - share) / low.per_s + share / high.per_s)
+        }
+        None => speeds.last().map_or(f64::INFINITY, |speed| speed.per_s),
+    }
+}
+
+/// The most bytes that are read for one yardstick, so that small memory is read again and again.
+const READ_BYTES: usize = 1 << 29;
+
+fn read(kernels: Kernels, memory: &[u8]) -> f64 {
+    let times = READ_BYTES / memory.len();
+    best_rate((times * memory.len()) as u64, || {
+        for _ in 0..times {
+            black_box(kernels.read_sum(black_box(memory)));
+        }
+    })
+}
+
+fn read_at_random(kernels: Kernels, memory: &[u8]) -> f64 {
+    const READS: u64 = 1 << 20;
+    let places = random_places(READS, (memory.len() / LINE) as u64);
+    let mut sum = [0; LINE];
+    best_rate(READS, || {
+        // The places are within the memory.
+        let _ = kernels.gather_xor(memory, LINE, &places, black_box(&mut sum));
+    })
+}
+
+/// Products of eight queries at once with a matrix that fits into a cache.
+fn byte_products(kernels: Kernels) -> Result<f64> {
+    const SIDE: usize = 1024;
+    let matrix = TiledBytes::zeroed(SIDE, SIDE)
+        .map_err(|error| Error::unavailable("no memory for the yardsticks").caused_by(error))?;
+    let query = vec![0x0102_0304; SIDE];
+    let mut answers = vec![vec![0; SIDE]; 8];
+    Ok(best_rate((16 * 8 * SIDE * SIDE) as u64, || {
+        for _ in 0..16 {
+            let mut answers: Vec<&mut [u32]> = answers.iter_mut().map(Vec::as_mut_slice).collect();
+            kernels.multiply(&matrix, &[&query[..]; 8], black_box(&mut answers), 1);
+        }
+    }))
+}
+
+/// Sums of half of the records of a table that fits into a cache.
+fn xored(kernels: Kernels, memory: &[u8]) -> f64 {
+    const TIMES: usize = 64;
+    let chunk = Kernels::selected_xor_chunk_records(LINE);
+    let mut sum = [0; LINE];
+    best_rate((TIMES * memory.len()) as u64, || {
+        for _ in 0..TIMES {
+            let half = |_: usize, _: usize, select: &mut [u128]| select.fill(u128::MAX / 3);
+            kernels.xor_selected(memory, LINE, chunk, half, black_box(&mut [&mut sum[..]]), 1);
+        }
+    })
+}
+
+fn short_hashes(kernels: Kernels, memory: &[u8]) -> f64 {
+    let mut outputs = vec![[0; 32]; memory.len() / LINE];
+    best_rate(outputs.len() as u64, || {
+        kernels.blake3_keyed_many(&[7; 32], black_box(memory), LINE, black_box(&mut outputs));
+    })
+}
+
+fn point_products() -> f64 {
+    const PRODUCTS: u64 = 64;
+    let exponent = Scalar::from_uniform(&[0x5a; 48]);
+    let mut point = G1::generator().to_sum();
+    best_rate(PRODUCTS, || {
+        for _ in 0..PRODUCTS {
+            point = point.power(&exponent);
+        }
+        black_box(&point);
+    })
+}
+
+fn steps() -> f64 {
+    const STEPS: u64 = 1 << 24;
+    let mut value = 1u64;
+    best_rate(STEPS, || {
+        for _ in 0..STEPS {
+            value = black_box(value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Machine {
+        let speeds = |first: f64| {
+            let sizes = SIZES.iter().zip(0..);
+            sizes.map(move |(size, halved)| Speed {
+                of_bytes: *size as u64,
+                per_s: first / f64::from(1 << halved),
+            })
+        };
+        Machine {
+            kernel: "portable".to_owned(),
+            reads: speeds(64e9).collect(),
+            random_reads: speeds(1e9).collect(),
+            aes_blocks_per_s: 1e9,
+            byte_products_per_s: 2e9,
+            xored_bytes_per_s: 4e9,
+            hashed_bytes_per_s: 1e9,
+            short_hashes_per_s: 1e7,
+            point_products_per_s: 1e4,
+            steps_per_s: 1e9,
+        }
+    }
+
+    #[test]
+    fn a_step_takes_as_long_as_memory_or_arithmetic_whichever_is_slower() {
+        let machine = machine();
+        let large = (1u64 << 32) as f64;
+        let mut step = Operations::default();
+        assert_eq!(machine.time(&step), Duration::ZERO);
+        step.pass = Pass { bytes: 4e9, of: large };
+        assert_eq!(machine.time(&step), Duration::from_secs(1));
+        step.arithmetic.aes_blocks = 5e8;
+        assert_eq!(machine.time(&step), Duration::from_secs(1));
+        step.arithmetic.byte_products = 5e9;
+        assert_eq!(machine.time(&step), Duration::from_secs(3));
+        step.random = RandomReads { count: 62.5e6, len: 256.0, of: large };
+        assert_eq!(machine.time(&step), Duration::from_secs(5));
+    }
+
+    #[test]
+    fn there_is_a_typical_machine() {
+        assert_eq!(Machine::typical().unwrap().kernel(), "avx2");
+    }
+
+    #[test]
+    fn speeds_between_two_sizes_lie_between_their_speeds() {
+        let machine = machine();
+        let at = |bytes: u64| speed(&machine.reads, bytes as f64);
+        assert_eq!((at(1), at(1 << 18)), (64e9, 64e9));
+        assert_eq!((at(1 << 29), at(1 << 40)), (4e9, 4e9));
+        assert!(at(1 << 20) < 64e9 && at(1 << 20) > 32e9);
+        assert!((1.0 / at(1 << 20) - 0.5 * (1.0 / 64e9 + 1.0 / 32e9)).abs() < 1e-14);
+    }
+
+    #[test]
+    fn a_machine_is_read_as_it_was_written_and_nonsense_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("machine.json");
+        machine().write(&file).unwrap();
+        assert_eq!(Machine::read(&file).unwrap(), machine());
+        let slow = Machine { steps_per_s: 0.0, ..machine() };
+        let backwards = Machine { reads: machine().reads.into_iter().rev().collect(), ..machine() };
+        let blind = Machine { random_reads: Vec::new(), ..machine() };
+        for wrong in [slow, backwards, blind] {
+            wrong.write(&file).unwrap();
+            assert!(Machine::read(&file).unwrap_err().to_string().contains("no machine"));
+        }
+        std::fs::write(&file, "{}").unwrap();
+        assert!(Machine::read(&file).unwrap_err().to_string().contains("not a machine's"));
+        assert!(Machine::read(&directory.path().join("none")).is_err());
+    }
+}
