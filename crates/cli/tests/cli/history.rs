@@ -296,6 +296,7 @@ histories! {
     dummy_subsets: "dummy-subsets", 1, "buckets", "";
     dummy_subsets_with_cuckoo: "dummy-subsets", 1, "cuckoo", "";
     dummy_subsets_two: "dummy-subsets-two", 2, "cuckoo", "";
+    harmony: "harmony", 1, "cuckoo", "";
     piano: "piano", 1, "cuckoo", "";
     piano_all_parities: "piano-all-parities", 1, "buckets", "";
     singlepass: "singlepass", 2, "cuckoo", "";
