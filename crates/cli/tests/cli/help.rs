@@ -25,6 +25,7 @@ fn the_command_explains_itself() {
       update       Set and delete keys of a table: the next of its signed updates
       doctor       Say what this machine offers and what to do about what is missing
       setup        Make what some schemes need beside a table
+      plan         Say which scheme suits a table, and what each would cost
       bench        Measure a scheme on this machine; every record received is compared with the table
       load         Measure how a running server answers at a rate of lookups
       tradeoff     Compute what finite differences cost with more or less storage
