@@ -61,8 +61,10 @@ pub(crate) fn run(arguments: &Plan) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// How many times as dear a scheme must be for another to be mentioned.
-const WORTH_MENTIONING: f64 = 3.0;
+/// How many times as dear a scheme must be for another to be mentioned, …
+const TIMES_WORTH_MENTIONING: f64 = 3.0;
+/// … and how much dearer: small tables cost little by any scheme.
+const MORE_WORTH_MENTIONING: f64 = 10.0;
 
 /// A sentence about a scheme that promises as much as the one of `served`, if that is far dearer
 /// for a use that is neither rare nor heavy. The machine is a typical one: nothing is measured.
@@ -81,8 +83,9 @@ pub(crate) fn cheaper(served: &SchemePlan, identity: &TableIdentity) -> Option<S
     let plans = others.filter_map(|other| plan(*other, identity, &Tuning::default()).ok());
     let costs = plans.map(|plan| (plan.scheme, cost(plan)));
     let (cheapest, least) = costs.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
-    let times = cost(served.clone()) / least;
-    (times >= WORTH_MENTIONING).then(|| {
+    let cost = cost(served.clone());
+    let times = cost / least;
+    (times >= TIMES_WORTH_MENTIONING && cost - least >= MORE_WORTH_MENTIONING).then(|| {
         format!(
             "  for {} clients with {} lookups a day each, {} costs {times:.0} times as much as {cheapest}: see `privet plan`",
             display::count(how.clients),

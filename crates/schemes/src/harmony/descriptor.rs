@@ -83,13 +83,14 @@ impl Registered for Harmony {
     fn costs(parameters: &Self::Parameters) -> Costs {
         let (shape, records) = (parameters.shape(), u64::from(parameters.segment_records()));
         let value = aes_blocks(parameters.blocks_per_value());
-        let read = random_reads(records + 50, shape.record_len(), shape.bytes());
+        let read = random_reads(records + 50, shape.record_len(), shape.bytes())
+            + steps(300 + 20 * records);
         Costs {
-            prepare: hashed(shape.bytes()) + 2.5 * (shape.records() as f64 * value),
-            query: 1.5 * (records as f64 * value) + steps(4_000),
+            prepare: hashed(shape.bytes()) + 1.25 * (shape.records() as f64 * value),
+            query: 2.0 * (records as f64 * value) + steps(6_000),
             answer: read,
             answer_of_eight: read,
-            recover: 0.75 * (records as f64 * value) + steps(2_000),
+            recover: steps(1_000 + 70 * records),
             ..Costs::default()
         }
     }
