@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`subject`] | the table |
 //! | [`means`] | connections, prices, assumptions, as they are typed |
-//! | [`candidate`] | what one scheme costs for the table and its use |
+//! | [`candidate`](mod@candidate) | what one scheme costs for the table and its use |
 //! | [`report`] | ranking, recommendation, page, JSON, plot |
 
 mod candidate;
