@@ -40,6 +40,7 @@ pub struct Thresholds {
     /// For each byte of a number, the lowest first: that byte of all thresholds, in the form of
     /// places, as signed comparisons need it (see [`SIGN`]). Node 1 is the root of the tree, and
     /// the children of node `n` are `2n` for larger places and `2n + 1` for smaller ones.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     nodes: [[u8; 128]; 16],
 }
 
@@ -47,6 +48,7 @@ pub struct Thresholds {
 pub(crate) const SIGN: u8 = 0x80;
 
 /// The bits of a place that are its number.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) const NUMBER: u128 = !(1 << 64 | 1);
 
 impl Thresholds {
