@@ -286,7 +286,7 @@ fn two_matrices_under_one_secret_fail_as_each_would_alone() {
             .with_vector(kernels(), &masks.public.columns);
         let mut rng = SecretRng::from_fixed_seed([9; 32]);
         let (mut wrong, mut count) = ([0; 2], [0; 2]);
-        for query in 0..300 {
+        for query in 0..700 {
             let wanted = columns.map(|columns| query * 7 % columns);
             let lens = columns.map(|columns| columns as u64);
             let blank = encrypt_zero(kernels(), &factors, &lens, query_bits, &mut rng);
