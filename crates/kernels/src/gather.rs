@@ -1,5 +1,5 @@
-//! Copies records from scattered places of a table, or XORs others onto them. A server with sublinear
-//! work spends most of its time here.
+//! Copies records from scattered places of a table, or XORs others onto them. A server with
+//! sublinear work spends most of its time here.
 //!
 //! About √n records are read for a query, each from another place, so each costs the time of a
 //! random read from memory. If a processor learns of a read only from its load instruction, it has

@@ -9,12 +9,12 @@
 //! Walter, *Gaussian Sampling over the Integers*, CRYPTO 2017).
 //!
 //! The base is sampled by inversion of its cumulative distribution: a uniform 126-bit number gives
-//! the magnitude, the count of thresholds above it, and one more bit gives the sign. The count takes
-//! the same steps for every number, without a branch: see [`privet_kernels::thresholds`]. So the
-//! time does not depend on the sample. Thresholds are rounded down, so no magnitude is reached more
-//! often than by the Gaussian itself: proofs about the Gaussian's tails hold for the samples. The
-//! largest magnitude is 110, and the mass beyond is below 2^-126. All in all the errors lie within
-//! 2^-116 of the discrete Gaussian (statistical distance).
+//! the magnitude, the count of thresholds above it, and one more bit gives the sign. The count
+//! takes the same steps for every number, without a branch: see [`privet_kernels::thresholds`]. So
+//! the time does not depend on the sample. Thresholds are rounded down, so no magnitude is reached
+//! more often than by the Gaussian itself: proofs about the Gaussian's tails hold for the samples.
+//! The largest magnitude is 110, and the mass beyond is below 2^-126. All in all the errors lie
+//! within 2^-116 of the discrete Gaussian (statistical distance).
 
 use super::ErrorWidth;
 use crate::SecretRng;

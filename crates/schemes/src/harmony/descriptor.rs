@@ -61,8 +61,8 @@ impl Registered for Harmony {
         ))
     }
 
-    /// The blocks of a query with fresh hints: half of the cells are empty, and walks have one step.
-    /// The last queries of a generation take up to 8/3 times as many.
+    /// The blocks of a query with fresh hints: half of the cells are empty, and walks have one
+    /// step. The last queries of a generation take up to 8/3 times as many.
     fn work(parameters: &Self::Parameters) -> Work {
         let records = u64::from(parameters.segment_records());
         Work::Records { records, aes_blocks: 3 * records / 2 * parameters.blocks_per_value() }

@@ -12,9 +12,9 @@
 //! - [`access`](History::access), from a cell to its content: if `P⁻¹` of the cell is a record,
 //!   that is it. If it is an empty that has been filled, go on with the cell from which it was
 //!   filled. If not, the cell is empty.
-//! - [`follow`](History::follow), from a cell in which a record once was to where it is now, or will
-//!   be after the next step: if the cell's segment has been used, go on with the cell of the empty
-//!   to which it moved.
+//! - [`follow`](History::follow), from a cell in which a record once was to where it is now, or
+//!   will be after the next step: if the cell's segment has been used, go on with the cell of the
+//!   empty to which it moved.
 //!
 //! Both end. The step from a used cell to the next leads from different cells to different ones,
 //! and never to the cell `P(v)` of a record `v`. So a walk that begins with a record never comes to
