@@ -6,7 +6,7 @@
 //!
 //! Counts follow from the scheme's parameters. Some have a factor: so many times as long does the
 //! code take as the operations that it is counted in. The factors come from comparing with
-//! `privet bench` on some shapes; `scripts/check-plan.sh` compares on others.
+//! `privet bench` on some shapes.
 
 use std::ops::{Add, Mul};
 
