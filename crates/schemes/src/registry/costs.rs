@@ -168,6 +168,7 @@ arithmetic! {
     /// So many [hashes](Arithmetic::short_hashes).
     short_hashes;
     /// So many [products](Arithmetic::point_products).
+    #[cfg_attr(target_family = "wasm", allow(dead_code))]
     point_products;
     /// So many [steps](Arithmetic::steps).
     steps;
