@@ -17,9 +17,12 @@ const MONTH: f64 = 30.0;
 const BUSY: f64 = 0.5;
 
 /// How the table is used, with what means.
+#[derive(Clone, Copy, Serialize)]
 pub(crate) struct Use {
+    #[serde(rename = "lookups_per_day")]
     pub(super) lookups: u64,
     pub(super) clients: u64,
+    #[serde(rename = "updates_per_day")]
     pub(super) updates: u64,
     pub(super) changed_records: u64,
     pub(super) link: Link,

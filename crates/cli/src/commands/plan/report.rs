@@ -1,7 +1,6 @@
 //! The ranking: one recommendation with its commands, two runners-up, all costs, refusals.
 
 use super::candidate::{Bytes, Candidate, Money, Use};
-use super::means::{Link, Prices};
 use super::subject::Subject;
 use crate::display::{self, Page};
 use crate::machine::Machine;
@@ -17,23 +16,13 @@ pub(crate) struct Report {
     records_per_lookup: u64,
     layout_bytes: u64,
     kernel: String,
-    used: Used,
+    used: Use,
     /// One sentence; missing if every scheme is refused.
     recommendation: Option<String>,
     runners_up: Vec<String>,
     commands: Vec<String>,
     schemes: Vec<Shown>,
     refused: Vec<Refused>,
-}
-
-#[derive(Serialize)]
-struct Used {
-    lookups_per_day: u64,
-    clients: u64,
-    updates_per_day: u64,
-    changed_records: u64,
-    link: Link,
-    prices: Prices,
 }
 
 /// A scheme and what it costs.
@@ -123,14 +112,7 @@ impl Report {
             records_per_lookup: subject.records_per_lookup,
             layout_bytes: subject.layout_bytes,
             kernel: machine.kernel().to_owned(),
-            used: Used {
-                lookups_per_day: how.lookups,
-                clients: how.clients,
-                updates_per_day: how.updates,
-                changed_records: how.changed_records,
-                link: how.link,
-                prices: how.prices,
-            },
+            used: *how,
             recommendation,
             runners_up,
             commands,
@@ -147,7 +129,7 @@ impl Report {
             display::records(self.records, self.record_len, None),
             display::bytes(table),
             display::some(self.used.clients, "client", "clients"),
-            display::some(self.used.lookups_per_day, "lookup", "lookups"),
+            display::some(self.used.lookups, "lookup", "lookups"),
             self.used.prices,
         ));
         match &self.recommendation {
