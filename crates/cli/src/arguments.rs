@@ -4,6 +4,7 @@ pub(crate) mod examples;
 mod get;
 mod load;
 mod options;
+mod papers;
 mod plan;
 mod reading;
 mod serve;
@@ -14,6 +15,7 @@ mod update;
 pub(crate) use get::{Get, OutputFormat};
 pub(crate) use load::Load;
 pub(crate) use options::{SchemeOptions, Typed};
+pub(crate) use papers::Papers;
 pub(crate) use plan::Plan;
 pub(crate) use reading::{Delimiter, InputFormat, OnEmptyKey, Types};
 pub(crate) use serve::Serve;
@@ -99,6 +101,8 @@ pub(crate) enum Command {
     Bench(Bench),
     /// Measure how a running server answers at a rate of lookups
     Load(Load),
+    /// Measure what the papers measured, and put both on one page
+    Papers(Papers),
     /// Compute what finite differences cost with more or less storage.
     ///
     /// A table, JSON, or a plot.

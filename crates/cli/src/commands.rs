@@ -7,6 +7,7 @@ pub(crate) mod get;
 pub(crate) mod inspect;
 pub(crate) mod keygen;
 pub(crate) mod manual;
+pub(crate) mod papers;
 pub(crate) mod plan;
 pub(crate) mod serve;
 pub(crate) mod setup;

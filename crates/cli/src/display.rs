@@ -189,6 +189,11 @@ pub(crate) fn share_progress(what: &str) -> ProgressBar {
     bar(what, Some(1000), "{msg} [{bar:30}] {percent} %{speed}", |_| String::new())
 }
 
+/// A progress bar for a number of steps, each named by the bar's message.
+pub(crate) fn count_progress(what: &str, total: u64) -> ProgressBar {
+    bar(what, Some(total), "[{bar:30}] {human_pos}/{human_len} {msg}", |_| String::new())
+}
+
 /// Counts the lookups of a long list on a terminal.
 pub(crate) struct Batch {
     total: Option<u64>,

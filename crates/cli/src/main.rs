@@ -57,6 +57,7 @@ fn main() -> ExitCode {
         Command::Get(get) => commands::get::run(&get),
         Command::State(state) => commands::state::run(&state),
         Command::Demo(demo) => commands::demo::run(&demo),
+        Command::Papers(papers) => commands::papers::run(&papers),
         Command::Plan(plan) => commands::plan::run(&plan),
         Command::Bench(bench) => bench::run(&bench),
         Command::Load(load) => load::run(&load),

@@ -46,7 +46,10 @@ pub(crate) struct Plot {
 }
 
 pub(crate) struct Series {
+    /// Without one, the legend does not mention the series.
     pub(crate) label: String,
+    /// Its colour: a number, and equal numbers look alike.
+    pub(crate) hue: usize,
     pub(crate) look: Look,
     /// Points outside the axes are not drawn.
     pub(crate) points: Vec<(f64, f64)>,
@@ -229,12 +232,14 @@ impl Plot {
     }
 
     fn draw<'s>(&self, svg: &'s mut String) -> Result<(), Failed<'s>> {
-        let series = self.series.iter().zip(COLOURS.iter().cycle());
+        let colour = |series: &Series| COLOURS[series.hue % COLOURS.len()];
+        let series = self.series.iter();
         let shown: Vec<Shown<'_>> = series
-            .map(|(series, colour)| (series, self.runs(series), *colour))
+            .map(|series| (series, self.runs(series), colour(series)))
             .filter(|(_, runs, _)| !runs.is_empty())
             .collect();
-        let lines = shown.iter().filter(|(series, ..)| series.look != Look::Named).count();
+        let is_below = |series: &Series| series.look != Look::Named && !series.label.is_empty();
+        let lines = shown.iter().filter(|(series, ..)| is_below(series)).count();
         let height = AXES + LINE * (lines as u32 + 1);
         let ground = SVGBackend::with_string(svg, (WIDTH, height)).into_drawing_area();
         ground.fill(&WHITE)?;
@@ -263,7 +268,7 @@ impl Plot {
                     .draw()?;
             }
         }
-        let below_the_axes = shown.iter().filter(|(series, ..)| series.look != Look::Named);
+        let below_the_axes = shown.iter().filter(|(series, ..)| is_below(series));
         for (place, (series, _, colour)) in below_the_axes.enumerate() {
             let y = (LINE * place as u32 + LINE / 2) as i32;
             let (from, to) = (BESIDE as i32, BESIDE as i32 + 32);
@@ -402,8 +407,13 @@ mod tests {
             y: axis("y"),
             right: None,
             series: vec![
-                Series { label: "inside".to_owned(), look: Look::Line, points },
-                Series { label: "outside".to_owned(), look: Look::Marks, points: vec![(3.0, 3.0)] },
+                Series { label: "inside".to_owned(), hue: 0, look: Look::Line, points },
+                Series {
+                    label: "outside".to_owned(),
+                    hue: 1,
+                    look: Look::Marks,
+                    points: vec![(3.0, 3.0)],
+                },
             ],
         };
         let svg = plot.svg().unwrap();

@@ -77,6 +77,17 @@ Examples:
   For a script, with the yardsticks of another machine:
     privet plan capitals.privet --machine server.json --json";
 
+pub(crate) const PAPERS: &str = "\
+Examples:
+  All papers, on small tables:
+    privet papers --quick
+
+  All of it, in hours; a second call goes on where the first was interrupted:
+    privet papers -o figures
+
+  One paper, without the runs that take longer than a minute:
+    privet papers tapir --longest 60s -o figures";
+
 pub(crate) const SERVE: &str = "\
 Examples:
   On this machine, by the scheme that suits the table:

@@ -49,12 +49,12 @@ impl ValueEnum for Assumed {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Link {
     pub(super) bits_per_s: f64,
-    pub(super) round_trip: Duration,
+    pub(crate) round_trip: Duration,
 }
 
 impl Link {
     /// How long it takes to send and receive so many bytes in all, without waiting for a reply.
-    pub(super) fn time(&self, bytes: u64) -> Duration {
+    pub(crate) fn time(&self, bytes: u64) -> Duration {
         let seconds = bytes as f64 * 8.0 / self.bits_per_s;
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     }

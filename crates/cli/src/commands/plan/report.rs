@@ -190,7 +190,8 @@ impl Report {
     /// First use against a lookup, with the server's time beside the name.
     pub(super) fn plot(&self) -> Plot {
         let at = |of: &Shown| (of.first.sum().max(1) as f64, of.lookup.sum().max(1) as f64);
-        let series = self.schemes.iter().map(|of| Series {
+        let series = self.schemes.iter().enumerate().map(|(hue, of)| Series {
+            hue,
             label: format!("{}, {}", of.scheme, seconds(of.answer_us / 1e6)),
             look: Look::Named,
             points: vec![at(of)],

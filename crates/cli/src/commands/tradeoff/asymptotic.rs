@@ -101,9 +101,11 @@ pub(super) fn plot(family: Family, mark: Option<(String, Exponents)>) -> Plot {
     families.dedup();
     let mut series: Vec<Series> = families
         .iter()
-        .map(|family| {
+        .enumerate()
+        .map(|(hue, family)| {
             let highest = family.individual_degree();
             Series {
+                hue,
                 label: match highest {
                     1 => "finite differences, variables to the power 1".to_owned(),
                     highest => format!("finite differences, variables to the power {highest}"),
@@ -115,13 +117,15 @@ pub(super) fn plot(family: Family, mark: Option<(String, Exponents)>) -> Plot {
         .collect();
     if let Some(first) = families.first() {
         series.push(Series {
+            hue: series.len(),
             label: "precomputed derivatives, variables to the power 1".to_owned(),
             look: Look::Faint,
             points: drawn(first.curve(DRAWN).map(|mean| first.precomputed_exponents(mean))),
         });
     }
     if let Some((label, exponents)) = mark {
-        series.push(Series { label, look: Look::Marks, points: drawn([exponents].into_iter()) });
+        let (hue, points) = (series.len(), drawn([exponents].into_iter()));
+        series.push(Series { label, hue, look: Look::Marks, points });
     }
     Plot {
         title: format!(

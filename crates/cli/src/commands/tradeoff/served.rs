@@ -225,9 +225,19 @@ impl Report {
             right: Some(y.as_bytes("bytes of each server's answer (to the points read)", read_len)),
             y,
             series: vec![
-                Series { label: "points read".to_owned(), look: Look::Line, points: reads },
-                Series { label: "cache lines read".to_owned(), look: Look::Dashed, points: lines },
-                Series { label: "what serve takes".to_owned(), look: Look::Marks, points: chosen },
+                Series { label: "points read".to_owned(), hue: 0, look: Look::Line, points: reads },
+                Series {
+                    label: "cache lines read".to_owned(),
+                    hue: 1,
+                    look: Look::Dashed,
+                    points: lines,
+                },
+                Series {
+                    label: "what serve takes".to_owned(),
+                    hue: 2,
+                    look: Look::Marks,
+                    points: chosen,
+                },
             ],
         }
     }
