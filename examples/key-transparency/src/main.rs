@@ -27,7 +27,7 @@ use monitor::{Account, Verdict};
 use privet_client::PublisherId;
 use privet_core::{Blame, Error, Result};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -140,14 +140,14 @@ fn look_up(servers: &Servers, users: &[String]) -> Result<ExitCode> {
     Ok(code)
 }
 
-fn ask_for(path: &PathBuf, user: String, key: String) -> Result<ExitCode> {
+fn ask_for(path: &Path, user: String, key: String) -> Result<ExitCode> {
     let mut account = if path.exists() { Account::read(path)? } else { Account::new(user) };
     account.ask_for(key);
     account.write(path)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn check(servers: &Servers, path: &PathBuf) -> Result<ExitCode> {
+fn check(servers: &Servers, path: &Path) -> Result<ExitCode> {
     let mut account = Account::read(path)?;
     let directory = Directory::open(servers)?;
     let seen = directory.look_up(&account.user)?;
