@@ -34,6 +34,9 @@ until_said() {
 
 # start NAME COMMAND...: starts what announces an address, and leaves it in ${address[NAME]}.
 start() {
+    # An operator who starts again must not be taken for ready by what was said the last time.
+    : >"$work/$1.said"
+    : >"$work/$1.log"
     "${@:2}" >"$work/$1.said" 2>"$work/$1.log" &
     process[$1]=$! updates[$1]=0
     processes+=($!)

@@ -159,8 +159,8 @@ fn row(exponent: u32, words: &str, figures: &Figures) -> String {
 /// A number with two or more digits that count.
 fn short(number: f64) -> String {
     match number {
-        _ if number >= 10.0 => format!("{number:.0}"),
-        _ if number >= 1.0 => format!("{number:.1}"),
+        _ if number >= 100.0 => format!("{number:.0}"),
+        _ if number >= 10.0 => format!("{number:.1}"),
         _ if number >= 0.1 => format!("{number:.2}"),
         _ => format!("{number:.3}"),
     }
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn a_row_has_the_figures_of_the_report_in_the_units_of_the_head() {
         let figures = Figures::of(REPORT.as_bytes()).expect("a report");
-        let expected = "| 2^20 | Privet | 34817 | 0.042 | 1.3 | 324 | 0.50 | 0.14, 12 |\n";
+        let expected = "| 2^20 | Privet | 34817 | 0.042 | 1.26 | 324 | 0.50 | 0.14, 12.2 |\n";
         assert_eq!(row(20, "Privet", &figures), expected);
         let columns = |line: &str| line.matches('|').count();
         assert!(HEAD.lines().all(|line| columns(line) == columns(expected)), "{HEAD}");
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn the_papers_rows_stand_as_it_prints_them() {
         let (_, largest) = &PAPER[3];
-        let expected = "| 2^24 | the paper | 1212720 | 22 | 7.7 | 3663 | 120 | – |\n";
+        let expected = "| 2^24 | the paper | 1212720 | 22.1 | 7.65 | 3663 | 120 | – |\n";
         assert_eq!(row(24, "the paper", largest), expected);
         assert_eq!([20, 22, 23, 24].map(root), [1024, 2048, 4096, 4096]);
     }
