@@ -1,6 +1,6 @@
 # Two commands for a fresh machine: `make demo` shows the whole thing, `make test` passes the tests.
 
-.PHONY: demo test test-crates test-programs nightly example tools build
+.PHONY: demo test test-crates test-programs nightly example key-transparency tools build
 
 demo: build
 	./target/release/privet demo
@@ -33,6 +33,11 @@ nightly: tools
 example: tools
 	cargo build --release --locked --package privet --package debian-packages
 	examples/debian-packages/run.sh
+
+# A directory of public keys on two servers, of which one may lie: lookups, epochs and attacks.
+key-transparency: tools
+	cargo build --release --locked --package privet --package key-transparency
+	examples/key-transparency/run.sh
 
 build: tools
 	cargo build --release --locked --package privet

@@ -40,11 +40,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("debian-packages", &[]),
+    ("key-transparency", &["privet-core", "privet-schemes", "privet-wire", "privet-client"]),
 ];
 
-/// What only client, server, host and command may use: sockets, and the runtime below them.
+/// What only client, server, host, command and an example with a server of its own may use:
+/// sockets, and the runtime below them.
 const NETWORK: &[&str] = &["tokio", "tonic", "hyper", "rustls"];
-const MAY_KNOW_THE_NETWORK: &[&str] = &["privet-client", "privet-server", "privet-host", "privet"];
+const MAY_KNOW_THE_NETWORK: &[&str] =
+    &["privet-client", "privet-server", "privet-host", "privet", "key-transparency"];
 
 /// Calls that use the system's files or its clock, or that wait.
 const SYSTEM: &[&str] = &[

@@ -35,7 +35,7 @@ use super::open::{Open, Stage};
 use super::pins::publisher_of;
 use super::shared::{PlanIn, Shared};
 use crate::state::{HintsKey, Pin, SavedHints};
-use privet_core::{Error, Reason, Result, TableChanges, TableIdentity};
+use privet_core::{Epoch, Error, Reason, Result, TableChanges, TableIdentity};
 use privet_schemes::registry;
 use privet_table::update_log::{Chain, EpochHash};
 use privet_wire::{FetchChunk, FetchRequest, PartKind, SchemeDescription};
@@ -47,6 +47,16 @@ const MEMORY_LIMIT: u64 = 1 << 30;
 
 /// Why hints are given up if the first epoch that they would follow cannot be checked.
 const LAYOUT_UNKNOWN: &str = "the layout of their version is no longer known";
+
+/// `error`, and the first version for which the servers tell different updates: whoever looks into
+/// the lie begins there.
+fn differ_first_in(version: Epoch, error: &Error) -> Error {
+    Error::integrity(format!(
+        "{}. The updates differ first in version {}",
+        error.message().trim_end_matches('.'),
+        version.0
+    ))
+}
 
 /// Fetching and checking.
 impl Open {
@@ -151,7 +161,8 @@ impl Open {
     /// Servers have sent different epochs, each signed.
     fn updates_differ(&mut self, shared: &mut Shared) -> Result<()> {
         // Several servers are asked only for hints.
-        let Some(Following { follower: Follower::Hints(mut loaded), .. }) = self.take_following()
+        let Some(Following { follower: Follower::Hints(mut loaded), start, told, .. }) =
+            self.take_following()
         else {
             return Err(Error::api_misuse("updates differ although only one server was asked"));
         };
@@ -160,7 +171,8 @@ impl Open {
         let ended = hints.ended();
         let error =
             ended.ok_or_else(|| Error::api_misuse("the hints have an end and did not end"))?;
-        self.end_hints(shared, None, change, None, &error);
+        let version = Epoch(start.identity().epoch.0.saturating_add(told as u64 + 1));
+        self.end_hints(shared, None, change, None, &differ_first_in(version, &error));
         Ok(())
     }
 
@@ -368,6 +380,7 @@ impl Open {
             let change = hints.apply_deltas(&before, &after, &deltas)?;
             if let Some(error) = hints.ended() {
                 // Nothing agreed on before that is kept: no hints are left to follow it.
+                let error = differ_first_in(after.epoch, &error);
                 self.end_hints(shared, None, change, None, &error);
                 return Ok(());
             }

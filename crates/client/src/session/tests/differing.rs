@@ -52,8 +52,9 @@ fn next(former: World, peers: Vec<Peer>, change: impl FnOnce(&mut SessionOptions
 
 fn as_ever(_: &mut SessionOptions) {}
 
-/// Servers in version 3, of which number `liar` sends something else; with a description of it.
-fn lies(living: &Living, liar: usize) -> Vec<(String, Vec<Peer>)> {
+/// Servers in version 3, of which number `liar` sends something else; with the version in whose
+/// updates it lies, and a description.
+fn lies(living: &Living, liar: usize) -> Vec<(usize, String, Vec<Peer>)> {
     let truth = living.peer(3, &[], 0);
     let pair = |other: Peer| match liar {
         0 => vec![other, truth.clone()],
@@ -63,10 +64,10 @@ fn lies(living: &Living, liar: usize) -> Vec<(String, Vec<Peer>)> {
     for epoch in 0..3 {
         let mut other = truth.clone();
         *other.epochs[epoch].2.last_mut().unwrap() ^= 1;
-        lies.push((format!("commitments of epoch {epoch}"), pair(other)));
+        lies.push((epoch + 1, format!("commitments of epoch {epoch}"), pair(other)));
         let mut other = truth.clone();
         other.epochs[epoch].2.clear();
-        lies.push((format!("no commitments of epoch {epoch}"), pair(other)));
+        lies.push((epoch + 1, format!("no commitments of epoch {epoch}"), pair(other)));
     }
     lies
 }
@@ -88,13 +89,15 @@ fn fork(liar: usize) -> (World, Vec<Peer>) {
     (world, peers)
 }
 
-/// Checks that a difference ended the session, that this was told only after it was kept, and that
-/// nothing was asked.
-fn check_ended(world: &mut World, what: &str) {
+/// Checks that a difference in the updates to `version` ended the session, that this was told only
+/// after it was kept, and that nothing was asked.
+fn check_ended(world: &mut World, version: usize, what: &str) {
     let lookup = world.session.lookup(Target::key(b"key-1"));
     world.run();
     let [(kept, before)] = &world.ends[..] else { panic!("{what}: {:?}", world.failure) };
     assert!(kept.starts_with(SAID), "{what}: {kept}");
+    let named = format!(" differ first in version {version}.");
+    assert!(kept.contains(&named), "{what}: {kept}");
     assert_eq!(*before, 0, "{what}: nobody was told before it was kept");
     assert_eq!(world.failed_with(), Blame::Integrity);
     for error in [world.failure.as_ref().unwrap(), world.outcomes[&lookup].as_ref().unwrap_err()] {
@@ -135,9 +138,9 @@ fn different_commitments_to_one_version_end_the_hints_for_good() {
         let (living, _) = three_versions();
         for at in 0..lies(&living, liar).len() {
             let (living, world) = three_versions();
-            let (what, peers) = lies(&living, liar).swap_remove(at);
+            let (version, what, peers) = lies(&living, liar).swap_remove(at);
             let mut world = next(world, peers, as_ever);
-            check_ended(&mut world, &what);
+            check_ended(&mut world, version, &what);
             check_that_it_stays_so(world, Some(&living), &what);
         }
     }
@@ -148,7 +151,7 @@ fn different_signed_epochs_end_the_hints_for_good() {
     for liar in [0, 1] {
         let (world, peers) = fork(liar);
         let mut world = next(world, peers, as_ever);
-        check_ended(&mut world, "a fork");
+        check_ended(&mut world, 1, "a fork");
         check_that_it_stays_so(world, None, "a fork");
     }
 }
@@ -160,7 +163,7 @@ fn a_difference_in_the_midst_of_a_session_ends_it_as_well() {
         for version in ["first", "second", "third"] {
             living.update(&[set("key-1", version)]);
         }
-        let (what, peers) = lies(&living, liar).swap_remove(2);
+        let (_, what, peers) = lies(&living, liar).swap_remove(2);
         let before = world.queries().len();
         world.peers = peers;
         world.now += Duration::from_secs(61);
@@ -195,7 +198,7 @@ fn a_crash_before_the_end_is_kept_leaves_it_to_the_next_session_and_one_after_do
                 check_that_it_stays_so(world, None, "a crash after it was kept");
             } else {
                 let mut world = next(world, peers, as_ever);
-                check_ended(&mut world, "a crash before it was kept");
+                check_ended(&mut world, 1, "a crash before it was kept");
             }
         }
     }
