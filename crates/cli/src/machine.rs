@@ -1,11 +1,10 @@
 //! How fast one core of a machine does what schemes [count](privet_schemes::registry::Costs): a
 //! yardstick for each kind of operation, measured here or read from a file.
 
-use crate::yardsticks::{best_rate, filled, random_places};
 use privet_core::{Error, Result};
 use privet_kernels::Kernels;
 use privet_kernels::bls12_381::{G1, Scalar};
-use privet_kernels::byte_matrix::TiledBytes;
+use privet_kernels::rates::{LINE, best, filled, step_rate};
 use privet_schemes::registry::{Operations, Pass, RandomReads};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
@@ -14,8 +13,6 @@ use std::time::Duration;
 
 /// Reads are measured from memory of these sizes, because small tables lie in caches.
 const SIZES: [usize; 5] = [1 << 18, 1 << 22, 1 << 24, 1 << 26, 1 << 29];
-/// What a processor reads at a time.
-const LINE: usize = 64;
 
 /// Operations a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,31 +48,35 @@ impl Machine {
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no memory for it.
     pub(crate) fn measured() -> Result<Self> {
         let kernels = Kernels::detect();
-        let buffer = filled(SIZES[SIZES.len() - 1])?;
+        let no_memory = |error| Error::unavailable("no memory for the yardsticks").caused_by(error);
+        let buffer = filled(SIZES[SIZES.len() - 1]).map_err(no_memory)?;
         let speeds = |rate: fn(Kernels, &[u8]) -> f64| {
             SIZES.map(|size| Speed { of_bytes: size as u64, per_s: rate(kernels, &buffer[..size]) })
         };
         Ok(Self {
             kernel: kernels.arm().to_string(),
-            reads: speeds(read).into(),
-            random_reads: speeds(read_at_random).into(),
-            aes_blocks_per_s: best_rate(1 << 24, || {
-                black_box(kernels.aes_blocks(1 << 24));
-            }),
-            byte_products_per_s: byte_products(kernels)?,
-            xored_bytes_per_s: xored(kernels, &buffer[..1 << 18]),
-            hashed_bytes_per_s: best_rate(1 << 24, || {
+            reads: speeds(Kernels::read_rate).into(),
+            random_reads: speeds(Kernels::random_read_rate).into(),
+            aes_blocks_per_s: kernels.aes_rate(),
+            byte_products_per_s: kernels.byte_product_rate().map_err(no_memory)?,
+            xored_bytes_per_s: kernels.xor_rate(&buffer[..1 << 18]),
+            hashed_bytes_per_s: best(1 << 24, || {
                 black_box(blake3::hash(&buffer[..1 << 24]));
             }),
-            short_hashes_per_s: short_hashes(kernels, &buffer[..1 << 20]),
+            short_hashes_per_s: kernels.short_hash_rate(&buffer[..1 << 20]),
             point_products_per_s: point_products(),
-            steps_per_s: steps(),
+            steps_per_s: step_rate(),
         })
     }
 
     /// A core of a server of 2021 (AMD Zen 3), for advice that must not take time.
     pub(crate) fn typical() -> Option<Self> {
         serde_json::from_str(include_str!("machine/typical.json")).ok()
+    }
+
+    /// The same core in WebAssembly, as `scripts/measure-wasm.sh` measured it under Node.
+    pub(crate) fn browser() -> Option<Self> {
+        serde_json::from_str(include_str!("machine/browser.json")).ok()
     }
 
     /// Reads what [`write`](Self::write) wrote.
@@ -171,82 +172,15 @@ fn speed(speeds: &[Speed], bytes: f64) -> f64 {
     }
 }
 
-/// The most bytes that are read for one yardstick, so that small memory is read again and again.
-const READ_BYTES: usize = 1 << 29;
-
-fn read(kernels: Kernels, memory: &[u8]) -> f64 {
-    let times = READ_BYTES / memory.len();
-    best_rate((times * memory.len()) as u64, || {
-        for _ in 0..times {
-            black_box(kernels.read_sum(black_box(memory)));
-        }
-    })
-}
-
-fn read_at_random(kernels: Kernels, memory: &[u8]) -> f64 {
-    const READS: u64 = 1 << 20;
-    let places = random_places(READS, (memory.len() / LINE) as u64);
-    let mut sum = [0; LINE];
-    best_rate(READS, || {
-        // The places are within the memory.
-        let _ = kernels.gather_xor(memory, LINE, &places, black_box(&mut sum));
-    })
-}
-
-/// Products of eight queries at once with a matrix that fits into a cache.
-fn byte_products(kernels: Kernels) -> Result<f64> {
-    const SIDE: usize = 1024;
-    let matrix = TiledBytes::zeroed(SIDE, SIDE)
-        .map_err(|error| Error::unavailable("no memory for the yardsticks").caused_by(error))?;
-    let query = vec![0x0102_0304; SIDE];
-    let mut answers = vec![vec![0; SIDE]; 8];
-    Ok(best_rate((16 * 8 * SIDE * SIDE) as u64, || {
-        for _ in 0..16 {
-            let mut answers: Vec<&mut [u32]> = answers.iter_mut().map(Vec::as_mut_slice).collect();
-            kernels.multiply(&matrix, &[&query[..]; 8], black_box(&mut answers), 1);
-        }
-    }))
-}
-
-/// Sums of half of the records of a table that fits into a cache.
-fn xored(kernels: Kernels, memory: &[u8]) -> f64 {
-    const TIMES: usize = 64;
-    let chunk = Kernels::selected_xor_chunk_records(LINE);
-    let mut sum = [0; LINE];
-    best_rate((TIMES * memory.len()) as u64, || {
-        for _ in 0..TIMES {
-            let half = |_: usize, _: usize, select: &mut [u128]| select.fill(u128::MAX / 3);
-            kernels.xor_selected(memory, LINE, chunk, half, black_box(&mut [&mut sum[..]]), 1);
-        }
-    })
-}
-
-fn short_hashes(kernels: Kernels, memory: &[u8]) -> f64 {
-    let mut outputs = vec![[0; 32]; memory.len() / LINE];
-    best_rate(outputs.len() as u64, || {
-        kernels.blake3_keyed_many(&[7; 32], black_box(memory), LINE, black_box(&mut outputs));
-    })
-}
-
 fn point_products() -> f64 {
     const PRODUCTS: u64 = 64;
     let exponent = Scalar::from_uniform(&[0x5a; 48]);
     let mut point = G1::generator().to_sum();
-    best_rate(PRODUCTS, || {
+    best(PRODUCTS, || {
         for _ in 0..PRODUCTS {
             point = point.power(&exponent);
         }
         black_box(&point);
-    })
-}
-
-fn steps() -> f64 {
-    const STEPS: u64 = 1 << 24;
-    let mut value = 1u64;
-    best_rate(STEPS, || {
-        for _ in 0..STEPS {
-            value = black_box(value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
-        }
     })
 }
 
@@ -295,6 +229,7 @@ mod tests {
     #[test]
     fn there_is_a_typical_machine() {
         assert_eq!(Machine::typical().unwrap().kernel(), "avx2");
+        assert_eq!(Machine::browser().unwrap().kernel(), "portable");
     }
 
     #[test]

@@ -300,14 +300,18 @@ impl Plot {
             .x_desc(&self.x.label)
             .y_desc(&self.y.label)
             .draw()?;
+        let mut names = Names::default();
         for (series, runs, colour) in shown {
             for run in runs {
                 draw_run(chart.plotting_area(), series, run, *colour)?;
             }
             if let (Look::Named, Some(at)) = (series.look, runs.iter().flatten().next()) {
-                let style = (FONT, 12, &TEXT).into_text_style(chart.plotting_area());
-                let name = Text::new(series.label.clone(), (10, -6), style);
-                chart.plotting_area().draw(&(EmptyElement::at(*at) + name))?;
+                let area = chart.plotting_area();
+                let (side, offset) = names.place(area.map_coordinate(at), &series.label);
+                let style = (FONT, 12, &TEXT).into_text_style(area);
+                let style = style.pos(Pos::new(side, VPos::Center));
+                let name = Text::new(series.label.clone(), offset, style);
+                area.draw(&(EmptyElement::at(*at) + name))?;
             }
         }
         Ok(())
@@ -319,6 +323,37 @@ impl Plot {
         let places: Vec<_> = places.collect();
         let pieces = places.split(Option::is_none).filter(|piece| !piece.is_empty());
         pieces.map(|piece| piece.iter().flatten().copied().collect()).collect()
+    }
+}
+
+/// The places of names, in pixels, so that none is written over another.
+#[derive(Default)]
+struct Names(Vec<(Range<i32>, i32)>);
+
+impl Names {
+    const LETTER: i32 = 7;
+    const LINE: i32 = 13;
+
+    /// On which side of the point at `(x, y)` its name stands, and where from there.
+    fn place(&mut self, (x, y): (i32, i32), name: &str) -> (HPos, (i32, i32)) {
+        let width = Self::LETTER * name.chars().count() as i32;
+        let is_right = x + width < WIDTH as i32;
+        let across = if is_right { x..x + width } else { x - width..x };
+        let is_free = |line: i32| {
+            self.0.iter().all(|(other, of_other)| {
+                across.end <= other.start
+                    || other.end <= across.start
+                    || (line - of_other).abs() >= Self::LINE
+            })
+        };
+        // Beside the point if there is room, otherwise as near as can be.
+        let nearest = (0..).flat_map(|step| [y - step, y + step]).find(|line| is_free(*line));
+        let line = nearest.unwrap_or(y);
+        self.0.push((across, line));
+        match is_right {
+            true => (HPos::Left, (10, line - y)),
+            false => (HPos::Right, (-10, line - y)),
+        }
     }
 }
 
@@ -377,6 +412,17 @@ mod tests {
         let across = (0, 10_000);
         let of_count = counts.map(&counts.place(128.0).unwrap(), across);
         assert!((right.map(&tick(&right, "64 KiB"), across) - of_count).abs() <= 1);
+    }
+
+    #[test]
+    fn names_stand_beside_their_points_and_not_over_each_other() {
+        let mut names = Names::default();
+        let side = |placed: (HPos, (i32, i32))| (matches!(placed.0, HPos::Left), placed.1);
+        assert_eq!(side(names.place((100, 100), "one")), (true, (10, 0)));
+        assert_eq!(side(names.place((100, 100), "one")), (true, (10, -13)));
+        assert_eq!(side(names.place((110, 100), "one")), (true, (10, 13)));
+        assert_eq!(side(names.place((300, 100), "one")), (true, (10, 0)));
+        assert_eq!(side(names.place((WIDTH as i32 - 20, 100), "three")), (false, (-10, 0)));
     }
 
     #[test]

@@ -76,10 +76,10 @@ fn fetched(
     let (table, epoch) = (identity.id, identity.epoch);
     let request =
         FetchRequest { table, epoch, parameter_digest, part, offset: range.start, len: 0 };
-    let full = vec![0; FETCH_CHUNK_LEN];
+    let full = FetchChunk { offset: 0, data: vec![0; FETCH_CHUNK_LEN].into() }.data;
     let chunk = |offset: u64| {
         let chunk_len = (range.end - offset).min(FETCH_CHUNK_LEN as u64) as usize;
-        let data = full[..chunk_len].to_vec().into();
+        let data = full.slice(..chunk_len);
         framed(&proto::FetchChunk::from(FetchChunk { offset, data }))
     };
     (

@@ -4,17 +4,15 @@
 use privet_core::{Error, Result, TableShape};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
+use privet_kernels::rates::{self, best, random_places};
 use serde::Serialize;
 use std::hint::black_box;
-use std::time::Instant;
 
 /// Sequential reads are measured over this many bytes.
 const READ_BYTES: usize = 1 << 30;
 /// Random reads use a buffer as large as the table, and at least this large, so that caches cannot
 /// serve them.
 const LEAST_RANDOM_BYTES: u64 = 64 << 20;
-/// Each yardstick is the best of this many runs: a shared machine can only make it worse.
-const RUNS: usize = 4;
 
 /// How fast one core is.
 #[derive(Serialize)]
@@ -36,32 +34,17 @@ pub(crate) fn take(kernels: Kernels, reads: TableShape) -> Result<Yardsticks> {
     Ok(Yardsticks {
         read_gbps: read_gbps(kernels)?,
         random_reads_per_s: random_reads(kernels, reads)?,
-        aes_blocks_per_s: best_rate(1 << 26, || {
+        aes_blocks_per_s: best(1 << 26, || {
             black_box(kernels.aes_blocks(1 << 26));
         }),
         multiply_accumulates_per_s: multiply_accumulates(kernels),
     })
 }
 
-/// Units per second, the best of several runs.
-pub(crate) fn best_rate(units: u64, mut run: impl FnMut()) -> f64 {
-    let rate = |start: Instant| units as f64 / start.elapsed().as_secs_f64();
-    (0..RUNS)
-        .map(|_| {
-            let start = Instant::now();
-            run();
-            rate(start)
-        })
-        .fold(0.0, f64::max)
-}
-
-/// Memory with real pages behind it. Every page is written, since untouched pages all map to one
-/// page of zeros.
+/// Memory with real pages behind it.
 pub(crate) fn filled(len: usize) -> Result<HugeBuffer<u8>> {
-    let mut buffer = HugeBuffer::new_zeroed(len)
-        .map_err(|error| Error::unavailable("no memory for the yardsticks").caused_by(error))?;
-    buffer.iter_mut().enumerate().step_by(64).for_each(|(place, byte)| *byte = (place / 64) as u8);
-    Ok(buffer)
+    rates::filled(len)
+        .map_err(|error| Error::unavailable("no memory for the yardsticks").caused_by(error))
 }
 
 /// Sequential reads, in 10^9 bytes a second.
@@ -70,7 +53,7 @@ pub(crate) fn filled(len: usize) -> Result<HugeBuffer<u8>> {
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no memory for them.
 pub(crate) fn read_gbps(kernels: Kernels) -> Result<f64> {
     let buffer = filled(READ_BYTES)?;
-    let rate = best_rate(READ_BYTES as u64, || {
+    let rate = best(READ_BYTES as u64, || {
         black_box(kernels.read_sum(black_box(&buffer)));
     });
     Ok(rate / 1e9)
@@ -91,7 +74,7 @@ pub(crate) fn random_reads(kernels: Kernels, shape: TableShape) -> Result<f64> {
     let positions = random_places(READS, records);
     let mut out = vec![0; record_len];
     let mut failure = None;
-    let rate = best_rate(READS, || {
+    let rate = best(READS, || {
         failure = kernels.gather_xor(&buffer, record_len, &positions, black_box(&mut out)).err()
     });
     failure.map_or(Ok(rate), |failure| {
@@ -99,21 +82,9 @@ pub(crate) fn random_reads(kernels: Kernels, shape: TableShape) -> Result<f64> {
     })
 }
 
-/// `count` places of `of`. A fixed generator chooses them: they are not secret, and choosing them
-/// must not cost time.
-pub(crate) fn random_places(count: u64, of: u64) -> Vec<u64> {
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let place = |_| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((u128::from(state) * u128::from(of)) >> 64) as u64
-    };
-    (0..count).map(place).collect()
-}
-
 fn multiply_accumulates(kernels: Kernels) -> f64 {
     const WANTED: u64 = 1 << 32;
     let mut done = 0;
-    let rate = best_rate(1, || done = black_box(kernels.multiply_accumulate_peak(WANTED)));
+    let rate = best(1, || done = black_box(kernels.multiply_accumulate_peak(WANTED)));
     rate * done as f64
 }

@@ -22,6 +22,7 @@
 //! | [`ring`] | polynomials modulo `X^d + 1`: transforms modulo primes, products, sums over automorphisms |
 //! | [`thresholds`] | counts the thresholds above secret numbers: sampling by inversion |
 //! | [`yardstick`] | loops that measure the machine's limits, for benchmarks |
+//! | [`rates`] | how fast one core runs these loops, and some kernels |
 //! | `bls12_381` | the curve of that name: scalars, points, products of powers, pairings (not on WebAssembly) |
 //! | [`memory`] | huge-page buffers and read-only file mappings |
 //! | [`taint`] | marks on secrets, for a tool that reports branches and addresses that depend on them |
@@ -61,6 +62,7 @@ pub mod keystream;
 pub mod line_reads;
 pub mod memory;
 pub mod permutations;
+pub mod rates;
 pub mod ring;
 pub mod selected_xor;
 pub mod subset_hints;

@@ -1,7 +1,7 @@
 //! What can be typed after `privet plan`.
 
 use super::{examples, parse_number};
-use crate::commands::plan::{Assumed, Link, Prices};
+use crate::commands::plan::{Assumed, ClientKind, Link, Prices};
 use clap::Args;
 use privet_schemes::registry::Assumption;
 use std::path::PathBuf;
@@ -57,6 +57,12 @@ pub(crate) struct Plan {
     #[arg(long, value_name = "N", default_value = "100", value_parser = parse_number, help_heading = USE)]
     pub(crate) changed_records: u64,
 
+    /// What clients run in: native, python or browser.
+    ///
+    /// In Python, the same code runs as in a program of its own. In a browser it runs as
+    /// WebAssembly, which is slower, and single-use hints last for a visit, so for a day here.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ClientKind::Native, help_heading = MEANS)]
+    pub(crate) client: ClientKind,
     /// A client's connection: megabits in a second, and the time of a round trip
     #[arg(long, value_name = "RATE,TIME", default_value = "20Mbit,40ms", help_heading = MEANS)]
     pub(crate) link: Link,

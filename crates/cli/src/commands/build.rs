@@ -1,5 +1,6 @@
 //! `privet build`: from an input file to a table file.
 
+use super::plan;
 use crate::arguments::{Build, Delimiter, InputFormat, KeyMap, OnDuplicate, OnEmptyKey, Types};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
@@ -73,7 +74,14 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     let seconds = start.elapsed().as_secs_f64();
     let report = Report { publisher, ..Report::of(&built, &arguments.output, seconds) };
     if !arguments.quiet {
-        display::report(arguments.json, &report, || report.page())?;
+        let dear = || plan::many_records(&arguments.output);
+        display::report(arguments.json, &report, || {
+            let mut page = report.page();
+            dear().into_iter().for_each(|sentence| {
+                page.line(sentence);
+            });
+            page
+        })?;
     }
     Ok(Outcome::Done)
 }

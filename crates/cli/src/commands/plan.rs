@@ -17,17 +17,19 @@ mod means;
 mod report;
 mod subject;
 
-pub(crate) use means::{Assumed, Link, Prices};
+pub(crate) use means::{Assumed, ClientKind, Link, Prices};
 
 use crate::arguments::Plan;
 use crate::display;
 use crate::exit::Outcome;
 use crate::machine::Machine;
-use candidate::{Candidate, Use};
-use privet_core::{Result, TableIdentity};
+use candidate::{Candidate, Machines, Use};
+use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{About, SchemePlan, Tuning, plan};
+use privet_schemes::registry::{About, SchemePlan, Tuning, choose, plan};
+use privet_table::snapshot::Snapshot;
 use report::{Refused, Report};
+use std::path::Path;
 use subject::Subject;
 
 /// Computes what each scheme costs, and prints the ranking.
@@ -46,14 +48,16 @@ pub(crate) fn run(arguments: &Plan) -> Result<Outcome> {
         machine.write(file)?;
     }
     let how = Use::of(arguments);
+    let machines = Machines::new(machine, arguments.client)
+        .ok_or_else(|| Error::internal("the yardsticks of browsers cannot be read"))?;
     let (mut candidates, mut refused) = (Vec::new(), Vec::new());
     for scheme in SchemeId::ALL {
-        match candidate(*scheme, &subject, arguments, &how, &machine) {
+        match candidate(*scheme, &subject, arguments, &how, &machines) {
             Ok(candidate) => candidates.push(candidate),
             Err(reason) => refused.push(Refused::new(*scheme, reason)),
         }
     }
-    let report = Report::new(&subject, &how, &machine, candidates, refused);
+    let report = Report::new(&subject, &how, &machines.server, candidates, refused);
     if let Some(file) = &arguments.svg {
         report.plot().write(file)?;
     }
@@ -69,9 +73,10 @@ const MORE_WORTH_MENTIONING: f64 = 10.0;
 /// A sentence about a scheme that promises as much as the one of `served`, if that is far dearer
 /// for a use that is neither rare nor heavy. The machine is a typical one: nothing is measured.
 pub(crate) fn cheaper(served: &SchemePlan, identity: &TableIdentity) -> Option<String> {
-    let (machine, how) = (Machine::typical()?, Use::default());
+    let how = Use::default();
+    let machines = Machines::new(Machine::typical()?, how.client)?;
     let subject = Subject::of_identity(*identity);
-    let cost = |plan: SchemePlan| Candidate::new(plan, &subject, &how, &machine).money.sum();
+    let cost = |plan: SchemePlan| Candidate::new(plan, &subject, &how, &machines).money.sum();
     let promised = served.scheme.about();
     let promises_as_much = |other: &About| {
         other.servers.start() <= promised.servers.start()
@@ -95,18 +100,46 @@ pub(crate) fn cheaper(served: &SchemePlan, identity: &TableIdentity) -> Option<S
     })
 }
 
+/// A sentence about a table of whose records every lookup asks for so many that it costs far more
+/// than if it asked for one, served as `privet serve` does by default.
+pub(crate) fn many_records(table: &Path) -> Option<String> {
+    let how = Use::default();
+    let machines = Machines::new(Machine::typical()?, how.client)?;
+    let subject = Subject::of_snapshot(&Snapshot::open(table).ok()?);
+    let scheme = choose(&subject.identity);
+    let plan = plan(scheme, &subject.identity, &Tuning::default()).ok()?;
+    let cost =
+        |subject: &Subject| Candidate::new(plan.clone(), subject, &how, &machines).money.sum();
+    let (many, one) = (cost(&subject), cost(&Subject::of_identity(subject.identity)));
+    let times = many / one;
+    (times >= TIMES_WORTH_MENTIONING && many - one >= MORE_WORTH_MENTIONING).then(|| {
+        format!(
+            "  every lookup asks for {} records: for {} clients with {} lookups a day each, {scheme} costs {times:.0} times as much as with one: see `privet plan`",
+            subject.records_per_lookup,
+            display::count(how.clients),
+            how.lookups,
+        )
+    })
+}
+
+/// The most that a client in a browser holds of one table.
+const BROWSER_BYTES: u64 = 1 << 30;
+
 /// What a scheme costs, or why it is not to be had.
 fn candidate(
     scheme: SchemeId,
     subject: &Subject,
     arguments: &Plan,
     how: &Use,
-    machine: &Machine,
+    machines: &Machines,
 ) -> Result<Candidate, String> {
     untrusted(scheme.about(), subject, arguments)?;
+    if arguments.client == ClientKind::Browser && scheme == SchemeId::TapirPp {
+        return Err("it is not a part of Privet in browsers".to_owned());
+    }
     let plan = plan(scheme, &subject.identity, &Tuning::default())
         .map_err(|error| error.message().to_owned())?;
-    let candidate = Candidate::new(plan, subject, how, machine);
+    let candidate = Candidate::new(plan, subject, how, machines);
     let beyond = |what: &str, has: u64, limit: Option<u64>| match limit {
         Some(limit) if has > limit => {
             let (has, limit) = (display::bytes(has), display::bytes(limit));
@@ -114,6 +147,9 @@ fn candidate(
         }
         _ => Ok(()),
     };
+    if arguments.client == ClientKind::Browser {
+        beyond("a client keeps", candidate.kept_bytes, Some(BROWSER_BYTES))?;
+    }
     beyond("a client keeps", candidate.kept_bytes, arguments.client_storage)?;
     beyond("each server needs memory of", candidate.server_bytes, arguments.server_memory)?;
     Ok(candidate)

@@ -166,3 +166,42 @@ fn nonsense_is_refused() {
         assert!(run.stderr().contains(told), "{arguments}: {}", run.stderr());
     }
 }
+
+#[test]
+fn build_says_so_where_every_lookup_asks_for_many_records() {
+    let place = place();
+    let value = "x".repeat(1500);
+    let rows = (0..2000).map(|row| format!("{row},{value}\n"));
+    place.write("long.csv", format!("key,value\n{}", rows.collect::<String>()));
+    let said = |parts: &str| {
+        let run = place.build(&format!("long.csv --key key -o long.privet --parts {parts}"));
+        run.stdout().lines().last().unwrap().to_owned()
+    };
+    assert!(said("1").starts_with("  digest"));
+    let many = said("16");
+    assert!(many.starts_with("  every lookup asks for 16 records: for 1,000 clients"), "{many}");
+}
+
+#[test]
+fn clients_in_a_browser_compute_longer_and_keep_no_hints() {
+    let place = place();
+    let of = |client: &str| {
+        plan(&place, &format!("--records 2^20 --record-len 32 --servers 3 --client {client}"))
+    };
+    let (native, python, browser) = (of("native"), of("python"), of("browser"));
+    assert_eq!(schemes(&native), schemes(&python));
+    let (native, browser) = (schemes(&native), schemes(&browser));
+    let number = |value: &Value| value.as_f64().unwrap();
+    for scheme in ["simplepir-packed", "dpf", "singlepass"] {
+        let (here, there) = (native[scheme], browser[scheme]);
+        assert_eq!(here["answer_us"], there["answer_us"], "{scheme}: a server's");
+        assert!(number(&here["client_query_us"]) < number(&there["client_query_us"]), "{scheme}");
+    }
+    // A browser forgets single-use hints after a visit.
+    let day =
+        |of: &BTreeMap<&str, &Value>, scheme: &str| number(&of[scheme]["received_per_day_bytes"]);
+    assert!(day(&native, "dummy-subsets") < 1e6 && day(&browser, "dummy-subsets") > 3e7);
+    assert_eq!(day(&native, "dpf"), day(&browser, "dpf"));
+    let large = plan(&place, "--records 2^26 --record-len 32 --client browser");
+    assert!(reason(&large, "download").contains("a client keeps 2.00 GiB"));
+}

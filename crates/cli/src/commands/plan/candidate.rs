@@ -1,6 +1,6 @@
 //! What one scheme costs for a table and its use.
 
-use super::means::{Link, Prices};
+use super::means::{ClientKind, Link, Prices};
 use super::subject::Subject;
 use crate::arguments::Plan;
 use crate::machine::Machine;
@@ -25,6 +25,7 @@ pub(crate) struct Use {
     #[serde(rename = "updates_per_day")]
     pub(super) updates: u64,
     pub(super) changed_records: u64,
+    pub(super) client: ClientKind,
     pub(super) link: Link,
     pub(super) prices: Prices,
 }
@@ -36,6 +37,7 @@ impl Use {
             clients: arguments.clients,
             updates: arguments.updates_per_day,
             changed_records: arguments.changed_records,
+            client: arguments.client,
             link: arguments.link,
             prices: arguments.prices,
         }
@@ -51,9 +53,27 @@ impl Default for Use {
             clients: 1000,
             updates: 0,
             changed_records: 100,
+            client: ClientKind::Native,
             link,
             prices: Prices::default(),
         }
+    }
+}
+
+/// What computes.
+pub(super) struct Machines {
+    pub(super) server: Machine,
+    pub(super) client: Machine,
+}
+
+impl Machines {
+    /// Clients run on a machine like the server's, unless they run in a browser.
+    pub(super) fn new(server: Machine, client: ClientKind) -> Option<Self> {
+        let client = match client {
+            ClientKind::Native | ClientKind::Python => server.clone(),
+            ClientKind::Browser => Machine::browser()?,
+        };
+        Some(Self { server, client })
     }
 }
 
@@ -125,7 +145,7 @@ impl Money {
 }
 
 impl Candidate {
-    pub(super) fn new(plan: SchemePlan, subject: &Subject, how: &Use, machine: &Machine) -> Self {
+    pub(super) fn new(plan: SchemePlan, subject: &Subject, how: &Use, machines: &Machines) -> Self {
         let identity = &subject.identity;
         let costs = plan.costs(identity);
         let Traffic { offline_up, offline_down, lookups } = traffic::of(&plan, identity);
@@ -136,12 +156,13 @@ impl Candidate {
             down: each * lookups.iter().map(|server| server.answer).sum::<u64>(),
         };
         let is_asked = !lookups.is_empty();
-        let times = |operations| machine.time(operations) * each as u32;
-        let (client_query, answer) = (times(&costs.query), times(&costs.answer));
-        let (answer_of_eight, client_recover) =
-            (times(&costs.answer_of_eight), times(&costs.recover));
-        let (client_prepare, server_prepare) =
-            (machine.time(&costs.prepare), machine.time(&costs.hints));
+        let of_client = |operations| machines.client.time(operations) * each as u32;
+        let of_server = |operations| machines.server.time(operations) * each as u32;
+        let (client_query, client_recover) = (of_client(&costs.query), of_client(&costs.recover));
+        let (answer, answer_of_eight) =
+            (of_server(&costs.answer), of_server(&costs.answer_of_eight));
+        let client_prepare = machines.client.time(&costs.prepare);
+        let server_prepare = machines.server.time(&costs.hints);
         let network = match is_asked {
             true => how.link.round_trip + how.link.time(lookup.sum()),
             false => Duration::ZERO,
@@ -159,13 +180,16 @@ impl Candidate {
         };
 
         let (lookups_a_day, clients) = (how.lookups as f64, how.clients as f64);
-        let generations = match (plan.supply(identity), plan.offline) {
+        let used_up = match (plan.supply(identity), plan.offline) {
             (
                 Some(supply),
                 OfflinePhase::StreamTable { .. } | OfflinePhase::StreamArranged { .. },
             ) => lookups_a_day * each as f64 / supply as f64,
             _ => 0.0,
         };
+        // A visit to a page is taken to be a day's.
+        let is_lost = how.client == ClientKind::Browser && plan.hints_len(identity) > 0;
+        let generations = if is_lost { used_up.max(1.0) } else { used_up };
         let update = update_bytes(&plan, subject, how, first);
         let other_bytes = generations * first.down as f64 + how.updates as f64 * update;
         let day_bytes = lookups_a_day * lookup.down as f64 + other_bytes;
@@ -173,9 +197,9 @@ impl Candidate {
         let load = clients * lookups_a_day / 86_400.0;
         let alone = load * answer.as_secs_f64();
         let answering = if alone < BUSY { alone } else { load * answer_of_eight.as_secs_f64() };
-        let setup = machine.time(&costs.setup);
+        let setup = machines.server.time(&costs.setup);
         let cores = answering
-            + clients / MONTH / 86_400.0 * server_prepare.as_secs_f64()
+            + clients * generations.max(1.0 / MONTH) / 86_400.0 * server_prepare.as_secs_f64()
             + how.updates as f64 / 86_400.0 * setup.as_secs_f64();
         let server_bytes = identity.shape.bytes() + costs.server_bytes;
         let servers = plan.servers;
@@ -185,7 +209,9 @@ impl Candidate {
             traffic_later: month * day_bytes / 1e9 * how.prices.traffic,
             cores: servers as f64 * cores * how.prices.core,
             memory: servers as f64 * server_bytes as f64 / f64::from(1 << 30) * how.prices.memory,
-            waiting_first: clients * first_time.as_secs_f64() / 3600.0 * how.prices.waiting,
+            waiting_first: clients * if is_lost { MONTH } else { 1.0 } * first_time.as_secs_f64()
+                / 3600.0
+                * how.prices.waiting,
             waiting_later: month * lookups_a_day * lookup_time.as_secs_f64() / 3600.0
                 * how.prices.waiting,
         };

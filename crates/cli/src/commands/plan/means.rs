@@ -8,6 +8,18 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+/// What clients run in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ClientKind {
+    /// A program of its own.
+    Native,
+    /// A module of Python, which calls the same code.
+    Python,
+    /// WebAssembly.
+    Browser,
+}
+
 /// What privacy may rest on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Assumed(pub(crate) Assumption);

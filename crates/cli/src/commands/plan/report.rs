@@ -189,20 +189,28 @@ impl Report {
 
     /// First use against a lookup, with the server's time beside the name.
     pub(super) fn plot(&self) -> Plot {
-        let at = |of: &Shown| (of.first.sum().max(1) as f64, of.lookup.sum().max(1) as f64);
+        // Nothing has no place on a logarithmic axis, so it stands at the end.
+        let at = |of: &Shown| (of.first.sum().max(1) as f64, of.answer_us.max(0.1));
         let series = self.schemes.iter().enumerate().map(|(hue, of)| Series {
             hue,
-            label: format!("{}, {}", of.scheme, seconds(of.answer_us / 1e6)),
+            label: format!("{}, {}", of.scheme, display::bytes(of.lookup.sum())),
             look: Look::Named,
             points: vec![at(of)],
         });
         Plot {
             title: format!(
-                "{}: bytes, and the time of one server",
-                display::records(self.records, self.record_len, None)
+                "{} records of {}: each scheme, and the bytes of a lookup",
+                display::count(self.records),
+                display::bytes(self.record_len)
             ),
-            x: Axis::bytes("before the first lookup", self.schemes.iter().map(|of| at(of).0)),
-            y: Axis::bytes("a lookup, sent and received", self.schemes.iter().map(|of| at(of).1)),
+            x: Axis::bytes(
+                "bytes before the first lookup (none: at 1 B)",
+                self.schemes.iter().map(|of| at(of).0),
+            ),
+            y: Axis::counts(
+                "one server's microseconds for a lookup",
+                self.schemes.iter().map(|of| at(of).1),
+            ),
             right: None,
             series: series.collect(),
         }

@@ -60,7 +60,7 @@ impl Subject {
         }
     }
 
-    fn of_snapshot(snapshot: &Snapshot) -> Self {
+    pub(super) fn of_snapshot(snapshot: &Snapshot) -> Self {
         let key_map = snapshot.key_map();
         Self {
             identity: snapshot.identity(),

@@ -40,6 +40,9 @@ pub(in super::super) struct Measuring {
     pub(in super::super) swept: usize,
     /// How often to look at the clock until it advances. 0: its steps are not measured.
     pub(in super::super) looks: u32,
+    /// Coins for the dummies. They are not those of lookups, which must not depend on what was
+    /// measured.
+    pub(in super::super) coins: fn() -> Result<SecretRng>,
 }
 
 impl Default for Measuring {
@@ -51,16 +54,19 @@ impl Default for Measuring {
             pause: Duration::from_micros(50),
             swept: 2 << 20,
             looks: 1 << 24,
+            coins: SecretRng::from_os,
         }
     }
 }
 
 #[cfg(test)]
 impl Measuring {
-    /// For sessions whose clock stands still while they compute.
+    /// For sessions whose clock stands still while they compute. The dummies are the same each time:
+    /// where it shows how long they took, equal clients show the same.
     pub(in super::super) fn brief() -> Self {
         let (time, pause) = (Duration::ZERO, Duration::ZERO);
-        Self { dummies: 2, time, fewest: 1, pause, swept: 0, looks: 0 }
+        let coins = || Ok(SecretRng::from_fixed_seed([12; 32]));
+        Self { dummies: 2, time, fewest: 1, pause, swept: 0, looks: 0, coins }
     }
 }
 
@@ -183,8 +189,7 @@ impl Timetable {
         let Some(rehearsal) = copy.into_rehearsal() else { return Ok(()) };
         let answers: Vec<Vec<u8>> =
             (0..plan.servers).map(|_| some_memory(plan.answer_len)).collect();
-        // Separate coins: those of lookups do not depend on what was measured.
-        let rng = &mut SecretRng::from_os()?;
+        let rng = &mut (measuring.coins)()?;
         let mut rehearsing = Rehearsing {
             clock: clock.clone(),
             records,

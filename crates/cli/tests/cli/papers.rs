@@ -1,0 +1,50 @@
+//! `privet papers`: bytes need no run, results are kept, and a page says what was not measured.
+
+use crate::place::Place;
+
+/// No run may take time, so nothing is measured.
+const NO_TIME: &str = "--longest 0ms -o figures";
+
+fn read(place: &Place, name: &str) -> String {
+    std::fs::read_to_string(place.path(name)).unwrap()
+}
+
+#[test]
+fn a_page_without_a_run_has_exact_bytes_and_says_what_is_missing() {
+    let place = Place::new();
+    let run = place.run(&format!("papers simplepir dummy-subsets {NO_TIME}"));
+    assert_eq!((run.code(), run.stdout()), (0, "figures/README.md\n"), "{run}");
+    let page = read(&place, "figures/README.md");
+    let row = page.lines().find(|line| line.contains("→ `doublepir`")).unwrap();
+    assert!(row.contains("| 16 MiB → 16.00 MiB |"), "{row}");
+    assert!(row.contains("| 7 GB/s → – |"), "{row}");
+    assert!(row.ends_with("| takes too long |"), "{row}");
+    let not_here = page.lines().find(|line| line.contains("| Spiral |")).unwrap();
+    assert!(!not_here.contains('→'), "{not_here}");
+    // Growth belongs to a page of all papers.
+    assert!(!page.contains("How cost grows"));
+}
+
+#[test]
+fn what_was_measured_is_not_measured_again() {
+    let place = Place::new();
+    let line = "papers finite-differences --quick --longest 5ms -o figures";
+    let measured = || {
+        let run = place.run(line);
+        assert_eq!(run.code(), 0, "{run}");
+        (read(&place, "figures/runs.jsonl"), read(&place, "figures/README.md"))
+    };
+    let (runs, page) = measured();
+    assert!(runs.lines().count() >= 2, "{runs}");
+    assert!(runs.lines().all(|line| line.contains("\"verified\":true")), "{runs}");
+    assert!(page.contains("≈"), "{page}");
+    assert_eq!(measured(), (runs, page));
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let place = Place::new();
+    place.write("taken", "a file");
+    let failed = place.run("papers simplepir --longest 0ms -o taken").refusal();
+    assert!(failed.contains("taken"), "{failed}");
+}
