@@ -180,8 +180,8 @@ fn noise_has_the_size_of_its_formulas_on_any_table() {
 #[test]
 fn each_term_of_the_packing_noise_is_as_predicted() {
     for (what, form, term) in [
-        ("packing key", small().with_precisions(33, 22), 0),
-        ("rounded mask", small().with_precisions(44, 12), 4),
+        ("packing key", small().with_precisions([33, 35], 22, 10), 0),
+        ("rounded mask", small().with_precisions([44, 35], 12, 10), 4),
     ] {
         let world = World::random(form, 8 * DEGREE, 40);
         let mut rng = SecretRng::from_fixed_seed([4; 32]);
@@ -223,8 +223,8 @@ fn mean_norm(world: &World) -> f64 {
 #[test]
 fn failures_with_a_small_margin_are_as_predicted() {
     for (form, query_bits) in [
-        (small().with_precisions(32, 17), QUERY_BITS),
-        (small().with_precisions(44, 11), QUERY_BITS),
+        (small().with_precisions([32, 35], 17, 10), QUERY_BITS),
+        (small().with_precisions([44, 35], 11, 10), QUERY_BITS),
         (small(), 17),
     ] {
         let world = World::random(form, DEGREE, 64);
@@ -272,7 +272,7 @@ fn assert_as_predicted(world: &World, query_bits: u32, wrong: u32, count: u32) {
 fn two_matrices_under_one_secret_fail_as_each_would_alone() {
     for (form, query_bits) in [
         // The errors of the keys, which both share; those of the columns, which they do not.
-        (small().with_precisions(32, 17), QUERY_BITS),
+        (small().with_precisions([32, 35], 17, 10), QUERY_BITS),
         (small(), 17),
         // Nothing fails.
         (small(), QUERY_BITS),
