@@ -3,8 +3,9 @@
 use super::MODULUS_BITS;
 use crate::lwe::{ERROR_WIDTHS, ErrorWidth};
 
-/// The numbers that an encryption and its packing depend on. There is one form, [`STANDARD`]; tests
-/// have others, of low degree, which protect nothing.
+/// The numbers that an encryption and its packing depend on. There is one form for bytes,
+/// [`STANDARD`]. Where plaintexts are bits, less precision is enough. Tests have forms of low
+/// degree, which protect nothing.
 ///
 /// [`STANDARD`]: Form::STANDARD
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
