@@ -54,8 +54,8 @@
 //! # Bits instead of bytes
 //!
 //! The same words, packing and keys work with plaintexts modulo 2: a query encrypts any vector of
-//! bits ([`Blank::into_bits`]), the matrix has entries 0 and 1, and sums are XORs. The noise may then
-//! be some hundred times larger, so numbers need fewer bits
+//! bits ([`Blank::into_bits`]), the matrix has entries 0 and 1, and sums are XORs. The noise may
+//! then be some hundred times larger, so numbers need fewer bits
 //! ([`noise::bits_failure_bound_log2`]).
 //!
 //! # Secrets

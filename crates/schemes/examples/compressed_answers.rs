@@ -184,7 +184,7 @@ fn random_reads(kernels: Kernels, points: &[u8], lines: u64) {
     let mut state = 1u64;
     let mut place = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (u128::from(state) * (whole.len() / LINE) as u128 >> 64) as u64
+        ((u128::from(state) * (whole.len() / LINE) as u128) >> 64) as u64
     };
     let mut best = Duration::MAX;
     for _ in 0..5 {

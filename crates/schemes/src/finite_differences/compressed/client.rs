@@ -82,7 +82,8 @@ impl CompressedClient {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the answers belong to other
-    /// parameters, or there is not one from each server. A wrong answer gives a wrong record, without an error.
+    /// parameters, or there is not one from each server. A wrong answer gives a wrong record,
+    /// without an error.
     pub fn recover(
         &self,
         pending: CompressedPending,

@@ -145,7 +145,8 @@ fn each_server_has_a_secret_of_its_own() {
     let (_, pending) = world.client.query(&world.index(7), &mut rng);
     let [one, other] = pending.keys();
     assert_ne!(one.secret(), other.secret());
-    // Planted: one secret for both, with errors of their own.
+    // Planted: the same coins for both. (With errors of their own under one secret, nearly all
+    // rounded words would be the same, too.)
     let bits = vec![1; world.parameters.query_words() as usize];
     let query = |seed: u64| {
         let mut rng = SecretRng::from_fixed_seed([(seed % 251) as u8; 32]);
