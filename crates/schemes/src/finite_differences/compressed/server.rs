@@ -52,10 +52,10 @@ impl CompressedServer {
     /// The answer to a query.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory: 68 MiB
-    /// and 64 bytes for each column. [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a block
-    /// cannot be packed. That depends on the table and the point, and happens to no table that was
-    /// not made for it.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory: some
+    /// 64 MiB, and 64 bytes for each column. [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if
+    /// a block cannot be packed. That depends on the table and the point, and happens to no table
+    /// that was not made for it.
     pub fn answer(&self, query: &CompressedQuery) -> Result<CompressedAnswer> {
         let Self { parameters, factors, kernels, .. } = self;
         let form = parameters.form();
