@@ -42,6 +42,7 @@
 //! | query, answer, recovery | [`FiniteDifferencesClient`], [`FiniteDifferencesServer`] |
 
 mod client;
+pub mod compressed;
 pub mod costs;
 mod descriptor;
 mod encoding;

@@ -1,7 +1,7 @@
 //! The server's side, for each query: what a query's words become in the pass, and what a pass's
 //! sums become in the answer.
 
-use super::{Form, PLANES, PublicKeys, centred, low_bits, round};
+use super::{Form, PLANES, PublicKeys, centred, round};
 use privet_kernels::Kernels;
 use privet_kernels::ring::{Products, Residues, RingTransform};
 
@@ -84,7 +84,8 @@ impl Folding {
             kernels.ring_multiply(&self.transform, digits, &of_key, &mut products);
             kernels.ring_inverse(&self.transform, &mut products, &mut folded);
             symbols.extend(sums.iter().zip(&folded).map(|(sum, folded)| {
-                let folded = (folded & low_bits(fold_key_bits)) >> (fold_key_bits - 32);
+                // As a fraction of 2^64, and then of 2^32.
+                let folded = folded << (64 - fold_key_bits) >> 32;
                 let sum = sum.wrapping_sub(offset).wrapping_sub(folded as u32);
                 round(u64::from(sum), 32, answer_bits) as u16
             }));

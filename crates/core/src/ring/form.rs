@@ -3,8 +3,9 @@
 use super::MODULUS_BITS;
 use crate::lwe::{ERROR_WIDTHS, ErrorWidth};
 
-/// The numbers that an encryption and its packing depend on. There is one form, [`STANDARD`]; tests
-/// have others, of low degree, which protect nothing.
+/// The numbers that an encryption and its packing depend on. There is one form for bytes,
+/// [`STANDARD`]. Where plaintexts are bits, less precision is enough. Tests have forms of low
+/// degree, which protect nothing.
 ///
 /// [`STANDARD`]: Form::STANDARD
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +45,18 @@ impl Form {
         Form { degree, key_bits: 44, digit_bits: 19, fold_digit_bits: 17, ..Self::STANDARD }
     }
 
-    /// The same with other precisions of key words and masks, so that tests see bytes fail.
-    #[cfg(any(test, feature = "known-answers"))]
-    pub fn with_precisions(self, key_bits: u32, mask_bits: u32) -> Form {
-        Form { key_bits, mask_bits, ..self }
+    /// The same with other precisions of both keys' words, of masks and of answers. They decide how
+    /// often plaintexts come back right ([`noise`](super::noise)), and nothing else. For
+    /// [`pass_words`](super::pass_words), a word of the packing key has at least 32 bits.
+    pub fn with_precisions(self, keys: [u32; 2], mask_bits: u32, answer_bits: u32) -> Form {
+        let [key_bits, fold_key_bits] = keys;
+        Form { key_bits, fold_key_bits, mask_bits, answer_bits, ..self }
+    }
+
+    /// The same with digits of other lengths for both keys. The shorter, the fewer bits do keys
+    /// need, and the more noise is in what digits drop.
+    pub fn with_digits(self, [digit_bits, fold_digit_bits]: [u32; 2]) -> Form {
+        Form { digit_bits, fold_digit_bits, ..self }
     }
 
     /// The degree d of the ring: how many rows are packed together, and how many columns share a

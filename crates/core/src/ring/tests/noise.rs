@@ -180,8 +180,8 @@ fn noise_has_the_size_of_its_formulas_on_any_table() {
 #[test]
 fn each_term_of_the_packing_noise_is_as_predicted() {
     for (what, form, term) in [
-        ("packing key", small().with_precisions(33, 22), 0),
-        ("rounded mask", small().with_precisions(44, 12), 4),
+        ("packing key", small().with_precisions([33, 35], 22, 10), 0),
+        ("rounded mask", small().with_precisions([44, 35], 12, 10), 4),
     ] {
         let world = World::random(form, 8 * DEGREE, 40);
         let mut rng = SecretRng::from_fixed_seed([4; 32]);
@@ -223,8 +223,8 @@ fn mean_norm(world: &World) -> f64 {
 #[test]
 fn failures_with_a_small_margin_are_as_predicted() {
     for (form, query_bits) in [
-        (small().with_precisions(32, 17), QUERY_BITS),
-        (small().with_precisions(44, 11), QUERY_BITS),
+        (small().with_precisions([32, 35], 17, 10), QUERY_BITS),
+        (small().with_precisions([44, 35], 11, 10), QUERY_BITS),
         (small(), 17),
     ] {
         let world = World::random(form, DEGREE, 64);
@@ -258,7 +258,8 @@ fn assert_as_predicted(world: &World, query_bits: u32, wrong: u32, count: u32) {
     let [_, of_fold] = theory::expected_norms(form);
     let rates = row_norms(world).into_iter().map(|norm| {
         let variances = theory::packing_variances(form, [norm, of_fold]);
-        rate((variances.iter().sum::<f64>() + of_pass).sqrt(), form.answer_bits)
+        let deviation = (variances.iter().sum::<f64>() + of_pass).sqrt();
+        rate(2f64.powi(-9), deviation, form.answer_bits)
     });
     let predicted = rates.sum::<f64>() / world.rows as f64 * f64::from(count);
     let share = f64::from(wrong) / predicted;
@@ -272,7 +273,7 @@ fn assert_as_predicted(world: &World, query_bits: u32, wrong: u32, count: u32) {
 fn two_matrices_under_one_secret_fail_as_each_would_alone() {
     for (form, query_bits) in [
         // The errors of the keys, which both share; those of the columns, which they do not.
-        (small().with_precisions(32, 17), QUERY_BITS),
+        (small().with_precisions([32, 35], 17, 10), QUERY_BITS),
         (small(), 17),
         // Nothing fails.
         (small(), QUERY_BITS),
@@ -315,10 +316,63 @@ fn two_matrices_under_one_secret_fail_as_each_would_alone() {
     }
 }
 
-/// The probability that Gaussian noise makes a byte wrong, over all places where the byte's
-/// fraction may lie within a step of the answer's rounding: the rounding error is uniform.
-fn rate(deviation: f64, answer_bits: u32) -> f64 {
-    let half = 2f64.powi(-9);
+/// Sums of encrypted bits: XORs of many columns, with keys of few bits and with many digits.
+#[test]
+fn sums_of_bits_are_xors_and_fail_as_predicted() {
+    let noisy = small().with_digits([26, 21]).with_precisions([32, 25], 6, 4);
+    let exact = small().with_digits([16, 11]).with_precisions([32, 21], 10, 4);
+    for (form, query_bits, fail) in [(noisy, 12, true), (exact, 12, false)] {
+        let mut table = vec![0; DEGREE * 64];
+        SecretRng::from_fixed_seed([5; 32]).fill(&mut table);
+        table.iter_mut().for_each(|byte| *byte &= 1);
+        let world = World::new(form, DEGREE, 64, table);
+        let mut rng = SecretRng::from_fixed_seed([10; 32]);
+        let (mut wrong, mut count) = (0, 0);
+        for _ in 0..600 {
+            let mut wanted = vec![0; 64];
+            rng.fill(&mut wanted);
+            let blank = encrypt_zero(kernels(), &world.factors, &[64], query_bits, &mut rng);
+            // Only the lowest bit of each counts.
+            let (words, keys, key) = blank.into_bits(&wanted);
+            let asked = Asked { words, query_bits, keys, key };
+            let answer = world.answer(&asked);
+            let mut bits = vec![0; DEGREE];
+            let mask = &world.blocks[0].mask;
+            let symbols = BlockSymbols { vector: 0, mask, first_row: 0, symbols: &answer };
+            asked.key.decrypt_bits(kernels(), &world.factors, symbols, &mut bits);
+            for (row, bit) in bits.iter().enumerate() {
+                let of_columns = wanted.iter().enumerate();
+                let right = of_columns
+                    .fold(0, |sum, (column, wanted)| sum ^ (world.column(column)[row] & wanted));
+                wrong += u32::from(*bit != right & 1);
+                count += 1;
+            }
+        }
+        let bound = theory::bits_failure_bound_log2(form, query_bits, 64, count);
+        if !fail {
+            assert_eq!(wrong, 0);
+            assert!(bound < -40.0, "{bound}");
+            continue;
+        }
+        let of_pass = theory::pass_variance(64, query_bits, 0.5);
+        let [_, of_fold] = theory::expected_norms(form);
+        let rates = row_norms(&world).into_iter().map(|norm| {
+            let variances = theory::packing_variances(form, [norm, of_fold]);
+            let deviation = (variances.iter().sum::<f64>() + of_pass).sqrt();
+            rate(0.25, deviation, form.answer_bits)
+        });
+        let predicted = rates.sum::<f64>() / DEGREE as f64 * count as f64;
+        assert!(wrong > 100, "{wrong} wrong bits are too few to compare");
+        let share = f64::from(wrong) / predicted;
+        assert!((0.75..1.3).contains(&share), "{wrong} wrong bits, predicted {predicted}");
+        assert!(bound > (predicted / count as f64).log2(), "a bound of 2^{bound}");
+    }
+}
+
+/// The probability that Gaussian noise of a deviation makes a plaintext wrong that is `half` from
+/// the next, over all places where its fraction may lie within a step of the answer's rounding: the
+/// rounding error is uniform.
+fn rate(half: f64, deviation: f64, answer_bits: u32) -> f64 {
     let step = 2f64.powi(-(answer_bits as i32));
     let steps = 200;
     (0..steps)
