@@ -134,7 +134,7 @@ fn candidate(
     machines: &Machines,
 ) -> Result<Candidate, String> {
     untrusted(scheme.about(), subject, arguments)?;
-    if arguments.client == ClientKind::Browser && scheme == SchemeId::TapirPp {
+    if arguments.client == ClientKind::Browser && scheme == SchemeId::TapirPointproofs {
         return Err("it is not a part of Privet in browsers".to_owned());
     }
     let plan = plan(scheme, &subject.identity, &Tuning::default())

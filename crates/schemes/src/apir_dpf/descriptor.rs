@@ -41,13 +41,15 @@ impl Registered for ApirDpf {
         let products = authenticated_sum::elements(shape.record_len() as usize) as u64;
         // Records that do not fill an element are gathered first.
         let gathered = if shape.record_len() < 16 { 10 } else { 0 };
-        let answer = 3.0 * aes_blocks(shape.records())
-            + 0.1 * steps((33 * products + 10 * gathered) * shape.records());
+        let answer = 3.6 * aes_blocks(shape.records())
+            + 0.12 * steps((33 * products + 10 * gathered) * shape.records());
         Costs {
-            query: steps(5_500),
+            setup: copied(shape.bytes()),
+            prepare: started(),
+            query: steps(8_000),
             answer,
             answer_of_eight: answer,
-            recover: steps(4_500),
+            recover: steps(7_000),
             ..Costs::default()
         }
     }

@@ -49,10 +49,11 @@ impl Registered for ApirMatrix {
             setup: short_hashes(2 * shape.records())
                 + 2.0 * hashed(shape.bytes())
                 + steps(5 * shape.records()),
-            query: steps(rows / 20 + 2_000),
-            answer: 1.1 * pass(matrix) + 0.45 * xored(matrix),
+            prepare: started(),
+            query: steps(rows / 8 + 2_000),
+            answer: 1.2 * pass(matrix) + 0.55 * xored(matrix),
             answer_of_eight: 0.125 * pass(matrix) + 0.35 * xored(matrix),
-            recover: 1.2 * short_hashes(2 * parameters.row_records()) + steps(3_500 + 100 * path),
+            recover: 2.0 * short_hashes(2 * parameters.row_records()) + steps(6_000 + 150 * path),
             server_bytes: matrix.saturating_sub(shape.bytes()),
             ..Costs::default()
         }

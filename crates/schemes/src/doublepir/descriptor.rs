@@ -49,9 +49,9 @@ impl Registered for DoublePir {
             setup: byte_products(1024 * (first + second)) + 34.0 * xored(hint) + hashed(hint),
             prepare: hashed(hint),
             query: 1.6 * aes_blocks(256 * (columns + per_column)),
-            answer: pass(first + second) + 1.5 * products,
+            answer: 1.1 * pass(first + second) + 2.2 * products,
             answer_of_eight: 0.125 * pass(first + second) + 1.1 * products,
-            recover: 3.0 * byte_products(hint),
+            recover: 3.6 * byte_products(hint),
             server_bytes: parameters.kept_bytes() + hint,
             ..Costs::default()
         }

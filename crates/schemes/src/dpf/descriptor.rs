@@ -29,12 +29,14 @@ impl Registered for Dpf {
 
     fn costs(parameters: &Self::Parameters) -> Costs {
         let shape = parameters.shape();
-        let compute = 3.0 * aes_blocks(shape.records() / 128)
-            + 0.4 * xored(shape.bytes() + 4 * shape.records())
+        let compute = 4.5 * aes_blocks(shape.records() / 128)
+            + 0.6 * xored(shape.bytes() + 4 * shape.records())
             + steps(2_000);
         Costs {
-            query: steps(2_500),
-            answer: pass(shape.bytes()) + compute,
+            setup: copied(shape.bytes()),
+            prepare: started(),
+            query: steps(6_500),
+            answer: 1.15 * pass(shape.bytes()) + compute,
             answer_of_eight: 0.125 * pass(shape.bytes()) + compute,
             recover: steps(700),
             ..Costs::default()

@@ -64,8 +64,9 @@ impl Registered for DummySubsets {
     fn costs(parameters: &Self::Parameters) -> Costs {
         let hints = u64::from(parameters.singles()) + 2 * u64::from(parameters.pairs());
         let (sums, record_len) = (parameters.summed(hints), parameters.shape().record_len());
-        let sum = 0.5 * aes_blocks(sums) + 1.7 * steps(sums) + 0.5 * xored(record_len * sums);
+        let sum = 0.5 * aes_blocks(sums) + 1.7 * steps(sums) + 1.7 * xored(record_len * sums);
         Costs {
+            setup: copied(parameters.shape().bytes()),
             prepare: hashed(parameters.shape().bytes()) + 1.5 * sum,
             query: search(parameters, u64::from(parameters.singles() + parameters.pairs())),
             answer: read(parameters),
@@ -100,13 +101,13 @@ pub(super) fn work(parameters: &DummySubsetsParameters, hints: u64) -> Work {
 
 /// Finding a hint among `hints`, and rebuilding it.
 pub(super) fn search(parameters: &DummySubsetsParameters, hints: u64) -> Operations {
-    2.0 * aes_blocks(hints / 8 + 2 * u64::from(parameters.partitions())) + steps(15_000)
+    2.3 * aes_blocks(hints / 8 + 2 * u64::from(parameters.partitions())) + steps(15_000)
 }
 
 /// A record of every partition.
 pub(super) fn read(parameters: &DummySubsetsParameters) -> Operations {
     let (shape, records) = (parameters.shape(), u64::from(parameters.partitions()));
-    let reads = 1.3 * random_reads(records + 150, shape.record_len(), shape.bytes());
+    let reads = 1.7 * random_reads(records + 150, shape.record_len(), shape.bytes());
     reads + steps(1_000 + 8 * records)
 }
 

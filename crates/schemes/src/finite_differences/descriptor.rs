@@ -137,14 +137,15 @@ impl Registered for FiniteDifferences {
 
     fn costs(parameters: &Self::Parameters) -> Costs {
         let points = parameters.points_bytes();
-        let answer = 1.5 * random_reads(parameters.cache_lines() + 50, 64, points)
-            + 1.1 * steps(parameters.answer_bytes());
+        let answer = 2.0 * random_reads(parameters.cache_lines() + 50, 64, points)
+            + 1.4 * steps(parameters.answer_bytes());
         Costs {
-            setup: 17.0 * xored(points),
-            query: steps(5_000),
+            setup: 20.0 * xored(points),
+            prepare: started(),
+            query: steps(6_000),
             answer,
             answer_of_eight: answer,
-            recover: 0.7 * steps(parameters.answer_bytes()),
+            recover: 0.9 * steps(parameters.answer_bytes()),
             server_bytes: points.saturating_sub(parameters.shape().bytes()),
             ..Costs::default()
         }

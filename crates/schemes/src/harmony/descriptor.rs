@@ -87,7 +87,8 @@ impl Registered for Harmony {
             + steps(300 + 20 * records);
         Costs {
             prepare: hashed(shape.bytes()) + 1.25 * (shape.records() as f64 * value),
-            query: 2.0 * (records as f64 * value) + steps(6_000),
+            setup: copied(shape.bytes()),
+            query: 2.4 * (records as f64 * value) + steps(6_000),
             answer: read,
             answer_of_eight: read,
             recover: steps(1_000 + 70 * records),

@@ -138,6 +138,16 @@ pub(crate) fn pass(bytes: u64) -> Operations {
     Operations { pass: Pass { bytes, of: bytes }, ..Operations::default() }
 }
 
+/// A copy of `bytes` bytes into memory that is asked for.
+pub(crate) fn copied(bytes: u64) -> Operations {
+    3.0 * pass(bytes)
+}
+
+/// What a client does to start: parameters, keys, memory.
+pub(crate) fn started() -> Operations {
+    steps(8_000)
+}
+
 /// `count` reads of `len` bytes from random places of `of` bytes.
 pub(crate) fn random_reads(count: u64, len: u64, of: u64) -> Operations {
     let random = RandomReads { count: count as f64, len: len as f64, of: of as f64 };

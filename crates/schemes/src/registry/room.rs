@@ -4,8 +4,8 @@
 #![cfg_attr(target_family = "wasm", allow(unused_imports))]
 
 pub(crate) use super::costs::{
-    Costs, Operations, aes_blocks, byte_products, hashed, pass, point_products, random_reads,
-    short_hashes, steps, xored,
+    Costs, Operations, aes_blocks, byte_products, copied, hashed, pass, point_products,
+    random_reads, short_hashes, started, steps, xored,
 };
 pub(crate) use super::descriptor::{
     About, Assumption, ClientStart, HintsStart, Makeshift, Of, Registered, ServerStart,
