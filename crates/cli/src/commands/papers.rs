@@ -221,7 +221,10 @@ impl Papers {
             line.push_str(" --quick");
         }
         if let Some(longest) = self.longest {
-            line.push_str(&format!(" --longest {}ms", longest.as_millis()));
+            line.push_str(&match longest.as_secs() {
+                0 => format!(" --longest {}us", longest.as_micros()),
+                seconds => format!(" --longest {seconds}s"),
+            });
         }
         line
     }

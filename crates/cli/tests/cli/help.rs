@@ -28,6 +28,7 @@ fn the_command_explains_itself() {
       plan         Say which scheme suits a table, and what each would cost
       bench        Measure a scheme on this machine; every record received is compared with the table
       load         Measure how a running server answers at a rate of lookups
+      papers       Measure what the papers measured, and put both on one page
       tradeoff     Compute what finite differences cost with more or less storage
       completions  Print what makes a shell complete this command
       man          Print the manual, or write it to a directory, a page for each command

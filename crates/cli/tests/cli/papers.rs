@@ -3,7 +3,7 @@
 use crate::place::Place;
 
 /// No run may take time, so nothing is measured.
-const NO_TIME: &str = "--longest 0ms -o figures";
+const NO_TIME: &str = "--longest 1us -o figures";
 
 fn read(place: &Place, name: &str) -> String {
     std::fs::read_to_string(place.path(name)).unwrap()
@@ -28,7 +28,7 @@ fn a_page_without_a_run_has_exact_bytes_and_says_what_is_missing() {
 #[test]
 fn what_was_measured_is_not_measured_again() {
     let place = Place::new();
-    let line = "papers finite-differences --quick --longest 5ms -o figures";
+    let line = "papers simplepir --longest 100ms -o figures";
     let measured = || {
         let run = place.run(line);
         assert_eq!(run.code(), 0, "{run}");
@@ -45,6 +45,6 @@ fn what_was_measured_is_not_measured_again() {
 fn a_folder_that_cannot_be_made_is_named() {
     let place = Place::new();
     place.write("taken", "a file");
-    let failed = place.run("papers simplepir --longest 0ms -o taken").refusal();
+    let failed = place.run("papers simplepir --longest 1us -o taken").refusal();
     assert!(failed.contains("taken"), "{failed}");
 }

@@ -39,7 +39,7 @@ pub(super) const GROWN: [Grown; 16] = [
     grown("dummy-subsets-two", 32, [ROOT, ROOT, ROOT, ROOT]),
     square("singlepass", [ROOT, ROOT, ROOT, LINEAR]),
     square("tapir-mt", [ROOT, ROOT, LINEAR, LINEAR]),
-    square("tapir-pp", [ROOT, ROOT, LINEAR, LINEAR]),
+    square("tapir-pp", [LINEAR, ROOT, LINEAR, LINEAR]),
     grown("apir-dpf", 32, [LINEAR, CONSTANT, NOTHING, NOTHING]),
     grown("apir-matrix-mt", 32, [LINEAR, ROOT, CONSTANT, CONSTANT]),
     grown("finite-differences", 1, [DIFFERENCES, DIFFERENCES, NOTHING, NOTHING]),
