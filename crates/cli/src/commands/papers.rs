@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`data`] | what was published |
 //! | [`metric`] | what is measured |
-//! | [`run`] | one measurement, and whether this machine can make it |
+//! | [`mod@run`] | one measurement, and whether this machine can make it |
 //! | [`store`] | results on disk, so that a later call goes on |
 //! | [`figures`] | what a scheme costs on a table: exact bytes, and times |
 //! | [`growth`] | power laws |

@@ -99,19 +99,21 @@ impl<F: AnswerForm> Registered for PianoScheme<F> {
         let summed = random_reads(sums, shape.record_len(), parameters.state_bytes::<F>());
         let reads = |count| random_reads(count, shape.record_len(), shape.bytes());
         let answer = match F::REPLACES_THE_WANTED {
-            true => 1.6 * reads(chunks) + steps(100 + 7 * chunks),
-            false => 2.6 * reads(2 * chunks) + steps(400 + 16 * chunks),
+            true => 1.9 * reads(chunks) + steps(100 + 8 * chunks),
+            false => 3.0 * reads(2 * chunks) + steps(400 + 18 * chunks),
         };
+        let parities = if F::REPLACES_THE_WANTED { 1 } else { chunks };
         Costs {
-            setup: 35.0 * steps(shape.records()) + 10.0 * xored(shape.bytes()),
+            setup: 35.0 * steps(shape.records()) + 14.0 * xored(shape.bytes()),
             prepare: hashed(shape.bytes())
                 + 0.125 * aes_blocks(sums)
-                + 0.75 * steps(sums)
+                + 0.3 * steps(sums)
+                + 0.6 * xored(sums * shape.record_len())
                 + 0.75 * summed,
-            query: 1.35 * aes_blocks(hints / 8 + 3 * chunks) + steps(11_000),
+            query: 1.8 * aes_blocks(hints / 8 + 3 * chunks) + steps(14_000),
             answer,
             answer_of_eight: answer,
-            recover: steps(2_000),
+            recover: steps(2_500) + xored(parities * shape.record_len()),
             ..Costs::default()
         }
     }

@@ -35,9 +35,9 @@ impl Registered for SimplePir {
             setup: byte_products(1024 * bytes) + hashed(parameters.hint_bytes()),
             prepare: hashed(parameters.hint_bytes()),
             query: 1.4 * aes_blocks(256 * parameters.columns()),
-            answer: pass(bytes) + 1.2 * byte_products(bytes),
+            answer: 1.3 * pass(bytes) + 1.8 * byte_products(bytes),
             answer_of_eight: 0.125 * pass(bytes) + byte_products(bytes),
-            recover: 3.0 * byte_products(4096 * record_rows) + steps(2_000),
+            recover: 3.6 * byte_products(4096 * record_rows) + steps(22_000),
             server_bytes: parameters.hint_bytes(),
             ..Costs::default()
         }

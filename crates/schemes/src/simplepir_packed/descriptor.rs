@@ -48,9 +48,9 @@ impl Registered for SimplePirPacked {
         let (bytes, blocks) = (parameters.pass_bytes(), parameters.blocks());
         Costs {
             setup: steps(blocks * (100_000_000 + 6_000 * parameters.columns())),
-            prepare: steps(1_000),
-            query: steps(80_000 + 14 * parameters.query_words()),
-            answer: pass(bytes) + 1.2 * byte_products(bytes),
+            prepare: steps(1_200_000),
+            query: steps(110_000 + 20 * parameters.query_words()),
+            answer: 1.2 * pass(bytes) + 1.7 * byte_products(bytes),
             answer_of_eight: 0.125 * pass(bytes) + byte_products(bytes),
             recover: steps(35_000),
             server_bytes: parameters.kept_bytes() + parameters.hint_bytes(),
