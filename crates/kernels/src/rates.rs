@@ -1,5 +1,5 @@
-//! How fast one core runs the loops of [`yardstick`](crate::yardstick) and some kernels, in operations
-//! a second. Costs that are counted in operations become times by these rates.
+//! How fast one core runs the loops of [`yardstick`](crate::yardstick) and some kernels, in
+//! operations a second. Costs that are counted in operations become times by these rates.
 
 use crate::byte_matrix::TiledBytes;
 use crate::dispatch::Kernels;
@@ -25,8 +25,8 @@ pub fn best(units: u64, mut run: impl FnMut()) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Memory of `len` bytes with real pages behind it. Every page is written, since untouched pages all
-/// map to one page of zeros.
+/// Memory of `len` bytes with real pages behind it. Every page is written, since untouched pages
+/// all map to one page of zeros.
 ///
 /// # Errors
 ///

@@ -61,8 +61,8 @@ impl Default for Measuring {
 
 #[cfg(test)]
 impl Measuring {
-    /// For sessions whose clock stands still while they compute. The dummies are the same each time:
-    /// where it shows how long they took, equal clients show the same.
+    /// For sessions whose clock stands still while they compute. The dummies are the same each
+    /// time: where it shows how long they took, equal clients show the same.
     pub(in super::super) fn brief() -> Self {
         let (time, pause) = (Duration::ZERO, Duration::ZERO);
         let coins = || Ok(SecretRng::from_fixed_seed([12; 32]));
