@@ -1,6 +1,7 @@
 //! How fast one core of a machine does what schemes [count](privet_schemes::registry::Costs): a
 //! yardstick for each kind of operation, measured here or read from a file.
 
+use crate::display;
 use privet_core::{Error, Result};
 use privet_kernels::Kernels;
 use privet_kernels::bls12_381::{G1, Scalar};
@@ -42,11 +43,25 @@ struct Speed {
 }
 
 impl Machine {
+    /// The machine that a file describes; without a file, this one, which is measured.
+    ///
+    /// # Errors
+    /// If the file does not describe a machine, or there is no memory to measure this one.
+    pub(crate) fn of(file: Option<&Path>) -> Result<Self> {
+        let Some(file) = file else {
+            let spinner = display::working("measuring this machine");
+            let measured = Self::measured();
+            spinner.finish_and_clear();
+            return measured;
+        };
+        Self::read(file)
+    }
+
     /// Measures this machine, in some seconds.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no memory for it.
-    pub(crate) fn measured() -> Result<Self> {
+    fn measured() -> Result<Self> {
         let kernels = Kernels::detect();
         let no_memory = |error| Error::unavailable("no memory for the yardsticks").caused_by(error);
         let buffer = filled(SIZES[SIZES.len() - 1]).map_err(no_memory)?;
@@ -84,7 +99,7 @@ impl Machine {
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the file cannot be read, or does not
     /// describe a machine.
-    pub(crate) fn read(file: &Path) -> Result<Self> {
+    fn read(file: &Path) -> Result<Self> {
         let wrong = |what: &str, why: String| {
             Error::api_misuse(format!("{}: {what}: {why}", file.display()))
         };

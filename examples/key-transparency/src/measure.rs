@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     #[arg(value_parser = clap::value_parser!(u32).range(4..=28))]
     sizes: Vec<u32>,
     /// Lookups for each size
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, default_value_t = 50)]
     queries: u32,
 }
 

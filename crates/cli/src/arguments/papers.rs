@@ -20,6 +20,11 @@ pub(crate) struct Papers {
     /// --quick
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) longest: Option<Duration>,
+    /// Judge by this machine's yardsticks what takes too long, instead of measuring this machine.
+    ///
+    /// `privet plan --save-machine` writes such a file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) machine: Option<PathBuf>,
     /// The folder for the page, its plots and the results.
     ///
     /// What was measured into it before, on the same machine, is not measured again.

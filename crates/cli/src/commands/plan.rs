@@ -35,15 +35,7 @@ use subject::Subject;
 /// Computes what each scheme costs, and prints the ranking.
 pub(crate) fn run(arguments: &Plan) -> Result<Outcome> {
     let subject = Subject::of(arguments)?;
-    let machine = match &arguments.machine {
-        Some(file) => Machine::read(file)?,
-        None => {
-            let spinner = display::working("measuring this machine");
-            let measured = Machine::measured();
-            spinner.finish_and_clear();
-            measured?
-        }
-    };
+    let machine = Machine::of(arguments.machine.as_deref())?;
     if let Some(file) = &arguments.save_machine {
         machine.write(file)?;
     }

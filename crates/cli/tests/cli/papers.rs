@@ -2,8 +2,17 @@
 
 use crate::place::Place;
 
+/// Yardsticks of a machine, so that the same runs are made everywhere.
+const MACHINE: &str = include_str!("../../src/machine/typical.json");
+
 /// No run may take time, so nothing is measured.
-const NO_TIME: &str = "--longest 1us -o figures";
+const NO_TIME: &str = "--machine machine.json --longest 1us -o figures";
+
+fn place() -> Place {
+    let place = Place::new();
+    place.write("machine.json", MACHINE);
+    place
+}
 
 fn read(place: &Place, name: &str) -> String {
     std::fs::read_to_string(place.path(name)).unwrap()
@@ -11,7 +20,7 @@ fn read(place: &Place, name: &str) -> String {
 
 #[test]
 fn a_page_without_a_run_has_exact_bytes_and_says_what_is_missing() {
-    let place = Place::new();
+    let place = place();
     let run = place.run(&format!("papers simplepir dummy-subsets {NO_TIME}"));
     assert_eq!((run.code(), run.stdout()), (0, "figures/README.md\n"), "{run}");
     let page = read(&place, "figures/README.md");
@@ -27,8 +36,8 @@ fn a_page_without_a_run_has_exact_bytes_and_says_what_is_missing() {
 
 #[test]
 fn what_was_measured_is_not_measured_again() {
-    let place = Place::new();
-    let line = "papers simplepir --longest 100ms -o figures";
+    let place = place();
+    let line = "papers simplepir --machine machine.json --longest 100ms -o figures";
     let measured = || {
         let run = place.run(line);
         assert_eq!(run.code(), 0, "{run}");
@@ -43,8 +52,9 @@ fn what_was_measured_is_not_measured_again() {
 
 #[test]
 fn a_folder_that_cannot_be_made_is_named() {
-    let place = Place::new();
+    let place = place();
     place.write("taken", "a file");
-    let failed = place.run("papers simplepir --longest 1us -o taken").refusal();
+    let failed = place.run(&format!("papers simplepir {NO_TIME}").replace("figures", "taken"));
+    let failed = failed.refusal();
     assert!(failed.contains("taken"), "{failed}");
 }
