@@ -106,7 +106,8 @@ fn a_long_list_of_lookups_is_counted_where_there_is_room() {
     let get = format!("get {} --keys-from keys", served.url);
     let said = said_on_a_terminal(&place, &get);
     assert!(said.contains("looking up [") && said.contains("/150"), "{said}");
-    assert!(!said.contains("iB/s") && !said.contains(" at "), "no speed of so little: {said}");
+    // However busy the machine is, the first lookup is counted as soon as the bar is there.
+    assert!(!said.contains("] 1/150 at "), "no speed of so little: {said}");
     assert_eq!(said_on_a_terminal(&place, &format!("{get} --quiet")), "");
     place.write("keys", "ada\n".repeat(100));
     assert!(!said_on_a_terminal(&place, &get).contains("looking up"));
