@@ -170,10 +170,10 @@ impl Results {
             quarters.extend(quarters.last().map(Run::quarter));
         }
         let mut made: Vec<_> = made
-            .filter(|(other, exact, _)| exact.reads.is_some() || quarters.contains(other))
+            .filter(|(other, exact, _)| exact.sizes.reads.is_some() || quarters.contains(other))
             .collect();
         made.sort_by_key(|(other, exact, _)| {
-            std::cmp::Reverse(exact.reads.unwrap_or(other.records))
+            std::cmp::Reverse(exact.sizes.reads.unwrap_or(other.records))
         });
         made.truncate(SMALLER);
         made

@@ -10,20 +10,18 @@ use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{Costs, Work, plan};
 
-/// What follows from scheme and table, without any run.
-#[derive(Clone)]
-pub(super) struct Exact {
-    pub(super) work: Work,
-    /// `None` for the lookup that is not private.
-    pub(super) costs: Option<Costs>,
+/// Sizes of one scheme on one table. All but the numbers of lookups and of reads are bytes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sizes {
     /// Lookups that a generation of hints serves.
     pub(super) supply: Option<u64>,
     /// Points that a server of finite differences reads.
     pub(super) reads: Option<u64>,
-    pub(super) table_bytes: u64,
-    /// The table included.
-    pub(super) server_bytes: u64,
-    pub(super) client_bytes: u64,
+    pub(super) table: u64,
+    /// What a server holds, the table included.
+    pub(super) server: u64,
+    /// What a client keeps.
+    pub(super) client: u64,
     pub(super) offline_up: u64,
     pub(super) offline_down: u64,
     pub(super) online_up: u64,
@@ -31,6 +29,15 @@ pub(super) struct Exact {
     /// The most that one server receives and sends for a lookup.
     pub(super) server_up: u64,
     pub(super) server_down: u64,
+}
+
+/// What follows from scheme and table, without any run.
+#[derive(Clone)]
+pub(super) struct Exact {
+    pub(super) work: Work,
+    /// `None` for the lookup that is not private.
+    pub(super) costs: Option<Costs>,
+    pub(super) sizes: Sizes,
 }
 
 impl Exact {
@@ -52,67 +59,45 @@ impl Exact {
         let work = plan.work(&identity);
         // Such a server sends each point that it reads.
         let points = (plan.answer_len as u64).checked_div(shape.record_len());
-        Some(Self {
-            work,
-            reads: points.filter(|_| matches!(work, Work::Lines { .. })),
+        let sizes = Sizes {
             supply: plan.supply(&identity),
-            table_bytes: shape.bytes(),
-            server_bytes: shape.bytes() + costs.server_bytes,
-            client_bytes: match plan.offline {
+            reads: points.filter(|_| matches!(work, Work::Lines { .. })),
+            table: shape.bytes(),
+            server: shape.bytes() + costs.server_bytes,
+            client: match plan.offline {
                 OfflinePhase::Download { len } | OfflinePhase::KeepTable { len } => len,
                 _ => plan.hints_len(&identity),
             },
-            costs: Some(costs),
             offline_up,
             offline_down,
             online_up: lookups.iter().map(|lookup| lookup.query).sum(),
             online_down: lookups.iter().map(|lookup| lookup.answer).sum(),
             server_up: lookups.iter().map(|lookup| lookup.query).max().unwrap_or(0),
             server_down: lookups.iter().map(|lookup| lookup.answer).max().unwrap_or(0),
-        })
+        };
+        Some(Self { work, costs: Some(costs), sizes })
     }
 
     /// A lookup that is not private. Its bytes are known from a run.
     fn plain(shape: TableShape) -> Self {
+        let table = shape.bytes();
         Self {
             work: Work::Records { records: 1, aes_blocks: 0 },
             costs: None,
-            supply: None,
-            reads: None,
-            table_bytes: shape.bytes(),
-            server_bytes: shape.bytes(),
-            client_bytes: 0,
-            offline_up: 0,
-            offline_down: 0,
-            online_up: 0,
-            online_down: 0,
-            server_up: 0,
-            server_down: 0,
+            sizes: Sizes { table, server: table, ..Sizes::default() },
         }
     }
 
     /// What the time of a server's answer grows with.
     fn size(&self, run: &Run) -> f64 {
-        self.reads.unwrap_or(run.records) as f64
+        self.sizes.reads.unwrap_or(run.records) as f64
     }
 }
 
 /// All that a metric can ask for.
 #[derive(Clone)]
 pub(super) struct Figures {
-    pub(super) supply: Option<u64>,
-    pub(super) table_bytes: u64,
-    pub(super) server_bytes: u64,
-    pub(super) client_bytes: u64,
-    pub(super) offline_up: u64,
-    pub(super) offline_down: u64,
-    pub(super) online_up: u64,
-    pub(super) online_down: u64,
-    /// The most that one server receives and sends for a lookup.
-    pub(super) server_up: u64,
-    pub(super) server_down: u64,
-    /// Points that a server reads.
-    pub(super) reads: Option<u64>,
+    pub(super) sizes: Sizes,
     /// `None` if there is nothing to say.
     pub(super) times: Option<Times>,
     pub(super) times_are: Source,
@@ -183,21 +168,24 @@ impl Times {
 impl Figures {
     /// What was measured.
     pub(super) fn measured(run: &Run, exact: Option<&Exact>, report: &Report) -> Self {
-        let table_bytes = run.records * run.record_len;
+        let table = run.records * run.record_len;
         let servers = &report.online.servers;
         let of_servers = |of: fn(&Server) -> u64| servers.iter().map(of).max().unwrap_or(0);
-        Self {
-            supply: exact.and_then(|exact| exact.supply),
-            table_bytes,
-            server_bytes: table_bytes + report.server_extra_bytes,
-            client_bytes: report.client_state_bytes,
+        let sizes = Sizes {
+            supply: exact.and_then(|exact| exact.sizes.supply),
+            reads: exact.and_then(|exact| exact.sizes.reads),
+            table,
+            server: table + report.server_extra_bytes,
+            client: report.client_state_bytes,
             offline_up: report.offline.up_bytes,
             offline_down: report.offline.down_bytes,
             online_up: report.online.up_bytes,
             online_down: report.online.down_bytes,
             server_up: of_servers(|server| server.up_bytes),
             server_down: of_servers(|server| server.down_bytes),
-            reads: exact.and_then(|exact| exact.reads),
+        };
+        Self {
+            sizes,
             times: Some(Times::of(report)),
             times_are: Source::Measured,
             to_yardstick: to_yardstick(report),
@@ -214,22 +202,7 @@ impl Figures {
         let sized: Vec<_> = sized.collect();
         // The least for a line.
         let times = (sized.len() >= 2).then(|| Times::extrapolated(&sized, exact.size(run)));
-        Self {
-            supply: exact.supply,
-            table_bytes: exact.table_bytes,
-            server_bytes: exact.server_bytes,
-            client_bytes: exact.client_bytes,
-            offline_up: exact.offline_up,
-            offline_down: exact.offline_down,
-            online_up: exact.online_up,
-            online_down: exact.online_down,
-            server_up: exact.server_up,
-            server_down: exact.server_down,
-            reads: exact.reads,
-            times,
-            times_are: Source::Extrapolated,
-            to_yardstick: None,
-        }
+        Self { sizes: exact.sizes, times, times_are: Source::Extrapolated, to_yardstick: None }
     }
 }
 

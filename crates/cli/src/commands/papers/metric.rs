@@ -128,8 +128,9 @@ impl Metric {
 
     /// The same here. `None` if it was not measured, or is not measured here at all.
     pub(super) fn of(self, here: &Figures, link: Option<Link>) -> Option<f64> {
+        let sizes = &here.sizes;
         let bytes = |bytes: u64| Some(bytes as f64);
-        let share = |whole: f64| here.supply.map(|supply| whole / supply as f64);
+        let share = |whole: f64| sizes.supply.map(|supply| whole / supply as f64);
         let times = here.times.as_ref();
         let lookup = |parallel: bool| {
             let servers = if parallel { times?.slowest_answer } else { times?.answers };
@@ -137,34 +138,34 @@ impl Metric {
         };
         let offline = || Some(times?.hints + times?.prepare);
         match self {
-            Self::ClientStorage => bytes(here.client_bytes),
-            Self::ServerStorage => bytes(here.server_bytes),
-            Self::OfflineBytes => bytes(here.offline_up + here.offline_down),
+            Self::ClientStorage => bytes(sizes.client),
+            Self::ServerStorage => bytes(sizes.server),
+            Self::OfflineBytes => bytes(sizes.offline_up + sizes.offline_down),
             Self::ServerOnce => times.map(|times| times.setup),
             Self::OfflineTime => offline(),
-            Self::OnlineBytes => bytes(here.online_up + here.online_down),
-            Self::OnlineUp => bytes(here.online_up),
-            Self::OnlineDown => bytes(here.online_down),
-            Self::ServerUp => bytes(here.server_up),
-            Self::ServerDown => bytes(here.server_down),
+            Self::OnlineBytes => bytes(sizes.online_up + sizes.online_down),
+            Self::OnlineUp => bytes(sizes.online_up),
+            Self::OnlineDown => bytes(sizes.online_down),
+            Self::ServerUp => bytes(sizes.server_up),
+            Self::ServerDown => bytes(sizes.server_down),
             Self::OnlineTime => lookup(false),
             Self::ClientTime => times.map(|times| times.query + times.recover),
             Self::ServerTime => times.map(|times| times.slowest_answer),
             Self::AmortizedBytes => {
-                let online = (here.online_up + here.online_down) as f64;
-                Some(online + share((here.offline_up + here.offline_down) as f64).unwrap_or(0.0))
+                let online = (sizes.online_up + sizes.online_down) as f64;
+                Some(online + share((sizes.offline_up + sizes.offline_down) as f64).unwrap_or(0.0))
             }
             Self::AmortizedTime => Some(lookup(false)? + share(offline()?).unwrap_or(0.0)),
-            Self::AmortizedOfflineBytes => share((here.offline_up + here.offline_down) as f64),
+            Self::AmortizedOfflineBytes => share((sizes.offline_up + sizes.offline_down) as f64),
             Self::AmortizedOfflineTime => share(offline()?),
             Self::WideAreaTime => {
                 let link = link?;
-                let moved = link.time(here.online_up + here.online_down) + link.round_trip;
+                let moved = link.time(sizes.online_up + sizes.online_down) + link.round_trip;
                 Some(lookup(true)? + moved.as_secs_f64())
             }
-            Self::ServerReads => here.reads.and_then(bytes),
+            Self::ServerReads => sizes.reads.and_then(bytes),
             Self::Throughput => times.map(|times| 1.0 / times.slowest_answer),
-            Self::PassRate => times.map(|times| here.table_bytes as f64 / times.slowest_answer),
+            Self::PassRate => times.map(|times| sizes.table as f64 / times.slowest_answer),
             Self::EditServerTime => times?.edit_server,
             Self::EditClientTime => times?.edit_client,
             Self::PrecomputedStorage

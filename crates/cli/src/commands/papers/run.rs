@@ -89,9 +89,11 @@ impl Run {
         const SAFE: u64 = 25;
         match exact {
             Some(Exact { work: Work::WholeTable | Work::Points, .. }) | None => LONG,
-            Some(Exact { supply: Some(supply), .. }) => SHORT.min(*supply),
-            Some(Exact { client_bytes: 0, .. }) => SHORT,
-            Some(_) => SAFE,
+            Some(Exact { sizes, .. }) => match sizes.supply {
+                Some(supply) => SHORT.min(supply),
+                None if sizes.client == 0 => SHORT,
+                None => SAFE,
+            },
         }
     }
 
@@ -111,10 +113,9 @@ impl Run {
                 false => Err("takes too long".to_owned()),
             };
         };
-        let table = exact.table_bytes;
+        let sizes = &exact.sizes;
         // The bench has the table twice while the server starts.
-        if 2 * table + exact.server_bytes.saturating_sub(table) + exact.client_bytes > limits.memory
-        {
+        if sizes.table + sizes.server + sizes.client > limits.memory {
             return Err("needs more memory than there is here".to_owned());
         }
         let Some(costs) = &exact.costs else { return Ok(()) };
