@@ -104,19 +104,20 @@ impl Results {
             unknown_records: arguments.unknown_records(),
         };
 
+        // What was measured before counts, however long it took.
+        let judge = |run: &Run, exact: Option<&Exact>| match store.report(run) {
+            Some(_) => Ok(()),
+            None => run.check(exact, &machine, &limits),
+        };
         let mut judged = BTreeMap::new();
         for run in wanted {
             let exact = Exact::of(&run);
-            let judgement = match store.report(&run) {
-                Some(_) => Ok(()),
-                None => run.check(exact.as_ref(), &machine, &limits),
-            };
+            let judgement = judge(&run, exact.as_ref());
             if judgement.is_err() {
                 let smaller = std::iter::successors(Some(run.quarter()), |run| Some(run.quarter()));
                 let smaller = smaller.take(QUARTERINGS).map(|run| (Exact::of(&run), run));
-                let fitting = smaller.filter(|(exact, run)| {
-                    exact.is_some() && run.check(exact.as_ref(), &machine, &limits).is_ok()
-                });
+                let fitting = smaller
+                    .filter(|(exact, run)| exact.is_some() && judge(run, exact.as_ref()).is_ok());
                 judged.extend(fitting.take(SMALLER).map(|(exact, run)| (run, (exact, Ok(())))));
             }
             judged.insert(run, (exact, judgement));
