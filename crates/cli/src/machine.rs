@@ -5,7 +5,7 @@ use crate::display;
 use privet_core::{Error, Result};
 use privet_kernels::Kernels;
 use privet_kernels::bls12_381::{G1, Scalar};
-use privet_kernels::rates::{LINE, best, filled, step_rate};
+use privet_kernels::rates::{LINE, best, copy_rate, filled, step_rate};
 use privet_schemes::registry::{Operations, Pass, RandomReads};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
@@ -25,6 +25,8 @@ pub(crate) struct Machine {
     reads: Vec<Speed>,
     /// Cache lines of 64 bytes read from random places, in memory of each size.
     random_reads: Vec<Speed>,
+    /// Bytes copied into memory that the system has to find, for copies of each size.
+    copies: Vec<Speed>,
     aes_blocks_per_s: f64,
     byte_products_per_s: f64,
     xored_bytes_per_s: f64,
@@ -68,10 +70,15 @@ impl Machine {
         let speeds = |rate: fn(Kernels, &[u8]) -> f64| {
             SIZES.map(|size| Speed { of_bytes: size as u64, per_s: rate(kernels, &buffer[..size]) })
         };
+        let copies = SIZES.iter().map(|size| {
+            let per_s = copy_rate(&buffer[..*size]).map_err(no_memory)?;
+            Ok(Speed { of_bytes: *size as u64, per_s })
+        });
         Ok(Self {
             kernel: kernels.arm().to_string(),
             reads: speeds(Kernels::read_rate).into(),
             random_reads: speeds(Kernels::random_read_rate).into(),
+            copies: copies.collect::<Result<_>>()?,
             aes_blocks_per_s: kernels.aes_rate(),
             byte_products_per_s: kernels.byte_product_rate().map_err(no_memory)?,
             xored_bytes_per_s: kernels.xor_rate(&buffer[..1 << 18]),
@@ -120,7 +127,7 @@ impl Machine {
             machine.point_products_per_s,
             machine.steps_per_s,
         ];
-        let speeds = [&machine.reads, &machine.random_reads];
+        let speeds = [&machine.reads, &machine.random_reads, &machine.copies];
         let of_speeds = speeds.into_iter().flatten().map(|speed| speed.per_s);
         let all_positive = rates.into_iter().chain(of_speeds).all(|rate| rate > 0.0);
         let all_sizes = speeds.iter().all(|speeds| {
@@ -149,10 +156,13 @@ impl Machine {
     pub(crate) fn time(&self, step: &Operations) -> Duration {
         let Pass { bytes, of } = step.pass;
         let RandomReads { count, len, of: of_random } = step.random;
-        let lines = (len / LINE as f64).max(1.0);
+        // The rest of a record comes in sequence, but in pieces too short to be read at full speed.
+        let rest = 1.4 * (len - LINE as f64).max(0.0);
+        let random = count / speed(&self.random_reads, of_random)
+            + count * rest / speed(&self.reads, of_random);
         let arithmetic = &step.arithmetic;
-        let memory =
-            bytes / speed(&self.reads, of) + count * lines / speed(&self.random_reads, of_random);
+        let copied = step.copied / speed(&self.copies, step.copied);
+        let memory = bytes / speed(&self.reads, of) + random;
         let arithmetic = arithmetic.aes_blocks / self.aes_blocks_per_s
             + arithmetic.byte_products / self.byte_products_per_s
             + arithmetic.xored / self.xored_bytes_per_s
@@ -160,7 +170,7 @@ impl Machine {
             + arithmetic.short_hashes / self.short_hashes_per_s
             + arithmetic.point_products / self.point_products_per_s
             + arithmetic.steps / self.steps_per_s;
-        Duration::try_from_secs_f64(memory.max(arithmetic)).unwrap_or(Duration::MAX)
+        Duration::try_from_secs_f64(copied + memory.max(arithmetic)).unwrap_or(Duration::MAX)
     }
 
     /// The instructions that the yardsticks were taken with.
@@ -215,6 +225,7 @@ mod tests {
             kernel: "portable".to_owned(),
             reads: speeds(64e9).collect(),
             random_reads: speeds(1e9).collect(),
+            copies: speeds(32e9).collect(),
             aes_blocks_per_s: 1e9,
             byte_products_per_s: 2e9,
             xored_bytes_per_s: 4e9,
@@ -239,6 +250,8 @@ mod tests {
         assert_eq!(machine.time(&step), Duration::from_secs(3));
         step.random = RandomReads { count: 62.5e6, len: 256.0, of: large };
         assert_eq!(machine.time(&step), Duration::from_secs(5));
+        step.copied = 4e9;
+        assert_eq!(machine.time(&step), Duration::from_secs(7));
     }
 
     #[test]

@@ -55,6 +55,14 @@ pub(crate) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
     Traffic { offline_up, offline_down, lookups: lookups.collect() }
 }
 
+/// Bytes that a client keeps between lookups: what it downloaded, or its hints.
+pub(crate) fn kept(plan: &SchemePlan, identity: &TableIdentity) -> u64 {
+    match plan.offline {
+        OfflinePhase::Download { len } | OfflinePhase::KeepTable { len } => len,
+        _ => plan.hints_len(identity),
+    }
+}
+
 /// Bytes of the requests for the table, and of the chunks that carry it. Each server sends an equal
 /// share.
 fn streamed(plan: &SchemePlan, identity: &TableIdentity, len: u64) -> (u64, u64) {

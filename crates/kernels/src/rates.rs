@@ -39,6 +39,24 @@ pub fn filled(len: usize) -> Result<HugeBuffer<u8>, MemoryError> {
     Ok(buffer)
 }
 
+/// Bytes of `memory` copied into memory that is asked for each time. From 2 MiB on, the system has to
+/// find it. A server does that with its table when it starts.
+///
+/// # Errors
+///
+/// If there is no memory for the copy.
+pub fn copy_rate(memory: &[u8]) -> Result<f64, MemoryError> {
+    let mut failed = None;
+    let rate = best(memory.len() as u64, || match HugeBuffer::new_zeroed(memory.len()) {
+        Ok(mut copy) => {
+            copy.copy_from_slice(black_box(memory));
+            black_box(&copy);
+        }
+        Err(error) => failed = Some(error),
+    });
+    failed.map_or(Ok(rate), Err)
+}
+
 /// `count` places of `of`. A fixed generator chooses them: they are not secret, and choosing them
 /// must not cost time.
 pub fn random_places(count: u64, of: u64) -> Vec<u64> {
@@ -152,5 +170,6 @@ mod tests {
         assert!(random_places(1000, 7).iter().all(|place| *place < 7));
         let memory = filled(1 << 12).unwrap();
         assert_eq!((memory[LINE], memory[2 * LINE], memory[1]), (1, 2, 0));
+        assert!(copy_rate(&memory).unwrap() > 0.0);
     }
 }

@@ -46,14 +46,17 @@ impl Registered for ApirMatrix {
         let matrix = rows * parameters.row_len();
         let path = u64::from(parameters.path_nodes());
         Costs {
-            setup: short_hashes(2 * shape.records())
-                + 2.0 * hashed(shape.bytes())
+            setup: copied(shape.bytes())
+                + 1.4 * short_hashes(2 * shape.records())
+                + 3.5 * hashed(shape.bytes())
                 + steps(5 * shape.records()),
             prepare: started(),
             query: steps(rows / 8 + 2_000),
             answer: 1.2 * pass(matrix) + 0.55 * xored(matrix),
             answer_of_eight: 0.125 * pass(matrix) + 0.35 * xored(matrix),
-            recover: 2.0 * short_hashes(2 * parameters.row_records()) + steps(6_000 + 150 * path),
+            recover: 2.0 * short_hashes(2 * parameters.row_records())
+                + hashed(parameters.row_len())
+                + steps(6_000 + 150 * path),
             server_bytes: matrix.saturating_sub(shape.bytes()),
             ..Costs::default()
         }

@@ -46,12 +46,12 @@ impl Registered for DoublePir {
         // However few columns the second matrix has, a row of it takes as long as 60 more.
         let products = byte_products(first + second + 60 * parameters.second_rows());
         Costs {
-            setup: byte_products(1024 * (first + second)) + 34.0 * xored(hint) + hashed(hint),
+            setup: byte_products(1230 * (first + second)) + 34.0 * xored(hint) + hashed(hint),
             prepare: hashed(hint),
-            query: 1.6 * aes_blocks(256 * (columns + per_column)),
-            answer: 1.1 * pass(first + second) + 2.2 * products,
-            answer_of_eight: 0.125 * pass(first + second) + 1.1 * products,
-            recover: 3.6 * byte_products(hint),
+            query: 1.4 * aes_blocks(256 * (columns + per_column)),
+            answer: 1.3 * pass(first + second) + 3.0 * products,
+            answer_of_eight: 0.125 * pass(first + second) + 1.4 * products,
+            recover: 4.5 * byte_products(hint),
             server_bytes: parameters.kept_bytes() + hint,
             ..Costs::default()
         }

@@ -37,7 +37,7 @@ impl Registered for Dpf {
             prepare: started(),
             query: steps(6_500),
             answer: 1.15 * pass(shape.bytes()) + compute,
-            answer_of_eight: 0.125 * pass(shape.bytes()) + compute,
+            answer_of_eight: 0.125 * pass(shape.bytes()) + 0.65 * compute,
             recover: steps(700),
             ..Costs::default()
         }

@@ -66,7 +66,7 @@ impl Registered for DummySubsets {
         let (sums, record_len) = (parameters.summed(hints), parameters.shape().record_len());
         let sum = 0.5 * aes_blocks(sums) + 1.7 * steps(sums) + 1.7 * xored(record_len * sums);
         Costs {
-            setup: copied(parameters.shape().bytes()),
+            setup: copied(parameters.shape().bytes()) + hashed(parameters.shape().bytes()),
             prepare: hashed(parameters.shape().bytes()) + 1.5 * sum,
             query: search(parameters, u64::from(parameters.singles() + parameters.pairs())),
             answer: read(parameters),

@@ -137,10 +137,10 @@ impl Registered for FiniteDifferences {
 
     fn costs(parameters: &Self::Parameters) -> Costs {
         let points = parameters.points_bytes();
-        let answer = 2.0 * random_reads(parameters.cache_lines() + 50, 64, points)
+        let answer = 2.3 * random_reads(parameters.cache_lines() + 50, 64, points)
             + 1.4 * steps(parameters.answer_bytes());
         Costs {
-            setup: 20.0 * xored(points),
+            setup: 2.5 * copied(points) + 6.0 * xored(points),
             prepare: started(),
             query: steps(6_000),
             answer,

@@ -86,9 +86,11 @@ impl Registered for Harmony {
         let read = random_reads(records + 50, shape.record_len(), shape.bytes())
             + steps(300 + 20 * records);
         Costs {
-            prepare: hashed(shape.bytes()) + 1.25 * (shape.records() as f64 * value),
-            setup: copied(shape.bytes()),
-            query: 2.4 * (records as f64 * value) + steps(6_000),
+            prepare: hashed(shape.bytes())
+                + 14.0 * xored(shape.bytes())
+                + 1.25 * (shape.records() as f64 * value),
+            setup: copied(shape.bytes()) + hashed(shape.bytes()),
+            query: 3.0 * (records as f64 * value) + steps(6_000),
             answer: read,
             answer_of_eight: read,
             recover: steps(1_000 + 70 * records),

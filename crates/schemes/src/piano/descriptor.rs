@@ -100,16 +100,23 @@ impl<F: AnswerForm> Registered for PianoScheme<F> {
         let reads = |count| random_reads(count, shape.record_len(), shape.bytes());
         let answer = match F::REPLACES_THE_WANTED {
             true => 1.9 * reads(chunks) + steps(100 + 8 * chunks),
-            false => 3.0 * reads(2 * chunks) + steps(400 + 18 * chunks),
+            false => {
+                3.0 * reads(2 * chunks)
+                    + steps(400 + 18 * chunks)
+                    + 8.0 * xored(2 * chunks * shape.record_len())
+            }
         };
+        // What exceeds a cache line takes longer to fetch and to write back.
+        let line = shape.record_len().min(64);
+        let added = 1.2 * xored(sums * line) + 2.0 * xored(sums * (shape.record_len() - line));
         let parities = if F::REPLACES_THE_WANTED { 1 } else { chunks };
         Costs {
-            setup: 35.0 * steps(shape.records()) + 14.0 * xored(shape.bytes()),
+            setup: 35.0 * steps(shape.records()) + 18.0 * xored(shape.bytes()),
             prepare: hashed(shape.bytes())
                 + 0.125 * aes_blocks(sums)
-                + 0.3 * steps(sums)
-                + 0.6 * xored(sums * shape.record_len())
-                + 0.75 * summed,
+                + 0.5 * steps(sums)
+                + added
+                + 0.45 * summed,
             query: 1.8 * aes_blocks(hints / 8 + 3 * chunks) + steps(14_000),
             answer,
             answer_of_eight: answer,

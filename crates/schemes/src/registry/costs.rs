@@ -31,12 +31,14 @@ pub struct Costs {
     pub server_bytes: u64,
 }
 
-/// Operations of one step. Memory is read while arithmetic is done, so a step takes as long as the
-/// slower of the two.
+/// Operations of one step. Memory is read while arithmetic is done, so they take as long as the
+/// slower of the two. What is copied comes before.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Operations {
     /// What is read in sequence.
     pub pass: Pass,
+    /// What is copied into memory that is asked for.
+    pub copied: f64,
     /// What is read from random places.
     pub random: RandomReads,
     /// Arithmetic.
@@ -92,6 +94,7 @@ impl Add for Operations {
                 bytes: self.pass.bytes + other.pass.bytes,
                 of: self.pass.of.max(other.pass.of),
             },
+            copied: self.copied + other.copied,
             random: RandomReads {
                 count: self.random.count + other.random.count,
                 len: self.random.len.max(other.random.len),
@@ -118,6 +121,7 @@ impl Mul<Operations> for f64 {
         let of = once.arithmetic;
         Operations {
             pass: Pass { bytes: self * once.pass.bytes, ..once.pass },
+            copied: self * once.copied,
             random: RandomReads { count: self * once.random.count, ..once.random },
             arithmetic: Arithmetic {
                 aes_blocks: self * of.aes_blocks,
@@ -140,7 +144,10 @@ pub(crate) fn pass(bytes: u64) -> Operations {
 
 /// A copy of `bytes` bytes into memory that is asked for.
 pub(crate) fn copied(bytes: u64) -> Operations {
-    3.0 * pass(bytes)
+    const HUGE_PAGE: u64 = 2 << 20;
+    let copied = Operations { copied: bytes as f64, ..Operations::default() };
+    // Less memory comes in small pages, which the system finds one by one.
+    if bytes < HUGE_PAGE { copied + 0.6 * steps(bytes) } else { copied }
 }
 
 /// What a client does to start: parameters, keys, memory.

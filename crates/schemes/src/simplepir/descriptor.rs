@@ -32,12 +32,12 @@ impl Registered for SimplePir {
         let bytes = parameters.rows() * parameters.columns();
         let record_rows = parameters.shape().record_len();
         Costs {
-            setup: byte_products(1024 * bytes) + hashed(parameters.hint_bytes()),
+            setup: 1.2 * byte_products(1024 * bytes) + hashed(parameters.hint_bytes()),
             prepare: hashed(parameters.hint_bytes()),
             query: 1.4 * aes_blocks(256 * parameters.columns()),
-            answer: 1.3 * pass(bytes) + 1.8 * byte_products(bytes),
-            answer_of_eight: 0.125 * pass(bytes) + byte_products(bytes),
-            recover: 3.6 * byte_products(4096 * record_rows) + steps(22_000),
+            answer: 1.4 * pass(bytes) + 1.8 * byte_products(bytes),
+            answer_of_eight: 0.125 * pass(bytes) + 1.3 * byte_products(bytes),
+            recover: 4.8 * byte_products(4096 * record_rows) + steps(15_000),
             server_bytes: parameters.hint_bytes(),
             ..Costs::default()
         }

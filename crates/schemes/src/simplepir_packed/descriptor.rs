@@ -47,12 +47,12 @@ impl Registered for SimplePirPacked {
     fn costs(parameters: &Self::Parameters) -> Costs {
         let (bytes, blocks) = (parameters.pass_bytes(), parameters.blocks());
         Costs {
-            setup: steps(blocks * (100_000_000 + 6_000 * parameters.columns())),
+            setup: steps(blocks * (135_000_000 + 8_000 * parameters.columns())),
             prepare: steps(1_200_000),
-            query: steps(110_000 + 20 * parameters.query_words()),
-            answer: 1.2 * pass(bytes) + 1.7 * byte_products(bytes),
-            answer_of_eight: 0.125 * pass(bytes) + byte_products(bytes),
-            recover: steps(35_000),
+            query: steps(135_000 + 24 * parameters.query_words()),
+            answer: 1.5 * pass(bytes) + 2.4 * byte_products(bytes),
+            answer_of_eight: 0.125 * pass(bytes) + 1.4 * byte_products(bytes),
+            recover: steps(22_000 + 40 * parameters.shape().record_len()),
             server_bytes: parameters.kept_bytes() + parameters.hint_bytes(),
             ..Costs::default()
         }

@@ -63,13 +63,14 @@ pub(crate) fn costs(parameters: &SinglePassParameters) -> Costs {
     let (records, record_len) = (shape.records(), shape.record_len());
     let read = random_reads(partitions + 60, record_len, shape.bytes());
     Costs {
+        setup: copied(shape.bytes()),
         hints: 3.0 * steps(records) + 6.0 * xored(shape.bytes()),
-        prepare: 7.0 * steps(records) + 80.0 * xored(parameters.hint_bytes()),
+        prepare: 7.0 * steps(records) + 45.0 * xored(parameters.hint_bytes()),
         query: 2.2 * xored(2 * u64::from(parameters.partition_records()))
             + steps(1_200 + 80 * partitions),
         answer: read,
         answer_of_eight: read,
-        recover: steps(2_400 + 50 * partitions) + 60.0 * xored(partitions * record_len),
+        recover: steps(2_400 + 40 * partitions) + 30.0 * xored(partitions * record_len),
         ..Costs::default()
     }
 }

@@ -150,13 +150,14 @@ impl RegisteredForm for MerkleForm {
         let tree = short_hashes(2 * records) + hashed(shape.bytes());
         let answer = of_pass.answer + steps(1_500 + 90 * partitions);
         Costs {
-            setup: tree,
+            setup: of_pass.setup + 1.1 * tree,
             hints: Operations::default(),
-            prepare: of_pass.prepare + 1.6 * tree + 2.0 * hashed(shape.bytes()),
+            prepare: of_pass.prepare + 1.6 * tree + 3.0 * hashed(shape.bytes()),
             answer,
             answer_of_eight: answer,
             recover: of_pass.recover
                 + short_hashes(4 * partitions * u64::from(levels + 1))
+                + hashed(partitions * shape.record_len())
                 + steps(3_500),
             server_bytes: 32 * (records - (records >> levels.saturating_sub(1).min(63))),
             ..of_pass

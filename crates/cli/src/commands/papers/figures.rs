@@ -7,7 +7,6 @@ use super::store::{Report, Server};
 use crate::arguments::Subject;
 use crate::traffic::{self, Traffic};
 use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
-use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{Costs, Work, plan};
 
 /// Sizes of one scheme on one table. All but the numbers of lookups and of reads are bytes.
@@ -64,10 +63,7 @@ impl Exact {
             reads: points.filter(|_| matches!(work, Work::Lines { .. })),
             table: shape.bytes(),
             server: shape.bytes() + costs.server_bytes,
-            client: match plan.offline {
-                OfflinePhase::Download { len } | OfflinePhase::KeepTable { len } => len,
-                _ => plan.hints_len(&identity),
-            },
+            client: traffic::kept(&plan, &identity),
             offline_up,
             offline_down,
             online_up: lookups.iter().map(|lookup| lookup.query).sum(),

@@ -228,7 +228,7 @@ impl Candidate {
             client_recover,
             lookup_time,
             day_bytes,
-            kept_bytes: kept_bytes(&plan, subject),
+            kept_bytes: traffic::kept(&plan, identity),
             setup,
             client_prepare,
             server_prepare,
@@ -236,14 +236,6 @@ impl Candidate {
             cores,
             money,
         }
-    }
-}
-
-/// What a client keeps between lookups.
-fn kept_bytes(plan: &SchemePlan, subject: &Subject) -> u64 {
-    match plan.offline {
-        OfflinePhase::Download { len } | OfflinePhase::KeepTable { len } => len,
-        _ => plan.hints_len(&subject.identity),
     }
 }
 

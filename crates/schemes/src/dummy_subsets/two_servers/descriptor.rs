@@ -50,9 +50,9 @@ impl Registered for DummySubsetsTwo {
         let singles = u64::from(parameters.singles());
         let (sums, record_len) = (parameters.summed(singles), parameters.shape().record_len());
         Costs {
-            setup: copied(parameters.shape().bytes()),
+            setup: 1.5 * copied(parameters.shape().bytes()),
             hints: 3.0 * steps(sums) + 2.0 * xored(record_len * sums),
-            prepare: 2.2 * steps(sums) + 60.0 * xored(record_len * singles),
+            prepare: 3.0 * steps(sums) + 35.0 * xored(record_len * singles),
             query: 1.5 * search(parameters, singles),
             answer: read(parameters),
             answer_of_eight: read(parameters),
