@@ -248,10 +248,13 @@ mod tests {
         assert_eq!(machine.time(&step), Duration::from_secs(1));
         step.arithmetic.byte_products = 5e9;
         assert_eq!(machine.time(&step), Duration::from_secs(3));
-        step.random = RandomReads { count: 62.5e6, len: 256.0, of: large };
+        step.random = RandomReads { count: 250e6, len: 64.0, of: large };
         assert_eq!(machine.time(&step), Duration::from_secs(5));
         step.copied = 4e9;
         assert_eq!(machine.time(&step), Duration::from_secs(7));
+        // What exceeds a line is not read as fast as in sequence.
+        step.random.len = 1024.0;
+        assert!(machine.time(&step).as_secs_f64() - 7.0 > 250e6 * 960.0 / 4e9);
     }
 
     #[test]
