@@ -21,8 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let hashed = best(1 << 24, || {
         black_box(blake3::hash(&memory[..1 << 24]));
     });
-    // There is no curve in WebAssembly, and a scheme that needs one is refused there. Nor is there a
-    // server that copies its table.
+    // There is no curve in WebAssembly, and a scheme that needs one is refused there. Nor is there
+    // a server that copies its table.
     let (point_products, copies) = (1, r#"[{"of_bytes": 1, "per_s": 1}]"#);
     println!("{{");
     println!("  \"kernel\": \"{}\",", kernels.arm());

@@ -39,8 +39,8 @@ pub fn filled(len: usize) -> Result<HugeBuffer<u8>, MemoryError> {
     Ok(buffer)
 }
 
-/// Bytes of `memory` copied into memory that is asked for each time. From 2 MiB on, the system has to
-/// find it. A server does that with its table when it starts.
+/// Bytes of `memory` copied into memory that is asked for each time. From 2 MiB on, the system has
+/// to find it. A server does that with its table when it starts.
 ///
 /// # Errors
 ///
