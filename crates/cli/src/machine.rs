@@ -25,7 +25,7 @@ pub(crate) struct Machine {
     reads: Vec<Speed>,
     /// Cache lines of 64 bytes read from random places, in memory of each size.
     random_reads: Vec<Speed>,
-    /// Bytes copied into memory that the system has to find, for copies of each size.
+    /// Bytes copied into memory that is asked for, for copies of each size.
     copies: Vec<Speed>,
     aes_blocks_per_s: f64,
     byte_products_per_s: f64,

@@ -31,8 +31,8 @@ pub struct Costs {
     pub server_bytes: u64,
 }
 
-/// Operations of one step. Memory is read while arithmetic is done, so they take as long as the
-/// slower of the two. What is copied comes before.
+/// Operations of one step. First comes what is copied. Then memory is read while arithmetic is
+/// done, so the two together take as long as the slower of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Operations {
     /// What is read in sequence.
@@ -146,7 +146,7 @@ pub(crate) fn pass(bytes: u64) -> Operations {
 pub(crate) fn copied(bytes: u64) -> Operations {
     const HUGE_PAGE: u64 = 2 << 20;
     let copied = Operations { copied: bytes as f64, ..Operations::default() };
-    // Less memory comes in small pages, which the system finds one by one.
+    // The system finds smaller memory in small pages, one by one.
     if bytes < HUGE_PAGE { copied + 0.6 * steps(bytes) } else { copied }
 }
 
