@@ -32,6 +32,7 @@ use privet_schemes::SchemeId;
 use privet_table::TableRoot;
 use privet_table::similar::meant;
 use privet_table::update_log::PublisherId;
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -45,9 +46,8 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// What was typed on this process' command line, and the definition of the command that runs.
-    pub(crate) fn typed() -> Result<(Self, clap::Command), clap::Error> {
-        let typed: Vec<_> = std::env::args_os().collect();
+    /// What was typed, the program's name first, and the definition of the command that runs.
+    pub(crate) fn typed(typed: Vec<OsString>) -> Result<(Self, clap::Command), clap::Error> {
         let mut command = options::explained(Self::command(), &typed);
         let matches = command.try_get_matches_from_mut(typed)?;
         Ok((Self::from_arg_matches(&matches)?, running(&command, &matches).clone()))

@@ -42,7 +42,8 @@ pub(crate) fn run(arguments: &Bench) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn measure(arguments: &Bench) -> Result<Report> {
+/// Runs the measurement.
+pub(crate) fn measure(arguments: &Bench) -> Result<Report> {
     let kernels = kernels(arguments)?;
     let threads = arguments.threads.map_or_else(display_threads, usize::from);
     let shape = TableShape::new(arguments.records, arguments.record_len)?;

@@ -6,7 +6,6 @@
 use crate::advice;
 use privet_core::{Blame, Error};
 use std::io::Write as _;
-use std::process::ExitCode;
 
 /// How a command ended when nothing went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,21 +20,21 @@ pub(crate) enum Outcome {
 
 /// Prints help, the version or a usage error, as clap words it. The code is 0 for what was asked
 /// for and 2 for mistakes.
-pub(crate) fn from_usage(error: &clap::Error) -> ExitCode {
+pub(crate) fn from_usage(error: &clap::Error) -> u8 {
     // A closed pipe while printing help can be ignored.
     let _ = error.print();
-    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+    if error.use_stderr() { 2 } else { 0 }
 }
 
 /// Prints an error with its causes and the way out, and chooses the exit code by who is to blame.
 /// `command` is the one that failed.
-pub(crate) fn from_outcome(outcome: Result<Outcome, Error>, command: &clap::Command) -> ExitCode {
+pub(crate) fn from_outcome(outcome: Result<Outcome, Error>, command: &clap::Command) -> u8 {
     match outcome {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::NotFound | Outcome::Missed) => ExitCode::from(1),
+        Ok(Outcome::Done) => 0,
+        Ok(Outcome::NotFound | Outcome::Missed) => 1,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "privet: {}", advice::told(&error, command));
-            ExitCode::from(code(error.blame()))
+            code(error.blame())
         }
     }
 }

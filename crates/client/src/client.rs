@@ -20,7 +20,7 @@
 //! runtime, and each has a blocking twin.
 
 use crate::addresses::{self, Address};
-use crate::conductor::{Conductor, ConductorOptions};
+use crate::conductor::{Conductor, ConductorOptions, OpenTable};
 pub use crate::conductor::{Progress, Stats, Traffic};
 use crate::driver::{Command, Driver, FilledShelf, OtherThread};
 use crate::session::{ChosenTable, Clock, KnownPin, Patience, SessionOptions, Target, Value};
@@ -32,6 +32,7 @@ use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_table::TableRoot;
 use privet_table::update_log::PublisherId;
+use privet_table::values::Values;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -132,6 +133,8 @@ impl ClientOptions {
 pub struct Client {
     commands: mpsc::UnboundedSender<Command>,
     table: ChosenTable,
+    is_by_key: bool,
+    values: Option<Values>,
     stats: Arc<Mutex<Stats>>,
 }
 
@@ -170,6 +173,14 @@ impl Client {
         ready.wait_blocking()
     }
 
+    fn new(
+        commands: mpsc::UnboundedSender<Command>,
+        OpenTable { table, is_by_key, values }: OpenTable,
+        stats: Arc<Mutex<Stats>>,
+    ) -> Self {
+        Self { commands, table, is_by_key, values, stats }
+    }
+
     /// The value of `key`, or `None` if the table does not have it. Both cost the same: one query
     /// to each server for each record in which a key of the table may lie, however long its value
     /// is. A scheme whose client holds the table sends no query. If keys have several values,
@@ -203,6 +214,18 @@ impl Client {
     /// several may be under way.
     pub fn begin(&self, target: Target) -> Begun {
         Begun(self.ask(target))
+    }
+
+    /// As [`begin`](Self::begin), and calls `reply` with what came of it, on the client's own
+    /// thread. It must be quick, and take as long whatever came. If the client ends before, it is
+    /// dropped uncalled.
+    pub fn begin_with(
+        &self,
+        target: Target,
+        reply: impl FnOnce(Result<Option<Value>>) + Send + 'static,
+    ) {
+        // If the driver is gone, this drops the command, and the reply with it.
+        let _ = self.commands.send(Command::Lookup { target, reply: Box::new(reply) });
     }
 
     /// The values of several targets, in their order. Several queries are under way at once. How
@@ -259,6 +282,16 @@ impl Client {
         &self.table
     }
 
+    /// Whether records are looked up by key, and not by number.
+    pub fn is_by_key(&self) -> bool {
+        self.is_by_key
+    }
+
+    /// What the values of the table are, if its builder knew.
+    pub fn values(&self) -> Option<&Values> {
+        self.values.as_ref()
+    }
+
     /// What was done so far.
     pub fn stats(&self) -> Stats {
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
@@ -266,9 +299,13 @@ impl Client {
 
     fn ask(&self, target: Target) -> oneshot::Receiver<Result<Option<Value>>> {
         let (reply, receiver) = oneshot::channel();
-        // If the driver is gone, this drops the command and with it the reply's other end, which
-        // tells the waiting caller.
-        let _ = self.commands.send(Command::Lookup { target, reply });
+        self.begin_with(target, move |outcome| {
+            // The caller may have stopped waiting; the lookup took its course all the same.
+            if let Err(unwanted) = reply.send(outcome) {
+                // Erasing a longer value takes longer, and the next query must not wait for that.
+                tokio::task::spawn_blocking(move || drop(unwanted));
+            }
+        });
         receiver
     }
 
@@ -316,14 +353,14 @@ struct Start {
     progress: Box<dyn FnMut(Progress) + Send>,
     commands: mpsc::UnboundedReceiver<Command>,
     stats: Arc<Mutex<Stats>>,
-    ready: oneshot::Sender<Result<ChosenTable>>,
+    ready: oneshot::Sender<Result<OpenTable>>,
 }
 
 /// What the client waits for meanwhile.
 struct Ready {
     commands: mpsc::UnboundedSender<Command>,
     stats: Arc<Mutex<Stats>>,
-    table: oneshot::Receiver<Result<ChosenTable>>,
+    opened: oneshot::Receiver<Result<OpenTable>>,
 }
 
 impl Start {
@@ -332,9 +369,9 @@ impl Start {
         progress: impl FnMut(Progress) + Send + 'static,
     ) -> (Self, Ready) {
         let (sender, commands) = mpsc::unbounded_channel();
-        let (ready, table) = oneshot::channel();
+        let (ready, opened) = oneshot::channel();
         let stats = Arc::new(Mutex::new(Stats::default()));
-        let waiting = Ready { commands: sender, stats: Arc::clone(&stats), table };
+        let waiting = Ready { commands: sender, stats: Arc::clone(&stats), opened };
         (Self { options, progress: Box::new(progress), commands, stats, ready }, waiting)
     }
 
@@ -443,14 +480,14 @@ fn clock(started: Instant) -> Clock {
 
 impl Ready {
     async fn wait(self) -> Result<Client> {
-        let Self { commands, stats, table } = self;
-        let table = table.await.unwrap_or_else(|_| Err(driver_gone()))?;
-        Ok(Client { commands, table, stats })
+        let Self { commands, stats, opened } = self;
+        let opened = opened.await.unwrap_or_else(|_| Err(driver_gone()))?;
+        Ok(Client::new(commands, opened, stats))
     }
 
     fn wait_blocking(self) -> Result<Client> {
-        let Self { commands, stats, table } = self;
-        let table = table.blocking_recv().unwrap_or_else(|_| Err(driver_gone()))?;
-        Ok(Client { commands, table, stats })
+        let Self { commands, stats, opened } = self;
+        let opened = opened.blocking_recv().unwrap_or_else(|_| Err(driver_gone()))?;
+        Ok(Client::new(commands, opened, stats))
     }
 }

@@ -61,6 +61,7 @@ use crate::session::{
 use crate::state::{HintsKey, Opened, PartKey, PartState, State};
 use keeper::{Keeper, Reserved};
 use privet_core::{Error, Reason, Result};
+use privet_table::values::Values;
 use privet_wire::PartKind;
 use report::Phase;
 use std::collections::{HashMap, VecDeque};
@@ -73,6 +74,17 @@ const BUSY_PAUSE: Duration = Duration::from_millis(50);
 /// How long what was settled may wait for the next lookup, whose sync makes it durable as well. If
 /// the process is killed before, the next one sends those queries again.
 const FLUSH_PAUSE: Duration = Duration::from_millis(20);
+
+/// A table whose records can be looked up.
+#[derive(Clone, Debug)]
+pub struct OpenTable {
+    /// The table and its scheme.
+    pub table: ChosenTable,
+    /// Whether records are looked up by key, and not by number.
+    pub is_by_key: bool,
+    /// What its values are, if its builder knew.
+    pub values: Option<Values>,
+}
 
 /// What a conductor wants from its shell.
 #[derive(Debug)]
@@ -107,7 +119,7 @@ pub enum Errand {
         outcome: Result<Option<Value>>,
     },
     /// Lookups can begin, or never will. Comes once.
-    Ready(Result<Box<ChosenTable>>),
+    Ready(Result<Box<OpenTable>>),
     /// Nothing is under way any more and everything is kept; or something may not be kept.
     Finished {
         /// Which call asked for this.
@@ -506,9 +518,14 @@ impl<D: Desk> Conductor<D> {
                 self.note_hints_origin(true);
                 self.tell(Progress::Ready);
                 if !mem::replace(&mut self.is_ready, true)
-                    && let Some(table) = self.session.table()
+                    && let Some((table, records)) = self.session.table().zip(self.session.records())
                 {
-                    self.errands.push_back(Errand::Ready(Ok(Box::new(table.clone()))));
+                    let opened = OpenTable {
+                        table: table.clone(),
+                        is_by_key: records.is_by_key(),
+                        values: records.values().cloned(),
+                    };
+                    self.errands.push_back(Errand::Ready(Ok(Box::new(opened))));
                 }
                 return;
             }

@@ -8,9 +8,9 @@
 //! thread prepares the next generation of single-use hints: see [`OtherThread`]. Others make
 //! queries ahead: see [`FilledShelf`].
 
-use crate::conductor::{Conductor, Errand, FinishId, Progress, Stats};
+use crate::conductor::{Conductor, Errand, FinishId, OpenTable, Progress, Stats};
 use crate::exchange::{Delivery, goes_on};
-use crate::session::{ChosenTable, ExchangeId, LookupId, Query, Request, Target, Value};
+use crate::session::{ExchangeId, LookupId, Query, Request, Target, Value};
 use crate::transport::Transport;
 use privet_core::Result;
 use std::collections::HashMap;
@@ -32,11 +32,14 @@ pub(crate) use shelf::FilledShelf;
 /// full queue slows the sender down.
 const INCOMING_CAPACITY: usize = 16;
 
+/// Is called with what comes of a lookup, or dropped uncalled if the driver ends before.
+pub(crate) type Reply = Box<dyn FnOnce(Result<Option<Value>>) + Send>;
+
 /// What a client asks of its driver.
 pub(crate) enum Command {
     Lookup {
         target: Target,
-        reply: oneshot::Sender<Result<Option<Value>>>,
+        reply: Reply,
     },
     /// Say when nothing is under way any more and everything is kept.
     Finish {
@@ -51,7 +54,7 @@ pub(crate) struct Driver {
     pub(crate) progress: Box<dyn FnMut(Progress) + Send>,
     pub(crate) stats: Arc<Mutex<Stats>>,
     /// Receives one message: whether lookups can begin.
-    pub(crate) ready: Option<oneshot::Sender<Result<ChosenTable>>>,
+    pub(crate) ready: Option<oneshot::Sender<Result<OpenTable>>>,
     pub(crate) started: Instant,
 }
 
@@ -61,7 +64,7 @@ struct Running {
     exchanges: HashMap<ExchangeId, Arc<Ongoing>>,
     /// For each server, queries that leave together.
     gathered: Vec<Gathered>,
-    replies: HashMap<LookupId, oneshot::Sender<Result<Option<Value>>>>,
+    replies: HashMap<LookupId, Reply>,
     finishing: HashMap<FinishId, oneshot::Sender<Result<()>>>,
 }
 
@@ -192,18 +195,13 @@ impl Driver {
             }
             Errand::Wait { until } => precise::wait_until(self.started + until),
             Errand::Reply { lookup, outcome } => {
-                // The caller may have stopped waiting; the lookup took its course all the same.
-                if let Some(reply) = running.replies.remove(&lookup)
-                    && let Err(unwanted) = reply.send(outcome)
-                {
-                    // Erasing a longer value takes longer, and the next query must not wait for
-                    // that.
-                    tokio::task::spawn_blocking(move || drop(unwanted));
+                if let Some(reply) = running.replies.remove(&lookup) {
+                    reply(outcome);
                 }
             }
             Errand::Ready(outcome) => {
                 if let Some(ready) = self.ready.take() {
-                    let _ = ready.send(outcome.map(|table| *table));
+                    let _ = ready.send(outcome.map(|opened| *opened));
                 }
             }
             Errand::Finished { ticket, outcome } => {

@@ -173,6 +173,7 @@ use open::{Open, Stage};
 use privet_core::{Blame, Error, Result};
 use privet_schemes::reservation::Receipt;
 use privet_wire::ServerDescription;
+use records::Records;
 use shared::{Fault, Parts, Shared};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -233,6 +234,14 @@ impl Session {
             Phase::Describing(_) => None,
             Phase::Open(open) => Some(&open.chosen),
             Phase::Over(_, chosen) => chosen.as_deref(),
+        }
+    }
+
+    /// How records are read, once the layout is there.
+    pub(crate) fn records(&self) -> Option<&Records> {
+        match &self.phase {
+            Phase::Open(open) => open.records.as_ref(),
+            _ => None,
         }
     }
 

@@ -125,7 +125,7 @@ impl Built {
         };
         let source = Source::reader("rows", std::io::Cursor::new(rows)).format(Format::Csv);
         let file = directory.path().join("t.privet");
-        let report = build_table(&options, source, &file, &mut |_| {}).unwrap();
+        let report = build_table(&options, source, &file, &mut |_| Ok(())).unwrap();
         let records_per_lookup = match form.key_map {
             None => 1,
             Some(KeyMapKind::Cuckoo) => 2 * u64::from(form.parts),

@@ -27,6 +27,7 @@ use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::new_file::Existing;
 use crate::snapshot::{SnapshotPlan, SnapshotWriter, ValueForm};
 use crate::update_log::log_path;
+use crate::values::Values;
 use privet_core::{
     Epoch, Error, PublicSeed, Result, SecretRng, TableDigest, TableId, TableIdentity, TableShape,
 };
@@ -207,7 +208,7 @@ pub struct AuthenticationReport {
 }
 
 /// Reads `source`, builds a table as `options` say, and writes it to `output`. `progress` is called
-/// often; it should be quick.
+/// often; it should be quick. If it fails, the build ends with its error.
 ///
 /// If anything fails, `output` is as it was before.
 ///
@@ -221,7 +222,7 @@ pub fn build_table(
     options: &BuildOptions,
     source: Source,
     output: &Path,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress) -> Result<()>,
 ) -> Result<BuildReport> {
     build_table_from(options, vec![source], output, progress)
 }
@@ -235,13 +236,13 @@ pub fn build_table_from(
     options: &BuildOptions,
     sources: Vec<Source>,
     output: &Path,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress) -> Result<()>,
 ) -> Result<BuildReport> {
     let selection = selection(options)?;
     check_formats(&sources)?;
     let (types, sources) = match options.guess_types {
         true => guess_types(sources, &selection, &options.types, &mut |bytes_done| {
-            progress(Progress { stage: Stage::Guessing, bytes_done, bytes_total: None });
+            progress(Progress { stage: Stage::Guessing, bytes_done, bytes_total: None })
         })?,
         false => (options.types.clone(), sources),
     };
@@ -347,9 +348,9 @@ fn write_table(
     id: TableId,
     seed: PublicSeed,
     output: &Path,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress) -> Result<()>,
 ) -> Result<BuildReport> {
-    progress(Progress { stage: Stage::Packing, bytes_done: 0, bytes_total: None });
+    progress(Progress { stage: Stage::Packing, bytes_done: 0, bytes_total: None })?;
     let (authenticate, existing) = (options.authenticate, options.existing);
     let unfinished = Unfinished { kept, selection, id, authenticate, existing };
     if unfinished.selection.key.is_some() {
@@ -395,20 +396,28 @@ impl Unfinished<'_> {
         records: RecordLayout,
         within: TableShape,
         output: &Path,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(Progress) -> Result<()>,
         write: impl Fn(u64, &mut Vec<u8>),
     ) -> Result<BuildReport> {
         let shape = if self.authenticate { shape_with_paths(within)? } else { within };
+        let mut stopped = Ok(());
         let tree = self.authenticate.then(|| {
             MerkleTree::over(within.records(), |number, record| {
-                write(number, record);
-                report_record(progress, Stage::Hashing, number, within);
+                if stopped.is_ok() {
+                    write(number, record);
+                    stopped = report_record(progress, Stage::Hashing, number, within);
+                }
             })
         });
+        stopped?;
         let layout = match &tree {
             Some(tree) => TableLayout::authenticated(tree.authentication(), records),
             None => records.into(),
         };
+        let is_raw = matches!(self.selection.value, ValueForm::Raw(_));
+        let values =
+            self.kept.columns().map(|columns| Values { is_raw, columns: columns.to_vec() });
+        let layout = layout.describing(values.filter(Values::fits));
         let plan = SnapshotPlan {
             id: self.id,
             epoch: Epoch(0),
@@ -426,7 +435,7 @@ impl Unfinished<'_> {
                 tree.append_path(number, &mut record);
             }
             writer.write_record(&record)?;
-            report_record(progress, Stage::Writing, number, shape);
+            report_record(progress, Stage::Writing, number, shape)?;
         }
         // Building takes a while. An update log may have appeared since the caller checked.
         refuse_over_a_history(output)?;
@@ -435,14 +444,20 @@ impl Unfinished<'_> {
     }
 }
 
-fn report_record(progress: &mut dyn FnMut(Progress), stage: Stage, number: u64, shape: TableShape) {
+fn report_record(
+    progress: &mut dyn FnMut(Progress) -> Result<()>,
+    stage: Stage,
+    number: u64,
+    shape: TableShape,
+) -> Result<()> {
     if number % REPORT_EVERY == REPORT_EVERY - 1 || number + 1 == shape.records() {
         progress(Progress {
             stage,
             bytes_done: (number + 1) * shape.record_len(),
             bytes_total: Some(shape.bytes()),
-        });
+        })?;
     }
+    Ok(())
 }
 
 fn report(

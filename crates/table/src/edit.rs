@@ -21,6 +21,7 @@ pub use rows::{Counts, RowEditor};
 
 use crate::key_map::{Editor, Effect};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
+use crate::values::Values;
 use privet_core::table::Operation;
 use privet_core::{Error, Result, TableShape, TableUpdate};
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ use std::collections::BTreeMap;
 /// `read` gives the record with a number below the table's, as it was before the first operation.
 pub struct TableEditor<'a, R> {
     shape: TableShape,
+    values: Option<&'a Values>,
     rows: Rows<'a, R>,
 }
 
@@ -65,6 +67,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
         if layout.authentication().is_some() {
             return Err(not_edited());
         }
+        let values = layout.values();
         let rows = match layout.records() {
             RecordLayout::Keyed(key_map) => Rows::ByKey(Box::new(Editor::new(key_map, read))),
             RecordLayout::Index(layout) => {
@@ -72,7 +75,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
                 Rows::ByIndex(NumberedRows { layout: *layout, read, written, appended })
             }
         };
-        Ok(Self { shape, rows })
+        Ok(Self { shape, values, rows })
     }
 
     /// Gives `key` the value `value`, whether the table has the key or not.
@@ -149,7 +152,10 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
         let (operations, layout): (Vec<_>, _) = match self.rows {
             Rows::ByKey(editor) => {
                 let edits = editor.finish()?;
-                let layout = edits.key_map.map(|key_map| RecordLayout::Keyed(key_map).into());
+                let layout = edits.key_map.map(|key_map| {
+                    let layout = TableLayout::from(RecordLayout::Keyed(key_map));
+                    layout.describing(self.values.cloned())
+                });
                 (edits.records.into_iter().map(edit).collect(), layout)
             }
             Rows::ByIndex(NumberedRows { mut read, written, appended, .. }) => {

@@ -1,4 +1,5 @@
-//! Rows from files: CSV, JSON Lines and Parquet behind one iterator.
+//! Rows from files, and those that a program supplies: CSV, JSON Lines, Parquet and [`Cells`]
+//! behind one iterator.
 //!
 //! A [`Source`] says where the rows come from. A [`Selection`] says what is wanted of each row:
 //! which column is the key, and what makes the value. [`Rows`] then gives one [`Row`] after the
@@ -41,6 +42,8 @@
 //! twice are errors. One row may take at most [`MAX_ROW_BYTES`]; reading needs memory for one row
 //! (CSV, JSON Lines) or one batch of 256 rows and one page per column (Parquet).
 
+mod cell;
+mod cells;
 mod compressed;
 mod csv;
 mod json_lines;
@@ -53,6 +56,8 @@ mod types;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use cell::Cell;
+pub use cells::Cells;
 pub use source::{OnEmptyKey, Source};
 pub use types::{ColumnType, ColumnTypes};
 pub(crate) use {source::Like, types::guess as guess_types};
@@ -60,9 +65,10 @@ pub(crate) use {source::Like, types::guess as guess_types};
 use crate::key_map::BETWEEN_BOUNDS;
 use crate::similar;
 use crate::snapshot::ValueForm;
+use crate::values::ValueColumn;
+use cells::CellRows;
 use privet_core::{Error, Reason, Result};
 use source::Opened;
-use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
@@ -82,6 +88,8 @@ pub enum Format {
     JsonLines,
     /// Apache Parquet.
     Parquet,
+    /// No file: [rows of cells](Cells) that a program supplies.
+    Cells,
 }
 
 impl Format {
@@ -104,6 +112,7 @@ impl Format {
             Format::Tsv => "TSV",
             Format::JsonLines => "JSON Lines",
             Format::Parquet => "Parquet",
+            Format::Cells => "a table in memory",
         }
     }
 }
@@ -163,7 +172,7 @@ trait RowReader {
     fn bytes_read(&self) -> u64;
 
     /// The columns that make the value, if all rows have the same ones.
-    fn value_columns(&self) -> Option<Vec<&str>>;
+    fn value_columns(&self) -> Option<Vec<ValueColumn>>;
 }
 
 impl Rows {
@@ -198,6 +207,11 @@ impl Rows {
             let reader = Box::new(parquet::ParquetRows::open(file, wanted)?);
             return Ok(rows(reader, Some(len)));
         }
+        if format == Format::Cells {
+            let cells = source.into_cells()?;
+            let bytes_total = cells.size().map(|(_, bytes)| bytes);
+            return Ok(rows(Box::new(CellRows::open(cells, &wanted)?), bytes_total));
+        }
         let Opened { bytes, counter, bytes_total } = source.open()?;
         let reader: Box<dyn RowReader> = match format {
             Format::Csv | Format::Tsv => {
@@ -207,6 +221,7 @@ impl Rows {
                 Box::new(json_lines::JsonLinesRows::open(bytes, counter, wanted.selection))
             }
             Format::Parquet => Box::new(parquet::ParquetRows::spool(bytes, wanted)?),
+            Format::Cells => return Err(Error::internal("rows of cells were opened before")),
         };
         Ok(rows(reader, bytes_total))
     }
@@ -253,9 +268,9 @@ impl Rows {
         self.reader.unit()
     }
 
-    /// The columns that make the value, in their order, if all rows have the same ones: in CSV and
-    /// Parquet. `None` in JSON Lines, where each row names its own.
-    pub fn value_columns(&self) -> Option<Vec<&str>> {
+    /// The columns that make the value, in their order, if all rows have the same ones. `None` in
+    /// JSON Lines, where each row names its own.
+    pub fn value_columns(&self) -> Option<Vec<ValueColumn>> {
         self.reader.value_columns()
     }
 
@@ -273,7 +288,7 @@ impl Rows {
 /// Counts the bytes that pass.
 struct Counted<R> {
     input: R,
-    counter: Rc<Cell<u64>>,
+    counter: Rc<std::cell::Cell<u64>>,
 }
 
 impl<R: Read> Read for Counted<R> {

@@ -21,10 +21,20 @@
 //! | 0 | 2 | version, 2 |
 //! | 2 | 32 | Merkle root of the records |
 //! | 34 | | the record layout, as above |
+//!
+//! A layout may say [what the values are](crate::values). Then that comes before it:
+//!
+//! | offset | bytes | content |
+//! |---|---|---|
+//! | 0 | 2 | version, 3 |
+//! | 2 | 4 | the length of the description |
+//! | 6 | | the description of the values |
+//! | | | the layout, in one of the forms above |
 
 use crate::KeyMap;
 use crate::authentication::{Authentication, TableRoot, shape_within};
 use crate::digest::layout_digest;
+use crate::values::Values;
 use privet_core::codec::Reader;
 use privet_core::{Error, Result, TableShape};
 
@@ -34,10 +44,14 @@ const VERSION: u16 = 1;
 /// The version of the layout of an authenticated table.
 const AUTHENTICATED_VERSION: u16 = 2;
 
+/// The version of a layout that describes the values.
+const DESCRIBED_VERSION: u16 = 3;
+
 /// How a table's records are read: verified first, if the table is authenticated, and then
 /// understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableLayout {
+    values: Option<Values>,
     authentication: Option<Authentication>,
     records: RecordLayout,
 }
@@ -45,14 +59,25 @@ pub struct TableLayout {
 impl From<RecordLayout> for TableLayout {
     /// The layout of a table that is not authenticated.
     fn from(records: RecordLayout) -> Self {
-        Self { authentication: None, records }
+        Self { values: None, authentication: None, records }
     }
 }
 
 impl TableLayout {
     /// The layout of an authenticated table.
     pub fn authenticated(authentication: Authentication, records: RecordLayout) -> Self {
-        Self { authentication: Some(authentication), records }
+        Self { values: None, authentication: Some(authentication), records }
+    }
+
+    /// The same layout, with what it says of the values.
+    #[must_use]
+    pub fn describing(self, values: Option<Values>) -> Self {
+        Self { values, ..self }
+    }
+
+    /// What the values are, if the table's builder knew.
+    pub fn values(&self) -> Option<&Values> {
+        self.values.as_ref()
     }
 
     /// What records are verified with, if the table is authenticated.
@@ -90,6 +115,12 @@ impl TableLayout {
     /// The layout as bytes, in the one form that [`decode`](Self::decode) accepts.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
+        if let Some(values) = &self.values {
+            let description = values.encode();
+            out.extend_from_slice(&DESCRIBED_VERSION.to_le_bytes());
+            out.extend_from_slice(&(description.len() as u32).to_le_bytes());
+            out.extend_from_slice(&description);
+        }
         if let Some(authentication) = &self.authentication {
             out.extend_from_slice(&AUTHENTICATED_VERSION.to_le_bytes());
             out.extend_from_slice(&authentication.merkle_root());
@@ -105,6 +136,17 @@ impl TableLayout {
     /// layout.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("a table layout", bytes);
+        if reader.u16()? != DESCRIBED_VERSION {
+            return Self::decode_undescribed(bytes);
+        }
+        let len = reader.u32()? as usize;
+        let values = Values::decode(reader.bytes(len)?)?;
+        let layout = Self::decode_undescribed(reader.bytes(reader.remaining())?)?;
+        Ok(layout.describing(Some(values)))
+    }
+
+    fn decode_undescribed(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("a table layout", bytes);
         match reader.u16()? {
             VERSION => RecordLayout::decode(bytes).map(Self::from),
             AUTHENTICATED_VERSION => {
@@ -113,7 +155,7 @@ impl TableLayout {
                 Ok(Self::authenticated(authentication, records))
             }
             version => Err(Error::invalid_message(format!(
-                "the record layout has version {version}, and this program reads versions {VERSION} and {AUTHENTICATED_VERSION}"
+                "the record layout has version {version}, and this program reads versions {VERSION} to {DESCRIBED_VERSION}"
             ))),
         }
     }
@@ -295,6 +337,7 @@ fn malformed(how: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::values::{ValueColumn, ValueType};
     use privet_core::Blame;
 
     #[test]
@@ -362,8 +405,31 @@ mod tests {
             let error = TableLayout::decode(&invalid).expect_err("invalid");
             assert_eq!(error.blame(), Blame::InvalidMessage);
         }
-        let error = TableLayout::decode(&[3, 0, 0, 1]).expect_err("of the future");
-        assert!(error.message().contains("version 3, and this program reads versions 1 and 2"));
+        let error = TableLayout::decode(&[4, 0, 0, 1]).expect_err("of the future");
+        assert!(error.message().contains("version 4, and this program reads versions 1 to 3"));
+    }
+
+    #[test]
+    fn a_layout_with_a_description_is_the_layout_and_the_description() {
+        let column = ValueColumn { name: "v".to_owned(), of: ValueType::Text };
+        let values = Values { is_raw: true, columns: vec![column] };
+        let records = RecordLayout::Index(IndexLayout { prefix_bytes: 1 });
+        let plain = TableLayout::from(records.clone());
+        let authenticated = TableLayout::authenticated(Authentication::new([7; 32]), records);
+        for layout in [plain, authenticated] {
+            let described = layout.clone().describing(Some(values.clone()));
+            let bytes = described.encode();
+            assert!(bytes.ends_with(&layout.encode()));
+            assert_eq!(TableLayout::decode(&bytes).expect("valid"), described);
+            for len in 0..bytes.len() {
+                let error = TableLayout::decode(&bytes[..len]).expect_err("cut off");
+                assert_eq!(error.blame(), Blame::InvalidMessage);
+            }
+            // No description within a description.
+            let mut twice = bytes[..bytes.len() - layout.encode().len()].to_vec();
+            twice.extend_from_slice(&bytes);
+            assert!(TableLayout::decode(&twice).is_err());
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@
 //!
 //! let options = BuildOptions { key: Some("name".into()), ..BuildOptions::default() };
 //! let source = Source::path("packages.jsonl");
-//! let report = build_table(&options, source, "packages.privet".as_ref(), &mut |_| {})?;
+//! let report = build_table(&options, source, "packages.privet".as_ref(), &mut |_| Ok(()))?;
 //! println!("{} records of {} bytes", report.records, report.record_len);
 //!
 //! let snapshot = Snapshot::open("packages.privet".as_ref())?;
@@ -57,6 +57,7 @@ pub mod edit;
 pub mod key_map;
 pub mod layout;
 pub mod update_log;
+pub mod values;
 
 #[cfg(feature = "files")]
 pub mod build;

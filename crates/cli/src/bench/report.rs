@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::time::Duration;
 
 #[derive(Serialize)]
-pub(super) struct Report {
+pub(crate) struct Report {
     pub(super) scheme: &'static str,
     pub(super) records: u64,
     pub(super) record_len: u64,

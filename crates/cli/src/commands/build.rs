@@ -23,6 +23,32 @@ use std::time::Instant;
 /// Reads the input, writes the table, prints what came of it.
 pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     display::be_quiet(arguments.quiet);
+    let mut bars = Bars::default();
+    let report = report(arguments, Vec::new(), &mut |progress| {
+        bars.show(progress);
+        Ok(())
+    });
+    bars.finish();
+    let report = report?;
+    if !arguments.quiet {
+        let dear = || plan::many_records(&arguments.output);
+        display::report(arguments.json, &report, || {
+            let mut page = report.page();
+            dear().into_iter().for_each(|sentence| {
+                page.line(sentence);
+            });
+            page
+        })?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Reads the input, or the `given` rows instead, and writes the table.
+pub(crate) fn report(
+    arguments: &Build,
+    given: Vec<Source>,
+    progress: &mut dyn FnMut(Progress) -> Result<()>,
+) -> Result<Report> {
     // Checked before the long work.
     let standard_input = |path: &&PathBuf| path.as_os_str() == "-";
     if arguments.inputs.iter().filter(standard_input).count() > 1 {
@@ -62,28 +88,16 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     let source = |path: &PathBuf| {
         source(path, arguments.format, arguments.delimiter, arguments.on_empty_key)
     };
-    let sources = arguments.inputs.iter().map(source).collect();
+    let sources = match given.is_empty() {
+        true => arguments.inputs.iter().map(source).collect(),
+        false => given.into_iter().map(|rows| on_empty_key(rows, arguments.on_empty_key)).collect(),
+    };
     let start = Instant::now();
-    let mut bars = Bars::default();
-    let built =
-        build_table_from(&options, sources, &arguments.output, &mut |progress| bars.show(progress));
-    bars.finish();
-    let built = built?;
+    let built = build_table_from(&options, sources, &arguments.output, progress)?;
     let publisher =
         publisher.map(|publisher| announce(&arguments.output, publisher)).transpose()?;
     let seconds = start.elapsed().as_secs_f64();
-    let report = Report { publisher, ..Report::of(&built, &arguments.output, seconds) };
-    if !arguments.quiet {
-        let dear = || plan::many_records(&arguments.output);
-        display::report(arguments.json, &report, || {
-            let mut page = report.page();
-            dear().into_iter().for_each(|sentence| {
-                page.line(sentence);
-            });
-            page
-        })?;
-    }
-    Ok(Outcome::Done)
+    Ok(Report { publisher, ..Report::of(&built, &arguments.output, seconds) })
 }
 
 /// Makes an update log without epochs beside the table. It names the publisher who will sign them.
@@ -108,12 +122,9 @@ pub(crate) fn source(
     path: &Path,
     format: Option<InputFormat>,
     delimiter: Option<Delimiter>,
-    on_empty_key: OnEmptyKey,
+    empty_key: OnEmptyKey,
 ) -> Source {
-    let mut source = Source::path(path).on_empty_key(match on_empty_key {
-        OnEmptyKey::Error => import::OnEmptyKey::Error,
-        OnEmptyKey::Skip => import::OnEmptyKey::Skip,
-    });
+    let mut source = on_empty_key(Source::path(path), empty_key);
     if let Some(format) = format {
         source = source.format(format_of(format));
     }
@@ -121,6 +132,14 @@ pub(crate) fn source(
         source = source.delimiter(delimiter);
     }
     source
+}
+
+/// The same rows, and what becomes of those without a key.
+pub(crate) fn on_empty_key(source: Source, typed: OnEmptyKey) -> Source {
+    source.on_empty_key(match typed {
+        OnEmptyKey::Error => import::OnEmptyKey::Error,
+        OnEmptyKey::Skip => import::OnEmptyKey::Skip,
+    })
 }
 
 fn format_of(named: InputFormat) -> Format {
@@ -165,7 +184,7 @@ impl Bars {
 }
 
 #[derive(Serialize)]
-struct Report {
+pub(crate) struct Report {
     file: String,
     rows: u64,
     keys: Option<u64>,

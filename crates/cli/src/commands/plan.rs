@@ -27,6 +27,7 @@ use candidate::{Candidate, Machines, Use};
 use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{About, SchemePlan, Tuning, choose, plan};
+use privet_table::import::Source;
 use privet_table::snapshot::Snapshot;
 use report::{Refused, Report};
 use std::path::Path;
@@ -34,7 +35,15 @@ use subject::Subject;
 
 /// Computes what each scheme costs, and prints the ranking.
 pub(crate) fn run(arguments: &Plan) -> Result<Outcome> {
-    let subject = Subject::of(arguments)?;
+    let report = report(arguments, Vec::new())?;
+    display::report(arguments.json, &report, || report.page())?;
+    Ok(Outcome::Done)
+}
+
+/// Computes what each scheme costs, for a table of the `given` rows if there are any, and draws it
+/// if that is asked for.
+pub(crate) fn report(arguments: &Plan, given: Vec<Source>) -> Result<Report> {
+    let subject = Subject::of(arguments, given)?;
     let machine = Machine::of(arguments.machine.as_deref())?;
     if let Some(file) = &arguments.save_machine {
         machine.write(file)?;
@@ -53,8 +62,7 @@ pub(crate) fn run(arguments: &Plan) -> Result<Outcome> {
     if let Some(file) = &arguments.svg {
         report.plot().write(file)?;
     }
-    display::report(arguments.json, &report, || report.page())?;
-    Ok(Outcome::Done)
+    Ok(report)
 }
 
 /// How many times as dear a scheme must be for another to be mentioned, …

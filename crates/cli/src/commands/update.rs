@@ -3,12 +3,13 @@
 mod rows;
 
 use crate::arguments::Update;
-use crate::commands::build::{named_types, source};
+use crate::commands::build::{named_types, on_empty_key, source};
 use crate::commands::get::keys_from;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
-use privet_core::{Blame, Error, Result, TableIdentity};
+use privet_core::{Blame, Error, Result};
 use privet_table::edit::{Counts, TableEdits};
+use privet_table::import::Source;
 use privet_table::owner::OwnedTable;
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::PublisherKey;
@@ -17,9 +18,18 @@ use std::collections::HashSet;
 
 /// Reads what is to change, appends the epoch, compacts if that is due, and prints what came of it.
 pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
+    let report = report(arguments, None)?;
+    display::report(arguments.json, &report, || report.page())?;
+    Ok(Outcome::Done)
+}
+
+/// Reads what is to change, with the `given` rows instead of those of a file; appends the epoch;
+/// and compacts if that is due.
+pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report> {
     let Update { set, delete, from, delete_from, compact, .. } = arguments;
     if set.is_empty()
         && delete.is_empty()
+        && given.is_none()
         && from.is_none()
         && delete_from.is_none()
         && compact.is_none()
@@ -31,7 +41,7 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
     let snapshot = Snapshot::open(&arguments.table)?;
     let mut table =
         OwnedTable::open(&snapshot, PublisherKey::from_file(&arguments.publisher_key)?)?;
-    let (edits, counts, empty_keys_skipped) = edits(arguments, &snapshot, &table)?;
+    let (edits, counts, empty_keys_skipped) = edits(arguments, given, &snapshot, &table)?;
     let records_changed = edits.as_ref().map_or(0, |edits| edits.update.written().len() as u64);
     let layout_changed = edits.as_ref().is_some_and(|edits| edits.layout.is_some());
     if let Some(edits) = &edits {
@@ -61,7 +71,7 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
             ))
         })?;
     }
-    let report = Report {
+    Ok(Report {
         file: arguments.table.display().to_string(),
         epoch: identity.epoch.0,
         counts: counts.into(),
@@ -73,14 +83,13 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
         publisher,
         log_bytes: if compacted { 0 } else { log_bytes },
         compacted,
-    };
-    display::report(arguments.json, &report, || report.page(identity))?;
-    Ok(Outcome::Done)
+    })
 }
 
 /// Collects what is to change, and counts the rows that were skipped because they have no key.
 fn edits(
     arguments: &Update,
+    given: Option<Source>,
     snapshot: &Snapshot,
     table: &OwnedTable<'_>,
 ) -> Result<(Option<TableEdits>, Counts, u64)> {
@@ -105,9 +114,12 @@ fn edits(
         false => table.values_of(key),
     };
     let mut empty_keys_skipped = 0;
-    if let Some(path) = &arguments.from {
-        let (format, delimiter) = (arguments.format, arguments.delimiter);
-        let source = source(path, format, delimiter, arguments.on_empty_key);
+    let (format, delimiter) = (arguments.format, arguments.delimiter);
+    let from = arguments.from.as_deref();
+    let from = from.map(|path| source(path, format, delimiter, arguments.on_empty_key));
+    let given = given.map(|rows| on_empty_key(rows, arguments.on_empty_key));
+    if let Some(source) = given.or(from) {
+        let name = source.name();
         let types = named_types(&arguments.types);
         if types.len() < arguments.types.len() {
             return Err(Error::api_misuse(
@@ -126,7 +138,7 @@ fn edits(
             }
             editor.add(key, value)
         })?;
-        editor.end_rows().map_err(|error| error.within(path.display()))?;
+        editor.end_rows().map_err(|error| error.within(name))?;
     }
     for (key, value) in &arguments.set {
         rows::value(snapshot.header(), key, value)
@@ -142,7 +154,7 @@ fn edits(
 }
 
 #[derive(Serialize)]
-struct Report {
+pub(crate) struct Report {
     file: String,
     epoch: u64,
     #[serde(flatten)]
@@ -174,7 +186,7 @@ impl From<Counts> for Shown {
 }
 
 impl Report {
-    fn page(&self, identity: TableIdentity) -> Page {
+    fn page(&self) -> Page {
         let mut page = Page::default();
         page.line(match self.records_changed {
             0 if !self.layout_changed => {
@@ -200,7 +212,7 @@ impl Report {
             format!(
                 "{} of {} records{}",
                 display::count(self.records_changed),
-                display::count(identity.shape.records()),
+                display::count(self.records),
                 if self.layout_changed { ", and the key map" } else { "" }
             ),
         );

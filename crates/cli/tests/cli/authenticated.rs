@@ -63,9 +63,9 @@ fn a_build_says_what_the_root_is_and_so_does_inspect() {
       keys                   3, 3 B long: lower-case letters
       such as                "ada", "bob", "eve"
       records                3 of 102 B, of which the path takes 64 B
-      key map                buckets, 97.4 % full, 114 B downloaded by each client
+      key map                buckets, 97.4 % full, 139 B downloaded by each client
       stash                  0 values, 0 B
-      overhead               5.00 x the 84 B of values
+      overhead               5.30 x the 84 B of values
       file size              4.30 KiB
       table id               [ID]
       digest                 [DIGEST]
@@ -83,7 +83,7 @@ fn a_build_says_what_the_root_is_and_so_does_inspect() {
       load                   97.4 %
       stash                  0 values, 0 B
       value                  json: all other columns
-      record layout          114 B
+      record layout          139 B
       file size              4.30 KiB
       digest                 [DIGEST]
       root                   [DIGEST]
@@ -112,7 +112,7 @@ fn what_is_verified_against_the_root_is_said() {
     [stderr]
     privet: every record is verified against the root [DIGEST]
     privet: table phones at epoch 0, 3 records of 70 B, digest [DIGEST], scheme download; the server runs privet [VERSION]
-    privet: ready after [TIME] (263 B fetched); 2 lookups, 0 B sent and 0 B received, query [TIME] and recover [TIME] each
+    privet: ready after [TIME] (280 B fetched); 2 lookups, 0 B sent and 0 B received, query [TIME] and recover [TIME] each
     "#);
 }
 

@@ -45,9 +45,9 @@ fn a_csv_file_becomes_a_table_by_key() {
       keys                   3, 3 B long: lower-case letters
       such as                "ada", "bob", "eve"
       records                3 of 38 B
-      key map                buckets, 97.4 % full, 80 B downloaded by each client
+      key map                buckets, 97.4 % full, 105 B downloaded by each client
       stash                  0 values, 0 B
-      overhead               2.31 x the 84 B of values
+      overhead               2.61 x the 84 B of values
       file size              4.11 KiB
       table id               [ID]
       digest                 [DIGEST]
@@ -56,7 +56,7 @@ fn a_csv_file_becomes_a_table_by_key() {
     assert_snapshot!(place.run("build phones.csv --key name -o phones.privet --json"), @r#"
     [exit 0]
     [stdout]
-    {"file":"phones.privet","rows":3,"keys":3,"key_shape":{"shortest":3,"longest":3,"characters":"lower-case letters","spaced":0,"first":["\"ada\"","\"bob\"","\"eve\""]},"records":3,"record_len":38,"path_len":0,"key_map":"buckets","ranges":null,"normalized":[],"multi":false,"parts":1,"undivided_record_len":null,"records_per_lookup":1,"load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"layout_bytes":80,"value_bytes":84,"overhead":2.3095238095238093,"duplicates_dropped":0,"empty_keys_skipped":0,"types":{},"file_bytes":4210,"table_id":"[ID]","epoch":0,"digest":"[DIGEST]","root":null,"publisher":null,"seconds":[TIME]}
+    {"file":"phones.privet","rows":3,"keys":3,"key_shape":{"shortest":3,"longest":3,"characters":"lower-case letters","spaced":0,"first":["\"ada\"","\"bob\"","\"eve\""]},"records":3,"record_len":38,"path_len":0,"key_map":"buckets","ranges":null,"normalized":[],"multi":false,"parts":1,"undivided_record_len":null,"records_per_lookup":1,"load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"layout_bytes":105,"value_bytes":84,"overhead":2.607142857142857,"duplicates_dropped":0,"empty_keys_skipped":0,"types":{},"file_bytes":4210,"table_id":"[ID]","epoch":0,"digest":"[DIGEST]","root":null,"publisher":null,"seconds":[TIME]}
     "#);
 }
 
@@ -95,7 +95,7 @@ fn without_a_key_rows_are_numbered() {
       rows                   3
       records                3 of 43 B
       key map                none: records are looked up by row number, from 0
-      overhead               1.08 x the 123 B of values
+      overhead               1.34 x the 123 B of values
       file size              4.13 KiB
       table id               [ID]
       digest                 [DIGEST]

@@ -9,6 +9,7 @@
 use super::interface::Target;
 use super::value::Value;
 use privet_core::{Blame, Error, Reason, RecordIndex, Result, SecretRng, TableShape};
+use privet_table::values::Values;
 use privet_table::{RecordLayout, TableLayout, TableRoot};
 use std::hint::black_box;
 use zeroize::Zeroizing;
@@ -17,7 +18,7 @@ use zeroize::Zeroizing;
 pub(super) type Piece = Option<Zeroizing<Vec<u8>>>;
 
 /// How to read the records of one table.
-pub(super) struct Records {
+pub(crate) struct Records {
     layout: TableLayout,
     shape: TableShape,
     servers: usize,
@@ -44,6 +45,16 @@ impl Records {
         let layout = TableLayout::decode(bytes)?;
         layout.check_shape(shape)?;
         Ok(Self { layout, shape, servers })
+    }
+
+    /// Whether records are looked up by key, and not by number.
+    pub(crate) fn is_by_key(&self) -> bool {
+        matches!(self.layout.records(), RecordLayout::Keyed(_))
+    }
+
+    /// What the values are, if the table's builder knew.
+    pub(crate) fn values(&self) -> Option<&Values> {
+        self.layout.values()
     }
 
     /// The root that every record is verified against, if the table is authenticated.

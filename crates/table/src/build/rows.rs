@@ -6,6 +6,7 @@ use super::{BuildOptions, OnDuplicate, Progress, REPORT_EVERY, Stage};
 use crate::import::{Like, Row, Rows, Selection, Source};
 use crate::key_map::{KeyForm, Pairs, listed_len, push_to_list};
 use crate::snapshot::ValueForm;
+use crate::values::ValueColumn;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use privet_core::table::MAX_RECORD_LEN;
@@ -31,6 +32,17 @@ pub(super) struct KeptRows {
     empty_keys: u64,
     /// The names of the inputs, each with the number of its first row.
     inputs: Vec<(usize, String)>,
+    /// The columns of the values, if all rows have the same ones.
+    columns: Option<Vec<ValueColumn>>,
+}
+
+/// The columns of two inputs, which have the same names in the same order.
+fn joined(one: Vec<ValueColumn>, other: &[ValueColumn]) -> Vec<ValueColumn> {
+    let joined = |(one, other): (ValueColumn, &ValueColumn)| ValueColumn {
+        of: one.of.joined(&other.of),
+        ..one
+    };
+    one.into_iter().zip(other).map(joined).collect()
 }
 
 #[derive(Default)]
@@ -53,7 +65,7 @@ impl KeptRows {
         sources: Vec<Source>,
         selection: &Selection,
         options: &BuildOptions,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(Progress) -> Result<()>,
     ) -> Result<Self> {
         let mut kept = Self {
             arena: Arena::default(),
@@ -66,6 +78,7 @@ impl KeptRows {
             key_form: KeyForm { normalization: options.normalization, ranges: None },
             empty_keys: 0,
             inputs: Vec::new(),
+            columns: None,
         };
         let mut by_hash = KeyIndex::default();
         let bytes_total = bytes_in_all(&sources)?;
@@ -77,18 +90,25 @@ impl KeptRows {
                     stage: Stage::Reading,
                     bytes_done: bytes_before + rows.bytes_read(),
                     bytes_total,
-                });
+                })
             };
             kept.inputs.push((kept.rows.len(), rows.name().to_owned()));
             unit = rows.unit();
             kept.take(&mut rows, &mut by_hash, options, &mut report)?;
             bytes_before += rows.bytes_read();
             kept.empty_keys += rows.empty_keys();
+            let columns = rows.value_columns();
             if like.is_none() && selection.value == ValueForm::JsonRest {
-                let columns = rows.value_columns();
-                let columns = columns.map(|names| names.into_iter().map(str::to_owned).collect());
-                like = columns.map(|columns| Like { columns, of: rows.name().to_owned() });
+                let names = |columns: &Vec<ValueColumn>| {
+                    columns.iter().map(|column| column.name.clone()).collect()
+                };
+                let of = rows.name().to_owned();
+                like = columns.as_ref().map(|columns| Like { columns: names(columns), of });
             }
+            kept.columns = match (kept.inputs.len(), kept.columns.take()) {
+                (1, _) => columns,
+                (_, before) => before.zip(columns).map(|(one, other)| joined(one, &other)),
+            };
         }
         kept.check_not_empty()?;
         kept.count();
@@ -109,7 +129,7 @@ impl KeptRows {
         rows: &mut Rows,
         by_hash: &mut KeyIndex,
         options: &BuildOptions,
-        report: &mut dyn FnMut(&Rows),
+        report: &mut dyn FnMut(&Rows) -> Result<()>,
     ) -> Result<()> {
         let (name, unit) = (rows.name().to_owned(), rows.unit());
         let mut count = 0u64;
@@ -131,11 +151,15 @@ impl KeptRows {
             }
             count += 1;
             if count.is_multiple_of(REPORT_EVERY) {
-                report(rows);
+                report(rows)?;
             }
         }
-        report(rows);
-        Ok(())
+        report(rows)
+    }
+
+    /// The columns of the values, if all rows have the same ones.
+    pub(super) fn columns(&self) -> Option<&[ValueColumn]> {
+        self.columns.as_deref()
     }
 
     fn check_not_empty(&self) -> Result<()> {

@@ -2,8 +2,9 @@ mod keys;
 
 use super::*;
 use crate::import::tests::file_of_texts;
-use crate::key_map::decode_list;
+use crate::key_map::{KeyMap, decode_list};
 use crate::snapshot::Snapshot;
+use crate::values::{ValueColumn, ValueType};
 use privet_core::{Blame, Reason};
 use std::fs;
 use std::io::Cursor;
@@ -37,7 +38,7 @@ impl Place {
     }
 
     fn build(&self, options: &BuildOptions, source: Source) -> Result<BuildReport> {
-        build_table(options, source, &self.path("out.privet"), &mut |_| {})
+        build_table(options, source, &self.path("out.privet"), &mut |_| Ok(()))
     }
 
     fn open(&self) -> Snapshot {
@@ -179,10 +180,11 @@ fn the_root_follows_from_the_contents_and_from_nothing_else() {
         let options = BuildOptions { authenticate: true, ..keyed("k") };
         let selection = selection(&options).expect("valid");
         let source = place.input("in.csv", rows);
-        let kept = KeptRows::read(vec![source], &selection, &options, &mut |_| {}).expect("valid");
+        let kept =
+            KeptRows::read(vec![source], &selection, &options, &mut |_| Ok(())).expect("valid");
         let (id, seed) = (TableId([id; 16]), PublicSeed::from_bytes([seed; 32]));
         let output = place.path("out.privet");
-        let report = write_table(&kept, selection, &options, id, seed, &output, &mut |_| {});
+        let report = write_table(&kept, selection, &options, id, seed, &output, &mut |_| Ok(()));
         report.expect("writable").authentication.expect("authenticated").root
     };
     let root_of = root("k,v\na,1\nb,2\n", 1, 2);
@@ -205,10 +207,11 @@ fn a_value_in_the_stash_changes_the_root() {
     let mut roots = Vec::new();
     for contents in [long("x"), long("y")] {
         let source = place.input("in.csv", contents);
-        let kept = KeptRows::read(vec![source], &selection, &options, &mut |_| {}).expect("valid");
+        let kept =
+            KeptRows::read(vec![source], &selection, &options, &mut |_| Ok(())).expect("valid");
         let (id, seed) = (TableId([1; 16]), PublicSeed::from_bytes([2; 32]));
         let output = place.path("out.privet");
-        write_table(&kept, selection.clone(), &options, id, seed, &output, &mut |_| {})
+        write_table(&kept, selection.clone(), &options, id, seed, &output, &mut |_| Ok(()))
             .expect("writable");
         let snapshot = place.open();
         let merkle_root = snapshot.layout().authentication().expect("authenticated").merkle_root();
@@ -288,17 +291,29 @@ fn all_formats_give_the_same_table() {
     for source in inputs {
         let options = keyed("k");
         let selection = selection(&options).expect("valid");
-        let kept = KeptRows::read(vec![source], &selection, &options, &mut |_| {}).expect("valid");
+        let kept =
+            KeptRows::read(vec![source], &selection, &options, &mut |_| Ok(())).expect("valid");
         let (id, seed) = (TableId([1; 16]), PublicSeed::from_bytes([2; 32]));
         let output = place.path("out.privet");
-        write_table(&kept, selection, &options, id, seed, &output, &mut |_| {}).expect("writable");
+        write_table(&kept, selection, &options, id, seed, &output, &mut |_| Ok(()))
+            .expect("writable");
         assert_eq!(
             look_up(&place.open(), "key 2").as_deref(),
             Some(r#"{"a":"é\"\né\"\n","b":"4"}"#)
         );
-        files.push(fs::read(output).expect("readable"));
+        let snapshot = place.open();
+        let mut records = vec![0; snapshot.identity().shape.bytes() as usize];
+        snapshot.read_records(0, &mut records).expect("readable");
+        let layout = snapshot.layout();
+        let keys = layout.records().key_map().map(KeyMap::encode);
+        files.push((records, keys, layout.values().cloned()));
     }
-    assert!(files[0] == files[1] && files[1] == files[2]);
+    assert!(files[0] == files[2]);
+    // Each line of JSON Lines has the columns and types that it has.
+    assert!((&files[0].0, &files[0].1) == (&files[1].0, &files[1].1));
+    let text = |name: &str| ValueColumn { name: name.to_owned(), of: ValueType::Text };
+    let described = Values { is_raw: false, columns: vec![text("a"), text("b")] };
+    assert_eq!((&files[0].2, &files[1].2), (&Some(described), &None));
 }
 
 #[test]
@@ -483,10 +498,13 @@ fn after_an_error_everything_is_as_it_was() {
     }
     let output = place.path("no/such/directory/out.privet");
     let source = place.input("in.csv", "k,v\na,1\n");
-    let error = build_table(&keyed("k"), source, &output, &mut |_| {}).expect_err("no directory");
+    let error =
+        build_table(&keyed("k"), source, &output, &mut |_| Ok(())).expect_err("no directory");
     assert_eq!(error.blame(), Blame::ApiMisuse);
     let error =
-        build_table(&keyed("k"), Source::path(place.path("in.csv")), place.0.path(), &mut |_| {});
+        build_table(&keyed("k"), Source::path(place.path("in.csv")), place.0.path(), &mut |_| {
+            Ok(())
+        });
     assert_eq!(error.expect_err("a directory").blame(), Blame::ApiMisuse);
     assert_eq!(place.names(), ["in.csv", "out.privet"]);
 }
@@ -528,6 +546,7 @@ fn several_inputs_make_one_table() {
         let report =
             build_table_from(options, sources, &place.path("out.privet"), &mut |progress| {
                 told.push(progress);
+                Ok(())
             });
         report.map(|report| (report, told))
     };
@@ -638,7 +657,7 @@ fn types_are_found_out_from_all_rows_of_all_inputs() {
     ];
     for source in sources {
         let build = |options: &BuildOptions, sources: Vec<Source>| {
-            build_table_from(options, sources, &place.path("out.privet"), &mut |_| {})
+            build_table_from(options, sources, &place.path("out.privet"), &mut |_| Ok(()))
         };
         let both = || vec![source(&place, "a.csv", first), source(&place, "b.csv", second)];
         let report = build(&auto, both()).expect("valid");
@@ -752,6 +771,31 @@ fn standard_input_and_other_readers_work_for_all_formats() {
 }
 
 #[test]
+fn a_build_ends_where_its_caller_stops_it_and_leaves_nothing() {
+    let place = Place::new();
+    let rows: String = (0..5000).map(|number| format!("{number},{number}\n")).collect();
+    let output = place.path("out.privet");
+    for stage in [Stage::Guessing, Stage::Reading, Stage::Packing, Stage::Hashing, Stage::Writing] {
+        let source = place.input("in.csv", format!("k,v\n{rows}"));
+        let options = BuildOptions { authenticate: true, guess_types: true, ..keyed("k") };
+        let mut called_after = false;
+        let error = build_table(&options, source, &output, &mut |progress| {
+            if progress.stage as u8 > stage as u8 {
+                called_after = true;
+            }
+            match progress.stage == stage {
+                true => Err(Error::exhausted("the caller's patience")),
+                false => Ok(()),
+            }
+        })
+        .expect_err("stopped");
+        assert!(error.to_string().contains("the caller's patience"), "{stage:?}: {error}");
+        assert!(!called_after, "{stage:?}");
+        assert_eq!(place.names(), ["in.csv"], "{stage:?}");
+    }
+}
+
+#[test]
 fn progress_reaches_the_end_of_each_stage() {
     let place = Place::new();
     let rows: String = (0..5000).map(|number| format!("{number},{number}\n")).collect();
@@ -759,7 +803,8 @@ fn progress_reaches_the_end_of_each_stage() {
     let len = fs::metadata(place.path("in.csv")).expect("there").len();
     let mut told = Vec::new();
     build_table(&keyed("k"), source, &place.path("out.privet"), &mut |progress| {
-        told.push(progress)
+        told.push(progress);
+        Ok(())
     })
     .expect("valid");
     assert!(told.is_sorted_by_key(|progress| (progress.stage as u8, progress.bytes_done)));

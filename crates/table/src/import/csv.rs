@@ -10,6 +10,7 @@ use super::types::{self, ColumnType, Evidence};
 use super::{
     MAX_ROW_BYTES, ResolvedColumns, RowReader, Wanted, no_key, push_between_bounds, quoted,
 };
+use crate::values::{ValueColumn, ValueType};
 use privet_core::{Error, Reason, Result};
 use std::cell::Cell;
 use std::io::Read;
@@ -68,7 +69,7 @@ impl<R: Read> CsvRows<R> {
         &mut self,
         evidence: &mut [Evidence],
         skip: bool,
-        read: &mut dyn FnMut(u64),
+        read: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<()> {
         let mut rows = 0u64;
         while let Some(line) = self.next_record()? {
@@ -82,11 +83,10 @@ impl<R: Read> CsvRows<R> {
             }
             rows += 1;
             if rows.is_multiple_of(64) {
-                read(self.counter.get());
+                read(self.counter.get())?;
             }
         }
-        read(self.counter.get());
-        Ok(())
+        read(self.counter.get())
     }
 
     /// As [`Records::next_record`], and names the column of a cell that is not UTF-8.
@@ -189,9 +189,18 @@ impl<R: Read> RowReader for CsvRows<R> {
         "line"
     }
 
-    fn value_columns(&self) -> Option<Vec<&str>> {
+    fn value_columns(&self) -> Option<Vec<ValueColumn>> {
+        let of = |column: usize| match self.types[column] {
+            ColumnType::Text => ValueType::Text,
+            ColumnType::Number => ValueType::Number,
+            ColumnType::Boolean => ValueType::Boolean,
+        };
         let columns = self.resolved.value.iter();
-        Some(columns.map(|&column| self.columns[column].as_str()).collect())
+        let described = |&column: &usize| {
+            let name = self.columns[column].clone();
+            ValueColumn { name, of: of(column) }
+        };
+        Some(columns.map(described).collect())
     }
 
     fn bytes_read(&self) -> u64 {

@@ -69,7 +69,7 @@ impl<R: Read> RowReader for JsonLinesRows<R> {
         "line"
     }
 
-    fn value_columns(&self) -> Option<Vec<&str>> {
+    fn value_columns(&self) -> Option<Vec<crate::values::ValueColumn>> {
         None
     }
 

@@ -10,16 +10,13 @@ mod cell;
 mod leaf;
 mod schema;
 
-use super::json_text::write_string;
-use super::{
-    ResolvedColumns, RowReader, Wanted, bad_key, bad_raw_value, cannot_read, cannot_spool, no_key,
-    push_between_bounds, quoted,
-};
+use super::cell::{Cell, RowCells, write_row};
+use super::{ResolvedColumns, RowReader, Wanted, cannot_read, cannot_spool, quoted};
+use crate::values::ValueColumn;
 use ::parquet::basic::Compression;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::ParquetMetaData;
 use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
-use cell::Scalar;
 use leaf::Leaf;
 use privet_core::{Error, Result};
 use schema::Column;
@@ -113,56 +110,26 @@ impl ParquetRows {
         }
         Ok(true)
     }
-
-    /// Reads the present row. Every leaf stands at the beginning of that row.
-    fn read_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<()> {
-        let Self { columns, leaves, resolved, .. } = self;
-        if let Some(number) = resolved.key {
-            write_key(&columns[number], leaves, key)?;
-        }
-        if let Some(number) = resolved.until {
-            push_between_bounds(key);
-            write_key(&columns[number], leaves, key)?;
-        }
-        if resolved.raw {
-            return write_raw(&columns[resolved.value[0]], leaves, value);
-        }
-        value.push(b'{');
-        for &number in &resolved.value {
-            let column = &columns[number];
-            if value.len() > 1 {
-                value.push(b',');
-            }
-            write_string(&column.name, value);
-            value.push(b':');
-            column
-                .write_json(leaves, value)
-                .map_err(|error| error.within(format!("column {}", quoted(&column.name))))?;
-        }
-        value.push(b'}');
-        Ok(())
-    }
 }
 
-fn write_key(column: &Column, leaves: &mut [Leaf], key: &mut Vec<u8>) -> Result<()> {
-    let name = &column.name;
-    match column.scalar(leaves)? {
-        None => return Err(bad_key(name, "is a list, a struct or a map")),
-        Some(Scalar::Null) => return Err(no_key(name, "is null")),
-        Some(Scalar::Bytes(bytes)) => key.extend_from_slice(bytes),
-        Some(Scalar::Text(text) | Scalar::Literal(text)) => key.extend_from_slice(text.as_bytes()),
-    }
-    if key.is_empty() { Err(no_key(name, "is empty")) } else { Ok(()) }
+/// The present row. Every leaf stands at the beginning of it.
+struct PresentRow<'a> {
+    columns: &'a [Column],
+    leaves: &'a mut [Leaf],
 }
 
-fn write_raw(column: &Column, leaves: &mut [Leaf], value: &mut Vec<u8>) -> Result<()> {
-    match column.scalar(leaves)? {
-        Some(Scalar::Text(text)) => value.extend_from_slice(text.as_bytes()),
-        Some(Scalar::Bytes(bytes)) => value.extend_from_slice(bytes),
-        Some(Scalar::Null) => return Err(bad_raw_value(&column.name, "is null")),
-        _ => return Err(bad_raw_value(&column.name, "is neither text nor bytes")),
+impl RowCells for PresentRow<'_> {
+    fn name(&self, column: usize) -> &str {
+        &self.columns[column].name
     }
-    Ok(())
+
+    fn cell(&mut self, column: usize) -> Result<Option<Cell<'_>>> {
+        self.columns[column].cell(self.leaves)
+    }
+
+    fn write_json(&mut self, column: usize, out: &mut Vec<u8>) -> Result<()> {
+        self.columns[column].write_json(self.leaves, out)
+    }
 }
 
 impl RowReader for ParquetRows {
@@ -173,7 +140,8 @@ impl RowReader for ParquetRows {
         for leaf in &mut self.leaves {
             guarded(|| leaf.fill())?.map_err(|error| damaged(&error, self.row))?;
         }
-        let read = self.read_row(key, value);
+        let mut row = PresentRow { columns: &self.columns, leaves: &mut self.leaves };
+        let read = write_row(&mut row, &self.resolved, key, value);
         for leaf in &mut self.leaves {
             leaf.next_row();
         }
@@ -187,9 +155,12 @@ impl RowReader for ParquetRows {
         "row"
     }
 
-    fn value_columns(&self) -> Option<Vec<&str>> {
-        let columns = self.resolved.value.iter();
-        Some(columns.map(|&column| self.columns[column].name.as_str()).collect())
+    fn value_columns(&self) -> Option<Vec<ValueColumn>> {
+        let described = |&column: &usize| {
+            let Column { name, node } = &self.columns[column];
+            ValueColumn { name: name.clone(), of: node.value_type() }
+        };
+        Some(self.resolved.value.iter().map(described).collect())
     }
 
     fn bytes_read(&self) -> u64 {

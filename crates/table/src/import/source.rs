@@ -2,10 +2,9 @@
 
 use super::csv::{CsvRows, Dialect};
 use super::{
-    ColumnType, ColumnTypes, Counted, Format, Wanted, cannot_read, cannot_spool, compressed,
+    Cells, ColumnType, ColumnTypes, Counted, Format, Wanted, cannot_read, cannot_spool, compressed,
 };
 use privet_core::{Blame, Error, Reason, Result};
-use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek as _};
 use std::path::{Path, PathBuf};
@@ -32,6 +31,10 @@ enum Input {
         name: String,
         file: File,
     },
+    Cells {
+        name: String,
+        cells: Box<dyn Cells>,
+    },
 }
 
 /// What to do with a row that has no key, where keys are selected.
@@ -55,7 +58,7 @@ pub(crate) struct Like {
 /// An input that is open, and about how long it is.
 pub(super) struct Opened {
     pub(super) bytes: Box<dyn Read>,
-    pub(super) counter: Rc<Cell<u64>>,
+    pub(super) counter: Rc<std::cell::Cell<u64>>,
     pub(super) bytes_total: Option<u64>,
 }
 
@@ -74,6 +77,11 @@ impl Source {
     /// for CSV a [`delimiter`](Source::delimiter).
     pub fn reader(name: impl Into<String>, reader: impl Read + 'static) -> Self {
         Self::of(Input::Reader { name: name.into(), reader: Box::new(reader) })
+    }
+
+    /// Rows that a program supplies, under a name for errors.
+    pub fn cells(name: impl Into<String>, cells: impl Cells + 'static) -> Self {
+        Self::of(Input::Cells { name: name.into(), cells: Box::new(cells) })
     }
 
     fn of(input: Input) -> Self {
@@ -121,7 +129,9 @@ impl Source {
     pub fn name(&self) -> String {
         match &self.input {
             Input::Path(path) => path.display().to_string(),
-            Input::Reader { name, .. } | Input::Copy { name, .. } => name.clone(),
+            Input::Reader { name, .. } | Input::Copy { name, .. } | Input::Cells { name, .. } => {
+                name.clone()
+            }
         }
     }
 
@@ -135,6 +145,7 @@ impl Source {
             Input::Path(path) => fs::metadata(path),
             Input::Copy { file, .. } => file.metadata(),
             Input::Reader { .. } => return Ok(None),
+            Input::Cells { cells, .. } => return Ok(cells.size().map(|(_, bytes)| bytes)),
         };
         match metadata {
             Ok(metadata) => Ok(Some(metadata.len()).filter(|len| *len > 0)),
@@ -144,12 +155,15 @@ impl Source {
 
     pub(crate) fn resolve_format(&self) -> Result<Format> {
         const FORMATS: &str = "csv, tsv, jsonl or parquet";
+        if let Input::Cells { .. } = self.input {
+            return Ok(Format::Cells);
+        }
         if let Some(format) = self.format {
             return Ok(format);
         }
         let by_name = match &self.input {
             Input::Path(path) => format_by_name(path),
-            Input::Reader { .. } | Input::Copy { .. } => None,
+            Input::Reader { .. } | Input::Copy { .. } | Input::Cells { .. } => None,
         };
         match (by_name, &self.input) {
             (Some(format), _) => Ok(format),
@@ -170,17 +184,17 @@ impl Source {
         let usual = match format {
             Format::Csv => b',',
             Format::Tsv => b'\t',
-            Format::JsonLines | Format::Parquet if self.delimiter.is_some() => {
+            Format::JsonLines | Format::Parquet | Format::Cells if self.delimiter.is_some() => {
                 return Err(Error::api_misuse(
                     "only CSV has a delimiter, and this is in another format; leave it out",
                 ));
             }
-            Format::JsonLines | Format::Parquet if !self.types.is_empty() => {
+            Format::JsonLines | Format::Parquet | Format::Cells if !self.types.is_empty() => {
                 return Err(Error::api_misuse(
                     "only the columns of CSV can be given types: this format has types of its own",
                 ));
             }
-            Format::JsonLines | Format::Parquet => b',',
+            Format::JsonLines | Format::Parquet | Format::Cells => b',',
         };
         match self.delimiter {
             Some(delimiter) if !delimiter.is_ascii() || b"\"\r\n".contains(&delimiter) => {
@@ -210,6 +224,14 @@ impl Source {
         Ok((!compressed::is_compressed(&mut file)?).then_some((file, len)))
     }
 
+    /// The cells of an input that has that format.
+    pub(super) fn into_cells(self) -> Result<Box<dyn Cells>> {
+        match self.input {
+            Input::Cells { cells, .. } => Ok(cells),
+            _ => Err(Error::internal("bytes are read as if they were rows of cells")),
+        }
+    }
+
     /// Opens the input, and decompresses it if it is compressed.
     pub(super) fn open(self) -> Result<Opened> {
         let (input, bytes_total): (Box<dyn Read>, _) = match self.input {
@@ -219,13 +241,16 @@ impl Source {
                 (Box::new(file), (len > 0).then_some(len))
             }
             Input::Reader { reader, .. } => (reader, None),
+            Input::Cells { .. } => {
+                return Err(Error::internal("rows of cells are read as if they were bytes"));
+            }
             Input::Copy { mut file, .. } => {
                 file.rewind().map_err(cannot_read)?;
                 let len = file.metadata().map_err(cannot_read)?.len();
                 (Box::new(file), Some(len))
             }
         };
-        let counter = Rc::new(Cell::new(0));
+        let counter = Rc::new(std::cell::Cell::new(0));
         let counted = Counted { input, counter: Rc::clone(&counter) };
         Ok(Opened { bytes: compressed::decompressed(counted)?, counter, bytes_total })
     }
@@ -252,7 +277,7 @@ impl Source {
             Input::Path(path) if is_file(&path) => Input::Path(path),
             Input::Path(path) => Input::Copy { name, file: copy(open_file(&path)?.0)? },
             Input::Reader { reader, .. } => Input::Copy { name, file: copy(reader)? },
-            copy @ Input::Copy { .. } => copy,
+            kept @ (Input::Copy { .. } | Input::Cells { .. }) => kept,
         };
         Ok(Self { input, format: Some(format), ..self })
     }
@@ -266,7 +291,7 @@ impl Source {
                 let file = file.try_clone().map_err(cannot_read)?;
                 Input::Copy { name: name.clone(), file }
             }
-            Input::Reader { .. } => {
+            Input::Reader { .. } | Input::Cells { .. } => {
                 return Err(Error::internal("an input that can be read once is read again"));
             }
         };

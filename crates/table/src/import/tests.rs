@@ -1,3 +1,4 @@
+mod cells;
 mod parquet;
 
 use super::source::format_by_name;

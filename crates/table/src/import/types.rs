@@ -184,7 +184,7 @@ pub(crate) fn guess(
     sources: Vec<Source>,
     selection: &Selection,
     named: &ColumnTypes,
-    read: &mut dyn FnMut(u64),
+    read: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<(ColumnTypes, Vec<Source>)> {
     let mut types = named.to_vec();
     let mut columns: Option<Like> = None;
@@ -212,7 +212,7 @@ pub(crate) fn guess(
         let mut bytes = 0;
         rows.look(&mut evidence, skip, &mut |done| {
             bytes = done;
-            read(bytes_before + done);
+            read(bytes_before + done)
         })
         .map_err(within)?;
         bytes_before += bytes;

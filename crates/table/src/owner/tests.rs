@@ -15,7 +15,7 @@ fn built(csv: &str, options: &BuildOptions) -> (TempDir, Snapshot) {
     let path = directory.path().join("t.privet");
     let source = Source::reader("rows", std::io::Cursor::new(csv.to_owned()));
     let source = source.format(crate::import::Format::Csv);
-    build_table(options, source, &path, &mut |_| {}).expect("valid");
+    build_table(options, source, &path, &mut |_| Ok(())).expect("valid");
     (directory, Snapshot::open(&path).expect("whole"))
 }
 

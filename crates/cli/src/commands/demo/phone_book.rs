@@ -31,7 +31,7 @@ impl PhoneBook {
         let input = std::io::Cursor::new(csv);
         let source = Source::reader("the generated phone book", input).format(Format::Csv);
         let options = BuildOptions { key: Some("name".to_owned()), ..BuildOptions::default() };
-        let report = build_table(&options, source, &book.path, &mut |_| {})?;
+        let report = build_table(&options, source, &book.path, &mut |_| Ok(()))?;
         let mut page = Page::default();
         page.line(format!(
             "1. A table of {} names, built in {}: {} records of {}, {:.2} x the values.",

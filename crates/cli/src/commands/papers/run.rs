@@ -7,7 +7,7 @@ use crate::machine::Machine;
 use clap::Parser as _;
 use privet_core::{Error, Result};
 use privet_schemes::registry::Work;
-use std::process::{self, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 /// What `privet bench` measures: a scheme on a table.
@@ -135,8 +135,8 @@ impl Run {
     /// # Errors
     /// What the process said when it failed.
     pub(super) fn measure(&self, queries: u64) -> Result<Measured, String> {
-        let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let output = process::Command::new(program)
+        let output = crate::program()
+            .map_err(|error| error.to_string())?
             .args(self.line(queries))
             .stdin(Stdio::null())
             .output()

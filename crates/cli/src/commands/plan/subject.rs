@@ -4,8 +4,8 @@ use crate::arguments::{OnEmptyKey, Plan};
 use crate::commands::build::source;
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
 use privet_table::build::{BuildOptions, build_table_from};
+use privet_table::import::Source;
 use privet_table::snapshot::Snapshot;
-use std::path::Path;
 
 pub(crate) struct Subject {
     pub(crate) identity: TableIdentity,
@@ -24,9 +24,18 @@ impl Subject {
     ///
     /// # Errors
     /// If it cannot be read, or is no table.
-    pub(crate) fn of(arguments: &Plan) -> Result<Self> {
+    pub(super) fn of(arguments: &Plan, given: Vec<Source>) -> Result<Self> {
+        if !given.is_empty() {
+            let subject = Self::built(given, arguments)?;
+            return Ok(Self { file: None, ..subject });
+        }
         match (&arguments.table, arguments.records.zip(arguments.record_len)) {
-            (Some(input), _) if arguments.key.is_some() => Self::built(input, arguments),
+            (Some(input), _) if arguments.key.is_some() => {
+                let subject =
+                    Self::built(vec![source(input, None, None, OnEmptyKey::Error)], arguments)?;
+                let file = input.with_extension("privet").display().to_string();
+                Ok(Self { file: Some(file), ..subject })
+            }
             (Some(file), _) => {
                 let subject = Self::of_snapshot(&Snapshot::open(file)?);
                 Ok(Self { file: Some(file.display().to_string()), ..subject })
@@ -72,16 +81,14 @@ impl Subject {
         }
     }
 
-    /// Builds the input as `privet build --key` would, into a file that goes away.
-    fn built(input: &Path, arguments: &Plan) -> Result<Self> {
+    /// Builds the rows as `privet build --key` would, into a file that goes away.
+    fn built(rows: Vec<Source>, arguments: &Plan) -> Result<Self> {
         let options = BuildOptions { key: arguments.key.clone(), ..BuildOptions::default() };
         let directory = tempfile::tempdir().map_err(|error| {
             Error::unavailable("there is no room for temporary files").caused_by(error)
         })?;
         let output = directory.path().join("table.privet");
-        let source = source(input, None, None, OnEmptyKey::Error);
-        build_table_from(&options, vec![source], &output, &mut |_| {})?;
-        let subject = Self::of_snapshot(&Snapshot::open(&output)?);
-        Ok(Self { file: Some(input.with_extension("privet").display().to_string()), ..subject })
+        build_table_from(&options, rows, &output, &mut |_| Ok(()))?;
+        Ok(Self::of_snapshot(&Snapshot::open(&output)?))
     }
 }

@@ -49,7 +49,7 @@ impl Living {
             raw_value: Some("value".to_owned()),
             ..BuildOptions::default()
         };
-        build_table(&options, Source::path(&input), &path, &mut |_| {}).unwrap();
+        build_table(&options, Source::path(&input), &path, &mut |_| Ok(())).unwrap();
         let key = Arc::new(PublisherKey::generate().unwrap());
         let snapshot = Snapshot::open(&path).unwrap();
         UpdateLog::create(&log_path(&path), &snapshot, key.id()).unwrap();

@@ -1,11 +1,11 @@
-//! Cells as JSON or as bytes.
+//! Cells out of the entries of leaves.
 
+use super::super::cell::{Cell, out_of_range};
 use super::super::json_text::write_string;
 use super::leaf::{Leaf, Stored};
 use super::schema::{Column, Node, Unsupported};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use chrono::{DateTime, NaiveTime, TimeDelta};
+use crate::values::ValueType;
+use chrono::{DateTime, TimeDelta};
 use num_bigint::BigInt;
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as PhysicalType};
 use parquet::data_type::Int96;
@@ -128,51 +128,83 @@ impl CellType {
         })
     }
 
-    fn scalar(self, stored: Stored<'_>) -> Result<Scalar<'_>> {
-        let literal = |text: String| Scalar::Literal(Cow::Owned(text));
-        let text = |text: String| Scalar::Text(Cow::Owned(text));
+    /// What the cells of `leaf`, which is of this type, are as values.
+    pub(super) fn value_type(self, leaf: &Type) -> ValueType {
+        let info = leaf.get_basic_info();
+        let is_long = leaf.get_physical_type() == PhysicalType::INT64;
+        let places = |per_second: i64| per_second.ilog10() as u8;
+        match self {
+            CellType::Null => ValueType::Null,
+            CellType::Boolean => ValueType::Boolean,
+            CellType::Signed => {
+                let bits = match (info.logical_type_ref(), info.converted_type()) {
+                    (Some(LogicalType::Integer(integer)), _) => integer.bit_width as u8,
+                    (_, ConvertedType::INT_8) => 8,
+                    (_, ConvertedType::INT_16) => 16,
+                    _ if is_long => 64,
+                    _ => 32,
+                };
+                ValueType::Integer { bits, is_signed: true }
+            }
+            CellType::Unsigned(bits) => ValueType::Integer { bits: bits as u8, is_signed: false },
+            CellType::Float if leaf.get_physical_type() == PhysicalType::FLOAT => {
+                ValueType::Float(32)
+            }
+            CellType::Float => ValueType::Float(64),
+            CellType::Half => ValueType::Float(16),
+            CellType::Decimal(places) => {
+                let digits = match info.logical_type_ref() {
+                    Some(LogicalType::Decimal(decimal)) => decimal.precision,
+                    _ => leaf.get_precision(),
+                };
+                match (u8::try_from(digits), u8::try_from(places)) {
+                    (Ok(digits), Ok(places)) => ValueType::Decimal { digits, places },
+                    _ => ValueType::Number,
+                }
+            }
+            CellType::Text | CellType::Uuid => ValueType::Text,
+            CellType::Bytes => ValueType::Bytes,
+            CellType::Date => ValueType::Date,
+            CellType::Time(per_second) => ValueType::Time(places(per_second)),
+            CellType::Timestamp { per_second, is_utc } => ValueType::Timestamp {
+                places: places(per_second),
+                zone: is_utc.then(|| "UTC".to_owned()),
+            },
+            CellType::Int96Timestamp => ValueType::Timestamp { places: 9, zone: None },
+        }
+    }
+
+    fn cell(self, stored: Stored<'_>) -> Result<Cell<'_>> {
+        let text = |text: String| Cell::Text(Cow::Owned(text));
         Ok(match (self, stored) {
-            (CellType::Null, _) => Scalar::Null,
-            (CellType::Boolean, Stored::Boolean(value)) => literal(value.to_string()),
-            (CellType::Signed, Stored::Integer(value)) => literal(value.to_string()),
+            (CellType::Null, _) => Cell::Null,
+            (CellType::Boolean, Stored::Boolean(value)) => Cell::boolean(value),
+            (CellType::Signed, Stored::Integer(value)) => Cell::integer(value),
             (CellType::Unsigned(bits), Stored::Integer(value)) => {
                 let mask = u64::MAX.checked_shr(64_u32.saturating_sub(bits)).unwrap_or(0);
-                literal((value as u64 & mask).to_string())
+                Cell::integer(value as u64 & mask)
             }
-            (CellType::Float, Stored::Float(value)) => float(value),
-            (CellType::Float, Stored::Double(value)) => float(value),
+            (CellType::Float, Stored::Float(value)) => Cell::float(value),
+            (CellType::Float, Stored::Double(value)) => Cell::float(value),
             (CellType::Half, Stored::Bytes(&[low, high])) => {
-                float(half::f16::from_le_bytes([low, high]).to_f32())
+                Cell::float(half::f16::from_le_bytes([low, high]).to_f32())
             }
             (CellType::Decimal(scale), Stored::Integer(value)) => {
-                literal(decimal(value.to_string(), scale))
+                Cell::decimal(value.to_string(), scale)
             }
             (CellType::Decimal(scale), Stored::Bytes(bytes)) if (1..=32).contains(&bytes.len()) => {
-                literal(decimal(BigInt::from_signed_bytes_be(bytes).to_string(), scale))
+                Cell::decimal(BigInt::from_signed_bytes_be(bytes).to_string(), scale)
             }
             (CellType::Text, Stored::Bytes(bytes)) => {
                 let valid = std::str::from_utf8(bytes);
-                Scalar::Text(Cow::Borrowed(valid.map_err(|_| damaged("a text is not UTF-8"))?))
+                Cell::text(valid.map_err(|_| damaged("a text is not UTF-8"))?)
             }
-            (CellType::Bytes, Stored::Bytes(bytes)) => Scalar::Bytes(bytes),
+            (CellType::Bytes, Stored::Bytes(bytes)) => Cell::Bytes(bytes),
             (CellType::Uuid, Stored::Bytes(bytes)) if bytes.len() == 16 => text(uuid(bytes)),
-            (CellType::Date, Stored::Integer(days)) => {
-                let moment = DateTime::from_timestamp(days.saturating_mul(86_400), 0);
-                text(format!("{:?}", moment.ok_or_else(out_of_range)?.date_naive()))
-            }
-            (CellType::Time(per_second), Stored::Integer(value)) => {
-                let (seconds, nanos) = split(value, per_second);
-                let seconds = u32::try_from(seconds).map_err(|_| out_of_range())?;
-                let time = NaiveTime::from_num_seconds_from_midnight_opt(seconds, nanos);
-                text(format!("{:?}", time.ok_or_else(out_of_range)?))
-            }
+            (CellType::Date, Stored::Integer(days)) => Cell::date(days)?,
+            (CellType::Time(per_second), Stored::Integer(value)) => Cell::time(value, per_second)?,
             (CellType::Timestamp { per_second, is_utc }, Stored::Integer(value)) => {
-                let (seconds, nanos) = split(value, per_second);
-                let mut moment = moment(seconds, nanos)?;
-                if is_utc {
-                    moment.push('Z');
-                }
-                text(moment)
+                Cell::timestamp(value, per_second, is_utc)?
             }
             (CellType::Int96Timestamp, Stored::Int96(value)) => text(int96(value)?),
             _ => return Err(damaged("a value is not of its column's type")),
@@ -182,22 +214,6 @@ impl CellType {
 
 fn damaged(what: &str) -> Error {
     Error::api_misuse(format!("{what}: the file is damaged, write it again"))
-}
-
-fn out_of_range() -> Error {
-    Error::api_misuse("a date or time is out of range")
-}
-
-/// Whole seconds, and the nanoseconds after them.
-fn split(value: i64, per_second: i64) -> (i64, u32) {
-    let rest = value.rem_euclid(per_second) * (1_000_000_000 / per_second);
-    (value.div_euclid(per_second), rest as u32)
-}
-
-/// A timestamp in ISO 8601.
-fn moment(seconds: i64, nanos: u32) -> Result<String> {
-    let moment = DateTime::from_timestamp(seconds, nanos).ok_or_else(out_of_range)?;
-    Ok(format!("{:?}", moment.naive_utc()))
 }
 
 /// A timestamp in ISO 8601, from the nanoseconds of the day and the Julian day number.
@@ -212,21 +228,6 @@ fn int96(value: &Int96) -> Result<String> {
     Ok(format!("{:?}", moment.ok_or_else(out_of_range)?.naive_utc()))
 }
 
-/// Puts the decimal point into `digits`, which may begin with a sign.
-fn decimal(digits: String, scale: u32) -> String {
-    let scale = scale as usize;
-    if scale == 0 {
-        return digits;
-    }
-    let (sign, digits) = match digits.strip_prefix('-') {
-        Some(digits) => ("-", digits),
-        None => ("", digits.as_str()),
-    };
-    let digits = format!("{digits:0>width$}", width = scale + 1);
-    let (whole, rest) = digits.split_at(digits.len() - scale);
-    format!("{sign}{whole}.{rest}")
-}
-
 fn uuid(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(36);
     for (position, byte) in bytes.iter().enumerate() {
@@ -238,45 +239,9 @@ fn uuid(bytes: &[u8]) -> String {
     text
 }
 
-/// The shortest number that reads back as the same float. NaN and the infinities become text,
-/// because JSON has no numbers for them.
-fn float<F: serde::Serialize + Into<f64> + Copy>(value: F) -> Scalar<'static> {
-    let wide: f64 = value.into();
-    if wide.is_nan() {
-        return Scalar::Text(Cow::Borrowed("NaN"));
-    }
-    if wide.is_infinite() {
-        return Scalar::Text(Cow::Borrowed(if wide > 0.0 { "Infinity" } else { "-Infinity" }));
-    }
-    let text = serde_json::to_string(&value).expect("a finite number can be written");
-    Scalar::Literal(Cow::Owned(text))
-}
-
-/// A cell that is not nested.
-pub(super) enum Scalar<'a> {
-    Null,
-    /// Written as a string in JSON.
-    Text(Cow<'a, str>),
-    /// Written as a string of base64 in JSON.
-    Bytes(&'a [u8]),
-    /// Written as it is in JSON: numbers, `true`, `false`.
-    Literal(Cow<'a, str>),
-}
-
-impl Scalar<'_> {
-    fn write_json(&self, out: &mut Vec<u8>) {
-        match self {
-            Scalar::Null => out.extend_from_slice(b"null"),
-            Scalar::Text(text) => write_string(text, out),
-            Scalar::Bytes(bytes) => write_string(&STANDARD.encode(bytes), out),
-            Scalar::Literal(text) => out.extend_from_slice(text.as_bytes()),
-        }
-    }
-}
-
 impl Column {
     /// This row's cell, or `None` if it is a list, a struct or a map.
-    pub(super) fn scalar<'l>(&self, leaves: &'l mut [Leaf]) -> Result<Option<Scalar<'l>>> {
+    pub(super) fn cell<'l>(&self, leaves: &'l mut [Leaf]) -> Result<Option<Cell<'l>>> {
         let (mut node, mut is_null) = (&self.node, false);
         if let Node::Optional { present, inner } = node {
             let leaf = &mut leaves[inner.first_leaf()];
@@ -284,16 +249,16 @@ impl Column {
             is_null = leaf.definition().is_none_or(|definition| definition < *present);
             node = inner;
         }
-        let Node::Leaf { number, cells } = node else {
+        let Node::Leaf { number, cells, .. } = node else {
             // Moves the leaves past this row.
             self.write_json(leaves, &mut Vec::new())?;
-            return Ok(is_null.then_some(Scalar::Null));
+            return Ok(is_null.then_some(Cell::Null));
         };
         let leaf = &mut leaves[*number];
         leaf.rewind();
         Ok(Some(match leaf.take() {
-            Some(stored) => cells.scalar(stored)?,
-            None if is_null => Scalar::Null,
+            Some(stored) => cells.cell(stored)?,
+            None if is_null => Cell::Null,
             None => return Err(damaged("a value is missing")),
         }))
     }
@@ -334,9 +299,9 @@ impl Node {
 
     fn write_json(&self, leaves: &mut [Leaf], out: &mut Vec<u8>) -> Result<()> {
         match self {
-            Node::Leaf { number, cells } => {
+            Node::Leaf { number, cells, .. } => {
                 let stored = leaves[*number].take().ok_or_else(|| damaged("a value is missing"))?;
-                cells.scalar(stored)?.write_json(out);
+                cells.cell(stored)?.write_json(out);
             }
             Node::Optional { present, inner } => {
                 if inner.is_there(*present, leaves)? {

@@ -7,6 +7,7 @@
 
 use super::super::quoted;
 use super::cell::CellType;
+use crate::values::{ValueColumn, ValueType};
 use parquet::basic::{ConvertedType, LogicalType, Repetition};
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 use privet_core::{Error, Result};
@@ -26,6 +27,8 @@ pub(super) enum Node {
         /// The leaf's number among the leaves that are read.
         number: usize,
         cells: CellType,
+        /// What its cells are as values.
+        of: ValueType,
     },
     /// Null unless the definition level is at least `present`.
     Optional {
@@ -50,6 +53,23 @@ pub(super) enum Node {
 }
 
 impl Node {
+    /// What its cells are as values.
+    pub(super) fn value_type(&self) -> ValueType {
+        match self {
+            Node::Leaf { of, .. } => of.clone(),
+            Node::Optional { inner, .. } => inner.value_type(),
+            Node::Struct(fields) => {
+                let field = |(name, node): &(String, Node)| ValueColumn {
+                    name: name.clone(),
+                    of: node.value_type(),
+                };
+                ValueType::Struct(fields.iter().map(field).collect())
+            }
+            Node::List { item, .. } => ValueType::List(Box::new(item.value_type())),
+            Node::Map { value, .. } => ValueType::Map(Box::new(value.value_type())),
+        }
+    }
+
     /// The number of its first leaf.
     pub(super) fn first_leaf(&self) -> usize {
         match self {
@@ -147,7 +167,8 @@ fn required(field: &Type, levels: Levels, next_leaf: &mut usize) -> Result<Node,
     if field.is_primitive() {
         let number = *next_leaf;
         *next_leaf += 1;
-        return Ok(Node::Leaf { number, cells: CellType::of(field)? });
+        let cells = CellType::of(field)?;
+        return Ok(Node::Leaf { number, cells, of: cells.value_type(field) });
     }
     if is_list(field) {
         let repeated = only_repeated(field)?;

@@ -67,7 +67,7 @@ impl History {
         std::fs::write(&input, csv).unwrap();
         let options =
             BuildOptions { raw_value: Some("value".to_owned()), ..BuildOptions::default() };
-        build_table(&options, Source::path(&input), &path, &mut |_| {}).unwrap();
+        build_table(&options, Source::path(&input), &path, &mut |_| Ok(())).unwrap();
         let key = PublisherKey::generate().unwrap();
         let snapshot = Snapshot::open(&path).unwrap();
         UpdateLog::create(&log_path(&path), &snapshot, key.id()).unwrap();

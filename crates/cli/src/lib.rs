@@ -1,0 +1,148 @@
+//! The command `privet`: build a table, serve it, look records up without the server learning
+//! which.
+//!
+//! A library, so that the package for Python has the command too.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`arguments`] | what can be typed, and the help that explains it |
+//! | [`commands`] | one module for each command |
+//! | [`bench`](mod@bench) | `privet bench`: one scheme measured on one shape, with the machine's limits taken in the same run |
+//! | [`mod@load`] | `privet load`: a running server under lookups that come at a fixed rate |
+//! | [`traffic`] | bytes that cross the wire |
+//! | [`machine`] | how fast a machine does what schemes count |
+//! | [`tuning`] | what a user chooses about a scheme beyond its name |
+//! | [`advice`] | which flag or command solves an error |
+//! | [`display`] | bytes, durations and progress for people |
+//! | [`output_file`] | what a command may write over |
+//! | [`plot`](mod@plot) | curves in an SVG file |
+//! | [`printable`] | text from others, made harmless for a terminal |
+//! | [`yardsticks`] | the limits of one core of this machine |
+//! | [`exit`] | what each exit code means |
+
+mod advice;
+mod arguments;
+mod bench;
+mod commands;
+mod display;
+mod exit;
+mod key_form;
+mod load;
+mod machine;
+mod output_file;
+mod plot;
+mod printable;
+mod traffic;
+mod tuning;
+mod yardsticks;
+
+use arguments::{Arguments, Command};
+use privet_core::{Error, Result};
+use privet_table::build::Progress;
+use privet_table::import::Source;
+use std::ffi::OsString;
+use std::sync::OnceLock;
+
+// Test builds can plant mistakes on purpose. No release binary may contain that.
+const _: () = assert!(
+    cfg!(debug_assertions) || !privet_core::hints::PLANTED_LEAKS,
+    "`planted-leaks` is for tests, and on in a release build"
+);
+
+/// How to start the command as a process of its own, if the program that runs is not it.
+static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Says how to start the command as a process of its own, in words to which more are added. The
+/// first call counts. Without any, it is this process' program.
+pub fn set_program(words: Vec<OsString>) {
+    PROGRAM.get_or_init(|| words);
+}
+
+/// The command as a process of its own, to which arguments are added.
+fn program() -> std::io::Result<std::process::Command> {
+    let words = match PROGRAM.get() {
+        Some(words) => words.clone(),
+        None => vec![std::env::current_exe()?.into()],
+    };
+    let mut words = words.into_iter();
+    let program = words.next().ok_or_else(|| std::io::Error::other("no program was named"))?;
+    let mut command = std::process::Command::new(program);
+    command.args(words);
+    Ok(command)
+}
+
+/// Runs the command as it was `typed`, the program's name first. It prints what it has to say, and
+/// returns the exit code. Some commands end the process themselves.
+pub fn run(typed: Vec<OsString>) -> u8 {
+    let (arguments, command) = match Arguments::typed(typed) {
+        Ok(typed) => typed,
+        Err(error) => return exit::from_usage(&error),
+    };
+    let outcome = match arguments.command {
+        Command::Build(build) => commands::build::run(&build),
+        Command::Inspect(inspect) => commands::inspect::run(&inspect),
+        Command::Setup(setup) => commands::setup::run(&setup),
+        Command::Keygen(keygen) => commands::keygen::run(&keygen),
+        Command::Update(update) => commands::update::run(&update),
+        Command::Serve(serve) => commands::serve::run(&serve),
+        Command::Get(get) => commands::get::run(&get),
+        Command::State(state) => commands::state::run(&state),
+        Command::Demo(demo) => commands::demo::run(&demo),
+        Command::Papers(papers) => commands::papers::run(&papers),
+        Command::Plan(plan) => commands::plan::run(&plan),
+        Command::Bench(bench) => bench::run(&bench),
+        Command::Load(load) => load::run(&load),
+        Command::Tradeoff(tradeoff) => commands::tradeoff::run(&tradeoff),
+        Command::Completions(completions) => commands::manual::completions(&completions),
+        Command::Man(man) => commands::manual::pages(&man),
+        Command::Doctor(doctor) => commands::doctor::run(&doctor),
+    };
+    exit::from_outcome(outcome, &command)
+}
+
+/// What a program gives to a command, where a person would type the names of files, or words.
+#[derive(Default)]
+pub struct Given {
+    /// Rows for `build`, `update` and `plan`, instead of those of the files that were typed.
+    pub rows: Vec<Source>,
+    /// The columns of the value, for `build`.
+    pub value_columns: Vec<String>,
+    /// Keys and their new values, for `update`.
+    pub set: Vec<(String, String)>,
+    /// Keys to remove, for `update`.
+    pub delete: Vec<String>,
+}
+
+/// The report of `privet build`, `update`, `plan` or `bench` as JSON, without printing it.
+/// `progress` is called while a table is built. If it fails, that ends the build.
+///
+/// # Errors
+/// Those of the command; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if another one was
+/// typed.
+pub fn report(
+    typed: Vec<OsString>,
+    given: Given,
+    progress: &mut dyn FnMut(Progress) -> Result<()>,
+) -> Result<String> {
+    let arguments = Arguments::typed(typed)
+        .map_err(|error| Error::api_misuse(error.to_string().trim_end().to_owned()))?
+        .0;
+    let Given { rows, value_columns, set, delete } = given;
+    display::be_quiet(true);
+    let report = match arguments.command {
+        Command::Build(mut build) => {
+            build.value.extend(value_columns);
+            serde_json::to_string(&commands::build::report(&build, rows, progress)?)
+        }
+        Command::Update(mut update) => {
+            update.set.extend(set);
+            update.delete.extend(delete);
+            let rows = rows.into_iter().next();
+            serde_json::to_string(&commands::update::report(&update, rows)?)
+        }
+        Command::Plan(plan) => serde_json::to_string(&commands::plan::report(&plan, rows)?),
+        Command::Bench(bench) => serde_json::to_string(&bench::measure(&bench)?),
+        _ => return Err(Error::api_misuse("this command has no report")),
+    };
+    report.map_err(|error| Error::internal("a report is no JSON").caused_by(error))
+}
