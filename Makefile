@@ -1,6 +1,6 @@
 # Two commands for a fresh machine: `make demo` shows the whole thing, `make test` passes the tests.
 
-.PHONY: demo test test-crates test-programs nightly example key-transparency tools build
+.PHONY: demo test test-crates test-programs nightly example key-transparency python tools build
 
 demo: build
 	./target/release/privet demo
@@ -38,6 +38,10 @@ example: tools
 key-transparency: tools
 	cargo build --release --locked --package privet --package key-transparency
 	examples/key-transparency/run.sh
+
+# The package for Python, built and tested. Needs Python 3.10 or later.
+python: tools
+	./scripts/check-python.sh
 
 build: tools
 	cargo build --release --locked --package privet

@@ -21,6 +21,7 @@ use privet_server::{RunningServer, ServedTable, Server};
 use privet_table::build::{BuildOptions, OnDuplicate, RangeColumns, build_table};
 use privet_table::import::{Format, Source};
 use privet_table::key_map::KeyMapKind;
+use privet_table::values::{ValueColumn, ValueType, Values};
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -299,6 +300,9 @@ async fn holds_of(scheme: SchemeId, tuning: &Tuning, built: &Built) {
     let client = Client::connect(stored.clone(), |_| {}).await.unwrap();
     assert_eq!(client.table().scheme.plan, servers.plan);
     assert_ne!(client.stats().hint_was_stored, Some(true));
+    assert_eq!(client.is_by_key(), built.form.key_map.is_some());
+    let value = ValueColumn { name: "value".to_owned(), of: ValueType::Text };
+    assert_eq!(client.values(), Some(&Values { is_raw: true, columns: vec![value] }));
     let (mut before, mut costs) = (client.stats().lookup, Vec::new());
     for k in [0, 7, 7, ROWS - 1, ROWS / 2, ROWS, ROWS + 3] {
         built.look_up(&client, k).await;
@@ -324,10 +328,17 @@ async fn holds_of(scheme: SchemeId, tuning: &Tuning, built: &Built) {
     assert_eq!(found.len(), many.len());
     many.iter().zip(found).for_each(|(k, found)| built.check(*k, found));
 
+    // Whoever wants to be called back is.
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    client.begin_with(built.target(7), move |outcome| {
+        let _ = sender.send(outcome);
+    });
+    built.check(7, receiver.await.unwrap());
+
     // A caller who asks in a way that such a table does not support gets an error.
     let other = if built.form.key_map.is_some() { Target::index(0) } else { Target::key("key 0") };
     assert_eq!(client.get_target(other).await.unwrap_err().blame(), Blame::ApiMisuse);
-    assert_eq!(client.stats().lookups as usize, 7 + many.len() + 1);
+    assert_eq!(client.stats().lookups as usize, 7 + many.len() + 2);
 
     // A client goes on when its servers restart, and so does the next process, with the stored
     // state.

@@ -1,0 +1,67 @@
+"""Privet: look records up in somebody else's table without the server learning which.
+
+>>> import privet
+>>> privet.build(frame, "packages.privet", key="Package")       # doctest: +SKIP
+>>> with privet.serve("packages.privet") as server:             # doctest: +SKIP
+...     with privet.connect(server.url) as db:
+...         db["openssl"].values
+"""
+
+from importlib.metadata import version as _version
+
+from . import testing
+from ._client import AsyncClient, Client, Stats, Table, connect
+from ._errors import (
+    CorruptedError,
+    ExhaustedError,
+    IntegrityError,
+    InternalError,
+    NotFound,
+    PeerError,
+    PrivetError,
+    SelectiveError,
+    UnavailableError,
+    UsageError,
+)
+from ._plan import Plan, Plot, bench, plan
+from ._privet import scheme_names
+from ._progress import Progress
+from ._server import Server, serve
+from ._table import BuildReport, UpdateReport, build, update
+from ._values import Answer, Answers, Value
+
+__version__ = _version("privet")
+
+__all__ = [
+    "Answer",
+    "Answers",
+    "AsyncClient",
+    "BuildReport",
+    "Client",
+    "CorruptedError",
+    "ExhaustedError",
+    "IntegrityError",
+    "InternalError",
+    "NotFound",
+    "PeerError",
+    "Plan",
+    "Plot",
+    "PrivetError",
+    "Progress",
+    "SelectiveError",
+    "Server",
+    "Stats",
+    "Table",
+    "UnavailableError",
+    "UpdateReport",
+    "UsageError",
+    "Value",
+    "bench",
+    "build",
+    "connect",
+    "plan",
+    "scheme_names",
+    "serve",
+    "testing",
+    "update",
+]

@@ -1,0 +1,435 @@
+"""Clients: lookups without the server learning which."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from ipaddress import IPv4Address, IPv6Address
+from os import PathLike, fspath
+from types import TracebackType
+from typing import Any, NoReturn, Union
+from uuid import UUID
+
+from . import _privet
+from ._errors import NotFound, UsageError
+from ._progress import ProgressOption, Reporter, reporter
+from ._values import Answer, Answers, Description, Key, Value, answer
+
+Urls = Union[str, Iterable[Any], Any]
+"""A server's address, or several: texts, or what has a ``url`` or ``urls``."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The table that a client asks, as it was when the client connected."""
+
+    name: str
+    id: str
+    epoch: int
+    digest: str
+    records: int
+    record_len: int
+    """Bytes of a record."""
+    software: str
+    """What the first server runs, as it says."""
+    servers: int
+    """How many servers the scheme takes."""
+    by_key: bool
+    """Whether records are looked up by key, and not by the number of a row."""
+    columns: tuple[tuple[str, str], ...] | None
+    """Names and types of the values' columns, if the table says them."""
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a client did so far: bytes, and seconds. Never what it looked up."""
+
+    lookups: int
+    describe_sent: int
+    describe_received: int
+    prepare_sent: int
+    prepare_received: int
+    background_sent: int
+    background_received: int
+    lookup_sent: int
+    lookup_received: int
+    query_seconds: float
+    recover_seconds: float
+    journal_seconds: float
+    ready_after: float
+    """Seconds from the beginning to the first possible lookup."""
+    hint_was_stored: bool | None
+
+
+class _Open:
+    """A connection, and what both kinds of clients do with it."""
+
+    def __init__(self, inner: _privet.Client, bars: Reporter) -> None:
+        self.inner = inner
+        self.bars = bars
+        self.description: Description | None = inner.values()
+
+    def key(self, key: object) -> Key:
+        """The key in a form in which the table may have it. No error has it in it."""
+        if self.inner.is_by_key:
+            if isinstance(key, (str, bytes)):
+                return key
+            if isinstance(key, (bytearray, memoryview)):
+                return bytes(key)
+            if not isinstance(key, (bool, datetime)):
+                if isinstance(key, (date, Decimal, IPv4Address, IPv6Address, UUID)):
+                    return str(key)
+                if hasattr(key, "__index__"):
+                    return str(operator.index(key))
+            kind = type(key).__name__
+            raise TypeError(f"a key is text, bytes or a whole number, and no {kind}")
+        if hasattr(key, "__index__") and not isinstance(key, bool):
+            return operator.index(key)
+        kind = type(key).__name__
+        raise TypeError(f"this table is looked up by the number of a row, and not by {kind}")
+
+    def keys(self, keys: Iterable[object], pad_to: int | None) -> list[Key]:
+        if isinstance(keys, (str, bytes)):
+            raise TypeError("several keys are a list of them, and not one text")
+        listed = [self.key(key) for key in keys]
+        if pad_to is not None and len(listed) > pad_to:
+            raise UsageError(f"there are {len(listed)} keys, more than `pad_to` allows")
+        return listed
+
+    def table(self) -> Table:
+        columns = None
+        if self.description is not None:
+            columns = tuple((name, kind[0]) for name, kind in self.description[1])
+        return Table(by_key=self.inner.is_by_key, columns=columns, **self.inner.table())
+
+    def stats(self) -> Stats:
+        return Stats(**self.inner.stats())
+
+
+def _addresses(urls: Any) -> list[str]:
+    if isinstance(urls, str):
+        return [urls]
+    if hasattr(urls, "urls"):
+        return list(urls.urls)
+    if hasattr(urls, "url"):
+        return [urls.url]
+    return [address for each in urls for address in _addresses(each)]
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What both kinds of clients take. See :func:`connect`."""
+
+    table: str | None = None
+    scheme: str | Iterable[str] | None = None
+    verified: bool = False
+    state: str | PathLike[str] | None = None
+    keep: bool = True
+    ca_file: str | PathLike[str] | None = None
+    accept_new_table: bool = False
+    root: str | None = None
+    publisher: str | None = None
+    insecure: bool = False
+    max_download: int | None = None
+    compare_streams: bool = False
+    max_time: float | None = None
+    in_flight: int | None = None
+    progress: ProgressOption = None
+
+    def connect(self, urls: Urls) -> _Open:
+        schemes = self.scheme or []
+        bars = reporter(self.progress)
+        with bars:
+            inner = _privet.Client(
+                _addresses(urls),
+                table=self.table,
+                schemes=[schemes] if isinstance(schemes, str) else list(schemes),
+                verified=self.verified,
+                state=None if self.state is None else fspath(self.state),
+                keep=self.keep,
+                ca_file=None if self.ca_file is None else fspath(self.ca_file),
+                accept_new_table=self.accept_new_table,
+                root=self.root,
+                publisher=self.publisher,
+                insecure=self.insecure,
+                max_download=self.max_download,
+                compare_streams=self.compare_streams,
+                max_time=self.max_time,
+                in_flight=self.in_flight,
+                progress=bars.tell(),
+            )
+        return _Open(inner, bars)
+
+
+def connect(urls: Urls, **options: Any) -> Client:
+    """Connects to the server or servers of a table. The same as :class:`Client`."""
+    return Client(urls, **options)
+
+
+class _NoCopies:
+    def __reduce__(self) -> NoReturn:
+        raise UsageError("a client cannot be pickled: connect in the process that uses it")
+
+
+class Client(_NoCopies):
+    """A client of one table.
+
+    :param urls: the server's address, or the addresses of all servers of the scheme.
+    :param table: the table's name; needed where a server has several.
+    :param scheme: the scheme that may be used, or several, the most wanted first.
+    :param verified: use only schemes that notice a wrong answer.
+    :param state: where to keep hints, tables and what is known of servers. Default: where the
+        command ``privet`` keeps them too.
+    :param keep: ``False`` keeps all that in memory, for this client alone.
+    :param ca_file: certificates to trust besides the system's, in PEM.
+    :param accept_new_table: believe a server that shows another table than last time.
+    :param root: the root of an authenticated table, as its builder says.
+    :param publisher: who signs the table's updates, as its owner says.
+    :param insecure: ask several servers even over lines that are not encrypted.
+    :param max_download: the most bytes to receive before the first lookup.
+    :param compare_streams: compare the streams of two servers byte for byte.
+    :param max_time: seconds after which everything fails.
+    :param in_flight: how many lookups may be under way at once.
+    :param progress: ``True`` for bars, ``False`` for nothing, ``None`` for bars where somebody sees
+        them, or a function that is called with each :class:`Progress`.
+
+    Any thread may use it. A process that is forked may not: it connects a client of its own.
+    """
+
+    def __init__(
+        self,
+        urls: Urls,
+        *,
+        table: str | None = None,
+        scheme: str | Iterable[str] | None = None,
+        verified: bool = False,
+        state: str | PathLike[str] | None = None,
+        keep: bool = True,
+        ca_file: str | PathLike[str] | None = None,
+        accept_new_table: bool = False,
+        root: str | None = None,
+        publisher: str | None = None,
+        insecure: bool = False,
+        max_download: int | None = None,
+        compare_streams: bool = False,
+        max_time: float | None = None,
+        in_flight: int | None = None,
+        progress: ProgressOption = None,
+    ) -> None:
+        options = _Options(
+            table, scheme, verified, state, keep, ca_file, accept_new_table, root, publisher,
+            insecure, max_download, compare_streams, max_time, in_flight, progress,
+        )  # fmt: skip
+        self._open = options.connect(urls)
+        self._progress: ProgressOption = progress
+
+    def get(self, key: object) -> Value | None:
+        """The value of a key, or of a row by its number; ``None`` if the table does not have it.
+
+        Both cost the same, and look the same to the servers.
+        """
+        raw = self._open.inner.get(self._open.key(key))
+        return None if raw is None else Value(raw, self._open.description)
+
+    def __getitem__(self, key: object) -> Value:
+        value = self.get(key)
+        if value is None:
+            raise NotFound from None
+        return value
+
+    def __contains__(self, key: object) -> bool:
+        return self.get(key) is not None
+
+    __iter__ = None  # A table cannot be listed.
+
+    def get_many(
+        self,
+        keys: Iterable[object],
+        *,
+        pad_to: int | None = None,
+        progress: ProgressOption = None,
+    ) -> Answers:
+        """What comes of several keys, in their order. A failure of one does not end the others.
+
+        The number of lookups is all that the servers learn. ``pad_to`` hides that too: it makes as
+        many lookups in any case. A key that is there twice is looked up twice.
+        """
+        listed = self._open.keys(keys, pad_to)
+        with reporter(self._progress if progress is None else progress) as bars:
+            tell = bars.tell()
+            told = None if tell is None else lambda done, total: tell("looking up", done, total)
+            outcomes = self._open.inner.get_many(listed, pad_to or 0, told)
+        return Answers(self._open.inner, listed, outcomes, self._open.description)
+
+    @property
+    def table(self) -> Table:
+        """The table, as it was when this client connected."""
+        return self._open.table()
+
+    @property
+    def scheme(self) -> str:
+        """The name of the scheme."""
+        return self._open.inner.scheme
+
+    @property
+    def stats(self) -> Stats:
+        """What was done so far."""
+        return self._open.stats()
+
+    def finish(self) -> None:
+        """Waits until all lookups are over and everything is kept.
+
+        Clients with single-use hints prepare their share of the next ones here. The end of a
+        ``with`` block calls it.
+        """
+        self._open.inner.finish()
+
+    def close(self) -> None:
+        """Ends the connections. Lookups under way are given up."""
+        self._open.inner.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None and not self._open.inner.is_closed:
+                self.finish()
+        finally:
+            self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._open.inner.is_closed else self.scheme
+        return f"<privet.Client: {state}>"
+
+
+class AsyncClient(_NoCopies):
+    """A client for ``asyncio``: the same as :class:`Client`, with methods to await.
+
+    A lookup that is cancelled has been sent all the same, and takes its course.
+    """
+
+    def __init__(self, urls: Urls, **options: Any) -> None:
+        self._urls = urls
+        self._options = _Options(**options)
+        self._opened: _Open | None = None
+
+    @property
+    def _open(self) -> _Open:
+        if self._opened is None:
+            raise UsageError("this client is not connected: use `async with`, or await `open()`")
+        return self._opened
+
+    async def open(self) -> AsyncClient:
+        """Connects. ``async with`` calls it."""
+        if self._opened is None:
+            self._opened = await asyncio.to_thread(self._options.connect, self._urls)
+        return self
+
+    async def __aenter__(self) -> AsyncClient:
+        return await self.open()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None and not self._open.inner.is_closed:
+                await self.finish()
+        finally:
+            await self.aclose()
+
+    def _begin(self, key: Key) -> asyncio.Future[Any]:
+        """Sends a lookup now, whoever awaits the future or cancels it later."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+
+        def arrived(outcome: object) -> None:
+            if not future.done():
+                future.set_result(outcome)
+
+        def reply(outcome: object) -> None:
+            try:
+                loop.call_soon_threadsafe(arrived, outcome)
+            except RuntimeError:
+                pass  # The loop is closed, and nobody waits.
+
+        self._open.inner.begin(key, reply)
+        return future
+
+    async def get(self, key: object) -> Value | None:
+        """As :meth:`Client.get`."""
+        outcome = await self._begin(self._open.key(key))
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return None if outcome is None else Value(outcome, self._open.description)
+
+    async def get_many(self, keys: Iterable[object], *, pad_to: int | None = None) -> Answers:
+        """As :meth:`Client.get_many`. All lookups are sent before the first wait."""
+        listed = self._open.keys(keys, pad_to)
+        begun = [self._begin(key) for key in listed]
+        any_key: Key = "" if self._open.inner.is_by_key else 0
+        padding = [self._begin(any_key) for _ in range((pad_to or 0) - len(listed))]
+        outcomes = [await future for future in begun]
+        for future in padding:
+            await future
+        return Answers(self._open.inner, listed, outcomes, self._open.description)
+
+    async def stream(
+        self, keys: Iterable[object], *, in_flight: int = 64
+    ) -> AsyncIterator[Answer]:
+        """What comes of keys, one after the other, in their order; for lists of any length.
+
+        Whoever stops early shows the servers where. ``key, value = answer`` raises the error of a
+        lookup that failed.
+        """
+        opened = self._open
+        ahead: list[tuple[Key, asyncio.Future[Any]]] = []
+        for key in keys:
+            listed = opened.key(key)
+            ahead.append((listed, self._begin(listed)))
+            if len(ahead) >= in_flight:
+                first, future = ahead.pop(0)
+                yield answer(first, await future, opened.description)
+        for key, future in ahead:
+            yield answer(key, await future, opened.description)
+
+    @property
+    def table(self) -> Table:
+        """As :attr:`Client.table`."""
+        return self._open.table()
+
+    @property
+    def scheme(self) -> str:
+        """As :attr:`Client.scheme`."""
+        return self._open.inner.scheme
+
+    @property
+    def stats(self) -> Stats:
+        """As :attr:`Client.stats`."""
+        return self._open.stats()
+
+    async def finish(self) -> None:
+        """As :meth:`Client.finish`."""
+        await asyncio.to_thread(self._open.inner.finish)
+
+    async def aclose(self) -> None:
+        """As :meth:`Client.close`."""
+        if self._opened is not None:
+            await asyncio.to_thread(self._opened.inner.close)
+
+    def __repr__(self) -> str:
+        opened = self._opened
+        state = "not connected" if opened is None else opened.inner.scheme
+        return f"<privet.AsyncClient: {state}>"

@@ -1,0 +1,81 @@
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+__all__: list[str]
+
+def set_program(words: Sequence[str]) -> None: ...
+def run_command(typed: Sequence[str]) -> int: ...
+def report(
+    typed: Sequence[str],
+    rows: Sequence[tuple[str, Any]] = ...,
+    value_columns: Sequence[str] = ...,
+    set: Sequence[tuple[str, str]] = ...,
+    delete: Sequence[str] = ...,
+    progress: Callable[[str, int, int | None], None] | None = None,
+) -> str: ...
+def scheme_names() -> list[str]: ...
+@final
+class Client:
+    def __new__(
+        cls,
+        urls: Sequence[str],
+        *,
+        table: str | None,
+        schemes: Sequence[str],
+        verified: bool,
+        state: str | None,
+        keep: bool,
+        ca_file: str | None,
+        accept_new_table: bool,
+        root: str | None,
+        publisher: str | None,
+        insecure: bool,
+        max_download: int | None,
+        compare_streams: bool,
+        max_time: float | None,
+        in_flight: int | None,
+        progress: Callable[[str, int, int | None], None] | None,
+    ) -> Client: ...
+    def get(self, key: object) -> bytes | list[bytes] | None: ...
+    def get_many(
+        self, keys: list[Any], pad_to: int, told: Callable[[int, int], None] | None
+    ) -> list[Any]: ...
+    def begin(self, key: object, reply: Callable[[Any], None]) -> None: ...
+    def finish(self) -> None: ...
+    def close(self) -> None: ...
+    def table(self) -> dict[str, Any]: ...
+    def stats(self) -> dict[str, Any]: ...
+    def values(self) -> tuple[bool, tuple[tuple[str, tuple[Any, ...]], ...]] | None: ...
+    def stream(self, keys: list[Any], outcomes: list[Any]) -> Any: ...
+    @property
+    def is_closed(self) -> bool: ...
+    @property
+    def is_by_key(self) -> bool: ...
+    @property
+    def scheme(self) -> str: ...
+
+@final
+class Server:
+    def __new__(
+        cls,
+        path: str,
+        *,
+        name: str | None,
+        scheme: str | None,
+        listen: str,
+        threads: int | None,
+        cache: str | None,
+        insecure: bool,
+        observe: bool,
+        beside: Server | None,
+    ) -> Server: ...
+    def observed(self) -> list[bytes]: ...
+    def close(self) -> None: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def scheme(self) -> str: ...
+    @property
+    def servers(self) -> int: ...
+    @property
+    def is_closed(self) -> bool: ...

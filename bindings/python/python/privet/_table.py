@@ -1,0 +1,252 @@
+"""Tables: from data frames and files, and their updates."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from datetime import date
+from decimal import Decimal
+from html import escape
+from os import PathLike, fspath
+from typing import Any, Literal, Union
+
+from . import _privet
+from ._progress import ProgressOption, reporter
+
+PathName = Union[str, "PathLike[str]"]
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """A table that was built."""
+
+    file: str
+    rows: int
+    keys: int | None
+    """``None`` in a table by the number of a row."""
+    records: int
+    record_len: int
+    """Bytes of a record."""
+    value_bytes: int
+    layout_bytes: int
+    """Bytes that each client receives to know where keys lie."""
+    overhead: float
+    """Bytes of all records and of the layout, for each byte of values."""
+    duplicates_dropped: int
+    empty_keys_skipped: int
+    file_bytes: int
+    table_id: str
+    digest: str
+    root: str | None
+    """What clients verify an authenticated table against."""
+    publisher: str | None
+    """Who signs the table's updates."""
+    seconds: float
+
+    def _repr_html_(self) -> str:
+        return _html(self)
+
+
+@dataclass(frozen=True)
+class UpdateReport:
+    """What an update changed."""
+
+    file: str
+    epoch: int
+    inserted: int
+    replaced: int
+    deleted: int
+    absent: int
+    """Keys to delete that the table did not have."""
+    records_changed: int
+    records: int
+    digest: str
+    publisher: str | None
+    log_bytes: int
+    compacted: bool
+
+    def _repr_html_(self) -> str:
+        return _html(self)
+
+
+def build(
+    data: Any,
+    path: PathName,
+    *,
+    key: str | None = None,
+    values: Iterable[str] | None = None,
+    raw: str | None = None,
+    range_from: str | None = None,
+    range_to: str | None = None,
+    normalize: Iterable[str] = (),
+    key_map: Literal["buckets", "cuckoo"] = "buckets",
+    parts: int | None = None,
+    on_duplicate: Literal["error", "first", "last", "all"] = "error",
+    on_empty_key: Literal["error", "skip"] = "error",
+    max_value: int | None = None,
+    authenticate: bool = False,
+    publisher_key: PathName | None = None,
+    format: Literal["csv", "tsv", "jsonl", "parquet"] | None = None,
+    delimiter: str | None = None,
+    types: str | None = None,
+    force: bool = False,
+    progress: ProgressOption = None,
+) -> BuildReport:
+    """Builds a table of ``data`` into the file ``path``.
+
+    :param data: a data frame or anything else with ``__arrow_c_stream__`` (pandas, polars, pyarrow,
+        duckdb); the path of a CSV, TSV, JSON Lines or Parquet file; or a list of either, such as
+        record batches, which have the same columns.
+    :param key: the column of the keys; without it, rows are looked up by number, from 0.
+    :param values: the columns of the value; default: all but the key.
+    :param raw: the one column whose bytes are the value.
+    :param range_from: the column of the first key of a range; a row answers for all keys of it.
+    :param range_to: the column of the last key of a range.
+    :param normalize: differences between keys that do not count: ``trim``, ``lower``, ``upper``,
+        ``alphanumeric``, ``number``.
+    :param key_map: ``cuckoo`` for tables that change often.
+    :param parts: how many records the value of a key may lie in, 1 to 16.
+    :param on_duplicate: what to do with a key that is there twice; ``all`` keeps all its values.
+    :param on_empty_key: what to do with a row without a key.
+    :param max_value: refuse values of more bytes.
+    :param authenticate: store with each record the proof that it belongs to the table.
+    :param publisher_key: the key file of whoever will sign updates, as ``privet keygen`` makes it.
+    :param format: the format of files; default: by their names.
+    :param delimiter: what separates cells in CSV.
+    :param types: what columns of CSV are: ``auto``, or ``column=number,…``.
+    :param force: replace a file at ``path`` that is no table.
+    :param progress: as for :class:`Client`.
+
+    If it fails or is interrupted, the file at ``path`` is as it was before. Messages may name a row
+    or a key of the data.
+    """
+    rows, paths = _inputs(data)
+    multi = ["--multi"] if on_duplicate == "all" else [f"--on-duplicate={on_duplicate}"]
+    typed = [
+        "privet", "build", "--json", f"--output={fspath(path)}", *multi,
+        *_options(
+            key=key, raw_value=raw, range_from=range_from, range_to=range_to,
+            normalize=",".join(normalize) or None, max_value=max_value, parts=parts,
+            publisher_key=publisher_key, format=format, delimiter=delimiter, types=types,
+            authenticate=authenticate, force=force,
+            key_map=None if key_map == "buckets" else key_map,
+            on_empty_key=None if on_empty_key == "error" else on_empty_key,
+        ),
+        "--", *paths,
+    ]  # fmt: skip
+    with reporter(progress) as bars:
+        report = _privet.report(
+            typed, rows, value_columns=list(values or []), progress=bars.tell()
+        )
+    return _of(BuildReport, report)
+
+
+def update(
+    path: PathName,
+    key_file: PathName,
+    *,
+    set: Mapping[str, Any] | None = None,
+    delete: Iterable[str] = (),
+    from_: Any = None,
+    replace: bool = False,
+    compact: int | None = None,
+) -> UpdateReport:
+    """Signs the next version of a table, and appends it to the log beside the table's file.
+
+    :param path: the table's file.
+    :param key_file: the publisher's secret key, as ``privet keygen`` makes it.
+    :param set: keys and their new values: a dictionary of all columns, or text where values are
+        raw. For dates and other types that JSON does not have, use ``from_``.
+    :param delete: keys to remove.
+    :param from_: rows to set, as ``data`` of :func:`build`.
+    :param replace: let a value take the place of one with more columns, or of other types.
+    :param compact: afterwards write the table anew, if the log has grown to so many percent of it.
+    """
+    rows, paths = ([], []) if from_ is None else _inputs(from_)
+    typed = [
+        "privet", "update", "--json",
+        *_options(publisher_key=key_file, replace=replace, compact=compact),
+        *(f"--from={name}" for name in paths if not rows),
+        "--", fspath(path),
+    ]  # fmt: skip
+    changes = [(str(key), _value(value)) for key, value in (set or {}).items()]
+    report = _privet.report(typed, rows, set=changes, delete=[str(key) for key in delete])
+    return _of(UpdateReport, report)
+
+
+def _inputs(data: Any) -> tuple[list[tuple[str, Any]], list[str]]:
+    """Data with Arrow's stream, under names for errors; and the names, or paths instead."""
+    listed = [data]
+    if not isinstance(data, (str, PathLike)) and not hasattr(data, "__arrow_c_stream__"):
+        if not isinstance(data, Iterable) or isinstance(data, (bytes, Mapping)):
+            raise TypeError(
+                "data is a data frame, anything else with __arrow_c_stream__, a path, or a list "
+                f"of these, and no {type(data).__name__}"
+            )
+        listed = list(data)
+    rows: list[tuple[str, Any]] = []
+    paths: list[str] = []
+    for number, each in enumerate(listed, 1):
+        if isinstance(each, (str, PathLike)):
+            paths.append(fspath(each))
+        elif hasattr(each, "__arrow_c_stream__"):
+            name = "the data" if len(listed) == 1 else f"the data, number {number}"
+            rows.append((name, each))
+        else:
+            raise TypeError(f"a {type(each).__name__} has no __arrow_c_stream__, and is no path")
+    if rows and paths:
+        raise TypeError("data comes from frames or from files, and not from both at once")
+    return rows, paths or [name for name, _ in rows]
+
+
+def _options(**options: Any) -> list[str]:
+    """Options as the command takes them."""
+    typed = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            typed.append(flag)
+        elif value is not None and value is not False:
+            typed.append(f"{flag}={fspath(value) if isinstance(value, PathLike) else value}")
+    return typed
+
+
+def _value(value: Any) -> str:
+    """A new value as text: JSON, or what is raw."""
+    if isinstance(value, Mapping):
+        cells = (f"{json.dumps(str(name))}:{_json(cell)}" for name, cell in value.items())
+        return "{" + ",".join(cells) + "}"
+    if isinstance(value, bytes):
+        return value.decode()
+    return str(value)
+
+
+def _json(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return _value(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(_json, value)) + "]"
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, bytes):
+        return json.dumps(base64.b64encode(value).decode())
+    if type(value) is date:
+        return json.dumps(value.isoformat())
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _of(kind: Any, report: str) -> Any:
+    told = json.loads(report)
+    return kind(**{field.name: told[field.name] for field in fields(kind)})
+
+
+def _html(report: Any) -> str:
+    rows = (
+        f"<tr><th>{escape(field.name.replace('_', ' '))}</th>"
+        f"<td>{escape(str(getattr(report, field.name)))}</td></tr>"
+        for field in fields(report)
+        if getattr(report, field.name) is not None
+    )
+    return f"<table>{''.join(rows)}</table>"

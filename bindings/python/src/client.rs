@@ -1,0 +1,483 @@
+//! An open client.
+//!
+//! A client has a thread of its own, which never waits for Python: what comes of a lookup goes into
+//! a queue. A caller takes it from there itself, in waits that Ctrl-C interrupts. Or a second
+//! thread takes it, and calls back.
+
+use crate::arrow_values;
+use crate::errors::{self, Raise as _};
+use crate::waiting::{self, Home};
+use privet_client::{ClientOptions, Progress, Target, Value};
+use privet_core::{Error, Result};
+use privet_schemes::SchemeId;
+use privet_table::values::{ValueColumn, ValueType, Values};
+use pyo3::IntoPyObjectExt as _;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyInt, PyList, PyString, PyTuple};
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// More news than this are not kept for a caller who asks for none.
+const MOST_NEWS: usize = 1000;
+
+type Outcome = Result<Option<Value>>;
+
+/// A function of Python's, and what it is to be called with.
+type Reply = (Py<PyAny>, Outcome);
+
+/// A client of one table.
+#[pyclass(frozen)]
+pub(crate) struct Client {
+    /// `None` after it was closed.
+    open: Mutex<Option<Arc<privet_client::Client>>>,
+    is_by_key: bool,
+    values: Option<Values>,
+    scheme: SchemeId,
+    news: Arc<News>,
+    progress: Option<Py<PyAny>>,
+    /// Where replies to calls of `begin` go.
+    replies: OnceLock<Sender<Reply>>,
+    home: Home,
+}
+
+#[pymethods]
+impl Client {
+    /// Connects, and receives what the scheme needs first.
+    #[new]
+    #[pyo3(signature = (
+        urls, *, table, schemes, verified, state, keep, ca_file, accept_new_table, root, publisher,
+        insecure, max_download, compare_streams, max_time, in_flight, progress,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "they are named, and the package has defaults")]
+    fn new(
+        py: Python<'_>,
+        urls: Vec<String>,
+        table: Option<String>,
+        schemes: Vec<String>,
+        verified: bool,
+        state: Option<PathBuf>,
+        keep: bool,
+        ca_file: Option<PathBuf>,
+        accept_new_table: bool,
+        root: Option<String>,
+        publisher: Option<String>,
+        insecure: bool,
+        max_download: Option<u64>,
+        compare_streams: bool,
+        max_time: Option<f64>,
+        in_flight: Option<usize>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let state_dir = match (keep, state) {
+            (false, _) => None,
+            (true, Some(directory)) => Some(directory),
+            (true, None) => Some(privet_client::store::default_directory().raise(py)?),
+        };
+        let named = |name: &String| name.parse::<SchemeId>();
+        let defaults = ClientOptions::new(urls);
+        let options = ClientOptions {
+            table,
+            schemes: schemes.iter().map(named).collect::<Result<_>>().raise(py)?,
+            verified,
+            state_dir,
+            ca_file,
+            accept_new_table,
+            root: root.map(|root| root.parse()).transpose().raise(py)?,
+            publisher: publisher.map(|publisher| publisher.parse()).transpose().raise(py)?,
+            insecure,
+            max_download: max_download.unwrap_or(defaults.max_download),
+            compare_streams,
+            max_time: max_time.map(seconds).transpose().raise(py)?,
+            in_flight: in_flight.unwrap_or(defaults.in_flight).max(1),
+            ..defaults
+        };
+        let news = Arc::new(News::default());
+        let told = Arc::clone(&news);
+        let connecting = privet_client::Client::connect(options, move |event| told.note(event));
+        let tell = |py: Python<'_>| news.tell(py, progress.as_ref());
+        let client = waiting::outcome(py, connecting, tell)?;
+        news.tell(py, progress.as_ref())?;
+        Ok(Self {
+            is_by_key: client.is_by_key(),
+            values: client.values().cloned(),
+            scheme: client.table().scheme.plan.scheme,
+            open: Mutex::new(Some(Arc::new(client))),
+            news,
+            progress,
+            replies: OnceLock::new(),
+            home: Home::here(),
+        })
+    }
+
+    /// The value of a key or row: its bytes, a list of them if keys have several values, or `None`.
+    fn get<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = key.py();
+        let client = self.client(py)?;
+        let target = self.target(&client, key)?;
+        let (sender, mut replies) = mpsc::channel();
+        client.begin_with(target, move |outcome| {
+            let _ = sender.send(outcome);
+        });
+        let tell = |py: Python<'_>| self.tell(py);
+        let outcome = waiting::next(py, &mut replies, tell)?.unwrap_or_else(|| Err(gone()));
+        match outcome.raise(py)? {
+            Some(value) => contents(py, &value).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The values of several keys or rows, in their order. An error stands in the place of the
+    /// value. As many lookups are made as `pad_to` says, if that are more.
+    fn get_many<'py>(
+        &self,
+        keys: &Bound<'py, PyList>,
+        pad_to: usize,
+        told: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let py = keys.py();
+        let client = self.client(py)?;
+        // All of them before the first is sent: a mistake shows the server nothing.
+        let wanted = keys.iter().map(|key| self.target(&client, &key));
+        let wanted = wanted.collect::<PyResult<Vec<_>>>()?;
+        let padding = pad_to.saturating_sub(wanted.len());
+        let dummy = match self.is_by_key {
+            true => Target::key(b""),
+            false => Target::index(0),
+        };
+        let (sender, mut replies) = mpsc::channel();
+        let (count, all) = (wanted.len(), wanted.len() + padding);
+        let targets = wanted.into_iter().chain(std::iter::repeat_n(dummy, padding));
+        let begin = || {
+            for (number, target) in targets.enumerate() {
+                let sender = sender.clone();
+                client.begin_with(target, move |outcome| {
+                    let _ = sender.send((number, outcome));
+                });
+            }
+            drop(sender);
+        };
+        py.detach(begin);
+        let mut outcomes: Vec<Option<Outcome>> = (0..count).map(|_| None).collect();
+        let tell = |py: Python<'_>| self.tell(py);
+        let mut done = 0;
+        while done < all {
+            let Some(reply) = waiting::next(py, &mut replies, tell)? else { break };
+            for (number, outcome) in std::iter::once(reply).chain(replies.try_iter()) {
+                if let Some(place) = outcomes.get_mut(number) {
+                    *place = Some(outcome);
+                }
+                done += 1;
+            }
+            if let Some(told) = &told {
+                told.call1((done, all))?;
+            }
+        }
+        let list = PyList::empty(py);
+        for outcome in outcomes {
+            list.append(match outcome.unwrap_or_else(|| Err(gone())) {
+                Ok(Some(value)) => contents(py, &value)?,
+                Ok(None) => py.None().into_bound(py),
+                Err(error) => errors::exception(py, &error)?,
+            })?;
+        }
+        Ok(list)
+    }
+
+    /// Begins a lookup, and returns. `reply` is called with what comes of it, as in the list of
+    /// [`get_many`](Self::get_many), on a thread of this client.
+    fn begin(&self, key: &Bound<'_, PyAny>, reply: Py<PyAny>) -> PyResult<()> {
+        let py = key.py();
+        let client = self.client(py)?;
+        let target = self.target(&client, key)?;
+        let replies = self.replies(py)?.clone();
+        let mut delivery = Delivery(Some((replies, reply)));
+        client.begin_with(target, move |outcome| delivery.deliver(outcome));
+        Ok(())
+    }
+
+    /// Waits until all lookups are over and everything is kept.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        let client = self.client(py)?;
+        waiting::outcome(py, client.finish(), |py| self.tell(py))
+    }
+
+    /// Ends the connections. Lookups under way are given up.
+    fn close(&self, py: Python<'_>) {
+        if !self.home.is_here() {
+            // The threads that would end are another process's.
+            std::mem::forget(self.lock().take());
+            return;
+        }
+        let client = self.lock().take();
+        py.detach(|| drop(client));
+    }
+
+    #[getter]
+    fn is_closed(&self) -> bool {
+        self.lock().is_none()
+    }
+
+    /// Whether records are looked up by key.
+    #[getter]
+    fn is_by_key(&self) -> bool {
+        self.is_by_key
+    }
+
+    /// The name of the scheme.
+    #[getter]
+    fn scheme(&self) -> String {
+        self.scheme.to_string()
+    }
+
+    /// The table and its scheme, as they were when the client connected.
+    fn table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let client = self.client(py)?;
+        let table = client.table();
+        let identity = table.identity;
+        let told = PyDict::new(py);
+        told.set_item("name", &table.name)?;
+        told.set_item("id", identity.id.to_string())?;
+        told.set_item("epoch", identity.epoch.0)?;
+        told.set_item("digest", identity.digest.to_string())?;
+        told.set_item("records", identity.shape.records())?;
+        told.set_item("record_len", identity.shape.record_len())?;
+        told.set_item("software", &table.software)?;
+        told.set_item("servers", table.scheme.plan.servers)?;
+        Ok(told)
+    }
+
+    /// What was done so far: bytes, and seconds.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.tell(py)?;
+        let stats = self.client(py)?.stats();
+        let told = PyDict::new(py);
+        for (name, traffic) in [
+            ("describe", stats.describe),
+            ("prepare", stats.prepare),
+            ("background", stats.background),
+            ("lookup", stats.lookup),
+        ] {
+            told.set_item(format!("{name}_sent"), traffic.up)?;
+            told.set_item(format!("{name}_received"), traffic.down)?;
+        }
+        told.set_item("lookups", stats.lookups)?;
+        told.set_item("query_seconds", stats.query_time.as_secs_f64())?;
+        told.set_item("recover_seconds", stats.recover_time.as_secs_f64())?;
+        told.set_item("journal_seconds", stats.journal_time.as_secs_f64())?;
+        told.set_item("ready_after", stats.ready_after.as_secs_f64())?;
+        told.set_item("hint_was_stored", stats.hint_was_stored)?;
+        Ok(told)
+    }
+
+    /// What the values are: whether they are raw, and the names and types of their columns. `None`
+    /// if the table does not say.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(values) = &self.values else { return Ok(None) };
+        (values.is_raw, columns(py, &values.columns)?).into_bound_py_any(py).map(Some)
+    }
+
+    /// The keys and what came of them, as a stream of Arrow's record batches.
+    fn stream<'py>(
+        &self,
+        keys: &Bound<'py, PyList>,
+        outcomes: &Bound<'py, PyList>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        arrow_values::stream(keys, outcomes, self.values.as_ref())
+    }
+}
+
+impl Client {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Arc<privet_client::Client>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn client(&self, py: Python<'_>) -> PyResult<Arc<privet_client::Client>> {
+        self.home.check(py, "client")?;
+        let open = self.lock().clone();
+        open.ok_or_else(|| {
+            errors::raised(py, &Error::api_misuse("this client is closed: connect another one"))
+        })
+    }
+
+    /// What a key of Python stands for. No error has the key in it.
+    fn target(&self, client: &privet_client::Client, key: &Bound<'_, PyAny>) -> PyResult<Target> {
+        let py = key.py();
+        match self.is_by_key {
+            true if key.is_instance_of::<PyString>() => Ok(Target::key(key.extract::<&str>()?)),
+            true if key.is_instance_of::<PyBytes>() => Ok(Target::key(key.extract::<&[u8]>()?)),
+            true => Err(PyTypeError::new_err("a key is text or bytes")),
+            false if key.is_instance_of::<PyInt>() => {
+                let records = client.table().identity.shape.records();
+                let row = key.extract::<u64>().ok().filter(|row| *row < records);
+                row.map(Target::index).ok_or_else(|| {
+                    let rows = format!("the table has rows 0 to {}", records - 1);
+                    errors::raised(py, &Error::api_misuse(rows))
+                })
+            }
+            false => Err(PyTypeError::new_err("this table is looked up by the number of a row")),
+        }
+    }
+
+    fn tell(&self, py: Python<'_>) -> PyResult<()> {
+        self.news.tell(py, self.progress.as_ref())
+    }
+
+    /// The queue of a thread that calls back.
+    fn replies(&self, py: Python<'_>) -> PyResult<&Sender<Reply>> {
+        if let Some(replies) = self.replies.get() {
+            return Ok(replies);
+        }
+        let (sender, receiver) = mpsc::channel();
+        let thread = std::thread::Builder::new().name("privet-replies".to_owned());
+        thread
+            .spawn(move || call_back(&receiver))
+            .map_err(|error| Error::unavailable("the system gives no thread").caused_by(error))
+            .raise(py)?;
+        // If another thread was faster, this one's ends.
+        Ok(self.replies.get_or_init(|| sender))
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if !self.home.is_here() {
+            std::mem::forget(self.lock().take());
+        }
+    }
+}
+
+/// A reply that is delivered once: if not by the client, then as it is dropped.
+struct Delivery(Option<(Sender<Reply>, Py<PyAny>)>);
+
+impl Delivery {
+    fn deliver(&mut self, outcome: Outcome) {
+        if let Some((replies, reply)) = self.0.take() {
+            let _ = replies.send((reply, outcome));
+        }
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        self.deliver(Err(gone()));
+    }
+}
+
+fn call_back(replies: &Receiver<Reply>) {
+    while let Ok(reply) = replies.recv() {
+        let called = Python::try_attach(|py| {
+            for (reply, outcome) in std::iter::once(reply).chain(replies.try_iter()) {
+                let outcome = match outcome {
+                    Ok(Some(value)) => contents(py, &value),
+                    Ok(None) => Ok(py.None().into_bound(py)),
+                    Err(error) => errors::exception(py, &error),
+                };
+                let called = outcome.and_then(|outcome| reply.call1(py, (outcome,)));
+                if let Err(error) = called {
+                    error.write_unraisable(py, None);
+                }
+            }
+        });
+        if called.is_none() {
+            // Python is ending.
+            return;
+        }
+    }
+}
+
+fn gone() -> Error {
+    Error::unavailable("the client was closed before the lookup was over")
+}
+
+fn seconds(seconds: f64) -> Result<Duration> {
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|_| Error::api_misuse("a time is a number of seconds from 0"))
+}
+
+/// The bytes of a value, or a list of them.
+fn contents<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    let bytes = |bytes: &[u8]| PyBytes::new(py, bytes);
+    match value.is_list() {
+        true => PyList::new(py, value.values().map(bytes)).map(Bound::into_any),
+        false => Ok(bytes(value).into_any()),
+    }
+}
+
+fn columns<'py>(py: Python<'py>, columns: &[ValueColumn]) -> PyResult<Bound<'py, PyTuple>> {
+    let column = |column: &ValueColumn| (&column.name, kind(py, &column.of)?).into_bound_py_any(py);
+    PyTuple::new(py, columns.iter().map(column).collect::<PyResult<Vec<_>>>()?)
+}
+
+/// A type as a tuple: its name and what it is made of.
+fn kind<'py>(py: Python<'py>, of: &ValueType) -> PyResult<Bound<'py, PyAny>> {
+    match of {
+        ValueType::Null => ("null",).into_bound_py_any(py),
+        ValueType::Boolean => ("boolean",).into_bound_py_any(py),
+        ValueType::Integer { bits, is_signed } => {
+            ("integer", *bits, *is_signed).into_bound_py_any(py)
+        }
+        ValueType::Float(bits) => ("float", *bits).into_bound_py_any(py),
+        ValueType::Number => ("number",).into_bound_py_any(py),
+        ValueType::Decimal { digits, places } => {
+            ("decimal", *digits, *places).into_bound_py_any(py)
+        }
+        ValueType::Text => ("text",).into_bound_py_any(py),
+        ValueType::Bytes => ("bytes",).into_bound_py_any(py),
+        ValueType::Date => ("date",).into_bound_py_any(py),
+        ValueType::Time(places) => ("time", *places).into_bound_py_any(py),
+        ValueType::Timestamp { places, zone } => {
+            ("timestamp", *places, zone.as_deref()).into_bound_py_any(py)
+        }
+        ValueType::List(of) => ("list", kind(py, of)?).into_bound_py_any(py),
+        ValueType::Struct(fields) => ("struct", columns(py, fields)?).into_bound_py_any(py),
+        ValueType::Map(of) => ("map", kind(py, of)?).into_bound_py_any(py),
+        _ => ("any",).into_bound_py_any(py),
+    }
+}
+
+/// What a client's thread tells, until the caller's thread comes to hear it.
+#[derive(Default)]
+struct News(Mutex<Vec<(String, u64, u64)>>);
+
+impl News {
+    fn note(&self, event: Progress) {
+        let (what, done, total) = match event {
+            Progress::Part { part, done, total, fetched: true } => {
+                (format!("receiving the {}", part.name()), done, total)
+            }
+            Progress::Waiting { part, done, total } => {
+                (format!("another process receives the {}", part.name()), done, total)
+            }
+            Progress::NextGeneration { done, total } => {
+                ("preparing the next hints".to_owned(), done, total)
+            }
+            Progress::Updated { from, to, .. } => {
+                (format!("the table was updated from epoch {} to {}", from.0, to.0), 0, 0)
+            }
+            Progress::Notice(text) => (text, 0, 0),
+            Progress::Retrying { url, error, .. } => {
+                (format!("{url}: {error}; trying again"), 0, 0)
+            }
+            Progress::GivenUp { url, error } => (format!("{url}: {error}; given up"), 0, 0),
+            _ => return,
+        };
+        let mut news = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if news.last().is_some_and(|(last, ..)| *last == what) || news.len() == MOST_NEWS {
+            news.pop();
+        }
+        news.push((what, done, total));
+    }
+
+    /// Calls `progress` with what came since the last time.
+    fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+        let news = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let Some(progress) = progress else { return Ok(()) };
+        for (what, done, total) in news {
+            progress.call1(py, (what, done, total))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,48 @@
+//! Privet's errors as Python's exceptions. Their classes are in `python/privet/_errors.py`.
+
+use privet_core::{Blame, Error};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+/// An error as the exception of its blame.
+pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
+    match exception(py, error) {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(failure) => failure,
+    }
+}
+
+/// The exception, not raised.
+pub(crate) fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
+    static CLASSES: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let classes = CLASSES
+        .get_or_try_init(py, || PyResult::Ok(PyModule::import(py, "privet._errors")?.unbind()))?;
+    let class = match error.blame() {
+        Blame::ApiMisuse => "UsageError",
+        Blame::InvalidMessage | Blame::PeerMisbehaved => "PeerError",
+        Blame::Integrity => "IntegrityError",
+        Blame::Exhausted => "ExhaustedError",
+        Blame::Selective => "SelectiveError",
+        Blame::Corrupted => "CorruptedError",
+        Blame::Unavailable => "UnavailableError",
+        _ => "InternalError",
+    };
+    classes.bind(py).getattr(class)?.call1((error.to_string(),))
+}
+
+/// Something in this process that ended on its own.
+pub(crate) fn ended(what: &str) -> PyErr {
+    PyRuntimeError::new_err(format!("{what} has ended; please report this"))
+}
+
+/// The result with its error as an exception.
+pub(crate) trait Raise<T> {
+    fn raise(self, py: Python<'_>) -> PyResult<T>;
+}
+
+impl<T> Raise<T> for privet_core::Result<T> {
+    fn raise(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| raised(py, &error))
+    }
+}

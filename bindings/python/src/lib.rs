@@ -1,0 +1,42 @@
+//! Privet for Python: what the package `privet` cannot do in Python itself.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`client`] | an open client: lookups that Ctrl-C interrupts, and lookups that call back |
+//! | [`server`] | a server in this process, for tests and notebooks |
+//! | [`command`] | the command, and the reports of `build`, `update`, `plan` and `bench` |
+//! | [`arrow_cells`] | rows of Arrow's record batches, for tables |
+//! | [`arrow_values`] | values of lookups, as Arrow's record batches |
+//! | [`errors`] | Privet's errors as Python's exceptions |
+//! | [`waiting`] | waits that Ctrl-C interrupts |
+//!
+//! Everything else, the documentation for users included, is in `python/privet`.
+
+mod arrow_cells;
+mod arrow_values;
+mod client;
+mod command;
+mod errors;
+mod server;
+mod waiting;
+
+use pyo3::prelude::*;
+
+/// What the package `privet` is made of.
+#[pymodule]
+mod _privet {
+    #[pymodule_export]
+    use super::client::Client;
+    #[pymodule_export]
+    use super::command::{report, run_command, set_program};
+    #[pymodule_export]
+    use super::scheme_names;
+    #[pymodule_export]
+    use super::server::Server;
+}
+
+/// The names of all schemes.
+#[pyfunction]
+fn scheme_names() -> Vec<String> {
+    privet_schemes::SchemeId::ALL.iter().map(ToString::to_string).collect()
+}

@@ -1,0 +1,260 @@
+"""What people expect of a package for Python."""
+
+import asyncio
+import multiprocessing
+import os
+import pathlib
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+import pytest
+from conftest import person
+
+import privet
+from privet import _errors
+from privet.testing import servers
+
+SECRET = "a key that nobody should read"
+
+
+def test_exceptions_are_also_what_a_person_would_catch() -> None:
+    for kind, also in {
+        "UsageError": ValueError,
+        "UnavailableError": ConnectionError,
+        "CorruptedError": OSError,
+        "NotFound": KeyError,
+    }.items():
+        assert issubclass(getattr(_errors, kind), (also,))
+        assert issubclass(getattr(_errors, kind), privet.PrivetError)
+
+
+def test_no_message_and_no_repr_has_a_key_or_a_value(people: pathlib.Path, capfd) -> None:
+    told = []
+    with servers(people, "simplepir") as running:
+        db = privet.connect(running, keep=False, progress=False)
+        for wrong in (lambda: db[SECRET], lambda: db.get(SECRET.split()), lambda: db.get({SECRET})):
+            with pytest.raises((KeyError, TypeError)) as caught:
+                wrong()
+            told += traceback.format_exception_only(caught.value), caught.value.args
+        answers = db.get_many([SECRET, "person 1"])
+        told += [db, answers, answers[1], answers[1].value, db.stats, db.table]
+        client = privet.AsyncClient(running.urls)
+        told.append(client)
+    # The servers are gone.
+    with pytest.raises(privet.UnavailableError) as caught:
+        privet.connect(running.urls, keep=False, progress=False, max_time=0.5)
+    told.append(caught.value)
+    db.close()
+    for wrong in (lambda: db[SECRET], lambda: db.get_many([SECRET])):
+        with pytest.raises(privet.UsageError, match="closed") as caught:
+            wrong()
+        told.append(caught.value)
+    assert db.get_many.__self__ is db
+    shown = "".join(f"{one!r}{one}" for one in told) + "".join(capfd.readouterr())
+    assert len(shown) > 100
+    for secret in (SECRET, "nobody should", "city 1"):
+        assert secret not in shown
+
+
+def _hanging_server() -> socket.socket:
+    listener = socket.create_server(("127.0.0.1", 0))
+    return listener
+
+
+def _interrupted(work) -> float:
+    """Seconds from Ctrl-C to the end of the work."""
+    sent = []
+
+    def interrupt() -> None:
+        time.sleep(0.5)
+        sent.append(time.monotonic())
+        signal.raise_signal(signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    return time.monotonic() - sent[0]
+
+
+def test_ctrl_c_ends_every_wait(people: pathlib.Path) -> None:
+    with _hanging_server() as hanging:
+        url = f"http://127.0.0.1:{hanging.getsockname()[1]}"
+        # The promise is 0.2 s, and other processes have the machine too.
+        assert _interrupted(lambda: privet.connect(url, keep=False, progress=False)) < 1
+    running = servers(people, "simplepir")
+    db = privet.connect(running, keep=False, progress=False)
+    running.close()
+    assert _interrupted(lambda: db.get("person 1")) < 1
+    assert _interrupted(lambda: db.get_many(["person 1"] * 3)) < 1
+    assert _interrupted(db.finish) < 1
+    db.close()
+
+
+def test_a_forked_process_is_told_what_to_do(people: pathlib.Path) -> None:
+    with servers(people, "simplepir") as running:
+        with privet.connect(running, keep=False, progress=False) as db:
+            queue = multiprocessing.get_context("fork").SimpleQueue()
+
+            def child() -> None:
+                for call in (lambda: db.get("person 1"), db.finish, lambda: db.stats):
+                    try:
+                        call()
+                    except Exception as error:
+                        queue.put((type(error).__name__, str(error)))
+                db.close()
+                with privet.connect(running.urls, keep=False, progress=False) as own:
+                    queue.put(("own", str(own["person 2"].values == person(2))))
+
+            process = multiprocessing.get_context("fork").Process(target=child)
+            process.start()
+            told = [queue.get() for _ in range(4)]
+            process.join(20)
+            assert process.exitcode == 0
+            assert all(name == "UsageError" and "forked" in text for name, text in told[:3]), told
+            assert told[3] == ("own", "True")
+            # The parent goes on.
+            assert db["person 3"].values == person(3)
+            with pytest.raises(privet.UsageError, match="process"):
+                pickle.dumps(db)
+
+
+def test_async_lookups_are_those_of_the_other_client(people: pathlib.Path) -> None:
+    async def look_up() -> None:
+        with servers(people, "dpf") as running:
+            async with privet.AsyncClient(running, keep=False, progress=False) as db:
+                assert (await db.get("person 5")).values == person(5)
+                assert await db.get("nobody") is None
+                answers = await db.get_many(["person 1", "none"], pad_to=8)
+                assert [a.value and a.value.values for a in answers] == [person(1), None]
+                assert [len(seen) for seen in running.observed()] == [10, 10]
+                names = [f"person {row % 40}" for row in range(200)]
+                found = [(key, value.values) async for key, value in db.stream(names)]
+                assert found == [(name, person(int(name.split()[1]))) for name in names]
+                with pytest.raises(TypeError):
+                    await db.get(1.5)
+                assert db.scheme == "dpf" and db.stats.lookups == 210 and db.table.by_key
+            with pytest.raises(privet.UsageError, match="closed"):
+                await db.get("person 1")
+            with pytest.raises(privet.UsageError, match="async with"):
+                await privet.AsyncClient(running).get("person 1")
+
+    asyncio.run(look_up())
+
+
+def test_cancelling_changes_nothing_that_is_sent(people: pathlib.Path) -> None:
+    async def look_up() -> None:
+        with servers(people, "dpf") as running:
+            async with privet.AsyncClient(running, keep=False, progress=False) as db:
+                shapes = []
+                for cancels in (False, True):
+                    tasks = [asyncio.ensure_future(db.get(f"person {row}")) for row in range(9)]
+                    tasks.append(asyncio.ensure_future(db.get_many(["person 1"] * 5, pad_to=7)))
+                    await asyncio.sleep(0)
+                    for task in tasks if cancels else []:
+                        task.cancel()
+                    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+                    cancelled = [isinstance(one, asyncio.CancelledError) for one in outcomes]
+                    assert all(cancelled) if cancels else not any(cancelled)
+                    await db.finish()
+                    seen = running.observed()
+                    shapes.append([[len(query) for query in one] for one in seen])
+                assert shapes[0] == shapes[1]
+                assert [len(one) for one in shapes[0]] == [16, 16]
+
+    asyncio.run(look_up())
+
+
+def test_a_loop_that_ends_before_its_lookups_harms_nobody(people: pathlib.Path) -> None:
+    with servers(people, "simplepir") as running:
+        db = privet.AsyncClient(running, keep=False, progress=False)
+
+        async def begin() -> None:
+            await db.open()
+            for _ in range(20):
+                db._begin("person 1")
+
+        asyncio.run(begin())
+
+        async def goes_on() -> None:
+            assert (await db.get("person 2")).values == person(2)
+            await db.aclose()
+
+        asyncio.run(goes_on())
+
+
+def test_threads_share_a_client(people: pathlib.Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with servers(people, "simplepir") as running:
+        with privet.connect(running, keep=False, progress=False) as db:
+            with ThreadPoolExecutor(8) as pool:
+                rows = [row % 40 for row in range(160)]
+                found = list(pool.map(lambda row: db[f"person {row}"].values, rows))
+            assert found == [person(row) for row in rows]
+
+
+def test_a_million_lookups_in_one_process_do_not_grow_it(people: pathlib.Path) -> None:
+    def resident() -> int:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    keys = [f"person {row % 50}" for row in range(10_000)]
+    with servers(people, "download") as running:
+        with privet.connect(running, keep=False, progress=False) as db:
+            before = 0
+            for times in range(100):
+                answers = db.get_many(keys)
+                if times == 10:
+                    before = resident()
+            after = resident()
+            assert db.stats.lookups == 1_000_000
+            found = [answer.found for answer in answers]
+            assert found == [row % 50 < 40 for row in range(10_000)]
+            assert answers[7].value.values == person(7)
+    print(f"{before >> 20} MiB after 110,000 lookups, {after >> 20} MiB after 1,000,000")
+    assert after < before + (16 << 20)
+
+
+def test_the_command_comes_along(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    command = [sys.executable, "-m", "privet"]
+    run = subprocess.run([*command, "inspect", "--json", people], capture_output=True, text=True)
+    assert run.returncode == 0 and '"keys":40' in run.stdout, run
+    run = subprocess.run([*command, "inspect", tmp_path / "no"], capture_output=True, text=True)
+    assert run.returncode == 2 and run.stderr.startswith("privet: "), run
+    installed = pathlib.Path(sys.executable).with_name("privet")
+    run = subprocess.run([installed, "--version"], capture_output=True, text=True)
+    assert run.stdout == f"privet {privet.__version__}\n", run
+    demo = subprocess.run([*command, "demo"], capture_output=True, text=True, timeout=120)
+    assert demo.returncode == 0 and "apir-dpf" in demo.stdout, demo
+
+
+def test_plans_and_measurements(people: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    plan = privet.plan(people, lookups=1_000, servers=2, client="browser")
+    assert plan.report["used"]["client"] == "browser" and plan.recommendation.startswith("Take ")
+    assert len(plan.to_polars()) == len(list(plan)) == len(plan.to_pandas()) > 5
+    plan.plot().save(tmp_path / "plan.svg")
+    assert (tmp_path / "plan.svg").read_text().startswith("<svg") and plan.plot()._repr_svg_()
+    import polars
+
+    frame = polars.DataFrame({"k": ["a", "b"], "v": [1, 2]})
+    assert privet.plan(frame, key="k").report["records"] == 2
+    assert privet.plan(records=1 << 20, record_len=32).report["record_len"] == 32
+    with pytest.raises(privet.UsageError):
+        privet.plan(records=1 << 20)
+    report = privet.bench("dpf", records=1 << 12, record_len=32, queries=4)
+    assert report["scheme"] == "dpf"
+
+
+def test_progress_of_a_client_is_told(people: pathlib.Path) -> None:
+    told = []
+    with servers(people, "simplepir") as running:
+        with privet.connect(running, keep=False, progress=told.append) as db:
+            db.get_many(["person 1"] * 4)
+    assert any("hint" in one.what for one in told)
+    assert told[-1].what == "looking up" and told[-1].done == told[-1].total == 4
