@@ -65,5 +65,6 @@ for name in oldest newest; do
         "$OLDPWD/bindings/python/tests")
 done
 cd "$work"
-newest/bin/python -m mypy.stubtest privet._privet
-newest/bin/pyright --pythonpath "$work/newest/bin/python" --ignoreexternal --verifytypes privet
+export PATH="$work/newest/bin:$PATH"
+python -m mypy.stubtest privet._privet
+pyright --ignoreexternal --verifytypes privet

@@ -445,13 +445,13 @@ struct News(Mutex<Vec<(String, u64, u64)>>);
 impl News {
     fn note(&self, event: Progress) {
         let (what, done, total) = match event {
-            Progress::Part { part, done, total, fetched: true } => {
+            Progress::Part { part, done, total, fetched: true } if total > 0 => {
                 (format!("receiving the {}", part.name()), done, total)
             }
-            Progress::Waiting { part, done, total } => {
+            Progress::Waiting { part, done, total } if total > 0 => {
                 (format!("another process receives the {}", part.name()), done, total)
             }
-            Progress::NextGeneration { done, total } => {
+            Progress::NextGeneration { done, total } if total > 0 => {
                 ("preparing the next hints".to_owned(), done, total)
             }
             Progress::Updated { from, to, .. } => {

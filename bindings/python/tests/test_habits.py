@@ -258,3 +258,29 @@ def test_progress_of_a_client_is_told(people: pathlib.Path) -> None:
             db.get_many(["person 1"] * 4)
     assert any("hint" in one.what for one in told)
     assert told[-1].what == "looking up" and told[-1].done == told[-1].total == 4
+
+
+def test_bars_show_long_work_and_notices(capsys, monkeypatch) -> None:
+    from privet import _progress
+
+    with _progress.reporter(True) as bars:
+        bars.tell()("reading", 1, 10)
+        bars.tell()("the table was updated", 0, 0)
+    assert capsys.readouterr().err == "privet: the table was updated\n"
+    monkeypatch.setattr(_progress, "_FIRST_SHOWN", 0)
+    monkeypatch.setattr(_progress, "_BETWEEN", 0)
+    with _progress.reporter(True) as bars:
+        bars.tell()("reading", 5, 10)
+        bars.tell()("packing", 0, None)
+    shown = capsys.readouterr().err
+    assert "reading [###############               ]  50%" in shown and "\rpacking" in shown
+    assert shown.endswith(" \r")
+    assert _progress.reporter(None).tell() is None and _progress.reporter(False).tell() is None
+
+
+def test_the_fixture_ends_its_servers(people: pathlib.Path, privet_servers) -> None:
+    running = privet_servers(people, "simplepir", count=2)
+    assert len(running.urls) == 2 and running.scheme == "simplepir"
+    with privet.connect(running.urls[1], keep=False, progress=False) as db:
+        assert db["person 1"].values == person(1)
+    assert [len(seen) for seen in running.observed()] == [0, 1]

@@ -291,6 +291,7 @@ mod tests {
     use super::*;
     use privet_core::Blame;
     use proptest::prelude::*;
+    use serde_json::Value;
 
     fn any_type() -> impl Strategy<Value = ValueType> {
         let places = || prop::sample::select(vec![0u8, 3, 6, 9]);
@@ -363,6 +364,58 @@ mod tests {
         assert!(!nested(MAX_DEPTH + 1).fits());
         let error = Values::decode(&nested(MAX_DEPTH + 1).encode()).unwrap_err();
         assert!(error.to_string().contains("too deep"), "{error}");
+    }
+
+    #[test]
+    fn known_descriptions_are_read_and_written() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/values.json");
+        let vectors: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let cases = vectors["cases"].as_array().unwrap();
+        assert!(cases.len() > 4);
+        for case in cases {
+            let hex = case["description"].as_str().unwrap().as_bytes();
+            let byte =
+                |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+            let bytes: Vec<u8> = hex.chunks(2).map(byte).collect();
+            let is_raw = case["is_raw"].as_bool().unwrap();
+            let values = Values { is_raw, columns: columns_of_json(&case["columns"]) };
+            assert_eq!(Values::decode(&bytes).unwrap(), values);
+            assert_eq!(values.encode(), bytes);
+        }
+    }
+
+    fn columns_of_json(columns: &Value) -> Vec<ValueColumn> {
+        let column = |column: &Value| ValueColumn {
+            name: column[0].as_str().unwrap().to_owned(),
+            of: type_of_json(&column[1]),
+        };
+        columns.as_array().unwrap().iter().map(column).collect()
+    }
+
+    fn type_of_json(of: &Value) -> ValueType {
+        let number = |at: usize| u8::try_from(of[at].as_u64().unwrap()).unwrap();
+        match of[0].as_str().unwrap() {
+            "any" => ValueType::Any,
+            "null" => ValueType::Null,
+            "boolean" => ValueType::Boolean,
+            "integer" => {
+                ValueType::Integer { bits: number(1), is_signed: of[2].as_bool().unwrap() }
+            }
+            "float" => ValueType::Float(number(1)),
+            "number" => ValueType::Number,
+            "decimal" => ValueType::Decimal { digits: number(1), places: number(2) },
+            "text" => ValueType::Text,
+            "bytes" => ValueType::Bytes,
+            "date" => ValueType::Date,
+            "time" => ValueType::Time(number(1)),
+            "timestamp" => {
+                ValueType::Timestamp { places: number(1), zone: of[2].as_str().map(str::to_owned) }
+            }
+            "list" => ValueType::List(Box::new(type_of_json(&of[1]))),
+            "struct" => ValueType::Struct(columns_of_json(&of[1])),
+            "map" => ValueType::Map(Box::new(type_of_json(&of[1]))),
+            other => panic!("no type is named {other}"),
+        }
     }
 
     #[test]

@@ -11,13 +11,17 @@ from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
 from os import PathLike, fspath
 from types import TracebackType
-from typing import Any, NoReturn, Union
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypedDict, Union
 from uuid import UUID
 
 from . import _privet
 from ._errors import NotFound, UsageError
 from ._progress import ProgressOption, Reporter, reporter
 from ._values import Answer, Answers, Description, Key, Value, answer
+
+if TYPE_CHECKING:
+    # Part of `typing` since Python 3.11.
+    from typing_extensions import Unpack
 
 Urls = Union[str, Iterable[Any], Any]
 """A server's address, or several: texts, or what has a ``url`` or ``urls``."""
@@ -83,11 +87,11 @@ class _Open:
             if not isinstance(key, (bool, datetime)):
                 if isinstance(key, (date, Decimal, IPv4Address, IPv6Address, UUID)):
                     return str(key)
-                if hasattr(key, "__index__"):
+                if isinstance(key, SupportsIndex):
                     return str(operator.index(key))
             kind = type(key).__name__
             raise TypeError(f"a key is text, bytes or a whole number, and no {kind}")
-        if hasattr(key, "__index__") and not isinstance(key, bool):
+        if isinstance(key, SupportsIndex) and not isinstance(key, bool):
             return operator.index(key)
         kind = type(key).__name__
         raise TypeError(f"this table is looked up by the number of a row, and not by {kind}")
@@ -120,9 +124,29 @@ def _addresses(urls: Any) -> list[str]:
     return [address for each in urls for address in _addresses(each)]
 
 
+class ClientOptions(TypedDict, total=False):
+    """The options of both kinds of clients. :class:`Client` explains them."""
+
+    table: str | None
+    scheme: str | Iterable[str] | None
+    verified: bool
+    state: str | PathLike[str] | None
+    keep: bool
+    ca_file: str | PathLike[str] | None
+    accept_new_table: bool
+    root: str | None
+    publisher: str | None
+    insecure: bool
+    max_download: int | None
+    compare_streams: bool
+    max_time: float | None
+    in_flight: int | None
+    progress: ProgressOption
+
+
 @dataclass(frozen=True)
 class _Options:
-    """What both kinds of clients take. See :func:`connect`."""
+    """The same with their defaults."""
 
     table: str | None = None
     scheme: str | Iterable[str] | None = None
@@ -163,11 +187,6 @@ class _Options:
                 progress=bars.tell(),
             )
         return _Open(inner, bars)
-
-
-def connect(urls: Urls, **options: Any) -> Client:
-    """Connects to the server or servers of a table. The same as :class:`Client`."""
-    return Client(urls, **options)
 
 
 class _NoCopies:
@@ -312,13 +331,17 @@ class Client(_NoCopies):
         return f"<privet.Client: {state}>"
 
 
+connect = Client
+"""Connects to the server or servers of a table."""
+
+
 class AsyncClient(_NoCopies):
     """A client for ``asyncio``: the same as :class:`Client`, with methods to await.
 
     A lookup that is cancelled has been sent all the same, and takes its course.
     """
 
-    def __init__(self, urls: Urls, **options: Any) -> None:
+    def __init__(self, urls: Urls, **options: Unpack[ClientOptions]) -> None:
         self._urls = urls
         self._options = _Options(**options)
         self._opened: _Open | None = None

@@ -1,7 +1,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
-__all__: list[str]
+__all__ = ["Client", "Server", "report", "run_command", "scheme_names", "set_program"]
 
 def set_program(words: Sequence[str]) -> None: ...
 def run_command(typed: Sequence[str]) -> int: ...

@@ -13,11 +13,12 @@ from typing import Any, Union
 
 @dataclass(frozen=True)
 class Progress:
-    """How far one piece of work is. ``total`` is 0 for a notice, and where it is not known."""
+    """How far one piece of work is; or a notice, whose ``total`` is 0."""
 
     what: str
     done: int
-    total: int
+    total: int | None
+    """``None`` if it is not known."""
 
 
 ProgressOption = Union[bool, None, Callable[[Progress], None]]
@@ -72,7 +73,7 @@ class _Called(Reporter):
         self._function = function
 
     def tell(self) -> Told:
-        return lambda what, done, total: self._function(Progress(what, done, total or 0))
+        return lambda what, done, total: self._function(Progress(what, done, total))
 
 
 class _Bars(Reporter):
@@ -88,9 +89,7 @@ class _Bars(Reporter):
         now = time.monotonic()
         if what != self._what:
             self._what, self._since = what, now
-        if not total and not done:
-            if what[:1].islower() and what.endswith("ing"):
-                return
+        if total == 0:
             self._notice(what)
         elif now - self._since >= _FIRST_SHOWN and now - self._shown >= _BETWEEN:
             self._shown = now
