@@ -284,3 +284,14 @@ def test_the_fixture_ends_its_servers(people: pathlib.Path, privet_servers) -> N
     with privet.connect(running.urls[1], keep=False, progress=False) as db:
         assert db["person 1"].values == person(1)
     assert [len(seen) for seen in running.observed()] == [0, 1]
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    program = (
+        "import sys, privet\n"
+        "heavy = {'pytest', 'pandas', 'polars', 'pyarrow', 'numpy', 'IPython', 'duckdb'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        "assert privet.testing.servers\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr

@@ -5,20 +5,20 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`arguments`] | what can be typed, and the help that explains it |
-//! | [`commands`] | one module for each command |
-//! | [`bench`](mod@bench) | `privet bench`: one scheme measured on one shape, with the machine's limits taken in the same run |
-//! | [`mod@load`] | `privet load`: a running server under lookups that come at a fixed rate |
-//! | [`traffic`] | bytes that cross the wire |
-//! | [`machine`] | how fast a machine does what schemes count |
-//! | [`tuning`] | what a user chooses about a scheme beyond its name |
-//! | [`advice`] | which flag or command solves an error |
-//! | [`display`] | bytes, durations and progress for people |
-//! | [`output_file`] | what a command may write over |
-//! | [`plot`](mod@plot) | curves in an SVG file |
-//! | [`printable`] | text from others, made harmless for a terminal |
-//! | [`yardsticks`] | the limits of one core of this machine |
-//! | [`exit`] | what each exit code means |
+//! | `arguments` | what can be typed, and the help that explains it |
+//! | `commands` | one module for each command |
+//! | `bench` | `privet bench`: one scheme measured on one shape, with the machine's limits taken in the same run |
+//! | `load` | `privet load`: a running server under lookups that come at a fixed rate |
+//! | `traffic` | bytes that cross the wire |
+//! | `machine` | how fast a machine does what schemes count |
+//! | `tuning` | what a user chooses about a scheme beyond its name |
+//! | `advice` | which flag or command solves an error |
+//! | `display` | bytes, durations and progress for people |
+//! | `output_file` | what a command may write over |
+//! | `plot` | curves in an SVG file |
+//! | `printable` | text from others, made harmless for a terminal |
+//! | `yardsticks` | the limits of one core of this machine |
+//! | `exit` | what each exit code means |
 
 mod advice;
 mod arguments;

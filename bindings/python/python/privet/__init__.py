@@ -8,8 +8,9 @@
 """
 
 from importlib.metadata import version as _version
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-from . import testing
 from ._client import AsyncClient, Client, Stats, Table, connect
 from ._errors import (
     CorruptedError,
@@ -30,7 +31,20 @@ from ._server import Server, serve
 from ._table import BuildReport, UpdateReport, build, update
 from ._values import Answer, Answers, Value
 
+if _TYPE_CHECKING:
+    from . import testing as testing
+
 __version__ = _version("privet")
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "testing":
+        # Only now: it imports pytest, where that is installed.
+        from importlib import import_module
+
+        return import_module(".testing", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "Answer",
@@ -62,6 +76,5 @@ __all__ = [
     "plan",
     "scheme_names",
     "serve",
-    "testing",
     "update",
 ]
