@@ -38,9 +38,9 @@ environment() {
 }
 
 echo "tests of the package in: $oldest, $newest"
-frames=(pytest pandas polars pyarrow duckdb)
-environment newest "$newest" "${frames[@]}" nbclient nbformat ipykernel mypy pyright
-environment oldest "$oldest" "${frames[@]}"
+tests_need=(pytest pandas polars pyarrow duckdb nbclient nbformat ipykernel)
+environment newest "$newest" "${tests_need[@]}" mypy pyright
+environment oldest "$oldest" "${tests_need[@]}"
 
 manifest="$PWD/bindings/python/Cargo.toml"
 cargo fmt --check --manifest-path "$manifest"

@@ -84,9 +84,9 @@ def main():
     )
     nothing = case(False, [], "{}", {})
     raw_text = case(True, [["line", ["text"]]], "a, b", "a, b")
-    raw_number = case(True, [["n", ["integer", 64, True]]], "-7", -7)
-    raw_price = case(True, [["p", ["decimal", 10, 2]]], "0.10", {"decimal": "0.10"})
-    cases = [everything, nothing, raw_text, raw_number, raw_price]
+    raw_bytes = case(True, [["b", ["bytes"]]], "AP8=", {"bytes": "4150383d"})
+    raw_date = case(True, [["d", ["date"]]], "2026-02-28", {"date": "2026-02-28"})
+    cases = [everything, nothing, raw_text, raw_bytes, raw_date]
     path = pathlib.Path(__file__).with_name("values.json")
     path.write_text(json.dumps({"cases": cases}, indent=1, ensure_ascii=True) + "\n")
 

@@ -164,13 +164,11 @@ fn raw_column(rows: &[Row], column: &ValueColumn) -> ArrayRef {
     match column.of {
         ValueType::Bytes => raw(rows, false),
         ValueType::Text | ValueType::Any => undescribed(rows).1,
+        // Raw values are bytes or text; but dates are text that has a type.
         _ => {
             let cell = |row: &Row| {
                 let text = std::str::from_utf8(row.value.as_deref()?).ok()?;
-                Some(match column.of {
-                    ValueType::Boolean => text.to_owned(),
-                    _ => serde_json::Value::from(text).to_string(),
-                })
+                Some(serde_json::Value::from(text).to_string())
             };
             let cells: Vec<_> = rows.iter().map(cell).collect();
             typed(&column.of, cells.iter().map(Option::as_deref))

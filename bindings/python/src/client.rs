@@ -7,6 +7,7 @@
 use crate::arrow_values;
 use crate::errors::{self, Raise as _};
 use crate::waiting::{self, Home};
+use privet_cli::printable;
 use privet_client::{ClientOptions, Progress, Target, Value};
 use privet_core::{Error, Result};
 use privet_schemes::SchemeId;
@@ -25,8 +26,9 @@ const MOST_NEWS: usize = 1000;
 
 type Outcome = Result<Option<Value>>;
 
-/// A function of Python's, and what it is to be called with.
-type Reply = (Py<PyAny>, Outcome);
+/// A function of Python's, and what it is to be called with: which of its lookups is over, and what
+/// came of it.
+type Reply = (Py<PyAny>, usize, Outcome);
 
 /// A client of one table.
 #[pyclass(frozen)]
@@ -48,10 +50,11 @@ impl Client {
     /// Connects, and receives what the scheme needs first.
     #[new]
     #[pyo3(signature = (
-        urls, *, table, schemes, verified, state, keep, ca_file, accept_new_table, root, publisher,
-        insecure, max_download, compare_streams, max_time, in_flight, progress,
+        urls, *, table=None, schemes=vec![], verified=false, state=None, keep=true, ca_file=None,
+        accept_new_table=false, root=None, publisher=None, insecure=false, max_download=None,
+        compare_streams=false, max_time=None, in_flight=None, progress=None,
     ))]
-    #[expect(clippy::too_many_arguments, reason = "they are named, and the package has defaults")]
+    #[expect(clippy::too_many_arguments, reason = "they are named, and have defaults")]
     fn new(
         py: Python<'_>,
         urls: Vec<String>,
@@ -118,9 +121,7 @@ impl Client {
         let client = self.client(py)?;
         let target = self.target(&client, key)?;
         let (sender, mut replies) = mpsc::channel();
-        client.begin_with(target, move |outcome| {
-            let _ = sender.send(outcome);
-        });
+        client.begin_with(target, move |outcome| sender.send(outcome).err().map(|lost| lost.0));
         let tell = |py: Python<'_>| self.tell(py);
         let outcome = waiting::next(py, &mut replies, tell)?.unwrap_or_else(|| Err(gone()));
         match outcome.raise(py)? {
@@ -139,28 +140,19 @@ impl Client {
     ) -> PyResult<Bound<'py, PyList>> {
         let py = keys.py();
         let client = self.client(py)?;
-        // All of them before the first is sent: a mistake shows the server nothing.
-        let wanted = keys.iter().map(|key| self.target(&client, &key));
-        let wanted = wanted.collect::<PyResult<Vec<_>>>()?;
-        let padding = pad_to.saturating_sub(wanted.len());
-        let dummy = match self.is_by_key {
-            true => Target::key(b""),
-            false => Target::index(0),
-        };
+        let targets = self.targets(&client, keys, pad_to)?;
+        let all = targets.len();
         let (sender, mut replies) = mpsc::channel();
-        let (count, all) = (wanted.len(), wanted.len() + padding);
-        let targets = wanted.into_iter().chain(std::iter::repeat_n(dummy, padding));
-        let begin = || {
-            for (number, target) in targets.enumerate() {
+        py.detach(|| {
+            for (number, target) in targets.into_iter().enumerate() {
                 let sender = sender.clone();
                 client.begin_with(target, move |outcome| {
-                    let _ = sender.send((number, outcome));
+                    sender.send((number, outcome)).err().map(|lost| lost.0.1)
                 });
             }
-            drop(sender);
-        };
-        py.detach(begin);
-        let mut outcomes: Vec<Option<Outcome>> = (0..count).map(|_| None).collect();
+        });
+        drop(sender);
+        let mut outcomes: Vec<Option<Outcome>> = (0..keys.len()).map(|_| None).collect();
         let tell = |py: Python<'_>| self.tell(py);
         let mut done = 0;
         while done < all {
@@ -186,15 +178,17 @@ impl Client {
         Ok(list)
     }
 
-    /// Begins a lookup, and returns. `reply` is called with what comes of it, as in the list of
-    /// [`get_many`](Self::get_many), on a thread of this client.
-    fn begin(&self, key: &Bound<'_, PyAny>, reply: Py<PyAny>) -> PyResult<()> {
-        let py = key.py();
+    /// Begins the lookups of [`get_many`](Self::get_many), and returns. `reply` is called for each,
+    /// with its number and what came of it, on a thread of this client.
+    fn begin(&self, keys: &Bound<'_, PyList>, pad_to: usize, reply: Py<PyAny>) -> PyResult<()> {
+        let py = keys.py();
         let client = self.client(py)?;
-        let target = self.target(&client, key)?;
-        let replies = self.replies(py)?.clone();
-        let mut delivery = Delivery(Some((replies, reply)));
-        client.begin_with(target, move |outcome| delivery.deliver(outcome));
+        let targets = self.targets(&client, keys, pad_to)?;
+        let replies = self.replies(py)?;
+        for (number, target) in targets.into_iter().enumerate() {
+            let mut delivery = Delivery(Some((replies.clone(), reply.clone_ref(py), number)));
+            client.begin_with(target, move |outcome| delivery.deliver(outcome));
+        }
         Ok(())
     }
 
@@ -302,11 +296,33 @@ impl Client {
         })
     }
 
+    /// What is to be looked up for these keys, so many at least. All keys are checked before the
+    /// first is sent: a mistake shows the server nothing.
+    fn targets(
+        &self,
+        client: &privet_client::Client,
+        keys: &Bound<'_, PyList>,
+        pad_to: usize,
+    ) -> PyResult<Vec<Target>> {
+        let wanted = keys.iter().map(|key| self.target(client, &key));
+        let mut targets = wanted.collect::<PyResult<Vec<_>>>()?;
+        let dummy = match self.is_by_key {
+            true => Target::key(b""),
+            false => Target::index(0),
+        };
+        targets.resize(targets.len().max(pad_to), dummy);
+        Ok(targets)
+    }
+
     /// What a key of Python stands for. No error has the key in it.
     fn target(&self, client: &privet_client::Client, key: &Bound<'_, PyAny>) -> PyResult<Target> {
         let py = key.py();
         match self.is_by_key {
-            true if key.is_instance_of::<PyString>() => Ok(Target::key(key.extract::<&str>()?)),
+            true if key.is_instance_of::<PyString>() => match key.extract::<&str>() {
+                Ok(text) => Ok(Target::key(text)),
+                // Python's own error has the text in it.
+                Err(_) => Err(PyTypeError::new_err("a key has half of a surrogate pair")),
+            },
             true if key.is_instance_of::<PyBytes>() => Ok(Target::key(key.extract::<&[u8]>()?)),
             true => Err(PyTypeError::new_err("a key is text or bytes")),
             false if key.is_instance_of::<PyInt>() => {
@@ -350,13 +366,13 @@ impl Drop for Client {
 }
 
 /// A reply that is delivered once: if not by the client, then as it is dropped.
-struct Delivery(Option<(Sender<Reply>, Py<PyAny>)>);
+struct Delivery(Option<(Sender<Reply>, Py<PyAny>, usize)>);
 
 impl Delivery {
-    fn deliver(&mut self, outcome: Outcome) {
-        if let Some((replies, reply)) = self.0.take() {
-            let _ = replies.send((reply, outcome));
-        }
+    /// Returns the outcome if nobody takes it any more.
+    fn deliver(&mut self, outcome: Outcome) -> Option<Outcome> {
+        let (replies, reply, number) = self.0.take()?;
+        replies.send((reply, number, outcome)).err().map(|lost| lost.0.2)
     }
 }
 
@@ -369,13 +385,13 @@ impl Drop for Delivery {
 fn call_back(replies: &Receiver<Reply>) {
     while let Ok(reply) = replies.recv() {
         let called = Python::try_attach(|py| {
-            for (reply, outcome) in std::iter::once(reply).chain(replies.try_iter()) {
+            for (reply, number, outcome) in std::iter::once(reply).chain(replies.try_iter()) {
                 let outcome = match outcome {
                     Ok(Some(value)) => contents(py, &value),
                     Ok(None) => Ok(py.None().into_bound(py)),
                     Err(error) => errors::exception(py, &error),
                 };
-                let called = outcome.and_then(|outcome| reply.call1(py, (outcome,)));
+                let called = outcome.and_then(|outcome| reply.call1(py, (number, outcome)));
                 if let Err(error) = called {
                     error.write_unraisable(py, None);
                 }
@@ -457,11 +473,13 @@ impl News {
             Progress::Updated { from, to, .. } => {
                 (format!("the table was updated from epoch {} to {}", from.0, to.0), 0, 0)
             }
-            Progress::Notice(text) => (text, 0, 0),
+            Progress::Notice(text) => (printable(&text).into_owned(), 0, 0),
             Progress::Retrying { url, error, .. } => {
-                (format!("{url}: {error}; trying again"), 0, 0)
+                (format!("{url}: {}; trying again", printable(&error.to_string())), 0, 0)
             }
-            Progress::GivenUp { url, error } => (format!("{url}: {error}; given up"), 0, 0),
+            Progress::GivenUp { url, error } => {
+                (format!("{url}: {}; given up", printable(&error.to_string())), 0, 0)
+            }
             _ => return,
         };
         let mut news = self.0.lock().unwrap_or_else(PoisonError::into_inner);

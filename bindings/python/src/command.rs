@@ -30,7 +30,9 @@ pub(crate) fn run_command(py: Python<'_>, typed: Vec<OsString>) -> u8 {
 /// The report of a command as JSON. `rows` are names of inputs and objects with Arrow's stream.
 /// `progress` is called with a stage, and with how many bytes are done of how many.
 #[pyfunction]
-#[pyo3(signature = (typed, rows=vec![], value_columns=vec![], set=vec![], delete=vec![], progress=None))]
+#[pyo3(signature = (
+    typed, rows=vec![], value_columns=vec![], set=vec![], delete=vec![], progress=None,
+))]
 pub(crate) fn report(
     py: Python<'_>,
     typed: Vec<OsString>,

@@ -1,5 +1,6 @@
 //! Privet's errors as Python's exceptions. Their classes are in `python/privet/_errors.py`.
 
+use privet_cli::printable_lines;
 use privet_core::{Blame, Error};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -28,7 +29,8 @@ pub(crate) fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'
         Blame::Unavailable => "UnavailableError",
         _ => "InternalError",
     };
-    classes.bind(py).getattr(class)?.call1((error.to_string(),))
+    // A server may have worded it, and a terminal may show it.
+    classes.bind(py).getattr(class)?.call1((printable_lines(&error.to_string()),))
 }
 
 /// Something in this process that ended on its own.

@@ -89,11 +89,13 @@ def test_every_type_comes_back_as_it_went_in(path: pathlib.Path) -> None:
         lambda table: table.to_batches(max_chunksize=1),
         lambda table: duckdb.from_arrow(table),
         lambda table: table.set_column(1, "city", table["city"].dictionary_encode()),
-        lambda table: polars.from_arrow(table).with_columns(polars.col("city").cast(polars.Categorical)),
+        lambda table: polars.from_arrow(table).cast({"city": polars.Categorical}),
         lambda table: table.to_pandas().astype({"city": "category"}),
         lambda table: [table.slice(0, 1), table.slice(1)],
     ],
-    ids="pandas polars pyarrow reader batches duckdb dictionary categorical category tables".split(),
+    ids=(
+        "pandas polars pyarrow reader batches duckdb dictionary categorical category tables"
+    ).split(),
 )
 def test_every_kind_of_frame_makes_the_same_table(path: pathlib.Path, convert) -> None:
     table = pyarrow.table({"name": ["ada", "bob"], "city": ["Ulm", "Rom"], "age": [36, 7]})
@@ -126,6 +128,11 @@ def test_a_table_from_arrow_is_that_from_parquet(tmp_path: pathlib.Path) -> None
 
 def test_rows_by_number_raw_values_and_several_values(path: pathlib.Path) -> None:
     privet.build(pyarrow.table({"v": [b"a", b"bc"]}), path, raw="v")
+    dates = pyarrow.table({"v": [datetime.date(2020, 1, 2)]})
+    privet.build(dates, path.with_name("dates.privet"), raw="v")
+    answers = looked_up(path.with_name("dates.privet"), [0])
+    assert answers[0].value.values == datetime.date(2020, 1, 2)
+    assert answers.to_arrow()["v"].to_pylist() == [datetime.date(2020, 1, 2)]
     answers = looked_up(path, [1, 0])
     assert [answer.value.values for answer in answers] == [b"bc", b"a"]
     assert answers.to_arrow()["v"].to_pylist() == [b"bc", b"a"]
@@ -181,7 +188,8 @@ def test_ctrl_c_ends_a_build_and_leaves_the_file(path: pathlib.Path) -> None:
             time.sleep(0.05)
             yield pyarrow.record_batch({"k": [str(row)]})
 
-    reader = pyarrow.RecordBatchReader.from_batches(pyarrow.schema({"k": pyarrow.string()}), batches())
+    schema = pyarrow.schema({"k": pyarrow.string()})
+    reader = pyarrow.RecordBatchReader.from_batches(schema, batches())
 
     def interrupt() -> None:
         asked.wait()
@@ -214,7 +222,8 @@ def test_an_updated_table_is_looked_up_anew(tmp_path: pathlib.Path) -> None:
     from privet import _privet
 
     assert _privet.run_command(["privet", "keygen", "-o", str(key), "--json"]) == 0
-    table = pyarrow.table({"k": ["a", "b", "c"], "n": [1, 2, 3], "d": [datetime.date(2020, 1, 1)] * 3})
+    day = datetime.date(2020, 1, 1)
+    table = pyarrow.table({"k": ["a", "b", "c"], "n": [1, 2, 3], "d": [day] * 3})
     privet.build(table, path, key="k", publisher_key=key)
     report = privet.update(
         path, key, set={"a": {"n": 10, "d": datetime.date(2021, 1, 1)}}, delete=["b", "x"],

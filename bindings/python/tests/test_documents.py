@@ -28,11 +28,6 @@ def test_the_examples_of_a_document_run(document: pathlib.Path, tmp_path: pathli
 
 
 def test_the_tutorial_runs_as_a_notebook(tmp_path: pathlib.Path) -> None:
-    if sys.version_info < (3, 12):
-        # The notebook's own packages are installed for the newest Python alone.
-        with pytest.raises(ImportError):
-            import nbclient  # noqa: F401
-        return
     import nbclient
     import nbformat
 

@@ -38,9 +38,21 @@ def test_no_message_and_no_repr_has_a_key_or_a_value(people: pathlib.Path, capfd
     told = []
     with servers(people, "simplepir") as running:
         db = privet.connect(running, keep=False, progress=False)
-        for wrong in (lambda: db[SECRET], lambda: db.get(SECRET.split()), lambda: db.get({SECRET})):
-            with pytest.raises((KeyError, TypeError)) as caught:
+        several = ["person 1", SECRET + "\ud800"]
+        for wrong in (
+            lambda: db[SECRET],
+            lambda: db.get(SECRET.split()),
+            lambda: db.get({SECRET}),
+            lambda: db.get(SECRET + "\ud800"),
+            lambda: db.get_many(several),
+            lambda: privet.Value(SECRET.encode(), None).json(),
+            lambda: privet.Value(SECRET.encode() + b"\xff", None).text,
+            lambda: privet.Value(SECRET.encode(), (False, ())).values,
+        ):
+            with pytest.raises((KeyError, TypeError, ValueError)) as caught:
                 wrong()
+            assert caught.value.__cause__ is None
+            assert caught.value.__context__ is None or caught.value.__suppress_context__
             told += traceback.format_exception_only(caught.value), caught.value.args
         answers = db.get_many([SECRET, "person 1"])
         told += [db, answers, answers[1], answers[1].value, db.stats, db.table]
@@ -55,7 +67,6 @@ def test_no_message_and_no_repr_has_a_key_or_a_value(people: pathlib.Path, capfd
         with pytest.raises(privet.UsageError, match="closed") as caught:
             wrong()
         told.append(caught.value)
-    assert db.get_many.__self__ is db
     shown = "".join(f"{one!r}{one}" for one in told) + "".join(capfd.readouterr())
     assert len(shown) > 100
     for secret in (SECRET, "nobody should", "city 1"):
@@ -136,8 +147,13 @@ def test_async_lookups_are_those_of_the_other_client(people: pathlib.Path) -> No
                 names = [f"person {row % 40}" for row in range(200)]
                 found = [(key, value.values) async for key, value in db.stream(names)]
                 assert found == [(name, person(int(name.split()[1]))) for name in names]
+                running.observed()
                 with pytest.raises(TypeError):
                     await db.get(1.5)
+                # A mistake in one key sends none of them.
+                with pytest.raises(TypeError):
+                    await db.get_many(["person 1", "\ud800"], pad_to=4)
+                assert running.observed() == [[], []]
                 assert db.scheme == "dpf" and db.stats.lookups == 210 and db.table.by_key
             with pytest.raises(privet.UsageError, match="closed"):
                 await db.get("person 1")
@@ -177,7 +193,7 @@ def test_a_loop_that_ends_before_its_lookups_harms_nobody(people: pathlib.Path) 
         async def begin() -> None:
             await db.open()
             for _ in range(20):
-                db._begin("person 1")
+                db._begin(["person 1"])
 
         asyncio.run(begin())
 

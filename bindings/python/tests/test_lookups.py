@@ -17,7 +17,8 @@ def test_there_are_all_schemes() -> None:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_scheme_finds_and_misses(people: pathlib.Path, scheme: str) -> None:
-    with servers(people, scheme) as running, privet.connect(running, keep=False, progress=False) as db:
+    running = servers(people, scheme)
+    with running, privet.connect(running, keep=False, progress=False) as db:
         assert db.scheme == scheme
         assert db["person 7"].values == person(7)
         assert db.get("nobody") is None
@@ -86,7 +87,7 @@ def test_state_is_kept_where_it_is_said(people: pathlib.Path, tmp_path: pathlib.
             privet.connect(server, keep=False, scheme="no-such-scheme")
 
 
-def test_what_earlier_versions_wrote_is_read(tmp_path: pathlib.Path) -> None:
+def test_a_parquet_file_comes_back_row_by_row(tmp_path: pathlib.Path) -> None:
     samples = pathlib.Path(__file__).parents[3] / "crates/table/samples"
     import pyarrow.parquet
 

@@ -36,6 +36,8 @@ mod traffic;
 mod tuning;
 mod yardsticks;
 
+pub use printable::{printable, printable_lines};
+
 use arguments::{Arguments, Command};
 use privet_core::{Error, Result};
 use privet_table::build::Progress;

@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 100;
 
 /// One line of text in which everything that a terminal acts on is escaped, such as `\n` or
 /// `\u{202e}`.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+pub fn printable(text: &str) -> Cow<'_, str> {
     match text.chars().any(is_active) {
         false => Cow::Borrowed(text),
         true => Cow::Owned(text.chars().fold(String::new(), |mut out, character| {
@@ -27,7 +27,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 }
 
 /// The same for several lines. The line breaks stay.
-pub(crate) fn printable_lines(text: &str) -> String {
+pub fn printable_lines(text: &str) -> String {
     text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 

@@ -217,12 +217,13 @@ impl Client {
     }
 
     /// As [`begin`](Self::begin), and calls `reply` with what came of it, on the client's own
-    /// thread. It must be quick, and take as long whatever came. If the client ends before, it is
-    /// dropped uncalled.
+    /// thread. It must be quick, and take as long whatever came. What nobody wants any more it
+    /// returns and does not drop: erasing a longer value takes longer, and the next query must not
+    /// wait for that. If the client ends before, it is dropped uncalled.
     pub fn begin_with(
         &self,
         target: Target,
-        reply: impl FnOnce(Result<Option<Value>>) + Send + 'static,
+        reply: impl FnOnce(Result<Option<Value>>) -> Option<Result<Option<Value>>> + Send + 'static,
     ) {
         // If the driver is gone, this drops the command, and the reply with it.
         let _ = self.commands.send(Command::Lookup { target, reply: Box::new(reply) });
@@ -299,13 +300,8 @@ impl Client {
 
     fn ask(&self, target: Target) -> oneshot::Receiver<Result<Option<Value>>> {
         let (reply, receiver) = oneshot::channel();
-        self.begin_with(target, move |outcome| {
-            // The caller may have stopped waiting; the lookup took its course all the same.
-            if let Err(unwanted) = reply.send(outcome) {
-                // Erasing a longer value takes longer, and the next query must not wait for that.
-                tokio::task::spawn_blocking(move || drop(unwanted));
-            }
-        });
+        // The caller may have stopped waiting; the lookup took its course all the same.
+        self.begin_with(target, move |outcome| reply.send(outcome).err());
         receiver
     }
 

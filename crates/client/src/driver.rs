@@ -32,8 +32,10 @@ pub(crate) use shelf::FilledShelf;
 /// full queue slows the sender down.
 const INCOMING_CAPACITY: usize = 16;
 
-/// Is called with what comes of a lookup, or dropped uncalled if the driver ends before.
-pub(crate) type Reply = Box<dyn FnOnce(Result<Option<Value>>) + Send>;
+/// Is called with what comes of a lookup, or dropped uncalled if the driver ends before. Returns
+/// what nobody wants any more.
+pub(crate) type Reply =
+    Box<dyn FnOnce(Result<Option<Value>>) -> Option<Result<Option<Value>>> + Send>;
 
 /// What a client asks of its driver.
 pub(crate) enum Command {
@@ -195,8 +197,12 @@ impl Driver {
             }
             Errand::Wait { until } => precise::wait_until(self.started + until),
             Errand::Reply { lookup, outcome } => {
-                if let Some(reply) = running.replies.remove(&lookup) {
-                    reply(outcome);
+                if let Some(reply) = running.replies.remove(&lookup)
+                    && let Some(unwanted) = reply(outcome)
+                {
+                    // Erasing a longer value takes longer, and the next query must not wait for
+                    // that.
+                    tokio::task::spawn_blocking(move || drop(unwanted));
                 }
             }
             Errand::Ready(outcome) => {

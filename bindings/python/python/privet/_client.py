@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypedDict, Union
 from uuid import UUID
 
 from . import _privet
+from ._closing import Closing
 from ._errors import NotFound, UsageError
 from ._progress import ProgressOption, Reporter, reporter
 from ._values import Answer, Answers, Description, Key, Value, answer
@@ -110,8 +111,9 @@ class _Open:
             columns = tuple((name, kind[0]) for name, kind in self.description[1])
         return Table(by_key=self.inner.is_by_key, columns=columns, **self.inner.table())
 
-    def stats(self) -> Stats:
-        return Stats(**self.inner.stats())
+    def close(self) -> None:
+        self.inner.close()
+        self.bars.close()
 
 
 def _addresses(urls: Any) -> list[str]:
@@ -144,57 +146,50 @@ class ClientOptions(TypedDict, total=False):
     progress: ProgressOption
 
 
-@dataclass(frozen=True)
-class _Options:
-    """The same with their defaults."""
-
-    table: str | None = None
-    scheme: str | Iterable[str] | None = None
-    verified: bool = False
-    state: str | PathLike[str] | None = None
-    keep: bool = True
-    ca_file: str | PathLike[str] | None = None
-    accept_new_table: bool = False
-    root: str | None = None
-    publisher: str | None = None
-    insecure: bool = False
-    max_download: int | None = None
-    compare_streams: bool = False
-    max_time: float | None = None
-    in_flight: int | None = None
-    progress: ProgressOption = None
-
-    def connect(self, urls: Urls) -> _Open:
-        schemes = self.scheme or []
-        bars = reporter(self.progress)
-        with bars:
-            inner = _privet.Client(
-                _addresses(urls),
-                table=self.table,
-                schemes=[schemes] if isinstance(schemes, str) else list(schemes),
-                verified=self.verified,
-                state=None if self.state is None else fspath(self.state),
-                keep=self.keep,
-                ca_file=None if self.ca_file is None else fspath(self.ca_file),
-                accept_new_table=self.accept_new_table,
-                root=self.root,
-                publisher=self.publisher,
-                insecure=self.insecure,
-                max_download=self.max_download,
-                compare_streams=self.compare_streams,
-                max_time=self.max_time,
-                in_flight=self.in_flight,
-                progress=bars.tell(),
-            )
-        return _Open(inner, bars)
+def _connected(urls: Urls, options: ClientOptions) -> _Open:
+    given: dict[str, Any] = dict(options)
+    scheme = given.pop("scheme", None) or []
+    for name in ("state", "ca_file"):
+        if given.get(name) is not None:
+            given[name] = fspath(given[name])
+    bars = reporter(given.pop("progress", None))
+    with bars:
+        inner = _privet.Client(
+            _addresses(urls),
+            schemes=[scheme] if isinstance(scheme, str) else list(scheme),
+            progress=bars.tell(),
+            **given,
+        )
+    return _Open(inner, bars)
 
 
-class _NoCopies:
+class _Connected:
+    """What both kinds of clients say of themselves."""
+
+    @property
+    def _open(self) -> _Open:
+        raise NotImplementedError
+
+    @property
+    def table(self) -> Table:
+        """The table, as it was when this client connected."""
+        return self._open.table()
+
+    @property
+    def scheme(self) -> str:
+        """The name of the scheme."""
+        return self._open.inner.scheme
+
+    @property
+    def stats(self) -> Stats:
+        """What was done so far."""
+        return Stats(**self._open.inner.stats())
+
     def __reduce__(self) -> NoReturn:
         raise UsageError("a client cannot be pickled: connect in the process that uses it")
 
 
-class Client(_NoCopies):
+class Client(_Connected, Closing):
     """A client of one table.
 
     :param urls: the server's address, or the addresses of all servers of the scheme.
@@ -219,37 +214,19 @@ class Client(_NoCopies):
     Any thread may use it. A process that is forked may not: it connects a client of its own.
     """
 
-    def __init__(
-        self,
-        urls: Urls,
-        *,
-        table: str | None = None,
-        scheme: str | Iterable[str] | None = None,
-        verified: bool = False,
-        state: str | PathLike[str] | None = None,
-        keep: bool = True,
-        ca_file: str | PathLike[str] | None = None,
-        accept_new_table: bool = False,
-        root: str | None = None,
-        publisher: str | None = None,
-        insecure: bool = False,
-        max_download: int | None = None,
-        compare_streams: bool = False,
-        max_time: float | None = None,
-        in_flight: int | None = None,
-        progress: ProgressOption = None,
-    ) -> None:
-        options = _Options(
-            table, scheme, verified, state, keep, ca_file, accept_new_table, root, publisher,
-            insecure, max_download, compare_streams, max_time, in_flight, progress,
-        )  # fmt: skip
-        self._open = options.connect(urls)
-        self._progress: ProgressOption = progress
+    def __init__(self, urls: Urls, **options: Unpack[ClientOptions]) -> None:
+        self._connection = _connected(urls, options)
+        self._progress = options.get("progress")
+
+    @property
+    def _open(self) -> _Open:
+        return self._connection
 
     def get(self, key: object) -> Value | None:
         """The value of a key, or of a row by its number; ``None`` if the table does not have it.
 
-        Both cost the same, and look the same to the servers.
+        Both cost the same, and look the same to the servers. Rows that an update appends are there
+        for clients that connect after it.
         """
         raw = self._open.inner.get(self._open.key(key))
         return None if raw is None else Value(raw, self._open.description)
@@ -284,21 +261,6 @@ class Client(_NoCopies):
             outcomes = self._open.inner.get_many(listed, pad_to or 0, told)
         return Answers(self._open.inner, listed, outcomes, self._open.description)
 
-    @property
-    def table(self) -> Table:
-        """The table, as it was when this client connected."""
-        return self._open.table()
-
-    @property
-    def scheme(self) -> str:
-        """The name of the scheme."""
-        return self._open.inner.scheme
-
-    @property
-    def stats(self) -> Stats:
-        """What was done so far."""
-        return self._open.stats()
-
     def finish(self) -> None:
         """Waits until all lookups are over and everything is kept.
 
@@ -309,10 +271,7 @@ class Client(_NoCopies):
 
     def close(self) -> None:
         """Ends the connections. Lookups under way are given up."""
-        self._open.inner.close()
-
-    def __enter__(self) -> Client:
-        return self
+        self._open.close()
 
     def __exit__(
         self,
@@ -335,7 +294,7 @@ connect = Client
 """Connects to the server or servers of a table."""
 
 
-class AsyncClient(_NoCopies):
+class AsyncClient(_Connected):
     """A client for ``asyncio``: the same as :class:`Client`, with methods to await.
 
     A lookup that is cancelled has been sent all the same, and takes its course.
@@ -343,7 +302,7 @@ class AsyncClient(_NoCopies):
 
     def __init__(self, urls: Urls, **options: Unpack[ClientOptions]) -> None:
         self._urls = urls
-        self._options = _Options(**options)
+        self._options = options
         self._opened: _Open | None = None
 
     @property
@@ -355,7 +314,7 @@ class AsyncClient(_NoCopies):
     async def open(self) -> AsyncClient:
         """Connects. ``async with`` calls it."""
         if self._opened is None:
-            self._opened = await asyncio.to_thread(self._options.connect, self._urls)
+            self._opened = await asyncio.to_thread(_connected, self._urls, self._options)
         return self
 
     async def __aenter__(self) -> AsyncClient:
@@ -373,27 +332,30 @@ class AsyncClient(_NoCopies):
         finally:
             await self.aclose()
 
-    def _begin(self, key: Key) -> asyncio.Future[Any]:
-        """Sends a lookup now, whoever awaits the future or cancels it later."""
+    def _begin(self, keys: list[Key], pad_to: int = 0) -> list[asyncio.Future[Any]]:
+        """Sends lookups now, whoever awaits the futures or cancels them later."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
+        number_of_lookups = max(len(keys), pad_to)
+        futures: list[asyncio.Future[Any]] = [
+            loop.create_future() for _ in range(number_of_lookups)
+        ]
 
-        def arrived(outcome: object) -> None:
-            if not future.done():
-                future.set_result(outcome)
+        def arrived(number: int, outcome: object) -> None:
+            if not futures[number].done():
+                futures[number].set_result(outcome)
 
-        def reply(outcome: object) -> None:
+        def reply(number: int, outcome: object) -> None:
             try:
-                loop.call_soon_threadsafe(arrived, outcome)
+                loop.call_soon_threadsafe(arrived, number, outcome)
             except RuntimeError:
                 pass  # The loop is closed, and nobody waits.
 
-        self._open.inner.begin(key, reply)
-        return future
+        self._open.inner.begin(keys, pad_to, reply)
+        return futures
 
     async def get(self, key: object) -> Value | None:
         """As :meth:`Client.get`."""
-        outcome = await self._begin(self._open.key(key))
+        outcome = await self._begin([self._open.key(key)])[0]
         if isinstance(outcome, BaseException):
             raise outcome
         return None if outcome is None else Value(outcome, self._open.description)
@@ -401,13 +363,8 @@ class AsyncClient(_NoCopies):
     async def get_many(self, keys: Iterable[object], *, pad_to: int | None = None) -> Answers:
         """As :meth:`Client.get_many`. All lookups are sent before the first wait."""
         listed = self._open.keys(keys, pad_to)
-        begun = [self._begin(key) for key in listed]
-        any_key: Key = "" if self._open.inner.is_by_key else 0
-        padding = [self._begin(any_key) for _ in range((pad_to or 0) - len(listed))]
-        outcomes = [await future for future in begun]
-        for future in padding:
-            await future
-        return Answers(self._open.inner, listed, outcomes, self._open.description)
+        outcomes = [await future for future in self._begin(listed, pad_to or 0)]
+        return Answers(self._open.inner, listed, outcomes[: len(listed)], self._open.description)
 
     async def stream(
         self, keys: Iterable[object], *, in_flight: int = 64
@@ -421,27 +378,12 @@ class AsyncClient(_NoCopies):
         ahead: list[tuple[Key, asyncio.Future[Any]]] = []
         for key in keys:
             listed = opened.key(key)
-            ahead.append((listed, self._begin(listed)))
+            ahead.append((listed, self._begin([listed])[0]))
             if len(ahead) >= in_flight:
                 first, future = ahead.pop(0)
                 yield answer(first, await future, opened.description)
         for key, future in ahead:
             yield answer(key, await future, opened.description)
-
-    @property
-    def table(self) -> Table:
-        """As :attr:`Client.table`."""
-        return self._open.table()
-
-    @property
-    def scheme(self) -> str:
-        """As :attr:`Client.scheme`."""
-        return self._open.inner.scheme
-
-    @property
-    def stats(self) -> Stats:
-        """As :attr:`Client.stats`."""
-        return self._open.stats()
 
     async def finish(self) -> None:
         """As :meth:`Client.finish`."""
@@ -450,7 +392,7 @@ class AsyncClient(_NoCopies):
     async def aclose(self) -> None:
         """As :meth:`Client.close`."""
         if self._opened is not None:
-            await asyncio.to_thread(self._opened.inner.close)
+            await asyncio.to_thread(self._opened.close)
 
     def __repr__(self) -> str:
         opened = self._opened

@@ -20,27 +20,29 @@ class Client:
         cls,
         urls: Sequence[str],
         *,
-        table: str | None,
-        schemes: Sequence[str],
-        verified: bool,
-        state: str | None,
-        keep: bool,
-        ca_file: str | None,
-        accept_new_table: bool,
-        root: str | None,
-        publisher: str | None,
-        insecure: bool,
-        max_download: int | None,
-        compare_streams: bool,
-        max_time: float | None,
-        in_flight: int | None,
-        progress: Callable[[str, int, int | None], None] | None,
+        table: str | None = None,
+        schemes: Sequence[str] = ...,
+        verified: bool = False,
+        state: str | None = None,
+        keep: bool = True,
+        ca_file: str | None = None,
+        accept_new_table: bool = False,
+        root: str | None = None,
+        publisher: str | None = None,
+        insecure: bool = False,
+        max_download: int | None = None,
+        compare_streams: bool = False,
+        max_time: float | None = None,
+        in_flight: int | None = None,
+        progress: Callable[[str, int, int | None], None] | None = None,
     ) -> Client: ...
     def get(self, key: object) -> bytes | list[bytes] | None: ...
     def get_many(
         self, keys: list[Any], pad_to: int, told: Callable[[int, int], None] | None
     ) -> list[Any]: ...
-    def begin(self, key: object, reply: Callable[[Any], None]) -> None: ...
+    def begin(
+        self, keys: list[Any], pad_to: int, reply: Callable[[int, Any], None]
+    ) -> None: ...
     def finish(self) -> None: ...
     def close(self) -> None: ...
     def table(self) -> dict[str, Any]: ...

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
-from types import TracebackType
 from typing import Any, Union
+
+from ._closing import Closing
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def reporter(progress: ProgressOption) -> Reporter:
     return Reporter()
 
 
-class Reporter:
+class Reporter(Closing):
     """Reports nothing."""
 
     def tell(self) -> Told | None:
@@ -55,17 +56,6 @@ class Reporter:
 
     def close(self) -> None:
         pass
-
-    def __enter__(self) -> Reporter:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 class _Called(Reporter):

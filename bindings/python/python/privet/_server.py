@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from os import PathLike, fspath
-from types import TracebackType
 
 from . import _privet
+from ._closing import Closing
 from ._table import PathName
 
 
-class Server:
+class Server(Closing):
     """A running server of one table. See :func:`serve`."""
 
     def __init__(self, inner: _privet.Server) -> None:
@@ -28,17 +28,6 @@ class Server:
     def close(self) -> None:
         """Stops it, after requests under way have come to their end."""
         self._inner.close()
-
-    def __enter__(self) -> Server:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         state = "closed" if self._inner.is_closed else self.url

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
@@ -49,11 +49,22 @@ class Value:
     @property
     def text(self) -> str:
         """The value as text, in UTF-8."""
-        return self._bytes.decode()
+        try:
+            return self._bytes.decode()
+        except UnicodeDecodeError:
+            # Its own error has the value in it.
+            raise ValueError("the value is no text in UTF-8") from None
 
     def json(self) -> Any:
         """The value read as JSON, with JSON's types."""
-        return json.loads(self._bytes)
+        return self._read(json.loads)
+
+    def _read(self, loads: Callable[[builtins_bytes], Any]) -> Any:
+        try:
+            return loads(self._bytes)
+        except ValueError:
+            # Its own error has the value in it.
+            raise ValueError("the value is no JSON") from None
 
     @property
     def values(self) -> Any:
@@ -69,8 +80,9 @@ class Value:
         is_raw, columns = self._description
         if is_raw:
             kind = columns[0][1]
-            return self._bytes if kind[0] == "bytes" else _typed_text(self._bytes, kind)
-        return _typed(json.loads(self._bytes, parse_float=_Written), ("struct", columns))
+            return self._bytes if kind[0] == "bytes" else _typed(self.text, kind)
+        read = self._read(lambda value: json.loads(value, parse_float=_Written))
+        return _typed(read, ("struct", columns))
 
     @property
     def all(self) -> list[Value]:
@@ -111,16 +123,6 @@ class _Written(float):
         number = super().__new__(cls, written)
         number.written = written
         return number
-
-
-def _typed_text(raw: builtins_bytes, kind: Kind) -> Any:
-    text = raw.decode()
-    if kind[0] in ("integer", "float", "number", "decimal", "boolean"):
-        try:
-            return _typed(json.loads(text, parse_float=_Written), kind)
-        except ValueError:
-            return _typed(text, kind)
-    return _typed(text, kind)
 
 
 def _typed(value: Any, kind: Kind) -> Any:

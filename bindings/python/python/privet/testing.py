@@ -12,14 +12,14 @@ With pytest, ``from privet.testing import privet_servers`` in a ``conftest.py`` 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import TracebackType
 
 from . import _privet
+from ._closing import Closing
 from ._server import start
 from ._table import PathName
 
 
-class Servers:
+class Servers(Closing):
     """As many servers of one table as its scheme takes. See :func:`servers`."""
 
     def __init__(self, running: list[_privet.Server]) -> None:
@@ -43,17 +43,6 @@ class Servers:
         """Stops them."""
         for server in self._running:
             server.close()
-
-    def __enter__(self) -> Servers:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def servers(path: PathName, scheme: str = "auto", *, count: int | None = None) -> Servers:
