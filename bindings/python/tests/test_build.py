@@ -164,7 +164,7 @@ def test_ranges_and_numbers_as_keys(path: pathlib.Path) -> None:
 def test_mistakes_are_usage_errors_and_leave_the_file(path: pathlib.Path) -> None:
     table = pyarrow.table({"k": ["a", "a"], "v": [1, 2]})
     path.write_text("mine")
-    with pytest.raises(privet.UsageError, match="not a table"):
+    with pytest.raises(privet.UsageError, match="not a table.* replace it with `force`$"):
         privet.build(table, path, key="k")
     with pytest.raises(ValueError, match="a"):
         privet.build(table, path, key="k", force=True)

@@ -126,9 +126,12 @@ pub fn report(
     given: Given,
     progress: &mut dyn FnMut(Progress) -> Result<()>,
 ) -> Result<String> {
-    let arguments = Arguments::typed(typed)
-        .map_err(|error| Error::api_misuse(error.to_string().trim_end().to_owned()))?
-        .0;
+    let (arguments, _) = Arguments::typed(typed).map_err(|error| {
+        // What follows is about typing: the usage, and where to read more.
+        let told = error.to_string();
+        let told = told.split("\n\nUsage:").next().unwrap_or_default();
+        Error::api_misuse(told.trim_start_matches("error: ").trim_end().to_owned())
+    })?;
     let Given { rows, value_columns, set, delete } = given;
     display::be_quiet(true);
     let report = match arguments.command {

@@ -35,6 +35,7 @@
 
 use privet_core::codec::Reader;
 use privet_core::{Error, Result};
+use std::fmt::{self, Display, Formatter};
 
 /// How deep lists, structs and maps may nest.
 const MAX_DEPTH: usize = 64;
@@ -236,6 +237,47 @@ impl ValueType {
     }
 }
 
+/// The name and the type, as `price decimal(9, 2)`.
+impl Display for ValueColumn {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.of)
+    }
+}
+
+/// In one line, as `list of int64`.
+impl Display for ValueType {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("any"),
+            Self::Null => f.write_str("null"),
+            Self::Boolean => f.write_str("boolean"),
+            Self::Integer { bits, is_signed: true } => write!(f, "int{bits}"),
+            Self::Integer { bits, is_signed: false } => write!(f, "uint{bits}"),
+            Self::Float(bits) => write!(f, "float{bits}"),
+            Self::Number => f.write_str("number"),
+            Self::Decimal { digits, places } => write!(f, "decimal({digits}, {places})"),
+            Self::Text => f.write_str("text"),
+            Self::Bytes => f.write_str("bytes"),
+            Self::Date => f.write_str("date"),
+            Self::Time(places) => write!(f, "time({places})"),
+            Self::Timestamp { places, zone: None } => write!(f, "timestamp({places})"),
+            Self::Timestamp { places, zone: Some(zone) } => {
+                write!(f, "timestamp({places}, {zone})")
+            }
+            Self::List(of) => write!(f, "list of {of}"),
+            Self::Struct(fields) => {
+                f.write_str("struct(")?;
+                for (number, field) in fields.iter().enumerate() {
+                    let before = if number == 0 { "" } else { ", " };
+                    write!(f, "{before}{field}")?;
+                }
+                f.write_str(")")
+            }
+            Self::Map(of) => write!(f, "map of {of}"),
+        }
+    }
+}
+
 fn write_columns(columns: &[ValueColumn], out: &mut Vec<u8>) {
     out.extend((columns.len() as u16).to_le_bytes());
     for column in columns {
@@ -364,6 +406,19 @@ mod tests {
         assert!(!nested(MAX_DEPTH + 1).fits());
         let error = Values::decode(&nested(MAX_DEPTH + 1).encode()).unwrap_err();
         assert!(error.to_string().contains("too deep"), "{error}");
+    }
+
+    #[test]
+    fn types_are_told_in_words() {
+        let column = |name: &str, of| ValueColumn { name: name.to_owned(), of };
+        let zone = Some("Europe/Paris".to_owned());
+        let fields = vec![
+            column("a", ValueType::Integer { bits: 8, is_signed: false }),
+            column("b", ValueType::Timestamp { places: 6, zone }),
+        ];
+        let of = ValueType::List(Box::new(ValueType::Struct(fields)));
+        let told = column("all of it", ValueType::Map(Box::new(of))).to_string();
+        assert_eq!(told, "all of it map of list of struct(a uint8, b timestamp(6, Europe/Paris))");
     }
 
     #[test]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator
 from os import fspath
 from pathlib import Path
 from typing import Any
 
-from . import _privet
-from ._table import PathName, _inputs, _options
+from ._table import PathName, _inputs, _options, _report
 
 
 class Plot:
@@ -81,8 +79,7 @@ def plan(data: Any = None, **options: Any) -> Plan:
     with tempfile.TemporaryDirectory() as directory:
         svg = Path(directory) / "plan.svg"
         typed = ["privet", "plan", "--json", f"--svg={svg}", *_options(**options), "--", *paths]
-        report = json.loads(_privet.report(typed, rows))
-        return Plan(report, svg.read_text())
+        return Plan(_report(typed, rows), svg.read_text())
 
 
 def bench(scheme: str, *, records: int, record_len: int, **options: Any) -> dict[str, Any]:
@@ -92,8 +89,7 @@ def bench(scheme: str, *, records: int, record_len: int, **options: Any) -> dict
     """
     shape = _options(records=records, record_len=record_len, **options)
     typed = ["privet", "bench", "--json", f"--scheme={scheme}", *shape]
-    report: dict[str, Any] = json.loads(_privet.report(typed))
-    return report
+    return _report(typed)
 
 
 def _flat(scheme: dict[str, Any], before: str = "") -> dict[str, Any]:

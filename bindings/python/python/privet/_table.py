@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import date
@@ -13,6 +14,7 @@ from os import PathLike, fspath
 from typing import Any, Literal, Union
 
 from . import _privet
+from ._errors import PrivetError
 from ._progress import ProgressOption, reporter
 
 PathName = Union[str, "PathLike[str]"]
@@ -137,10 +139,8 @@ def build(
         "--", *paths,
     ]  # fmt: skip
     with reporter(progress) as bars:
-        report = _privet.report(
-            typed, rows, value_columns=list(values or []), progress=bars.tell()
-        )
-    return _of(BuildReport, report)
+        columns = list(values or [])
+        return _of(BuildReport, _report(typed, rows, value_columns=columns, progress=bars.tell()))
 
 
 def update(
@@ -172,8 +172,8 @@ def update(
         "--", fspath(path),
     ]  # fmt: skip
     changes = [(str(key), _value(value)) for key, value in (set or {}).items()]
-    report = _privet.report(typed, rows, set=changes, delete=[str(key) for key in delete])
-    return _of(UpdateReport, report)
+    keys = [str(key) for key in delete]
+    return _of(UpdateReport, _report(typed, rows, set=changes, delete=keys))
 
 
 def _inputs(data: Any) -> tuple[list[tuple[str, Any]], list[str]]:
@@ -213,6 +213,22 @@ def _options(**options: Any) -> list[str]:
     return typed
 
 
+def _report(typed: list[str], *given: Any, **more: Any) -> dict[str, Any]:
+    """What a command reports. Its errors call options as Python does."""
+    try:
+        report: dict[str, Any] = json.loads(_privet.report(typed, *given, **more))
+        return report
+    except PrivetError as error:
+        told = re.sub(r"'?--([a-z]+(?:-[a-z]+)*)'?", _option, str(error))
+        raise type(error)(told) from None
+
+
+def _option(flag: re.Match[str]) -> str:
+    name = flag[1].replace("-", "_")
+    named = {"raw_value": "raw", "from": "from_", "output": "path"}.get(name, name)
+    return f"`{named}`"
+
+
 def _value(value: Any) -> str:
     """A new value as text: JSON, or what is raw."""
     if isinstance(value, Mapping):
@@ -237,9 +253,8 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _of(kind: Any, report: str) -> Any:
-    told = json.loads(report)
-    return kind(**{field.name: told[field.name] for field in fields(kind)})
+def _of(kind: Any, report: dict[str, Any]) -> Any:
+    return kind(**{field.name: report[field.name] for field in fields(kind)})
 
 
 def _html(report: Any) -> str:

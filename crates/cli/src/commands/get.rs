@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     if arguments.verbose {
         describe(&client);
     }
-    let mut output = Output::new(arguments, queue.single)?;
+    let mut output = Output::new(arguments, queue.single, client.values())?;
     let scheme = client.table().scheme.plan.scheme;
     if let Some(warning) = scheme.about().weaker_by_key.filter(|_| queue.by_key) {
         notice(&format!("warning: by {scheme}, {warning}"));

@@ -4,7 +4,7 @@
 mod points;
 
 use crate::arguments::Inspect;
-use crate::commands::get::json_lines::Shown;
+use crate::commands::get::json_lines::{Reading, Shown};
 use crate::commands::get::output::plain_lines;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
@@ -40,8 +40,11 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
     }
     let updates = Updates::of(&snapshot, arguments.verify)?;
     let head = arguments.head.map(|count| first_values(&snapshot, count)).transpose()?;
+    let reading = Reading::of(snapshot.layout().values());
+    let listed =
+        |values: &'_ [Vec<u8>]| Shown::list(values.iter().map(Vec::as_slice).collect(), reading);
     let report = Report {
-        head: head.as_deref().map(|values| Shown::list(values.iter().map(Vec::as_slice).collect())),
+        head: head.as_deref().map(listed),
         ..Report::of(&snapshot, updates, arguments.verify)
     };
     display::report(arguments.json, &report, || report.page())?;
@@ -82,6 +85,9 @@ struct Report<'a> {
     normalized: Vec<&'static str>,
     value: &'static str,
     value_columns: Vec<String>,
+    /// Where the table tells its columns' types.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    columns: Option<Vec<Column>>,
     key_map: Option<&'static str>,
     keys: Option<u64>,
     multi: bool,
@@ -100,6 +106,14 @@ struct Report<'a> {
     /// Present if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     head: Option<Shown<'a>>,
+}
+
+/// A column of the values.
+#[derive(Serialize)]
+struct Column {
+    name: String,
+    #[serde(rename = "type")]
+    of: String,
 }
 
 /// What came after the table file, in its update log.
@@ -156,6 +170,11 @@ impl Report<'_> {
                 _ => "json",
             },
             value_columns: header.value_form.columns().to_vec(),
+            columns: snapshot.layout().values().map(|values| {
+                let columns = values.columns.iter();
+                let told = columns.map(|column| (column.name.clone(), column.of.to_string()));
+                told.map(|(name, of)| Column { name, of }).collect()
+            }),
             key_map: key_map.map(|map| map.kind().name()),
             keys: key_map.map(|map| map.keys()),
             multi: key_map.is_some_and(|map| map.has_lists()),
@@ -230,11 +249,7 @@ impl Report<'_> {
                 page.entry("key map", "none: records are looked up by number");
             }
         }
-        let columns = match self.value_columns.as_slice() {
-            [] => "all other columns".to_owned(),
-            columns => columns.join(", "),
-        };
-        page.entry("value", format!("{}: {columns}", self.value));
+        page.entry("value", format!("{}: {}", self.value, self.columns_in_a_line()));
         page.entry("record layout", display::bytes(self.layout_bytes));
         page.entry("file size", display::bytes(self.file_bytes));
         page.entry("digest", &self.digest);
@@ -267,5 +282,22 @@ impl Report<'_> {
             page.line("first values:");
         }
         page
+    }
+
+    /// The first columns of the values, with their types where the table tells them.
+    fn columns_in_a_line(&self) -> String {
+        const SHOWN: usize = 16;
+        let mut names: Vec<String> = match &self.columns {
+            Some(columns) => {
+                columns.iter().map(|column| format!("{} {}", column.name, column.of)).collect()
+            }
+            None if self.value_columns.is_empty() => return "all other columns".to_owned(),
+            None => self.value_columns.clone(),
+        };
+        if let more @ 1.. = names.len().saturating_sub(SHOWN) {
+            names.truncate(SHOWN);
+            names.push(format!("and {more} more"));
+        }
+        names.join(", ")
     }
 }

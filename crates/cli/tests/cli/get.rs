@@ -237,6 +237,15 @@ fn records_are_found_by_number() {
     [stdout]
     5,5
     "#);
+    // The table tells that its values are text, so none of them is taken for a number.
+    place.write("numbers.csv", "phone\n555\n");
+    place.build("numbers.csv --raw-value phone -o numbers.privet");
+    let numbers = Served::start(&place, "numbers.privet --scheme simplepir --no-cache");
+    assert_snapshot!(get(&place, &numbers, "--index 0 --json"), @r#"
+    [exit 0]
+    [stdout]
+    {"index":0,"found":true,"text":"555"}
+    "#);
     assert_snapshot!(get(&place, &served, "--index 3"), @r#"
     [exit 2]
     [stderr]

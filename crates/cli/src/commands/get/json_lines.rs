@@ -4,12 +4,14 @@ use super::wanted::Wanted;
 use crate::printable::{compact_json, printable_json};
 use privet_client::Value;
 use privet_core::{Error, Result};
+use privet_table::values::{ValueType, Values};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 /// One lookup as a JSON line. A value that is JSON itself stands under `value`, other text under
 /// `text`, and other bytes under `hex`. Where keys have several values, they stand in a list under
-/// `values` if all are JSON, under `texts` if all are text, else under `hexes`.
+/// `values` if all are JSON, under `texts` if all are text, else under `hexes`. Text of a column
+/// of text is never taken for JSON: see [`Reading`].
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,40 +35,65 @@ pub(crate) enum Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    pub(super) fn of(value: &'a Value) -> Self {
+    pub(super) fn of(value: &'a Value, reading: Reading) -> Self {
         match value.is_list() {
-            true => Self::list(value.values().collect()),
-            false => Self::single(value),
+            true => Self::list(value.values().collect(), reading),
+            false => Self::single(value, reading),
         }
     }
 
-    fn single(value: &'a [u8]) -> Self {
-        match (json_of(value), text_of(value)) {
+    fn single(value: &'a [u8], reading: Reading) -> Self {
+        match (reading.json_of(value), reading.text_of(value)) {
             (Some(json), _) => Self::Value(json),
             (None, Some(text)) => Self::Text(text),
             (None, None) => Self::Hex(hex_of(value)),
         }
     }
 
-    pub(crate) fn list(values: Vec<&'a [u8]>) -> Self {
-        if let Some(values) = values.iter().map(|value| json_of(value)).collect() {
+    pub(crate) fn list(values: Vec<&'a [u8]>, reading: Reading) -> Self {
+        if let Some(values) = values.iter().map(|value| reading.json_of(value)).collect() {
             return Self::Values(values);
         }
-        match values.iter().map(|value| text_of(value)).collect() {
+        match values.iter().map(|value| reading.text_of(value)).collect() {
             Some(texts) => Self::Texts(texts),
             None => Self::Hexes(values.into_iter().map(hex_of).collect()),
         }
     }
 }
 
-fn text_of(value: &[u8]) -> Option<&str> {
-    std::str::from_utf8(value).ok()
+/// What a value may be read as. A table whose columns have types tells it, so that a telephone
+/// number in a column of text stays text. Otherwise each value shows what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// JSON, or else text, or else bytes.
+    Any,
+    /// Text, or else bytes.
+    Text,
+    Bytes,
 }
 
-/// A value that is JSON, without space between its tokens. So it has no line break.
-pub(super) fn json_of(value: &[u8]) -> Option<Box<RawValue>> {
-    let json: &RawValue = serde_json::from_str(text_of(value)?).ok()?;
-    RawValue::from_string(compact_json(json.get())?).ok()
+impl Reading {
+    /// How to read the values of a table that tells this of them.
+    pub(crate) fn of(values: Option<&Values>) -> Self {
+        match values.filter(|values| values.is_raw).and_then(|values| values.columns.first()) {
+            Some(column) if column.of == ValueType::Text => Self::Text,
+            Some(column) if column.of == ValueType::Bytes => Self::Bytes,
+            _ => Self::Any,
+        }
+    }
+
+    /// A value that is JSON, without space between its tokens. So it has no line break.
+    pub(super) fn json_of(self, value: &[u8]) -> Option<Box<RawValue>> {
+        if self != Self::Any {
+            return None;
+        }
+        let json: &RawValue = serde_json::from_str(self.text_of(value)?).ok()?;
+        RawValue::from_string(compact_json(json.get())?).ok()
+    }
+
+    fn text_of(self, value: &[u8]) -> Option<&str> {
+        std::str::from_utf8(value).ok().filter(|_| self != Self::Bytes)
+    }
 }
 
 fn hex_of(value: &[u8]) -> String {
@@ -97,14 +124,16 @@ pub(super) fn json_line(wanted: &Wanted, value: Option<Shown<'_>>) -> Result<Str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use privet_table::values::ValueColumn;
     use proptest::prelude::*;
     use proptest::test_runner::TestCaseError;
 
     #[test]
     fn values_are_printed_as_what_they_are() {
         let key = Wanted::Key(b"k".to_vec());
-        let line =
-            |value: Option<&'static [u8]>| json_line(&key, value.map(Shown::single)).unwrap();
+        let line = |value: Option<&'static [u8]>| {
+            json_line(&key, value.map(|value| Shown::single(value, Reading::Any))).unwrap()
+        };
         assert_eq!(
             line(Some(br#"{"price":1.10}"#)),
             "{\"key\":\"k\",\"found\":true,\"value\":{\"price\":1.10}}\n"
@@ -116,15 +145,41 @@ mod tests {
         assert_eq!(line(Some(&[0xff, 0x00])), "{\"key\":\"k\",\"found\":true,\"hex\":\"ff00\"}\n");
         assert_eq!(line(None), "{\"key\":\"k\",\"found\":false}\n");
         assert_eq!(
-            json_line(&Wanted::Index(7), Some(Shown::single(b""))).unwrap(),
+            json_line(&Wanted::Index(7), Some(Shown::single(b"", Reading::Any))).unwrap(),
             "{\"index\":7,\"found\":true,\"text\":\"\"}\n"
         );
     }
 
     #[test]
+    fn what_a_column_holds_is_told_and_not_guessed() {
+        let column = |of| ValueColumn { name: "phone".to_owned(), of };
+        let table = |is_raw, of| Values { is_raw, columns: vec![column(of)] };
+        let line = |values: Option<&Values>, value: &'static [u8]| {
+            let shown = Shown::single(value, Reading::of(values));
+            json_line(&Wanted::Index(7), Some(shown)).unwrap()
+        };
+        let (text, bytes) = (table(true, ValueType::Text), table(true, ValueType::Bytes));
+        let json = table(false, ValueType::Text);
+        for (values, shown) in [
+            (None, r#""value":555"#),
+            (Some(&text), r#""text":"555""#),
+            (Some(&bytes), r#""hex":"353535""#),
+            (Some(&json), r#""value":555"#),
+        ] {
+            let expected = format!("{{\"index\":7,\"found\":true,{shown}}}\n");
+            assert_eq!(line(values, b"555"), expected);
+        }
+        let list = Shown::list(vec![b"1", b"[]"], Reading::of(Some(&text)));
+        let listed = json_line(&Wanted::Index(7), Some(list)).unwrap();
+        assert_eq!(listed, "{\"index\":7,\"found\":true,\"texts\":[\"1\",\"[]\"]}\n");
+    }
+
+    #[test]
     fn lists_are_printed_as_what_all_of_their_values_are() {
         let key = Wanted::Key(b"k".to_vec());
-        let line = |values: &[&[u8]]| json_line(&key, Some(Shown::list(values.to_vec()))).unwrap();
+        let line = |values: &[&[u8]]| {
+            json_line(&key, Some(Shown::list(values.to_vec(), Reading::Any))).unwrap()
+        };
         assert_eq!(
             line(&[br#"{"price":1.10}"#, b"2"]),
             "{\"key\":\"k\",\"found\":true,\"values\":[{\"price\":1.10},2]}\n"
@@ -326,10 +381,14 @@ mod tests {
     #[test]
     fn a_value_cannot_make_a_line_of_its_own() {
         let forgery = b"{\"a\":\n{}}".to_vec();
-        let line = json_line(&Wanted::Key(b"k".to_vec()), Some(Shown::single(&forgery))).unwrap();
+        let line =
+            json_line(&Wanted::Key(b"k".to_vec()), Some(Shown::single(&forgery, Reading::Any)))
+                .unwrap();
         assert_eq!(line, "{\"key\":\"k\",\"found\":true,\"value\":{\"a\":{}}}\n");
         let forgery = b"[1,\n{\"key\":\"victim\",\"found\":true}\n]".to_vec();
-        let line = json_line(&Wanted::Key(b"k".to_vec()), Some(Shown::single(&forgery))).unwrap();
+        let line =
+            json_line(&Wanted::Key(b"k".to_vec()), Some(Shown::single(&forgery, Reading::Any)))
+                .unwrap();
         assert_eq!(line.lines().count(), 1);
         check(b"k", &[forgery]).unwrap();
     }

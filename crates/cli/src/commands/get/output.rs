@@ -6,7 +6,7 @@
 //! where needed. On a terminal, characters that it would act on are escaped. A single value that
 //! goes to a file or another program, and all values with `--raw`, are written as they are.
 
-use super::json_lines::{Shown, json_line, json_of};
+use super::json_lines::{Reading, Shown, json_line};
 use super::wanted::Wanted;
 use crate::arguments::{Get, OutputFormat};
 use crate::display::{self, say};
@@ -14,6 +14,7 @@ use crate::output_file;
 use crate::printable::{printable_bytes, printable_json};
 use privet_client::Value;
 use privet_core::{Error, Result};
+use privet_table::values::Values;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -53,6 +54,7 @@ impl Style {
 /// Where results are written.
 pub(super) struct Output {
     style: Style,
+    reading: Reading,
     /// The file and its name, or `None` for standard output.
     file: Option<(BufWriter<File>, PathBuf)>,
     has_header: bool,
@@ -72,10 +74,11 @@ impl Output {
     }
 
     /// Opens and empties the output file, if one is named. `single`: there is only one lookup.
+    /// `values`: what the table tells of its values.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it cannot be written.
-    pub(super) fn new(arguments: &Get, single: bool) -> Result<Self> {
+    pub(super) fn new(arguments: &Get, single: bool, values: Option<&Values>) -> Result<Self> {
         let file = match &arguments.output {
             None => None,
             Some(path) => {
@@ -87,7 +90,7 @@ impl Output {
         };
         let screen = arguments.output.is_none() && std::io::stdout().is_terminal();
         let style = Style::new(arguments, single, screen);
-        Ok(Self { style, file, has_header: false })
+        Ok(Self { style, reading: Reading::of(values), file, has_header: false })
     }
 
     /// Whether standard output leaves the terminal free for progress bars.
@@ -99,7 +102,8 @@ impl Output {
     /// the style has a place for it.
     pub(super) fn print(&mut self, wanted: &Wanted, value: Option<&Value>) -> Result<()> {
         if self.style == Style::Json {
-            return self.write(json_line(wanted, value.map(Shown::of))?.as_bytes());
+            let shown = value.map(|value| Shown::of(value, self.reading));
+            return self.write(json_line(wanted, shown)?.as_bytes());
         }
         self.write_header(wanted)?;
         let Some(value) = value else {
@@ -111,7 +115,7 @@ impl Output {
         };
         let alone = !value.is_list();
         let values: Vec<&[u8]> = value.values().collect();
-        self.write(&lines(self.style, wanted, &values, alone))
+        self.write(&lines(self.style, self.reading, wanted, &values, alone))
     }
 
     /// Must be called at the end. Otherwise what is still buffered may be lost.
@@ -173,7 +177,13 @@ pub(crate) fn plain_lines(values: &[&[u8]]) -> Vec<u8> {
 
 /// Values, one on each line. `alone`: the value is the only one of its key, so it may keep its
 /// lines.
-fn lines(style: Style, wanted: &Wanted, values: &[&[u8]], alone: bool) -> Vec<u8> {
+fn lines(
+    style: Style,
+    reading: Reading,
+    wanted: &Wanted,
+    values: &[&[u8]],
+    alone: bool,
+) -> Vec<u8> {
     let mut lines = Vec::new();
     for value in values {
         match style {
@@ -182,7 +192,7 @@ fn lines(style: Style, wanted: &Wanted, values: &[&[u8]], alone: bool) -> Vec<u8
             Style::Pairs => {
                 lines.extend(wanted.escaped().into_bytes());
                 lines.push(b'\t');
-                let json = json_of(value).map(|json| printable_json(json.get()));
+                let json = reading.json_of(value).map(|json| printable_json(json.get()));
                 lines.extend(json.unwrap_or_else(|| escaped(value)).into_bytes());
             }
             Style::Csv { screen } => {
@@ -243,7 +253,8 @@ mod tests {
     fn values_cannot_command_a_terminal() {
         let key = Wanted::Key(b"k".to_vec());
         let forged = b"555\x1b[2K\rnot so\nprivet: verified\xff\xe2\x80\xae";
-        let line = |style| String::from_utf8(lines(style, &key, &[forged], true)).unwrap();
+        let line =
+            |style| String::from_utf8(lines(style, Reading::Any, &key, &[forged], true)).unwrap();
         let escaped = "555\\u{1b}[2K\\rnot so\\nprivet: verified\\xff\\u{202e}\n";
         assert_eq!(
             line(Style::Screen),
@@ -251,27 +262,35 @@ mod tests {
         );
         assert_eq!(line(Style::Pairs), format!("k\t{escaped}"));
         assert_eq!(line(Style::Csv { screen: true }), format!("k,{escaped}"));
-        let list = lines(Style::Screen, &key, &[b"a\nb", b"c"], false);
+        let list = lines(Style::Screen, Reading::Any, &key, &[b"a\nb", b"c"], false);
         assert_eq!(list, b"a\\nb\nc\n");
-        assert_eq!(lines(Style::Raw, &key, &[forged], true), [&forged[..], b"\n"].concat());
+        assert_eq!(
+            lines(Style::Raw, Reading::Any, &key, &[forged], true),
+            [&forged[..], b"\n"].concat()
+        );
     }
 
     #[test]
     fn a_pair_is_one_line_with_one_tab() {
         let key = Wanted::Key(b"a\tb\\\n".to_vec());
-        let line = |value: &[u8]| String::from_utf8(lines(Style::Pairs, &key, &[value], true));
+        let line = |value: &[u8]| {
+            String::from_utf8(lines(Style::Pairs, Reading::Any, &key, &[value], true))
+        };
         assert_eq!(line(b"x\ty\\t\n").unwrap(), "a\\tb\\\\\\n\tx\\ty\\\\t\\n\n");
         // JSON stays JSON.
         assert_eq!(line(b"{\"a\" :\n \"b\\n\"}").unwrap(), "a\\tb\\\\\\n\t{\"a\":\"b\\n\"}\n");
         let index = Wanted::Index(7);
-        assert_eq!(lines(Style::Pairs, &index, &[b"a", b"b"], false), b"7\ta\n7\tb\n");
+        assert_eq!(
+            lines(Style::Pairs, Reading::Any, &index, &[b"a", b"b"], false),
+            b"7\ta\n7\tb\n"
+        );
     }
 
     #[test]
     fn a_csv_field_is_quoted_where_it_has_to_be() {
         let line = |key: &[u8], value: &[u8]| {
             let key = Wanted::Key(key.to_vec());
-            lines(Style::Csv { screen: false }, &key, &[value], true)
+            lines(Style::Csv { screen: false }, Reading::Any, &key, &[value], true)
         };
         assert_eq!(line(b"k", b"v w"), b"k,v w\n");
         assert_eq!(line(b"a,b", b"{\"c\":\"\n\"}"), b"\"a,b\",\"{\"\"c\"\":\"\"\n\"\"}\"\n");
