@@ -41,10 +41,10 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
     let updates = Updates::of(&snapshot, arguments.verify)?;
     let head = arguments.head.map(|count| first_values(&snapshot, count)).transpose()?;
     let reading = Reading::of(snapshot.layout().values());
-    let listed =
-        |values: &'_ [Vec<u8>]| Shown::list(values.iter().map(Vec::as_slice).collect(), reading);
     let report = Report {
-        head: head.as_deref().map(listed),
+        head: head
+            .as_deref()
+            .map(|values| Shown::list(values.iter().map(Vec::as_slice).collect(), reading)),
         ..Report::of(&snapshot, updates, arguments.verify)
     };
     display::report(arguments.json, &report, || report.page())?;
