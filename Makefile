@@ -40,7 +40,8 @@ key-transparency: tools
 	examples/key-transparency/run.sh
 
 # The package for Python, built and tested. Needs Python 3.10 or later.
-python: tools
+python:
+	@./scripts/install-tools.sh --python
 	./scripts/check-python.sh
 
 build: tools

@@ -39,14 +39,21 @@ environment() {
 
 echo "tests of the package in: $oldest, $newest"
 tests_need=(pytest pandas polars pyarrow duckdb nbclient nbformat ipykernel)
-environment newest "$newest" "${tests_need[@]}" mypy pyright
-environment oldest "$oldest" "${tests_need[@]}"
+# What is downloaded comes while the compiler works.
+(
+    environment newest "$newest" "${tests_need[@]}" mypy pyright
+    environment oldest "$oldest" "${tests_need[@]}"
+) &
+environments=$!
 
 manifest="$PWD/bindings/python/Cargo.toml"
 cargo fmt --check --manifest-path "$manifest"
 cargo clippy --quiet --locked --manifest-path "$manifest" -- -D warnings
 PRIVET_MANIFEST=$manifest cargo test --quiet --locked --package privet --test house_rules \
     licences_are_allowed
+# As `pip wheel` will, which begins when its environment is there.
+cargo build --quiet --release --locked --features pyo3/extension-module --manifest-path "$manifest"
+wait "$environments"
 rm -rf "$work/wheels"
 "$work/newest/bin/pip" wheel --quiet --disable-pip-version-check --no-deps \
     --wheel-dir "$work/wheels" bindings/python

@@ -5,9 +5,10 @@
 #   --valgrind   also valgrind, which checks that secrets decide no branch and no address
 #   --emulator   also Bochs, which emulates AVX-512, and what makes a disc to start it from
 #   --apt-index  also Debian's package index, which the example reads
+#   --python     also Python with virtual environments, for the package
 set -euo pipefail
 
-tests=no cross=no valgrind=no emulator=no apt_index=no
+tests=no cross=no valgrind=no emulator=no apt_index=no python=no
 for argument in "$@"; do
     case "$argument" in
         --tests) tests=yes ;;
@@ -15,6 +16,7 @@ for argument in "$@"; do
         --valgrind) valgrind=yes ;;
         --emulator) emulator=yes ;;
         --apt-index) apt_index=yes ;;
+        --python) python=yes ;;
         *) echo "install-tools.sh: unknown argument $argument" >&2; exit 2 ;;
     esac
 done
@@ -60,6 +62,12 @@ if [ "$cross" = yes ]; then
     rustup target add wasm32-unknown-unknown wasm32-wasip1 aarch64-unknown-linux-gnu
     need node nodejs
     rustup component add rustfmt clippy
+fi
+
+if [ "$python" = yes ]; then
+    need python3 python3
+    # A part of Python that Debian has in a package of its own.
+    python3 -c 'import ensurepip' 2>/dev/null || { update_index; as_root apt-get install -y -qq python3-venv >/dev/null; }
 fi
 
 if [ "$valgrind" = yes ]; then

@@ -247,6 +247,27 @@ fn licences_are_allowed() {
 
 /// Kernels and schemes depend only on their arguments. No environment variable may change what they
 /// do.
+/// The package for Python is what the command is, and not another build of it.
+#[test]
+fn the_package_for_python_is_made_of_the_same_versions() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let locked = |path: &str| -> BTreeSet<(String, String)> {
+        let lock = std::fs::read_to_string(root.join(path)).unwrap();
+        let lock: toml::Table = lock.parse().unwrap();
+        let packages = lock["package"].as_array().unwrap().iter();
+        let text = |value: &toml::Value| value.as_str().unwrap().to_owned();
+        packages.map(|package| (text(&package["name"]), text(&package["version"]))).collect()
+    };
+    let (here, there) = (locked("Cargo.lock"), locked("bindings/python/Cargo.lock"));
+    let names: BTreeSet<_> = here.iter().map(|(name, _)| name).collect();
+    let others: Vec<_> = there.difference(&here).filter(|(name, _)| names.contains(name)).collect();
+    assert!(there.len() > 100);
+    assert!(
+        others.is_empty(),
+        "copy Cargo.lock to bindings/python, and have cargo look at it there: {others:?}"
+    );
+}
+
 #[test]
 fn no_kernel_and_no_scheme_reads_the_environment() {
     let packages = packages();

@@ -38,8 +38,8 @@ pub(crate) struct Get {
 
     /// Print one JSON object for each lookup.
     ///
-    /// On one line of printable characters, whatever the value holds: JSON under "value", text under
-    /// "text", other bytes under "hex".
+    /// On one line of printable characters, whatever the value holds: JSON under "value", text
+    /// under "text", other bytes under "hex".
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
     /// How to print what is found

@@ -289,7 +289,7 @@ impl Report<'_> {
         const SHOWN: usize = 16;
         let mut names: Vec<String> = match &self.columns {
             Some(columns) => {
-                columns.iter().map(|column| format!("{} {}", column.name, column.of)).collect()
+                columns.iter().map(|column| format!("{} ({})", column.name, column.of)).collect()
             }
             None if self.value_columns.is_empty() => return "all other columns".to_owned(),
             None => self.value_columns.clone(),

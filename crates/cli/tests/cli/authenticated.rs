@@ -82,7 +82,7 @@ fn a_build_says_what_the_root_is_and_so_does_inspect() {
       keys                   not in the file, which has a tag for each; look one up by `privet get`
       load                   97.4 %
       stash                  0 values, 0 B
-      value                  json: all other columns
+      value                  json: phone (text), floor (text)
       record layout          139 B
       file size              4.30 KiB
       digest                 [DIGEST]

@@ -637,7 +637,8 @@ fn get_explains_itself() {
           --json
               Print one JSON object for each lookup.
 
-              On one line of printable characters, whatever the value holds.
+              On one line of printable characters, whatever the value holds: JSON under "value", text
+              under "text", other bytes under "hex".
 
           --format <FORMAT>
               How to print what is found
