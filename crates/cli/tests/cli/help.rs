@@ -592,7 +592,7 @@ fn serve_explains_itself() {
 
 #[test]
 fn get_explains_itself() {
-    assert_snapshot!(Place::new().run("get --help"), @r"
+    assert_snapshot!(Place::new().run("get --help"), @r#"
     [exit 0]
     [stdout]
     Look records up without the server learning which
@@ -757,7 +757,7 @@ fn get_explains_itself() {
 
       A server with a certificate of its own:
         privet get https://one.example.org:7700 --ca-file cert.pem --key Kenya
-    ");
+    "#);
 }
 
 #[test]

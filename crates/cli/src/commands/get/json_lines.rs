@@ -263,12 +263,23 @@ mod tests {
     }
 
     /// Checks that the lookup is one line of printable characters, and one object with the key and
-    /// these values.
+    /// these values, whatever they may be read as.
     fn check(key: &[u8], values: &[Vec<u8>]) -> std::result::Result<(), TestCaseError> {
+        for reading in [Reading::Any, Reading::Text, Reading::Bytes] {
+            check_read(key, values, reading)?;
+        }
+        Ok(())
+    }
+
+    fn check_read(
+        key: &[u8],
+        values: &[Vec<u8>],
+        reading: Reading,
+    ) -> std::result::Result<(), TestCaseError> {
         let slices: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
         let shown = match slices[..] {
-            [single] => Shown::single(single),
-            _ => Shown::list(slices),
+            [single] => Shown::single(single, reading),
+            _ => Shown::list(slices, reading),
         };
         let line = json_line(&Wanted::Key(key.to_vec()), Some(shown)).unwrap();
         let object = line.strip_suffix('\n').unwrap();
