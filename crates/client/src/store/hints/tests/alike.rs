@@ -7,6 +7,7 @@ use crate::state::{HintStore, HintsKey, HintsOpened, MemoryState, NextGeneration
 use crate::store::Store;
 use privet_core::{Blame, Result, TableIdentity};
 use privet_schemes::contract::ReservationId;
+use std::time::{Duration, Instant};
 
 /// A step of a history.
 #[derive(Clone, Debug)]
@@ -54,11 +55,18 @@ fn kept(hints: &mut dyn HintStore) -> Kept {
 }
 
 fn open(state: &mut dyn State, epoch: u64, to_follow: bool) -> Box<dyn HintStore> {
-    let opened = match to_follow {
-        true => state.open_hints_to_follow(&key_at(epoch)),
-        false => state.open_hints(&key_at(epoch)),
+    // As clients do: a system that is busy may release the lock of a closed file a moment later.
+    let patience = Instant::now() + Duration::from_secs(10);
+    let hints = loop {
+        let opened = match to_follow {
+            true => state.open_hints_to_follow(&key_at(epoch)),
+            false => state.open_hints(&key_at(epoch)),
+        };
+        match opened.unwrap() {
+            HintsOpened::Have { hints, .. } => break hints,
+            HintsOpened::Busy => assert!(Instant::now() < patience, "busy"),
+        }
     };
-    let HintsOpened::Have { hints, .. } = opened.unwrap() else { panic!("busy") };
     assert!(matches!(state.open_hints(&key_at(epoch)).unwrap(), HintsOpened::Busy));
     hints
 }
