@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Union, overload
 
 from ._errors import IntegrityError, PrivetError
 
@@ -62,9 +62,9 @@ class Value:
     def _read(self, loads: Callable[[builtins_bytes], Any]) -> Any:
         try:
             return loads(self._bytes)
-        except ValueError:
+        except (ValueError, RecursionError):
             # Its own error has the value in it.
-            raise ValueError("the value is no JSON") from None
+            raise ValueError("the value cannot be read as JSON") from None
 
     @property
     def values(self) -> Any:
@@ -81,8 +81,8 @@ class Value:
         if is_raw:
             kind = columns[0][1]
             return self._bytes if kind[0] == "bytes" else _typed(self.text, kind)
-        read = self._read(lambda value: json.loads(value, parse_float=_Written))
-        return _typed(read, ("struct", columns))
+        kind = ("struct", columns)
+        return self._read(lambda value: _typed(json.loads(value, parse_float=_Written), kind))
 
     @property
     def all(self) -> list[Value]:
@@ -151,7 +151,7 @@ def _typed(value: Any, kind: Kind) -> Any:
         if name == "struct" and isinstance(value, dict):
             kinds = dict(kind[1])
             return {key: _typed(item, kinds.get(key, ("any",))) for key, item in value.items()}
-    except (TypeError, ValueError, ArithmeticError):
+    except (AttributeError, TypeError, ValueError, ArithmeticError):
         pass
     return _plain(value)
 
@@ -176,13 +176,15 @@ def _microseconds(text: str) -> str:
 
 
 def _zone(name: str) -> Any:
+    """The time zone; UTC, in which it is the same instant, if this machine does not know it."""
     if name in ("UTC", "Z", "+00:00"):
         return timezone.utc
-    if name[:1] in "+-":
-        return datetime.strptime(name, "%z").tzinfo
     from zoneinfo import ZoneInfo
 
-    return ZoneInfo(name)
+    try:
+        return datetime.strptime(name, "%z").tzinfo if name[:1] in "+-" else ZoneInfo(name)
+    except (LookupError, OSError, ValueError):
+        return timezone.utc
 
 
 @dataclass(frozen=True, repr=False)
@@ -229,7 +231,15 @@ class Answers:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def __getitem__(self, number: int) -> Answer:
+    @overload
+    def __getitem__(self, number: int) -> Answer: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[Answer]: ...
+
+    def __getitem__(self, number: int | slice) -> Answer | list[Answer]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
         return answer(self._keys[number], self._outcomes[number], self._description)
 
     def __iter__(self) -> Iterator[Answer]:
