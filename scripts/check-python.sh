@@ -49,7 +49,8 @@ environments=$!
 manifest="$PWD/bindings/python/Cargo.toml"
 cargo fmt --check --manifest-path "$manifest"
 cargo clippy --quiet --locked --manifest-path "$manifest" -- -D warnings
-PRIVET_MANIFEST=$manifest cargo test --quiet --locked --package privet --test house_rules \
+# As `make test` builds it: for one package alone, much would be built once more.
+PRIVET_MANIFEST=$manifest cargo test --quiet --locked --workspace --test house_rules \
     licences_are_allowed
 # As `pip wheel` will, which begins when its environment is there.
 cargo build --quiet --release --locked --features pyo3/extension-module --manifest-path "$manifest"

@@ -261,7 +261,7 @@ def test_plans_and_measurements(people: pathlib.Path, tmp_path: pathlib.Path) ->
     frame = polars.DataFrame({"k": ["a", "b"], "v": [1, 2]})
     assert privet.plan(frame, key="k").report["records"] == 2
     assert privet.plan(records=1 << 20, record_len=32).report["record_len"] == 32
-    with pytest.raises(privet.UsageError, match="^name a table, or `records` and `record_len`$"):
+    with pytest.raises(privet.UsageError, match="not provided:\\s+`record_len` <B>$"):
         privet.plan(records=1 << 20)
     with pytest.raises(privet.UsageError, match="^unexpected argument `no_such` found") as caught:
         privet.plan(records=1 << 20, record_len=32, no_such=True)
