@@ -187,9 +187,13 @@ fn typed<'a>(
     }
     let field = Field::new("c", read_as(of), true);
     let schema = Arc::new(Schema::new(vec![field]));
+    let wrong = || ArrowError::JsonError("cells are not of their column's type".to_owned());
     let mut lines = Vec::new();
     let mut count = 0;
     for cell in cells {
+        if !cell.is_none_or(|json| begins_like(of, json)) {
+            return Err(wrong());
+        }
         lines.extend_from_slice(b"{\"c\":");
         lines.extend_from_slice(cell.unwrap_or("null").as_bytes());
         lines.extend_from_slice(b"}\n");
@@ -200,7 +204,6 @@ fn typed<'a>(
     }
     let mut decoder = ReaderBuilder::new(schema).with_batch_size(count).build_decoder()?;
     let read = decoder.decode(&lines)?;
-    let wrong = || ArrowError::JsonError("cells are not of their column's type".to_owned());
     if read != lines.len() {
         return Err(wrong());
     }
@@ -209,6 +212,29 @@ fn typed<'a>(
         true => finished(Arc::clone(batch.column(0)), of),
         false => Err(wrong()),
     }
+}
+
+/// Whether JSON may be a value of this type, by its first character. Arrow is less strict: it takes
+/// numbers for moments, and numbers in quotation marks for numbers.
+fn begins_like(of: &ValueType, json: &str) -> bool {
+    let first = json.as_bytes().first();
+    let is_one_of = |characters: &[u8]| first.is_some_and(|first| characters.contains(first));
+    let is_number = is_one_of(b"-0123456789");
+    json == "null"
+        || match of {
+            ValueType::Boolean => is_one_of(b"tf"),
+            // JSON has no numbers for some floats.
+            ValueType::Float(_) => {
+                is_number || ["\"NaN\"", "\"Infinity\"", "\"-Infinity\""].contains(&json)
+            }
+            ValueType::Integer { .. } | ValueType::Number | ValueType::Decimal { .. } => is_number,
+            ValueType::List(_) => is_one_of(b"["),
+            ValueType::Struct(_) | ValueType::Map(_) => is_one_of(b"{"),
+            ValueType::Null => false,
+            ValueType::Any => true,
+            // Texts, bytes, and what is written as text.
+            _ => is_one_of(b"\""),
+        }
 }
 
 fn as_json<'a>(cells: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {

@@ -241,6 +241,11 @@ def test_an_updated_table_is_looked_up_anew(tmp_path: pathlib.Path) -> None:
     answers = looked_up(path, ["a", "c"])
     assert answers.to_arrow()["n"].to_pylist() == ['"ten"', "3"]
     assert answers[0].value.values == {"n": "ten", "d": None}
+    # Nor is it taken for what it is not: a number for a date, say, or a text for a number.
+    privet.update(path, key, set={"a": {"n": "10", "d": 7}}, replace=True)
+    frame = looked_up(path, ["a", "c"]).to_arrow()
+    assert frame["n"].to_pylist() == ['"10"', "3"]
+    assert frame["d"].to_pylist() == ["7", '"2020-01-01"']
 
 
 def test_json_lines_come_back_as_their_text(tmp_path: pathlib.Path) -> None:
