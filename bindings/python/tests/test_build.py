@@ -248,6 +248,16 @@ def test_an_updated_table_is_looked_up_anew(tmp_path: pathlib.Path) -> None:
     assert frame["d"].to_pylist() == ["7", '"2020-01-01"']
 
 
+def test_floats_that_json_does_not_have_come_back(path: pathlib.Path) -> None:
+    infinity = float("inf")
+    table = pyarrow.table({"k": ["a", "b", "c", "d"], "v": [infinity, -infinity, float("nan"), 1.0]})
+    privet.build(table, path, key="k")
+    answers = looked_up(path, ["a", "b", "c", "d"])
+    values = answers.to_arrow()["v"].to_pylist()
+    assert values[:2] == [infinity, -infinity] and values[2] != values[2] and values[3] == 1
+    assert [value.values["v"] for value in answers.values()][:2] == [infinity, -infinity]
+
+
 def test_json_lines_come_back_as_their_text(tmp_path: pathlib.Path) -> None:
     lines = [{"k": "a", "x": 1}, {"k": "b", "y": [True]}]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
