@@ -47,12 +47,10 @@ tests_need=(pytest pandas polars pyarrow duckdb nbclient nbformat ipykernel)
 environments=$!
 
 manifest="$PWD/bindings/python/Cargo.toml"
-cargo fmt --check --manifest-path "$manifest"
-cargo clippy --quiet --locked --manifest-path "$manifest" -- -D warnings
 # As `make test` builds it: for one package alone, much would be built once more.
 PRIVET_MANIFEST=$manifest cargo test --quiet --locked --workspace --test house_rules \
     licences_are_allowed
-# As `pip wheel` will, which begins when its environment is there.
+# What `pip wheel` would build, while its environment is made.
 cargo build --quiet --release --locked --features pyo3/extension-module --manifest-path "$manifest"
 wait "$environments"
 rm -rf "$work/wheels"

@@ -215,7 +215,8 @@ fn typed<'a>(
 }
 
 /// Whether JSON may be a value of this type, by its first character. Arrow is less strict: it takes
-/// numbers for moments, and numbers in quotation marks for numbers.
+/// numbers for moments, and numbers in quotation marks for numbers. Within lists and the like it
+/// still does.
 fn begins_like(of: &ValueType, json: &str) -> bool {
     let first = json.as_bytes().first();
     let is_one_of = |characters: &[u8]| first.is_some_and(|first| characters.contains(first));

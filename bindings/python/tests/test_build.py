@@ -250,7 +250,8 @@ def test_an_updated_table_is_looked_up_anew(tmp_path: pathlib.Path) -> None:
 
 def test_floats_that_json_does_not_have_come_back(path: pathlib.Path) -> None:
     infinity = float("inf")
-    table = pyarrow.table({"k": ["a", "b", "c", "d"], "v": [infinity, -infinity, float("nan"), 1.0]})
+    floats = [infinity, -infinity, float("nan"), 1.0]
+    table = pyarrow.table({"k": ["a", "b", "c", "d"], "v": floats})
     privet.build(table, path, key="k")
     answers = looked_up(path, ["a", "b", "c", "d"])
     values = answers.to_arrow()["v"].to_pylist()

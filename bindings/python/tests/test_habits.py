@@ -261,10 +261,13 @@ def test_plans_and_measurements(people: pathlib.Path, tmp_path: pathlib.Path) ->
     frame = polars.DataFrame({"k": ["a", "b"], "v": [1, 2]})
     assert privet.plan(frame, key="k").report["records"] == 2
     assert privet.plan(records=1 << 20, record_len=32).report["record_len"] == 32
-    with pytest.raises(privet.UsageError, match="not provided:\\s+`record_len` <B>$"):
+    with pytest.raises(privet.UsageError, match="not provided:\\s+`record_len`$"):
         privet.plan(records=1 << 20)
     with pytest.raises(privet.UsageError, match="^unexpected argument `no_such` found") as caught:
         privet.plan(records=1 << 20, record_len=32, no_such=True)
+    assert "Usage" not in str(caught.value) and "help" not in str(caught.value)
+    with pytest.raises(privet.UsageError, match="'none' for `record_len`: ") as caught:
+        privet.plan(records=1 << 20, record_len="none")
     assert "Usage" not in str(caught.value) and "help" not in str(caught.value)
     report = privet.bench("dpf", records=1 << 12, record_len=32, queries=4)
     assert report["scheme"] == "dpf"

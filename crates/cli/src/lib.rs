@@ -129,8 +129,9 @@ pub fn report(
     let (arguments, _) = Arguments::typed(typed).map_err(|error| {
         // What follows is about typing: the usage, and where to read more.
         let told = error.to_string();
-        let told = told.split("\n\nUsage:").next().unwrap_or_default();
-        Error::api_misuse(told.trim_start_matches("error: ").trim_end().to_owned())
+        let ends = ["\n\nUsage:", "\n\nFor more information"];
+        let end = ends.iter().filter_map(|end| told.find(end)).min().unwrap_or(told.len());
+        Error::api_misuse(told[..end].trim_start_matches("error: ").trim_end().to_owned())
     })?;
     let Given { rows, value_columns, set, delete } = given;
     display::be_quiet(true);

@@ -245,8 +245,6 @@ fn licences_are_allowed() {
     }
 }
 
-/// Kernels and schemes depend only on their arguments. No environment variable may change what they
-/// do.
 /// The package for Python is what the command is, and not another build of it.
 #[test]
 fn the_package_for_python_is_made_of_the_same_versions() {
@@ -268,6 +266,8 @@ fn the_package_for_python_is_made_of_the_same_versions() {
     );
 }
 
+/// Kernels and schemes depend only on their arguments. No environment variable may change what they
+/// do.
 #[test]
 fn no_kernel_and_no_scheme_reads_the_environment() {
     let packages = packages();

@@ -219,7 +219,7 @@ def _report(typed: list[str], *given: Any, **more: Any) -> dict[str, Any]:
         report: dict[str, Any] = json.loads(_privet.report(typed, *given, **more))
         return report
     except PrivetError as error:
-        told = re.sub(r"'?--([a-z]+(?:-[a-z]+)*)'?", _option, str(error))
+        told = re.sub(r"(?<![\w'-])'?--([a-z]+(?:-[a-z]+)*)(?: <[^>]*>)?'?", _option, str(error))
         raise type(error)(told) from None
 
 

@@ -15,6 +15,7 @@ use privet_table::listing;
 use privet_table::points_file::PointsFile;
 use privet_table::snapshot::{Snapshot, ValueForm};
 use privet_table::update_log::{UpdateLog, log_path};
+use privet_table::values::ValueColumn;
 use serde::Serialize;
 
 /// Opens the file, which checks its header, and with `--verify` reads all of it.
@@ -171,9 +172,11 @@ impl Report<'_> {
             },
             value_columns: header.value_form.columns().to_vec(),
             columns: snapshot.layout().values().map(|values| {
-                let columns = values.columns.iter();
-                let told = columns.map(|column| (column.name.clone(), column.of.to_string()));
-                told.map(|(name, of)| Column { name, of }).collect()
+                let column = |column: &ValueColumn| Column {
+                    name: column.name.clone(),
+                    of: column.of.to_string(),
+                };
+                values.columns.iter().map(column).collect()
             }),
             key_map: key_map.map(|map| map.kind().name()),
             keys: key_map.map(|map| map.keys()),
