@@ -42,6 +42,9 @@ pub struct FollowedTable {
     keep_from: Epoch,
     /// The state of the files before they were last read.
     stamps: Stamps,
+    /// Where a test wants a panic.
+    #[cfg(test)]
+    pub(crate) planted: Option<&'static str>,
 }
 
 /// A table file with its log, if it has one, opened.
@@ -93,6 +96,8 @@ pub(crate) fn open(table: &TableFile) -> Result<(ServedTable, FollowedTable)> {
         position,
         publisher: table.publisher,
         offered: None,
+        #[cfg(test)]
+        planted: None,
     };
     Ok((served, followed))
 }
@@ -105,7 +110,14 @@ impl FollowedTable {
 
     /// Whether the files have changed since before they were last read.
     pub fn has_changed(&self) -> bool {
+        #[cfg(test)]
+        assert!(self.planted != Some("has_changed"), "planted");
         Stamps::of(&self.path) != self.stamps
+    }
+
+    /// Opens the files again at the next look, whatever was found in them so far.
+    pub(crate) fn distrust(&mut self) {
+        self.broken = true;
     }
 
     /// The table's new version, if it has changed since the version that the server serves.
@@ -127,6 +139,8 @@ impl FollowedTable {
     pub fn look(&mut self) -> Result<Option<NextVersion>> {
         self.offered = None;
         self.stamps = Stamps::of(&self.path);
+        #[cfg(test)]
+        assert!(self.planted.take_if(|place| *place == "look").is_none(), "planted");
         let replaced = self.stamps.are_other_files(&self.files.stamps) || self.broken;
         // A new log may have been offered and not taken: then it is still followed.
         let offered = self.files.log.as_ref().map(UpdateLog::publisher);

@@ -2,7 +2,8 @@
 
 use crate::FollowedTable;
 use privet_core::{Blame, Error, Result};
-use privet_server::TableUpdates;
+use privet_server::{NextVersion, TableUpdates};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 use tokio::sync::watch::{Receiver, channel};
 use tokio::task::JoinSet;
@@ -88,6 +89,7 @@ async fn watch(
     // as they are.
     let mut once_more = false;
     let mut retry = None;
+    let _guard = updates.guard();
     loop {
         let at_once = tokio::select! {
             changed = told.changed() => match changed {
@@ -102,14 +104,15 @@ async fn watch(
         let looked = tokio::task::spawn_blocking(move || {
             let changed = table.has_changed();
             let look = at_once || changed || once_more;
-            let found = if look { table.look() } else { Ok(None) };
+            let found = if look { look_at(&mut table) } else { Ok(None) };
             (table, look, changed, found)
         });
-        let Ok((back, looked, changed, found)) = looked.await else {
-            let error = "reading the table's files has failed because of a bug in this program: \
-            they are no longer watched, so start the server again after an update";
-            updates.failed(&name, &Error::unavailable(error));
-            return;
+        let (back, looked, changed, found) = match looked.await {
+            Ok(looked) => looked,
+            // The guard tells the server.
+            Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+            // The process is ending.
+            Err(_) => return,
         };
         table = back;
         once_more = changed;
@@ -130,6 +133,18 @@ async fn watch(
         let missing = outcome.is_err_and(|error| error.blame() == Blame::Unavailable);
         retry = missing.then(|| Instant::now() + RETRY);
     }
+}
+
+/// As [`FollowedTable::look`]. A panic is a bug, and must not end the watching: then it fails as
+/// anything else that can be wrong with the files.
+fn look_at(table: &mut FollowedTable) -> Result<Option<NextVersion>> {
+    let looked = catch_unwind(AssertUnwindSafe(|| table.look()));
+    looked.unwrap_or_else(|_| {
+        table.distrust();
+        Err(Error::internal(
+            "reading the table's files has failed because of a bug in this program",
+        ))
+    })
 }
 
 async fn at(time: Option<Instant>) {
@@ -187,14 +202,53 @@ mod tests {
     }
 
     async fn serves_epoch(server: &RunningServer, epoch: u64) {
-        let line = format!("privet_table_epoch{{table=\"t\"}} {epoch}");
+        shows(server, &format!("privet_table_epoch{{table=\"t\"}} {epoch}")).await;
+    }
+
+    async fn shows(server: &RunningServer, line: &str) {
         let until = async {
             while !metrics(server).await.lines().any(|other| other == line) {
                 tokio::task::yield_now().await;
             }
         };
         let minute = Duration::from_secs(60);
-        tokio::time::timeout(minute, until).await.expect("the update is served");
+        tokio::time::timeout(minute, until).await.expect(line);
+    }
+
+    /// A server of the owner's table, which is followed with a panic planted in a place.
+    async fn followed_with_a_panic_in(
+        place: &'static str,
+        owner: &Owner,
+    ) -> (RunningServer, Watching) {
+        let (table, mut followed) = owner.serve().unwrap();
+        followed.planted = Some(place);
+        let mut config = ServerConfig::new(([127, 0, 0, 1], 0).into());
+        config.metrics_listen = Some(([127, 0, 0, 1], 0).into());
+        let server = Server::start(config, vec![table]).await.unwrap();
+        let (updates, interval) = (server.table_updates(), Duration::from_millis(10));
+        let watching = Watching::start(vec![followed], updates, interval, Hangups::ignored());
+        (server, watching)
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_panic_while_the_files_are_read_is_a_failed_update_and_no_end_of_the_watching() {
+        let mut owner = Owner::new();
+        let (server, _watching) = followed_with_a_panic_in("look", &owner).await;
+        owner.update(&[3, 7], false);
+        shows(&server, "privet_updates_failed_total{table=\"t\"} 1").await;
+        owner.update(&[3, 7], false);
+        serves_epoch(&server, 2).await;
+        server.shutdown();
+        server.wait().await.unwrap();
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_server_whose_table_is_no_longer_watched_ends_with_an_error() {
+        let owner = Owner::new();
+        let (server, _watching) = followed_with_a_panic_in("has_changed", &owner).await;
+        let ended = tokio::time::timeout(Duration::from_secs(60), server.wait()).await;
+        let error = ended.expect("the server ends").unwrap_err().to_string();
+        assert!(error.contains("the server that follows updates has failed"), "{error}");
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

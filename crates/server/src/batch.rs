@@ -34,6 +34,7 @@ use crate::hosted::Condition;
 use crate::limits::Cap;
 use crate::observe::Metrics;
 use crate::secret_bytes::SecretBytes;
+use crate::vital::Vital;
 use privet_core::{Error, Result};
 use privet_schemes::contract::Role;
 use privet_schemes::registry::ErasedServer;
@@ -196,7 +197,11 @@ impl Batcher {
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system gives no thread.
-    pub(crate) fn start(settings: BatchSettings, metrics: Arc<Metrics>) -> Result<Self> {
+    pub(crate) fn start(
+        settings: BatchSettings,
+        metrics: Arc<Metrics>,
+        vital: &Vital,
+    ) -> Result<Self> {
         let state = Mutex::new(State {
             queues: Vec::new(),
             waiting: 0,
@@ -211,9 +216,13 @@ impl Batcher {
         let batcher = Self { shared, threads: Mutex::new(Vec::new()) };
         for _ in 0..settings.threads.max(1) {
             let compute = Arc::clone(&batcher.shared);
+            let guard = vital.guard("computes answers");
             let thread = std::thread::Builder::new()
                 .name("privet-compute".to_owned())
-                .spawn(move || compute.run())
+                .spawn(move || {
+                    let _guard = guard;
+                    compute.run();
+                })
                 .map_err(|source| {
                     Error::unavailable("the system gives no thread to compute on").caused_by(source)
                 })?;

@@ -13,6 +13,7 @@ pub(crate) use allowance::Allowance;
 use crate::admission::{Peer, Place, Places};
 use crate::descriptors::Spare;
 use crate::observe::{Metrics, Open};
+use crate::vital::Vital;
 use crate::{ServerConfig, TlsFiles};
 use allowance::Allowances;
 use privet_core::{Error, Result};
@@ -78,9 +79,9 @@ impl Acceptor {
     }
 
     /// Accepts until stopped. Then the listener is closed, so that the system refuses new clients.
-    pub(crate) fn start(self) -> mpsc::Receiver<io::Result<Connection>> {
+    pub(crate) fn start(self, vital: &Vital) -> mpsc::Receiver<io::Result<Connection>> {
         let (ready, connections) = mpsc::channel(ACCEPTED_AHEAD);
-        tokio::spawn(self.accept_all(ready));
+        vital.spawn("accepts connections", self.accept_all(ready));
         connections
     }
 

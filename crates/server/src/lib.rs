@@ -104,6 +104,7 @@ mod service;
 pub mod table;
 pub mod updates;
 pub mod updating;
+mod vital;
 
 pub use config::{Progress, ProgressListener, QueryObserver, ServerConfig, TlsFiles};
 pub use hosted::{HintOrigin, ReadyTable};
@@ -112,3 +113,4 @@ pub use running::{RunningServer, Server, ShutdownHandle};
 pub use table::{RecordSource, ServedTable, SetupSource};
 pub use updates::{CheckedBytes, EpochSource, NextVersion, UpdateFeed, VersionStep};
 pub use updating::TableUpdates;
+pub use vital::VitalGuard;

@@ -11,6 +11,7 @@ use crate::scrub;
 use crate::service::{LimitedService, PrivetService};
 use crate::updates::NextVersion;
 use crate::updating::TableUpdates;
+use crate::vital::Vital;
 use crate::{ReadyTable, ServedTable, ServerConfig};
 use privet_core::{Error, Result};
 use std::io;
@@ -59,13 +60,18 @@ impl Server {
         let metrics = Arc::new(Metrics::new());
         let health = Arc::new(Health::new());
         let stop = CancellationToken::new();
+        let vital = Vital::new(Arc::clone(&health), stop.clone());
         let abort = CancellationToken::new();
         let end_endpoint = CancellationToken::new();
         // Ends the endpoint if the start fails.
         let endpoint_guard = end_endpoint.clone().drop_guard();
         let showing = metrics_listener.map(|listener| {
             let endpoint = Endpoint { metrics: Arc::clone(&metrics), health: Arc::clone(&health) };
-            tokio::spawn(endpoint.serve(listener, end_endpoint))
+            let guard = vital.guard("answers /metrics and /healthz");
+            tokio::spawn(async move {
+                endpoint.serve(listener, end_endpoint).await;
+                drop(guard);
+            })
         });
 
         let maker = Arc::new(Maker::new(config.clone()));
@@ -79,7 +85,7 @@ impl Server {
             max_batch: config.max_batch,
             queries: config.limits.queries,
         };
-        let batcher = Arc::new(Batcher::start(settings, Arc::clone(&metrics))?);
+        let batcher = Arc::new(Batcher::start(settings, Arc::clone(&metrics), &vital)?);
         let at_once = config.preparations_at_once.unwrap_or(config.threads);
         let preparations = Arc::new(Preparations::new(at_once, Arc::clone(&metrics)));
         let listener = listen(socket, config.listen)?;
@@ -91,10 +97,11 @@ impl Server {
             config.query_observer.clone(),
         );
         let service = LimitedService::new(service);
-        scrub::start(&config, Arc::clone(&tables), Arc::clone(&metrics), stop.clone());
-        let updates = TableUpdates::new(tables, maker, Arc::clone(&metrics), &config, stop.clone());
+        scrub::start(&config, Arc::clone(&tables), Arc::clone(&metrics), stop.clone(), &vital);
+        let (updating, stopped) = (Arc::clone(&metrics), stop.clone());
+        let updates = TableUpdates::new(tables, maker, updating, &config, stopped, vital.clone());
         let places = Places::new(config.limits, Arc::clone(&metrics));
-        places.start_sweeping();
+        places.start_sweeping(&vital);
         let acceptor = Acceptor::new(
             &config,
             listener,
@@ -107,8 +114,8 @@ impl Server {
         let observed = Arc::clone(&metrics);
         let admission = AdmissionLayer::new(places, metrics);
         let serving =
-            tokio::spawn(serve(&config, service, acceptor.start(), admission, stop.clone()));
-        overload::start(observed, Arc::clone(&health), stop.clone());
+            tokio::spawn(serve(&config, service, acceptor.start(&vital), admission, stop.clone()));
+        overload::start(observed, Arc::clone(&health), stop.clone(), &vital);
         health.set(Health::READY);
         tracing::info!(%local_addr, tls = config.tls.is_some(), tables = ready.len(), "serving");
 
@@ -117,6 +124,7 @@ impl Server {
             stop: stop.clone(),
             abort: abort.clone(),
             drain_limit: config.drain_limit,
+            vital: vital.clone(),
         };
         let finished = tokio::spawn(async move {
             let result = ending.run(&health).await;
@@ -136,6 +144,7 @@ impl Server {
             tables: ready,
             updates,
             handle: ShutdownHandle { stop, abort },
+            vital,
             finished: Some(finished),
         })
     }
@@ -170,6 +179,7 @@ pub struct RunningServer {
     tables: Vec<ReadyTable>,
     updates: TableUpdates,
     handle: ShutdownHandle,
+    vital: Vital,
     finished: Option<JoinHandle<Result<()>>>,
 }
 
@@ -227,12 +237,12 @@ impl RunningServer {
             .caused_by(source)
         })?;
         let handle = self.handle.clone();
-        tokio::spawn(async move {
+        self.vital.spawn("hears signals", async move {
             signals.next().await;
+            handle.shutdown();
             tracing::info!(
                 "asked to stop: requests under way can finish; a second signal ends them"
             );
-            handle.shutdown();
             signals.next().await;
             handle.abort();
         });
@@ -313,18 +323,29 @@ struct Ending {
     stop: CancellationToken,
     abort: CancellationToken,
     drain_limit: Duration,
+    vital: Vital,
 }
 
 impl Ending {
     async fn run(mut self, health: &Health) -> Result<()> {
         tokio::select! {
+            biased;
             () = self.stop.cancelled() => {}
             ended = &mut self.serving => {
-                health.set(Health::DRAINING);
-                return serving_ended(ended);
+                // Nobody has asked it to.
+                health.set(Health::FAILED);
+                self.stop.cancel();
+                serving_ended(ended)?;
+                return Err(Error::unavailable("the server stopped by itself"));
             }
         }
         health.set(Health::DRAINING);
+        let vital = self.vital.clone();
+        let drained = self.drain().await;
+        vital.check().and(drained)
+    }
+
+    async fn drain(mut self) -> Result<()> {
         tokio::select! {
             ended = &mut self.serving => serving_ended(ended),
             () = self.abort.cancelled() => {

@@ -31,6 +31,7 @@ use crate::EpochSource;
 use crate::ServerConfig;
 use crate::hosted::{Condition, EpochReading, HostedTables, Reading, Version};
 use crate::observe::Metrics;
+use crate::vital::Vital;
 use privet_core::{Blame, Error, Result};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -50,13 +51,19 @@ pub(crate) fn start(
     tables: Arc<HostedTables>,
     metrics: Arc<Metrics>,
     stop: CancellationToken,
+    vital: &Vital,
 ) {
     let scrub = Scrub { tables, metrics, rate: config.scrub_rate, interval: config.scrub_interval };
     let scrub = Arc::new(scrub);
     let watching = Arc::clone(&scrub);
-    tokio::spawn(stop.clone().run_until_cancelled_owned(async move { watching.watch().await }));
+    let stopped = stop.clone();
+    vital.spawn("checks files for changes", async move {
+        stopped.run_until_cancelled(watching.watch()).await;
+    });
     if scrub.rate > 0 {
-        tokio::spawn(stop.run_until_cancelled_owned(async move { scrub.run().await }));
+        vital.spawn("reads tables again", async move {
+            stop.run_until_cancelled(scrub.run()).await;
+        });
     }
 }
 

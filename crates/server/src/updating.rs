@@ -13,6 +13,7 @@
 use crate::hosted::{HostedTables, Maker, Version};
 use crate::observe::Metrics;
 use crate::updates::NextVersion;
+use crate::vital::{Vital, VitalGuard};
 use crate::{ReadyTable, ServerConfig};
 use privet_core::{Error, Reason, Result};
 use std::sync::{Arc, Weak};
@@ -31,6 +32,7 @@ struct Updating {
     grace: Duration,
     max_version_memory: u64,
     stop: CancellationToken,
+    vital: Vital,
     /// The turn to make a version.
     turn: Mutex<()>,
 }
@@ -42,6 +44,7 @@ impl TableUpdates {
         metrics: Arc<Metrics>,
         config: &ServerConfig,
         stop: CancellationToken,
+        vital: Vital,
     ) -> Self {
         let updating = Updating {
             tables,
@@ -50,6 +53,7 @@ impl TableUpdates {
             grace: config.grace,
             max_version_memory: config.max_version_memory,
             stop,
+            vital,
             turn: Mutex::new(()),
         };
         Self(Arc::new(updating))
@@ -86,6 +90,13 @@ impl TableUpdates {
         );
     }
 
+    /// Watches whoever updates tables, and holds this guard meanwhile: if a panic drops it,
+    /// `/healthz` says so, and the server ends with an error. Otherwise the versions that it serves
+    /// would grow old, and nobody would notice.
+    pub fn guard(&self) -> VitalGuard {
+        self.0.vital.guard("follows updates")
+    }
+
     /// Retires all earlier versions of a table now, before their grace periods end. Requests under
     /// way about them are finished.
     ///
@@ -96,7 +107,8 @@ impl TableUpdates {
     }
 
     async fn make_and_switch(&self, name: &str, next: NextVersion) -> Result<ReadyTable> {
-        let Updating { tables, maker, metrics, grace, max_version_memory, stop, turn } = &*self.0;
+        let Updating { tables, maker, metrics, grace, max_version_memory, stop, turn, .. } =
+            &*self.0;
         let _turn = turn.lock().await;
         if stop.is_cancelled() {
             return Err(Error::unavailable("the server is stopping"));

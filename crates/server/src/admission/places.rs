@@ -23,6 +23,7 @@ use super::peer::Peer;
 use crate::connections::ConnectionHandle;
 use crate::limits::{Cap, Limits};
 use crate::observe::Metrics;
+use crate::vital::Vital;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -453,14 +454,14 @@ impl Places {
     }
 
     /// Ends what takes too long, until nobody can hold a place any more.
-    pub(crate) fn start_sweeping(self: &Arc<Self>) {
+    pub(crate) fn start_sweeping(self: &Arc<Self>, vital: &Vital) {
         let Limits { body_deadline, request_deadline, preparation_deadline, stall_limit, .. } =
             self.limits;
         let shortest = body_deadline.min(request_deadline).min(preparation_deadline);
         let pause =
             (shortest.min(stall_limit) / 8).clamp(Duration::from_millis(5), Duration::from_secs(1));
         let places = Arc::downgrade(self);
-        tokio::spawn(async move {
+        vital.spawn("ends what takes too long", async move {
             loop {
                 tokio::time::sleep(pause).await;
                 let Some(places) = places.upgrade() else { return };

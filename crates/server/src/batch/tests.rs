@@ -142,7 +142,7 @@ struct Queued {
 }
 
 fn batcher(mirror: &Arc<Mirror>, roles: u8, settings: BatchSettings) -> Queued {
-    let batcher = Batcher::start(settings, Arc::new(Metrics::new())).unwrap();
+    let batcher = Batcher::start(settings, Arc::new(Metrics::new()), &Vital::default()).unwrap();
     Queued { batcher, lanes: (0..roles).map(|role| lane(mirror, role)).collect() }
 }
 

@@ -39,6 +39,8 @@ impl Health {
     pub(crate) const STARTING: u8 = 0;
     pub(crate) const READY: u8 = 1;
     pub(crate) const DRAINING: u8 = 2;
+    /// [Vital](crate::vital) work has failed.
+    pub(crate) const FAILED: u8 = 3;
 
     pub(crate) fn new() -> Self {
         Self {
@@ -48,8 +50,9 @@ impl Health {
         }
     }
 
+    /// From now on the server is in this state, or in a later one that it has reached.
     pub(crate) fn set(&self, state: u8) {
-        self.state.store(state, Ordering::SeqCst);
+        self.state.fetch_max(state, Ordering::SeqCst);
     }
 
     pub(crate) fn is_overloaded(&self) -> bool {
@@ -82,6 +85,7 @@ impl Health {
             }
             Self::READY if self.is_overloaded() => unavailable("overloaded"),
             Self::READY => (StatusCode::OK, "ready\n".to_owned()),
+            Self::FAILED => unavailable("failed"),
             _ => unavailable("draining"),
         }
     }
@@ -188,4 +192,12 @@ fn text(
         .headers_mut()
         .insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
     response
+}
+
+#[cfg(test)]
+impl Health {
+    /// What `/healthz` says.
+    pub(crate) fn word(&self) -> String {
+        self.response().1
+    }
 }

@@ -1,6 +1,7 @@
 //! Tells operators that clients are refused: in the log, and by `/healthz` if it lasts.
 
 use super::{Health, Metrics};
+use crate::vital::Vital;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -15,9 +16,14 @@ const LASTS: u32 = 10;
 const LOG_EVERY: u32 = 10;
 
 /// Looks once a second, until `stop`.
-pub(crate) fn start(metrics: Arc<Metrics>, health: Arc<Health>, stop: CancellationToken) {
+pub(crate) fn start(
+    metrics: Arc<Metrics>,
+    health: Arc<Health>,
+    stop: CancellationToken,
+    vital: &Vital,
+) {
     let mut watch = Watch::default();
-    tokio::spawn(stop.run_until_cancelled_owned(async move {
+    let watching = stop.run_until_cancelled_owned(async move {
         loop {
             tokio::time::sleep(LOOK).await;
             let seen = watch.look(metrics.refused());
@@ -36,7 +42,10 @@ pub(crate) fn start(metrics: Arc<Metrics>, health: Arc<Health>, stop: Cancellati
                 health.set_overloaded(seen.overloaded);
             }
         }
-    }));
+    });
+    vital.spawn("notices overload", async move {
+        watching.await;
+    });
 }
 
 /// How much was refused so far.

@@ -10,6 +10,7 @@ use crate::connections::ConnectionHandle;
 use crate::hosted::HostedTables;
 use crate::limits::{Cap, Limits};
 use crate::service::PrivetService;
+use crate::vital::Vital;
 use bytes::Bytes;
 use privet_core::{
     Epoch, TableChanges, TableDigest, TableId, TableIdentity, TableShape, TableView,
@@ -206,7 +207,7 @@ impl World {
             max_batch: 4,
             queries: all_for_one(100),
         };
-        let batcher = Batcher::start(settings, Arc::clone(&metrics)).unwrap();
+        let batcher = Batcher::start(settings, Arc::clone(&metrics), &Vital::default()).unwrap();
         let preparations = Arc::new(Preparations::new(at_once, Arc::clone(&metrics)));
         let service = PrivetService::new(
             Arc::new(tables),
@@ -215,7 +216,7 @@ impl World {
             None,
         );
         let places = Places::new(limits, Arc::clone(&metrics));
-        places.start_sweeping();
+        places.start_sweeping(&Vital::default());
         let admission = AdmissionLayer::new(places, Arc::clone(&metrics));
         let service = OnConnection {
             inner: admission.layer(PrivetServer::new(service)),
