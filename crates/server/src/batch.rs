@@ -34,6 +34,7 @@ use crate::hosted::Condition;
 use crate::limits::Cap;
 use crate::observe::Metrics;
 use crate::secret_bytes::SecretBytes;
+use crate::seldom::Seldom;
 use crate::vital::Vital;
 use privet_core::{Error, Result};
 use privet_schemes::contract::Role;
@@ -542,12 +543,15 @@ impl Shared {
         // must go on.
         let answers = catch_unwind(AssertUnwindSafe(|| lane.server.answer(lane.role, queries)));
         let Ok(answers) = answers else {
-            tracing::error!(
-                table = lane.condition.table(),
-                role = lane.role.0,
-                queries = queries.len(),
-                "a pass panicked; its queries are not answered"
-            );
+            static LOGGED: Seldom = Seldom::new();
+            if LOGGED.is_due() {
+                tracing::error!(
+                    table = lane.condition.table(),
+                    role = lane.role.0,
+                    queries = queries.len(),
+                    "a pass panicked; its queries are not answered"
+                );
+            }
             let bug = |_: &&[u8]| {
                 Err(Error::internal("the server failed to answer; this is a bug in it"))
             };

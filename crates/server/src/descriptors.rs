@@ -1,8 +1,9 @@
 //! Open files, of which the system allows a process only so many.
 
+use crate::seldom::Seldom;
 use privet_core::Result;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::net::TcpListener;
 
 /// Files that are open beside clients' connections: tables, their logs, the cache, the runtime's
@@ -47,15 +48,12 @@ pub(crate) fn ensure(_connections: usize, _tables: usize) -> Result<()> {
 /// and again.
 pub(crate) struct Spare {
     file: Option<std::fs::File>,
-    warned: Option<Instant>,
+    warned: Seldom,
 }
 
 impl Spare {
-    /// The longest silence about it.
-    const WARN_EVERY: Duration = Duration::from_secs(10);
-
     pub(crate) fn new() -> Self {
-        Self { file: Self::open(), warned: None }
+        Self { file: Self::open(), warned: Seldom::new() }
     }
 
     fn open() -> Option<std::fs::File> {
@@ -65,8 +63,7 @@ impl Spare {
 
     /// Turns the next client away that waits at `listener`, after accepting failed with `error`.
     pub(crate) async fn refuse_one(&mut self, listener: &TcpListener, error: &io::Error) {
-        if self.warned.is_none_or(|then| then.elapsed() >= Self::WARN_EVERY) {
-            self.warned = Some(Instant::now());
+        if self.warned.is_due() {
             tracing::warn!(%error, "cannot accept connections; clients are turned away");
         }
         if self.file.take().is_some() {

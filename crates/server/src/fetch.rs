@@ -9,6 +9,7 @@
 //! wait for a disk.
 
 use crate::hosted::{Condition, Part};
+use crate::seldom::Seldom;
 use privet_wire::limits::FETCH_CHUNK_LEN;
 use privet_wire::{FetchChunk, WireStatus, proto};
 use std::ops::Range;
@@ -55,7 +56,10 @@ async fn send(part: &Arc<Part>, condition: &Condition, wanted: Range<u64>, chunk
         let data = match read.map(|read| condition.check().and(read)) {
             Ok(Ok(data)) => data,
             Ok(Err(error)) => {
-                tracing::error!(error = %error.message(), "a part cannot be read");
+                static LOGGED: Seldom = Seldom::new();
+                if LOGGED.is_due() {
+                    tracing::error!(error = %error.message(), "a part cannot be read");
+                }
                 room.send(Err(WireStatus::from(&error).into()));
                 return;
             }

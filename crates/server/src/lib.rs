@@ -100,6 +100,7 @@ mod preparations;
 pub mod running;
 mod scrub;
 mod secret_bytes;
+mod seldom;
 mod service;
 pub mod table;
 pub mod updates;

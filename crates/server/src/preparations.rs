@@ -20,6 +20,7 @@
 use crate::hosted::{Condition, Version};
 use crate::observe::{Metrics, Open};
 use crate::secret_bytes::SecretBytes;
+use crate::seldom::Seldom;
 use privet_core::{Error, Result};
 use privet_schemes::contract::Role;
 use privet_schemes::registry::ErasedServer;
@@ -103,7 +104,10 @@ impl Computation {
         drop(request);
         let elapsed = started.elapsed();
         let Ok(reply) = reply else {
-            tracing::error!(table, role = role.0, "computing hints panicked");
+            static LOGGED: Seldom = Seldom::new();
+            if LOGGED.is_due() {
+                tracing::error!(table, role = role.0, "computing hints panicked");
+            }
             return Err(Error::internal("the server failed to reply; this is a bug in it"));
         };
         if reply.is_ok() {

@@ -31,6 +31,7 @@ use crate::EpochSource;
 use crate::ServerConfig;
 use crate::hosted::{Condition, EpochReading, HostedTables, Reading, Version};
 use crate::observe::Metrics;
+use crate::seldom::Seldom;
 use crate::vital::Vital;
 use privet_core::{Blame, Error, Result};
 use std::sync::{Arc, Weak};
@@ -112,6 +113,7 @@ impl Scrub {
 
     /// Checks the files from time to time.
     async fn watch(&self) {
+        let logged = Seldom::new();
         loop {
             sleep(LOOK).await;
             let versions = self.versions();
@@ -126,10 +128,11 @@ impl Scrub {
             match looked.await {
                 Ok(()) => {}
                 Err(error) if error.is_panic() => {
-                    let error = ended_unexpectedly(error);
-                    let error = error.message();
-                    tracing::warn!(error, "files are no longer checked for changes");
-                    return;
+                    if logged.is_due() {
+                        let error = ended_unexpectedly(error);
+                        let error = error.message();
+                        tracing::warn!(error, "files cannot be checked for changes");
+                    }
                 }
                 // The server is stopping.
                 Err(_) => return,

@@ -1,5 +1,7 @@
 //! The server's log, with the way out of each error beside its reason.
 
+mod libraries;
+
 use crate::advice;
 use crate::arguments::Arguments;
 use clap::CommandFactory as _;
@@ -23,10 +25,11 @@ pub(super) fn start(json: bool, quiet: bool) {
         .unwrap_or_else(|| Targets::new().with_default(usual));
     let builder =
         tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_writer(std::io::stderr);
+    let bound = libraries::Bound::default();
     // A process takes only one subscriber. A second is refused, and the first stays.
     let _ = match json {
-        true => builder.json().finish().with(filter).try_init(),
-        false => builder.fmt_fields(Advised::new()).finish().with(filter).try_init(),
+        true => builder.json().finish().with(filter).with(bound).try_init(),
+        false => builder.fmt_fields(Advised::new()).finish().with(filter).with(bound).try_init(),
     };
 }
 
