@@ -1,6 +1,9 @@
 //! Numbers, sizes, durations and progress for people. Reports go to standard output through
 //! [`Page`], and progress to standard error.
 
+mod screen;
+pub(crate) mod voice;
+
 use crate::printable::{printable, printable_json, printable_lines};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use privet_core::{Error, Result};
@@ -93,6 +96,12 @@ impl Page {
         write_out(self.0.as_bytes())
     }
 
+    /// The same for a server, which goes on whether or not anybody reads it.
+    pub(crate) fn announce(&self) {
+        let lines = self.0.matches('\n').count();
+        voice::on_output().say(self.0.as_bytes().to_vec(), lines as u64);
+    }
+
     /// The same for a command that has to clear up: see [`is_read`].
     pub(crate) fn is_read(&self) -> Result<bool> {
         is_read(self.0.as_bytes())
@@ -119,13 +128,20 @@ pub(crate) fn report(
 pub(crate) fn write_out(bytes: &[u8]) -> Result<()> {
     match is_read(bytes)? {
         true => Ok(()),
-        false => std::process::exit(0),
+        false => exit(0),
     }
+}
+
+/// Ends the process. What was said before is still written, if it can be.
+pub(crate) fn exit(code: i32) -> ! {
+    voice::farewell();
+    std::process::exit(code)
 }
 
 /// Writes to standard output, for a command that has to clear up before it ends. Returns whether
 /// the reader is still there.
 pub(crate) fn is_read(bytes: &[u8]) -> Result<bool> {
+    voice::settle();
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
@@ -162,13 +178,16 @@ pub(crate) fn notice(text: &str) {
     }
 }
 
-/// Prints a line on standard error.
+/// Prints a line on standard error. Never waits: if nobody reads, the line is lost and counted.
 pub(crate) fn say(text: &str) {
+    say_lines(&printable(text));
+}
+
+/// The same for text that is [printable](crate::printable), of several lines if it has to be.
+pub(crate) fn say_lines(text: &str) {
     let standing = STANDING.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let write = || {
-        // Standard error may be closed, and then nobody can be told.
-        let _ = writeln!(std::io::stderr(), "privet: {}", printable(text));
-    };
+    let lines = 1 + text.matches('\n').count() as u64;
+    let write = || voice::on_error().say(format!("privet: {text}\n").into_bytes(), lines);
     match standing {
         Some(bar) => bar.suspend(write),
         None => write(),
@@ -249,13 +268,8 @@ pub(crate) fn working(what: &str) -> ProgressBar {
 
 /// A bar. `rate` puts a speed, in steps per second, into words.
 fn bar(what: &str, total: Option<u64>, template: &str, rate: fn(f64) -> String) -> ProgressBar {
-    let bar = match total {
-        Some(total) => ProgressBar::new(total),
-        None => ProgressBar::new_spinner(),
-    };
-    if !shows_progress() {
-        bar.set_draw_target(ProgressDrawTarget::hidden());
-    }
+    let target = if shows_progress() { screen::target() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(total, target);
     if let Ok(style) = ProgressStyle::with_template(template) {
         // Steps done before the bar appeared must not count towards the speed.
         let began = Arc::new(OnceLock::new());

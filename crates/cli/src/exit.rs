@@ -4,8 +4,8 @@
 //! on what it asked for.
 
 use crate::advice;
+use crate::display;
 use privet_core::{Blame, Error};
-use std::io::Write as _;
 
 /// How a command ended when nothing went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) fn from_outcome(outcome: Result<Outcome, Error>, command: &clap::Comm
         Ok(Outcome::Done) => 0,
         Ok(Outcome::NotFound | Outcome::Missed) => 1,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "privet: {}", advice::told(&error, command));
+            display::say_lines(&advice::told(&error, command));
             code(error.blame())
         }
     }

@@ -76,6 +76,18 @@ fn program() -> std::io::Result<std::process::Command> {
 /// Runs the command as it was `typed`, the program's name first. It prints what it has to say, and
 /// returns the exit code. Some commands end the process themselves.
 pub fn run(typed: Vec<OsString>) -> u8 {
+    // Standard error may be stuck, and a panic would wait for it.
+    std::panic::set_hook(Box::new(|panic| {
+        let mut text = panic.to_string();
+        let trace = std::backtrace::Backtrace::capture();
+        if trace.status() == std::backtrace::BacktraceStatus::Captured {
+            text.push_str(&format!("\n{trace}"));
+        }
+        // Not through a progress bar, which may be where the panic is.
+        let text = format!("privet: {}\n", printable_lines(&text));
+        display::voice::on_error().say(text.into_bytes(), 1);
+    }));
+    let _farewell = Farewell;
     let (arguments, command) = match Arguments::typed(typed) {
         Ok(typed) => typed,
         Err(error) => return exit::from_usage(&error),
@@ -100,6 +112,15 @@ pub fn run(typed: Vec<OsString>) -> u8 {
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
     };
     exit::from_outcome(outcome, &command)
+}
+
+/// Writes what still waits to be written when the command ends, also by a panic.
+struct Farewell;
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        display::voice::farewell();
+    }
 }
 
 /// What a program gives to a command, where a person would type the names of files, or words.

@@ -193,7 +193,7 @@ fn tell(line: &str, crowd: &Crowd) -> Result<()> {
     page.line(line);
     if !page.is_read()? {
         crowd.clear_up();
-        std::process::exit(0);
+        display::exit(0);
     }
     Ok(())
 }

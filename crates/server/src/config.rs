@@ -8,6 +8,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// The longest batch window: clients would not wait longer.
@@ -74,6 +75,9 @@ pub struct ServerConfig {
     /// Is called with the progress of precomputing hints; never if a scheme has none, or the cache
     /// has them. Default: none.
     pub progress: Option<ProgressListener>,
+    /// How many lines of the log were lost so far, if whoever writes the log counts them.
+    /// `/metrics` shows it. Default: nobody counts.
+    pub log_lines_lost: Option<Arc<AtomicU64>>,
     /// Is called with every query that is about to be answered: for demonstrations and tests of
     /// what a server sees. Default: none.
     pub query_observer: Option<QueryObserver>,
@@ -126,6 +130,7 @@ impl ServerConfig {
             scrub_rate: 32 << 20,
             scrub_interval: Duration::from_secs(600),
             progress: None,
+            log_lines_lost: None,
             query_observer: None,
         }
     }

@@ -58,6 +58,9 @@ impl Server {
         let metrics_addr = metrics_listener.as_ref().map(local_addr).transpose()?;
 
         let metrics = Arc::new(Metrics::new());
+        if let Some(lost) = &config.log_lines_lost {
+            metrics.log_lines_lost(Arc::clone(lost));
+        }
         let health = Arc::new(Health::new());
         let stop = CancellationToken::new();
         let vital = Vital::new(Arc::clone(&health), stop.clone());

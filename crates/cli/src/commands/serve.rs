@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
         let interval = Duration::from_secs(arguments.watch.into());
         let _watching = Watching::start(followed, server.table_updates(), interval, hangups);
         if !arguments.quiet {
-            announce(arguments, &server)?;
+            announce(arguments, &server);
         }
         server.wait().await
     });
@@ -125,6 +125,7 @@ fn config(arguments: &Serve) -> Result<ServerConfig> {
         config.max_version_memory = bytes;
     }
     config.progress = Some(progress(what_takes_long(arguments)));
+    config.log_lines_lost = Some(display::voice::lost());
     config.check()?;
     Ok(config)
 }
@@ -193,7 +194,7 @@ fn open(file: &TableFile) -> Result<(ServedTable, FollowedTable)> {
     opened
 }
 
-fn announce(arguments: &Serve, server: &RunningServer) -> Result<()> {
+fn announce(arguments: &Serve, server: &RunningServer) {
     let mut page = Page::default();
     for table in server.tables() {
         page.line(summary(table, arguments.points.as_deref()));
@@ -210,7 +211,7 @@ fn announce(arguments: &Serve, server: &RunningServer) -> Result<()> {
     }
     let scheme = if arguments.tls_cert.is_some() { "https" } else { "http" };
     page.line(format!("listening at {scheme}://{}", server.local_addr()));
-    page.print()
+    page.announce();
 }
 
 /// Advice for large tables and points outside huge pages, which are read noticeably more slowly.

@@ -33,7 +33,7 @@ impl Place {
         runtime.spawn(async move {
             let code = ended.await;
             remove(&directory);
-            std::process::exit(code);
+            crate::display::exit(code);
         });
         Ok(place)
     }

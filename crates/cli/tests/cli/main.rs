@@ -32,5 +32,7 @@ mod state;
 mod terminal;
 mod tour;
 mod tradeoff;
+#[cfg(unix)]
+mod unread;
 mod update;
 mod verified;

@@ -104,6 +104,7 @@ fn health_and_metrics_are_on_the_second_port() {
     privet_build info
     privet_connections gauge
     privet_hints counter
+    privet_log_lines_lost counter
     privet_preparation_seconds histogram
     privet_preparations counter
     privet_preparations_running gauge

@@ -16,7 +16,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -81,6 +81,7 @@ pub(crate) struct Metrics {
     scrub_passes: Family<Table, Counter>,
     scrub_failures: Family<Table, Counter>,
     scrub_bytes: Counter,
+    log_lines_lost: OnceLock<(Counter, Arc<AtomicU64>)>,
     pub(crate) connections: Gauge,
     pub(crate) queue_depth: Gauge,
     pub(crate) preparations_waiting: Gauge,
@@ -117,6 +118,7 @@ impl Metrics {
             scrub_passes: Family::default(),
             scrub_failures: Family::default(),
             scrub_bytes: Counter::default(),
+            log_lines_lost: OnceLock::new(),
             connections: Gauge::default(),
             queue_depth: Gauge::default(),
             preparations_waiting: Gauge::default(),
@@ -237,6 +239,17 @@ impl Metrics {
         );
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "The server's release", build);
+    }
+
+    /// From now on shows how many lines of the log were lost.
+    pub(crate) fn log_lines_lost(&self, lost: Arc<AtomicU64>) {
+        let counter = Counter::default();
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner).register(
+            "log_lines_lost",
+            "Lines of the log that were lost because they could not be written in time",
+            counter.clone(),
+        );
+        let _ = self.log_lines_lost.set((counter, lost));
     }
 
     /// Announces a table that is ready, at the start. All its counters appear, at zero.
@@ -360,6 +373,9 @@ impl Metrics {
     pub(crate) fn render(&self) -> String {
         let mut text = String::new();
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((counter, lost)) = self.log_lines_lost.get() {
+            counter.inc_by(lost.load(Ordering::Relaxed).saturating_sub(counter.get()));
+        }
         // Writing to a string cannot fail.
         let _ = encode(&mut text, &registry);
         text

@@ -4,6 +4,7 @@ mod libraries;
 
 use crate::advice;
 use crate::arguments::Arguments;
+use crate::display::voice::{self, LogLine};
 use clap::CommandFactory as _;
 use privet_core::Reason;
 use std::fmt;
@@ -23,8 +24,12 @@ pub(super) fn start(json: bool, quiet: bool) {
     let filter: Targets = typed
         .and_then(|typed| typed.parse().ok())
         .unwrap_or_else(|| Targets::new().with_default(usual));
-    let builder =
-        tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_writer(std::io::stderr);
+    voice::tell_losses_by(|words| tracing::warn!("{words}"));
+    let builder = tracing_subscriber::fmt()
+        .with_max_level(LevelFilter::TRACE)
+        .with_writer(|| LogLine)
+        // They would go to standard error, wait for its reader, and panic if it has gone.
+        .log_internal_errors(false);
     let bound = libraries::Bound::default();
     // A process takes only one subscriber. A second is refused, and the first stays.
     let _ = match json {
