@@ -190,7 +190,7 @@ impl fmt::Debug for ServerConfig {
     }
 }
 
-fn is_loopback(address: IpAddr) -> bool {
+pub(crate) fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 

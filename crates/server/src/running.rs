@@ -2,6 +2,7 @@
 
 use crate::admission::{AdmissionLayer, Places};
 use crate::batch::{BatchSettings, Batcher};
+use crate::config;
 use crate::connections::{Acceptor, Connection, tls_acceptor};
 use crate::descriptors;
 use crate::hosted::{HostedTables, Maker};
@@ -49,6 +50,13 @@ impl Server {
         check_distinct(&tables)?;
         descriptors::ensure(config.limits.connections.total, tables.len())?;
         let tls = config.tls.as_ref().map(tls_acceptor).transpose()?;
+        if let Some(address) = config.metrics_listen.filter(|it| !config::is_loopback(it.ip())) {
+            tracing::warn!(
+                %address,
+                "/metrics and /healthz can be reached from other machines, without TLS and by \
+                 anybody: they show the names of the tables, and when and how much is looked up"
+            );
+        }
         // Take both addresses first: an address in use must show before minutes of computing.
         let socket = bind(config.listen)?;
         let metrics_listener = config

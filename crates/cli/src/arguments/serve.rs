@@ -64,7 +64,10 @@ pub(crate) struct Serve {
     /// Allow plaintext on an address that is not loopback
     #[arg(long, help_heading = NETWORK)]
     pub(crate) insecure: bool,
-    /// Second address, for /metrics (Prometheus) and /healthz
+    /// Second address, for /metrics (Prometheus) and /healthz.
+    ///
+    /// Without TLS, and for anybody who reaches it: it shows the names of the tables, and when and
+    /// how much is looked up.
     #[arg(long, value_name = "ADDR", value_parser = parse_address, help_heading = NETWORK)]
     pub(crate) metrics_listen: Option<SocketAddr>,
     /// Another limit on what clients may hold, such as connections=1000; may be repeated

@@ -467,7 +467,10 @@ fn serve_explains_itself() {
               Allow plaintext on an address that is not loopback
 
           --metrics-listen <ADDR>
-              Second address, for /metrics (Prometheus) and /healthz
+              Second address, for /metrics (Prometheus) and /healthz.
+
+              Without TLS, and for anybody who reaches it: it shows the names of the tables, and when
+              and how much is looked up.
 
           --limit <NAME=VALUE>
               Another limit on what clients may hold. May be repeated.

@@ -183,6 +183,15 @@ fn plaintext_is_refused_off_loopback() {
 }
 
 #[test]
+fn metrics_off_loopback_are_warned_of() {
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --no-cache --metrics-listen 0.0.0.0:0");
+    let log = std::fs::read_to_string(place.path("server.log")).unwrap();
+    assert!(log.contains("WARN") && log.contains("can be reached from other machines"), "{log}");
+    assert_eq!(served.terminate(), Some(0));
+}
+
+#[test]
 fn limits_are_set_by_name_and_wrong_ones_are_refused() {
     let place = Place::with_phones();
     let run = |limit: &str| {

@@ -6,6 +6,8 @@
 //! `/healthz/NAME` is about the table of that name alone.
 
 use super::Metrics;
+use crate::admission::Peer;
+use crate::descriptors::Spare;
 use crate::hosted::Condition;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
@@ -18,11 +20,10 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Scrapers are few. More connections than this wait.
+/// Scrapers are few. One more connection than this takes the place of another.
 const MAX_CONNECTIONS: usize = 32;
 
 /// A connection without a request for this long is closed.
@@ -114,36 +115,35 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// Answers until `stop`.
     pub(crate) async fn serve(self, listener: TcpListener, stop: CancellationToken) {
-        let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let mut spare = Spare::new();
+        let mut callers = Callers::default();
         loop {
             let accepted = tokio::select! {
                 () = stop.cancelled() => return,
-                accepted = accept(&listener, &slots) => accepted,
+                accepted = listener.accept() => accepted,
             };
-            let (stream, slot) = match accepted {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection for metrics");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                    continue;
+            match accepted {
+                Ok((stream, address)) => {
+                    let place = callers.enter(address.ip().into(), &stop);
+                    tokio::spawn(self.clone().answer(stream, place));
                 }
-            };
-            let (endpoint, stop) = (self.clone(), stop.clone());
-            tokio::spawn(async move {
-                let answer = service_fn(|request| {
-                    std::future::ready(Ok::<_, Infallible>(endpoint.respond(&request)))
-                });
-                let connection = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(IDLE_LIMIT)
-                    .serve_connection(TokioIo::new(stream), answer);
-                tokio::select! {
-                    () = stop.cancelled() => {}
-                    // The end of a scraper's connection is not an error of the server.
-                    _ = connection => {}
-                }
-                drop(slot);
-            });
+                Err(error) => spare.refuse_one(&listener, &error).await,
+            }
+        }
+    }
+
+    /// Answers on one connection, as long as it has its place.
+    async fn answer(self, stream: TcpStream, place: Place) {
+        let answer =
+            service_fn(|request| std::future::ready(Ok::<_, Infallible>(self.respond(&request))));
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(IDLE_LIMIT)
+            .serve_connection(TokioIo::new(stream), answer);
+        tokio::select! {
+            () = place.closed.cancelled() => {}
+            // The end of a scraper's connection is not an error of the server.
+            _ = connection => {}
         }
     }
 
@@ -172,13 +172,36 @@ impl Endpoint {
     }
 }
 
-async fn accept(
-    listener: &TcpListener,
-    slots: &Arc<Semaphore>,
-) -> std::io::Result<(tokio::net::TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    // The semaphore is never closed.
-    let slot = Arc::clone(slots).acquire_owned().await.map_err(std::io::Error::other)?;
-    Ok((listener.accept().await?.0, slot))
+/// Who is connected, in the order of their arrival. An answer is ready as soon as its request has
+/// arrived, so whoever has been here for long asks for nothing, or reads nothing. A newcomer
+/// therefore never waits.
+#[derive(Default)]
+struct Callers(Vec<(Peer, CancellationToken)>);
+
+/// The place of a connection, until it is dropped.
+struct Place {
+    /// Somebody else has it now, or the server stops.
+    closed: CancellationToken,
+    _left: DropGuard,
+}
+
+impl Callers {
+    /// A place for a connection of `peer`, until `stop`. If all are taken, the peer that has most
+    /// of them loses its first one.
+    fn enter(&mut self, peer: Peer, stop: &CancellationToken) -> Place {
+        self.0.retain(|(_, closed)| !closed.is_cancelled());
+        if self.0.len() >= MAX_CONNECTIONS {
+            let held = |peer: Peer| self.0.iter().filter(|(other, _)| *other == peer).count();
+            let most = self.0.iter().map(|(peer, _)| held(*peer)).max();
+            let first = self.0.iter().position(|(peer, _)| Some(held(*peer)) == most);
+            if let Some(first) = first {
+                self.0.remove(first).1.cancel();
+            }
+        }
+        let closed = stop.child_token();
+        self.0.push((peer, closed.clone()));
+        Place { _left: closed.clone().drop_guard(), closed }
+    }
 }
 
 fn text(
@@ -199,5 +222,28 @@ impl Health {
     /// What `/healthz` says.
     pub(crate) fn word(&self) -> String {
         self.response().1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_has_most_connections_loses_the_first_of_them_to_a_newcomer() {
+        let stop = CancellationToken::new();
+        let mut callers = Callers::default();
+        let [one, many, other] = [1, 2, 3].map(Peer::V4);
+        let alone = callers.enter(one, &stop);
+        let mut places: Vec<_> = (1..MAX_CONNECTIONS).map(|_| callers.enter(many, &stop)).collect();
+        let newcomer = callers.enter(other, &stop);
+        assert!(places[0].closed.is_cancelled());
+        assert!(places[1..].iter().chain([&alone, &newcomer]).all(|it| !it.closed.is_cancelled()));
+        // Who leaves makes room.
+        drop(places.pop());
+        let again = callers.enter(many, &stop);
+        assert!(!places[1].closed.is_cancelled());
+        stop.cancel();
+        assert!(again.closed.is_cancelled());
     }
 }

@@ -9,6 +9,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 /// An address that nobody listens on.
@@ -109,6 +110,21 @@ async fn metrics_say_what_happened_and_nothing_of_what_was_asked() {
     assert_eq!(http(address, "POST", "/metrics").await.0, 405);
     let (status, body) = http(address, "HEAD", "/healthz").await;
     assert_eq!((status, body.as_str()), (200, ""));
+}
+
+/// More of them than there are places, each of which would keep its place for half a minute.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_never_end_keep_nobody_from_the_health_of_a_server() {
+    let server = start(config(), vec![table("t", 60, 5, 1)]).await;
+    let address = server.metrics_addr().unwrap();
+    let mut halves = Vec::new();
+    for _ in 0..100 {
+        let mut half = TcpStream::connect(address).await.unwrap();
+        half.write_all(b"GET /healthz HTTP/1.1\r\nHost: ").await.unwrap();
+        halves.push(half);
+    }
+    let asked = tokio::time::timeout(Duration::from_secs(15), http(address, "GET", "/healthz"));
+    assert_eq!(asked.await.unwrap(), (200, "ready\n".to_owned()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
