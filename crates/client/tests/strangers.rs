@@ -301,7 +301,13 @@ async fn parameters_out_of_proof() {
 fn write_certificate(directory: &Path) {
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     std::fs::write(directory.join("cert.pem"), certified.cert.pem()).unwrap();
-    std::fs::write(directory.join("key.pem"), certified.signing_key.serialize_pem()).unwrap();
+    let key = directory.join("key.pem");
+    std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
 }
 
 #[tokio::test]

@@ -104,7 +104,8 @@ pub struct Progress<'a> {
 pub struct TlsFiles {
     /// A PEM file with the server's certificate, followed by intermediate ones, if any.
     pub cert: PathBuf,
-    /// A PEM file with the certificate's private key.
+    /// A PEM file with the certificate's private key. It is refused if anybody but its owner and
+    /// group can read it.
     pub key: PathBuf,
 }
 

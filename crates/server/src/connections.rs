@@ -17,9 +17,11 @@ use crate::vital::Vital;
 use crate::{ServerConfig, TlsFiles};
 use allowance::Allowances;
 use privet_core::{Error, Result};
+use privet_table::secret_file::{Others, is_open_to};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -33,6 +35,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::transport::server::Connected;
+use zeroize::Zeroizing;
 
 /// Connections whose handshake is done, waiting to be served.
 const ACCEPTED_AHEAD: usize = 64;
@@ -332,14 +335,11 @@ impl Connected for Connection {
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), naming the file, if a file cannot be read
-/// or holds nothing usable, or the key does not belong to the certificate.
+/// or holds nothing usable, if anybody can read the key, or if it does not belong to the
+/// certificate.
 pub(crate) fn tls_acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
     let chain = certificates(&files.cert)?;
-    let key =
-        PrivateKeyDer::from_pem_slice(&read(&files.key, "private key")?).map_err(|error| {
-            Error::api_misuse(format!("{} holds no private key in PEM form", files.key.display()))
-                .caused_by(error)
-        })?;
+    let key = private_key(&files.key)?;
     let mismatch = |error: rustls::Error| {
         Error::api_misuse(format!(
             "the key in {} cannot be used with the certificate in {}: {error}",
@@ -377,8 +377,29 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     Ok(chain)
 }
 
+fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>> {
+    let cannot = |error| cannot_read(path, "private key", error);
+    let mut file = File::open(path).map_err(cannot)?;
+    let mut pem = Zeroizing::new(Vec::new());
+    file.read_to_end(&mut pem).map_err(cannot)?;
+    let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| {
+        Error::api_misuse(format!("{} holds no private key in PEM form", path.display()))
+            .caused_by(error)
+    })?;
+    match is_open_to(&file, Others::OutsideGroup).map_err(cannot)? {
+        false => Ok(key),
+        true => Err(Error::api_misuse(format!(
+            "{}: anybody on this machine can read this private key; if nobody has, let only its \
+             owner read it (chmod 600); otherwise make another, with its certificate",
+            path.display()
+        ))),
+    }
+}
+
 fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|error| {
-        Error::api_misuse(format!("the {what} file {} cannot be read: {error}", path.display()))
-    })
+    std::fs::read(path).map_err(|error| cannot_read(path, what, error))
+}
+
+fn cannot_read(path: &Path, what: &str, error: io::Error) -> Error {
+    Error::api_misuse(format!("the {what} file {} cannot be read: {error}", path.display()))
 }

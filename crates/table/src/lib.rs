@@ -78,6 +78,8 @@ pub mod points_file;
 #[cfg(feature = "large-files")]
 pub mod positioned;
 #[cfg(feature = "large-files")]
+pub mod secret_file;
+#[cfg(feature = "large-files")]
 pub mod shared_hasher;
 #[cfg(feature = "files")]
 pub mod similar;

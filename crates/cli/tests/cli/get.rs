@@ -501,7 +501,7 @@ fn a_certificate_may_be_trusted_by_file() {
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let key = rcgen::KeyPair::generate().unwrap();
     place.write("cert.pem", params.self_signed(&key).unwrap().pem());
-    place.write("key.pem", key.serialize_pem());
+    place.write_secret("key.pem", key.serialize_pem());
     let served = Served::start(
         &place,
         "phones.privet --scheme simplepir --no-cache --tls-cert cert.pem --tls-key key.pem",

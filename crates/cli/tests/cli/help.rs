@@ -461,7 +461,9 @@ fn serve_explains_itself() {
               Certificate chain in PEM; with --tls-key
 
           --tls-key <FILE>
-              Private key in PEM; with --tls-cert
+              Private key in PEM; with --tls-cert.
+
+              A key that anybody on this machine can read is refused.
 
           --insecure
               Allow plaintext on an address that is not loopback

@@ -48,6 +48,17 @@ impl Place {
         std::fs::write(self.path(name), contents).unwrap();
     }
 
+    /// The same for a secret, which only its owner may read.
+    pub(crate) fn write_secret(&self, name: &str, secret: impl AsRef<[u8]>) {
+        self.write(name, secret);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let alone = std::fs::Permissions::from_mode(0o600);
+            std::fs::set_permissions(self.path(name), alone).unwrap();
+        }
+    }
+
     /// Flips a bit of one byte of a file, in place. Readers of its other bytes notice nothing.
     pub(crate) fn flip(&self, name: &str, at: usize) {
         let mut file = File::options().read(true).write(true).open(self.path(name)).unwrap();

@@ -4,7 +4,9 @@ use crate::attack::{Attacker, Strength, defaults};
 use crate::frames::{HEADERS, connect, frame, head};
 use crate::process::Attacked;
 use privet_server::{ServedTable, ServerConfig, TlsFiles};
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig};
@@ -96,7 +98,9 @@ async fn handshakes_that_never_end() {
         "connections::handshakes_that_never_end",
         |folder| {
             std::fs::write(folder.join("certificate"), &certificate).unwrap();
-            std::fs::write(folder.join("key"), made.signing_key.serialize_pem()).unwrap();
+            let key = folder.join("key");
+            std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+            std::fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
         },
         with_tls,
     )

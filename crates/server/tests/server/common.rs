@@ -16,6 +16,7 @@ use privet_wire::{
     ServerDescription, TableDescription, limits, proto,
 };
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -96,6 +97,20 @@ pub(crate) fn endpoint(address: SocketAddr) -> Endpoint {
 
 pub(crate) async fn stub(server: &RunningServer) -> Stub {
     stub_on(endpoint(server.local_addr()).connect().await.unwrap())
+}
+
+/// Writes a secret, which only the owner of the file may read.
+pub(crate) fn write_secret(path: &Path, secret: impl AsRef<[u8]>) {
+    std::fs::write(path, secret).unwrap();
+    #[cfg(unix)]
+    allow(path, 0o600);
+}
+
+/// Gives a file these permissions.
+#[cfg(unix)]
+pub(crate) fn allow(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
 pub(crate) fn stub_on(channel: Channel) -> Stub {

@@ -16,7 +16,7 @@ fn certificate(dir: &Path, name: &str) -> (TlsFiles, String) {
     let files =
         TlsFiles { cert: dir.join(format!("{name}.crt")), key: dir.join(format!("{name}.key")) };
     fs::write(&files.cert, made.cert.pem()).unwrap();
-    fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
+    write_secret(&files.key, made.signing_key.serialize_pem());
     (files, made.cert.pem())
 }
 
@@ -91,5 +91,24 @@ async fn files_that_cannot_be_used_are_named() {
         assert_eq!(error.blame(), Blame::ApiMisuse);
         assert!(error.to_string().contains(sentence), "{sentence:?} is not in: {error}");
         assert!(error.to_string().contains(file.to_str().unwrap()), "{error}");
+    }
+}
+
+/// A service manager hands a key over by the group or by an access list, which shows as permissions
+/// of the group.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_key_that_anybody_can_read_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (files, _) = certificate(dir.path(), "a");
+    for (mode, is_served) in [(0o600, true), (0o440, true), (0o644, false), (0o604, false)] {
+        allow(&files.key, mode);
+        let config = ServerConfig { tls: Some(files.clone()), ..config() };
+        let started = Server::start(config, vec![table("t", 2, 2, 1)]).await;
+        assert_eq!(started.is_ok(), is_served, "{mode:o}");
+        if let Err(error) = started {
+            assert_eq!(error.blame(), Blame::ApiMisuse);
+            assert!(error.message().contains("anybody on this machine can read"), "{error}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 
 use super::{PublisherKey, from_hex};
 use crate::new_file::cannot;
+use crate::secret_file::{Others, is_open_to};
 use privet_core::{Error, Reason, Result};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -58,7 +59,7 @@ impl PublisherKey {
                 .caused_by(error),
         };
         let file = File::open(path).map_err(failed)?;
-        if others_can_read(&file).map_err(failed)? {
+        if is_open_to(&file, Others::All).map_err(failed)? {
             return Err(misused(
                 "others can read this secret key; if nobody has read it, let only its owner read it (chmod 600); otherwise make another",
             ));
@@ -93,17 +94,4 @@ fn write_private(path: &Path, line: &[u8]) -> io::Result<()> {
         File::open(directory.unwrap_or(Path::new(".")))?.sync_all()?;
     }
     Ok(())
-}
-
-fn others_can_read(file: &File) -> io::Result<bool> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        Ok(file.metadata()?.permissions().mode() & 0o077 != 0)
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        Ok(false)
-    }
 }
