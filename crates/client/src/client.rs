@@ -58,7 +58,7 @@ pub struct ClientOptions {
     pub verified: bool,
     /// Where to keep hints, tables and pins. `None` keeps them in memory, for this client alone.
     pub state_dir: Option<PathBuf>,
-    /// A PEM file with certificates to trust besides the system's.
+    /// A PEM file with certificates to trust instead of the system's.
     pub ca_file: Option<PathBuf>,
     /// Believe a server that shows another table or version than last time.
     pub accept_new_table: bool,

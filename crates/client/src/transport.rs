@@ -53,8 +53,9 @@ pub struct Transport {
 
 impl Transport {
     /// A transport to the server at `url`, `http://host:port` or `https://host:port`. Certificates
-    /// are checked against the system's authorities and those in the PEM file `ca_file`, which may
-    /// also hold the server's own certificate. Sends nothing yet. Call it within a tokio runtime.
+    /// are checked against the system's authorities, or against those in the PEM file `ca_file`
+    /// instead, which may also hold the server's own certificate. Sends nothing yet. Call it within
+    /// a tokio runtime.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`] if `url` is not an address, or `ca_file` cannot be read or holds no
@@ -302,8 +303,8 @@ fn with_deadline<M>(message: M, patience: Duration) -> tonic::Request<M> {
     request
 }
 
-/// `endpoint` over TLS, where certificates are believed that lead to the system's authorities or to
-/// those in `ca_file`, or are in it themselves.
+/// `endpoint` over TLS. Certificates are believed that lead to the system's authorities; or, if
+/// there is a `ca_file`, that lead to those in it or are in it themselves.
 fn with_tls(endpoint: Endpoint, ca_file: Option<&Path>) -> Result<Endpoint> {
     let verifier = certificates::verifier(ca_file)?;
     endpoint.tls_config_with_verifier(ClientTlsConfig::new(), verifier).map_err(|error| {

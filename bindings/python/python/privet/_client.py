@@ -199,7 +199,8 @@ class Client(_Connected, Closing):
     :param state: where to keep hints, tables and what is known of servers. Default: where the
         command ``privet`` keeps them too.
     :param keep: ``False`` keeps all that in memory, for this client alone.
-    :param ca_file: certificates to trust besides the system's, in PEM.
+    :param ca_file: certificates to trust instead of the system's, in PEM. A file that has
+        the system's as well trusts both.
     :param accept_new_table: believe a server that shows another table than last time.
     :param root: the root of an authenticated table, as its builder says.
     :param publisher: who signs the table's updates, as its owner says.

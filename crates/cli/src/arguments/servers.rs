@@ -41,7 +41,10 @@ pub(crate) struct Trust {
     #[arg(long, help = "Use only schemes that verify answers", long_help = verifying_schemes())]
     #[arg(help_heading = TRUST)]
     pub(crate) verified: bool,
-    /// Certificates to trust for https besides the system's, in PEM
+    /// Certificates to trust for https instead of the system's, in PEM.
+    ///
+    /// Those of authorities, or a server's own. Nobody else is trusted then. A file may have
+    /// several; one that has the system's as well trusts both.
     #[arg(long, value_name = "FILE", help_heading = TRUST)]
     pub(crate) ca_file: Option<PathBuf>,
     /// Allow plaintext to several servers that are not on this machine.

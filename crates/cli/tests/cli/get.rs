@@ -542,6 +542,33 @@ fn a_certificate_may_be_trusted_by_file() {
     "#);
 }
 
+/// A stranger's authority among the system's must not count for who names a file.
+#[test]
+fn a_named_file_is_trusted_instead_of_the_system_and_not_besides() {
+    let place = Place::with_phones();
+    for name in ["system", "other"] {
+        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        place.write(&format!("{name}.pem"), made.cert.pem());
+        place.write_secret(&format!("{name}.key"), made.signing_key.serialize_pem());
+    }
+    let read = |name: &str| std::fs::read(place.path(name)).unwrap();
+    place.write("both.pem", [read("other.pem"), read("system.pem")].concat());
+    let served = Served::start(
+        &place,
+        "phones.privet --no-cache --tls-cert system.pem --tls-key system.key",
+    );
+    let get = |ca_file: &str| {
+        let mut command = place.command(&format!("get {} -k ada {ca_file}", served.url));
+        command.env("SSL_CERT_FILE", place.path("system.pem"));
+        Run(command.output().unwrap())
+    };
+    assert_eq!(get("").code(), 0);
+    let refused = get("--ca-file other.pem");
+    assert_eq!(refused.code(), 3, "{refused}");
+    assert!(refused.stderr().contains("is not to be trusted"), "{refused}");
+    assert_eq!(get("--ca-file both.pem").code(), 0);
+}
+
 /// A value that tries to start a line of its own, and to send commands to a terminal.
 #[test]
 fn a_value_stays_in_its_line() {

@@ -685,7 +685,10 @@ fn get_explains_itself() {
               Use only schemes that verify answers: apir-dpf, apir-matrix-mt, tapir-mt, tapir-pp
 
           --ca-file <FILE>
-              Certificates to trust for https besides the system's, in PEM
+              Certificates to trust for https instead of the system's, in PEM.
+
+              Those of authorities, or a server's own. Nobody else is trusted then. A file may have
+              several; one that has the system's as well trusts both.
 
           --insecure
               Allow plaintext to several servers that are not on this machine.
@@ -1161,7 +1164,10 @@ fn load_explains_itself() {
               Use only schemes that verify answers: apir-dpf, apir-matrix-mt, tapir-mt, tapir-pp
 
           --ca-file <FILE>
-              Certificates to trust for https besides the system's, in PEM
+              Certificates to trust for https instead of the system's, in PEM.
+
+              Those of authorities, or a server's own. Nobody else is trusted then. A file may have
+              several; one that has the system's as well trusts both.
 
           --insecure
               Allow plaintext to several servers that are not on this machine.

@@ -1,7 +1,8 @@
 //! Which certificates a client believes.
 //!
-//! Those that lead up to an authority, the system's or one of a file, as rustls checks them. And,
-//! if it is itself in the file, the very certificate that the server shows: a self-signed one as
+//! Those that lead up to an authority, as rustls checks them: one of the system's or, if a file is
+//! named, one of that file, and then none of the system's. And, if it is itself in the file, the
+//! very certificate that the server shows: a self-signed one as
 //! `openssl req -x509` makes it says of itself that it is an authority, and rustls lets no
 //! authority's certificate be a server's own. Who names its file means just that certificate. Its
 //! dates, its names, and the server's signature of the handshake are checked all the same.
@@ -14,18 +15,21 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls_native_certs::CertificateResult;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Believes the system's authorities, and what is in the PEM file `ca_file`. A machine without
-/// authorities of its own can do with the file alone.
+/// Believes the system's authorities; or, with a PEM file `ca_file`, what is in that file and
+/// nothing else.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the file cannot be read or holds no
 /// certificate, or there is nothing to believe.
 pub(super) fn verifier(ca_file: Option<&Path>) -> Result<Arc<dyn ServerCertVerifier>> {
-    let named = ca_file.map(read).transpose()?.unwrap_or_default();
-    let system = rustls_native_certs::load_native_certs();
+    let (named, system) = match ca_file {
+        Some(file) => (read(file)?, CertificateResult::default()),
+        None => (Vec::new(), rustls_native_certs::load_native_certs()),
+    };
     let mut roots = RootCertStore::empty();
     // Some systems have certificates among theirs that rustls cannot read.
     roots.add_parsable_certificates(system.certs.into_iter().chain(named.iter().cloned()));
