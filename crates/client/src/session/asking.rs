@@ -91,21 +91,25 @@ impl Open {
         let Some(fetch) = shared.lookups.begin_next(records.fetches()) else { return false };
         let Some((target, candidate)) = shared.lookups.wanted(fetch) else { return false };
         // The index has no part in a blank, so its time belongs to no slot.
-        let blank = self.blanks.as_ref().filter(|_| refused.is_none()).map(|make| {
-            let made = shared.options.shelf.as_ref().and_then(|shelf| shelf.take());
-            made.unwrap_or_else(|| make(&mut shared.parts.rng))
-        });
-        let now = if blank.is_some() { shared.timetable.end_public() } else { now };
+        let blank = match (refused, &self.blanks) {
+            (Some(error), _) => Err(error),
+            (None, None) => Ok(None),
+            (None, Some(make)) => {
+                let made = shared.options.shelf.as_ref().and_then(|shelf| shelf.take());
+                made.map_or_else(|| make(&mut shared.parts.rng), Ok).map(Some)
+            }
+        };
+        let now = if let Ok(Some(_)) = blank { shared.timetable.end_public() } else { now };
         #[cfg(test)]
         shared.takes_time(Work::Query, target);
         let rng = &mut shared.parts.rng;
-        let prepared = match refused {
-            Some(error) => Err(error),
-            None => records.locate(target, candidate).and_then(|index| match blank {
+        let prepared = blank.and_then(|blank| {
+            let index = records.locate(target, candidate)?;
+            match blank {
                 Some(blank) => client.prepare_from(blank, &index, rng),
                 None => client.prepare(&index, rng),
-            }),
-        };
+            }
+        });
         match prepared {
             Ok(Prepared::Ready(prepared)) => self.ask(shared, fetch, prepared, now),
             // From the kept table: no query leaves, and no server can see anything.

@@ -4,6 +4,7 @@ mod agreement;
 mod asked;
 mod authenticated;
 mod candidates;
+mod clones;
 mod coins;
 mod compared;
 mod differing;

@@ -22,8 +22,11 @@ pub trait ErasedClient: Send {
 
     /// Prepares one lookup. A client with single-use hints takes its hint out of use in memory at
     /// once, so that two concurrent lookups never share one. The reservation's journal record makes
-    /// that durable before anything is sent. `rng` has a [new key](SecretRng::rekey) on return, so
-    /// that nobody can compute the lookup's random numbers from it afterwards.
+    /// that durable before anything is sent. The lookup's coins are drawn [apart](SecretRng::apart).
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system gives no entropy, and
+    /// the errors of the scheme. Then there is no query.
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared>;
 
     /// Makes blanks for [`prepare_from`](Self::prepare_from), if queries can be made ahead.
@@ -68,8 +71,9 @@ impl Blank {
     }
 }
 
-/// Makes blanks, on any thread. The generator has a [new key](SecretRng::rekey) afterwards.
-pub type BlankMaker = Arc<dyn Fn(&mut SecretRng) -> Blank + Send + Sync>;
+/// Makes blanks, on any thread. Each blank's coins are drawn [apart](SecretRng::apart). A clone of
+/// the process has the blanks that are made already, so none is kept for long.
+pub type BlankMaker = Arc<dyn Fn(&mut SecretRng) -> Result<Blank> + Send + Sync>;
 
 /// The result of one lookup.
 pub enum Recovered {
@@ -282,11 +286,7 @@ impl<C: StatelessClient> StatelessHost<C> {
     {
         fn maker<C: Ahead>(client: &C) -> BlankMaker {
             let make = client.blank_maker();
-            Arc::new(move |rng| {
-                let blank = make(rng);
-                rng.rekey();
-                Blank::of(blank)
-            })
+            Arc::new(move |rng| rng.apart(|rng| Ok(Blank::of(make(rng)))))
         }
         fn fill<C: Ahead>(client: &C, blank: Blank, index: &RecordIndex) -> Result<QueriesOf<C>> {
             let blank = blank.0.downcast::<C::Blank>();
@@ -309,11 +309,7 @@ impl<C: StatelessClient> StatelessHost<C> {
         rng: &mut SecretRng,
     ) -> Result<(Sendable, C::Pending)> {
         let asked = match (blank, &self.ahead) {
-            (None, _) => {
-                let asked = self.client.query(index, rng);
-                rng.rekey();
-                asked
-            }
+            (None, _) => rng.apart(|rng| self.client.query(index, rng)),
             (Some(blank), Some(ahead)) => (ahead.fill)(&self.client, blank, index),
             (Some(_), None) => Err(not_made_ahead()),
         };
@@ -434,9 +430,7 @@ where
     }
 
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<Prepared> {
-        let reserved = self.client.reserve(index, rng);
-        rng.rekey();
-        let reserved = reserved?;
+        let reserved = rng.apart(|rng| self.client.reserve(index, rng))?;
         self.client.apply(&reserved.change)?;
         Ok(Prepared::Reserved(Reservation::new(reserved.encoded(QueryMessage::encode_query))))
     }

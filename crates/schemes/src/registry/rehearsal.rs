@@ -15,7 +15,12 @@ use privet_core::{Error, RecordIndex, Result, SecretRng};
 /// A client whose lookups are never sent.
 pub trait Rehearsal: Send {
     /// Does the part of a lookup's work that is done ahead, before the index is known.
-    fn make_blank(&mut self, _rng: &mut SecretRng) {}
+    ///
+    /// # Errors
+    /// As a [`BlankMaker`].
+    fn make_blank(&mut self, _rng: &mut SecretRng) -> Result<()> {
+        Ok(())
+    }
 
     /// Does the work of preparing a lookup of `index`, and drops the queries.
     ///
@@ -57,8 +62,9 @@ impl<C: StatelessClient> StatelessRehearsal<C> {
 }
 
 impl<C: StatelessClient + Send> Rehearsal for StatelessRehearsal<C> {
-    fn make_blank(&mut self, rng: &mut SecretRng) {
-        self.blank = self.blanks.as_ref().map(|make| make(rng));
+    fn make_blank(&mut self, rng: &mut SecretRng) -> Result<()> {
+        self.blank = self.blanks.as_ref().map(|make| make(rng)).transpose()?;
+        Ok(())
     }
 
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<()> {
@@ -88,9 +94,7 @@ impl<C> HintedRehearsal<C> {
 
 impl<C: Updatable + Rehearsed + Send> Rehearsal for HintedRehearsal<C> {
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<()> {
-        let reserved = self.client.reserve(index, rng);
-        rng.rekey();
-        let reserved = reserved?;
+        let reserved = rng.apart(|rng| self.client.reserve(index, rng))?;
         self.client.apply(&reserved.change)?;
         let reservation = Reservation::new(reserved.encoded(QueryMessage::encode_query));
         self.open = Some(reservation.id());

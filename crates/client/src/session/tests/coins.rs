@@ -37,9 +37,11 @@ fn index_of(query: &[u8], memory: &SecretRng) -> Option<u64> {
     let (plan, identity) = (peer.scheme().plan.clone(), peer.identity());
     let nothing = Arc::new(Vec::new());
     let mut client = registry::client(plan, &identity, nothing, Kernels::detect()).unwrap();
+    // The coins as they lie there, without a new key.
+    let at = |word| memory.wound_to(word).keeping_its_key();
     let mut made_with = |word, index| {
         let index = RecordIndex::new(index, identity.shape).unwrap();
-        let prepared = client.prepare(&index, &mut memory.wound_to(word)).unwrap();
+        let prepared = client.prepare(&index, &mut at(word)).unwrap();
         let Prepared::Ready(Lookup { sendable, .. }) = prepared else { panic!("asks at once") };
         sendable.queries()[0] == query
     };

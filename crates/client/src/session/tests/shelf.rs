@@ -33,7 +33,7 @@ impl Shelf for TestShelf {
         let is_ready = seen.taken.len() % 2 == 1;
         seen.taken.push(is_ready);
         let maker = seen.maker.as_ref().expect("only blanks of a maker are asked for");
-        is_ready.then(|| maker(&mut SecretRng::from_os().unwrap()))
+        is_ready.then(|| maker(&mut SecretRng::from_os().unwrap()).unwrap())
     }
 }
 

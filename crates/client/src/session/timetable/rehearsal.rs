@@ -116,7 +116,9 @@ impl Rehearsing<'_> {
         candidate: usize,
         rng: &mut SecretRng,
     ) -> (Result<()>, Duration) {
-        self.rehearsal.make_blank(rng);
+        if let Err(error) = self.rehearsal.make_blank(rng) {
+            return (Err(error), Duration::ZERO);
+        }
         self.rest();
         let begun = self.clock.now();
         let index = self.records.locate(target, candidate);

@@ -374,7 +374,10 @@ fn the_coins_of_a_lookup_cannot_be_computed_afterwards() {
             words
         };
         let computes = |rng: SecretRng| {
-            let coins = words(&rng, 200);
+            // They are drawn under a new key, which is output of the old one and of nobody else.
+            let mut key = [0; 32];
+            rng.wound_to(0).fill(&mut key);
+            let coins = [words(&rng, 200), words(&SecretRng::from_fixed_seed(key), 200)].concat();
             let mut client = Client::of(&version);
             client.rng = rng;
             client.check(&version, &[&*version.server], 7);

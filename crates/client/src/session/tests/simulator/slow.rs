@@ -319,9 +319,9 @@ impl ErasedHints for Slow {
 struct Dummies(Box<dyn Rehearsal>);
 
 impl Rehearsal for Dummies {
-    fn make_blank(&mut self, rng: &mut SecretRng) {
+    fn make_blank(&mut self, rng: &mut SecretRng) -> Result<()> {
         spend(1000 * QUERY * 3);
-        self.0.make_blank(rng);
+        self.0.make_blank(rng)
     }
 
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<()> {
