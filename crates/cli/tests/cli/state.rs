@@ -117,7 +117,7 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
       seen as                table-2 at http://a
       seen as                table-2 at http://b
       pinned                 epoch 4, updates signed by [DIGEST]
-      private hints          dummy-subsets, 333.07 KiB
+      private hints          dummy-subsets, 333.08 KiB
         epoch                4
         used                 by 3 lookups
         unfinished lookups   2
@@ -126,7 +126,7 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
     assert_snapshot!(place.run("state show kept --json"), @r#"
     [exit 0]
     [stdout]
-    {"state":"kept","pinned_tables":3,"pinned_servers":2,"pin_bytes":906,"damaged_pin_files":0,"seen":[{"server":"http://a","name":"table-1","table_id":"[ID]"},{"server":"http://a","name":"table-2","table_id":"[ID]"},{"server":"http://b","name":"table-2","table_id":"[ID]"}],"tables":[{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":null}],"parts":[{"kind":"hint","bytes":65656,"form":"partial"},{"kind":"layout","bytes":420,"form":"complete"}],"hints":[]},{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":"[DIGEST]"}],"parts":[],"hints":[{"scheme":"dummy-subsets","bytes":341068,"condition":"whole","epoch":4,"copied":false,"used":3,"unfinished":2,"next":"partial","next_offset":123456,"ended":null}]}]}
+    {"state":"kept","pinned_tables":3,"pinned_servers":2,"pin_bytes":906,"damaged_pin_files":0,"seen":[{"server":"http://a","name":"table-1","table_id":"[ID]"},{"server":"http://a","name":"table-2","table_id":"[ID]"},{"server":"http://b","name":"table-2","table_id":"[ID]"}],"tables":[{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":null}],"parts":[{"kind":"hint","bytes":65656,"form":"partial"},{"kind":"layout","bytes":420,"form":"complete"}],"hints":[]},{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":"[DIGEST]"}],"parts":[],"hints":[{"scheme":"dummy-subsets","bytes":341076,"condition":"whole","epoch":4,"copied":false,"used":3,"unfinished":2,"next":"partial","next_offset":123456,"ended":null}]}]}
     "#);
     assert_snapshot!(place.run("state verify kept"), @r#"
     [exit 0]
@@ -161,7 +161,7 @@ fn hints_that_have_ended_say_why() {
       seen as                table-2 at http://a
       seen as                table-2 at http://b
       pinned                 epoch 4, updates signed by [DIGEST]
-      private hints          dummy-subsets, 333.07 KiB
+      private hints          dummy-subsets, 333.08 KiB
         epoch                4
         used                 by 3 lookups
         unfinished lookups   1
@@ -215,7 +215,7 @@ fn hints_in_use_are_left_alone() {
       seen as                table-2 at http://a
       seen as                table-2 at http://b
       pinned                 epoch 4, updates signed by [DIGEST]
-      private hints          dummy-subsets, 333.07 KiB
+      private hints          dummy-subsets, 333.08 KiB
         condition            in use by another process, which alone can tell more
     "#);
     assert_snapshot!(place.run("state verify kept"), @r#"
@@ -270,7 +270,7 @@ fn damage_is_named_with_exit_code_4() {
       seen as                table-2 at http://a
       seen as                table-2 at http://b
       pinned                 epoch 4, updates signed by [DIGEST]
-      private hints          dummy-subsets, 333.07 KiB
+      private hints          dummy-subsets, 333.08 KiB
         damaged              kept/tables/[ID]/private-dummy-subsets/anchor: it is damaged
     "#);
 }
@@ -344,7 +344,7 @@ fn a_server_can_be_forgotten() {
     table [ID]
       seen as                table-2 at http://b
       pinned                 epoch 4, updates signed by [DIGEST]
-      private hints          dummy-subsets, 333.07 KiB
+      private hints          dummy-subsets, 333.08 KiB
         epoch                4
         used                 by 3 lookups
         unfinished lookups   2

@@ -2,6 +2,8 @@
 //! refuse before any operation.
 //!
 //! It stands under everything that the store keeps. Its clock advances only when a test says so.
+//! But each change of a file has a later time than the one before, so that nothing hides behind a
+//! coarse clock. If a change is lost, so is its time; a time may also be lost alone.
 
 use super::{Folder, Medium, Times};
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,8 +83,20 @@ fn apply(bytes: &mut Vec<u8>, change: &Unsynced) {
 #[derive(Clone, Default)]
 struct Contents {
     synced: Vec<u8>,
-    pending: Vec<(usize, Unsynced)>,
+    pending: Vec<Pending>,
     now: Vec<u8>,
+    /// When it was changed last, in milliseconds since the beginning; …
+    changed: u64,
+    /// … the same at the last sync; and when it was created.
+    synced_changed: u64,
+    born: u64,
+}
+
+#[derive(Clone)]
+struct Pending {
+    number: usize,
+    at: u64,
+    change: Unsynced,
 }
 
 #[derive(Clone)]
@@ -139,6 +153,8 @@ struct World {
     neglect: Neglect,
     /// Milliseconds since the beginning.
     passed: u64,
+    /// Changes of files so far. Each takes the file system's clock a millisecond.
+    changes: u64,
 }
 
 enum Fate {
@@ -175,15 +191,27 @@ impl World {
                 if let Unsynced::Write(at, mut bytes) = change {
                     bytes.truncate(bytes.len() / 2);
                     let half = Unsynced::Write(at, bytes);
-                    apply(&mut self.files[file].now, &half);
-                    self.files[file].pending.push((self.operations, half));
+                    self.apply(file, self.operations, half);
                 }
                 return Err(io::ErrorKind::StorageFull.into());
             }
         };
-        apply(&mut self.files[file].now, &change);
-        self.files[file].pending.push((number, change));
+        self.apply(file, number, change);
         outcome
+    }
+
+    fn apply(&mut self, file: usize, number: usize, change: Unsynced) {
+        let at = self.tick();
+        let file = &mut self.files[file];
+        apply(&mut file.now, &change);
+        file.changed = at;
+        file.pending.push(Pending { number, at, change });
+    }
+
+    /// The time of a change.
+    fn tick(&mut self) -> u64 {
+        self.changes += 1;
+        self.passed + self.changes
     }
 
     fn rename(&mut self, naming: Naming) -> io::Result<()> {
@@ -309,7 +337,8 @@ impl Disk {
     pub(crate) fn after(&self, survival: Survival, dice: &mut Dice) -> Disk {
         let world = self.world();
         let (place, passed, folders) = (world.place, world.passed, world.folders.clone());
-        let mut next = World { place, passed, folders, ..World::default() };
+        let changes = world.changes;
+        let mut next = World { place, passed, folders, changes, ..World::default() };
         if let Survival::Killed = survival {
             next.files = world.files.clone();
             next.synced_names = world.synced_names.clone();
@@ -318,7 +347,8 @@ impl Disk {
             // So that the order of the operations' numbers stays the order of the changes.
             next.operations = 0;
             let renumber = |number: &mut usize| *number = 0;
-            next.files.iter_mut().flat_map(|file| &mut file.pending).for_each(|(n, _)| renumber(n));
+            let pending = next.files.iter_mut().flat_map(|file| &mut file.pending);
+            pending.for_each(|pending| renumber(&mut pending.number));
             next.pending_names.iter_mut().for_each(|(n, _)| renumber(n));
             next.forget_the_nameless();
             return Self::of(next);
@@ -339,7 +369,9 @@ impl Disk {
         next.names = next.synced_names.clone();
         for file in &world.files {
             let mut bytes = file.synced.clone();
-            for (number, change) in &file.pending {
+            let mut changed = file.synced_changed;
+            for Pending { number, at: when, change } in &file.pending {
+                let before = bytes.clone();
                 match (survival, change) {
                     (Survival::Subset, Unsynced::Write(at, new)) => {
                         for (k, sector) in new.chunks(SECTOR).enumerate() {
@@ -354,9 +386,17 @@ impl Disk {
                     _ if *number < until => apply(&mut bytes, change),
                     _ => {}
                 }
+                if bytes != before {
+                    changed = *when;
+                }
+            }
+            if !matches!(survival, Survival::Everything) && dice.below(4) == 0 {
+                changed = file.born;
             }
             let now = bytes.clone();
-            next.files.push(Contents { synced: bytes, pending: Vec::new(), now });
+            let (synced, pending, born) = (bytes, Vec::new(), file.born);
+            let synced_changed = changed;
+            next.files.push(Contents { synced, pending, now, changed, synced_changed, born });
         }
         next.forget_the_nameless();
         Self::of(next)
@@ -376,7 +416,9 @@ impl Disk {
     pub(crate) fn damage(&self, file: &str, bytes: Vec<u8>) {
         let mut world = self.world();
         let file = world.names[file];
-        world.files[file] = Contents { synced: bytes.clone(), pending: Vec::new(), now: bytes };
+        let (synced, pending) = (bytes.clone(), Vec::new());
+        world.files[file] =
+            Contents { synced, pending, now: bytes, ..std::mem::take(&mut world.files[file]) };
     }
 
     pub(crate) fn delete(&self, file: &str) {
@@ -434,7 +476,9 @@ impl Folder for Disk {
         }
         let mut world = self.world();
         let file = world.files.len();
-        world.files.push(Contents::default());
+        let born = world.tick();
+        let (changed, synced_changed) = (born, born);
+        world.files.push(Contents { changed, synced_changed, born, ..Contents::default() });
         world.rename(Naming::Set(self.named(name), file))?;
         drop(world);
         Ok(Arc::new(DiskFile(self.clone(), file)))
@@ -539,6 +583,7 @@ impl Medium for DiskFile {
         }
         let file = &mut world.files[self.1];
         file.synced = file.now.clone();
+        file.synced_changed = file.changed;
         file.pending.clear();
         Ok(())
     }
@@ -548,7 +593,8 @@ impl Medium for DiskFile {
     }
 
     fn times(&self) -> io::Result<Option<Times>> {
-        Ok(None)
+        let changed = BEGINNING + self.0.world().files[self.1].changed;
+        Ok(Some(Times { changed, written: None }))
     }
 
     fn now(&self) -> u64 {

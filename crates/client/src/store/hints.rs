@@ -43,7 +43,8 @@
 //! they were last written. If they lie elsewhere, or a file was changed after that time, the hints
 //! are a copy or a backup. Another process may have used the original in the meantime, so they are
 //! erased. Both files record this: a tool that restores a backup may skip a file that has not
-//! changed since, and the journal changes with every lookup.
+//! changed since, and the journal changes with every lookup. Each file also tells when the other
+//! was changed last (see `anchor`), which shows a file that was put back at once.
 //!
 //! **Containers.** Hints that are part of an image are a copy in every container that starts from
 //! it, so each container erases them. On overlayfs the anchor is copied up when it is opened. That
@@ -272,8 +273,12 @@ impl KeptHints {
         let entries = settled.iter();
         let entries =
             entries.flat_map(|(id, change)| [Entry::Finished(id.0), Entry::Change(change)]);
-        let entries: Vec<_> = entries.chain(news.iter().copied()).collect();
+        let mut entries: Vec<_> =
+            entries.chain(news.iter().copied()).chain([Entry::AnchorChanged(0)]).collect();
         self.renew_if_worn(&entries)?;
+        // Another journal changes the anchor.
+        entries.pop();
+        entries.push(Entry::AnchorChanged(self.anchor.changed()?));
         self.journal.as_mut().map_or(Ok(()), |journal| journal.commit(&entries))
     }
 
@@ -334,7 +339,7 @@ impl KeptHints {
         hints_folder.sync_names()?;
         let old = self.anchor.anchor().clone();
         let (old_generation, old_number) = (old.generation, old.journal);
-        let anchor = counting(Anchor { generation, journal: number, ..old }, &journal);
+        let anchor = counting(Anchor { generation, journal: number, ..old }, &journal)?;
         self.anchor.write_twice(anchor)?;
         self.journal = Some(journal);
         sealed::erase(folder, &journal_name(old_generation, old_number))
@@ -408,7 +413,7 @@ impl Found {
             _ => open_journal(folder, anchor.anchor()).map(Some),
         };
         if let Ok(Some(journal)) = &journal {
-            if !journal.is_original()? {
+            if !journal.is_original()? || !journal.agrees_with(&anchor)? {
                 return Ok(None);
             }
             count(&mut anchor, journal)?;
@@ -447,9 +452,9 @@ impl Found {
 }
 
 /// The contents of `anchor` once it has counted all commits of `journal`.
-fn counting(anchor: Anchor, journal: &Journal) -> Anchor {
+fn counting(anchor: Anchor, journal: &Journal) -> Result<Anchor> {
     let journal::Summary { commits, version, seal, .. } = *journal.summary();
-    Anchor { commits, version, seal, ..anchor }
+    Ok(Anchor { commits, version, seal, journal_changed: journal.changed()?, ..anchor })
 }
 
 /// Has the anchor count all commits of `journal`, if it has not yet, and name the version where the
@@ -458,7 +463,7 @@ fn count(anchor: &mut AnchorFile, journal: &Journal) -> Result<()> {
     if anchor.anchor().commits == journal.summary().commits {
         return Ok(());
     }
-    anchor.write(counting(anchor.anchor().clone(), journal))
+    anchor.write(counting(anchor.anchor().clone(), journal)?)
 }
 
 /// Begins a new lineage for `key`, and then erases files of older ones.

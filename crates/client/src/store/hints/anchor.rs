@@ -10,8 +10,10 @@
 //!     the version where the hints stand: table id 16 ‖ epoch u64 ‖ table digest 32 ‖
 //!     records u64 ‖ bytes of a record u64 ‖ parameter digest 32 ‖
 //!     servers 32 ‖ generation u64 ‖ journal u64 ‖ commits u64 ‖ seal of the last of them 32 ‖
-//!     BLAKE3 of all that 32
+//!     when the journal's file was changed last (ms since 1970) u64 ‖ BLAKE3 of all that 32
 //! ```
+//!
+//! Version 4, which is still read, lacks the last of these fields.
 //!
 //! The valid slot with the larger sequence counts. If a crash comes while one slot is written, the
 //! other is still there.
@@ -26,6 +28,12 @@
 //! the system may keep the time of the write and lose its bytes, and then the file looks as if
 //! another program had changed it. Between two counts, the [journal](super::journal) itself
 //! guarantees its commits.
+//!
+//! **Each file tells when the other was changed last.** The anchor does when it is written, and the
+//! journal with each commit. Whichever was written last is right about the other, as long as only
+//! Privet writes to them ([`contradicts`]). A file that is put back contradicts that at once,
+//! whatever the clocks, also if both are put back. Both times come from the clock of one file
+//! system. A crash may lose a time, but then the file seems older.
 
 use super::version::Version;
 use crate::disk::{Medium, Times};
@@ -33,17 +41,18 @@ use crate::state::HintsKey;
 use crate::store::files;
 use privet_core::codec::Reader;
 use privet_core::{Blame, Error, Reason, Result};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const MAGIC: &[u8; 8] = b"privethk";
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
+/// The last version without the journal's time.
+const WITHOUT_TIME: u32 = 4;
 /// On different pages of the file, so that no write can tear both.
 pub(super) const SLOTS: [u64; 2] = [0, 4096];
 const CHECKSUM_LEN: usize = 32;
 pub(super) const SLOT_LEN: usize =
-    8 + 4 + 8 + 8 + 16 + 32 + Version::LEN + 32 + 8 + 8 + 8 + 32 + CHECKSUM_LEN;
+    8 + 4 + 8 + 8 + 16 + 32 + Version::LEN + 32 + 8 + 8 + 8 + 32 + 8 + CHECKSUM_LEN;
 
 /// The file system's clock may differ from this machine's by this much.
 const CHANGE_TOLERANCE_MS: u64 = 60_000;
@@ -75,6 +84,8 @@ pub(crate) struct Anchor {
     pub(crate) commits: u64,
     /// The seal of the last counted commit.
     pub(crate) seal: [u8; 32],
+    /// When the journal's file had been changed last, by the file system's clock; 0: unknown.
+    pub(crate) journal_changed: u64,
 }
 
 impl Anchor {
@@ -89,6 +100,7 @@ impl Anchor {
             journal: 0,
             commits: 0,
             seal: [0; 32],
+            journal_changed: 0,
         }
     }
 
@@ -106,13 +118,20 @@ impl Anchor {
             bytes.extend(number.to_le_bytes());
         }
         bytes.extend(self.seal);
+        bytes.extend(self.journal_changed.to_le_bytes());
         let checksum = blake3::hash(&bytes);
         bytes.extend(checksum.as_bytes());
         bytes
     }
 
-    fn decode(bytes: &[u8; SLOT_LEN]) -> Result<(u64, Self)> {
-        let (fields, checksum) = bytes.split_at(SLOT_LEN - CHECKSUM_LEN);
+    /// `bytes`: the slot, and perhaps what is behind it.
+    fn decode(bytes: &[u8]) -> Result<(u64, Self)> {
+        let len = match version_of(bytes) {
+            Some(WITHOUT_TIME) => SLOT_LEN - 8,
+            _ => SLOT_LEN,
+        };
+        let bytes = bytes.get(..len).ok_or_else(|| Error::corrupted("it is too short"))?;
+        let (fields, checksum) = bytes.split_at(len - CHECKSUM_LEN);
         if blake3::hash(fields).as_bytes() != checksum {
             return Err(Error::corrupted("it is damaged"));
         }
@@ -121,7 +140,7 @@ impl Anchor {
             return Err(Error::corrupted("it does not begin like a file of Privet's"));
         }
         let version = reader.u32()?;
-        if version != VERSION {
+        if !(WITHOUT_TIME..=VERSION).contains(&version) {
             return Err(other_format(version));
         }
         let sequence = reader.u64()?;
@@ -135,6 +154,7 @@ impl Anchor {
             journal: reader.u64()?,
             commits: reader.u64()?,
             seal: reader.array()?,
+            journal_changed: if version == WITHOUT_TIME { 0 } else { reader.u64()? },
         };
         reader.finish()?;
         Ok((sequence, anchor))
@@ -149,16 +169,18 @@ pub(crate) struct AnchorFile {
     anchor: Anchor,
     sequence: u64,
     slot: usize,
+    /// Whether there are remains of a write that was begun and never done.
+    remains: bool,
 }
 
 impl AnchorFile {
     /// Writes a first anchor, in both slots.
     pub(crate) fn begin(medium: Arc<dyn Medium>, path: &Path, anchor: Anchor) -> Result<Self> {
         // If an older line of generations was here, its slots must not count any more.
-        let older = read_slots(&*medium, path)?;
+        let older = read_slots(&*medium, path)?.newest;
         let (sequence, slot) = older.map_or((0, 1), |(sequence, slot, _)| (sequence, slot));
-        let mut file =
-            Self { medium, path: path.to_owned(), anchor: anchor.clone(), sequence, slot };
+        let (path, first) = (path.to_owned(), anchor.clone());
+        let mut file = Self { medium, path, anchor: first, sequence, slot, remains: false };
         file.write_twice(anchor)?;
         Ok(file)
     }
@@ -168,9 +190,9 @@ impl AnchorFile {
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if neither slot is valid.
     pub(crate) fn read(medium: Arc<dyn Medium>, path: &Path) -> Result<Self> {
-        let found = read_slots(&*medium, path)?;
-        let (sequence, slot, anchor) = found.ok_or_else(|| Error::corrupted("it is damaged"))?;
-        Ok(Self { medium, path: path.to_owned(), anchor, sequence, slot })
+        let Slots { newest, remains } = read_slots(&*medium, path)?;
+        let (sequence, slot, anchor) = newest.ok_or_else(|| Error::corrupted("it is damaged"))?;
+        Ok(Self { medium, path: path.to_owned(), anchor, sequence, slot, remains })
     }
 
     pub(crate) fn anchor(&self) -> &Anchor {
@@ -184,6 +206,17 @@ impl AnchorFile {
     /// Whether these hints lie where they were created, and only Privet wrote to this file.
     pub(crate) fn is_original(&self) -> Result<bool> {
         is_untouched(&*self.medium, &self.path, &self.anchor.place, self.anchor.written)
+    }
+
+    /// When this file was changed last; 0: unknown.
+    pub(crate) fn changed(&self) -> Result<u64> {
+        changed(&*self.medium, &self.path)
+    }
+
+    /// Whether this file contradicts the journal, which `told` when it was changed last and was
+    /// written later. Remains of a write explain a later change.
+    pub(super) fn contradicts(&self, told: u64) -> Result<bool> {
+        Ok(!self.remains && contradicts(self.changed()?, told))
     }
 
     /// Replaces the anchor by `anchor`. Durable on return.
@@ -233,11 +266,24 @@ pub(super) fn is_untouched(
     Ok(now_at == *place && times.is_none_or(by_us))
 }
 
+/// When a file was changed last, in milliseconds since 1970 by the file system's clock; 0: unknown.
+pub(super) fn changed(medium: &dyn Medium, path: &Path) -> Result<u64> {
+    let times = medium.times().map_err(|error| files::failed(path, "look at", error))?;
+    Ok(times.map_or(0, |times| times.changed))
+}
+
+/// Whether a file that was changed last at `changed` contradicts the other, which `told` when that
+/// was and was written later. A time that was lost in a crash, or that a file system rounds when it
+/// stores it, is earlier. Nobody can give a file an earlier time.
+pub(super) fn contradicts(changed: u64, told: u64) -> bool {
+    told != 0 && changed > told
+}
+
 fn other_format(version: u32) -> Error {
     let said = format!(
         "it has format version {version}, this program knows version {VERSION}; use the version of Privet that wrote it"
     );
-    match version < VERSION {
+    match version < WITHOUT_TIME {
         true => Error::unavailable(format!(
             "{said}, or have new hints prepared at the next use: erase these"
         ))
@@ -246,24 +292,39 @@ fn other_format(version: u32) -> Error {
     }
 }
 
-/// The older format's version, if a slot begins like one. This program does not know where the
-/// checksum lies in that format.
-fn older_format(bytes: &[u8; SLOT_LEN]) -> Option<u32> {
+/// The format's version, if a slot begins like one.
+fn version_of(bytes: &[u8]) -> Option<u32> {
     let mut reader = Reader::new("the anchor", bytes);
     let is_ours = reader.array::<8>().is_ok_and(|magic| magic == *MAGIC);
-    reader.u32().ok().filter(|version| is_ours && (1..VERSION).contains(version))
+    reader.u32().ok().filter(|_| is_ours)
 }
 
-/// The newest valid slot: sequence, slot, contents.
-fn read_slots(medium: &dyn Medium, path: &Path) -> Result<Option<(u64, usize, Anchor)>> {
+/// The version of a format that is not read any more. This program does not know where the checksum
+/// lies in it.
+fn older_format(bytes: &[u8]) -> Option<u32> {
+    version_of(bytes).filter(|version| (1..WITHOUT_TIME).contains(version))
+}
+
+/// What the slots contain.
+struct Slots {
+    /// The newest valid slot: sequence, slot, contents.
+    newest: Option<(u64, usize, Anchor)>,
+    /// Whether a slot has something else in it.
+    remains: bool,
+}
+
+fn read_slots(medium: &dyn Medium, path: &Path) -> Result<Slots> {
     let mut newest: Option<(u64, usize, Anchor)> = None;
-    let mut older = None;
+    let (mut older, mut remains) = (None, false);
+    let failed = |error| files::failed(path, "read", error);
+    let len = medium.len().map_err(failed)?;
     for (slot, at) in SLOTS.into_iter().enumerate() {
-        let mut bytes = [0; SLOT_LEN];
-        match medium.read_at(at, &mut bytes) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => continue,
-            other => other.map_err(|error| files::failed(path, "read", error))?,
+        let there = len.saturating_sub(at).min(SLOT_LEN as u64);
+        if there == 0 {
+            continue;
         }
+        let mut bytes = vec![0; there as usize];
+        medium.read_at(at, &mut bytes).map_err(failed)?;
         let (sequence, anchor) = match Anchor::decode(&bytes) {
             Ok(decoded) => decoded,
             // Not damage: a newer version of Privet wrote this.
@@ -272,6 +333,7 @@ fn read_slots(medium: &dyn Medium, path: &Path) -> Result<Option<(u64, usize, An
             }
             Err(_) => {
                 older = older.or(older_format(&bytes));
+                remains |= bytes.iter().any(|byte| *byte != 0);
                 continue;
             }
         };
@@ -281,6 +343,6 @@ fn read_slots(medium: &dyn Medium, path: &Path) -> Result<Option<(u64, usize, An
     }
     match older {
         Some(version) if newest.is_none() => Err(files::blame(path, other_format(version))),
-        _ => Ok(newest),
+        _ => Ok(Slots { newest, remains }),
     }
 }

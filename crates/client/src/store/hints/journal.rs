@@ -19,7 +19,10 @@
 //!           3 ‖ reservation u64                              it is finished
 //!           4 ‖ length u64 ‖ why                             the hints have ended
 //!           5 ‖ the table's version 104                      where the hints stand from here on
+//!           6 ‖ milliseconds since 1970 u64                  when the anchor was changed last
 //! ```
+//!
+//! Each commit has an entry 6. A file of version 4, which has none, is read and then begun anew.
 //!
 //! A seal is BLAKE3 under a key of lineage and generation, over everything before it. So a commit
 //! is either whole or does not count, belongs to this journal, and has one place in it. Opening
@@ -50,7 +53,7 @@
 //! full disk shows before any byte of the old file is touched. A touched file would look as if
 //! another program had changed it.
 
-use super::anchor::{Anchor, Lineage, is_untouched};
+use super::anchor::{Anchor, AnchorFile, Lineage, changed, contradicts, is_untouched};
 use super::sealed::{self, Header};
 use super::version::Version;
 use crate::disk::Medium;
@@ -66,7 +69,9 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"privethj";
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
+/// The last version that does not tell when the anchor was changed.
+const WITHOUT_TIME: u32 = 4;
 /// The longest stored reason why hints have ended, in bytes.
 const MAX_REASON: usize = 2048;
 pub(super) const SEAL_LEN: usize = 32;
@@ -107,6 +112,9 @@ pub(crate) struct Summary {
     pub(crate) seal: Seal,
     /// Why the hints have ended, if they have: the last change in the log ended them.
     pub(crate) ended: Option<String>,
+    /// When the anchor had been changed last at the last commit, by the file system's clock; 0:
+    /// unknown.
+    anchor_changed: u64,
 }
 
 impl Summary {
@@ -140,6 +148,8 @@ pub(crate) enum Entry<'a> {
     Ended(&'a str),
     /// The version where the hints stand from here on.
     StandsAt(Version),
+    /// When the anchor was changed last; 0: unknown. Milliseconds since 1970.
+    AnchorChanged(u64),
 }
 
 impl<'a> Entry<'a> {
@@ -151,6 +161,7 @@ impl<'a> Entry<'a> {
             Entry::Finished(_) => 8,
             Entry::Ended(why) => 8 + why.floor_char_boundary(MAX_REASON),
             Entry::StandsAt(_) => Version::LEN,
+            Entry::AnchorChanged(_) => 8,
         }
     }
 
@@ -161,6 +172,7 @@ impl<'a> Entry<'a> {
             Entry::Finished(_) => 3,
             Entry::Ended(_) => 4,
             Entry::StandsAt(_) => 5,
+            Entry::AnchorChanged(_) => 6,
         };
         bytes.push(number);
         let mut put_sized = |part: &[u8]| {
@@ -170,7 +182,9 @@ impl<'a> Entry<'a> {
         match *self {
             Entry::Change(change) => put_sized(change),
             Entry::Ended(why) => put_sized(&why.as_bytes()[..why.floor_char_boundary(MAX_REASON)]),
-            Entry::Finished(id) => bytes.extend(id.to_le_bytes()),
+            Entry::Finished(number) | Entry::AnchorChanged(number) => {
+                bytes.extend(number.to_le_bytes());
+            }
             Entry::Unfinished(id, record) => {
                 bytes.extend(id.to_le_bytes());
                 bytes.extend((record.len() as u64).to_le_bytes());
@@ -201,6 +215,7 @@ impl<'a> Entry<'a> {
             3 => Entry::Finished(reader.u64()?),
             4 => Entry::Ended(str::from_utf8(sized(reader)?).map_err(|_| damaged())?),
             5 => Entry::StandsAt(Version::read(reader)?),
+            6 => Entry::AnchorChanged(reader.u64()?),
             _ => return Err(damaged()),
         })
     }
@@ -233,6 +248,7 @@ fn apply(entries: &[u8], summary: &mut Summary, contents: &mut Contents) -> Resu
             }
             Entry::Ended(why) => summary.ended = Some(why.to_owned()),
             Entry::StandsAt(version) => summary.version = version,
+            Entry::AnchorChanged(at) => summary.anchor_changed = at,
         }
     }
     Ok(())
@@ -301,6 +317,8 @@ pub(crate) struct Journal {
     room: usize,
     /// Whether each commit is there twice, with zeros after the last.
     pub(super) sound: bool,
+    /// Whether there are remains of a commit that was begun and never done.
+    remains: bool,
 }
 
 impl Journal {
@@ -325,6 +343,7 @@ impl Journal {
             written: 0,
             seal: [0; SEAL_LEN],
             ended: None,
+            anchor_changed: 0,
         };
         Self::begin(medium, path, summary, Contents::default(), ROOM)
     }
@@ -382,8 +401,8 @@ impl Journal {
         };
         written().map_err(failed)?;
         let path = path.to_owned();
-        let (first, sound) = (tail, true);
-        Ok(Self { medium, path, key, summary, contents, first, tail, room, sound })
+        let (first, sound, remains) = (tail, true, false);
+        Ok(Self { medium, path, key, summary, contents, first, tail, room, sound, remains })
     }
 
     /// Opens the journal that `anchor` names, also after a crash, and checks all of it. What it
@@ -406,7 +425,7 @@ impl Journal {
             return Err(Error::corrupted("it does not begin like a file of Privet's"));
         }
         let version = reader.u32()?;
-        if version != VERSION {
+        if !(WITHOUT_TIME..=VERSION).contains(&version) {
             return Err(Error::corrupted(format!(
                 "it has format version {version}, this program knows version {VERSION}"
             )));
@@ -424,6 +443,7 @@ impl Journal {
             written: reader.u64()?,
             seal: [0; SEAL_LEN],
             ended: None,
+            anchor_changed: 0,
         };
         let entries = sized(&mut reader)?;
         let sealed = bytes.len() - reader.remaining();
@@ -441,7 +461,7 @@ impl Journal {
         let mut contents = Contents::default();
         apply(entries, &mut summary, &mut contents)?;
         let first = next_block(sealed + SEAL_LEN);
-        let (mut tail, mut sound) = (first, true);
+        let (mut tail, mut sound) = (first, version == VERSION);
         loop {
             if summary.commits == anchor.commits && summary.seal != anchor.seal {
                 return Err(Error::corrupted("it is not as it was left"));
@@ -463,9 +483,10 @@ impl Journal {
         if summary.commits < anchor.commits {
             return Err(Error::corrupted("it has lost its last changes"));
         }
-        sound &= bytes.iter().skip(tail).all(|byte| *byte == 0);
+        let remains = bytes.iter().skip(tail).any(|byte| *byte != 0);
+        sound &= !remains;
         let (path, room) = (path.to_owned(), bytes.len());
-        Ok(Self { medium, path, key, summary, contents, first, tail, room, sound })
+        Ok(Self { medium, path, key, summary, contents, first, tail, room, sound, remains })
     }
 
     pub(crate) fn summary(&self) -> &Summary {
@@ -491,6 +512,24 @@ impl Journal {
     /// Whether it lies where it was created, and only Privet wrote to it.
     pub(crate) fn is_original(&self) -> Result<bool> {
         is_untouched(&*self.medium, &self.path, &self.summary.place, self.summary.written)
+    }
+
+    /// When this file was changed last; 0: unknown.
+    pub(crate) fn changed(&self) -> Result<u64> {
+        changed(&*self.medium, &self.path)
+    }
+
+    /// Whether this file and the anchor agree on when the other was changed last.
+    ///
+    /// If the anchor has counted all commits, it was written last; if not, the journal was, and the
+    /// process was killed. Remains of a commit, or of a slot of the anchor, explain a later change:
+    /// the process was killed while it wrote.
+    pub(crate) fn agrees_with(&self, anchor: &AnchorFile) -> Result<bool> {
+        let Anchor { commits, journal_changed, .. } = *anchor.anchor();
+        Ok(match commits == self.summary.commits {
+            true => self.remains || !contradicts(self.changed()?, journal_changed),
+            false => !anchor.contradicts(self.summary.anchor_changed)?,
+        })
     }
 
     /// Whether another file must take its place before `entries` are appended.

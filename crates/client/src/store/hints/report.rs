@@ -79,7 +79,8 @@ fn open(folder: &dyn Folder, name: &str) -> Result<Option<Arc<dyn Medium>>> {
 /// The contents of the files behind a valid anchor.
 fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<Condition> {
     let mut copied = !anchor.is_original()?;
-    let anchor = anchor.anchor();
+    let file = anchor;
+    let anchor = file.anchor();
     let mut damaged = Vec::new();
     let mut note = |name: &str, outcome: Result<()>| match outcome {
         Err(error) if error.blame() == Blame::Corrupted => {
@@ -99,7 +100,7 @@ fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<Co
             ended = summary.ended.clone();
             version = summary.version;
             expected = Some((summary.generation_len, summary.generation_digest));
-            copied |= !journal.is_original()?;
+            copied |= !journal.is_original()? || !journal.agrees_with(file)?;
             Ok(())
         });
         note(&name, journal)?;

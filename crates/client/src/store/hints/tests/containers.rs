@@ -1,6 +1,6 @@
 //! Hints in containers: baked into an image that is started twice, and on a volume.
 
-use super::super::anchor::{Anchor, AnchorFile};
+use super::super::anchor::{Anchor, AnchorFile, contradicts};
 use super::super::*;
 use super::history::{generation, key, record, seen};
 use crate::disk::simulated::Disk;
@@ -240,6 +240,17 @@ fn what_tells_a_copy_from_the_original() {
     assert!(!at(90_000, None) && !at(90_000, Some(90_000)), "somebody else wrote to it");
     assert!(at(1_500, Some(0)), "times may be rounded");
     assert!(!at(2_500, Some(0)), "copied with its times");
+}
+
+/// A crash may lose the time of a change, and a file system may round it down when it stores it.
+#[test]
+fn an_earlier_time_than_the_other_file_tells_contradicts_nothing() {
+    for (changed, told, contradicted) in
+        [(5000, 5000, false), (4999, 5000, false), (0, 5000, false), (5001, 5000, true)]
+    {
+        assert_eq!(contradicts(changed, told), contradicted, "{changed}, told {told}");
+    }
+    assert!(!contradicts(5000, 0), "the other file does not tell");
 }
 
 /// The journal is checked in the same way, by the time in its last commit.

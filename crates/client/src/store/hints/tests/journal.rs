@@ -25,7 +25,8 @@ pub(super) fn header(number: u64) -> Header {
 /// The anchor that has counted all of `journal`.
 pub(super) fn counting(journal: &Journal) -> Anchor {
     let generation = journal.summary().generation;
-    super::super::counting(Anchor { generation, ..Anchor::new(&key(), [1; 16], [0; 32]) }, journal)
+    let anchor = Anchor { generation, ..Anchor::new(&key(), [1; 16], [0; 32]) };
+    super::super::counting(anchor, journal).unwrap()
 }
 
 /// The contents of a journal.

@@ -167,7 +167,7 @@ fn an_anchor_of_a_later_version_is_no_damage() {
     let folder = Arc::new(Directory::create(place.path()).unwrap());
     let refused = KeptHints::open(folder, &key(), false, Others::Replace).err().unwrap();
     assert_eq!(refused.blame(), Blame::Unavailable);
-    assert!(refused.message().contains("version 5"), "{refused}");
+    assert!(refused.message().contains("version 6"), "{refused}");
     assert_eq!(refused.reason(), None, "they are not to be erased: {refused}");
 }
 
@@ -177,11 +177,14 @@ fn an_anchor_of_an_older_version_is_no_damage_and_says_what_to_do() {
     used(place.path());
     let path = place.path().join("anchor");
     let bytes = std::fs::read(&path).unwrap();
-    // Version 2 lacked the table's shape, version 3 the number of the journal's file.
-    for (version, left_out) in [(2, 132..148), (3, SLOT_LEN - 80..SLOT_LEN - 72)] {
+    // Version 2 lacked the table's shape, version 3 the number of the journal's file. Both lacked
+    // the journal's time.
+    let time = SLOT_LEN - 40..SLOT_LEN - 32;
+    for (version, left_out) in [(2, 132..148), (3, SLOT_LEN - 88..SLOT_LEN - 80)] {
         let mut older = Vec::new();
         for at in SLOTS.map(|at| at as usize) {
             let mut slot = bytes[at..at + SLOT_LEN - 32].to_vec();
+            slot.drain(time.clone());
             slot.drain(left_out.clone());
             slot[8] = version;
             let checksum = blake3::hash(&slot);
@@ -296,6 +299,113 @@ fn a_journal_that_was_put_back_alone_is_erased_with_its_hints() {
     assert!(notice.unwrap().contains("backup"));
     assert_eq!(seen(&mut restored).unwrap().generation, None);
     assert_eq!(names(place.path()), ["anchor", "removed"]);
+}
+
+/// What becomes of the files `put_back`, if they are put back as they were before the last lookup,
+/// in place and at once: the notice, or the error.
+fn after_putting_back(put_back: &[&str], killed: bool) -> Result<Option<String>> {
+    let place = tempfile::tempdir().unwrap();
+    used(place.path());
+    let path = |name: &&str| place.path().join(name);
+    let backup: Vec<_> = put_back.iter().map(|name| std::fs::read(path(name)).unwrap()).collect();
+    let (mut opened, notice) = hints(place.path());
+    assert_eq!(notice, None);
+    opened.reserve_one(ReservationId(2), &record(b"change", b"query")).unwrap();
+    // As if the process were killed: the anchor has not counted this commit.
+    opened.poisoned = killed;
+    drop(opened);
+    // Longer than a tick of the file system's clock.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    for (name, bytes) in put_back.iter().zip(backup) {
+        // Into the same file, which keeps its number and its birth.
+        std::fs::write(path(name), bytes).unwrap();
+    }
+    let folder = Directory::existing(place.path());
+    let copied = match inspect(&folder, true)?.map(|private| private.condition) {
+        Some(Condition::Whole { copied, .. }) => copied,
+        other => matches!(other, Some(Condition::Damaged(_))),
+    };
+    let folder = Arc::new(Directory::existing(place.path()));
+    let opened = KeptHints::open(folder, &key(), false, Others::Refuse)?;
+    let Opening::Have { mut hints, notice } = opened else { panic!("busy") };
+    assert_eq!(copied, notice.is_some(), "what is reported of them");
+    let found = seen(&mut hints).unwrap();
+    assert_eq!(found.generation.is_none(), notice.is_some());
+    assert!(notice.is_some() || found.changes.len() == 3, "no older state");
+    Ok(notice)
+}
+
+#[test]
+fn hints_that_are_put_back_in_place_are_noticed_at_once() {
+    const JOURNAL: &str = "journal-1-1.hints";
+    for (put_back, killed) in [
+        (&[][..], false),
+        (&[], true),
+        (&["anchor", JOURNAL], false),
+        (&["anchor", JOURNAL], true),
+        (&["anchor"], false),
+        (&["anchor"], true),
+        (&[JOURNAL], true),
+    ] {
+        let notice = after_putting_back(put_back, killed).unwrap();
+        assert_eq!(notice.is_some(), !put_back.is_empty(), "{put_back:?}, killed: {killed}");
+        assert!(notice.is_none_or(|notice| notice.contains("backup")));
+    }
+    let refused = after_putting_back(&[JOURNAL], false).unwrap_err();
+    assert_eq!(refused.blame(), Blame::Corrupted, "{refused}");
+}
+
+/// The format before, in which neither file says when the other was changed.
+#[test]
+fn hints_of_the_version_before_are_read_and_written_anew() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut opened, _) = hints(place.path());
+    opened.preparation().unwrap().save_generation(&generation(1)).unwrap();
+    opened.switch().unwrap();
+    drop(opened);
+    let folder = Directory::existing(place.path());
+    let path = place.path().join("anchor");
+    let mut anchor =
+        AnchorFile::read(folder.open("anchor").unwrap().unwrap(), &path).unwrap().anchor().clone();
+
+    // The journal has a beginning and no commits.
+    let name = journal_name(1, 1);
+    let mut bytes = std::fs::read(place.path().join(&name)).unwrap();
+    bytes[8] = 4;
+    let mut key = blake3::Hasher::new_derive_key("privet 2026-11 commits of a hint journal");
+    key.update(&anchor.lineage).update(&1u64.to_le_bytes());
+    let sealed = 348;
+    let seal = blake3::keyed_hash(key.finalize().as_bytes(), &bytes[..sealed]);
+    assert_ne!(bytes[sealed..sealed + 32], [0; 32], "it is where the seal was");
+    bytes[sealed..sealed + 32].copy_from_slice(seal.as_bytes());
+    std::fs::write(place.path().join(&name), &bytes).unwrap();
+    anchor.seal = *seal.as_bytes();
+    let medium = folder.open(&name).unwrap().unwrap();
+    let mut journal = Journal::open(medium, &place.path().join(&name), &anchor).unwrap();
+    journal.commit(&[Entry::Change(b"change")]).unwrap();
+    let anchor = counting(anchor, &journal).unwrap();
+    for (sequence, at) in (100..).zip(SLOTS) {
+        let mut slot = anchor.encode(sequence);
+        slot.truncate(SLOT_LEN - 40);
+        slot[8] = 4;
+        let checksum = blake3::hash(&slot);
+        slot.extend(checksum.as_bytes());
+        let medium = folder.open("anchor").unwrap().unwrap();
+        medium.set_len(at).unwrap();
+        medium.write_at(at, &slot).unwrap();
+    }
+    let (mut opened, notice) = hints(place.path());
+    assert_eq!(notice, None);
+    assert_eq!(seen(&mut opened).unwrap().changes.len(), 1);
+    opened.reserve_one(ReservationId(0), &record(b"change", b"query")).unwrap();
+    drop(opened);
+    assert_eq!(std::fs::read(&path).unwrap()[8], 5);
+    let journal = std::fs::read(place.path().join(journal_name(1, 2))).unwrap();
+    assert_eq!(journal[8], 5);
+    assert_eq!(names(place.path()), ["anchor", "generation-1.hints", "journal-1-2.hints"]);
+    let (mut opened, notice) = hints(place.path());
+    assert_eq!(notice, None);
+    assert_eq!(seen(&mut opened).unwrap().changes.len(), 2);
 }
 
 #[test]
