@@ -123,6 +123,7 @@
 
 mod agreement;
 mod asking;
+mod boundaries;
 mod calls;
 mod candidates;
 mod choose;

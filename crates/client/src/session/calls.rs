@@ -23,15 +23,17 @@
 //!   the time that it may take at that rate, across all attempts. So a server cannot keep a call
 //!   alive with a byte now and then, nor with one byte at each attempt.
 //!
-//! Nothing here looks at the contents of a request, and no request ever goes to another server than
-//! the one that it was made for.
+//! Nothing here looks at the contents of a request, except that a download goes on at a
+//! [boundary](super::boundaries). No request ever goes to another server than the one that it was
+//! made for.
 
 use super::agreement::server_name;
+use super::boundaries::Boundaries;
 use super::interface::{Event, ExchangeId, FetchId, Output, Request};
 use super::options::Patience;
 use privet_core::{Blame, Error, Reason, SecretRng};
 use privet_schemes::contract::ReservationId;
-use privet_wire::DescribeRequest;
+use privet_wire::{DescribeRequest, FetchChunk};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -63,6 +65,12 @@ pub(super) struct Call {
     pub(super) server: usize,
     pub(super) purpose: Purpose,
     pub(super) request: Request,
+    /// Where its attempts may begin, if it is a fetch.
+    boundaries: Boundaries,
+    /// The next byte of this attempt, while it repeats what came before.
+    repeats: Option<u64>,
+    /// For so many repeated bytes, the end is still to be put off.
+    to_repeat: u64,
     state: CallState,
     /// Attempts of this call that failed without progress in between, and since when.
     failing: Failing,
@@ -144,12 +152,32 @@ impl Calls {
         now: Duration,
         out: &mut VecDeque<Output>,
     ) {
+        self.fetch(Boundaries::NONE, server, purpose, request, now, out);
+    }
+
+    /// The same for a fetch. Each of its attempts begins at one of the `boundaries`.
+    pub(super) fn fetch(
+        &mut self,
+        boundaries: Boundaries,
+        server: usize,
+        purpose: Purpose,
+        request: Request,
+        now: Duration,
+        out: &mut VecDeque<Output>,
+    ) {
         let state = CallState::Held;
         let ends = matches!(request, Request::Fetch(_)).then(|| now + self.patience.grace());
+        let to_repeat = match &request {
+            Request::Fetch(request) => request.offset - boundaries.at_or_before(request.offset),
+            _ => 0,
+        };
         self.calls.push(Call {
             server,
             purpose,
             request,
+            boundaries,
+            repeats: None,
+            to_repeat,
             state,
             failing: Failing::default(),
             ends,
@@ -205,9 +233,42 @@ impl Calls {
         call.state = CallState::InFlight { exchange, until };
         call.failing = Failing::default();
         call.ends = call.ends.map(|ends| ends.saturating_add(earned).min(now + grace));
+        call.to_repeat = call.to_repeat.saturating_add(bytes as u64).min(call.boundaries.step());
         if call.purpose != Purpose::Background {
             self.links[call.server].recovers();
         }
+    }
+
+    /// What is new in a chunk; `None`: nothing, because this attempt repeats what came before.
+    ///
+    /// Repeated bytes are no progress. But the next one is waited for anew, and the end is put off
+    /// for as many as came before, so that a slow line may repeat them.
+    pub(super) fn new_part(
+        &mut self,
+        exchange: ExchangeId,
+        mut chunk: FetchChunk,
+        now: Duration,
+    ) -> Option<FetchChunk> {
+        let Some(at) = self.position(exchange) else { return Some(chunk) };
+        let until = now + self.patience_for(&self.calls[at]);
+        let grace = self.patience.grace();
+        let call = &mut self.calls[at];
+        let (Some(next), Request::Fetch(request)) = (call.repeats, &call.request) else {
+            return Some(chunk);
+        };
+        if chunk.offset != next {
+            return Some(chunk);
+        }
+        let again = (request.offset - next).min(chunk.data.len() as u64);
+        let counted = again.min(call.to_repeat);
+        let earned = self.patience.earned(counted as usize);
+        call.to_repeat -= counted;
+        call.state = CallState::InFlight { exchange, until };
+        call.ends = call.ends.map(|ends| ends.saturating_add(earned).min(now + grace));
+        call.repeats = Some(next + again).filter(|next| *next < request.offset);
+        chunk.offset += again;
+        let _ = chunk.data.split_to(again as usize);
+        (!chunk.data.is_empty()).then_some(chunk)
     }
 
     /// The server's description is the same as before (or its first). Held calls leave; refused
@@ -481,12 +542,9 @@ impl Calls {
         self.exchanges += 1;
         let call = &mut self.calls[at];
         call.state = CallState::InFlight { exchange, until: now + patience };
-        out.push_back(Output::Transmit {
-            exchange,
-            server: call.server,
-            request: call.request.clone(),
-            patience,
-        });
+        let (request, repeats) = call.boundaries.widened(&call.request);
+        call.repeats = repeats;
+        out.push_back(Output::Transmit { exchange, server: call.server, request, patience });
     }
 
     /// Asks the server to describe itself. A description already on its way may be older than the
@@ -524,6 +582,9 @@ impl Calls {
             server,
             purpose: Purpose::Describe,
             request: Request::Describe(DescribeRequest::default()),
+            boundaries: Boundaries::NONE,
+            repeats: None,
+            to_repeat: 0,
             state: CallState::Pausing { until: when },
             failing: Failing::default(),
             ends: None,

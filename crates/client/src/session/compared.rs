@@ -27,36 +27,52 @@ pub(super) enum Sources {
     All(u64),
 }
 
+/// A stream of `len` bytes, in which a download can go on after each `step`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stream {
+    pub(super) len: u64,
+    pub(super) step: u64,
+}
+
 impl Sources {
-    /// The servers to ask for the stretch that begins at `offset` of a stream of `len` bytes.
-    pub(super) fn servers(self, offset: u64, len: u64) -> Range<usize> {
+    /// The servers to ask for the stretch that begins at `offset` of a stream.
+    pub(super) fn servers(self, offset: u64, stream: Stream) -> Range<usize> {
         match self {
             Sources::First => 0..1,
             Sources::All(servers) => 0..servers as usize,
             Sources::Shares(servers) => {
                 let last = servers.saturating_sub(1);
-                let server = (0..last).find(|server| offset < share_end(*server, servers, len));
+                let server = (0..last).find(|server| offset < stream.share_end(*server, servers));
                 let server = server.unwrap_or(last) as usize;
                 server..server + 1
             }
         }
     }
 
-    /// Where a stretch that begins at `offset` must end at the latest, so that only those servers
-    /// send it.
-    pub(super) fn end(self, offset: u64, len: u64) -> u64 {
+    /// The stretch around `offset` that only those servers send.
+    pub(super) fn share(self, offset: u64, stream: Stream) -> Range<u64> {
         match self {
-            Sources::First | Sources::All(_) => len,
+            Sources::First | Sources::All(_) => 0..stream.len,
             Sources::Shares(servers) => {
-                share_end(self.servers(offset, len).start as u64, servers, len)
+                let server = self.servers(offset, stream).start as u64;
+                let begin = server.checked_sub(1).map(|before| stream.share_end(before, servers));
+                begin.unwrap_or(0)..stream.share_end(server, servers)
             }
         }
     }
 }
 
-fn share_end(server: u64, servers: u64, len: u64) -> u64 {
-    // No larger than `len`, because there is no server beyond the last.
-    (u128::from(len) * u128::from(server + 1) / u128::from(servers)) as u64
+impl Stream {
+    /// Where the share of a server ends: after whole steps, if the share has any.
+    fn share_end(self, server: u64, servers: u64) -> u64 {
+        let Self { len, step } = self;
+        // No larger than `len`, because there is no server beyond the last.
+        let end = (u128::from(len) * u128::from(server + 1) / u128::from(servers)) as u64;
+        match end < len && end >= step {
+            true => end - end % step,
+            false => end,
+        }
+    }
 }
 
 /// What servers sent of one stretch before the others did.

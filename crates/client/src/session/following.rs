@@ -26,6 +26,7 @@
 //! The pins move last, when everything else is there: if anything interrupts this, it is done again
 //! from the version of the pins.
 
+use super::boundaries::Boundaries;
 use super::calls::Purpose;
 use super::choose::{check_download, check_root, check_table_digest};
 use super::epochs::{Followed, Follower, Following, Told, ToldEpoch};
@@ -95,7 +96,13 @@ impl Open {
     fn follow(&mut self, shared: &mut Shared, following: Following, now: Duration) {
         let request = self.updates_request(following.start.identity(), 0);
         self.stage = Stage::Following(Box::new(following));
-        shared.calls.start(0, Purpose::Fetch, request, now, &mut shared.outputs);
+        self.fetch_updates(shared, 0, request, now);
+    }
+
+    fn fetch_updates(&self, shared: &mut Shared, server: usize, request: Request, now: Duration) {
+        let Shared { calls, parts, outputs, .. } = shared;
+        let boundaries = Boundaries::of(0, &parts.pace);
+        calls.fetch(boundaries, server, Purpose::Fetch, request, now, outputs);
     }
 
     fn updates_request(&self, from: TableIdentity, offset: u64) -> Request {
@@ -183,7 +190,7 @@ impl Open {
             let (server, from) = (following.server + 1, following.start.identity());
             following.ask_another(server);
             let request = self.updates_request(from, 0);
-            shared.calls.start(server, Purpose::Fetch, request, now, &mut shared.outputs);
+            self.fetch_updates(shared, server, request, now);
             return Ok(());
         }
         following.check_milestones()?;

@@ -111,6 +111,13 @@ impl Open {
         response: Response,
         now: Duration,
     ) -> Result<(), Fault> {
+        let response = match response {
+            Response::Chunk(chunk) => match shared.calls.new_part(exchange, chunk, now) {
+                Some(chunk) => Response::Chunk(chunk),
+                None => return Ok(()),
+            },
+            other => other,
+        };
         let Some(call) = shared.calls.waiting_for(exchange) else { return Ok(()) };
         if let Purpose::Fetch | Purpose::Stream = call.purpose {
             self.came = self.came.saturating_add(match &response {

@@ -1,6 +1,7 @@
 //! Before the first lookup: descriptions, the layout, and the download of a hint or the table.
 
 use super::agreement::{Difference, changed_midway, difference, server_name};
+use super::boundaries::Boundaries;
 use super::calls::Purpose;
 use super::choose::{check_comparable, check_download, check_root, check_table_digest, choose};
 use super::interface::{ChosenTable, Event, ExchangeId, Output, Persist, Request};
@@ -126,12 +127,14 @@ impl Open {
             return self.complete_download(shared, part, finished);
         }
         let request = self.fetch_request(part.kind, offset, 0);
+        let boundaries = Boundaries::of(part.len, &shared.parts.pace);
         let incoming = Incoming::Fetching { part, download };
         match self.may_come_late(shared, &incoming) {
             true => self.begin_without_hint(shared, incoming)?,
             false => self.stage = Stage::Incoming(incoming),
         }
-        shared.calls.start(0, Purpose::Fetch, request, now, &mut shared.outputs);
+        let Shared { calls, outputs, .. } = shared;
+        calls.fetch(boundaries, 0, Purpose::Fetch, request, now, outputs);
         Ok(())
     }
 

@@ -19,7 +19,8 @@
 //!
 //! The last quarter is a reserve, for pieces that failed. A piece is a 64th of the table, or as
 //! many bytes as the client's state if that is more (because a checkpoint of about that size is
-//! written after each piece), and at least 1 MiB. After a lookup has been *sent*, the session
+//! written after each piece), and at least 1 MiB. It is rounded up to whole steps, so that it
+//! begins where a download may [go on](super::boundaries). After a lookup has been *sent*, the session
 //! fetches the pieces that are due, at most two of them. It tries a failed piece again with the
 //! usual patience, and then with the next lookup. Once the hints are used up, it fetches the rest
 //! without waiting for lookups, and the next lookup waits for that. This too follows from the
@@ -42,7 +43,8 @@
 //! Received bytes go to the worker, which may be slower than the network. So the table is fetched
 //! in strides, and the next stride only when less than one is left to do.
 
-use super::compared::Sources;
+use super::boundaries::Boundaries;
+use super::compared::{Sources, Stream};
 use privet_schemes::contract::Supply;
 use std::ops::Range;
 use std::time::Duration;
@@ -59,6 +61,8 @@ pub(super) struct Pace {
     /// … and after so long a time. That bounds what a killed process loses, and the share of time
     /// that checkpoints take.
     pub(super) checkpoint_every: Duration,
+    /// The shortest step between two of the [boundaries](Boundaries) at which a download goes on.
+    pub(super) shortest_step: u64,
 }
 
 impl Default for Pace {
@@ -68,6 +72,7 @@ impl Default for Pace {
             stride: 1 << 24,
             checkpoint_interval: 1 << 30,
             checkpoint_every: Duration::from_secs(5),
+            shortest_step: 1 << 20,
         }
     }
 }
@@ -75,7 +80,7 @@ impl Default for Pace {
 /// How much of the table is due when. See the [module](self).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {
-    table_len: u64,
+    stream: Stream,
     piece: u64,
 }
 
@@ -83,7 +88,9 @@ impl Schedule {
     /// For a table of `table_len` bytes and a client whose state has about `state_len`.
     pub(super) fn new(table_len: u64, state_len: u64, pace: &Pace) -> Self {
         let piece = (table_len / 64).max(state_len).max(pace.shortest_piece).max(1);
-        Self { table_len, piece }
+        let step = Boundaries::of(table_len, pace).step();
+        let piece = piece.checked_next_multiple_of(step).unwrap_or(piece);
+        Self { stream: Stream { len: table_len, step }, piece }
     }
 
     /// How many bytes of the table should have been streamed once `supply.used` queries were sent.
@@ -92,7 +99,7 @@ impl Schedule {
         if supply.used < begin {
             return 0;
         }
-        let pieces = self.table_len.div_ceil(self.piece);
+        let pieces = self.stream.len.div_ceil(self.piece);
         let due = if supply.used >= end {
             pieces
         } else {
@@ -101,7 +108,7 @@ impl Schedule {
             let (used, span) = (u128::from(supply.used - begin), u128::from(end - begin));
             (used * u128::from(pieces) / span + 1) as u64
         };
-        due.saturating_mul(self.piece).min(self.table_len)
+        due.saturating_mul(self.piece).min(self.stream.len)
     }
 }
 
@@ -208,12 +215,18 @@ impl Preparing {
 
     /// The servers to ask for the stretch that begins at `offset`.
     pub(super) fn servers(&self, offset: u64) -> Range<usize> {
-        self.sources.servers(offset, self.schedule.table_len)
+        self.sources.servers(offset, self.schedule.stream)
+    }
+
+    /// Where a fetch of the stretch that begins at `offset` may go on.
+    pub(super) fn boundaries(&self, offset: u64) -> Boundaries {
+        let stream = self.schedule.stream;
+        Boundaries::of(stream.len, &self.pace).from(self.sources.share(offset, stream).start)
     }
 
     /// A generation that waits to be used.
     pub(super) fn complete(schedule: Schedule, pace: Pace) -> Self {
-        let mut preparing = Self::next_generation(schedule, pace, schedule.table_len);
+        let mut preparing = Self::next_generation(schedule, pace, schedule.stream.len);
         preparing.stage = Stage::Complete;
         preparing
     }
@@ -251,7 +264,7 @@ impl Preparing {
         self.awaited = !(self.awaited && failed);
         if self.awaited {
             self.try_again();
-            (self.due, self.granted, self.held) = (self.schedule.table_len, u64::MAX, false);
+            (self.due, self.granted, self.held) = (self.schedule.stream.len, u64::MAX, false);
         }
         self.awaited
     }
@@ -270,7 +283,7 @@ impl Preparing {
     pub(super) fn resumed(&mut self, offset: u64) {
         if self.stage == Stage::Beginning {
             self.stage = Stage::Streaming;
-            let offset = offset.min(self.schedule.table_len);
+            let offset = offset.min(self.schedule.stream.len);
             (self.received, self.absorbed, self.checkpointed) = (offset, offset, offset);
         }
     }
@@ -320,11 +333,11 @@ impl Preparing {
             self.stage == Stage::Streaming && self.checkpoint_is_due(wanted, now);
         match self.stage {
             // A process that ended before the last step may have streamed all of it.
-            Stage::Idle if wanted > self.received || self.due == self.schedule.table_len => {
+            Stage::Idle if wanted > self.received || self.due == self.schedule.stream.len => {
                 self.stage = Stage::Beginning;
                 Some(PreparationStep::Begin)
             }
-            Stage::Streaming if self.received >= self.schedule.table_len => {
+            Stage::Streaming if self.received >= self.schedule.stream.len => {
                 if self.fetching_to.is_some() {
                     return None;
                 }
@@ -350,8 +363,12 @@ impl Preparing {
                     return Some(PreparationStep::Ask);
                 }
                 let offset = self.received;
-                let end = self.sources.end(offset, self.schedule.table_len);
-                let len = self.pace.stride.min(wanted.min(end) - offset);
+                let end = self.sources.share(offset, self.schedule.stream).end;
+                // After an interruption, the next stride begins at a boundary again.
+                let stride = offset.saturating_add(self.pace.stride);
+                let stride = self.boundaries(offset).at_or_before(stride);
+                let stride = if stride > offset { stride } else { end };
+                let len = stride.min(wanted).min(end) - offset;
                 self.granted -= len;
                 self.fetching_to = Some(offset + len);
                 Some(PreparationStep::Fetch { offset, len })

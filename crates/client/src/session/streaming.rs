@@ -40,12 +40,14 @@ impl Open {
                 PreparationStep::Ask => shared.outputs.push_back(Output::Prepare(Prepare::Ask)),
                 PreparationStep::Fetch { offset, len } => {
                     let servers = preparing.servers(offset);
+                    let boundaries = preparing.boundaries(offset);
                     let part = self.streamed_part();
                     let request = self.fetch_request(part, offset, len);
                     self.hints.leads.begin(servers.len());
                     for server in servers {
-                        let request = request.clone();
-                        shared.calls.start(server, purpose, request, now, &mut shared.outputs);
+                        let (request, Shared { calls, outputs, .. }) =
+                            (request.clone(), &mut *shared);
+                        calls.fetch(boundaries, server, purpose, request, now, outputs);
                     }
                 }
             }

@@ -3,6 +3,7 @@
 mod agreement;
 mod asked;
 mod authenticated;
+mod boundaries;
 mod candidates;
 mod clones;
 mod coins;

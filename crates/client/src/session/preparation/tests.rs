@@ -7,6 +7,7 @@ const SMALL: Pace = Pace {
     stride: 1 << 20,
     checkpoint_interval: 1 << 20,
     checkpoint_every: Duration::MAX,
+    shortest_step: 1,
 };
 
 fn due_at(schedule: Schedule, total: u64) -> Vec<u64> {
@@ -77,6 +78,7 @@ fn a_generation_is_prepared_by_the_piece() {
         stride: 4,
         checkpoint_interval: 1 << 20,
         checkpoint_every: Duration::MAX,
+        shortest_step: 1,
     };
     let schedule = Schedule::new(25, 0, &pace);
     let mut preparing = Preparing::next_generation(schedule, pace, 0);
@@ -111,6 +113,7 @@ fn a_late_start_catches_up_by_two_pieces_a_lookup_until_the_hints_are_used_up() 
         stride: 100,
         checkpoint_interval: 1 << 20,
         checkpoint_every: Duration::MAX,
+        shortest_step: 1,
     };
     let schedule = Schedule::new(100, 0, &pace);
     let mut preparing = Preparing::next_generation(schedule, pace, 30);
@@ -136,6 +139,7 @@ fn no_more_than_a_stride_waits_for_the_worker_when_another_is_asked_for() {
         stride: 10,
         checkpoint_interval: 1 << 20,
         checkpoint_every: Duration::MAX,
+        shortest_step: 1,
     };
     let mut preparing = Preparing::foreground(100, pace);
     assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Begin));
@@ -218,6 +222,7 @@ fn a_given_up_fetch_waits_for_the_next_lookup_and_keeps_what_came() {
         stride: 10,
         checkpoint_interval: 1 << 20,
         checkpoint_every: Duration::MAX,
+        shortest_step: 1,
     };
     let mut preparing = Preparing::next_generation(Schedule::new(100, 0, &pace), pace, 0);
     preparing.lookup_sent(Supply { used: 20, total: 40 });
@@ -239,6 +244,7 @@ fn a_stream_that_a_process_did_not_live_to_finish_is_finished_by_the_next() {
         stride: 10,
         checkpoint_interval: 1 << 20,
         checkpoint_every: Duration::MAX,
+        shortest_step: 1,
     };
     let mut preparing = Preparing::next_generation(Schedule::new(100, 0, &pace), pace, 100);
     preparing.lookup_sent(Supply { used: 20, total: 40 });
@@ -254,6 +260,7 @@ fn replies_are_asked_for_one_at_a_time_and_whole() {
         stride: 1000,
         checkpoint_interval: 1 << 20,
         checkpoint_every: Duration::MAX,
+        shortest_step: 1,
     };
     // Five replies of seven bytes; pieces of ten.
     let schedule = Schedule::new(35, 0, &pace);

@@ -3,7 +3,7 @@
 use super::reserved::*;
 use super::toy::{self, Flow, Kind};
 use super::world::*;
-use crate::session::compared::{Leads, Sources};
+use crate::session::compared::{Leads, Sources, Stream};
 use crate::session::*;
 use privet_core::Reason;
 use privet_schemes::SchemeId;
@@ -69,14 +69,19 @@ fn chunked(
 
 #[test]
 fn shares_cover_every_stream_once() {
-    for len in [0, 1, 2, 3, 199, 200, 1 << 40, u64::MAX] {
+    let lens = [0, 1, 2, 3, 199, 200, 1 << 40, u64::MAX];
+    for (len, step) in lens.into_iter().flat_map(|len| [(len, 1), (len, 64), (len, 1 << 20)]) {
+        let stream = Stream { len, step };
         for sources in [Sources::First, Sources::Shares(2), Sources::Shares(3), Sources::All(2)] {
             let (mut offset, mut turns) = (0, Vec::new());
             while offset < len {
-                let end = sources.end(offset, len);
-                assert!(offset < end && end <= len, "{sources:?} {offset} {end} {len}");
-                turns.push(sources.servers(offset, len));
-                assert_eq!(sources.servers(end - 1, len), sources.servers(offset, len));
+                let share = sources.share(offset, stream);
+                let end = share.end;
+                assert!(offset < end && end <= len, "{sources:?} {offset} {end} {stream:?}");
+                assert!(share.start == offset, "{sources:?} {share:?} {stream:?}");
+                assert!(offset < step || offset % step == 0, "{sources:?} {share:?} {stream:?}");
+                turns.push(sources.servers(offset, stream));
+                assert_eq!(sources.servers(end - 1, stream), sources.servers(offset, stream));
                 offset = end;
             }
             match sources {

@@ -39,7 +39,7 @@ impl Scheme {
     fn world(self, peer: Peer) -> World {
         let mut parts = toy::parts(7);
         if let Scheme::DummySubsets = self {
-            let pace = Pace { shortest_piece: 64, ..parts.pace };
+            let pace = Pace { shortest_piece: 64, shortest_step: 1, ..parts.pace };
             parts = Parts {
                 pace,
                 rng: parts.rng,

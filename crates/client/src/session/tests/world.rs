@@ -109,8 +109,10 @@ impl World {
     }
 
     pub(super) fn with_options(peers: Vec<Peer>, options: SessionOptions) -> Self {
-        let measuring = Measuring::brief();
-        let parts = Parts { measuring, ..Parts::of_the_registry().unwrap() };
+        let mut parts =
+            Parts { measuring: Measuring::brief(), ..Parts::of_the_registry().unwrap() };
+        // The parts of these tests are short.
+        parts.pace.shortest_step = 1;
         Self::with_session(peers, Session::with_parts(options, Duration::ZERO, parts).unwrap())
     }
 

@@ -30,6 +30,7 @@ pub(in super::super) fn parts(seed: u64) -> Parts {
             stride: 96,
             checkpoint_interval: 300,
             checkpoint_every: Duration::from_secs(1),
+            shortest_step: 1,
         },
         measuring: Measuring::brief(),
         rng: SecretRng::from_fixed_seed(bytes),
