@@ -42,7 +42,7 @@ pub(crate) fn from_outcome(outcome: Result<Outcome, Error>, command: &clap::Comm
 fn code(blame: Blame) -> u8 {
     match blame {
         Blame::ApiMisuse => 2,
-        Blame::Integrity | Blame::Corrupted | Blame::Selective => 4,
+        grave if grave.is_final() => 4,
         _ => 3,
     }
 }

@@ -118,7 +118,7 @@ impl Measured {
     /// The failed lookups, if there were any.
     fn failure(&self) -> Option<Error> {
         let failed: u64 = self.steps.iter().map(|step| step.latency_ms.failed()).sum();
-        let first = self.steps.iter().find_map(|step| step.latency_ms.first_failure())?;
+        let first = self.steps.iter().find_map(|step| step.latency_ms.gravest())?;
         let failed = display::some(failed, "lookup failed", "lookups failed");
         Some(first.clone().within(format!("{failed}; the first")))
     }
@@ -170,7 +170,7 @@ fn light_load(alone: Duration, time: Duration) -> f64 {
 
 fn p99(step: &Step) -> Result<Duration> {
     step.latency_ms.percentile(99.0).ok_or_else(|| {
-        let failure = step.latency_ms.first_failure().cloned();
+        let failure = step.latency_ms.gravest().cloned();
         let failure = failure.unwrap_or_else(|| Error::unavailable("nothing was answered"));
         failure.within("lookups failed under a light load")
     })

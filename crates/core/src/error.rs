@@ -63,6 +63,12 @@ impl Blame {
             Blame::Internal => "internal",
         }
     }
+
+    /// Whether nobody may try again: another try could tell a server that lies what was wanted, or
+    /// what failed is damaged and stays so.
+    pub fn is_final(self) -> bool {
+        matches!(self, Blame::Integrity | Blame::Corrupted | Blame::Selective)
+    }
 }
 
 impl fmt::Display for Blame {
@@ -149,6 +155,16 @@ impl Error {
     pub fn within(mut self, context: impl fmt::Display) -> Self {
         self.message = format!("{context}: {}", self.message);
         self
+    }
+
+    /// Of two errors of one piece of work, the one to tell of it: this one, unless only the `later`
+    /// one [is final](Blame::is_final). Otherwise a server could hide one failure behind another.
+    /// Returns the other one as well.
+    pub fn by_gravity(self, later: Self) -> (Self, Self) {
+        match later.blame.is_final() && !self.blame.is_final() {
+            true => (later, self),
+            false => (self, later),
+        }
     }
 
     /// Who is at fault.

@@ -204,7 +204,7 @@ fn target(client: &Client, by_number: bool, rng: &mut SecretRng) -> Target {
 /// Makes `count` things, as many at once as there are cores.
 ///
 /// # Errors
-/// The first one. Nothing is begun after it.
+/// The gravest one. Nothing is begun after the first.
 fn side_by_side<T: Send>(count: usize, make: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);
@@ -220,7 +220,8 @@ fn side_by_side<T: Send>(count: usize, make: impl Fn(usize) -> Result<T> + Sync)
             match (thing, made.as_mut()) {
                 (Ok(thing), Ok(things)) => things.push(thing),
                 (Err(error), Ok(_)) => *made = Err(error),
-                (_, Err(_)) => return,
+                (Err(error), Err(told)) => *told = told.clone().by_gravity(error).0,
+                (Ok(_), Err(_)) => return,
             }
         }
     };

@@ -31,12 +31,13 @@ pub(super) struct Latencies {
     answered: Histogram<u64>,
     /// By kind of error.
     failures: BTreeMap<&'static str, u64>,
-    first_failure: Option<Error>,
+    /// The first, unless only a later one says not to try again.
+    gravest: Option<Error>,
 }
 
 impl Latencies {
     pub(super) fn new() -> Result<Self> {
-        Ok(Self { answered: histogram()?, failures: BTreeMap::new(), first_failure: None })
+        Ok(Self { answered: histogram()?, failures: BTreeMap::new(), gravest: None })
     }
 
     /// Counts a lookup that was due at `due`, and over at `over`.
@@ -46,7 +47,10 @@ impl Latencies {
             Err(error) => {
                 let kind = error.reason().map_or_else(|| error.blame().name(), |why| why.name());
                 *self.failures.entry(kind).or_default() += 1;
-                self.first_failure.get_or_insert(error);
+                self.gravest = Some(match self.gravest.take() {
+                    None => error,
+                    Some(told) => told.by_gravity(error).0,
+                });
             }
         }
     }
@@ -63,8 +67,8 @@ impl Latencies {
         &self.failures
     }
 
-    pub(super) fn first_failure(&self) -> Option<&Error> {
-        self.first_failure.as_ref()
+    pub(super) fn gravest(&self) -> Option<&Error> {
+        self.gravest.as_ref()
     }
 
     /// The time within which `percent` of all lookups were answered. `None` if fewer were: failures
@@ -156,6 +160,8 @@ mod tests {
         assert!(!latencies.meet(&Objective { percent: 99.0, limit: milliseconds(1000) }));
         assert_eq!((latencies.answered(), latencies.failed()), (90, 10));
         assert_eq!(latencies.failures()["unavailable"], 10);
+        latencies.count(Duration::ZERO, Duration::ZERO, Err(Error::integrity("a lie")));
+        assert_eq!(latencies.gravest().unwrap().message(), "a lie");
         let json = serde_json::to_value(&latencies).unwrap();
         assert!(json["p99"].is_null() && json["p50"].as_f64().unwrap() > 49.0, "{json}");
     }

@@ -111,7 +111,7 @@ impl Step {
             return Err(Error::internal("the thread that counts answers has panicked"));
         };
         let Collected { latencies, first, last } = collected?;
-        if let Some(error) = latencies.first_failure().filter(|error| is_grave(error)) {
+        if let Some(error) = latencies.gravest().filter(|error| is_grave(error)) {
             return Err(error.clone());
         }
         let whole = started.elapsed();

@@ -16,7 +16,7 @@ use privet_core::{Error, Result};
 /// The results of a lookup's fetches so far.
 pub(super) struct Found {
     left: usize,
-    /// What each of the candidates holds, or the first failure.
+    /// What each of the candidates holds, or the gravest failure.
     pieces: Result<Vec<Piece>>,
 }
 
@@ -29,7 +29,8 @@ impl Found {
     pub(super) fn add(&mut self, candidate: usize, found: Result<Piece>) -> bool {
         self.left -= 1;
         match (&mut self.pieces, found) {
-            (Err(_), _) => {}
+            (Err(_), Ok(_)) => {}
+            (Err(told), Err(error)) => *told = told.clone().by_gravity(error).0,
             (Ok(pieces), Ok(piece)) => pieces[candidate] = piece,
             (Ok(_), Err(error)) => self.pieces = Err(error),
         }
@@ -43,5 +44,29 @@ impl Found {
     /// Why the lookup has failed, if it has.
     pub(super) fn into_failure(self) -> Option<Error> {
         self.pieces.err()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_core::Blame;
+
+    #[test]
+    fn the_gravest_failure_is_the_lookups() {
+        let told = |results: [Result<Piece>; 3]| {
+            let mut found = Found::nothing_of(3);
+            for (candidate, result) in results.into_iter().enumerate() {
+                assert_eq!(found.add(candidate, result), candidate == 2);
+            }
+            found.into_failure().unwrap().blame()
+        };
+        let away = || Err(Error::unavailable("away"));
+        for blame in [Blame::Integrity, Blame::Selective, Blame::Corrupted] {
+            let grave = || Err(Error::new(blame, "grave"));
+            assert_eq!(told([away(), grave(), Ok(None)]), blame);
+            assert_eq!(told([grave(), Ok(None), away()]), blame);
+        }
+        assert_eq!(told([Ok(None), away(), Err(Error::api_misuse("no"))]), Blame::Unavailable);
     }
 }

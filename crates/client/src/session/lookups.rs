@@ -225,14 +225,14 @@ impl Lookups {
         }
     }
 
-    /// The next fetch to be read: its answers in order, or the first error among them.
+    /// The next fetch to be read: its answers in order, or the gravest error among them.
     pub(super) fn next_answered(&mut self) -> Option<(FetchId, Pending, Result<Vec<Answer>>)> {
         while let Some(id) = self.answered.pop_front() {
             let Some(fetch) = self.fetches.get_mut(&id) else { continue };
             if let Stage::Answered(Asked { pending, answers }) =
                 std::mem::replace(&mut fetch.stage, Stage::InHand)
             {
-                return Some((id, pending, answers.into_iter().flatten().collect()));
+                return Some((id, pending, all_of(answers.into_iter().flatten())));
             }
         }
         None
@@ -304,4 +304,20 @@ impl Fetch {
     fn is_settled(&self) -> bool {
         matches!(self.stage, Stage::Settled(_))
     }
+}
+
+/// All answers, or the gravest error among them.
+fn all_of(answers: impl Iterator<Item = Result<Answer>>) -> Result<Vec<Answer>> {
+    let mut all = Ok(Vec::new());
+    for answer in answers {
+        all = match (all, answer) {
+            (Ok(mut all), Ok(answer)) => {
+                all.push(answer);
+                Ok(all)
+            }
+            (Err(told), Err(error)) => Err(told.by_gravity(error).0),
+            (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
+        };
+    }
+    all
 }
