@@ -35,8 +35,13 @@ use privet_table::update_log::PublisherId;
 use privet_table::values::Values;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
+
+/// How long a client that ends waits at most for what it left to threads of the runtime, such as
+/// the search for a host's address.
+const CLOSING: Duration = Duration::from_secs(1);
 
 /// Which servers to ask, for which table, and how.
 #[derive(Clone)]
@@ -136,6 +141,7 @@ pub struct Client {
     is_by_key: bool,
     values: Option<Values>,
     stats: Arc<Mutex<Stats>>,
+    thread: JoinHandle<()>,
 }
 
 impl Client {
@@ -155,8 +161,8 @@ impl Client {
         progress: impl FnMut(Progress) + Send + 'static,
     ) -> Result<Self> {
         let (start, ready) = Start::new(options, progress);
-        start.spawn()?;
-        ready.wait().await
+        let thread = start.spawn()?;
+        ready.wait(thread).await
     }
 
     /// As [`connect`](Self::connect), for programs without a runtime. Asynchronous code must not
@@ -169,16 +175,17 @@ impl Client {
         progress: impl FnMut(Progress) + Send + 'static,
     ) -> Result<Self> {
         let (start, ready) = Start::new(options, progress);
-        start.spawn()?;
-        ready.wait_blocking()
+        let thread = start.spawn()?;
+        ready.wait_blocking(thread)
     }
 
     fn new(
         commands: mpsc::UnboundedSender<Command>,
         OpenTable { table, is_by_key, values }: OpenTable,
         stats: Arc<Mutex<Stats>>,
+        thread: JoinHandle<()>,
     ) -> Self {
-        Self { commands, table, is_by_key, values, stats }
+        Self { commands, table, is_by_key, values, stats, thread }
     }
 
     /// The value of `key`, or `None` if the table does not have it. Both cost the same: one query
@@ -277,6 +284,18 @@ impl Client {
         self.ask_to_finish().blocking_recv().unwrap_or_else(|_| Err(driver_gone()))
     }
 
+    /// Ends the client, and returns when its connections are closed: what it did. Servers see when
+    /// a connection ends, so a program that still has work to do with what it found closes first.
+    /// Lookups under way are given up, as when a client is dropped. Asynchronous code must not call
+    /// it.
+    pub fn close_blocking(self) -> Stats {
+        let Self { commands, stats, thread, .. } = self;
+        drop(commands);
+        // If the thread has panicked, its connections are closed too.
+        let _ = thread.join();
+        *stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The table and its scheme as they were when the client connected. If the table changes, the
     /// client moves on to later versions, and [`Progress::Updated`] says so.
     pub fn table(&self) -> &ChosenTable {
@@ -371,12 +390,10 @@ impl Start {
         (Self { options, progress: Box::new(progress), commands, stats, ready }, waiting)
     }
 
-    fn spawn(self) -> Result<()> {
+    fn spawn(self) -> Result<JoinHandle<()>> {
         let thread = std::thread::Builder::new().name("privet-client".to_owned());
         let spawned = thread.spawn(move || self.run());
-        spawned
-            .map(drop)
-            .map_err(|error| Error::unavailable("no thread for the client").caused_by(error))
+        spawned.map_err(|error| Error::unavailable("no thread for the client").caused_by(error))
     }
 
     fn run(self) {
@@ -405,7 +422,8 @@ impl Start {
                 }
             }
         });
-        runtime.shutdown_background();
+        // The connections close now, and not when somebody has time.
+        runtime.shutdown_timeout(CLOSING);
     }
 }
 
@@ -475,15 +493,15 @@ fn clock(started: Instant) -> Clock {
 }
 
 impl Ready {
-    async fn wait(self) -> Result<Client> {
+    async fn wait(self, thread: JoinHandle<()>) -> Result<Client> {
         let Self { commands, stats, opened } = self;
         let opened = opened.await.unwrap_or_else(|_| Err(driver_gone()))?;
-        Ok(Client::new(commands, opened, stats))
+        Ok(Client::new(commands, opened, stats, thread))
     }
 
-    fn wait_blocking(self) -> Result<Client> {
+    fn wait_blocking(self, thread: JoinHandle<()>) -> Result<Client> {
         let Self { commands, stats, opened } = self;
         let opened = opened.blocking_recv().unwrap_or_else(|_| Err(driver_gone()))?;
-        Ok(Client::new(commands, opened, stats))
+        Ok(Client::new(commands, opened, stats, thread))
     }
 }
