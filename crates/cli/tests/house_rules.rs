@@ -39,6 +39,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "privet-host",
         ],
     ),
+    // It watches clients from outside, of whatever program they are.
+    ("privet-testing", &[]),
     ("debian-packages", &[]),
     ("key-transparency", &["privet-core", "privet-schemes", "privet-wire", "privet-client"]),
 ];
