@@ -183,7 +183,14 @@ pub(crate) fn say(text: &str) {
     say_lines(&printable(text));
 }
 
-/// The same for text that is [printable](crate::printable), of several lines if it has to be.
+/// As [`say`], for lines that should not be lost, from a thread that nothing waits for. It first waits
+/// for a slow reader, as long as something is read now and then.
+pub(crate) fn say_in_full(text: &str) {
+    voice::on_error().wait_for_room();
+    say(text);
+}
+
+/// As [`say`], for text that is [printable](crate::printable), of several lines if it has to be.
 pub(crate) fn say_lines(text: &str) {
     let standing = STANDING.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let lines = 1 + text.matches('\n').count() as u64;

@@ -1,31 +1,47 @@
 //! `privet get`: looks records up without the server learning which.
 
+mod failures;
 pub(crate) mod json_lines;
 mod news;
 pub(crate) mod output;
+#[cfg(test)]
+mod planted;
+mod printer;
+mod spool;
+#[cfg(test)]
+mod tests;
 mod wanted;
 
+use crate::advice;
 use crate::arguments::Get;
-use crate::display::{self, Batch, notice, some};
+use crate::display::{self, Batch, notice, say, some};
 use crate::exit::Outcome;
+use failures::Failures;
 use indicatif::ProgressBar;
 use news::{News, Retries, Silence};
 use output::Output;
-use privet_client::{Client, ClientOptions, Progress, Stats};
-use privet_core::{Blame, Error, Result};
+use printer::Printer;
+use privet_client::{Begun, Client, ClientOptions, Progress, Stats};
+use privet_core::{Error, Result};
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::PartKind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
-use wanted::Queue;
 pub(crate) use wanted::keys_from;
+use wanted::{Lookup, Queue};
 
-/// How many lookups are handed over at once: enough to keep the server's batches full, and few
-/// enough that a long list needs little memory.
-const AT_ONCE: usize = 256;
+/// How many lookups are handed over before the first of them must be over. The client has several
+/// under way at once, far fewer than these. So it always has the next one at hand, and no query
+/// waits for this command's threads. It is few enough that a long list needs little memory. (Tests
+/// have fewer, so that a short list shows what a long one would.)
+const WINDOW: usize = if cfg!(test) { 16 } else { 256 };
 
 /// Connects, looks everything up in the given order, and prints results as they come.
+///
+/// When a lookup is handed over follows from the list and from when answers came, and from nothing
+/// that an answer says: see [`printer`].
 pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     let end = arguments.max_time().and_then(|limit| Instant::now().checked_add(limit));
     display::be_quiet(arguments.quiet);
@@ -33,117 +49,127 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     Output::check(arguments)?;
 
     let news = Arc::new(News::default());
+    news.asked();
     let silence = Silence::watch(arguments, Arc::clone(&news))?;
     let reporter = reporter(arguments.verbose, Arc::clone(&news));
     let client = Client::connect_blocking(options(arguments)?, reporter)?;
+    news.answered();
     if arguments.verbose {
         describe(&client);
     }
-    let mut output = Output::new(arguments, queue.single, client.values())?;
+    let output = Output::new(arguments, queue.single, queue.source(), client.values())?;
     let scheme = client.table().scheme.plan.scheme;
     if let Some(warning) = scheme.about().weaker_by_key.filter(|_| queue.by_key) {
         notice(&format!("warning: by {scheme}, {warning}"));
     }
-    let mut outcome = Outcome::Done;
-    let mut failures = Failures::default();
-    let mut batch = Batch::new(queue.total, output.leaves_the_screen());
+    let batch = Batch::new(queue.total, output.leaves_the_screen());
+    let printer = Printer::start(output, batch)?;
+
+    let (begun, answers) = sync_channel(WINDOW);
+    let listener = Arc::clone(&news);
+    let listening = printer::thread("listening", move || listen(answers, printer, &listener))?;
+    let (not_begun, handed) = hand_in(&client, &mut queue, end, begun, &news);
+    let heard = listening.join();
+    // A client with single-use hints may still have to receive part of its next generation.
+    news.asked();
+    let finished = client.finish_blocking();
+    news.answered();
+    // Servers see when connections end. So they end before anything waits for the reader.
+    let stats = client.close_blocking();
+    drop(silence);
+
+    let Heard { outcome, mut failures, printer } =
+        heard.map_err(|_| Error::internal("the thread that receives answers has ended"))?;
+    failures.not_begun = not_begun;
+    let printed = printer.finish();
+    if let Some(skipped) = queue.skipped() {
+        notice(&skipped);
+    }
+    if arguments.verbose {
+        summarize(&stats, &news);
+    }
+    let is_read = printed.as_ref().is_ok_and(|is_read| *is_read);
+    let failed = [failures.into_result().err(), handed.err(), printed.err(), finished.err()];
+    match failed.into_iter().flatten().reduce(told_alone) {
+        Some(error) => Err(error),
+        None if is_read => Ok(outcome),
+        // A reader who went away (`| head`) has what it wanted.
+        None => Ok(Outcome::Done),
+    }
+}
+
+/// Hands everything in, and returns how many lookups did not begin because a server was given up.
+/// Waits for keys, and while [`WINDOW`] lookups are not over. Fails if there are more keys that
+/// cannot be read.
+fn hand_in(
+    client: &Client,
+    queue: &mut Queue,
+    end: Option<Instant>,
+    begun: SyncSender<(Lookup, Begun)>,
+    news: &News,
+) -> (usize, Result<()>) {
+    let mut not_begun = 0;
     loop {
-        // While the command waits for keys, it asks no server, so a server cannot be late.
-        let next = news.during_a_pause(|| queue.next(AT_ONCE, end));
-        let wanted = match next {
-            Ok(wanted) if wanted.is_empty() => break,
-            Ok(wanted) => wanted,
-            Err(error) => {
-                failures.note(Err(error));
-                break;
-            }
+        let lookup = match queue.next(end) {
+            Ok(Some(lookup)) => lookup,
+            Ok(None) => return (not_begun, Ok(())),
+            Err(error) => return (not_begun, Err(error)),
         };
         // A server has been given up, so no more lookups begin. The servers know of the failure
         // already, so this reveals no lookup's outcome.
         if news.given_up.load(Ordering::Relaxed) {
-            failures.not_begun += wanted.len();
+            not_begun += 1;
             // Lines that a pipe may still bring are not waited for.
             if queue.may_wait() {
-                break;
+                return (not_begun, Ok(()));
             }
             continue;
         }
-        let lookups: Vec<_> = wanted.iter().map(|wanted| client.begin(wanted.target())).collect();
-        for (wanted, lookup) in wanted.iter().zip(lookups) {
-            let printed = lookup.outcome_blocking().and_then(|value| {
-                news.came();
-                if value.is_none() {
-                    outcome = Outcome::NotFound;
-                }
-                output.print(wanted, value.as_ref())
-            });
-            failures.note(printed);
-            batch.one_more();
+        #[cfg(test)]
+        if planted::is_over() {
+            return (not_begun, Ok(()));
         }
-    }
-    failures.note(output.finish());
-    drop(batch);
-    drop(silence);
-    if let Some(skipped) = queue.skipped() {
-        notice(&skipped);
-    }
-    // A client with single-use hints may still have to receive part of its next generation. The
-    // answers are printed already, so nobody waits for this.
-    failures.note(client.finish_blocking());
-    if arguments.verbose {
-        summarize(&client.stats(), &news);
-    }
-    failures.into_result().map(|()| outcome)
-}
-
-/// The errors of failed lookups, reported at the end. A failure does not end the other lookups,
-/// since the server must not learn whether the client accepted its answer.
-#[derive(Default)]
-struct Failures {
-    /// The first error, unless a later one is the first integrity failure.
-    told: Option<Error>,
-    is_first: bool,
-    count: usize,
-    /// Lookups that did not begin because a server was given up.
-    not_begun: usize,
-}
-
-impl Failures {
-    fn note(&mut self, result: Result<()>) {
-        if let Err(error) = result {
-            self.count += 1;
-            let is_graver = |told: &Error| {
-                error.blame() == Blame::Integrity && told.blame() != Blame::Integrity
-            };
-            if self.told.as_ref().is_none_or(is_graver) {
-                (self.told, self.is_first) = (Some(error), self.count == 1);
-            }
-        }
-    }
-
-    fn into_result(self) -> Result<()> {
-        let which = if self.is_first { "the first" } else { "one of them" };
-        match (self.told, self.count, self.not_begun) {
-            (None, _, 0) => Ok(()),
-            (None, _, left) => Err(Error::unavailable(format!(
-                "a server was given up, and {} not begun",
-                were(left)
-            ))),
-            (Some(error), 1, 0) => Err(error),
-            (Some(error), count, 0) => {
-                Err(error.within(format!("{count} lookups failed; {which}")))
-            }
-            (Some(error), count, left) => {
-                let failed = some(count as u64, "lookup failed", "lookups failed");
-                Err(error.within(format!("{failed} and {} not begun; {which}", were(left))))
-            }
+        news.asked();
+        let handed_in = client.begin(lookup.wanted.target());
+        // If the thread that listens panicked, that is told when it is joined.
+        if begun.send((lookup, handed_in)).is_err() {
+            return (not_begun, Ok(()));
         }
     }
 }
 
-/// `1 lookup was`, `7 lookups were`
-fn were(count: usize) -> String {
-    some(count as u64, "lookup was", "lookups were")
+/// What came of all lookups.
+struct Heard {
+    outcome: Outcome,
+    failures: Failures,
+    printer: Printer,
+}
+
+/// Waits for the outcome of each lookup, in their order, and hands it on. This takes as long
+/// whatever the outcome is.
+fn listen(answers: Receiver<(Lookup, Begun)>, mut printer: Printer, news: &News) -> Heard {
+    let mut outcome = Outcome::Done;
+    let mut failures = Failures::default();
+    for (lookup, begun) in answers {
+        let came = begun.outcome_blocking();
+        news.answered();
+        if matches!(came, Ok(None)) {
+            outcome = Outcome::NotFound;
+        }
+        let came = came.map_err(|error| failures.note(error)).ok();
+        printer.hand_over(lookup, came);
+    }
+    Heard { outcome, failures, printer }
+}
+
+/// The one of two errors that the command ends with. The other one is told here.
+fn told_alone(first: Error, second: Error) -> Error {
+    let (told, other) = first.by_gravity(second);
+    // The end of the time allowed shows in several places, and is told once.
+    if other.reason().is_none() || other.reason() != told.reason() {
+        say(&advice::told_anywhere(&other));
+    }
+    told
 }
 
 fn options(arguments: &Get) -> Result<ClientOptions> {

@@ -24,6 +24,9 @@ const MOST_WAITING: usize = 1 << 20;
 /// Progress bars are not drawn while more bytes than this wait: each drawing is soon outdated.
 const MOST_BEFORE_A_FRAME: usize = 1 << 14;
 
+/// Whoever must not lose lines waits for room no longer than this while nothing is taken.
+const LONG_PATIENCE: Duration = Duration::from_secs(10);
+
 /// The end of the process waits for a stream that takes nothing no longer than this.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -103,6 +106,8 @@ struct Queue {
     finished: u64,
     /// Somebody has waited for the stream in vain, and it has taken nothing since.
     stuck: bool,
+    /// The same for room, which is waited for much longer.
+    hopeless: bool,
     /// Lines that were lost, of which nobody was told.
     untold: u64,
 }
@@ -121,6 +126,7 @@ impl Voice {
             busy: false,
             finished: 0,
             stuck: false,
+            hopeless: false,
             untold: 0,
         };
         Self {
@@ -184,6 +190,19 @@ impl Voice {
         }
     }
 
+    /// Waits until half of the queue is free. Gives up once nothing was taken for
+    /// [`LONG_PATIENCE`], and then at once until something is taken.
+    pub(super) fn wait_for_room(&self) {
+        let mut queue = self.lock();
+        while queue.bytes > MOST_WAITING / 2 && !queue.hopeless {
+            let finished = queue.finished;
+            let waited = self.done.wait_timeout(queue, LONG_PATIENCE);
+            let (back, time) = waited.unwrap_or_else(PoisonError::into_inner);
+            queue = back;
+            queue.hopeless = time.timed_out() && queue.finished == finished;
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Queue> {
         // No code that can panic runs under the lock, so a poisoned queue is still whole.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
@@ -215,7 +234,7 @@ impl Voice {
 
             let mut queue = self.lock();
             queue.bytes -= len;
-            queue.stuck = false;
+            (queue.stuck, queue.hopeless) = (false, false);
             if written.is_err() {
                 queue.lose(piece.lines);
             }

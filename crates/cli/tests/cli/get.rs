@@ -141,10 +141,48 @@ fn the_environment_may_say_whom_to_ask_and_where_things_are_kept() {
 fn a_key_that_is_not_found_is_not_repeated_at_length() {
     let place = Place::with_phones();
     let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
-    place.write("keys", "k".repeat(100_000));
-    let run = get(&place, &served, "--keys-from keys");
+    let run = get(&place, &served, &format!("--key {}", "k".repeat(100_000)));
     let shown = "k".repeat(100);
     assert_eq!(run.stderr(), format!("privet: not found: {shown}… (100,000 characters)\n"));
+}
+
+/// What standard error says is kept in journals and logs, unless it is a terminal.
+#[test]
+fn a_key_of_a_list_that_is_not_found_is_told_by_its_line() {
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    place.write("keys", "ada\n\nsecret\n");
+    assert_snapshot!(get(&place, &served, "--keys-from keys --verbose -k nobody").stderr()
+        .lines().filter(|line| line.contains("found")).collect::<Vec<_>>().join("\n"), @r"
+    privet: not found: nobody
+    privet: not found: line 3 of keys
+    ");
+    for more in ["", "--format csv", "--raw"] {
+        let run = get(&place, &served, &format!("--keys-from keys {more}"));
+        assert!(run.stderr().contains("line 3 of keys"), "{run}");
+        assert!(!run.to_string().contains("secret"), "{run}");
+    }
+    let arguments = format!("get {} --keys-from -", served.url);
+    let run = place.run_with_input(&arguments, b"secret\n");
+    assert_eq!(run.stderr(), "privet: not found: line 1 of standard input\n");
+}
+
+/// What is found is private. A file that was there keeps the permissions that somebody gave it.
+#[cfg(unix)]
+#[test]
+fn a_new_file_of_what_was_found_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::with_phones();
+    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    place.write("shared", "");
+    let open = std::fs::Permissions::from_mode(0o640);
+    std::fs::set_permissions(place.path("shared"), open).unwrap();
+    for (name, mode) in [("new", 0o600), ("shared", 0o640)] {
+        assert_eq!(get(&place, &served, &format!("-k ada -o {name}")).code(), 0);
+        assert_eq!(std::fs::read_to_string(place.path(name)).unwrap(), FOUND);
+        let permissions = place.path(name).metadata().unwrap().permissions();
+        assert_eq!(permissions.mode() & 0o777, mode, "{name}");
+    }
 }
 
 #[test]
@@ -601,7 +639,7 @@ fn interrupted(place: &Place, url: &str, arguments: &str, stop: impl FnOnce()) -
     let mut command = place.command(&format!("get {url} --keys-from keys {arguments}"));
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // Unread output fills the pipe and the command waits, so it cannot be finished yet.
+    // The command waits for no reader. But so many lookups take longer than it takes to read this.
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut printed = String::new();
     out.read_line(&mut printed).unwrap();

@@ -19,6 +19,7 @@ mod load;
 mod manual;
 mod mistakes;
 mod multi;
+mod pace;
 mod papers;
 mod place;
 mod plan;

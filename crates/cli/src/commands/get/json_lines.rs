@@ -1,8 +1,8 @@
 //! A lookup as one JSON object on one line.
 
+use super::output::Found;
 use super::wanted::Wanted;
 use crate::printable::{compact_json, printable_json};
-use privet_client::Value;
 use privet_core::{Error, Result};
 use privet_table::values::{ValueType, Values};
 use serde::Serialize;
@@ -35,10 +35,10 @@ pub(crate) enum Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    pub(super) fn of(value: &'a Value, reading: Reading) -> Self {
-        match value.is_list() {
-            true => Self::list(value.values().collect(), reading),
-            false => Self::single(value, reading),
+    pub(super) fn of(found: &Found<'a>, reading: Reading) -> Self {
+        match found.values[..] {
+            [value] if !found.is_list => Self::single(value, reading),
+            _ => Self::list(found.values.clone(), reading),
         }
     }
 

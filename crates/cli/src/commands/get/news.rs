@@ -4,7 +4,7 @@ use crate::arguments::Get;
 use crate::display::notice;
 use privet_core::{Error, Result};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -19,8 +19,9 @@ const LONG_SILENCE: Duration = Duration::from_secs(10);
 pub(super) struct News {
     /// A server was given up.
     pub(super) given_up: AtomicBool,
-    /// No server is being asked now.
-    paused: AtomicBool,
+    /// For how many things the command waits that come from servers. While it waits for none, such
+    /// as for keys, servers cannot be late.
+    awaited: AtomicUsize,
     last: Mutex<Instant>,
     /// The progress of the next generation of single-use hints, if one is being prepared: bytes of
     /// the table taken in, and their total.
@@ -30,8 +31,8 @@ pub(super) struct News {
 impl Default for News {
     fn default() -> Self {
         let last = Mutex::new(Instant::now());
-        let (given_up, paused) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { given_up, paused, last, next_generation: Mutex::default() }
+        let (given_up, awaited) = (AtomicBool::new(false), AtomicUsize::new(0));
+        Self { given_up, awaited, last, next_generation: Mutex::default() }
     }
 }
 
@@ -41,17 +42,22 @@ impl News {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Waits for something that does not come from a server. This time does not count as silence.
-    pub(super) fn during_a_pause<T>(&self, wait: impl FnOnce() -> T) -> T {
-        self.paused.store(true, Ordering::Relaxed);
-        let waited_for = wait();
+    /// Notes that something is awaited from servers.
+    pub(super) fn asked(&self) {
+        if self.awaited.load(Ordering::Relaxed) == 0 {
+            self.came();
+        }
+        self.awaited.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes that it has come.
+    pub(super) fn answered(&self) {
         self.came();
-        self.paused.store(false, Ordering::Relaxed);
-        waited_for
+        self.awaited.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn silent_for(&self) -> Duration {
-        if self.paused.load(Ordering::Relaxed) {
+        if self.awaited.load(Ordering::Relaxed) == 0 {
             return Duration::ZERO;
         }
         self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed()

@@ -7,16 +7,15 @@
 //! goes to a file or another program, and all values with `--raw`, are written as they are.
 
 use super::json_lines::{Reading, Shown, json_line};
-use super::wanted::Wanted;
+use super::wanted::{Lookup, Wanted};
 use crate::arguments::{Get, OutputFormat};
-use crate::display::{self, say};
+use crate::display::{self, say_in_full};
 use crate::output_file;
 use crate::printable::{printable_bytes, printable_json};
-use privet_client::Value;
 use privet_core::{Error, Result};
 use privet_table::values::Values;
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal as _, Write as _};
+use std::io::{BufWriter, ErrorKind, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// How values are printed.
@@ -51,6 +50,12 @@ impl Style {
     }
 }
 
+/// What was found for a key: the value, or the list of its values.
+pub(super) struct Found<'a> {
+    pub(super) values: Vec<&'a [u8]>,
+    pub(super) is_list: bool,
+}
+
 /// Where results are written.
 pub(super) struct Output {
     style: Style,
@@ -58,6 +63,8 @@ pub(super) struct Output {
     /// The file and its name, or `None` for standard output.
     file: Option<(BufWriter<File>, PathBuf)>,
     has_header: bool,
+    /// What keys are read from, unless they may be named where standard error goes.
+    source: Option<String>,
 }
 
 impl Output {
@@ -74,15 +81,20 @@ impl Output {
     }
 
     /// Opens and empties the output file, if one is named. `single`: there is only one lookup.
-    /// `values`: what the table tells of its values.
+    /// `source`: what keys are read from. `values`: what the table tells of its values.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it cannot be written.
-    pub(super) fn new(arguments: &Get, single: bool, values: Option<&Values>) -> Result<Self> {
+    pub(super) fn new(
+        arguments: &Get,
+        single: bool,
+        source: String,
+        values: Option<&Values>,
+    ) -> Result<Self> {
         let file = match &arguments.output {
             None => None,
             Some(path) => {
-                let file = File::create(path).map_err(|error| {
+                let file = create(path).map_err(|error| {
                     Error::api_misuse(format!("cannot write {}", path.display())).caused_by(error)
                 })?;
                 Some((BufWriter::new(file), path.clone()))
@@ -90,7 +102,9 @@ impl Output {
         };
         let screen = arguments.output.is_none() && std::io::stdout().is_terminal();
         let style = Style::new(arguments, single, screen);
-        Ok(Self { style, reading: Reading::of(values), file, has_header: false })
+        // Elsewhere than on a terminal, what standard error says is kept: in a journal, say.
+        let source = Some(source).filter(|_| !std::io::stderr().is_terminal());
+        Ok(Self { style, reading: Reading::of(values), file, has_header: false, source })
     }
 
     /// Whether standard output leaves the terminal free for progress bars.
@@ -98,54 +112,80 @@ impl Output {
         self.file.is_some() || !std::io::stdout().is_terminal()
     }
 
-    /// Prints the result of one lookup. A key that was not found is named on standard error, unless
-    /// the style has a place for it.
-    pub(super) fn print(&mut self, wanted: &Wanted, value: Option<&Value>) -> Result<()> {
+    /// Prints the result of one lookup. What was not found is named on standard error, unless the
+    /// style has a place for it. Returns whether the reader is still there.
+    pub(super) fn print(&mut self, lookup: &Lookup, found: Option<&Found<'_>>) -> Result<bool> {
+        let wanted = &lookup.wanted;
         if self.style == Style::Json {
-            let shown = value.map(|value| Shown::of(value, self.reading));
+            let shown = found.map(|found| Shown::of(found, self.reading));
             return self.write(json_line(wanted, shown)?.as_bytes());
         }
-        self.write_header(wanted)?;
-        let Some(value) = value else {
-            say(&match wanted {
-                Wanted::Key(key) => format!("not found: {}", shortened(key)),
-                Wanted::Index(index) => format!("record {index} holds no value"),
-            });
-            return Ok(());
+        let is_read = self.write_header(wanted)?;
+        let Some(found) = found else {
+            say_in_full(&self.not_found(lookup));
+            return Ok(is_read);
         };
-        let alone = !value.is_list();
-        let values: Vec<&[u8]> = value.values().collect();
-        self.write(&lines(self.style, self.reading, wanted, &values, alone))
+        self.write(&lines(self.style, self.reading, wanted, &found.values, !found.is_list))
     }
 
-    /// Must be called at the end. Otherwise what is still buffered may be lost.
-    pub(super) fn finish(&mut self) -> Result<()> {
-        match &mut self.file {
-            Some((file, path)) => file.flush().map_err(|error| unwritten(path, error)),
-            None => Ok(()),
+    /// A key from a list may be a secret, and is told by its line. One that was typed stands in the
+    /// list of processes already.
+    fn not_found(&self, Lookup { wanted, line }: &Lookup) -> String {
+        match (wanted, line, &self.source) {
+            (Wanted::Key(_), Some(line), Some(source)) => {
+                format!("not found: line {} of {source}", display::count(*line))
+            }
+            (Wanted::Key(key), ..) => format!("not found: {}", shortened(key)),
+            (Wanted::Index(index), ..) => format!("record {index} holds no value"),
         }
     }
 
-    fn write_header(&mut self, wanted: &Wanted) -> Result<()> {
+    /// Must be called at the end. Otherwise what is still buffered may be lost. Returns whether the
+    /// reader is still there.
+    pub(super) fn finish(&mut self) -> Result<bool> {
+        match &mut self.file {
+            Some((file, path)) => is_taken(file.flush(), path),
+            None => Ok(true),
+        }
+    }
+
+    fn write_header(&mut self, wanted: &Wanted) -> Result<bool> {
         let is_due = matches!(self.style, Style::Csv { .. }) && !self.has_header;
         self.has_header = true;
         match (is_due, wanted) {
-            (false, _) => Ok(()),
+            (false, _) => Ok(true),
             (true, Wanted::Key(_)) => self.write(b"key,value\n"),
             (true, Wanted::Index(_)) => self.write(b"index,value\n"),
         }
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+    fn write(&mut self, bytes: &[u8]) -> Result<bool> {
         match &mut self.file {
-            Some((file, path)) => file.write_all(bytes).map_err(|error| unwritten(path, error)),
-            None => display::write_out(bytes),
+            Some((file, path)) => is_taken(file.write_all(bytes), path),
+            None => display::is_read(bytes),
         }
     }
 }
 
-fn unwritten(path: &Path, error: std::io::Error) -> Error {
-    Error::unavailable(format!("cannot write to {}", path.display())).caused_by(error)
+/// Opens and empties a file, which only its owner may read if it is new.
+fn create(path: &Path) -> std::io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Whether what was written to the file is taken. Nobody takes it if the file is a pipe whose
+/// reader went away.
+fn is_taken(written: std::io::Result<()>, path: &Path) -> Result<bool> {
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => {
+            Err(Error::unavailable(format!("cannot write to {}", path.display())).caused_by(error))
+        }
+    }
 }
 
 /// The beginning of a key that was not found, with the key's length if it is cut.

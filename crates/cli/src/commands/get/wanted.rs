@@ -1,9 +1,9 @@
 //! What is looked up, in order: first what was typed, then the lines of a file or of standard
 //! input.
 //!
-//! A thread reads lines while others are looked up, a bounded number ahead. How many lookups are
-//! handed over together depends on the number of lines, and for a pipe on when they come. It never
-//! depends on what the lines say, nor on the outcome of a lookup.
+//! A thread reads lines while others are looked up, a bounded number ahead. When a lookup is handed
+//! over follows from the number of lines, and for a pipe from when they come. It never depends on
+//! what the lines say, nor on the outcome of a lookup.
 
 use crate::arguments::Get;
 use privet_client::Target;
@@ -34,7 +34,14 @@ impl Wanted {
     }
 }
 
-/// Everything to look up, handed over in portions.
+/// One lookup of the list.
+pub(super) struct Lookup {
+    pub(super) wanted: Wanted,
+    /// The line that the key was read from, counted from 1. `None`: it was typed.
+    pub(super) line: Option<u64>,
+}
+
+/// Everything to look up, handed over one by one.
 pub(super) struct Queue {
     typed: std::vec::IntoIter<Wanted>,
     lines: Option<Lines>,
@@ -70,27 +77,23 @@ impl Queue {
         })
     }
 
-    /// The next lookups, at most `most`. Returns at least one unless none is left. Waits for
-    /// further lines until `end`.
+    /// The next lookup, or `None` if none is left. Waits for a further line until `end`.
     ///
     /// # Errors
     /// If lines cannot be read, or none came in time. No lookups follow after that.
-    pub(super) fn next(&mut self, most: usize, end: Option<Instant>) -> Result<Vec<Wanted>> {
-        let mut wanted: Vec<Wanted> = self.typed.by_ref().take(most).collect();
-        let Some(lines) = &mut self.lines else { return Ok(wanted) };
-        while wanted.len() < most {
-            // The lines of a file are there already. The writer of a pipe may wait for answers
-            // before it writes more.
-            let line = match wanted.is_empty() || lines.in_file {
-                true => lines.wait(end)?,
-                false => lines.at_hand()?,
-            };
-            match line {
-                Some(key) => wanted.push(Wanted::Key(key)),
-                None => break,
-            }
+    pub(super) fn next(&mut self, end: Option<Instant>) -> Result<Option<Lookup>> {
+        if let Some(wanted) = self.typed.next() {
+            return Ok(Some(Lookup { wanted, line: None }));
         }
-        Ok(wanted)
+        let Some(lines) = &mut self.lines else { return Ok(None) };
+        let key = lines.wait(end)?;
+        let line = Some(lines.number);
+        Ok(key.map(|key| Lookup { wanted: Wanted::Key(key), line }))
+    }
+
+    /// What the lines are of: the name of a file, or standard input.
+    pub(super) fn source(&self) -> String {
+        self.lines.as_ref().map(Lines::name).unwrap_or_default()
     }
 
     /// Whether keys come from a pipe or a terminal, which may keep the command waiting.
@@ -110,6 +113,8 @@ struct Lines {
     /// Whether it is a regular file, which holds all its lines already.
     in_file: bool,
     read: Receiver<std::io::Result<Vec<u8>>>,
+    /// How many lines were taken.
+    number: u64,
     blank: u64,
 }
 
@@ -130,7 +135,7 @@ impl Lines {
                 in_file
             }
         };
-        Ok(Self { path: path.to_owned(), in_file, read, blank: 0 })
+        Ok(Self { path: path.to_owned(), in_file, read, number: 0, blank: 0 })
     }
 
     /// The next key. Waits for it, and returns `None` if there are no more.
@@ -147,26 +152,14 @@ impl Lines {
                     }
                 },
             };
-            match self.key(line)? {
-                Some(key) if key.is_empty() => self.blank += 1,
-                key => return Ok(key),
+            let line = line.transpose().map_err(|error| unreadable(&self.path, error))?;
+            let Some(key) = line else { return Ok(None) };
+            self.number += 1;
+            match key.is_empty() {
+                true => self.blank += 1,
+                false => return Ok(Some(key)),
             }
         }
-    }
-
-    /// The next key, if it has been read already.
-    fn at_hand(&mut self) -> Result<Option<Vec<u8>>> {
-        loop {
-            let line = self.read.try_recv().ok();
-            match self.key(line)? {
-                Some(key) if key.is_empty() => self.blank += 1,
-                key => return Ok(key),
-            }
-        }
-    }
-
-    fn key(&self, line: Option<std::io::Result<Vec<u8>>>) -> Result<Option<Vec<u8>>> {
-        line.transpose().map_err(|error| unreadable(&self.path, error))
     }
 
     fn skipped(&self) -> Option<String> {
@@ -175,11 +168,14 @@ impl Lines {
             1 => "1 blank line".to_owned(),
             blank => format!("{blank} blank lines"),
         };
-        let of = match self.path == Path::new("-") {
+        Some(format!("skipped {lines} of {}", self.name()))
+    }
+
+    fn name(&self) -> String {
+        match self.path == Path::new("-") {
             true => "standard input".to_owned(),
             false => self.path.display().to_string(),
-        };
-        Some(format!("skipped {lines} of {of}"))
+        }
     }
 }
 
@@ -253,7 +249,7 @@ mod tests {
     fn reading(input: &'static [u8]) -> Lines {
         let (sender, read) = sync_channel(AHEAD);
         start(move || send_lines(input, &sender)).unwrap();
-        Lines { path: "keys".into(), in_file: true, read, blank: 0 }
+        Lines { path: "keys".into(), in_file: true, read, number: 0, blank: 0 }
     }
 
     #[test]
@@ -269,35 +265,29 @@ mod tests {
     }
 
     #[test]
-    fn what_has_come_is_handed_over_before_the_rest() {
-        let (sender, read) = sync_channel(AHEAD);
-        let lines = Lines { path: "-".into(), in_file: false, read, blank: 0 };
-        let typed = vec![Wanted::Index(7)].into_iter();
-        let (total, single, by_key) = (None, false, true);
-        let mut queue = Queue { typed, lines: Some(lines), total, single, by_key };
-        assert_eq!(queue.next(4, None).unwrap().len(), 1, "what was typed does not wait");
-        for _ in 0..6 {
-            sender.send(Ok(b"k".to_vec())).unwrap();
-        }
-        assert_eq!(queue.next(4, None).unwrap().len(), 4);
-        assert_eq!(queue.next(4, None).unwrap().len(), 2);
-        let late = Instant::now() + Duration::from_millis(5);
-        let error = queue.next(4, Some(late)).err().unwrap();
-        assert_eq!(error.reason(), Some(Reason::TimeIsUp));
-        drop(sender);
-        assert!(queue.next(4, None).unwrap().is_empty());
-    }
-
-    #[test]
-    fn a_file_is_handed_over_in_full_parts() {
+    fn what_was_typed_comes_first_and_then_lines_with_their_numbers() {
         let mut queue = Queue {
-            typed: Vec::new().into_iter(),
-            lines: Some(reading(b"a\nb\nc\nd\ne\n")),
+            typed: vec![Wanted::Index(7)].into_iter(),
+            lines: Some(reading(b"a\n\nb\n")),
             total: None,
             single: false,
             by_key: true,
         };
-        let mut next = || queue.next(2, None).unwrap().len();
-        assert_eq!([next(), next(), next(), next()], [2, 2, 1, 0]);
+        let lookups = std::iter::from_fn(|| queue.next(None).unwrap());
+        assert_eq!(lookups.map(|lookup| lookup.line).collect::<Vec<_>>(), [None, Some(1), Some(3)]);
+    }
+
+    #[test]
+    fn lines_that_do_not_come_are_not_waited_for_for_ever() {
+        let (sender, read) = sync_channel(AHEAD);
+        let lines = Lines { path: "-".into(), in_file: false, read, number: 0, blank: 0 };
+        let (total, single, by_key) = (None, false, true);
+        let typed = Vec::new().into_iter();
+        let mut queue = Queue { typed, lines: Some(lines), total, single, by_key };
+        let late = Instant::now() + Duration::from_millis(5);
+        let error = queue.next(Some(late)).err().unwrap();
+        assert_eq!(error.reason(), Some(Reason::TimeIsUp));
+        drop(sender);
+        assert!(queue.next(None).unwrap().is_none());
     }
 }
