@@ -183,8 +183,8 @@ pub(crate) fn say(text: &str) {
     say_lines(&printable(text));
 }
 
-/// As [`say`], for lines that should not be lost, from a thread that nothing waits for. It first waits
-/// for a slow reader, as long as something is read now and then.
+/// As [`say`], for lines that should not be lost, from a thread that nothing waits for. It first
+/// waits for a slow reader, as long as something is read now and then.
 pub(crate) fn say_in_full(text: &str) {
     voice::on_error().wait_for_room();
     say(text);

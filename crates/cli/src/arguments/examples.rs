@@ -107,6 +107,9 @@ Examples:
   One key:
     privet get http://127.0.0.1:7700 --key Kenya
 
+  A key that is a secret, which no list of processes may show:
+    printf '%s\\n' \"$KEY\" | privet get http://127.0.0.1:7700 --keys-from -
+
   Every line of a file, for a script; exit code 1 if one was not found:
     privet get http://127.0.0.1:7700 --keys-from countries.txt --json
 

@@ -18,7 +18,10 @@ pub(crate) struct Get {
     #[command(flatten)]
     pub(crate) addresses: Addresses,
 
-    /// A key to look up; may be repeated
+    /// A key to look up; may be repeated.
+    ///
+    /// What is typed here, other users of this machine can read in the list of processes, and it
+    /// stays in the shell's history. Hand a key that is a secret in through `--keys-from -`.
     #[arg(short, long, value_name = "KEY")]
     pub(crate) key: Vec<OsString>,
     /// A record to look up by its number, from 0; may be repeated
@@ -26,8 +29,10 @@ pub(crate) struct Get {
     pub(crate) index: Vec<u64>,
     /// Look up every line of this file; `-` for standard input.
     ///
-    /// Blank lines are skipped. Lookups begin while lines still come; how many are sent together
-    /// follows from when lines come, never from what they say.
+    /// Blank lines are skipped. Lookups begin while lines still come. How many are sent, and when,
+    /// follows from the list and from when its lines come. It never follows from what they say,
+    /// from what is found, or from who reads the output and how fast: a reader who goes away
+    /// (`| head`) ends no lookup.
     #[arg(long, value_name = "FILE")]
     pub(crate) keys_from: Option<PathBuf>,
     /// The table to look in, if the server has several.
@@ -53,7 +58,8 @@ pub(crate) struct Get {
     pub(crate) raw: bool,
     /// The file to write to, instead of standard output.
     ///
-    /// It is replaced if it is there. What is not found is said on standard error all the same.
+    /// A new file is for its owner alone (mode 0600). One that is there is replaced, and stays open
+    /// to whom it was open. What is not found is said on standard error all the same.
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,
     /// Say on standard error what was sent and received, and how long it took
@@ -61,7 +67,8 @@ pub(crate) struct Get {
     pub(crate) verbose: bool,
     /// No notices and no progress.
     ///
-    /// What was not found, and errors, are said all the same.
+    /// What was not found, and errors, are said all the same: a typed key by its name, one of a
+    /// list by its line, unless standard error is a terminal.
     #[arg(short, long, conflicts_with = "verbose", help_heading = OUTPUT)]
     pub(crate) quiet: bool,
 

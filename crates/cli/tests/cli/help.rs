@@ -619,7 +619,10 @@ fn get_explains_itself() {
 
     Options:
       -k, --key <KEY>
-              A key to look up; may be repeated
+              A key to look up; may be repeated.
+
+              What is typed here, other users of this machine can read in the list of processes, and it
+              stays in the shell's history. Hand a key that is a secret in through `--keys-from -`.
 
       -i, --index <N>
               A record to look up by its number, from 0; may be repeated
@@ -627,8 +630,10 @@ fn get_explains_itself() {
           --keys-from <FILE>
               Look up every line of this file; `-` for standard input.
 
-              Blank lines are skipped. Lookups begin while lines still come; how many are sent together
-              follows from when lines come, never from what they say.
+              Blank lines are skipped. Lookups begin while lines still come. How many are sent, and
+              when, follows from the list and from when its lines come. It never follows from what they
+              say, from what is found, or from who reads the output and how fast: a reader who goes away
+              (`| head`) ends no lookup.
 
           --table <NAME>
               The table to look in, if the server has several.
@@ -663,7 +668,8 @@ fn get_explains_itself() {
       -o, --output <FILE>
               The file to write to, instead of standard output.
 
-              It is replaced if it is there. What is not found is said on standard error all the same.
+              A new file is for its owner alone (mode 0600). One that is there is replaced, and stays
+              open to whom it was open. What is not found is said on standard error all the same.
 
       -v, --verbose
               Say on standard error what was sent and received, and how long it took
@@ -671,7 +677,8 @@ fn get_explains_itself() {
       -q, --quiet
               No notices and no progress.
 
-              What was not found, and errors, are said all the same.
+              What was not found, and errors, are said all the same: a typed key by its name, one of a
+              list by its line, unless standard error is a terminal.
 
     Whom and what to trust:
           --scheme <NAME>
@@ -756,6 +763,9 @@ fn get_explains_itself() {
     Examples:
       One key:
         privet get http://127.0.0.1:7700 --key Kenya
+
+      A key that is a secret, which no list of processes may show:
+        printf '%s\n' "$KEY" | privet get http://127.0.0.1:7700 --keys-from -
 
       Every line of a file, for a script; exit code 1 if one was not found:
         privet get http://127.0.0.1:7700 --keys-from countries.txt --json
