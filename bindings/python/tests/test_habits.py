@@ -27,11 +27,27 @@ def test_exceptions_are_also_what_a_person_would_catch() -> None:
     for kind, also in {
         "UsageError": ValueError,
         "UnavailableError": ConnectionError,
-        "CorruptedError": OSError,
         "NotFound": KeyError,
     }.items():
         assert issubclass(getattr(_errors, kind), (also,))
         assert issubclass(getattr(_errors, kind), privet.PrivetError)
+
+
+FINAL = [privet.IntegrityError, privet.SelectiveError, privet.CorruptedError]
+"""After these nothing may be tried again."""
+
+
+@pytest.mark.parametrize("final", FINAL)
+def test_what_must_not_be_tried_again_is_hidden_by_nothing_else(final) -> None:
+    # Code that tries again after errors of the network does not catch it.
+    assert not issubclass(final, (OSError, TimeoutError, ValueError, LookupError))
+    others = [privet.UnavailableError, privet.ExhaustedError, privet.PeerError]
+    for order in ([final, *others], [*others, final], [*others, final, *others]):
+        outcomes = [kind() for kind in order]
+        answers = privet.Answers(None, ["k"] * len(outcomes), outcomes, None)
+        assert type(answers.errors[0]) is final and len(answers.errors) == len(outcomes)
+        with pytest.raises(final):
+            answers.values()
 
 
 def test_no_message_and_no_repr_has_a_key_or_a_value(people: pathlib.Path, capfd) -> None:
@@ -71,6 +87,18 @@ def test_no_message_and_no_repr_has_a_key_or_a_value(people: pathlib.Path, capfd
     assert len(shown) > 100
     for secret in (SECRET, "nobody should", "city 1"):
         assert secret not in shown
+
+
+def test_asyncio_in_debug_mode_logs_no_key_and_no_value(people: pathlib.Path, caplog) -> None:
+    async def look_up(url: str) -> None:
+        asyncio.get_running_loop().slow_callback_duration = 0
+        async with privet.AsyncClient(url, keep=False, progress=False) as db:
+            assert (await db.get_many(["person 1"] * 5))[0].value.values == person(1)
+
+    with servers(people, "simplepir") as running:
+        asyncio.run(look_up(running.urls[0]), debug=True)
+    assert "Executing" in caplog.text and "reply" in caplog.text
+    assert "person 1" not in caplog.text and "city 1" not in caplog.text
 
 
 def _hanging_server() -> socket.socket:

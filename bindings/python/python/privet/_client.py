@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import operator
+from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -16,7 +17,7 @@ from uuid import UUID
 
 from . import _privet
 from ._closing import Closing
-from ._errors import NotFound, UsageError
+from ._errors import NotFound, PrivetError, UsageError, gravity
 from ._progress import ProgressOption, Reporter, reporter
 from ._values import Answer, Answers, Description, Key, Value, answer
 
@@ -110,6 +111,13 @@ class _Open:
         if self.description is not None:
             columns = tuple((name, kind[0]) for name, kind in self.description[1])
         return Table(by_key=self.inner.is_by_key, columns=columns, **self.inner.table())
+
+    def finishes_after(self, kind: type[BaseException] | None) -> bool:
+        """Whether a ``with`` block waits for its lookups if such an exception ends it. An error
+        may follow from an answer. If it ended the lookups, servers would see that.
+        """
+        is_interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
+        return not is_interrupted and not self.inner.is_closed
 
     def close(self) -> None:
         self.inner.close()
@@ -254,6 +262,9 @@ class Client(_Connected, Closing):
 
         The number of lookups is all that the servers learn. ``pad_to`` hides that too: it makes as
         many lookups in any case. A key that is there twice is looked up twice.
+
+        ``progress`` shows nothing either: whether it is slow or raises, all lookups take their
+        course.
         """
         listed = self._open.keys(keys, pad_to)
         with reporter(self._progress if progress is None else progress) as bars:
@@ -266,12 +277,15 @@ class Client(_Connected, Closing):
         """Waits until all lookups are over and everything is kept.
 
         Clients with single-use hints prepare their share of the next ones here. The end of a
-        ``with`` block calls it.
+        ``with`` block calls it, also after an error: otherwise servers would see that there was
+        one. Only Ctrl-C ends the block at once.
         """
         self._open.inner.finish()
 
     def close(self) -> None:
-        """Ends the connections. Lookups under way are given up."""
+        """Ends the connections. Lookups under way are given up, and servers see how many are left:
+        call :meth:`finish` first.
+        """
         self._open.close()
 
     def __exit__(
@@ -281,8 +295,11 @@ class Client(_Connected, Closing):
         trace: TracebackType | None,
     ) -> None:
         try:
-            if kind is None and not self._open.inner.is_closed:
+            if self._open.finishes_after(kind):
                 self.finish()
+        except PrivetError as failure:
+            if gravity(failure) > gravity(error):
+                raise
         finally:
             self.close()
 
@@ -298,7 +315,8 @@ connect = Client
 class AsyncClient(_Connected):
     """A client for ``asyncio``: the same as :class:`Client`, with methods to await.
 
-    A lookup that is cancelled has been sent all the same, and takes its course.
+    A lookup that is cancelled takes its course all the same. ``async with`` waits for all of them,
+    whatever ends the block.
     """
 
     def __init__(self, urls: Urls, **options: Unpack[ClientOptions]) -> None:
@@ -328,26 +346,32 @@ class AsyncClient(_Connected):
         trace: TracebackType | None,
     ) -> None:
         try:
-            if kind is None and not self._open.inner.is_closed:
+            if self._open.finishes_after(kind):
                 await self.finish()
+        except PrivetError as failure:
+            if gravity(failure) > gravity(error):
+                raise
         finally:
             await self.aclose()
 
     def _begin(self, keys: list[Key], pad_to: int = 0) -> list[asyncio.Future[Any]]:
-        """Sends lookups now, whoever awaits the futures or cancels them later."""
+        """Hands lookups in now, whoever awaits the futures or cancels them later."""
         loop = asyncio.get_running_loop()
         number_of_lookups = max(len(keys), pad_to)
         futures: list[asyncio.Future[Any]] = [
             loop.create_future() for _ in range(number_of_lookups)
         ]
+        open_futures = dict(enumerate(futures))
 
         def arrived(number: int, outcome: object) -> None:
-            if not futures[number].done():
-                futures[number].set_result(outcome)
+            future = open_futures.pop(number)
+            if not future.done():
+                future.set_result(outcome)
 
         def reply(number: int, outcome: object) -> None:
             try:
-                loop.call_soon_threadsafe(arrived, number, outcome)
+                # Without arguments: asyncio logs those of callbacks that are slow or fail.
+                loop.call_soon_threadsafe(lambda: arrived(number, outcome))
             except RuntimeError:
                 pass  # The loop is closed, and nobody waits.
 
@@ -362,29 +386,24 @@ class AsyncClient(_Connected):
         return None if outcome is None else Value(outcome, self._open.description)
 
     async def get_many(self, keys: Iterable[object], *, pad_to: int | None = None) -> Answers:
-        """As :meth:`Client.get_many`. All lookups are sent before the first wait."""
+        """As :meth:`Client.get_many`. All lookups are handed in before the first wait."""
         listed = self._open.keys(keys, pad_to)
         outcomes = [await future for future in self._begin(listed, pad_to or 0)]
         return Answers(self._open.inner, listed, outcomes[: len(listed)], self._open.description)
 
-    async def stream(
-        self, keys: Iterable[object], *, in_flight: int = 64
-    ) -> AsyncIterator[Answer]:
-        """What comes of keys, one after the other, in their order; for lists of any length.
+    async def stream(self, keys: Iterable[object]) -> AsyncIterator[Answer]:
+        """What comes of several keys, one after the other, in their order.
 
-        Whoever stops early shows the servers where. ``key, value = answer`` raises the error of a
-        lookup that failed.
+        The first answers are there while other lookups are under way. All lookups are handed in at
+        the first step, as by :meth:`get_many`, and answers wait in memory until they are taken.
+        So whoever takes them slowly, or stops early, shows the servers nothing.
+        ``key, value = answer`` raises the error of a lookup that failed.
         """
         opened = self._open
-        ahead: list[tuple[Key, asyncio.Future[Any]]] = []
-        for key in keys:
-            listed = opened.key(key)
-            ahead.append((listed, self._begin([listed])[0]))
-            if len(ahead) >= in_flight:
-                first, future = ahead.pop(0)
-                yield answer(first, await future, opened.description)
-        for key, future in ahead:
-            yield answer(key, await future, opened.description)
+        listed = opened.keys(keys, None)
+        futures = deque(self._begin(listed))
+        for key in listed:
+            yield answer(key, await futures.popleft(), opened.description)
 
     async def finish(self) -> None:
         """As :meth:`Client.finish`."""

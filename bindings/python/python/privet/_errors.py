@@ -34,8 +34,11 @@ class SelectiveError(PrivetError):
     """
 
 
-class CorruptedError(PrivetError, OSError):
-    """A file of our own is damaged."""
+class CorruptedError(PrivetError):
+    """A file of our own is damaged. If a lookup met the damage, asking again may tell its key.
+
+    It is no ``OSError``: code that tries again after one would catch this too.
+    """
 
 
 class InternalError(PrivetError, RuntimeError):
@@ -50,3 +53,12 @@ class NotFound(PrivetError, KeyError):
 
     def __str__(self) -> str:
         return "the table does not have this key"
+
+
+def gravity(error: BaseException | None) -> int:
+    """How grave an error is, the gravest the most: from 2 on, nothing may be tried again."""
+    if error is None:
+        return 0
+    if isinstance(error, IntegrityError):
+        return 3
+    return 2 if isinstance(error, (SelectiveError, CorruptedError)) else 1

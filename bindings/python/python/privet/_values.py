@@ -10,7 +10,7 @@ from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Union, overload
 
-from ._errors import IntegrityError, PrivetError
+from ._errors import PrivetError, gravity
 
 if TYPE_CHECKING:
     from . import _privet
@@ -247,9 +247,11 @@ class Answers:
 
     @property
     def errors(self) -> list[PrivetError]:
-        """The errors of lookups that failed, the gravest first."""
+        """The errors of lookups that failed, the gravest first: those after which nothing may be
+        tried again stand before all others.
+        """
         errors = [outcome for outcome in self._outcomes if isinstance(outcome, PrivetError)]
-        return sorted(errors, key=lambda error: not isinstance(error, IntegrityError))
+        return sorted(errors, key=gravity, reverse=True)
 
     def values(self) -> list[Value | None]:
         """The values; ``None`` for keys that the table does not have.
