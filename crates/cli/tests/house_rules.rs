@@ -344,6 +344,106 @@ fn no_library_speaks_of_the_commands_flags() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// The crates whose errors can come out of a lookup.
+const LOOKS_UP: &[&str] = &["privet-core", "privet-schemes", "privet-table", "privet-client"];
+
+/// Files of these crates whose errors cannot, because only a server, or the owner of a table, uses
+/// them.
+const OF_SERVERS_AND_OWNERS: &[&str] = &[
+    "commit/pointproofs/prover.rs",
+    "commit/pointproofs/reference_string.rs",
+    "points_file",
+    "snapshot",
+    "stored_setup.rs",
+    "update_log",
+];
+
+/// What a message says that sends its reader back to a server.
+const SENDS_BACK: &[&str] = &[
+    " again",
+    "accept",
+    "erase",
+    "retry",
+    "reset",
+    "start ",
+    "delete",
+    "fetch ",
+    "prepare ",
+    "reconnect",
+    "take another",
+];
+
+/// What makes that harmless: no record is at stake, or it is what not to do.
+const HARMLESS: &[&str] = &[
+    "othing was asked",
+    "othing more is asked",
+    "never be used again",
+    "before anything else is asked",
+    "do not ask these two again",
+];
+
+/// An error may depend on what was looked up if it blames nobody who was away or busy. Its message
+/// must not have its reader do what a server sees. The session says at its end what not to do
+/// (`last_words`).
+#[test]
+fn no_message_that_may_depend_on_the_record_sends_its_reader_back() {
+    let packages = packages();
+    let (mut found, mut messages) = (Vec::new(), 0);
+    for name in LOOKS_UP {
+        let root = packages[*name].manifest.with_file_name("src");
+        for path in sources(&root) {
+            let at = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
+            if OF_SERVERS_AND_OWNERS.iter().any(|file| at.contains(file)) {
+                continue;
+            }
+            for message in grave_messages(&std::fs::read_to_string(&path).unwrap()) {
+                messages += 1;
+                if sends_back(&message) {
+                    found.push(format!("{name}/{at}: {message}"));
+                }
+            }
+        }
+    }
+    assert!(messages > 100, "{messages} messages are not all there are");
+    assert!(found.is_empty(), "{found:#?}");
+    let planted = grave_messages(
+        r#"fn one() { Error::integrity(format!("bad ({how}); fetch it (the map) again")) }
+           fn two() { Error::unavailable("try again") }"#,
+    );
+    assert_eq!(planted, ["bad ({how}); fetch it (the map) again"]);
+    assert!(sends_back(&planted[0]) && !sends_back("Nothing was asked. Accept it, or start anew"));
+}
+
+fn sends_back(message: &str) -> bool {
+    let has = |words: &[&str]| words.iter().any(|words| message.contains(words));
+    has(SENDS_BACK) && !has(HARMLESS)
+}
+
+/// The literals in calls that make an error of such a blame.
+fn grave_messages(source: &str) -> Vec<String> {
+    let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let calls = ["Error::integrity(", "Error::selective(", "Error::corrupted("];
+    let after = calls.iter().flat_map(|call| code.split(call).skip(1));
+    after.flat_map(|after| literals_of(argument(after))).collect()
+}
+
+/// The text before the parenthesis that closes a call.
+fn argument(after: &str) -> &str {
+    let (mut depth, mut is_text, mut escaped) = (1, false, false);
+    let end = after.find(|next| {
+        match next {
+            _ if escaped => {}
+            '"' => is_text = !is_text,
+            '(' if !is_text => depth += 1,
+            ')' if !is_text => depth -= 1,
+            _ => {}
+        }
+        escaped = next == '\\' && !escaped;
+        depth == 0
+    });
+    &after[..end.unwrap_or(after.len())]
+}
+
 /// The commands of `privet`, as its help lists them.
 fn commands() -> Vec<String> {
     let help = Command::new(env!("CARGO_BIN_EXE_privet")).arg("--help").output().unwrap();

@@ -236,7 +236,7 @@ impl Store {
             }
             Err(error) if error.blame() == Blame::Unavailable => Err(error),
             Err(error) => Err(Error::corrupted(format!(
-                "{} cannot be read ({}), so the tables that were seen at that server before are unknown; if you believe what it serves now, accept its tables anew",
+                "{} cannot be read ({}), so the tables that were seen at that server before are unknown; nothing was asked. If you believe what it serves now, accept its tables anew",
                 self.pins.path(name).display(),
                 error.message()
             ))),

@@ -330,7 +330,7 @@ impl IndexLayout {
 fn malformed(how: &str) -> Error {
     Error::integrity(format!(
         "a record of the table is malformed ({how}): the answer was recovered wrongly, or the table and its layout do \
-         not belong together; fetch the layout again"
+         not belong together"
     ))
 }
 

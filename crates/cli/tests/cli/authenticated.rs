@@ -165,7 +165,7 @@ fn a_record_that_does_not_belong_to_the_root_is_not_believed() {
     0	555-1
     2	5,5
     [stderr]
-    privet: the server answered with a record that does not belong to the table's root: it does not tell the truth, or the table is damaged there; ask those who run it. Do not look the same up again: that would tell the server that this record was wanted
+    privet: the server answered with a record that does not belong to the table's root: it does not tell the truth, or the table is damaged there. Ask those who run the server. Do not look the same up again: that may tell the server that this record was wanted
     "#);
     assert_eq!(get(&place, &served, "-i 0 -i 1 -i 2").to_string(), known.to_string());
     let second = Served::start(&place, "phones.privet --no-cache --scheme dpf");
@@ -174,7 +174,7 @@ fn a_record_that_does_not_belong_to_the_root_is_not_believed() {
     assert_snapshot!(place.run(&both), @r#"
     [exit 4]
     [stderr]
-    privet: the servers answered with a record that does not belong to the table's root: one of them does not tell the truth, or the table is damaged there; ask those who run it. Do not look the same up again: that would tell the servers that this record was wanted
+    privet: the servers answered with a record that does not belong to the table's root: one of them does not tell the truth, or the table is damaged there. Ask those who run the servers. Do not look the same up again: that may tell the servers that this record was wanted
     "#);
 }
 

@@ -185,7 +185,7 @@ pub(super) fn changed_midway(
         }
     };
     Error::integrity(format!(
-        "{server} {now} while it was being used; nothing more was asked. Start again to look at what it serves now"
+        "{server} {now} while it was being used; nothing more was asked. Ask those who run it why"
     ))
 }
 

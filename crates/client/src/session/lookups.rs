@@ -142,14 +142,16 @@ impl Lookups {
     }
 
     /// Drops all lookups. Returns them with the reason why each failed: its own, if it had one
-    /// before; `of_settled`, if it lacked only older reservations' answers; otherwise `error`.
+    /// before that is as grave; `of_settled`, if it lacked only older reservations' answers;
+    /// otherwise `error`.
     pub(super) fn drop_all(&mut self, error: &Error, of_settled: &Error) -> Vec<(LookupId, Error)> {
         let mut open: Vec<LookupId> = self.next.iter().map(|(lookup, _)| *lookup).collect();
         let unsettled = self.fetches.values().filter(|fetch| !fetch.is_settled());
         open.extend(unsettled.map(|fetch| fetch.lookup));
         let begun = std::mem::take(&mut self.begun).into_iter().map(|(id, begun)| {
             let why = if open.contains(&id) { error } else { of_settled };
-            (id, begun.found.into_failure().unwrap_or_else(|| why.clone()))
+            let failure = begun.found.into_failure();
+            (id, failure.map_or_else(|| why.clone(), |failure| failure.by_gravity(why.clone()).0))
         });
         let waiting = std::mem::take(&mut self.waiting).into_iter();
         let mut dropped: Vec<_> = begun.chain(waiting.map(|(id, _)| (id, error.clone()))).collect();

@@ -73,7 +73,7 @@ impl Open {
             }
             Err(error) if error.blame() == Blame::Integrity => {
                 let error = for_this_session(&error);
-                self.fetch_ended(shared, fetch, Err(error.clone()));
+                self.fetch_ends_all(shared, fetch, &error);
                 return (pieces_of_work, Err(error));
             }
             Err(error) => self.tell(shared, fetch, Err(error)),
@@ -166,10 +166,24 @@ impl Open {
         fetch: FetchId,
         found: Result<Piece>,
     ) {
+        let servers = shared.options.servers;
+        self.fetch_over(shared, fetch, found.map_err(|error| last_words(error, servers)));
+    }
+
+    /// A fetch is over because of `error`, with which the session ends. Every lookup would meet it,
+    /// so it tells nothing about the record, and may say what to do.
+    pub(super) fn fetch_ends_all(&mut self, shared: &mut Shared, fetch: FetchId, error: &Error) {
+        self.fetch_over(shared, fetch, Err(error.clone()));
+    }
+
+    fn fetch_over(&mut self, shared: &mut Shared, fetch: FetchId, found: Result<Piece>) {
         let Some((lookup, target, found)) = shared.lookups.end(fetch, found) else { return };
-        let value = found.and_then(|pieces| match &self.records {
-            Some(records) => records.value(&target, &pieces),
-            None => Err(ended_before()),
+        let value = found.and_then(|pieces| {
+            let value = match &self.records {
+                Some(records) => records.value(&target, &pieces),
+                None => Err(ended_before()),
+            };
+            value.map_err(|error| last_words(error, shared.options.servers))
         });
         #[cfg(test)]
         shared.ask_again(&target, &value);
@@ -184,7 +198,8 @@ impl Open {
 impl Shared {
     /// Drops all lookups, which failed with `error`.
     pub(super) fn fail_all(&mut self, error: &Error) {
-        for (lookup, error) in self.lookups.drop_all(error, &ended_before()) {
+        let of_settled = last_words(ended_before(), self.options.servers);
+        for (lookup, error) in self.lookups.drop_all(error, &of_settled) {
             self.event(Event::LookupFailed { lookup, error });
         }
     }
@@ -194,11 +209,7 @@ impl Shared {
 /// cannot be read there also depends on the record.
 fn where_the_record_leads(error: Error) -> Error {
     match error.blame() {
-        Blame::Unavailable => Error::selective(format!(
-            "{}. Do not look it up again because of that: another lookup may tell the server about the record",
-            error.message()
-        ))
-        .caused_by(error),
+        Blame::Unavailable => Error::selective(error.message()),
         _ => error,
     }
 }
@@ -207,13 +218,57 @@ fn where_the_record_leads(error: Error) -> Error {
 /// session.
 fn unanswered_before() -> Error {
     Error::selective(
-        "the server did not answer an earlier query, and the record of this lookup depends on that answer. Do not look it up again because of that: a server that held the answer back would learn about the record",
+        "the server did not answer an earlier query, and the record of this lookup depends on that answer",
     )
 }
 
 /// The error of a lookup that waits for an older reservation's answer when the session is over.
 fn ended_before() -> Error {
     Error::selective(
-        "the session ended before the answer to an earlier query came, and the record of this lookup depends on that answer. Do not look it up again because of that: a server that held the answer back would learn about the record",
+        "the session ended before the answer to an earlier query came, and the record of this lookup depends on that answer",
     )
+}
+
+/// `error` as its lookup is told it.
+///
+/// If it may depend on the record, it must not lead anybody to what a server can see. So all such
+/// errors end with the same words, which stand here alone. And they have no reason and no cause,
+/// for which a command would add what to do.
+fn last_words(error: Error, servers: usize) -> Error {
+    if !error.blame().is_final() {
+        return error;
+    }
+    let who = if servers == 1 { "the server" } else { "the servers" };
+    Error::new(
+        error.blame(),
+        format!(
+            "{}. Ask those who run {who}. Do not look the same up again: that may tell {who} that this record was wanted",
+            error.message().trim_end_matches('.')
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use privet_core::Reason;
+
+    #[test]
+    fn what_may_depend_on_the_record_ends_with_the_same_words_and_advises_nothing_else() {
+        let cause = || Error::api_misuse("no").because(Reason::TableReplaced);
+        for blame in [Blame::Integrity, Blame::Selective, Blame::Corrupted] {
+            let error = Error::new(blame, "wrong.").because(Reason::HintsUnusable);
+            let told = last_words(error.caused_by(cause()), 1);
+            assert_eq!(told.blame(), blame);
+            assert_eq!(told.reason(), None);
+            assert!(std::error::Error::source(&told).is_none());
+            assert_eq!(
+                told.message(),
+                "wrong. Ask those who run the server. Do not look the same up again: that may tell the server that this record was wanted"
+            );
+        }
+        let away = last_words(Error::unavailable("away").because(Reason::NoAnswerInTime), 1);
+        assert_eq!((away.message(), away.reason()), ("away", Some(Reason::NoAnswerInTime)));
+        assert!(last_words(Error::corrupted("it"), 2).message().contains("tell the servers"));
+    }
 }

@@ -175,7 +175,7 @@ impl Records {
             _ => ("the servers", "one of them does not tell the truth"),
         };
         Error::integrity(format!(
-            "{who} answered with a record that does not belong to the table's root: {which}, or the table is damaged there; ask those who run it. Do not look the same up again: that would tell {who} that this record was wanted"
+            "{who} answered with a record that does not belong to the table's root: {which}, or the table is damaged there"
         ))
     }
 

@@ -114,7 +114,7 @@ impl Open {
             .because(Reason::HintsEnded);
         }
         if let Some(fetch) = fetch {
-            self.fetch_ended(shared, fetch, Err(error.clone()));
+            self.fetch_ends_all(shared, fetch, &error);
         }
         Err(error)
     }

@@ -239,7 +239,7 @@ impl VectorCommitment for Pointproofs {
     fn resume_gathering(&self, bytes: &[u8], kernels: Kernels) -> Result<PointproofsGathering> {
         if !bytes.is_empty() {
             return Err(Error::corrupted(
-                "a client of Pointproofs keeps nothing while the table streams past, but something was kept; prepare again",
+                "a client of Pointproofs keeps nothing while the table streams past, but something was kept",
             ));
         }
         self.gathering(kernels)

@@ -192,6 +192,6 @@ impl Ledger {
 
 fn no_hint() -> Error {
     Error::selective(
-        "no hint contains the record, which happens with a probability below e^-40; the query that was sent was a cover. Do nothing about it that the server can see: that would tell it about the record",
+        "no hint contains the record, which happens with a probability below e^-40; the query that was sent was a cover",
     )
 }

@@ -199,10 +199,10 @@ impl Failure {
     fn error(self) -> Error {
         Error::selective(match self {
             Failure::NoHint => {
-                "no hint contains the record, which happens in less than one window of queries in 2^40; the query that was sent was a cover. Do nothing about it that the server can see: that would tell it about the record"
+                "no hint contains the record, which happens in less than one window of queries in 2^40; the query that was sent was a cover"
             }
             Failure::NoSpares => {
-                "too many records of one part of the shuffled table were asked for, and its hints are used up; the query that was sent was a cover. This happens if records are chosen by where they lie in the shuffled table; by chance it happens in less than one window of queries in 2^40. Do nothing about it that the server can see: the maker of the table may have chosen where its keys lie, and would learn about this one"
+                "too many records of one part of the shuffled table were asked for, and its hints are used up; the query that was sent was a cover. This happens if records are chosen by where they lie in the shuffled table; by chance it happens in less than one window of queries in 2^40. The maker of the table may have chosen where its keys lie"
             }
         })
     }

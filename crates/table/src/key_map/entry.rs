@@ -83,6 +83,6 @@ pub(super) fn for_each_entry<'a>(
 fn malformed(how: &str) -> Error {
     Error::integrity(format!(
         "a bucket of the table is malformed ({how}): the answer was recovered wrongly, or the table and its key map do \
-         not belong together; fetch the key map again"
+         not belong together"
     ))
 }

@@ -194,6 +194,6 @@ fn check(value: &[u8]) -> [u8; CHECK_LEN] {
 fn contradiction(how: &str) -> Error {
     Error::integrity(format!(
         "the pieces of a value do not belong together ({how}): an answer was recovered wrongly, or the table and its key map \
-         do not belong together; fetch the key map again"
+         do not belong together"
     ))
 }

@@ -70,6 +70,6 @@ fn first_of(list: &[u8]) -> Result<(&[u8], &[u8])> {
 fn malformed(how: &str) -> Error {
     Error::integrity(format!(
         "a key's list of values is malformed ({how}): an answer was recovered wrongly, or the table and its key map do not \
-         belong together; fetch the key map again"
+         belong together"
     ))
 }

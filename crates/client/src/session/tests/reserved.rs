@@ -136,7 +136,7 @@ fn an_answer_that_is_none_leaves_its_query_to_the_next_session() {
     let error = first.get(Target::index(2)).unwrap_err();
     assert_eq!(error.blame(), Blame::Selective);
     assert!(error.message().contains("earlier query"), "{error}");
-    assert!(error.message().contains("Do not look it up again"), "{error}");
+    assert!(error.message().contains("Do not look the same up again"), "{error}");
 
     let mut second = after(first);
     assert_eq!(second.found(Target::index(2)), expected(2));
@@ -193,7 +193,7 @@ fn a_session_that_ends_fails_the_lookups_that_wait_for_older_ones() {
     // Whether they had to wait may depend on their record.
     assert_eq!(blames, [Blame::Integrity, Blame::Selective, Blame::Selective]);
     let message = world.outcomes[&lookups[2]].as_ref().unwrap_err().message().to_owned();
-    assert!(message.contains("Do not look it up again"), "{message}");
+    assert!(message.contains("Do not look the same up again"), "{message}");
 }
 
 #[test]

@@ -131,8 +131,7 @@ impl PointproofsVerifier {
     }
 
     pub(super) fn read(parameters: &Pointproofs, bytes: &[u8]) -> Result<Self> {
-        let damaged =
-            || Error::corrupted("the commitments that were kept are damaged; prepare again");
+        let damaged = || Error::corrupted("the commitments that were kept are damaged");
         if bytes.len() as u64 != parameters.verifier_len() {
             return Err(damaged());
         }
