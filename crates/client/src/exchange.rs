@@ -10,7 +10,7 @@ use privet_wire::prost::Message;
 use privet_wire::proto;
 
 /// gRPC puts five bytes before every message.
-const FRAME_LEN: u64 = 5;
+pub(crate) const FRAME_LEN: u64 = 5;
 
 /// The outcome of an exchange: a response, or a piece of one, with its size on the wire; or why
 /// there is none.

@@ -5,9 +5,10 @@
 //! makes the connection; a later one makes it again if it was lost.
 
 mod certificates;
+mod undecoded;
 
 use crate::addresses::Address;
-use crate::exchange::{ResponseLimits, goes_on, measured};
+use crate::exchange::{FRAME_LEN, ResponseLimits, goes_on, measured};
 use crate::session::{Query, Request, Response};
 use privet_core::{Blame, Error, Result};
 use privet_wire::limits::{DESCRIBE_RESPONSE_LIMIT, FETCH_CHUNK_LIMIT};
@@ -42,6 +43,7 @@ pub use crate::exchange::Delivery;
 #[derive(Clone)]
 pub struct Transport {
     url: String,
+    channel: Channel,
     client: PrivetClient<Channel>,
     limits: ResponseLimits,
     /// How many queries the server takes in a request, as it last said.
@@ -82,10 +84,11 @@ impl Transport {
         if url.starts_with("https://") {
             endpoint = with_tls(endpoint, ca_file)?;
         }
-        let client = PrivetClient::new(endpoint.connect_lazy());
+        let channel = endpoint.connect_lazy();
+        let client = PrivetClient::new(channel.clone());
         let limits = ResponseLimits::default();
         let max_queries = Arc::new(AtomicU32::new(1));
-        Ok(Self { url, client, limits, max_queries, has_spoken: Arc::default() })
+        Ok(Self { url, channel, client, limits, max_queries, has_spoken: Arc::default() })
     }
 
     /// The server's address.
@@ -142,16 +145,18 @@ impl Transport {
     {
         match request {
             Request::Describe(request) => {
-                let mut client =
-                    self.client.clone().max_decoding_message_size(DESCRIBE_RESPONSE_LIMIT);
-                let response = client.describe(with_deadline(request.into(), patience)).await;
+                let request = with_deadline(request.into(), patience);
+                let channel = self.channel.clone();
+                let response =
+                    undecoded::description(channel, request, DESCRIBE_RESPONSE_LIMIT).await;
                 let described =
                     response.map_err(|status| self.no_description(&status)).and_then(|response| {
                         self.has_spoken.store(true, Ordering::Relaxed);
-                        let (message, len) = measured(response.into_inner());
-                        let description = ServerDescription::try_from(message)
+                        let message = response.into_inner();
+                        let description = ServerDescription::decode(&message)
                             .map_err(|error| error.within(&self.url))?;
                         self.max_queries.store(description.max_queries, Ordering::Relaxed);
+                        let len = message.len() as u64 + FRAME_LEN;
                         Ok((Response::Described(description), len))
                     });
                 deliver(described).await;

@@ -40,7 +40,8 @@
 //! byte order mark, Windows line ends and blank lines are fine. Bad UTF-8, rows with too few or too
 //! many cells, unclosed quotes, lines that are no JSON object, and columns or fields that occur
 //! twice are errors. One row may take at most [`MAX_ROW_BYTES`]; reading needs memory for one row
-//! (CSV, JSON Lines) or one batch of 256 rows and one page per column (Parquet).
+//! (CSV, JSON Lines) or one batch of 256 rows and one page per column (Parquet, whose pages have
+//! limits of their own).
 
 mod cell;
 mod cells;
@@ -72,7 +73,7 @@ use source::Opened;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-/// The most bytes that one row may take in CSV and JSON Lines.
+/// The most bytes that one row may take.
 pub const MAX_ROW_BYTES: usize = 64 << 20;
 
 /// A file format that can be imported.

@@ -129,7 +129,7 @@ impl TableLayout {
         out
     }
 
-    /// Reads a layout that came from outside. Allocates no more than `bytes` is long.
+    /// Reads a layout that came from outside. Allocates a few times as much as `bytes` is long.
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if `bytes` is not an encoded
@@ -198,7 +198,7 @@ impl RecordLayout {
         out
     }
 
-    /// Reads a layout that came from outside. Allocates no more than `bytes` is long.
+    /// Reads a layout that came from outside, as [`TableLayout::decode`] does.
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if `bytes` is not an encoded

@@ -40,6 +40,9 @@ use std::fmt::{self, Display, Formatter};
 /// How deep lists, structs and maps may nest.
 const MAX_DEPTH: usize = 64;
 
+/// The bytes of the shortest column.
+const LEAST_COLUMN: usize = 3;
+
 /// The longest description, encoded.
 pub const MAX_VALUES_BYTES: usize = 1 << 20;
 
@@ -120,11 +123,19 @@ impl Values {
         out
     }
 
-    /// Reads a description that came from outside. Allocates little more than `bytes` is long.
+    /// Reads a description that came from outside. A column of three bytes takes some thirty times
+    /// as many in memory, so the length is checked first.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if it is none.
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if it is none, or longer than
+    /// [`MAX_VALUES_BYTES`].
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+        if bytes.len() > MAX_VALUES_BYTES {
+            return Err(invalid(&format!(
+                "it has {} bytes, and the limit is {MAX_VALUES_BYTES}",
+                bytes.len()
+            )));
+        }
         let mut reader = Reader::new("a description of values", bytes);
         let is_raw = flag(&mut reader)?;
         let columns = read_columns(&mut reader, 0)?;
@@ -288,8 +299,8 @@ fn write_columns(columns: &[ValueColumn], out: &mut Vec<u8>) {
 
 fn read_columns(reader: &mut Reader<'_>, depth: usize) -> Result<Vec<ValueColumn>> {
     let count = reader.u16()?;
-    // Grows with what is there, whatever the number says.
-    let mut columns = Vec::new();
+    // No more than can be there, whatever the number says.
+    let mut columns = Vec::with_capacity(usize::from(count).min(reader.remaining() / LEAST_COLUMN));
     for _ in 0..count {
         let name = read_text(reader)?;
         columns.push(ValueColumn { name, of: ValueType::read(reader, depth + 1)? });

@@ -15,11 +15,12 @@ use crate::limits::{
     MAX_EARLIER, MAX_LAYOUT_LEN, MAX_NAME_LEN, MAX_PARAMETERS_LEN, MAX_QUERIES, MAX_SCHEMES,
     MAX_SOFTWARE_LEN, MAX_TABLES,
 };
-use crate::{PROTOCOL_VERSION, PartKind, proto};
+use crate::{PROTOCOL_VERSION, PartKind, counted, proto};
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::SchemePlan;
+use prost::Message as _;
 use std::collections::HashSet;
 
 /// Asks the server what it serves.
@@ -336,6 +337,25 @@ impl TryFrom<proto::DescribeRequest> for DescribeRequest {
 impl From<DescribeRequest> for proto::DescribeRequest {
     fn from(request: DescribeRequest) -> Self {
         Self { protocol_version: request.protocol_version }
+    }
+}
+
+impl ServerDescription {
+    /// Reads a description that came from outside. Allocates little more than `bytes` is long:
+    /// what it lists is counted first.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) or
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if it is none.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        // A request has the version in the same field, and nothing else.
+        let version = proto::DescribeRequest::decode(bytes).map_err(counted::malformed)?;
+        let protocol_version = version.protocol_version;
+        if protocol_version != PROTOCOL_VERSION {
+            return proto::DescribeResponse { protocol_version, ..Default::default() }.try_into();
+        }
+        counted::check(bytes)?;
+        proto::DescribeResponse::decode(bytes).map_err(counted::malformed)?.try_into()
     }
 }
 

@@ -19,6 +19,7 @@
 //! The crate does no I/O. Without its default feature `grpc` it knows nothing of gRPC but status
 //! numbers, and builds for browsers.
 
+mod counted;
 pub mod describe;
 mod fields;
 pub mod frames;

@@ -6,6 +6,7 @@
 //! The decoder has assertions that a damaged file can reach. Every call into it that looks at the
 //! file therefore goes through [`guarded`], which turns a panic into an error.
 
+mod bounds;
 mod cell;
 mod leaf;
 mod schema;
@@ -17,15 +18,18 @@ use ::parquet::basic::Compression;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::ParquetMetaData;
 use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
+use bounds::{Held, Pages};
 use leaf::Leaf;
 use privet_core::{Error, Result};
 use schema::Column;
 use std::fs::File;
 use std::io::{self, Read};
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
 
 pub(super) struct ParquetRows {
-    file: SerializedFileReader<File>,
+    file: SerializedFileReader<Pages>,
+    held: Arc<Held>,
     bytes_total: u64,
     rows_total: u64,
     /// The columns that are used, in the order of the file, and the selection in terms of those.
@@ -43,6 +47,8 @@ pub(super) struct ParquetRows {
 impl ParquetRows {
     pub(super) fn open(file: File, wanted: Wanted) -> Result<Self> {
         let bytes_total = file.metadata().map_err(cannot_read)?.len();
+        let held = Arc::new(Held::default());
+        let file = Pages { file, held: Arc::clone(&held) };
         let file = guarded(|| SerializedFileReader::new(file))?.map_err(not_parquet)?;
         let metadata = file.metadata().file_metadata();
         let schema = metadata.schema_descr();
@@ -62,6 +68,7 @@ impl ParquetRows {
         }
         let (columns, leaf_numbers) = guarded(|| schema::columns(schema, &used))??;
         check_compression(file.metadata(), &leaf_numbers)?;
+        held.expect(leaf_numbers.len());
         let renumber = |column: usize| used.binary_search(&column).unwrap_or(usize::MAX);
         let resolved = ResolvedColumns {
             key: resolved.key.map(renumber),
@@ -72,6 +79,7 @@ impl ParquetRows {
         let rows_total = u64::try_from(metadata.num_rows()).unwrap_or(0);
         Ok(Self {
             file,
+            held,
             bytes_total,
             rows_total,
             columns,
@@ -97,11 +105,14 @@ impl ParquetRows {
             if self.next_group == self.file.num_row_groups() {
                 return Ok(false);
             }
+            // The pages of the last group are not needed any more.
+            self.leaves.clear();
             let (file, number) = (&self.file, self.next_group);
             let opened = guarded(|| {
                 let group = file.get_row_group(number)?;
                 let rows = u64::try_from(group.metadata().num_rows()).unwrap_or(0);
-                let leaves = self.leaf_numbers.iter().map(|&leaf| Leaf::open(&*group, leaf));
+                let leaves =
+                    self.leaf_numbers.iter().map(|&leaf| Leaf::open(&*group, leaf, &self.held));
                 Ok((rows, leaves.collect::<Result<Vec<_>, ParquetError>>()?))
             })?;
             (self.rows_left_in_group, self.leaves) =

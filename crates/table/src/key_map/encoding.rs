@@ -124,7 +124,7 @@ impl KeyMap {
         out
     }
 
-    /// Reads a key map that came from outside. Allocates no more than `bytes` is long.
+    /// Reads a key map that came from outside. Allocates a few times as much as `bytes` is long.
     ///
     /// # Errors
     /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if `bytes` is not an encoded
@@ -209,8 +209,9 @@ fn read_parts(reader: &mut Reader<'_>, version: u16) -> Result<(Parts, bool)> {
 }
 
 fn read_stash(reader: &mut Reader<'_>, entries: u32) -> Result<Vec<(u64, Vec<u8>)>> {
-    // Grows with the bytes that are there, not with the number announced.
-    let mut stash: Vec<(u64, Vec<u8>)> = Vec::new();
+    // No more than can be there, whatever the number says.
+    let most = reader.remaining() / STASH_ENTRY_OVERHEAD as usize;
+    let mut stash: Vec<(u64, Vec<u8>)> = Vec::with_capacity(most.min(entries as usize));
     for _ in 0..entries {
         let tag = reader.u64()?;
         if stash.last().is_some_and(|(previous, _)| *previous >= tag) {

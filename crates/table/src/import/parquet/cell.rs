@@ -1,7 +1,9 @@
 //! Cells out of the entries of leaves.
 
+use super::super::MAX_ROW_BYTES;
 use super::super::cell::{Cell, out_of_range};
 use super::super::json_text::write_string;
+use super::super::lines::row_too_long;
 use super::leaf::{Leaf, Stored};
 use super::schema::{Column, Node, Unsupported};
 use crate::values::ValueType;
@@ -302,6 +304,10 @@ impl Node {
             Node::Leaf { number, cells, .. } => {
                 let stored = leaves[*number].take().ok_or_else(|| damaged("a value is missing"))?;
                 cells.cell(stored)?.write_json(out);
+                // A value in a dictionary may stand in a row many times.
+                if out.len() > MAX_ROW_BYTES {
+                    return Err(row_too_long());
+                }
             }
             Node::Optional { present, inner } => {
                 if inner.is_there(*present, leaves)? {

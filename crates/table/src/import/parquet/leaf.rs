@@ -1,5 +1,6 @@
 //! The entries of one leaf, a batch at a time.
 
+use super::bounds::{self, Held, Left};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray,
@@ -7,6 +8,7 @@ use parquet::data_type::{
 };
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::RowGroupReader;
+use std::sync::Arc;
 
 const BATCH_ROWS: usize = 256;
 
@@ -23,6 +25,11 @@ pub(super) enum Stored<'a> {
 pub(super) struct Leaf {
     values: Values,
     max_definition: i16,
+    /// Rows of a batch.
+    batch: usize,
+    /// Whether a row may have several values.
+    several: bool,
+    left: Arc<Left>,
     definitions: Vec<i16>,
     repetitions: Vec<i16>,
     entries: usize,
@@ -40,11 +47,20 @@ struct Position {
 
 impl Leaf {
     /// Leaf number `number` of a row group.
-    pub(super) fn open(group: &dyn RowGroupReader, number: usize) -> Result<Self> {
-        let max_definition = group.metadata().column(number).column_descr().max_def_level();
+    pub(super) fn open(
+        group: &dyn RowGroupReader,
+        number: usize,
+        held: &Arc<Held>,
+    ) -> Result<Self> {
+        let column = group.metadata().column(number).column_descr();
+        let (max_definition, several) = (column.max_def_level(), column.max_rep_level() > 0);
+        let left = Arc::new(Left::default());
         Ok(Self {
-            values: Values::open(group.get_column_reader(number)?),
+            values: Values::open(bounds::column(group, number, &left, held)?),
             max_definition,
+            batch: if bounds::is_incremental(group, number) { 1 } else { BATCH_ROWS },
+            several,
+            left,
             definitions: Vec::new(),
             repetitions: Vec::new(),
             entries: 0,
@@ -60,7 +76,9 @@ impl Leaf {
         }
         self.definitions.clear();
         self.repetitions.clear();
-        self.entries = self.values.read(&mut self.definitions, &mut self.repetitions)?;
+        self.left.begin(self.several);
+        let levels = (&mut self.definitions, &mut self.repetitions);
+        self.entries = self.values.read(self.batch, levels.0, levels.1)?;
         (self.row, self.now) = (Position::default(), Position::default());
         if self.entries == 0 {
             return Err(ParquetError::General("a column ends before the others".to_owned()));
@@ -140,27 +158,38 @@ impl Values {
         }
     }
 
-    /// Replaces the batch with the next one and returns the number of its entries.
-    fn read(&mut self, definitions: &mut Vec<i16>, repetitions: &mut Vec<i16>) -> Result<usize> {
+    /// Replaces the batch with the next one, of so many rows, and returns the number of its
+    /// entries.
+    fn read(
+        &mut self,
+        rows: usize,
+        definitions: &mut Vec<i16>,
+        repetitions: &mut Vec<i16>,
+    ) -> Result<usize> {
         fn batch<T: DataType>(
             reader: &mut ColumnReaderImpl<T>,
+            rows: usize,
             definitions: &mut Vec<i16>,
             repetitions: &mut Vec<i16>,
             values: &mut Vec<T::T>,
         ) -> Result<usize> {
             values.clear();
             let levels = (Some(definitions), Some(repetitions));
-            Ok(reader.read_records(BATCH_ROWS, levels.0, levels.1, values)?.2)
+            Ok(reader.read_records(rows, levels.0, levels.1, values)?.2)
         }
         match self {
-            Values::Boolean(reader, values) => batch(reader, definitions, repetitions, values),
-            Values::Int32(reader, values) => batch(reader, definitions, repetitions, values),
-            Values::Int64(reader, values) => batch(reader, definitions, repetitions, values),
-            Values::Int96(reader, values) => batch(reader, definitions, repetitions, values),
-            Values::Float(reader, values) => batch(reader, definitions, repetitions, values),
-            Values::Double(reader, values) => batch(reader, definitions, repetitions, values),
-            Values::Bytes(reader, values) => batch(reader, definitions, repetitions, values),
-            Values::FixedBytes(reader, values) => batch(reader, definitions, repetitions, values),
+            Values::Boolean(reader, values) => {
+                batch(reader, rows, definitions, repetitions, values)
+            }
+            Values::Int32(reader, values) => batch(reader, rows, definitions, repetitions, values),
+            Values::Int64(reader, values) => batch(reader, rows, definitions, repetitions, values),
+            Values::Int96(reader, values) => batch(reader, rows, definitions, repetitions, values),
+            Values::Float(reader, values) => batch(reader, rows, definitions, repetitions, values),
+            Values::Double(reader, values) => batch(reader, rows, definitions, repetitions, values),
+            Values::Bytes(reader, values) => batch(reader, rows, definitions, repetitions, values),
+            Values::FixedBytes(reader, values) => {
+                batch(reader, rows, definitions, repetitions, values)
+            }
         }
     }
 

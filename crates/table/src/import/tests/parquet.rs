@@ -360,3 +360,79 @@ proptest! {
         prop_assert_eq!(read, expected);
     }
 }
+
+/// A file that says of its first page that it has so many bytes.
+fn with_a_page_of(bytes: u64) -> Vec<u8> {
+    let mut file = file_of_texts(&[("k", vec!["a"]), ("v", vec!["b"])]);
+    // The kind of the page, and the length: a number of 32 bits, each byte of which has seven.
+    assert_eq!((file[4], file[6]), (0x15, 0x15));
+    let old = 7..8 + file[7..].iter().position(|byte| *byte < 0x80).expect("it ends");
+    let doubled = 2 * bytes;
+    let number =
+        (0..5).map(|at| (doubled >> (7 * at)) as u8 & 0x7f | if at < 4 { 0x80 } else { 0 });
+    file.splice(old, number);
+    file
+}
+
+#[test]
+fn a_page_that_says_too_much_is_refused_before_memory_is_taken_for_it() {
+    for bytes in [(1 << 27) + 1, (1 << 31) - 1] {
+        let error = all_columns(&with_a_page_of(bytes)).expect_err("too long");
+        let what = format!("a page has {bytes} bytes, and the limit is 134217728; write the file");
+        assert!(error.contains(&what), "{error}");
+    }
+    let mut file = with_a_page_of(9);
+    file[6] = 0x14;
+    let error = all_columns(&file).expect_err("not as any writer begins");
+    assert!(error.contains("a page does not begin with its lengths"), "{error}");
+}
+
+#[test]
+fn a_row_of_more_values_than_fit_into_memory_is_refused() {
+    let schema =
+        "message m { optional group l (LIST) { repeated group list { optional int32 element; } } }";
+    // One list of nulls, in a file of some hundred bytes.
+    let nulls = |count: usize| {
+        let (definitions, mut repetitions) = (vec![2; count], vec![1; count]);
+        repetitions[0] = 0;
+        let column = Chunk::<Int32Type>(&definitions, &repetitions, &[]);
+        file(schema, WriterProperties::default(), &[&[&column]])
+    };
+    assert_eq!(all_columns(&nulls(3)).expect("few"), [r#"{"l":[null,null,null]}"#]);
+    let file = nulls((1 << 22) + 1);
+    assert!(file.len() < 2000, "{}", file.len());
+    let error = all_columns(&file).expect_err("many");
+    assert!(error.contains("has 4194305 values, and the limit is 4194304"), "{error}");
+}
+
+#[test]
+fn a_value_in_a_dictionary_cannot_fill_a_row_many_times() {
+    let schema = "message m { optional group l (LIST) { repeated group list { optional binary element (UTF8); } } }";
+    let (definitions, mut repetitions) = (vec![3; 100], vec![1; 100]);
+    repetitions[0] = 0;
+    let values = vec![ByteArray::from(vec![b'x'; 1 << 20]); 100];
+    let column = Chunk::<ByteArrayType>(&definitions, &repetitions, &values);
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let file = file(schema, properties, &[&[&column]]);
+    assert!(file.len() < 1 << 20, "{}", file.len());
+    let error = all_columns(&file).expect_err("a row of 100 MiB");
+    assert!(error.contains("a row takes more than 67108864 bytes"), "{error}");
+}
+
+/// Each value repeats the one before it: a batch of them would be a batch of copies.
+#[test]
+fn values_that_repeat_the_one_before_are_read_one_at_a_time() {
+    let values: Vec<ByteArray> = (0..300)
+        .map(|row| ByteArray::from(format!("{}{row}", "x".repeat(50_000)).into_bytes()))
+        .collect();
+    let column = Chunk::<ByteArrayType>(&[], &[], &values);
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_encoding(::parquet::basic::Encoding::DELTA_BYTE_ARRAY)
+        .build();
+    let file = file("message m { required binary v (UTF8); }", properties, &[&[&column]]);
+    assert!(file.len() < 200_000, "{}", file.len());
+    let rows = all_columns(&file).expect("valid");
+    assert_eq!(rows.len(), 300);
+    assert!(rows[299].ends_with("x299\"}"));
+}
