@@ -132,6 +132,7 @@ mod path;
 mod pieces;
 mod placement;
 mod ranges;
+mod slow_keys;
 mod values;
 
 #[cfg(test)]

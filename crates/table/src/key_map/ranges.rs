@@ -34,7 +34,7 @@
 //! directory of some 600 KB.
 
 use privet_core::codec::Reader;
-use privet_core::{Error, Result};
+use privet_core::{Error, Result, SecretRng};
 use privet_kernels::taint::{admit, conceal};
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv6Addr};
@@ -258,6 +258,12 @@ impl Directory {
             after = range.to.wrapping_add(1);
         }
         name(found, from)
+    }
+
+    /// A point of any range, as people write it.
+    pub(super) fn any_point(&self, rng: &mut SecretRng) -> String {
+        let block = rng.below(self.blocks.len() as u64) as usize;
+        self.points.text(self.blocks[block].first)
     }
 
     /// Whether a range holds `key`. For the owner, from whom the answer need not be hidden.

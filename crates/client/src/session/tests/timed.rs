@@ -2,10 +2,15 @@
 
 use super::super::planted::take_rehearsed;
 use super::world::{Peer, World, options};
+use crate::session::records::Records;
 use crate::session::timetable::Measuring;
 use crate::session::*;
-use privet_core::Blame;
+use privet_core::{Blame, PublicSeed, SecretRng};
 use privet_schemes::SchemeId;
+use privet_table::RecordLayout;
+use privet_table::key_map::{
+    Case, Directory, KeyForm, KeyMapKind, Normalization, PackOptions, Points, Range, pack_with,
+};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 fn micros(count: u64) -> Duration {
@@ -54,6 +59,29 @@ fn reading_is_measured_with_what_takes_longest() {
     let record_len = keyed.identity().shape.record_len() as usize;
     World::new(keyed).run();
     assert!(take_rehearsed() >= dummies * record_len);
+}
+
+/// So are keys of the table's own form, as long as is promised.
+#[test]
+fn dummy_keys_are_brought_into_the_tables_form() {
+    let pairs = [(b"key".to_vec(), vec![1])];
+    let options = PackOptions { kind: KeyMapKind::Buckets, parts: Some(1), lists: false };
+    let normalization = Normalization { case: Some(Case::Lower), ..Normalization::default() };
+    let ranges = Some(Directory::new(Points::Numbers, &[Range { from: 5, to: 9 }]).unwrap());
+    for form in [
+        KeyForm { normalization, ranges: None },
+        KeyForm { ranges, normalization: Normalization::default() },
+    ] {
+        let packed = pack_with(&options, &pairs[..], PublicSeed::derive("privet test", b"seed"));
+        let map = packed.unwrap().with_key_form(form).key_map().clone();
+        let shape = map.shape();
+        let records = Records::decode(&RecordLayout::Keyed(map).encode(), shape, 1).unwrap();
+        let mut rng = SecretRng::from_fixed_seed([1; 32]);
+        for number in 0..5 {
+            let Target::Key(key) = records.dummy(number, 1024, &mut rng) else { panic!() };
+            assert!(key.len() > 1020 && std::str::from_utf8(&key).is_ok(), "{number}");
+        }
+    }
 }
 
 #[test]

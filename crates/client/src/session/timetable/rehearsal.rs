@@ -1,7 +1,7 @@
 //! Rehearsals: the session looks dummies up, to learn how long slots must be.
 //!
-//! - The dummies are uniform; in a keyed table they are keys of [`DUMMY_KEY_LEN`] bytes. A longer
-//!   key may take longer to hash.
+//! - The dummies are uniform; in a keyed table they are keys of [`DUMMY_KEY_LEN`] bytes, such as
+//!   take longest to bring into the table's form. A longer key may take longer.
 //! - Each dummy is a new one. Before each query, and before each answer, the thread rests for a
 //!   moment and reads some memory: a real lookup finds the processor and its caches as other work
 //!   has left them.
@@ -135,7 +135,7 @@ impl Rehearsing<'_> {
             if number >= measuring.fewest && spent >= measuring.time {
                 break;
             }
-            let target = self.records.dummy(DUMMY_KEY_LEN, rng);
+            let target = self.records.dummy(number, DUMMY_KEY_LEN, rng);
             let candidate = number % self.records.fetches();
             let Some(took) = self.look_up(&target, candidate, rng) else { break };
             times.push(took);
