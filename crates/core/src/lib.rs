@@ -39,6 +39,6 @@ pub use index::{RecordIndex, divide_secret};
 pub use randomness::{PublicSeed, SecretRng};
 pub use secret::Secret;
 pub use table::{
-    Epoch, Operation, TableChanges, TableDelta, TableDigest, TableId, TableIdentity, TableShape,
-    TableUpdate, TableView,
+    Epoch, Operation, PIECE_BYTES, ReadRecords, TableChanges, TableDelta, TableDigest, TableId,
+    TableIdentity, TableShape, TableSource, TableUpdate, TableView,
 };

@@ -175,25 +175,27 @@ pub struct TabulatedPermutation {
 }
 
 impl TabulatedPermutation {
-    /// As [`Permutation::index_at`], with the same panic.
-    pub fn index_at(&self, position: u64) -> u64 {
-        assert!(position < self.domain, "a position within the table");
+    /// As [`Permutation::position`], but not for secrets.
+    ///
+    /// # Panics
+    /// If `index` is not below the domain.
+    pub fn position_of(&self, index: u64) -> u64 {
+        assert!(index < self.domain, "a record of the table");
         let columns = u64::from(self.columns);
-        let (mut x, mut y) = ((position / columns) as u32, (position % columns) as u32);
+        let (mut x, mut y) = ((index / columns) as u32, (index % columns) as u32);
         loop {
-            for (round, values) in self.rounds.iter().enumerate().rev() {
+            for (round, values) in self.rounds.iter().enumerate() {
                 let (argument, value, modulus) = match round % 2 {
                     0 => (y, &mut x, self.rows),
                     _ => (x, &mut y, self.columns),
                 };
-                let less = value.wrapping_sub(values[argument as usize]);
-                // A negative difference wraps to more than any modulus. Adding the modulus brings
-                // it back.
-                *value = less.min(less.wrapping_add(modulus));
+                let sum = *value + values[argument as usize];
+                // If the sum is below the modulus, the difference wraps to more than any modulus.
+                *value = sum.min(sum.wrapping_sub(modulus));
             }
-            let index = u64::from(x) * columns + u64::from(y);
-            if index < self.domain {
-                return index;
+            let position = u64::from(x) * columns + u64::from(y);
+            if position < self.domain {
+                return position;
             }
         }
     }

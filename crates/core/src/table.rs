@@ -3,9 +3,11 @@
 
 mod changes;
 mod delta;
+mod source;
 
 pub use changes::TableChanges;
 pub use delta::TableDelta;
+pub use source::{PIECE_BYTES, ReadRecords, TableSource};
 
 use crate::{Error, Result};
 use std::fmt;
@@ -71,6 +73,19 @@ impl TableShape {
     /// The size of all records in bytes.
     pub fn bytes(self) -> u64 {
         self.records * self.record_len
+    }
+
+    /// Checks that a table of this shape has so many bytes.
+    fn check_bytes(self, bytes: u64) -> Result<()> {
+        if bytes == self.bytes() {
+            return Ok(());
+        }
+        Err(Error::api_misuse(format!(
+            "a table of {} records of {} bytes has {} bytes, not {bytes}",
+            self.records,
+            self.record_len,
+            self.bytes()
+        )))
     }
 
     /// Checks that edits can turn a table of this shape into one of shape `after`.
@@ -218,15 +233,7 @@ impl<'a> TableView<'a> {
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if `records` is not `identity.shape.bytes()`
     /// long.
     pub fn new(identity: TableIdentity, records: &'a [u8]) -> Result<Self> {
-        if records.len() as u64 != identity.shape.bytes() {
-            return Err(Error::api_misuse(format!(
-                "a table of {} records of {} bytes has {} bytes, not {}",
-                identity.shape.records(),
-                identity.shape.record_len(),
-                identity.shape.bytes(),
-                records.len()
-            )));
-        }
+        identity.shape.check_bytes(records.len() as u64)?;
         Ok(Self { identity, records })
     }
 
@@ -240,9 +247,7 @@ impl<'a> TableView<'a> {
     /// # Errors
     /// [`Blame::ApiMisuse`](crate::Blame::ApiMisuse) if the table has another shape.
     pub fn bytes_for(&self, shape: TableShape) -> Result<&'a [u8]> {
-        if shape != self.identity.shape {
-            return Err(Error::api_misuse("the parameters belong to a table of another shape"));
-        }
+        TableSource::from(*self).check_shape(shape)?;
         Ok(self.records)
     }
 

@@ -11,14 +11,17 @@
 //! every look finds it again.
 
 use crate::TableFile;
-use crate::table_file::SnapshotRecords;
-use privet_core::{Epoch, Error, Reason, Result, TableChanges, TableIdentity, TableShape};
-use privet_server::{EpochSource, NextVersion, RecordSource, ServedTable, UpdateFeed, VersionStep};
+use crate::table_file::FileRecords;
+use privet_core::{
+    Epoch, Error, PIECE_BYTES, ReadRecords, Reason, Result, TableChanges, TableIdentity,
+    TableShape, TableSource,
+};
+use privet_server::{EpochSource, NextVersion, ServedTable, UpdateFeed, VersionStep};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::shared_hasher::SharedHasher;
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{
-    Chain, EpochHash, EpochUpdate, PublisherId, StoredEpoch, UpdateLog, log_path,
+    Chain, CurrentRecords, EpochHash, PublisherId, StoredEpoch, UpdateLog, log_path,
 };
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -62,9 +65,6 @@ struct Position {
     publisher: Option<PublisherId>,
     previous: Option<EpochHash>,
 }
-
-/// An epoch that was followed, and its place in the file.
-type Followed = (EpochUpdate, StoredEpoch);
 
 /// The work of [`TableFile::open`].
 pub(crate) fn open(table: &TableFile) -> Result<(ServedTable, FollowedTable)> {
@@ -185,11 +185,8 @@ impl FollowedTable {
         self.check_continues(log, &chain)?;
 
         let (skipped, mut chain) = self.skipped(files, log, chain)?;
-        let mut steps: Vec<VersionStep> = steps.into_iter().map(step).collect::<Result<_>>()?;
         steps.extend(skipped);
-        for followed in follow_chain(&mut chain, log)? {
-            steps.push(step(followed)?);
-        }
+        steps.extend(follow_chain(&mut chain, log)?);
         if chain.identity() != log.current() {
             return Err(Error::integrity(format!(
                 "{} has another history than the table that is served: its publisher has signed \
@@ -294,8 +291,11 @@ impl FollowedTable {
             return Ok((None, chain));
         }
         let (known, before) = match &self.files.log {
-            Some(log) => (log.current(), log.table(&self.files.snapshot)?.to_vec()),
-            None => (self.files.snapshot.identity(), self.files.snapshot.view().bytes().to_vec()),
+            Some(log) => (log.current(), log.records(&self.files.snapshot)?),
+            None => {
+                let snapshot = &self.files.snapshot;
+                (snapshot.identity(), CurrentRecords::from(Arc::clone(snapshot)))
+            }
         };
         if known != chain.identity() {
             return Err(Error::unavailable(format!(
@@ -305,11 +305,11 @@ impl FollowedTable {
                 log.base().0
             )));
         }
+        let identity = files.snapshot.identity();
+        let (changes, records) = difference((known.shape, &before), (identity, &files.snapshot))?;
         // The difference depends on the earlier contents of each record, and hints are made from
         // it.
-        let mut hasher = SharedHasher::on_all_cores();
-        hasher.update(&before);
-        let parts = DigestParts { layout: chain.layout_digest(), records: hasher.digest() };
+        let parts = DigestParts { layout: chain.layout_digest(), records };
         if parts.combine(known.shape) != known.digest {
             return Err(Error::integrity(format!(
                 "the records of {} at epoch {} are damaged, so their changes cannot be found: \
@@ -318,10 +318,7 @@ impl FollowedTable {
                 known.epoch.0
             )));
         }
-        let identity = files.snapshot.identity();
         let chain = Chain::new(identity, files.snapshot.layout().clone(), log.publisher(), None)?;
-        let records = files.snapshot.view().bytes();
-        let changes = TableChanges::between((known.shape, &before), (identity.shape, records))?;
         Ok((Some(VersionStep { identity, changes, epoch: None }), chain))
     }
 }
@@ -354,13 +351,12 @@ impl Files {
     fn current(&self, log: &UpdateLog) -> Result<NextVersion> {
         let identity = log.current();
         let layout = log.layout().encode();
-        let records: Box<dyn RecordSource> = if identity == self.snapshot.identity() {
-            Box::new(SnapshotRecords(Arc::clone(&self.snapshot)))
-        } else {
-            Box::new(log.table(&self.snapshot)?.to_vec())
-        };
+        let records = log.records(&self.snapshot)?;
         let mut hasher = SharedHasher::on_all_cores();
-        hasher.update(records.bytes());
+        TableSource::new(identity, &records)?.pieces(PIECE_BYTES, |_, piece| {
+            hasher.update(piece);
+            Ok(())
+        })?;
         let records_digest = hasher.digest();
         self.snapshot.check_unchanged()?;
         let parts = DigestParts { layout: layout_digest(&layout), records: records_digest };
@@ -375,7 +371,7 @@ impl Files {
         Ok(NextVersion {
             publisher: log.publisher().0,
             layout: layout.into(),
-            records,
+            records: Box::new(FileRecords(records)),
             records_digest,
             steps: Vec::new(),
             keep_from: Epoch(0),
@@ -405,7 +401,7 @@ fn first_feed(log: &UpdateLog, files: &Files, position: &mut Position) -> Result
     let in_snapshot = position.identity.epoch.0.saturating_sub(base.0);
     let epochs = log.stored_from(base)?.take(in_snapshot as usize).map(source).collect();
     let mut chain = position.chain_of(log.publisher());
-    let steps = follow_chain(&mut chain, log)?.into_iter().map(step).collect::<Result<Vec<_>>>()?;
+    let steps = follow_chain(&mut chain, log)?;
     let next = match steps.is_empty() {
         true => None,
         false => Some(NextVersion { steps, ..files.current(log)? }),
@@ -415,26 +411,54 @@ fn first_feed(log: &UpdateLog, files: &Files, position: &mut Position) -> Result
 }
 
 /// As [`follow_chain`], if the publisher is known already.
-fn follow(chain: &mut Option<Chain>, log: &UpdateLog) -> Result<Vec<Followed>> {
+fn follow(chain: &mut Option<Chain>, log: &UpdateLog) -> Result<Vec<VersionStep>> {
     chain.as_mut().map_or(Ok(Vec::new()), |chain| follow_chain(chain, log))
 }
 
-/// The epochs of the log after the chain's position, each verified. None if the log begins later.
-fn follow_chain(chain: &mut Chain, log: &UpdateLog) -> Result<Vec<Followed>> {
+/// The epochs of the log after the chain's position, each verified, as steps. None if the log
+/// begins later.
+fn follow_chain(chain: &mut Chain, log: &UpdateLog) -> Result<Vec<VersionStep>> {
     let epoch = chain.identity().epoch;
     if epoch < log.base() {
         return Ok(Vec::new());
     }
-    let mut followed = Vec::new();
+    let mut steps = Vec::new();
     for (bytes, stored) in log.epochs_from(epoch)?.zip(log.stored_from(epoch)?) {
-        followed.push((chain.follow(&bytes?)?, stored));
+        let update = chain.follow(&bytes?)?;
+        let (identity, changes) = (update.after(), update.changes()?);
+        steps.push(VersionStep { identity, changes, epoch: Some(source(stored)) });
     }
-    Ok(followed)
+    Ok(steps)
 }
 
-fn step((update, stored): Followed) -> Result<VersionStep> {
-    let (identity, changes) = (update.after(), update.changes()?);
-    Ok(VersionStep { identity, changes, epoch: Some(source(stored)) })
+/// The changes from the records `old`, of a table of shape `before`, to those of the table file
+/// `snapshot`; and the BLAKE3 digest of the old ones. Holds a piece of each in memory.
+fn difference(
+    (before, old): (TableShape, &CurrentRecords),
+    (identity, snapshot): (TableIdentity, &Arc<Snapshot>),
+) -> Result<(TableChanges, [u8; 32])> {
+    let after = identity.shape;
+    // Refuses a table that cannot become the other before it is read.
+    TableChanges::new(before, after, [])?;
+    let len = after.record_len() as usize;
+    let mut hasher = SharedHasher::on_all_cores();
+    let mut changed = Vec::new();
+    let new = CurrentRecords::from(Arc::clone(snapshot));
+    TableSource::new(identity, &new)?.pieces(
+        (PIECE_BYTES / len).max(1) * len,
+        |offset, piece| {
+            let known = before.bytes().saturating_sub(offset).min(piece.len() as u64) as usize;
+            // New records were zeros before.
+            let mut were = vec![0; piece.len()];
+            old.read(offset, &mut were[..known])?;
+            hasher.update(&were[..known]);
+            let records = were.chunks_exact(len).zip(piece.chunks_exact(len));
+            let records = (offset / len as u64..).zip(records).filter(|(_, (old, new))| old != new);
+            changed.extend(records.map(|(index, (old, new))| (index, old.to_vec(), new.to_vec())));
+            Ok(())
+        },
+    )?;
+    Ok((TableChanges::new(before, after, changed)?, hasher.digest()))
 }
 
 /// An epoch in a log file, sent from there.

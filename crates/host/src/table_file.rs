@@ -2,12 +2,12 @@
 
 use crate::FollowedTable;
 use crate::followed;
-use privet_core::{Result, TableIdentity};
+use privet_core::{ReadRecords, Result, TableIdentity};
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{self, Tuning};
 use privet_server::{RecordSource, ServedTable};
 use privet_table::snapshot::Snapshot;
-use privet_table::update_log::{PublisherId, log_path};
+use privet_table::update_log::{CurrentRecords, PublisherId, log_path};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -84,8 +84,8 @@ impl TableFile {
         let identity = snapshot.identity();
         let (layout, scheme) =
             (Arc::<[u8]>::from(snapshot.layout_bytes()), self.scheme_for(&identity));
-        let table =
-            ServedTable::new(&*self.name, identity, layout, SnapshotRecords(snapshot), scheme);
+        let records = FileRecords(snapshot.into());
+        let table = ServedTable::new(&*self.name, identity, layout, records, scheme);
         ServedTable { tuning: self.tuning.clone(), ..table }
     }
 
@@ -95,28 +95,30 @@ impl TableFile {
     }
 }
 
-/// An open table file, guarded against changes, as a source of records.
-pub(crate) struct SnapshotRecords(pub(crate) Arc<Snapshot>);
+/// The records of an open table file, guarded against changes, with the updates of its log.
+pub(crate) struct FileRecords(pub(crate) CurrentRecords);
 
-impl RecordSource for SnapshotRecords {
-    fn bytes(&self) -> &[u8] {
-        self.0.view().bytes()
+impl ReadRecords for FileRecords {
+    fn len(&self) -> u64 {
+        self.0.len()
     }
 
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        self.0.read_records(offset, into)
+        self.0.read(offset, into)
     }
+}
 
+impl RecordSource for FileRecords {
     fn check_unchanged(&self) -> Result<()> {
-        self.0.check_unchanged()
+        self.0.snapshot().check_unchanged()
     }
 
     fn file(&self) -> Option<&Path> {
-        Some(self.0.path())
+        Some(self.0.snapshot().path())
     }
 
-    fn release(&self) {
-        self.0.release_pages();
+    fn memory(&self) -> u64 {
+        self.0.memory()
     }
 }
 
@@ -139,7 +141,11 @@ mod tests {
         assert!(alone.updates.is_none());
         assert_eq!((alone.name.as_str(), alone.identity.epoch), ("t", Epoch(0)));
         assert_eq!(alone.records.file(), Some(&*owner.path()));
-        assert_ne!(alone.records.bytes(), owner.records, "they are those of the next epoch");
+        assert_ne!(
+            alone.records.to_vec().unwrap(),
+            owner.records,
+            "they are those of the next epoch"
+        );
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::SchemeId;
 use crate::offline::{HintSource, OfflinePhase, Precomputed, StreamConsumer};
 use privet_core::{
     Error, PublicSeed, RecordIndex, Result, SecretRng, TableChanges, TableDelta, TableIdentity,
-    TableShape, TableView,
+    TableShape, TableSource,
 };
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
@@ -413,7 +413,7 @@ pub trait Succession: Answerer + Sized {
     fn successor(
         &self,
         parameters: ParametersOf<Self>,
-        table: TableView<'_>,
+        table: TableSource<'_>,
         changes: &TableChanges,
         threads: usize,
     ) -> Result<Option<(Self, Vec<u8>)>>;

@@ -36,6 +36,7 @@ pub mod dummy_subsets;
 pub mod finite_differences;
 pub mod harmony;
 mod hint_rows;
+mod laid_out;
 pub mod offline;
 pub mod piano;
 #[cfg(test)]

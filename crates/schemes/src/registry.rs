@@ -36,7 +36,7 @@ pub use work::Work;
 
 use crate::SchemeId;
 use crate::offline::HintSource;
-use privet_core::{Result, TableIdentity, TableView};
+use privet_core::{Result, TableIdentity, TableSource};
 use privet_kernels::Kernels;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -99,12 +99,13 @@ pub fn makeshift(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) ->
 ///
 /// # Errors
 /// If the scheme's proof does not cover the table's shape, or there is not enough memory.
-pub fn setup(
+pub fn setup<'t>(
     scheme: SchemeId,
-    table: TableView<'_>,
+    table: impl Into<TableSource<'t>>,
     tuning: &Tuning,
     options: ServerOptions,
 ) -> Result<Box<dyn ErasedSetup>> {
+    let table = table.into();
     setup_as(plan(scheme, &table.identity(), tuning)?, table, tuning, options)
 }
 
@@ -113,13 +114,13 @@ pub fn setup(
 ///
 /// # Errors
 /// As [`setup`], and if the plan does not belong to the table.
-pub fn setup_as(
+pub fn setup_as<'t>(
     plan: SchemePlan,
-    table: TableView<'_>,
+    table: impl Into<TableSource<'t>>,
     tuning: &Tuning,
     options: ServerOptions,
 ) -> Result<Box<dyn ErasedSetup>> {
-    plan.scheme.descriptor()?.setup(plan, table, tuning, options)
+    plan.scheme.descriptor()?.setup(plan, table.into(), tuning, options)
 }
 
 /// Starts a client of the scheme that `plan` describes, with what it downloaded (a hint, or the

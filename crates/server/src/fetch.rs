@@ -5,15 +5,20 @@
 //! those chunks, the one being sent and the transport's own bounded buffer: under a megabyte, for a
 //! part of any length.
 //!
+//! A stream from memory does not hold what it sends: that belongs to a version, and a version that
+//! is retired must be freed, however slowly somebody reads it. Such a stream then ends with an
+//! error, and its client goes on with the version that is served. A stream from files goes on.
+//!
 //! Chunks are copied on a thread that may block: parts lie in files, and reading one may have to
 //! wait for a disk.
 
-use crate::hosted::{Condition, Part};
+use crate::hosted::{Condition, Part, retired};
 use crate::seldom::Seldom;
+use privet_core::Result;
 use privet_wire::limits::FETCH_CHUNK_LEN;
 use privet_wire::{FetchChunk, WireStatus, proto};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
@@ -21,37 +26,66 @@ use tonic::Status;
 /// Chunks that are read before the client asks for them.
 const READ_AHEAD: usize = 1;
 
-pub(crate) type ChunkStream = ReceiverStream<Result<proto::FetchChunk, Status>>;
-type Chunks = mpsc::Sender<Result<proto::FetchChunk, Status>>;
+pub(crate) type ChunkStream = ReceiverStream<std::result::Result<proto::FetchChunk, Status>>;
+type Chunks = mpsc::Sender<std::result::Result<proto::FetchChunk, Status>>;
 
 /// The bytes of `part` in `wanted`, in chunks. The end of `wanted` is at most that of the part.
 ///
 /// # Errors
-/// The stream ends with an error if a part cannot be read, or damage is found in its table.
+/// The stream ends with an error if a part cannot be read, damage is found in its table, or it
+/// lies in the memory of a version that is not served any more.
 pub(crate) fn stream(
     part: Arc<Part>,
     condition: Arc<Condition>,
     wanted: Range<u64>,
 ) -> ChunkStream {
     let (chunks, receiver) = mpsc::channel(READ_AHEAD);
-    tokio::spawn(produce(part, condition, wanted, chunks));
+    tokio::spawn(produce(Source::new(part), condition, wanted, chunks));
     ReceiverStream::new(receiver)
 }
 
-/// Ends when everything is sent or the client has gone.
-async fn produce(part: Arc<Part>, condition: Arc<Condition>, wanted: Range<u64>, chunks: Chunks) {
-    send(&part, &condition, wanted, &chunks).await;
-    part.release();
+/// What a stream reads.
+enum Source {
+    /// In files.
+    Held(Arc<Part>),
+    /// In memory, of a version.
+    Lent(Weak<Part>),
 }
 
-async fn send(part: &Arc<Part>, condition: &Condition, wanted: Range<u64>, chunks: &Chunks) {
+impl Source {
+    fn new(part: Arc<Part>) -> Self {
+        match part.is_in_memory() {
+            true => Self::Lent(Arc::downgrade(&part)),
+            false => Self::Held(part),
+        }
+    }
+
+    /// # Errors
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if its version was retired, as
+    /// for a request that comes later.
+    fn get(&self) -> Result<Arc<Part>> {
+        match self {
+            Self::Held(part) => Ok(Arc::clone(part)),
+            Self::Lent(part) => part.upgrade().ok_or_else(retired),
+        }
+    }
+}
+
+/// Ends when everything is sent, the client has gone, or there is nothing to send any more.
+async fn produce(source: Source, condition: Arc<Condition>, wanted: Range<u64>, chunks: Chunks) {
     let mut offset = wanted.start;
     while offset < wanted.end {
         // Reserve room before reading, so that the chunk has a place to go.
         let Ok(room) = chunks.reserve().await else { return };
-        let source = Arc::clone(part);
+        let part = match source.get() {
+            Ok(part) => part,
+            Err(gone) => {
+                room.send(Err(WireStatus::from(&gone).into()));
+                return;
+            }
+        };
         let len = (wanted.end - offset).min(FETCH_CHUNK_LEN as u64) as usize;
-        let read = tokio::task::spawn_blocking(move || source.copy(offset, len));
+        let read = tokio::task::spawn_blocking(move || part.copy(offset, len));
         let read = read.await.map(|read| condition.or_end(read));
         let data = match read.map(|read| condition.check().and(read)) {
             Ok(Ok(data)) => data,
@@ -78,6 +112,7 @@ async fn send(part: &Arc<Part>, condition: &Condition, wanted: Range<u64>, chunk
 mod tests {
     use super::*;
     use crate::RecordSource;
+    use privet_core::ReadRecords;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio_stream::StreamExt;
 
@@ -91,9 +126,9 @@ mod tests {
         reads: Arc<AtomicUsize>,
     }
 
-    impl RecordSource for Counting {
-        fn bytes(&self) -> &[u8] {
-            &self.bytes
+    impl ReadRecords for Counting {
+        fn len(&self) -> u64 {
+            ReadRecords::len(&self.bytes)
         }
 
         fn read(&self, offset: u64, into: &mut [u8]) -> privet_core::Result<()> {
@@ -101,8 +136,16 @@ mod tests {
             into.copy_from_slice(&self.bytes[offset as usize..][..into.len()]);
             Ok(())
         }
+    }
 
-        fn release(&self) {}
+    impl RecordSource for Counting {
+        fn file(&self) -> Option<&std::path::Path> {
+            Some("somewhere".as_ref())
+        }
+
+        fn memory(&self) -> u64 {
+            0
+        }
     }
 
     #[tokio::test]
@@ -129,13 +172,37 @@ mod tests {
 
     #[tokio::test]
     async fn a_reader_that_goes_ends_the_producer() {
-        let part = Arc::new(Part::Memory(vec![1; 10 * FETCH_CHUNK_LEN].into()));
-        let weak = Arc::downgrade(&part);
+        let part = memory();
         let (chunks, receiver) = mpsc::channel(READ_AHEAD);
-        let end = part.len();
-        let producer = tokio::spawn(produce(part, condition(), 0..end, chunks));
+        let source = Source::new(Arc::clone(&part));
+        let producer = tokio::spawn(produce(source, condition(), 0..part.len(), chunks));
         drop(receiver);
         producer.await.unwrap();
-        assert!(weak.upgrade().is_none());
+        assert_eq!(Arc::strong_count(&part), 1);
+    }
+
+    fn memory() -> Arc<Part> {
+        Arc::new(Part::Memory(vec![1; 10 * FETCH_CHUNK_LEN].into()))
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_does_not_keep_the_memory_of_a_retired_version() {
+        let part = memory();
+        let weak = Arc::downgrade(&part);
+        let end = part.len();
+        let mut stream = stream(Arc::clone(&part), condition(), 0..end);
+        stream.next().await.unwrap().unwrap();
+        drop(part);
+        // A chunk may just be read.
+        while weak.strong_count() > 0 {
+            tokio::task::yield_now().await;
+        }
+        let mut last = stream.next().await.unwrap();
+        while last.is_ok() {
+            last = stream.next().await.unwrap();
+        }
+        let gone = last.unwrap_err();
+        assert_eq!(gone.code(), tonic::Code::FailedPrecondition, "{gone}");
+        assert!(stream.next().await.is_none());
     }
 }

@@ -3,8 +3,9 @@
 //!
 //! A version never changes. When a table changes, the next version is made beside the served ones,
 //! and then becomes the current one at once. The earlier version stays for a while, as one of the
-//! table's earlier ones. Every request says which version it means. Work on a version holds that
-//! version, so a retired version is freed when the last request about it has ended.
+//! table's earlier ones. Every request says which version it means. Computing an answer or hints
+//! holds the version, so a retired version is freed when the last of these has ended. A stream of
+//! what lies in a version's memory ends with the version: see [`fetch`](crate::fetch).
 
 mod condition;
 mod feed;
@@ -16,7 +17,7 @@ mod verification;
 
 use crate::batch::Lane;
 use bytes::Bytes;
-use privet_core::TableIdentity;
+use privet_core::{Error, TableIdentity};
 use privet_schemes::contract::Role;
 use privet_schemes::registry::{ErasedServer, SchemePlan, Tuning};
 use privet_wire::{PartKind, TableDescription};
@@ -28,7 +29,7 @@ pub(crate) use feed::EpochReading;
 pub(crate) use making::{Made, Maker};
 pub(crate) use part::Part;
 pub use setup::HintOrigin;
-pub(crate) use tables::HostedTables;
+pub(crate) use tables::{HostedTables, VersionMemory};
 use verification::HeldDigests;
 pub(crate) use verification::Reading;
 
@@ -52,6 +53,14 @@ pub struct ReadyTable {
     /// How much of the memory of the table, or of its points, the system backs with huge pages, if
     /// the system says.
     pub huge_page_bytes: Option<u64>,
+}
+
+/// The error for clients of a version that was retired before their turn came, or in the middle.
+pub(crate) fn retired() -> Error {
+    Error::peer_misbehaved(
+        "this version of the table is not served any more; ask again what is served, and fetch \
+         what belongs to it",
+    )
 }
 
 /// One version of a table, ready to answer.

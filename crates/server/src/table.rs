@@ -1,7 +1,7 @@
 //! Tables to be served.
 
 use crate::UpdateFeed;
-use privet_core::{Result, TableIdentity, TableShape};
+use privet_core::{ReadRecords, Result, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{self, SchemePlan, Tuning};
 use privet_schemes::stored_setup::StoredSetup;
@@ -76,29 +76,12 @@ impl ServedTable {
     }
 }
 
-/// The source of a table's records: memory or a file.
+/// The source of a table's records, in their natural order: memory or a file.
 ///
 /// The scheme's server makes a copy in the order in which it computes. The source stays, because
-/// clients may also fetch the table as a whole.
-pub trait RecordSource: Send + Sync {
-    /// All records in a row in their natural order: `identity.shape.bytes()` bytes, the same on
-    /// every call. They may lie in a mapped file, whose bytes another program can change: results
-    /// are valid only if the bytes are [unchanged](Self::check_unchanged) afterwards. If the file
-    /// is cut short, that must not end the process.
-    fn bytes(&self) -> &[u8];
-
-    /// Fills `into` with these bytes from byte `offset` on, which must lie within. Reads a file
-    /// with ordinary reads.
-    ///
-    /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the file was cut short,
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read. Both name it.
-    fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        let start = offset as usize;
-        into.copy_from_slice(&self.bytes()[start..start + into.len()]);
-        Ok(())
-    }
-
+/// clients may also fetch the table as a whole. Another program can change a file: what was read
+/// is valid only if the source is [unchanged](Self::check_unchanged) afterwards.
+pub trait RecordSource: ReadRecords {
     /// Checks that everything read so far is unchanged since the source was made, as far as the
     /// system can say without reading.
     ///
@@ -114,9 +97,8 @@ pub trait RecordSource: Send + Sync {
         None
     }
 
-    /// Says that the bytes will not be needed for a while, so that a mapped file need not stay in
-    /// memory. They must stay readable.
-    fn release(&self);
+    /// How many bytes of memory it holds.
+    fn memory(&self) -> u64;
 }
 
 /// Precomputed data that a scheme's server answers from, usually in a file.
@@ -154,9 +136,7 @@ pub trait SetupSource: Send + Sync {
 }
 
 impl RecordSource for Vec<u8> {
-    fn bytes(&self) -> &[u8] {
-        self
+    fn memory(&self) -> u64 {
+        self.capacity() as u64
     }
-
-    fn release(&self) {}
 }

@@ -110,6 +110,8 @@ impl Snapshot {
         let opened = Self::over(Self::map(path)?.guarded());
         let snapshot = opened.map_err(|error| error.within(path.display()))?;
         snapshot.check_unchanged()?;
+        // What was read of the mapping would stay in this process's memory.
+        snapshot.mapping.release_pages(0..snapshot.mapping.len());
         Ok(snapshot)
     }
 
@@ -267,12 +269,6 @@ impl Snapshot {
             let what = format!("record {index} does not belong to its root");
             Err(damaged(&what).caused_by(error))
         })
-    }
-
-    /// Drops the records from this process's resident memory, for a server that has copied them
-    /// elsewhere. They stay readable: the next access reads them from the file again.
-    pub fn release_pages(&self) {
-        self.mapping.release_pages(self.parsed.records.clone());
     }
 }
 

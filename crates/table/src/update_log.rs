@@ -57,7 +57,8 @@
 //! | `UpdateLog` | the file beside a snapshot, for servers |
 //! | `StoredEpoch` | an epoch in that file, to be sent on |
 //! | `LogWriter` | the file beside a snapshot, for its owner: appends epochs, and makes a new snapshot of them |
-//! | `CurrentTable` | the table after the last epoch |
+//! | `CurrentTable` | the table after the last epoch, for its owner |
+//! | `CurrentRecords` | its records, for servers, which read them piece by piece |
 
 mod chain;
 mod entry;
@@ -84,7 +85,7 @@ pub(crate) use publisher::SECRET_KEY_PREFIX;
 pub use records_digest::{RecordBytes, RecordsDigest};
 
 #[cfg(feature = "files")]
-pub use current::CurrentTable;
+pub use current::{CurrentRecords, CurrentTable};
 #[cfg(feature = "files")]
 pub(crate) use file::LOG_MAGIC;
 #[cfg(feature = "files")]

@@ -114,7 +114,7 @@ fn in_one_batch(
     let plan = registry::plan_next(server.plan(), &after, &Tuning::default())?;
 
     let start = Instant::now();
-    let Some(successor) = server.successor(&plan, view, &changes, options)? else {
+    let Some(successor) = server.successor(&plan, view.into(), &changes, options)? else {
         return Err(Error::internal("a server has no successor; this is a bug"));
     };
     let Successor { server: of_after, commitments } = successor;

@@ -105,7 +105,7 @@ impl Owner {
     /// Checks that `next` is the table as it is now, reached by the signed epochs alone if there
     /// are any.
     fn check(&self, before: &Position, next: &NextVersion) {
-        assert_eq!(next.records.bytes(), self.records);
+        assert_eq!(next.records.to_vec().unwrap(), self.records);
         assert_eq!(next.records_digest, *blake3::hash(&self.records).as_bytes());
         assert_eq!(next.publisher, self.key.id().0);
         assert_eq!(next.identity().unwrap().epoch.0, u64::from(self.made));
@@ -203,7 +203,7 @@ fn a_start_follows_the_log_from_the_snapshot() {
         assert_eq!(updates.epochs.len(), kept);
         let next = updates.next.unwrap();
         assert_eq!(epochs(&next), [(2, true), (3, true)]);
-        assert_eq!(next.records.bytes(), owner.records);
+        assert_eq!(next.records.to_vec().unwrap(), owner.records);
         assert!(table.look().unwrap().is_none());
         owner.update(&[5], false);
         assert_eq!(epochs(&owner.check_found(&mut table)), [(4, true)]);
@@ -278,7 +278,9 @@ fn a_damaged_log_is_refused_until_it_is_whole_again() {
         let before = table.position.identity;
         // One of two commit records may be undamaged; if anything is found then, it is right.
         match table.look() {
-            Ok(found) => assert!(found.is_none_or(|next| next.records.bytes() == owner.records)),
+            Ok(found) => {
+                assert!(found.is_none_or(|next| next.records.to_vec().unwrap() == owner.records))
+            }
             Err(error) => assert_eq!(error.blame(), Blame::Corrupted, "{at}: {error}"),
         }
         assert_eq!(table.position.identity, before);

@@ -2,8 +2,9 @@
 
 use super::{ApirDpf, ApirDpfAnswer, ApirDpfParameters, ApirDpfQuery};
 use crate::contract::{Answerer, Role, SchemeOf};
+use crate::laid_out::in_natural_order;
 use privet_core::dpf::Evaluation;
-use privet_core::{Error, Result, TableView};
+use privet_core::{Result, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::authenticated_sum::ELEMENT_BYTES;
 use privet_kernels::memory::HugeBuffer;
@@ -27,16 +28,14 @@ impl ApirDpfServer {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
     /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
     /// enough memory.
-    pub fn new(
+    pub fn new<'t>(
         parameters: ApirDpfParameters,
-        table: TableView<'_>,
+        table: impl Into<TableSource<'t>>,
         kernels: Kernels,
         threads: usize,
     ) -> Result<Self> {
-        let bytes = table.bytes_for(parameters.shape())?;
-        let mut records = HugeBuffer::new_zeroed(bytes.len())
-            .map_err(|error| Error::unavailable("no memory for the table").caused_by(error))?;
-        records.copy_from_slice(bytes);
+        let shape = parameters.shape();
+        let records = in_natural_order(table, shape, shape.bytes())?;
         let chunk_records = Kernels::authenticated_sums_chunk_records(parameters.record_len());
         Ok(Self { parameters, records, chunk_records, kernels, threads })
     }

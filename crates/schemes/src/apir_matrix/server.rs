@@ -6,7 +6,7 @@ use crate::contract::{Answerer, Role, SchemeOf, Setup};
 use crate::offline::{Precomputed, PublicWords, check_len};
 use privet_core::codec::words_from_bytes;
 use privet_core::commit::merkle::ZERO;
-use privet_core::{Error, Result, TableView};
+use privet_core::{Error, Result, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::memory::{HugeBuffer, Pod, little_endian_bytes};
 use zeroize::Zeroizing;
@@ -46,19 +46,23 @@ impl ApirMatrixSetup {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
     /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
     /// enough memory.
-    pub fn new(
+    pub fn new<'t>(
         parameters: ApirMatrixParameters,
-        table: TableView<'_>,
+        table: impl Into<TableSource<'t>>,
         kernels: Kernels,
         threads: usize,
     ) -> Result<Self> {
-        let bytes = table.bytes_for(parameters.shape())?;
+        let table = table.into();
+        table.check_shape(parameters.shape())?;
         let row_len = parameters.row_len() as usize;
         let mut matrix: HugeBuffer<u8> = zeroed(parameters.rows() as usize * row_len)?;
-        let records_of_rows = bytes.chunks(parameters.records_len() as usize);
-        for (row, records) in matrix.chunks_exact_mut(row_len).zip(records_of_rows) {
-            row[..records.len()].copy_from_slice(records);
-        }
+        let mut rows = matrix.chunks_exact_mut(row_len);
+        table.pieces(parameters.records_len() as usize, |_, records| {
+            if let Some(row) = rows.next() {
+                row[..records.len()].copy_from_slice(records);
+            }
+            Ok(())
+        })?;
         Ok(Self { parameters, matrix, kernels, threads })
     }
 }

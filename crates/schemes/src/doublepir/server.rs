@@ -3,9 +3,10 @@
 use super::params::HINT_ROW_BYTES;
 use super::{DoublePir, DoublePirAnswer, DoublePirParameters, DoublePirQuery};
 use crate::contract::{Answerer, Role, SchemeOf, Setup};
+use crate::laid_out::{in_columns, no_memory};
 use crate::offline::{Precomputed, PublicWords, check_len};
 use privet_core::lwe::SECRET_DIMENSION;
-use privet_core::{Error, Result, TableView};
+use privet_core::{Result, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::byte_matrix::TiledBytes;
 use privet_kernels::memory::little_endian_bytes;
@@ -42,27 +43,26 @@ impl DoublePirSetup {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
     /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
     /// enough memory.
-    pub fn new(
+    pub fn new<'t>(
         parameters: DoublePirParameters,
-        table: TableView<'_>,
+        table: impl Into<TableSource<'t>>,
         kernels: Kernels,
         threads: usize,
     ) -> Result<Self> {
-        let bytes = table.bytes_for(parameters.shape())?;
-        let table = tiled("the table", bytes, parameters.rows(), threads)?;
-        Ok(Self { parameters, table, kernels, threads })
+        let table = table.into();
+        table.check_shape(parameters.shape())?;
+        let (rows, columns) = (parameters.rows() as usize, parameters.columns() as usize);
+        let mut tiled = TiledBytes::zeroed(rows, columns).map_err(no_memory)?;
+        in_columns(table, &mut tiled, threads)?;
+        Ok(Self { parameters, table: tiled, kernels, threads })
     }
 
     /// The second matrix. The first hint's words, row by row in little-endian order, are its
     /// columns in their natural order.
     fn second(&self, first_hint: &[u8]) -> Result<TiledBytes> {
-        tiled("the second matrix", first_hint, self.parameters.second_rows(), self.threads)
+        let rows = self.parameters.second_rows() as usize;
+        TiledBytes::from_columns(first_hint, rows, self.threads).map_err(no_memory)
     }
-}
-
-fn tiled(what: &str, bytes: &[u8], rows: u64, threads: usize) -> Result<TiledBytes> {
-    TiledBytes::from_columns(bytes, rows as usize, threads)
-        .map_err(|error| Error::unavailable(format!("no memory for {what}")).caused_by(error))
 }
 
 impl Setup for DoublePirSetup {

@@ -2,7 +2,8 @@
 
 use super::{DummySubsets, DummySubsetsAnswer, DummySubsetsParameters, DummySubsetsQuery};
 use crate::contract::{Answerer, Role, SchemeOf};
-use privet_core::{Error, Result, TableView};
+use crate::laid_out::in_natural_order;
+use privet_core::{Result, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 
@@ -21,19 +22,15 @@ impl DummySubsetsServer {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
     /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
     /// enough memory.
-    pub fn new(
+    pub fn new<'t>(
         parameters: DummySubsetsParameters,
-        table: TableView<'_>,
+        table: impl Into<TableSource<'t>>,
         kernels: Kernels,
     ) -> Result<Self> {
-        let bytes = table.bytes_for(parameters.shape())?;
+        let shape = parameters.shape();
         let records =
             u64::from(parameters.partitions()) * u64::from(parameters.partition_records());
-        let no_memory = || Error::unavailable("no memory for the table");
-        let len = usize::try_from(records * table.shape().record_len()).map_err(|_| no_memory())?;
-        let mut records =
-            HugeBuffer::new_zeroed(len).map_err(|error| no_memory().caused_by(error))?;
-        records[..bytes.len()].copy_from_slice(bytes);
+        let records = in_natural_order(table, shape, records * shape.record_len())?;
         Ok(Self { parameters, records, kernels })
     }
 

@@ -3,17 +3,6 @@
 use privet_core::{Error, Reason, Result};
 use privet_kernels::memory::HugeBuffer;
 
-/// A copy of the table's records, from which the points are computed.
-///
-/// # Errors
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
-pub(super) fn copy_of(records: &[u8]) -> Result<HugeBuffer<u8>> {
-    let mut copy = HugeBuffer::new_zeroed(records.len())
-        .map_err(|error| Error::unavailable("no memory for the table").caused_by(error))?;
-    copy.copy_from_slice(records);
-    Ok(copy)
-}
-
 /// Memory for `bytes` bytes of points.
 ///
 /// # Errors

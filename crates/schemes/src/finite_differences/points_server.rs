@@ -1,14 +1,14 @@
 //! The server of both forms: it holds points, and reads those around each query's point.
 
-use super::points::copy_of;
 use super::record_polynomial::RecordPolynomial;
 use crate::contract::{Answerer, Parameters as _, Role, Scheme, SchemeOf, Succession};
+use crate::laid_out::in_natural_order;
 use crate::registry::room::{
     NewServer, Of, Registered, ServerHost, ServerOptions, ServerStart, StoresSetup,
 };
 use crate::registry::{ErasedServer, SchemePlan};
 use crate::stored_setup::{SetupStore, StoredSetup};
-use privet_core::{Error, Result, TableChanges, TableIdentity, TableView};
+use privet_core::{Error, Result, TableChanges, TableIdentity, TableSource, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use std::ops::Deref;
@@ -102,13 +102,14 @@ impl<S: MakesPoints> PointsSetup<S> {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
     /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
     /// enough memory.
-    pub fn new(
+    pub fn new<'t>(
         parameters: S::Parameters,
-        table: TableView<'_>,
+        table: impl Into<TableSource<'t>>,
         kernels: Kernels,
         threads: usize,
     ) -> Result<Self> {
-        let records = copy_of(table.bytes_for(parameters.shape())?)?;
+        let (table, shape) = (table.into(), parameters.shape());
+        let records = in_natural_order(table, shape, shape.bytes())?;
         let options = ServerOptions { kernels, threads };
         Ok(Self { parameters, identity: table.identity(), records, options })
     }
@@ -143,11 +144,11 @@ impl<S: MakesPoints> PointsServer<S> {
         &self,
         way: Option<Way>,
         parameters: S::Parameters,
-        table: TableView<'_>,
+        table: TableSource<'_>,
         changes: &TableChanges,
         threads: usize,
     ) -> Result<Option<Self>> {
-        table.bytes_for(parameters.shape())?;
+        table.check_shape(parameters.shape())?;
         if (changes.shape(), changes.shape_after()) != (self.parameters.shape(), parameters.shape())
         {
             return Err(Error::api_misuse("the changes are between tables of other shapes"));
@@ -160,6 +161,8 @@ impl<S: MakesPoints> PointsServer<S> {
         let after = match way.unwrap_or_else(|| S::cheaper_way(&parameters, changes)) {
             Way::Patched => S::patched(&parameters, changes, before, threads)?,
             Way::Computed => {
+                let records = in_natural_order(table, table.shape(), table.shape().bytes())?;
+                let table = TableView::new(table.identity(), &records)?;
                 let options = ServerOptions { kernels: self.kernels, threads };
                 S::compute(&parameters, table, options, &|_| {})?
             }
@@ -209,7 +212,7 @@ impl<S: MakesPoints> Succession for PointsServer<S> {
     fn successor(
         &self,
         parameters: S::Parameters,
-        table: TableView<'_>,
+        table: TableSource<'_>,
         changes: &TableChanges,
         threads: usize,
     ) -> Result<Option<(Self, Vec<u8>)>> {

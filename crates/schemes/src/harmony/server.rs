@@ -2,7 +2,8 @@
 
 use super::{Harmony, HarmonyAnswer, HarmonyParameters, HarmonyQuery};
 use crate::contract::{Answerer, Message as _, Role, SchemeOf};
-use privet_core::{Error, Result, TableView};
+use crate::laid_out::in_natural_order;
+use privet_core::{Result, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 
@@ -21,17 +22,13 @@ impl HarmonyServer {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
     /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
     /// enough memory.
-    pub fn new(
+    pub fn new<'t>(
         parameters: HarmonyParameters,
-        table: TableView<'_>,
+        table: impl Into<TableSource<'t>>,
         kernels: Kernels,
     ) -> Result<Self> {
-        let bytes = table.bytes_for(parameters.shape())?;
-        let no_memory = || Error::unavailable("no memory for the table");
-        let len = bytes.len().checked_add(parameters.record_len()).ok_or_else(no_memory)?;
-        let mut records =
-            HugeBuffer::new_zeroed(len).map_err(|error| no_memory().caused_by(error))?;
-        records[..bytes.len()].copy_from_slice(bytes);
+        let shape = parameters.shape();
+        let records = in_natural_order(table, shape, shape.bytes() + shape.record_len())?;
         Ok(Self { parameters, records, kernels })
     }
 

@@ -6,8 +6,9 @@
 
 use super::{AnswerForm, PianoAnswer, PianoParameters, PianoQuery, PianoScheme};
 use crate::contract::{Answerer, Message as _, Role, SchemeOf, StreamingServer};
+use crate::laid_out::zeroed;
 use privet_core::hints::xor;
-use privet_core::{Error, Result, TableView};
+use privet_core::{PIECE_BYTES, Result, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use std::marker::PhantomData;
@@ -32,30 +33,26 @@ impl<F: AnswerForm> PianoServer<F> {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
     /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
     /// enough memory.
-    pub fn new(
+    pub fn new<'t>(
         parameters: PianoParameters,
-        table: TableView<'_>,
+        table: impl Into<TableSource<'t>>,
         kernels: Kernels,
     ) -> Result<Self> {
-        let natural = table.bytes_for(parameters.shape())?;
+        let table = table.into();
+        table.check_shape(parameters.shape())?;
         let record_len = parameters.record_len();
-        let no_memory = || Error::unavailable("no memory for the table");
         let chunk_bytes = parameters.cut().partition_bytes();
-        let len = usize::try_from(u64::from(parameters.chunks()) * chunk_bytes);
-        let len = len.map_err(|_| no_memory())?;
-        let mut records =
-            HugeBuffer::new_zeroed(len).map_err(|error| no_memory().caused_by(error))?;
-
+        let mut records = zeroed(u64::from(parameters.chunks()) * chunk_bytes)?;
         let order = parameters.permutation().tabulate();
-        let mut first = 0;
-        for places in records[..natural.len()].chunks_mut(batch(record_len) * record_len) {
-            let count = (places.len() / record_len) as u64;
-            let indices: Vec<u64> = (first..first + count).map(|at| order.index_at(at)).collect();
-            kernels.gather_records(natural, record_len, &indices, places).map_err(|error| {
-                Error::corrupted("the order of records leads out of the table").caused_by(error)
-            })?;
-            first += count;
-        }
+        let mut index = 0;
+        table.pieces((PIECE_BYTES / record_len).max(1) * record_len, |_, piece| {
+            for record in piece.chunks_exact(record_len) {
+                let place = order.position_of(index) as usize * record_len;
+                records[place..][..record_len].copy_from_slice(record);
+                index += 1;
+            }
+            Ok(())
+        })?;
         Ok(Self { parameters, records, kernels, form: PhantomData })
     }
 

@@ -12,7 +12,7 @@ use crate::contract::{
     Ahead, Answerer, Asked, AskingPreparation, Endless, LocalClient, Offline, Parameters,
     ParametersOf, Preparation, Role, Setup, StatelessClient, Updatable, Verifying,
 };
-use privet_core::{Error, Result, SecretRng, TableIdentity, TableView};
+use privet_core::{Error, Result, SecretRng, TableIdentity, TableSource};
 use privet_kernels::Kernels;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
@@ -187,7 +187,7 @@ pub(crate) trait Registered: Offline + Sized + 'static {
 /// The arguments with which a server starts.
 pub(crate) struct ServerStart<'t> {
     plan: SchemePlan,
-    pub(crate) table: TableView<'t>,
+    pub(crate) table: TableSource<'t>,
     pub(crate) kernels: Kernels,
     pub(crate) threads: usize,
 }
@@ -348,7 +348,7 @@ pub(crate) trait Descriptor: Sync {
     fn setup(
         &self,
         plan: SchemePlan,
-        table: TableView<'_>,
+        table: TableSource<'_>,
         tuning: &Tuning,
         options: ServerOptions,
     ) -> NewServer;
@@ -426,7 +426,7 @@ impl<S: Registered> Descriptor for Of<S> {
     fn setup(
         &self,
         plan: SchemePlan,
-        table: TableView<'_>,
+        table: TableSource<'_>,
         tuning: &Tuning,
         ServerOptions { kernels, threads }: ServerOptions,
     ) -> NewServer {

@@ -13,7 +13,7 @@ use crate::contract::{
     Succession,
 };
 use crate::offline::Precomputed;
-use privet_core::{Error, Result, TableChanges, TableView};
+use privet_core::{Error, Result, TableChanges, TableSource};
 
 /// A server of any scheme that is starting. [`Setup`] explains the methods.
 pub trait ErasedSetup: Send + Sync {
@@ -78,7 +78,7 @@ pub trait ErasedServer: Send + Sync {
     fn successor(
         &self,
         _plan: &SchemePlan,
-        _table: TableView<'_>,
+        _table: TableSource<'_>,
         _changes: &TableChanges,
         _options: ServerOptions,
     ) -> Result<Option<Successor>> {
@@ -225,7 +225,7 @@ pub(crate) struct ServerHost<A: Answerer> {
 
 /// How a server makes its successor, and what clients must know of it.
 type Succeed<A> =
-    fn(&A, ParametersOf<A>, TableView<'_>, &TableChanges, usize) -> Result<Option<(A, Vec<u8>)>>;
+    fn(&A, ParametersOf<A>, TableSource<'_>, &TableChanges, usize) -> Result<Option<(A, Vec<u8>)>>;
 
 impl<A: Answerer> ServerHost<A> {
     pub(crate) fn new(plan: SchemePlan, server: A) -> Self {
@@ -304,7 +304,7 @@ impl<A: Answerer + 'static> ErasedServer for ServerHost<A> {
     fn successor(
         &self,
         plan: &SchemePlan,
-        table: TableView<'_>,
+        table: TableSource<'_>,
         changes: &TableChanges,
         options: ServerOptions,
     ) -> Result<Option<Successor>> {
@@ -368,7 +368,7 @@ impl ErasedServer for FetchedHost {
     fn successor(
         &self,
         plan: &SchemePlan,
-        table: TableView<'_>,
+        table: TableSource<'_>,
         changes: &TableChanges,
         _options: ServerOptions,
     ) -> Result<Option<Successor>> {
@@ -402,7 +402,7 @@ impl ErasedServer for FetchedHost {
 fn check_succession(
     before: &SchemePlan,
     after: &SchemePlan,
-    table: &TableView<'_>,
+    table: &TableSource<'_>,
     changes: &TableChanges,
 ) -> Result<()> {
     if before.scheme != after.scheme {

@@ -2,8 +2,9 @@
 
 use super::{SimplePir, SimplePirAnswer, SimplePirParameters, SimplePirQuery};
 use crate::contract::{Answerer, Role, SchemeOf, Setup};
+use crate::laid_out::{in_columns, no_memory};
 use crate::offline::{Precomputed, PublicWords};
-use privet_core::{Error, Result, TableView};
+use privet_core::{Result, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::byte_matrix::TiledBytes;
 
@@ -23,15 +24,17 @@ impl SimplePirServer {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
     /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
     /// enough memory.
-    pub fn new(
+    pub fn new<'t>(
         parameters: SimplePirParameters,
-        table: TableView<'_>,
+        table: impl Into<TableSource<'t>>,
         kernels: Kernels,
         threads: usize,
     ) -> Result<Self> {
-        let bytes = table.bytes_for(parameters.shape())?;
-        let tiled = TiledBytes::from_columns(bytes, parameters.rows() as usize, threads)
-            .map_err(|error| Error::unavailable("no memory for the table").caused_by(error))?;
+        let table = table.into();
+        table.check_shape(parameters.shape())?;
+        let (rows, columns) = (parameters.rows() as usize, parameters.columns() as usize);
+        let mut tiled = TiledBytes::zeroed(rows, columns).map_err(no_memory)?;
+        in_columns(table, &mut tiled, threads)?;
         Ok(Self { parameters, table: tiled, kernels, threads })
     }
 

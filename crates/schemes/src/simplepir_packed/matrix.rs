@@ -2,10 +2,11 @@
 
 use super::layout::MatrixLayout;
 use super::packing::pack_blocks;
+use crate::laid_out::no_memory;
 use crate::sharing::Progress;
+use privet_core::Result;
 use privet_core::codec::BitWriter;
 use privet_core::ring::{Folding, PLANES, PublicKeys, pass_words};
-use privet_core::{Error, Result};
 use privet_kernels::Kernels;
 use privet_kernels::byte_matrix::TiledBytes;
 
@@ -21,19 +22,23 @@ pub(super) struct PackedMatrix {
     digits: Vec<u8>,
 }
 
-/// Memory for a matrix and its packing, with the bytes of the matrix in place, column after column.
+/// Memory for a matrix and its packing.
 ///
 /// # Errors
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
-pub(super) fn tiled(layout: &MatrixLayout, bytes: &[u8], threads: usize) -> Result<TiledBytes> {
+pub(super) fn room(layout: &MatrixLayout) -> Result<TiledBytes> {
     let (rows, columns) = (layout.rows() as usize, layout.pass_columns() as usize);
-    let mut matrix = TiledBytes::zeroed(rows, columns).map_err(no_memory)?;
-    matrix.fill_columns(0, bytes, threads);
-    Ok(matrix)
+    TiledBytes::zeroed(rows, columns).map_err(no_memory)
 }
 
-fn no_memory(error: privet_kernels::memory::MemoryError) -> Error {
-    Error::unavailable("no memory for the table").caused_by(error)
+/// The same with the bytes of the matrix in place, column after column.
+///
+/// # Errors
+/// As [`room`].
+pub(super) fn tiled(layout: &MatrixLayout, bytes: &[u8], threads: usize) -> Result<TiledBytes> {
+    let mut matrix = room(layout)?;
+    matrix.fill_columns(0, bytes, threads);
+    Ok(matrix)
 }
 
 /// Packs the matrix that is in the first columns of `matrix`, and writes what is kept of it.

@@ -1,15 +1,16 @@
 //! The server: the table as a byte matrix in memory, packed, and its masks as another if they are
 //! on demand.
 
-use super::matrix::{Kept, PackedMatrix, pack_all, tiled};
+use super::matrix::{Kept, PackedMatrix, pack_all, room, tiled};
 use super::{
     SimplePirPacked, SimplePirPackedAnswer, SimplePirPackedParameters, SimplePirPackedQuery,
 };
 use crate::contract::{AnnouncingServer, Answerer, Role, SchemeOf, Setup};
+use crate::laid_out::in_columns;
 use crate::offline::{Precomputed, PublicWords, check_len};
 use crate::sharing::Progress;
 use privet_core::ring::{Folding, PublicKeys};
-use privet_core::{Error, Result, TableView};
+use privet_core::{Error, Result, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::byte_matrix::TiledBytes;
 use privet_kernels::memory::{HugeBuffer, little_endian_bytes};
@@ -42,14 +43,16 @@ impl SimplePirPackedSetup {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
     /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
     /// enough memory.
-    pub fn new(
+    pub fn new<'t>(
         parameters: SimplePirPackedParameters,
-        table: TableView<'_>,
+        table: impl Into<TableSource<'t>>,
         kernels: Kernels,
         threads: usize,
     ) -> Result<Self> {
-        let bytes = table.bytes_for(parameters.shape())?;
-        let matrix = tiled(parameters.table_layout(), bytes, threads)?;
+        let table = table.into();
+        table.check_shape(parameters.shape())?;
+        let mut matrix = room(parameters.table_layout())?;
+        in_columns(table, &mut matrix, threads)?;
         Ok(Self { parameters, matrix, kernels, threads })
     }
 }

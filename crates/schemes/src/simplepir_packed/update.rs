@@ -8,7 +8,7 @@
 use super::{SimplePirPackedParameters, SimplePirPackedServer};
 use crate::contract::Succession;
 use privet_core::ring::Folding;
-use privet_core::{Error, Result, TableChanges, TableView};
+use privet_core::{Error, Result, TableChanges, TableSource};
 use std::collections::BTreeSet;
 
 impl Succession for SimplePirPackedServer {
@@ -16,11 +16,11 @@ impl Succession for SimplePirPackedServer {
     fn successor(
         &self,
         parameters: SimplePirPackedParameters,
-        table: TableView<'_>,
+        table: TableSource<'_>,
         changes: &TableChanges,
         threads: usize,
     ) -> Result<Option<(Self, Vec<u8>)>> {
-        table.bytes_for(parameters.shape())?;
+        table.check_shape(parameters.shape())?;
         if (changes.shape(), changes.shape_after()) != (self.parameters.shape(), table.shape()) {
             return Err(Error::api_misuse("the changes are between tables of other shapes"));
         }

@@ -7,7 +7,8 @@ use super::{
     SinglePassRequest,
 };
 use crate::contract::{Answerer, PreparingServer, Role, SchemeOf};
-use privet_core::{Error, Result, TableView};
+use crate::laid_out::in_natural_order;
+use privet_core::{Error, Result, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 
@@ -26,18 +27,14 @@ impl SinglePassServer {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
     /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
     /// enough memory.
-    pub fn new(
+    pub fn new<'t>(
         parameters: SinglePassParameters,
-        table: TableView<'_>,
+        table: impl Into<TableSource<'t>>,
         kernels: Kernels,
     ) -> Result<Self> {
-        let bytes = table.bytes_for(parameters.shape())?;
-        let no_memory = || Error::unavailable("no memory for the table");
-        let len = parameters.padded_records() * table.shape().record_len();
-        let len = usize::try_from(len).map_err(|_| no_memory())?;
-        let mut records =
-            HugeBuffer::new_zeroed(len).map_err(|error| no_memory().caused_by(error))?;
-        records[..bytes.len()].copy_from_slice(bytes);
+        let shape = parameters.shape();
+        let len = parameters.padded_records() * shape.record_len();
+        let records = in_natural_order(table, shape, len)?;
         Ok(Self { parameters, records, kernels })
     }
 

@@ -5,9 +5,10 @@ use super::{Form, Tapir, TapirAnswer, TapirParameters, TapirQuery};
 use crate::contract::{
     Answerer, Parameters as _, Role, SchemeOf, Setup, StreamingServer, Succession,
 };
+use crate::laid_out::in_natural_order;
 use crate::offline::{Precomputed, PublicWords, check_len};
 use privet_core::commit::{Changed, Prover, VectorCommitment};
-use privet_core::{Error, Result, TableChanges, TableView};
+use privet_core::{Error, Result, TableChanges, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 
@@ -27,15 +28,6 @@ pub struct TapirServer<F: Form> {
     kernels: Kernels,
 }
 
-/// Room for the padded table and the announcement.
-fn room<F: Form>(parameters: &TapirParameters<F>) -> Result<HugeBuffer<u8>> {
-    let no_memory = || Error::unavailable("no memory for the table");
-    let commitment = parameters.commitment();
-    let len = commitment.vectors().padded_bytes() + commitment.announcement_len();
-    let len = usize::try_from(len).map_err(|_| no_memory())?;
-    HugeBuffer::new_zeroed(len).map_err(|error| no_memory().caused_by(error))
-}
-
 /// Bytes of the padded table.
 fn table_bytes<F: Form>(parameters: &TapirParameters<F>) -> usize {
     parameters.commitment().vectors().padded_bytes() as usize
@@ -48,14 +40,14 @@ impl<F: Form> TapirSetup<F> {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
     /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
     /// enough memory.
-    pub fn new(
+    pub fn new<'t>(
         parameters: TapirParameters<F>,
-        table: TableView<'_>,
+        table: impl Into<TableSource<'t>>,
         kernels: Kernels,
     ) -> Result<Self> {
-        let bytes = table.bytes_for(parameters.shape())?;
-        let mut records = room(&parameters)?;
-        records[..bytes.len()].copy_from_slice(bytes);
+        let commitment = parameters.commitment();
+        let len = commitment.vectors().padded_bytes() + commitment.announcement_len();
+        let records = in_natural_order(table, parameters.shape(), len)?;
         Ok(Self { parameters, records, kernels })
     }
 
@@ -147,7 +139,7 @@ impl<F: Form> Succession for TapirServer<F> {
     fn successor(
         &self,
         parameters: TapirParameters<F>,
-        table: TableView<'_>,
+        table: TableSource<'_>,
         changes: &TableChanges,
         _threads: usize,
     ) -> Result<Option<(Self, Vec<u8>)>> {

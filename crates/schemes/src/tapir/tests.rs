@@ -212,7 +212,7 @@ impl<F: TestForm> World<F> {
         let identity = identity(shape.records(), shape.record_len());
         let view = TableView::new(identity, &self.records).unwrap();
         let announced = TapirParameters::decode(&identity, &self.parameters.encode()).unwrap();
-        let successor = self.server.successor(announced, view, &changes, 1).unwrap();
+        let successor = self.server.successor(announced, view.into(), &changes, 1).unwrap();
         let (server, commitments) = successor.expect("it is cut as before");
         self.server = server;
         self.parameters = self.server.parameters().clone();

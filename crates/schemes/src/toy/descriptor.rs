@@ -19,8 +19,8 @@ impl Registered for Toy {
     }
 
     fn setup(start: ServerStart<'_>, parameters: ToyParameters) -> NewServer {
-        let mut answer = start.table.bytes().to_vec();
-        answer.resize(super::WholeTable::encoded_len(&parameters), 0);
+        let mut answer = vec![0; super::WholeTable::encoded_len(&parameters)];
+        start.table.copy_to(&mut answer)?;
         start.ready(ToyServer { parameters, answer }, |server| server)
     }
 

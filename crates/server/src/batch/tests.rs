@@ -1,7 +1,7 @@
 use super::*;
 use bytes::Bytes;
 use privet_core::{
-    Blame, Epoch, TableChanges, TableDigest, TableId, TableIdentity, TableShape, TableView,
+    Blame, Epoch, TableChanges, TableDigest, TableId, TableIdentity, TableShape, TableSource,
 };
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{SchemePlan, ServerOptions, Successor};
@@ -97,7 +97,7 @@ impl ErasedServer for Mirror {
     fn successor(
         &self,
         _plan: &SchemePlan,
-        _table: TableView<'_>,
+        _table: TableSource<'_>,
         _changes: &TableChanges,
         _options: ServerOptions,
     ) -> Result<Option<Successor>> {

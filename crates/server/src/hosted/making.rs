@@ -24,7 +24,9 @@ use crate::hint_cache::HintCache;
 use crate::table::{RecordSource, ServedTable, SetupSource};
 use crate::updates::{CheckedBytes, NextVersion, UpdateFeed, VersionStep};
 use bytes::Bytes;
-use privet_core::{Epoch, Error, Reason, Result, TableChanges, TableIdentity, TableView};
+use privet_core::{
+    Epoch, Error, Reason, Result, TableChanges, TableIdentity, TableSource, TableView,
+};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::{HintSource, OfflinePhase};
 use privet_schemes::registry::{
@@ -112,7 +114,7 @@ impl Maker {
     fn of_table(&self, table: ServedTable, feed: Option<Feed>, started: Instant) -> Result<Made> {
         let planned = table.plan();
         let ServedTable { name, identity, layout, records, scheme, tuning, setup, .. } = table;
-        let view = TableView::new(identity, records.bytes())?;
+        let source = TableSource::new(identity, &*records)?;
         let setup_file = setup.as_ref().and_then(|setup| setup.file()).map(Path::to_owned);
         let setup_digest = setup.as_ref().map(|setup| setup.digest());
         // Clients' downloads have an announced digest, and only data with that digest is announced.
@@ -120,7 +122,7 @@ impl Maker {
         let options = self.options();
         let copy = || -> Result<Start> {
             Ok(match setup {
-                None => Start::Setup(registry::setup_as(planned?, view, &tuning, options)?),
+                None => Start::Setup(registry::setup_as(planned?, source, &tuning, options)?),
                 Some(setup) => {
                     setup.check_table(&identity)?;
                     let plan = plan_of_setup(scheme, &identity, &*setup)?;
@@ -132,7 +134,7 @@ impl Maker {
             true => {
                 let threads = self.config.threads;
                 let (start, digest) =
-                    verification::beside(view, &layout, &*records, threads, copy)?;
+                    verification::beside(source, &layout, &*records, threads, copy)?;
                 (start, Some(digest))
             }
             false => (copy()?, None),
@@ -141,7 +143,6 @@ impl Maker {
             Start::Setup(setup) => setup.plan().clone(),
             Start::Stored(_, plan) => plan.clone(),
         };
-        records.release();
 
         let report = |share: f64| self.report(&name, share);
         let finished = match start {
@@ -244,8 +245,8 @@ impl Maker {
         base.check_publisher(feed, publisher)?;
         check_steps(base.identity, &steps)?;
         check_digest(&identity, &layout, records_digest)?;
-        let view = TableView::new(identity, records.bytes())?;
-        let Followed { plan, server, commitments } = self.follow_steps(base, &steps, view)?;
+        let source = TableSource::new(identity, &*records)?;
+        let Followed { plan, server, commitments } = self.follow_steps(base, &steps, source)?;
 
         let finished = match server {
             Some(server) => Finished::of_successor(server, base.origin)?,
@@ -257,7 +258,7 @@ impl Maker {
                 .because(Reason::PointsNeeded));
             }
             None => {
-                let setup = registry::setup_as(plan.clone(), view, base.tuning, self.options())?;
+                let setup = registry::setup_as(plan.clone(), source, base.tuning, self.options())?;
                 let patch = || self.patched_hint(base, &steps, &plan, &identity);
                 let report = |share: f64| {
                     // While other versions are served, no progress is shown.
@@ -277,7 +278,6 @@ impl Maker {
         let told = commitments.is_some() || !needs_commitments(plan.scheme);
         let mut feed = next_feed(feed, base.identity.epoch, publisher, steps, commitments);
         feed.forget_before(if told { keep_from } else { identity.epoch });
-        records.release();
         let condition = base.version.map(|version| Arc::clone(&version.condition));
         let what = VersionParts {
             identity,
@@ -302,7 +302,7 @@ impl Maker {
         &self,
         base: &VersionBefore<'_>,
         steps: &[VersionStep],
-        table: TableView<'_>,
+        table: TableSource<'_>,
     ) -> Result<Followed> {
         let mut plans = Vec::with_capacity(steps.len());
         for step in steps {
@@ -330,14 +330,15 @@ impl Maker {
             apply(&changes, &mut records);
             let view = TableView::new(step.identity, &records)?;
             let server = latest.as_deref().unwrap_or(server);
-            let Some(successor) = server.successor(plan, view, &changes, self.options())? else {
+            let successor = server.successor(plan, view.into(), &changes, self.options())?;
+            let Some(successor) = successor else {
                 return Ok(followed);
             };
             commitments.push(CheckedBytes::from(successor.commitments));
             latest = Some(successor.server);
             before = step.identity;
         }
-        if records != table.bytes() {
+        if !table.has(&records)? {
             let damage = format!(
                 "its records at epoch {} have changed since they were first read",
                 version.identity.epoch.0

@@ -28,7 +28,7 @@ impl Part {
         match self {
             Part::Epochs(epochs) => epochs.len(),
             Part::Cached(cached) => cached.hint_len(),
-            Part::Records(records) => records.bytes().len() as u64,
+            Part::Records(records) => records.len(),
             _ => self.in_memory().len() as u64,
         }
     }
@@ -74,10 +74,12 @@ impl Part {
         }
     }
 
-    /// Says that a reader has reached its end.
-    pub(crate) fn release(&self) {
-        if let Part::Records(records) = self {
-            records.release();
+    /// Whether it lies in memory that it shares with a version, rather than in a file.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        match self {
+            Part::Memory(_) | Part::Computed(_) | Part::Streamed(_) => true,
+            Part::Records(records) => records.file().is_none(),
+            Part::Cached(_) | Part::Epochs(_) => false,
         }
     }
 
@@ -95,8 +97,8 @@ impl Part {
     pub(super) fn memory(&self) -> u64 {
         match self {
             Part::Memory(_) | Part::Computed(_) => self.len(),
-            Part::Records(records) if records.file().is_none() => self.len(),
-            Part::Cached(_) | Part::Records(_) | Part::Streamed(_) | Part::Epochs(_) => 0,
+            Part::Records(records) => records.memory(),
+            Part::Cached(_) | Part::Streamed(_) | Part::Epochs(_) => 0,
         }
     }
 

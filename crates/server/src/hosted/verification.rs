@@ -12,7 +12,7 @@
 
 use super::{Part, Version};
 use crate::table::RecordSource;
-use privet_core::{Error, Result, TableView};
+use privet_core::{Error, PIECE_BYTES, Result, TableSource};
 use privet_schemes::registry::ErasedServer;
 use privet_table::digest::DigestParts;
 use privet_table::shared_hasher::SharedHasher;
@@ -44,6 +44,23 @@ fn digest(bytes: &[u8], threads: usize, given_up: &AtomicBool) -> Option<[u8; 32
     Some(hasher.digest())
 }
 
+/// The BLAKE3 digest of the records of `table`, by so many threads; `None` if `given_up` was set.
+fn records_digest(
+    table: TableSource<'_>,
+    threads: usize,
+    given_up: &AtomicBool,
+) -> Result<Option<[u8; 32]>> {
+    let mut hasher = hasher(table.shape().bytes() as usize, threads);
+    let given_up = || given_up.load(Ordering::Relaxed);
+    table.pieces(PIECE_BYTES, |_, piece| {
+        if !given_up() {
+            hasher.update(piece);
+        }
+        Ok(())
+    })?;
+    Ok((!given_up()).then(|| hasher.digest()))
+}
+
 /// Runs `work`, which copies the records of `table`, and meanwhile hashes them with so many
 /// threads. Returns the digest of the records.
 ///
@@ -51,14 +68,14 @@ fn digest(bytes: &[u8], threads: usize, given_up: &AtomicBool) -> Option<[u8; 32
 /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the table does not have the identity that
 /// it claims, or its source changed meanwhile; the errors of `work`.
 pub(super) fn beside<T>(
-    table: TableView<'_>,
+    table: TableSource<'_>,
     layout: &[u8],
     records: &dyn RecordSource,
     threads: usize,
     work: impl FnOnce() -> Result<T>,
 ) -> Result<(T, [u8; 32])> {
     let given_up = AtomicBool::new(false);
-    let hash = || digest(table.bytes(), threads, &given_up);
+    let hash = || records_digest(table, threads, &given_up);
     let (outcome, hashed) = thread::scope(|scope| {
         let hashing = thread::Builder::new().spawn_scoped(scope, hash);
         let outcome = work();
@@ -71,7 +88,7 @@ pub(super) fn beside<T>(
         (outcome, hashed)
     });
     // The scheme may refuse damaged records as well, but this is the better reason.
-    let Some(hashed) = hashed else { return outcome.map(|made| (made, [0; 32])) };
+    let Some(hashed) = hashed? else { return outcome.map(|made| (made, [0; 32])) };
     let checked = check_digest(table, layout, hashed).and_then(|()| records.check_unchanged());
     match (checked, records.file()) {
         (Err(error), Some(file)) if !error.message().contains(&*file.to_string_lossy()) => {
@@ -84,7 +101,7 @@ pub(super) fn beside<T>(
     }
 }
 
-fn check_digest(table: TableView<'_>, layout: &[u8], records: [u8; 32]) -> Result<()> {
+fn check_digest(table: TableSource<'_>, layout: &[u8], records: [u8; 32]) -> Result<()> {
     let identity = table.identity();
     let parts = DigestParts { layout: *blake3::hash(layout).as_bytes(), records };
     match parts.combine(identity.shape) == identity.digest {
@@ -287,7 +304,7 @@ impl Version {
     fn check_all(&self, wanted: impl Fn(Piece) -> bool, threads: usize) -> Result<()> {
         for checked in self.checked().into_iter().filter(|checked| wanted(checked.what)) {
             let mut reading = Reading::by(checked, hasher(self.len(checked.what), threads));
-            while self.read_on(&mut reading, STEP)? > 0 {}
+            while self.read_on(&mut reading, PIECE_BYTES)? > 0 {}
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::service::PrivetService;
 use crate::vital::Vital;
 use bytes::Bytes;
 use privet_core::{
-    Epoch, TableChanges, TableDigest, TableId, TableIdentity, TableShape, TableView,
+    Epoch, TableChanges, TableDigest, TableId, TableIdentity, TableShape, TableSource,
 };
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
@@ -116,7 +116,7 @@ impl ErasedServer for Hinting {
     fn successor(
         &self,
         _plan: &SchemePlan,
-        _table: TableView<'_>,
+        _table: TableSource<'_>,
         _changes: &TableChanges,
         _options: ServerOptions,
     ) -> Result<Option<Successor>> {

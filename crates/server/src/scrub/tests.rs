@@ -35,7 +35,7 @@ pub(crate) fn table(name: &str, id: u8, scheme: SchemeId) -> ServedTable {
 
 /// The version after that of `table`: one record is changed.
 pub(crate) fn next(table: &ServedTable) -> NextVersion {
-    let (identity, mut records) = (table.identity, table.records.bytes().to_vec());
+    let (identity, mut records) = (table.identity, table.records.to_vec().unwrap());
     let len = identity.shape.record_len() as usize;
     let (before, after) = (records[7 * len..8 * len].to_vec(), vec![0x5a; len]);
     records[7 * len..8 * len].copy_from_slice(&after);

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use privet_core::commit::pointproofs::ReferenceString;
-use privet_core::{Blame, Error, Result, SecretRng};
+use privet_core::{Blame, Error, ReadRecords, Result, SecretRng};
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{PARTITION_RECORDS, Tuning};
 use privet_schemes::tapir::REFERENCE_STRING;
@@ -24,11 +24,18 @@ pub(crate) struct File {
     tells: bool,
 }
 
-impl RecordSource for File {
-    fn bytes(&self) -> &[u8] {
-        if self.is_bad.load(Ordering::SeqCst) { &self.bad } else { &self.good }
+impl ReadRecords for File {
+    fn len(&self) -> u64 {
+        ReadRecords::len(&self.good)
     }
 
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        let now = if self.is_bad.load(Ordering::SeqCst) { &self.bad } else { &self.good };
+        now.read(offset, into)
+    }
+}
+
+impl RecordSource for File {
     fn check_unchanged(&self) -> Result<()> {
         match self.tells && self.is_bad.load(Ordering::SeqCst) {
             true => Err(Error::corrupted(format!("{} was written to", self.path.display()))),
@@ -40,7 +47,9 @@ impl RecordSource for File {
         Some(&self.path)
     }
 
-    fn release(&self) {}
+    fn memory(&self) -> u64 {
+        0
+    }
 }
 
 /// For vectors of up to 16 records.
@@ -66,7 +75,7 @@ fn in_file(name: &str, scheme: SchemeId, tells: bool) -> (ServedTable, Arc<Atomi
 
 /// The same table, whose records lie in such a file.
 pub(crate) fn laid_into_a_file(table: ServedTable, tells: bool) -> (ServedTable, Arc<AtomicBool>) {
-    let good = table.records.bytes().to_vec();
+    let good = table.records.to_vec().unwrap();
     let mut bad = good.clone();
     bad[1001] ^= 4;
     let is_bad = Arc::new(AtomicBool::new(false));
@@ -134,11 +143,17 @@ async fn a_cached_hint_is_paired_with_verified_records_only() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_that_change_during_the_start_are_refused() {
     struct Changing(File, AtomicBool);
-    impl RecordSource for Changing {
-        fn bytes(&self) -> &[u8] {
-            &self.0.good
+    impl ReadRecords for Changing {
+        fn len(&self) -> u64 {
+            self.0.len()
         }
 
+        fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+            self.0.good.read(offset, into)
+        }
+    }
+
+    impl RecordSource for Changing {
         fn check_unchanged(&self) -> Result<()> {
             self.1.store(true, Ordering::SeqCst);
             Err(Error::corrupted(format!("{} was written to", self.0.path.display())))
@@ -148,11 +163,13 @@ async fn records_that_change_during_the_start_are_refused() {
             self.0.file()
         }
 
-        fn release(&self) {}
+        fn memory(&self) -> u64 {
+            0
+        }
     }
     for scheme in [SchemeId::Dpf, SchemeId::SimplePir, SchemeId::Download] {
         let table = served_by(scheme, table("t", 300, 7, 1));
-        let good = table.records.bytes().to_vec();
+        let good = table.records.to_vec().unwrap();
         let file = File {
             path: "somewhere/t.privet".into(),
             bad: good.clone(),

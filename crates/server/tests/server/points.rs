@@ -72,7 +72,8 @@ fn held(scheme: SchemeId) -> Held {
     let plan = registry::plan(scheme, &table.identity, &Tuning::default()).unwrap();
     let len = registry::setup_bytes(&plan, &table.identity).unwrap();
     let store = Store(Mutex::new(vec![0; len as usize]));
-    let view = TableView::new(table.identity, table.records.bytes()).unwrap();
+    let records = table.records.to_vec().unwrap();
+    let view = TableView::new(table.identity, &records).unwrap();
     let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
     registry::write_setup(&plan, view, options, 1 << 20, &store, &|_| {}).unwrap();
     Held {

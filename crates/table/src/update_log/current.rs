@@ -2,10 +2,12 @@
 
 use super::{Chain, RecordBytes, RecordsDigest};
 use crate::digest::DigestParts;
-use privet_core::{Error, Result, TableIdentity, TableShape};
+use crate::snapshot::Snapshot;
+use privet_core::{Error, ReadRecords, Result, TableIdentity, TableShape};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Records that were written since the snapshot, with their present contents.
 pub(super) type Written = BTreeMap<u64, Vec<u8>>;
@@ -54,6 +56,12 @@ impl<'a> CurrentTable<'a> {
         self.snapshot.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
     }
 
+    /// All records in a row.
+    #[cfg(test)]
+    pub(super) fn to_vec(self) -> Vec<u8> {
+        self.range(0..self.byte_len()).into_owned()
+    }
+
     /// The digest of all records: reads all of them, and checks that they are the table's.
     ///
     /// # Errors
@@ -68,11 +76,6 @@ impl<'a> CurrentTable<'a> {
             "the records of the table are damaged: their digest at epoch {} is not what its publisher signed; copy the snapshot again from where it is whole",
             self.identity.epoch.0
         )))
-    }
-
-    /// All records in a row.
-    pub fn to_vec(&self) -> Vec<u8> {
-        self.range(0..self.byte_len()).into_owned()
     }
 }
 
@@ -105,5 +108,62 @@ impl RecordBytes for CurrentTable<'_> {
             out.extend_from_slice(of_snapshot(position..range.end));
         }
         Cow::Owned(out)
+    }
+}
+
+/// The records of a table in one version: those of its snapshot's file, replaced where epochs have
+/// written. They are read with ordinary reads, so in memory there is only what the epochs wrote.
+pub struct CurrentRecords {
+    snapshot: Arc<Snapshot>,
+    shape: TableShape,
+    written: Arc<Written>,
+}
+
+impl From<Arc<Snapshot>> for CurrentRecords {
+    /// The records as the file has them.
+    fn from(snapshot: Arc<Snapshot>) -> Self {
+        Self { shape: snapshot.identity().shape, snapshot, written: Arc::default() }
+    }
+}
+
+impl CurrentRecords {
+    /// `written` must have every record beyond the snapshot's.
+    pub(super) fn new(snapshot: Arc<Snapshot>, shape: TableShape, written: Arc<Written>) -> Self {
+        Self { snapshot, shape, written }
+    }
+
+    /// The file below.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// About how many bytes of memory they hold. Other versions may hold the same bytes.
+    pub fn memory(&self) -> u64 {
+        /// The number of a record, where it lies, what the allocator adds, and a place in the tree.
+        const BESIDES: u64 = 64;
+        self.written.len() as u64 * (self.shape.record_len() + BESIDES)
+    }
+}
+
+impl ReadRecords for CurrentRecords {
+    fn len(&self) -> u64 {
+        self.shape.bytes()
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        let in_file = self.snapshot.identity().shape.bytes().saturating_sub(offset);
+        let in_file = usize::try_from(in_file).map_or(into.len(), |len| len.min(into.len()));
+        // What grew lies behind the file's last record, in the log alone.
+        if in_file > 0 {
+            self.snapshot.read_records(offset, &mut into[..in_file])?;
+        }
+        let (len, end) = (self.shape.record_len(), offset + into.len() as u64);
+        for (index, record) in self.written.range(offset / len..end.div_ceil(len)) {
+            let start = index * len;
+            let (first, last) = (start.max(offset), (start + len).min(end));
+            let part = &record[(first - start) as usize..(last - start) as usize];
+            into[(first - offset) as usize..][..part.len()].copy_from_slice(part);
+        }
+        Ok(())
     }
 }

@@ -55,7 +55,7 @@
 use super::chain::Link;
 use super::current::Written;
 use super::entry::Entry;
-use super::{Chain, CurrentTable, EpochHash, EpochUpdate, PublisherId};
+use super::{Chain, CurrentRecords, CurrentTable, EpochHash, EpochUpdate, PublisherId};
 use crate::TableLayout;
 use crate::new_file::{Existing, NewFile, cannot};
 use crate::snapshot::Snapshot;
@@ -97,7 +97,7 @@ pub struct UpdateLog {
     pub(super) layout: TableLayout,
     /// The encodings of the epochs, from base + 1 on.
     epochs: Vec<Stored>,
-    pub(super) written: Written,
+    pub(super) written: Arc<Written>,
     /// How far the file was read.
     pub(super) end: u64,
     /// Whether the commit record of the last epoch, or of the one before it, is unreadable.
@@ -181,7 +181,7 @@ impl UpdateLog {
             chain,
             layout: snapshot.layout().clone(),
             epochs: Vec::new(),
-            written: Written::new(),
+            written: Arc::default(),
             end: FIRST_EPOCH,
             commit_damaged: false,
         };
@@ -282,6 +282,16 @@ impl UpdateLog {
             return Err(Error::api_misuse("this update log was opened with another snapshot"));
         }
         Ok(CurrentTable::new(&self.chain, snapshot.view().bytes(), &self.written))
+    }
+
+    /// The same table's records, to be read from the snapshot's file. They stay the same when the
+    /// log is read on.
+    ///
+    /// # Errors
+    /// As [`table`](Self::table).
+    pub fn records(&self, snapshot: &Arc<Snapshot>) -> Result<CurrentRecords> {
+        let shape = self.table(snapshot)?.shape();
+        Ok(CurrentRecords::new(Arc::clone(snapshot), shape, Arc::clone(&self.written)))
     }
 
     /// The epochs after `epoch`, in order, encoded: what a client at `epoch` needs. Empty if that
@@ -423,7 +433,8 @@ impl UpdateLog {
         let stored = Stored::new(place, &bytes);
         if self.snapshot_reached() {
             let update = self.chain.follow(&bytes).map_err(as_damage)?;
-            self.written.extend(update.written().map(|(index, new)| (index, new.to_vec())));
+            Arc::make_mut(&mut self.written)
+                .extend(update.written().map(|(index, new)| (index, new.to_vec())));
             if let Some(layout) = update.layout() {
                 self.layout.clone_from(layout);
             }

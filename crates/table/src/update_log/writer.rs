@@ -12,6 +12,7 @@ use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity, TableUpdate
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// More bytes than an epoch has besides the layout and the records.
 const EPOCH_FIELDS_LEN: u64 = 1024;
@@ -135,16 +136,18 @@ impl<'s> LogWriter<'s> {
             None => self.table().verified_digest()?,
         };
 
-        let written = update.written().iter().cloned();
+        let new = update.written().iter().cloned();
+        let written = Arc::make_mut(&mut self.log.written);
         let displaced: Vec<_> =
-            written.map(|(index, new)| (index, self.log.written.insert(index, new))).collect();
+            new.map(|(index, new)| (index, written.insert(index, new))).collect();
         let appended = self.write_epoch(key, update, &changes, layout.as_deref(), digest);
         if appended.is_err() {
             self.stopped = true;
+            let written = Arc::make_mut(&mut self.log.written);
             for (index, old) in displaced {
                 match old {
-                    Some(old) => self.log.written.insert(index, old),
-                    None => self.log.written.remove(&index),
+                    Some(old) => written.insert(index, old),
+                    None => written.remove(&index),
                 };
             }
         }

@@ -40,7 +40,7 @@ impl Servers {
     pub(super) async fn start_with_a_liar(path: &Path) -> Result<Self> {
         let table = || copy(path, SchemeId::ApirDpf, &Tuning::default());
         let (honest, mut liar) = (table()?, table()?);
-        let mut records = liar.records.bytes().to_vec();
+        let mut records = liar.records.to_vec()?;
         if let Some(last) = records.last_mut() {
             *last ^= 1;
         }

@@ -11,7 +11,7 @@ use privet_table::edit::TableEditor;
 use privet_table::import::Source;
 use privet_table::key_map::KeyMapKind;
 use privet_table::snapshot::Snapshot;
-use privet_table::update_log::{Chain, LogWriter, PublisherKey, UpdateLog, log_path};
+use privet_table::update_log::{Chain, CurrentTable, LogWriter, PublisherKey, UpdateLog, log_path};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ impl Living {
         };
         writer.append(&self.key, &edits.update, edits.layout.as_ref()).unwrap();
         let log = writer.log();
-        let (identity, records) = (log.current(), writer.table().to_vec());
+        let (identity, records) = (log.current(), records_of(&writer.table()));
         let epochs = log.epochs_from(before.epoch).unwrap().map(|epoch| epoch.unwrap());
         let epochs: Vec<_> = epochs.collect();
         let [epoch] = &epochs[..] else { panic!("one epoch") };
@@ -171,7 +171,7 @@ fn next_version(
     let tuning = registry::Tuning::default();
     let plan = registry::plan_next(server.plan(), &identity, &tuning).unwrap();
     let table = TableView::new(identity, records).unwrap();
-    match server.successor(&plan, table, &changes, options).unwrap() {
+    match server.successor(&plan, table.into(), &changes, options).unwrap() {
         Some(successor) => {
             let server = Arc::from(successor.server);
             let peer = Peer::with_server(server, identity, layout, records, Vec::new());
@@ -179,4 +179,9 @@ fn next_version(
         }
         None => (Peer::of(plan.scheme, identity, layout, records), Vec::new()),
     }
+}
+
+/// All records of a table in a row.
+pub(super) fn records_of(table: &CurrentTable<'_>) -> Vec<u8> {
+    (0..table.shape().records()).flat_map(|number| table.record(number).unwrap()).copied().collect()
 }

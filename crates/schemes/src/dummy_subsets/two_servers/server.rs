@@ -5,7 +5,7 @@ use super::{DummySubsetsAnswer, DummySubsetsParameters, DummySubsetsTwo};
 use crate::contract::{Answerer, PreparingServer, Role, SchemeOf};
 use crate::dummy_subsets::DummySubsetsServer;
 use privet_core::hints::partition_stream::empty_group;
-use privet_core::{Result, TableView};
+use privet_core::{Result, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::subset_hints::PartitionGroup;
 use std::sync::Mutex;
@@ -25,9 +25,9 @@ impl DummySubsetsTwoServer {
     ///
     /// # Errors
     /// As [`DummySubsetsServer::new`].
-    pub fn new(
+    pub fn new<'t>(
         parameters: DummySubsetsParameters,
-        table: TableView<'_>,
+        table: impl Into<TableSource<'t>>,
         kernels: Kernels,
     ) -> Result<Self> {
         // Takes memory for one group now, so that a request can always be served.

@@ -35,7 +35,8 @@ fn through_versions(
         let old = world.servers[0].points.to_vec();
         for way in [None, Some(Way::Computed), Some(Way::Patched)] {
             let parameters = parameters.clone();
-            let made = world.servers[0].successor_by(way, parameters, view, &changes, threads);
+            let made =
+                world.servers[0].successor_by(way, parameters, view.into(), &changes, threads);
             let made = made.unwrap().expect("the points are in memory");
             assert!(made.points[..] == fresh.points[..], "{way:?}, {:?}", made.parameters());
             assert!(world.servers[0].points[..] == old[..]);
@@ -107,7 +108,8 @@ fn what_has_no_successor() {
     let changes = TableChanges::between((shape, &world.table), (shape, &table)).unwrap();
     let view = TableView::new(world.identity, &table).unwrap();
     for way in [Way::Patched, Way::Computed] {
-        let made = world.servers[0].successor_by(Some(way), parameters.clone(), view, &changes, 1);
+        let made =
+            world.servers[0].successor_by(Some(way), parameters.clone(), view.into(), &changes, 1);
         assert_eq!(made.err().unwrap().blame(), Blame::ApiMisuse);
     }
     // Points in a file, which are mapped.
@@ -122,5 +124,5 @@ fn what_has_no_successor() {
     let (table, changes) =
         changed(&world.table, shape, shape, 0, &mut SecretRng::from_fixed_seed([4; 32]));
     let view = TableView::new(world.identity, &table).unwrap();
-    assert!(server.successor(parameters, view, &changes, 1).unwrap().is_none());
+    assert!(server.successor(parameters, view.into(), &changes, 1).unwrap().is_none());
 }

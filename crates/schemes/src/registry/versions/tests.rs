@@ -274,7 +274,7 @@ fn through_versions(
         let (mut next, changes) = version.changed(*edits, *more, tuning, &mut rng);
 
         let successor =
-            version.server.successor(&next.plan, next.view(), &changes, options()).unwrap();
+            version.server.successor(&next.plan, next.view().into(), &changes, options()).unwrap();
         // Packed SimplePIR packs a table anew that has more columns: its queries are longer then.
         let same = next.plan.parameters == version.plan.parameters
             && (scheme != SchemeId::SimplePirPacked
@@ -590,8 +590,8 @@ fn a_successor_is_of_the_same_scheme_and_of_the_changed_table() {
     for scheme in [SchemeId::TapirMerkle, SchemeId::FiniteDifferences, SchemeId::Dpf] {
         let version = Version::first(scheme, 60, 3, &tuning);
         let (next, changes) = version.changed(3, 1, &tuning, &mut rng);
-        let refusal = |plan: &SchemePlan, table, changes: &TableChanges| {
-            let refused = version.server.successor(plan, table, changes, options());
+        let refusal = |plan: &SchemePlan, table: TableView<'_>, changes: &TableChanges| {
+            let refused = version.server.successor(plan, table.into(), changes, options());
             assert_eq!(refused.err().unwrap().blame(), Blame::ApiMisuse, "{scheme}");
         };
         let other = plan(SchemeId::ApirDpf, &next.identity, &tuning).unwrap();

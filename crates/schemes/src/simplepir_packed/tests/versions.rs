@@ -40,7 +40,7 @@ fn touched_blocks_are_packed_again_and_the_others_stay() {
         let view = TableView::new(world.identity, &next).unwrap();
         let parameters = before.parameters().clone();
         let (after, commitments) =
-            before.successor(parameters.clone(), view, &changes, 2).unwrap().unwrap();
+            before.successor(parameters.clone(), view.into(), &changes, 2).unwrap().unwrap();
         assert!(commitments.is_empty());
         let fresh = fresh(&parameters, view);
         assert!(after.held() == fresh.held(), "{edits:?}");
@@ -74,7 +74,7 @@ fn masks_on_demand_follow_edits() {
             let view = TableView::new(world.identity, &next).unwrap();
             let parameters = before.parameters().clone();
             let (after, commitments) =
-                before.successor(parameters.clone(), view, &changes, 2).unwrap().unwrap();
+                before.successor(parameters.clone(), view.into(), &changes, 2).unwrap().unwrap();
             assert!(commitments.is_empty());
             let fresh = fresh(&parameters, view);
             assert!(after.held() == fresh.held(), "{edits:?}");
@@ -93,7 +93,9 @@ fn a_server_does_not_follow_to_the_other_kind_of_masks() {
         let view = TableView::new(world.identity, &world.table).unwrap();
         let parameters = Tested::parameters(&world.identity, &to).unwrap();
         let changes = TableChanges::none(world.identity.shape);
-        assert!(world.servers[0].successor(parameters, view, &changes, 1).unwrap().is_none());
+        assert!(
+            world.servers[0].successor(parameters, view.into(), &changes, 1).unwrap().is_none()
+        );
     }
 }
 
@@ -113,7 +115,8 @@ fn check_growth(layout: Layout) {
         let identity = TableIdentity { shape, ..world.identity };
         let view = TableView::new(identity, &next).unwrap();
         let parameters = Tested::parameters(&identity, &layout).unwrap();
-        let made = world.servers[0].successor(parameters.clone(), view, &changes, 1).unwrap();
+        let made =
+            world.servers[0].successor(parameters.clone(), view.into(), &changes, 1).unwrap();
         assert_eq!(made.is_some(), follows, "{more} more records");
         if let Some((after, _)) = made {
             assert!(after.held() == fresh(&parameters, view).held());
@@ -127,6 +130,7 @@ fn changes_of_another_table_are_refused() {
     let other = TableShape::new(131, 9).unwrap();
     let view = TableView::new(world.identity, &world.table).unwrap();
     let parameters = world.parameters().clone();
-    let refused = world.servers[0].successor(parameters, view, &TableChanges::none(other), 1).err();
+    let refused =
+        world.servers[0].successor(parameters, view.into(), &TableChanges::none(other), 1).err();
     assert_eq!(refused.unwrap().blame(), Blame::ApiMisuse);
 }

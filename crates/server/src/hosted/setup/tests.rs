@@ -1,5 +1,5 @@
 use super::*;
-use privet_core::{Blame, Epoch, TableChanges, TableDigest, TableId, TableShape, TableView};
+use privet_core::{Blame, Epoch, TableChanges, TableDigest, TableId, TableShape, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::SchemeId;
@@ -25,7 +25,7 @@ fn simplepir(identity: TableIdentity) -> Box<dyn ErasedSetup> {
     let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
     registry::setup(
         SchemeId::SimplePir,
-        TableView::new(identity, &records).unwrap(),
+        TableSource::new(identity, &records).unwrap(),
         &registry::Tuning::default(),
         options,
     )
@@ -103,7 +103,7 @@ impl ErasedServer for GivenServer {
     fn successor(
         &self,
         _plan: &SchemePlan,
-        _table: TableView<'_>,
+        _table: TableSource<'_>,
         _changes: &TableChanges,
         _options: ServerOptions,
     ) -> Result<Option<Successor>> {

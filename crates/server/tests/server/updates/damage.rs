@@ -160,7 +160,7 @@ async fn an_update_onto_a_damaged_base_is_not_served() {
         let mut changing = Changing::new(scheme, 300, 7);
         let server = start(keeping(), vec![changing.served()]).await;
         let mut next = changing.next(3, 1);
-        let mut damaged = next.records.bytes().to_vec();
+        let mut damaged = next.records.to_vec().unwrap();
         damaged[1001] ^= 4;
         next.records_digest = *blake3::hash(&damaged).as_bytes();
         next.records = Box::new(damaged);

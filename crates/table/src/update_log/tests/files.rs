@@ -1,8 +1,9 @@
 use super::*;
 use crate::snapshot::{Snapshot, SnapshotPlan, SnapshotWriter, ValueForm};
-use privet_core::Blame;
+use privet_core::{Blame, TableSource};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tempfile::TempDir;
 
 /// A snapshot file of a model's table, with a log beside it.
@@ -46,6 +47,18 @@ impl Room {
         let table = log.table(&self.snapshot).expect("of this snapshot");
         assert_eq!(table.to_vec(), model.records);
         table.verified_digest().expect("undamaged");
+        let snapshot = Snapshot::open_guarded(self.snapshot.path()).expect("whole");
+        let records = log.records(&Arc::new(snapshot)).expect("of this snapshot");
+        let source = TableSource::new(model.identity(), &records).expect("as many");
+        for len in [1, 3, RECORD_LEN as usize, 1000] {
+            let mut read = Vec::new();
+            let all = source.pieces(len, |_, piece| {
+                read.extend_from_slice(piece);
+                Ok(())
+            });
+            all.expect("within the file or the log");
+            assert_eq!(read, model.records, "in pieces of {len}");
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A table by index that changes and grows, in all its versions, with the epochs in between.
 
+use super::super::living::records_of;
 use super::super::peer::{Peer, SignedEpoch};
 use super::super::toy::{self, Kind};
 use privet_core::TableIdentity;
@@ -112,7 +113,7 @@ impl History {
         assert!(epochs.next().is_none() && edits.layout.is_none());
         drop(epochs);
         self.epochs.push((identity.epoch.0, epoch, Vec::new()));
-        self.versions.push(Version { identity, records: writer.table().to_vec() });
+        self.versions.push(Version { identity, records: records_of(&writer.table()) });
     }
 
     fn served(&self, scheme: SchemeId) -> Vec<Peer> {

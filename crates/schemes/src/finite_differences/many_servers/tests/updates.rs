@@ -21,8 +21,13 @@ fn through_versions(mut world: World, history: &[(u64, u64)], threads: usize) {
         let fresh = points(&parameters, view);
         let old = world.servers[0].points.to_vec();
         for way in [None, Some(Way::Computed), Some(Way::Patched)] {
-            let made =
-                world.servers[0].successor_by(way, parameters.clone(), view, &changes, threads);
+            let made = world.servers[0].successor_by(
+                way,
+                parameters.clone(),
+                view.into(),
+                &changes,
+                threads,
+            );
             let made = made.unwrap().expect("the points are in memory");
             assert!(made.points[..] == fresh[..], "{way:?}, {:?}", made.parameters());
             assert!(world.servers[0].points[..] == old[..]);
