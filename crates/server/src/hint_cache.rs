@@ -31,12 +31,13 @@
 //! by piece. The server's part is mapped while a server is being made of it.
 
 use privet_core::codec::Reader;
-use privet_core::{Error, Result, TableIdentity};
+use privet_core::{Error, PIECE_BYTES, Result, TableIdentity};
 use privet_kernels::memory::FileMapping;
 use privet_schemes::registry::SchemePlan;
 use privet_table::positioned::read_exact_at;
 use std::fs::{self, File};
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -131,10 +132,10 @@ impl CachedEntry {
         self.mapping.as_slice().get(self.kept_start..).unwrap_or_default()
     }
 
-    /// Says that the caller will not read [`kept`](Self::kept) again, so that its pages need not
-    /// stay in memory.
-    pub(crate) fn release_kept(&self) {
-        self.mapping.release_pages(self.kept_start..self.mapping.len());
+    /// Says that the caller will not read [`kept`](Self::kept) again. Nothing of the mapping then
+    /// stays in memory: the hint is sent with ordinary reads.
+    pub(crate) fn release(&self) {
+        self.mapping.release_pages(0..self.mapping.len());
     }
 }
 
@@ -167,7 +168,8 @@ impl HintCache {
             Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(unusable(&path, "it cannot be opened").caused_by(error)),
         };
-        let (hint, hint_digest) = verify(mapping.as_slice(), key, lengths)
+        let was_read = |range| mapping.release_pages(range);
+        let (hint, hint_digest) = verify(mapping.as_slice(), key, lengths, &was_read)
             .map_err(|error| unusable(&path, error.message()).caused_by(error))?;
         let kept_start = HEADER_LEN + hint.len();
         let entry = CachedEntry { mapping, kept_start, hint_digest };
@@ -229,11 +231,14 @@ fn header(key: &CacheKey, hint: &[u8], kept: &[u8]) -> Vec<u8> {
     header
 }
 
-/// Checks a whole file; returns the hint in it and its digest.
+/// Checks a whole file; returns the hint in it and its digest. Calls `was_read` with each range
+/// that was read to the end, so that the file need not be in memory as a whole: what was computed
+/// may still be there.
 fn verify<'a>(
     file: &'a [u8],
     key: &CacheKey,
     lengths: PartLengths,
+    was_read: &dyn Fn(Range<usize>),
 ) -> Result<(&'a [u8], [u8; 32])> {
     let corrupted = |what: &str| Err(Error::corrupted(what));
     let Some((header, parts)) = file.split_at_checked(HEADER_LEN) else {
@@ -277,14 +282,23 @@ fn verify<'a>(
         )));
     }
     // The hint is no longer than the file, so its length fits.
-    let (hint, kept) = parts.split_at(hint_len as usize);
-    if blake3::hash(hint) != hint_digest {
+    let kept_start = HEADER_LEN + hint_len as usize;
+    let hash = |part: Range<usize>| {
+        let mut hasher = blake3::Hasher::new();
+        for start in part.clone().step_by(PIECE_BYTES) {
+            let piece = start..part.end.min(start + PIECE_BYTES);
+            hasher.update(&file[piece.clone()]);
+            was_read(piece);
+        }
+        hasher.finalize()
+    };
+    if hash(HEADER_LEN..kept_start) != hint_digest {
         return corrupted("the hint in it is damaged");
     }
-    if blake3::hash(kept) != kept_digest {
+    if hash(kept_start..file.len()) != kept_digest {
         return corrupted("what the server keeps in it is damaged");
     }
-    Ok((hint, *hint_digest.as_bytes()))
+    Ok((&file[HEADER_LEN..kept_start], *hint_digest.as_bytes()))
 }
 
 fn unusable(path: &Path, why: &str) -> Error {

@@ -36,7 +36,7 @@ fn what_is_stored_is_found_again_by_the_next_process() {
     assert_eq!(found.hint_digest(), *blake3::hash(&hint()).as_bytes());
     assert_eq!(found.kept(), kept());
     // Releasing does not remove it.
-    found.release_kept();
+    found.release();
     assert_eq!((found.hint(), found.kept()), (&hint()[..], &kept()[..]));
     assert!(cache.load(&key(2), LENGTHS).unwrap().is_none());
 }
@@ -73,12 +73,12 @@ fn every_single_damaged_byte_of_the_header_and_of_both_parts_is_noticed() {
     let (hint, kept) = (&hint()[..100], &kept()[..60]);
     let good = [&header(&key(1), hint, kept)[..], hint, kept].concat();
     assert_eq!(good.len(), HEADER_LEN + 160);
-    let found = verify(&good, &key(1), lengths(100, 60)).unwrap();
+    let found = verify(&good, &key(1), lengths(100, 60), &|_| ()).unwrap();
     assert_eq!(found, (hint, *blake3::hash(hint).as_bytes()));
     let mut bad = good.clone();
     for at in 0..good.len() {
         bad[at] ^= 0x20;
-        let error = verify(&bad, &key(1), lengths(100, 60)).unwrap_err();
+        let error = verify(&bad, &key(1), lengths(100, 60), &|_| ()).unwrap_err();
         assert_eq!(error.blame(), Blame::Corrupted, "byte {at}");
         bad[at] = good[at];
     }
@@ -98,7 +98,7 @@ fn resealed(good: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
 fn every_field_of_the_header_is_held_against_what_is_prescribed() {
     let (hint, kept) = (&hint()[..100], &kept()[..60]);
     let good = [&header(&key(1), hint, kept)[..], hint, kept].concat();
-    verify(&resealed(&good, |_| ()), &key(1), lengths(100, 60)).unwrap();
+    verify(&resealed(&good, |_| ()), &key(1), lengths(100, 60), &|_| ()).unwrap();
     type Change = fn(&mut [u8]);
     let fields: [(&str, Change); 8] = [
         ("it is no cached hint", |header| header[0] ^= 1),
@@ -111,7 +111,8 @@ fn every_field_of_the_header_is_held_against_what_is_prescribed() {
         ("what the server keeps in it is damaged", |header| header[96] ^= 1),
     ];
     for (sentence, change) in fields {
-        let error = verify(&resealed(&good, change), &key(1), lengths(100, 60)).unwrap_err();
+        let error =
+            verify(&resealed(&good, change), &key(1), lengths(100, 60), &|_| ()).unwrap_err();
         assert_eq!(error.blame(), Blame::Corrupted);
         assert!(error.to_string().contains(sentence), "{sentence:?} is not in: {error}");
     }
@@ -119,7 +120,7 @@ fn every_field_of_the_header_is_held_against_what_is_prescribed() {
     for at in [SIGNED_LEN + 32, HEADER_LEN - 1] {
         let mut file = good.clone();
         file[at] = 1;
-        let error = verify(&file, &key(1), lengths(100, 60)).unwrap_err();
+        let error = verify(&file, &key(1), lengths(100, 60), &|_| ()).unwrap_err();
         assert!(error.to_string().contains("its header is damaged"), "{error}");
     }
 }
@@ -129,11 +130,11 @@ fn a_byte_that_moves_from_one_part_to_the_other_is_noticed() {
     let (hint, kept) = (&hint()[..100], &kept()[..60]);
     let good = [&header(&key(1), hint, kept)[..], hint, kept].concat();
     let moved = resealed(&good, |header| (header[48], header[88]) = (101, 59));
-    let error = verify(&moved, &key(1), lengths(101, 59)).unwrap_err();
+    let error = verify(&moved, &key(1), lengths(101, 59), &|_| ()).unwrap_err();
     assert!(error.to_string().contains("the hint in it is damaged"), "{error}");
     // Lengths whose sum overflows, or differs from the file's length.
     let endless = resealed(&good, |header| header[88..96].fill(255));
-    let error = verify(&endless, &key(1), lengths(100, u64::MAX)).unwrap_err();
+    let error = verify(&endless, &key(1), lengths(100, u64::MAX), &|_| ()).unwrap_err();
     assert!(error.to_string().contains("after its header it has 160 bytes"), "{error}");
 }
 

@@ -109,7 +109,9 @@ pub(super) fn load_cached(
     // An entry of other lengths belongs to a scheme whose server keeps data and whose hint is never
     // patched.
     let lengths = PartLengths { hint: len, kept: 0 };
-    cache.load(&CacheKey::new(plan, identity), lengths).ok().flatten()
+    let entry = cache.load(&CacheKey::new(plan, identity), lengths).ok().flatten()?;
+    entry.release();
+    Some(entry)
 }
 
 /// Finishes `setup` with the cache's entry, or with `former`, or else by computing, whose result
@@ -234,7 +236,7 @@ fn from_cache(
 ) -> Result<Finished> {
     let server = setup.finish(entry.kept(), progress)?;
     entry.check_unchanged()?;
-    entry.release_kept();
+    entry.release();
     let digest = entry.hint_digest();
     let hint = downloads(&*server).then(|| ReadyHint { part: Part::Cached(entry), digest });
     finished(server, hint, origin)
