@@ -51,10 +51,13 @@ pub struct ServerConfig {
     /// clients can finish what they began with it. Zero: only requests under way are finished. Each
     /// version holds its own memory. Default: 10 min, in which clients prepare hints.
     pub grace: Duration,
-    /// How many bytes the earlier versions of all tables may hold together. One more retires the
-    /// earliest of its table before its grace period ends, and its clients move on at once.
-    /// Default: no limit.
-    pub max_version_memory: u64,
+    /// How many bytes of memory the versions beside the newest may hold, of all tables together.
+    /// The version that is being made counts as well, and can always be made. Those that find no
+    /// room are retired before their grace periods end, the earliest of the table first, and their
+    /// clients move on at once. Default: of each table, as much as its newest version, and a tenth
+    /// more, so that a table that grows a little still fits; and at least 16 MiB. That is one
+    /// earlier version of a large table while none is made, and none while one is.
+    pub max_version_memory: Option<u64>,
     /// A directory for precomputed hints, and for what servers keep of the computation for
     /// themselves, so that a restart need not compute them again. No other program or user may
     /// write there. Default: none; hints then live in memory.
@@ -125,7 +128,7 @@ impl ServerConfig {
             preparations_at_once: None,
             drain_limit: Duration::from_secs(10),
             grace: Duration::from_secs(600),
-            max_version_memory: u64::MAX,
+            max_version_memory: None,
             cache_dir: None,
             verify_records: true,
             scrub_rate: 32 << 20,

@@ -17,7 +17,7 @@
 //! A request holds what the other servers of its scheme must not learn. It is not logged, and the
 //! server [erases](SecretBytes) its own copy when it has served or refused the request.
 
-use crate::hosted::{Condition, Version};
+use crate::hosted::{Condition, Version, retired};
 use crate::observe::{Metrics, Open};
 use crate::secret_bytes::SecretBytes;
 use crate::seldom::Seldom;
@@ -48,6 +48,8 @@ impl Preparations {
     ///
     /// # Errors
     /// The scheme's error about the request;
+    /// [`Blame::PeerMisbehaved`](privet_core::Blame::PeerMisbehaved) if the version was retired
+    /// before its turn;
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the server is stopping.
     pub(crate) async fn reply(
         &self,
@@ -56,7 +58,11 @@ impl Preparations {
         request: SecretBytes,
     ) -> Result<Vec<u8>> {
         let waiting = Open::new(&self.metrics.preparations_waiting);
+        // A version that is retired meanwhile must be freed, however many wait.
+        let waits_for = Arc::downgrade(&version);
+        drop(version);
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| stopping())?;
+        let version = waits_for.upgrade().ok_or_else(retired)?;
         let computation = Computation {
             condition: Arc::clone(&version.condition),
             server: Arc::clone(&version.server),

@@ -6,20 +6,25 @@
 //!
 //! The earlier version stays for a [grace period](ServerConfig::grace): clients that have just
 //! heard of it, or are preparing hints from it, can finish. Each version holds its own memory. So
-//! at most [`MAX_EARLIER`](privet_wire::limits::MAX_EARLIER) stay, and over all tables no more than
-//! [`max_version_memory`](ServerConfig::max_version_memory) bytes of them; and one version is made
-//! at a time.
+//! at most [`MAX_EARLIER`](privet_wire::limits::MAX_EARLIER) stay, and no more than
+//! [`max_version_memory`](ServerConfig::max_version_memory) allows; and one version is made at a
+//! time. The one that is made counts as well, so earlier ones give way *before* it is made. Without
+//! a setting, a server so holds two versions of a table at most.
 
-use crate::hosted::{HostedTables, Maker, Version};
+use crate::hosted::{HostedTables, Maker, Version, VersionMemory};
 use crate::observe::Metrics;
 use crate::updates::NextVersion;
 use crate::vital::{Vital, VitalGuard};
 use crate::{ReadyTable, ServerConfig};
-use privet_core::{Error, Reason, Result};
+use privet_core::{Error, Reason, Result, TableShape};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
+
+/// How long the next version waits until answers and hints that are computed from a retired one are
+/// ready. Then it is made all the same, and there may be three versions in memory for a moment.
+const LEAVING: Duration = Duration::from_secs(10);
 
 /// Replaces versions of a server's tables. Any thread may hold it.
 #[derive(Clone)]
@@ -30,7 +35,7 @@ struct Updating {
     maker: Arc<Maker>,
     metrics: Arc<Metrics>,
     grace: Duration,
-    max_version_memory: u64,
+    memory: VersionMemory,
     stop: CancellationToken,
     vital: Vital,
     /// The turn to make a version.
@@ -51,7 +56,11 @@ impl TableUpdates {
             maker,
             metrics,
             grace: config.grace,
-            max_version_memory: config.max_version_memory,
+            memory: match config.max_version_memory {
+                _ if config.grace.is_zero() => VersionMemory::Bytes(0),
+                Some(bytes) => VersionMemory::Bytes(bytes),
+                None => VersionMemory::AsMuchAgain,
+            },
             stop,
             vital,
             turn: Mutex::new(()),
@@ -107,8 +116,7 @@ impl TableUpdates {
     }
 
     async fn make_and_switch(&self, name: &str, next: NextVersion) -> Result<ReadyTable> {
-        let Updating { tables, maker, metrics, grace, max_version_memory, stop, turn, .. } =
-            &*self.0;
+        let Updating { tables, maker, metrics, grace, memory, stop, turn, .. } = &*self.0;
         let _turn = turn.lock().await;
         if stop.is_cancelled() {
             return Err(Error::unavailable("the server is stopping"));
@@ -127,6 +135,9 @@ impl TableUpdates {
         }
         let records_changed: usize = next.steps.iter().map(|step| step.changes.len()).sum();
         let epochs = next.steps.len();
+        if let Some(identity) = next.identity() {
+            self.0.make_room(name, identity.shape).await?;
+        }
         let made = {
             let maker = Arc::clone(maker);
             tokio::task::spawn_blocking(move || maker.next(&before, feed.as_deref(), next)).await
@@ -136,8 +147,7 @@ impl TableUpdates {
                 .caused_by(error)
         })??;
         let ready = made.ready.clone();
-        let memory = if grace.is_zero() { 0 } else { *max_version_memory };
-        let before = tables.switch(made, memory)?;
+        let before = tables.switch(made, *memory)?;
         metrics.updated(&ready);
         let identity = ready.description.identity;
         tracing::info!(
@@ -178,6 +188,18 @@ impl TableUpdates {
 }
 
 impl Updating {
+    /// Retires earlier versions for which there is no room beside the next one, of shape `shape`,
+    /// and waits for a while until their memory is free.
+    async fn make_room(&self, name: &str, shape: TableShape) -> Result<()> {
+        let left = self.tables.make_room(name, shape, self.memory)?;
+        self.metrics.versions(name, left);
+        let until = Instant::now() + LEAVING;
+        while self.tables.is_leaving() && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(())
+    }
+
     fn retire(&self, name: &str, retired: impl Fn(&Arc<Version>) -> bool) -> Result<()> {
         let left = self.tables.retire(name, retired)?;
         self.metrics.versions(name, left);

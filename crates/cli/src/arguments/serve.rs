@@ -91,10 +91,13 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(0..=86400))]
     #[arg(help_heading = CHANGES)]
     pub(crate) grace: u32,
-    /// Memory that earlier versions may hold; default: no limit.
+    /// Memory that versions beside the newest may hold; default: as much as that.
     ///
-    /// In bytes, of all tables together. Beyond it the earliest version of a table gives way before
-    /// --grace ends, and its clients move on at once. 0: keep none.
+    /// In bytes, of all tables together. The version that is being made counts as well, and can
+    /// always be made. Earlier versions that find no room give way before --grace ends, the
+    /// earliest of a table first, and their clients move on at once. 0: keep none. By default, a
+    /// table's other versions hold at most a tenth more than its newest one, so two of them are in
+    /// memory at most; versions of small tables may hold 16 MiB.
     #[arg(long, value_name = "BYTES", value_parser = parse_rate, help_heading = CHANGES)]
     #[arg(hide_short_help = true)]
     pub(crate) max_version_memory: Option<u64>,

@@ -121,9 +121,7 @@ fn config(arguments: &Serve) -> Result<ServerConfig> {
     config.verify_records = !arguments.skip_verification;
     config.scrub_rate = arguments.scrub_rate;
     config.grace = Duration::from_secs(arguments.grace.into());
-    if let Some(bytes) = arguments.max_version_memory {
-        config.max_version_memory = bytes;
-    }
+    config.max_version_memory = arguments.max_version_memory;
     config.progress = Some(progress(what_takes_long(arguments)));
     config.log_lines_lost = Some(display::voice::lost());
     config.check()?;

@@ -527,10 +527,13 @@ fn serve_explains_itself() {
               [default: 600]
 
           --max-version-memory <BYTES>
-              Memory that earlier versions may hold; default: no limit.
+              Memory that versions beside the newest may hold; default: as much as that.
 
-              In bytes, of all tables together. Beyond it the earliest version of a table gives way
-              before --grace ends, and its clients move on at once. 0: keep none.
+              In bytes, of all tables together. The version that is being made counts as well, and can
+              always be made. Earlier versions that find no room give way before --grace ends, the
+              earliest of a table first, and their clients move on at once. 0: keep none. By default, a
+              table's other versions hold at most a tenth more than its newest one, so two of them are
+              in memory at most; versions of small tables may hold 16 MiB.
 
           --publisher <HEX>
               Who has to sign the updates of these tables, as `privet keygen` printed it.

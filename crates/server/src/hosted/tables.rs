@@ -6,15 +6,18 @@
 use super::feed::Feed;
 use super::{Condition, Made, Maker, Part, ReadyTable, Version};
 use crate::table::ServedTable;
-use privet_core::{Epoch, Error, Result, TableId};
+use privet_core::{Epoch, Error, Result, TableId, TableShape};
+use privet_schemes::registry::ErasedServer;
 use privet_wire::limits::{self, MAX_EARLIER};
 use privet_wire::{FetchRequest, PartKind, ServerDescription, TableDescription, proto};
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 /// All tables of a server, in the versions that are served now.
 pub(crate) struct HostedTables {
     served: RwLock<Arc<Served>>,
+    /// The servers of retired versions that work under way may still hold.
+    leaving: Mutex<Vec<Weak<dyn ErasedServer>>>,
 }
 
 /// What is served at one time.
@@ -60,7 +63,12 @@ impl HostedTables {
                 feed: made.feed.map(Arc::new),
             });
         }
-        Ok((Self { served: RwLock::new(Arc::new(Served::new(versions)?)) }, ready))
+        Ok((Self::serving(versions)?, ready))
+    }
+
+    fn serving(versions: Vec<TableVersions>) -> Result<Self> {
+        let served = RwLock::new(Arc::new(Served::new(versions)?));
+        Ok(Self { served, leaving: Mutex::default() })
     }
 
     /// What is served now.
@@ -69,15 +77,40 @@ impl HostedTables {
         Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Makes room for the next version of a table, of shape `shape`: retires its earliest versions
+    /// while those beside the newest would hold more than `memory` with it. Returns how many are
+    /// still served, with the current one.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such table.
+    pub(crate) fn make_room(
+        &self,
+        name: &str,
+        shape: TableShape,
+        memory: VersionMemory,
+    ) -> Result<usize> {
+        self.replace(name, |table, elsewhere| {
+            let more = shape.bytes().saturating_sub(table.current.identity.shape.bytes());
+            table.keep_within(memory, elsewhere, table.current.memory().saturating_add(more));
+            1 + table.earlier.len()
+        })
+    }
+
+    /// Whether the memory of a retired version is not free yet, because of work under way.
+    pub(crate) fn is_leaving(&self) -> bool {
+        let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
+        leaving.retain(|server| server.strong_count() > 0);
+        !leaving.is_empty()
+    }
+
     /// Makes `made` the current version of its table. The one that was current before stays as the
-    /// latest of the earlier ones. If there are too many, or the earlier versions of all tables
-    /// together hold more than `memory` bytes, the earliest of this table are dropped. Returns the
-    /// version that was current before.
+    /// latest of the earlier ones. If there are too many, or they hold more than `memory`, the
+    /// earliest of this table are dropped. Returns the version that was current before.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such table, or the new
     /// set of tables cannot be described.
-    pub(crate) fn switch(&self, made: Made, memory: u64) -> Result<Arc<Version>> {
+    pub(crate) fn switch(&self, made: Made, memory: VersionMemory) -> Result<Arc<Version>> {
         let Made { version, feed, .. } = made;
         let name = version.name.clone();
         self.replace(&name, |table, elsewhere| {
@@ -85,12 +118,7 @@ impl HostedTables {
             table.feed = feed.map(Arc::new);
             table.earlier.insert(0, Arc::clone(&before));
             table.earlier.truncate(MAX_EARLIER);
-            while elsewhere.saturating_add(table.earlier_memory()) > memory
-                && let Some(earliest) = table.earlier.pop()
-            {
-                let epoch = earliest.identity.epoch.0;
-                tracing::info!(table = earliest.name, epoch, "version retired for its memory");
-            }
+            table.keep_within(memory, elsewhere, 0);
             before
         })
     }
@@ -128,8 +156,12 @@ impl HostedTables {
             .ok_or_else(|| no_such_table(name))?;
         let changed = change(table, elsewhere);
         let next = Arc::new(Served::new(tables)?);
-        let before = std::mem::replace(&mut *served, next);
+        let before = std::mem::replace(&mut *served, Arc::clone(&next));
         drop(served);
+        let stays = |version: &Arc<Version>| next.versions().any(|next| Arc::ptr_eq(next, version));
+        let gone = before.versions().filter(|version| !stays(version));
+        let gone: Vec<_> = gone.map(|version| Arc::downgrade(&version.server)).collect();
+        self.leaving.lock().unwrap_or_else(PoisonError::into_inner).extend(gone);
         // This may free versions that are not served any more, and requests need not wait for that.
         drop(before);
         Ok(changed)
@@ -250,7 +282,40 @@ impl Served {
     }
 }
 
+/// What the versions beside the newest may hold in memory.
+#[derive(Clone, Copy)]
+pub(crate) enum VersionMemory {
+    /// So many bytes, of all tables together.
+    Bytes(u64),
+    /// Of each table, as much as its newest version and a tenth more, and at least [`SMALL`].
+    AsMuchAgain,
+}
+
+/// Versions of small tables may stay for their grace periods: 16 MiB.
+const SMALL: u64 = 16 << 20;
+
 impl TableVersions {
+    /// Retires the earliest versions while those beside the newest hold more than `memory`, of
+    /// which `elsewhere` is taken by other tables and `making` by a version that is being made.
+    fn keep_within(&mut self, memory: VersionMemory, elsewhere: u64, making: u64) {
+        let room = match memory {
+            VersionMemory::Bytes(bytes) => bytes.saturating_sub(elsewhere),
+            VersionMemory::AsMuchAgain => (self.current.memory() / 10 * 11).max(SMALL),
+        };
+        while self.earlier_memory().saturating_add(making) > room
+            && let Some(earliest) = self.earlier.pop()
+        {
+            tracing::info!(
+                table = earliest.name,
+                epoch = earliest.identity.epoch.0,
+                held_bytes = earliest.memory(),
+                room_bytes = room,
+                "version retired before its grace period ended, for its memory: its clients move \
+                 on to the newest; --max-version-memory says how much may be held"
+            );
+        }
+    }
+
     fn versions(&self) -> impl Iterator<Item = &Arc<Version>> {
         std::iter::once(&self.current).chain(&self.earlier)
     }
@@ -283,6 +348,6 @@ impl HostedTables {
     /// One table in one version.
     pub(super) fn of_version(current: Version) -> Self {
         let table = TableVersions { current: Arc::new(current), earlier: Vec::new(), feed: None };
-        Self { served: RwLock::new(Arc::new(Served::new(vec![table]).unwrap())) }
+        Self::serving(vec![table]).unwrap()
     }
 }

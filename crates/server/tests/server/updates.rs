@@ -122,7 +122,8 @@ fn epoch_bytes(epoch: Epoch) -> Vec<u8> {
 
 /// No version is retired by itself while a test runs.
 fn keeping() -> ServerConfig {
-    ServerConfig { grace: Duration::from_secs(3600), ..config() }
+    let max_version_memory = Some(u64::MAX);
+    ServerConfig { grace: Duration::from_secs(3600), max_version_memory, ..config() }
 }
 
 async fn versions_served(server: &RunningServer) -> Vec<u64> {

@@ -2,11 +2,11 @@
 //! nothing behind.
 
 use super::*;
-use privet_core::Blame;
+use privet_core::{Blame, ReadRecords};
 use privet_wire::limits::MAX_EARLIER;
 use privet_wire::{PartKind, proto};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, Weak};
 use std::time::Instant;
 use tonic::Code;
 
@@ -175,7 +175,7 @@ async fn earlier_versions_of_all_tables_together_hold_no_more_memory_than_they_m
     let table = |name, id| Changing::named(name, id, SchemeId::Dpf, 1 << 12, 16);
     let version = 2 << 16;
     // Room for two, whatever a scheme needs besides.
-    let config = ServerConfig { max_version_memory: 2 * version + version / 2, ..keeping() };
+    let config = ServerConfig { max_version_memory: Some(2 * version + version / 2), ..keeping() };
     let (mut one, mut other) = (table("t", 1), table("u", 2));
     let server = start(config, vec![one.served(), other.served()]).await;
     let versions = async |name: &str| {
@@ -196,12 +196,20 @@ async fn earlier_versions_of_all_tables_together_hold_no_more_memory_than_they_m
 /// Records that say when they are freed.
 struct Probed(Vec<u8>, #[expect(dead_code, reason = "it is what is counted")] Arc<()>);
 
-impl RecordSource for Probed {
-    fn bytes(&self) -> &[u8] {
-        &self.0
+impl ReadRecords for Probed {
+    fn len(&self) -> u64 {
+        ReadRecords::len(&self.0)
     }
 
-    fn release(&self) {}
+    fn read(&self, offset: u64, into: &mut [u8]) -> privet_core::Result<()> {
+        self.0.read(offset, into)
+    }
+}
+
+impl RecordSource for Probed {
+    fn memory(&self) -> u64 {
+        self.0.memory()
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -220,6 +228,55 @@ async fn the_memory_of_a_retired_version_is_freed() {
         assert!(freed.upgrade().is_some());
         server.update("t", changing.next(3, 0)).await.unwrap();
         assert!(freed.upgrade().is_none(), "{scheme}");
+    }
+}
+
+/// Records of a next version that notes, whenever they are read, whether an earlier one is still in
+/// memory.
+struct Watching {
+    records: Vec<u8>,
+    earlier: Weak<()>,
+    beside: Arc<AtomicBool>,
+}
+
+impl ReadRecords for Watching {
+    fn len(&self) -> u64 {
+        ReadRecords::len(&self.records)
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> privet_core::Result<()> {
+        self.beside.fetch_or(self.earlier.upgrade().is_some(), Ordering::SeqCst);
+        self.records.read(offset, into)
+    }
+}
+
+impl RecordSource for Watching {
+    fn memory(&self) -> u64 {
+        self.records.memory()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_earlier_version_is_freed_before_the_next_is_made_if_both_find_no_room() {
+    // Each version holds its table twice: for the scheme, and as records.
+    let version = 2 << 16;
+    for (versions, stays) in [(1, false), (2, true)] {
+        let max_version_memory = Some(versions * version + version / 2);
+        let config = ServerConfig { max_version_memory, ..keeping() };
+        let mut changing = Changing::new(SchemeId::Dpf, 1 << 12, 16);
+        let held = Arc::new(());
+        let earlier = Arc::downgrade(&held);
+        let records = Box::new(Probed(changing.last().1.clone(), held));
+        let server = start(config, vec![ServedTable { records, ..changing.served() }]).await;
+        server.update("t", changing.next(2, 0)).await.unwrap();
+        assert!(earlier.upgrade().is_some(), "alone, it finds room");
+        let (next, beside) = (changing.next(2, 0), Arc::new(AtomicBool::new(false)));
+        let records = next.records.to_vec().unwrap();
+        let records = Watching { records, earlier, beside: Arc::clone(&beside) };
+        let next = NextVersion { records: Box::new(records), ..next };
+        server.update("t", next).await.unwrap();
+        assert_eq!(beside.load(Ordering::SeqCst), stays);
+        assert_eq!(versions_served(&server).await.len() as u64, 1 + versions);
     }
 }
 
