@@ -6,6 +6,7 @@
 //! only to programs that ask. [`HugeBuffer`] asks, and [`HugeBuffer::huge_page_bytes`] checks what
 //! the system gave.
 
+mod allocator;
 #[cfg(not(target_family = "wasm"))]
 mod file_mapping;
 #[cfg(not(target_family = "wasm"))]
@@ -14,6 +15,7 @@ mod huge_buffer;
 mod little_endian;
 mod transparent_huge_pages;
 
+pub use allocator::give_back_freed_memory;
 #[cfg(not(target_family = "wasm"))]
 pub use file_mapping::{FileChanged, FileMapping, MappingError};
 pub use huge_buffer::{HugeBuffer, MemoryError, Pod};

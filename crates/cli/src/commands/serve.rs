@@ -11,6 +11,7 @@ use privet_host::points::{PointsIn, with_points};
 use privet_host::watch::{Hangups, Watching};
 use privet_host::{FollowedTable, TableFile};
 use privet_kernels::Kernels;
+use privet_kernels::memory::give_back_freed_memory;
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{self, Tuning};
 use privet_server::{
@@ -24,6 +25,7 @@ use std::time::Duration;
 
 /// Opens the tables, starts the server, prints where it listens, and runs until SIGTERM or SIGINT.
 pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
+    give_back_freed_memory();
     display::be_quiet(arguments.quiet);
     log::start(arguments.log_json, arguments.quiet);
     let (tables, followed): (Vec<_>, Vec<_>) = tables(arguments)?.into_iter().unzip();
