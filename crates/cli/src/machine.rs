@@ -44,6 +44,11 @@ struct Speed {
     per_s: f64,
 }
 
+/// The threads with which a server would compute here.
+pub(crate) fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 impl Machine {
     /// The machine that a file describes; without a file, this one, which is measured.
     ///

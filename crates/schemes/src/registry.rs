@@ -10,6 +10,7 @@
 mod clients;
 pub(crate) mod costs;
 mod descriptor;
+mod memory;
 mod options;
 mod plan;
 mod rehearsal;
@@ -24,6 +25,7 @@ mod work;
 pub use clients::{Blank, BlankMaker, ErasedClient, ErasedHints, ErasedPreparation, Recovered};
 pub use costs::{Arithmetic, Costs, Operations, Pass, RandomReads};
 pub use descriptor::{About, Assumption, Makeshift};
+pub use memory::ServerMemory;
 pub use options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value, check_options};
 pub(crate) use plan::MAX_MESSAGE_LEN;
 pub use plan::SchemePlan;

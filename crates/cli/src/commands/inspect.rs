@@ -9,7 +9,9 @@ use crate::commands::get::output::plain_lines;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::key_form::{Ranges, describe};
-use privet_core::{Error, Result};
+use crate::machine;
+use privet_core::{Error, Result, TableIdentity};
+use privet_schemes::registry::{self, Tuning};
 use privet_table::authentication::path_len;
 use privet_table::listing;
 use privet_table::points_file::PointsFile;
@@ -98,6 +100,7 @@ struct Report<'a> {
     stash_entries: Option<u64>,
     stash_bytes: Option<u64>,
     layout_bytes: u64,
+    serving: Option<Serving>,
     digest: String,
     root: Option<String>,
     created_by: String,
@@ -115,6 +118,45 @@ struct Column {
     name: String,
     #[serde(rename = "type")]
     of: String,
+}
+
+/// What it takes to serve the table by the scheme that suits it.
+#[derive(Serialize)]
+struct Serving {
+    scheme: &'static str,
+    memory_bytes: u64,
+    start_bytes: u64,
+    update_bytes: u64,
+}
+
+impl Serving {
+    /// `None` if no scheme suits it.
+    fn of(identity: &TableIdentity) -> Option<Self> {
+        let scheme = registry::choose(identity);
+        let plan = registry::plan(scheme, identity, &Tuning::default()).ok()?;
+        let memory = plan.memory(identity, machine::threads());
+        Some(Self {
+            scheme: scheme.name(),
+            memory_bytes: memory.version,
+            start_bytes: memory.at_start(),
+            update_bytes: memory.at_update(),
+        })
+    }
+}
+
+impl Serving {
+    fn in_words(&self) -> String {
+        let Self { scheme, memory_bytes, start_bytes, update_bytes } = self;
+        match memory_bytes {
+            0 => format!("no memory by {scheme}: clients get it from the file"),
+            _ => format!(
+                "{} of memory by {scheme}; at most {} at a start, {} when an update comes",
+                display::bytes(*memory_bytes),
+                display::bytes(*start_bytes),
+                display::bytes(*update_bytes)
+            ),
+        }
+    }
 }
 
 /// What came after the table file, in its update log.
@@ -187,6 +229,7 @@ impl Report<'_> {
             stash_entries: key_map.map(|map| map.stash_entries()),
             stash_bytes: key_map.map(|map| map.stash_bytes()),
             layout_bytes: snapshot.layout_bytes().len() as u64,
+            serving: Serving::of(&identity),
             digest: identity.digest.to_string(),
             root: root.map(|root| root.to_string()),
             created_by: header.created_by.clone(),
@@ -255,6 +298,9 @@ impl Report<'_> {
         page.entry("value", format!("{}: {}", self.value, self.columns_in_a_line()));
         page.entry("record layout", display::bytes(self.layout_bytes));
         page.entry("file size", display::bytes(self.file_bytes));
+        if let Some(serving) = &self.serving {
+            page.entry("to serve it", serving.in_words());
+        }
         page.entry("digest", &self.digest);
         if let Some(root) = &self.root {
             page.entry("root", root);

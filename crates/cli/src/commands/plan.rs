@@ -151,7 +151,7 @@ fn candidate(
         beyond("a client keeps", candidate.kept_bytes, Some(BROWSER_BYTES))?;
     }
     beyond("a client keeps", candidate.kept_bytes, arguments.client_storage)?;
-    beyond("each server needs memory of", candidate.server_bytes, arguments.server_memory)?;
+    beyond("each server needs memory of", candidate.server_peak_bytes, arguments.server_memory)?;
     Ok(candidate)
 }
 

@@ -85,6 +85,7 @@ fn a_build_says_what_the_root_is_and_so_does_inspect() {
       value                  json: phone (text), floor (text)
       record layout          139 B
       file size              4.30 KiB
+      to serve it            no memory by download: clients get it from the file
       digest                 [DIGEST]
       root                   [DIGEST]
       created by             privet [VERSION]

@@ -29,6 +29,8 @@ pub struct Costs {
     pub recover: Operations,
     /// Memory of each server beyond the table's own bytes.
     pub server_bytes: u64,
+    /// Memory of each thread of a server while it computes what is not the table's own.
+    pub thread_bytes: u64,
 }
 
 /// Operations of one step. First comes what is copied. Then memory is read while arithmetic is

@@ -1,5 +1,6 @@
 //! The entry of packed SimplePIR in the registry.
 
+use super::packing::BLOCK_BYTES;
 use super::{
     Masks, SimplePirPacked, SimplePirPackedClient, SimplePirPackedParameters, SimplePirPackedSetup,
 };
@@ -54,6 +55,7 @@ impl Registered for SimplePirPacked {
             answer_of_eight: 0.125 * pass(bytes) + 1.4 * byte_products(bytes),
             recover: steps(22_000 + 40 * parameters.shape().record_len()),
             server_bytes: parameters.kept_bytes() + parameters.hint_bytes(),
+            thread_bytes: BLOCK_BYTES + 64 * parameters.columns(),
             ..Costs::default()
         }
     }

@@ -8,9 +8,12 @@ use privet_kernels::Kernels;
 use privet_kernels::byte_matrix::TiledBytes;
 use std::ops::Range;
 
+/// What a thread needs for the block that it works on: 48 MiB.
+pub(super) const BLOCK_BYTES: u64 = 48 << 20;
+
 /// Packs blocks of the matrix that is in the first columns of `matrix`. Each block comes with the
 /// words that are kept of it, [`MatrixLayout::kept_block_words`]. Each thread works on a block of
-/// its own, and needs 48 MiB for that, and 64 bytes for each column.
+/// its own, and needs [`BLOCK_BYTES`] for that, and 64 bytes for each column.
 ///
 /// # Errors
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory,

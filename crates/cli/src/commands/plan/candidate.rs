@@ -3,7 +3,7 @@
 use super::means::{ClientKind, Link, Prices};
 use super::subject::Subject;
 use crate::arguments::Plan;
-use crate::machine::Machine;
+use crate::machine::{self, Machine};
 use crate::traffic::{self, Traffic};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
@@ -101,8 +101,10 @@ pub(crate) struct Candidate {
     pub(super) setup: Duration,
     pub(super) client_prepare: Duration,
     pub(super) server_prepare: Duration,
-    /// Memory of each server.
+    /// Memory of each server, while nothing changes.
     pub(super) server_bytes: u64,
+    /// The most that it takes: at its start, or when it takes in an update.
+    pub(super) server_peak_bytes: u64,
     /// Cores of each server that are busy on average.
     pub(super) cores: f64,
     pub(super) money: Money,
@@ -201,7 +203,12 @@ impl Candidate {
         let cores = answering
             + clients * generations.max(1.0 / MONTH) / 86_400.0 * server_prepare.as_secs_f64()
             + how.updates as f64 / 86_400.0 * setup.as_secs_f64();
-        let server_bytes = identity.shape.bytes() + costs.server_bytes;
+        let memory = plan.memory(identity, machine::threads());
+        let server_bytes = memory.version;
+        let server_peak_bytes = match how.updates {
+            0 => memory.at_start(),
+            _ => memory.at_start().max(memory.at_update()),
+        };
         let servers = plan.servers;
         let month = MONTH * clients;
         let money = Money {
@@ -233,6 +240,7 @@ impl Candidate {
             client_prepare,
             server_prepare,
             server_bytes,
+            server_peak_bytes,
             cores,
             money,
         }

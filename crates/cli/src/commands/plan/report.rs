@@ -45,6 +45,7 @@ struct Shown {
     server_prepare_s: f64,
     client_prepare_s: f64,
     server_bytes: u64,
+    server_peak_bytes: u64,
     cores: f64,
     month: Money,
     month_sum: f64,
@@ -84,6 +85,7 @@ impl From<Candidate> for Shown {
             server_prepare_s: of.server_prepare.as_secs_f64(),
             client_prepare_s: of.client_prepare.as_secs_f64(),
             server_bytes: of.server_bytes,
+            server_peak_bytes: of.server_peak_bytes,
             cores: of.cores,
             month_sum: of.money.sum(),
             month: of.money,
@@ -158,6 +160,7 @@ impl Report {
             "a day",
             "client keeps",
             "server memory",
+            "at most",
             "cores",
             "a month",
         ];
@@ -172,6 +175,7 @@ impl Report {
                 display::bytes(of.received_per_day_bytes as u64),
                 display::bytes(of.client_keeps_bytes),
                 display::bytes(of.server_bytes),
+                display::bytes(of.server_peak_bytes),
                 format!("{:.3}", of.cores),
                 money(of.month_sum),
             ]
