@@ -17,6 +17,8 @@ mod history;
 mod inspect;
 mod load;
 mod manual;
+#[cfg(target_os = "linux")]
+mod memory;
 mod mistakes;
 mod multi;
 mod pace;

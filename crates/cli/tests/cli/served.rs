@@ -66,12 +66,26 @@ impl Served {
         assert!(Command::new("kill").args(["-STOP", &id]).status().unwrap().success());
     }
 
+    /// A figure of the process' memory, such as VmHWM for the most it had, in bytes.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn memory(&self, name: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let kib = line.unwrap().split_whitespace().next().unwrap();
+        kib.parse::<u64>().unwrap() << 10
+    }
+
+    /// What the second port says at `/metrics`.
+    pub(crate) fn metrics(&self) -> String {
+        http_get(self.metrics_address(), "/metrics").1
+    }
+
     /// Waits until the metric has the value.
     pub(crate) fn until_metric(&self, name: &str, value: u64) {
         let line = format!("{name} {value}");
         let began = std::time::Instant::now();
         loop {
-            let (_, metrics) = http_get(self.metrics_address(), "/metrics");
+            let metrics = self.metrics();
             if metrics.lines().any(|other| other == line) {
                 return;
             }
