@@ -64,8 +64,8 @@ publish() {
 
 # deliver NAME: the publisher's log goes to an operator, and the server follows it.
 deliver() {
-    cp "$work/publisher/directory.privet.log" "$work/$1/new.log"
-    mv "$work/$1/new.log" "$work/$1/directory.privet.log"
+    cp "$work/publisher/directory.privet.updates" "$work/$1/new"
+    mv "$work/$1/new" "$work/$1/directory.privet.updates"
     updates[$1]=$((updates[$1] + 1))
     kill -HUP "${process[$1]}"
     until_said "$work/$1.log" "table updated" "${updates[$1]}" "${process[$1]}"
@@ -160,8 +160,10 @@ expect 0 "epoch 3: the key of bob is what it was" as bob own check "$work/bob.js
 
 say "ATTACK: Mallory forges a directory with another key for Bob, and signs it herself"
 mkdir "$work/forged"
-cp "$work/publisher/directory.privet" "$work/forged"
+cp "$work/two/directory.privet" "$work/forged"
 "$privet" keygen -o "$work/mallory.key" >"$work/said"
+"$privet" update "$work/forged/directory.privet" --publisher-key "$work/mallory.key" \
+    --begin-history >"$work/said"
 for epoch in 1 2 3 4; do
     "$privet" update "$work/forged/directory.privet" --publisher-key "$work/mallory.key" \
         --set "bob=$mallorys" --set "user-7=$(key user-7 "$epoch")" >"$work/said"

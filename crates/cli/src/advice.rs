@@ -50,6 +50,11 @@ fn ways_out(reason: Reason) -> &'static [&'static str] {
         Reason::PointsExceedMemory => &["`privet setup points`, or --storage-limit"],
         Reason::PointsFileExceedsMemory => &["--mapped"],
         Reason::NoTableFile => &["`privet build`"],
+        Reason::HistoryNotBegun => &["--begin-history"],
+        Reason::LogLost => &[
+            "--begin-history, if no copy is left",
+            "`privet update --begin-history`, if no copy is left",
+        ],
         Reason::NoPublisherKey => &["`privet keygen`"],
         Reason::NotAPublisher => &["`privet keygen` prints them"],
         Reason::NotARoot => &["`privet build --authenticate` and `privet inspect` print it"],

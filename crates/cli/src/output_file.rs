@@ -107,7 +107,7 @@ enum Kept {
 fn kept_because(output: &Path) -> Option<Kept> {
     match FileKind::of(output) {
         Some(FileKind::Table) => match Snapshot::open(output) {
-            Ok(table) if table.identity().epoch == Epoch(0) => None,
+            Ok(table) if !has_had_updates(&table) => None,
             Ok(_) => Some(Kept::UnlessForced("a table with updates, whose log is elsewhere")),
             Err(_) => Some(Kept::UnlessForced("a table that cannot be read")),
         },
@@ -119,6 +119,12 @@ fn kept_because(output: &Path) -> Option<Kept> {
         }
         None => Some(Kept::UnlessForced("not a table")),
     }
+}
+
+/// Whether epochs were signed of the table. Without its log the file does not have them.
+fn has_had_updates(table: &Snapshot) -> bool {
+    let epoch = table.identity().epoch;
+    table.mark().map_or(epoch, |mark| mark.epoch.max(epoch)) > Epoch(0)
 }
 
 /// Whether two names lead to one file: by different spellings, through a hard or symbolic link, or

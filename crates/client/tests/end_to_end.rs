@@ -270,7 +270,7 @@ fn with_every_scheme(case: impl AsyncFn(SchemeId) + Sync) {
 fn holds(form: Form) {
     let built = Built::new(form);
     with_every_scheme(async |scheme| {
-        let identity = TableFile::new("t", built.file()).open_without_log().unwrap().identity;
+        let identity = TableFile::new("t", built.file()).open().unwrap().0.identity;
         let tuning = tuned(scheme, &identity, Tuning::default());
         let plan = registry::plan(scheme, &identity, &tuning);
         let is_tried = plan.is_ok_and(|plan| match plan.offline {
@@ -289,7 +289,7 @@ async fn holds_of(scheme: SchemeId, tuning: &Tuning, built: &Built) {
     let table = || {
         let mut file = TableFile::new("t", built.file());
         (file.scheme, file.tuning) = (Some(scheme), tuning.clone());
-        file.open_without_log().unwrap()
+        file.open().unwrap().0
     };
     let mut servers = Servers::start(table).await;
     let state = tempfile::tempdir().unwrap();

@@ -21,7 +21,7 @@ use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::shared_hasher::SharedHasher;
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{
-    Chain, CurrentRecords, EpochHash, PublisherId, StoredEpoch, UpdateLog, log_path,
+    Chain, CurrentRecords, EpochHash, PublisherId, StoredEpoch, UpdateLog, find_log,
 };
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -327,11 +327,7 @@ impl Files {
     fn open(path: &Path, publisher: Option<PublisherId>) -> Result<Self> {
         let stamps = Stamps::of(path);
         let snapshot = Arc::new(Snapshot::open_guarded(path)?);
-        let log_path = log_path(path);
-        let log = match log_path.exists() {
-            true => Some(UpdateLog::open(&log_path, &snapshot)?),
-            false => None,
-        };
+        let log = UpdateLog::of(&snapshot)?;
         if let (Some(log), Some(publisher)) = (&log, publisher)
             && log.publisher() != publisher
         {
@@ -339,7 +335,7 @@ impl Files {
                 "{} is signed by {}, and not by {publisher}, who was named as the table's \
                 publisher: \
                  bring back the log that the table had, or say who publishes it now",
-                log_path.display(),
+                log.path().display(),
                 log.publisher()
             ))
             .because(Reason::PublisherDiffers));
@@ -504,7 +500,8 @@ struct Stamp {
 impl Stamps {
     fn of(path: &Path) -> Self {
         let stamp = |path: &Path| std::fs::metadata(path).ok().map(|found| Stamp::of(&found));
-        Self { snapshot: stamp(path), log: stamp(&log_path(path)) }
+        let log = find_log(path).ok().flatten();
+        Self { snapshot: stamp(path), log: log.as_deref().and_then(stamp) }
     }
 
     /// Whether either name now leads to another file, whatever its contents.

@@ -7,7 +7,7 @@ use privet_schemes::SchemeId;
 use privet_schemes::registry::{self, Tuning};
 use privet_server::{RecordSource, ServedTable};
 use privet_table::snapshot::Snapshot;
-use privet_table::update_log::{CurrentRecords, PublisherId, log_path};
+use privet_table::update_log::{CurrentRecords, PublisherId, find_log};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl TableFile {
 
     /// Whether an update log lies beside the file. [`open`](Self::open) then reads all of it.
     pub fn has_log(&self) -> bool {
-        log_path(&self.path).exists()
+        matches!(find_log(&self.path), Ok(Some(_)))
     }
 
     /// Opens the file and its update log, if it has one. Returns the table that a server serves
@@ -61,22 +61,15 @@ impl TableFile {
     ///
     /// # Errors
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the file is missing or not a table
-    ///   file, or the log is not a log or belongs to another table;
+    ///   file, or the log is not a log or belongs to another table, or there are two;
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if either is damaged;
     /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if the log has another publisher than
     ///   the named one, or its epochs do not follow one another;
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if either cannot be read, or the
-    ///   table file was replaced in between: try again.
+    ///   table file was replaced in between: try again. Also if the table has had a log and it is
+    ///   gone, or older than the table file.
     pub fn open(&self) -> Result<(ServedTable, FollowedTable)> {
         followed::open(self)
-    }
-
-    /// Opens the file alone: the table as the file has it, without its update log.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open), apart from errors of the log.
-    pub fn open_without_log(&self) -> Result<ServedTable> {
-        Ok(self.served(Arc::new(Snapshot::open_guarded(&self.path)?)))
     }
 
     /// The opened table, to be served as it is.
@@ -126,10 +119,11 @@ impl RecordSource for FileRecords {
 mod tests {
     use super::*;
     use crate::followed::tests::Owner;
-    use privet_core::{Blame, Epoch};
+    use privet_core::{Blame, Reason};
+    use privet_table::update_log::log_path;
 
     #[test]
-    fn a_file_without_its_log_is_served_as_it_is() {
+    fn a_table_is_served_with_its_log_and_not_without_it() {
         let mut owner = Owner::new();
         let file = owner.table_file();
         assert!(!file.has_log());
@@ -137,26 +131,19 @@ mod tests {
         owner.update(&[3], false);
         assert!(file.has_log());
         assert!(file.open().unwrap().0.updates.unwrap().next.is_some());
-        let alone = file.open_without_log().unwrap();
-        assert!(alone.updates.is_none());
-        assert_eq!((alone.name.as_str(), alone.identity.epoch), ("t", Epoch(0)));
-        assert_eq!(alone.records.file(), Some(&*owner.path()));
-        assert_ne!(
-            alone.records.to_vec().unwrap(),
-            owner.records,
-            "they are those of the next epoch"
-        );
+        std::fs::remove_file(log_path(&owner.path())).unwrap();
+        let error = file.open().err().expect("the log is lost");
+        assert_eq!((error.blame(), error.reason()), (Blame::Unavailable, Some(Reason::LogLost)));
     }
 
     #[test]
     fn the_scheme_is_the_one_that_was_named_or_the_one_that_suits() {
         let owner = Owner::new();
-        let chosen = owner.table_file().open_without_log().unwrap();
+        let chosen = owner.table_file().open().unwrap().0;
         assert_eq!(chosen.scheme, registry::choose(&chosen.identity));
         let other = SchemeId::Dpf;
         assert_ne!(chosen.scheme, other);
         let file = TableFile { scheme: Some(other), ..owner.table_file() };
-        assert_eq!(file.open_without_log().unwrap().scheme, other);
         assert_eq!(file.open().unwrap().0.scheme, other);
     }
 
@@ -165,10 +152,8 @@ mod tests {
         assert_eq!(TableFile::default_name(Path::new("some/where/a.b.privet")), Some("a.b"));
         assert_eq!(TableFile::default_name(Path::new("some/..")), None);
         let missing = TableFile::new("t", Owner::new().path().with_file_name("missing"));
-        for error in [missing.open().err(), missing.open_without_log().err()] {
-            let error = error.expect("there is no such file");
-            assert_eq!(error.blame(), Blame::ApiMisuse, "{error}");
-            assert!(error.message().contains("missing"), "{error}");
-        }
+        let error = missing.open().err().expect("there is no such file");
+        assert_eq!(error.blame(), Blame::ApiMisuse, "{error}");
+        assert!(error.message().contains("missing"), "{error}");
     }
 }

@@ -25,14 +25,14 @@ use crate::import::{ColumnType, ColumnTypes, Format, Selection, Source, guess_ty
 use crate::key_map::{KeyForm, KeyMapKind, Normalization, PackOptions, pack_with};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::new_file::Existing;
-use crate::snapshot::{SnapshotPlan, SnapshotWriter, ValueForm};
-use crate::update_log::log_path;
+use crate::snapshot::{Mark, SnapshotPlan, SnapshotWriter, ValueForm};
+use crate::update_log::{earlier_log_path, log_path};
 use crate::values::Values;
 use privet_core::{
     Epoch, Error, PublicSeed, Result, SecretRng, TableDigest, TableId, TableIdentity, TableShape,
 };
 use rows::KeptRows;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Progress is reported each time this many more rows or records are done.
 const REPORT_EVERY: u64 = 64;
@@ -71,6 +71,9 @@ pub struct BuildOptions {
     /// Store with each record the proof that it belongs to the table: see
     /// [`authentication`](crate::authentication).
     pub authenticate: bool,
+    /// The table will have a log of updates, and its file says so from the start. The caller makes
+    /// the log ([`UpdateLog::create`](crate::update_log::UpdateLog::create)).
+    pub has_log: bool,
     /// What becomes of a file that has the output's name already.
     pub existing: Existing,
 }
@@ -293,11 +296,11 @@ fn check_formats(sources: &[Source]) -> Result<()> {
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is an update log beside `output`.
 pub fn refuse_over_a_history(output: &Path) -> Result<()> {
-    let log = log_path(output);
     // A link that leads nowhere counts too: the log may be on a disk that is not mounted.
-    match std::fs::symlink_metadata(&log) {
-        Err(_) => Ok(()),
-        Ok(_) => Err(Error::api_misuse(format!(
+    let is_there = |log: &PathBuf| log.symlink_metadata().is_ok();
+    match [log_path(output), earlier_log_path(output)].into_iter().find(is_there) {
+        None => Ok(()),
+        Some(log) => Err(Error::api_misuse(format!(
             "{} has an update log, {}: clients follow that table's history, and a table that is built anew does not continue it. Move both files away, or choose another name",
             output.display(),
             log.display()
@@ -351,8 +354,8 @@ fn write_table(
     progress: &mut dyn FnMut(Progress) -> Result<()>,
 ) -> Result<BuildReport> {
     progress(Progress { stage: Stage::Packing, bytes_done: 0, bytes_total: None })?;
-    let (authenticate, existing) = (options.authenticate, options.existing);
-    let unfinished = Unfinished { kept, selection, id, authenticate, existing };
+    let BuildOptions { authenticate, has_log, existing, .. } = *options;
+    let unfinished = Unfinished { kept, selection, id, authenticate, has_log, existing };
     if unfinished.selection.key.is_some() {
         let pack = PackOptions {
             kind: options.key_map,
@@ -385,6 +388,7 @@ struct Unfinished<'a> {
     selection: Selection,
     id: TableId,
     authenticate: bool,
+    has_log: bool,
     existing: Existing,
 }
 
@@ -426,6 +430,7 @@ impl Unfinished<'_> {
             key_column: self.selection.key,
             until_column: self.selection.until,
             value_form: self.selection.value,
+            mark: self.has_log.then_some(Mark::before_the_first(Epoch(0))),
         };
         let mut writer = SnapshotWriter::create_over(output, self.existing, plan)?;
         let mut record = Vec::new();

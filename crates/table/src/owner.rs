@@ -26,76 +26,117 @@ mod tests;
 
 use crate::edit::{RowEditor, TableEdits, not_edited};
 use crate::key_map::decode_list;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Mark, Snapshot};
 use crate::update_log::{
-    LogWriter, PublisherId, PublisherKey, UpdateLog, check_can_be_sent, log_path,
+    LogWriter, PublisherId, PublisherKey, UpdateLog, find_log, find_log_of, lock, log_path,
 };
 use crate::{RecordLayout, TableLayout};
-use privet_core::{Error, Result, TableIdentity};
+use privet_core::{Epoch, Error, Reason, Result, SecretRng, TableIdentity};
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// A compaction leaves the last epochs in the log, up to one part in this many of the table file's
 /// size: clients at one of these epochs can still follow.
 const KEPT_SHARE: u64 = 4;
 
-/// A table file with its update log, if it has one, open for its publisher alone.
+/// Begins the signed history of the table at `path`: `publisher` signs its updates from now on. For
+/// a table that was built without a log; or one whose log is lost for good, which goes on as
+/// another table then, from what its file has. Does nothing if that was done already and nothing
+/// was signed since.
+///
+/// Clients that know the table as it was refuse it until their users accept it as a new one.
+///
+/// # Errors
+/// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table has a log with epochs, or of
+///   another publisher, or is authenticated.
+/// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if its records are damaged.
+/// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the files cannot be written, or
+///   another process is writing to them.
+pub fn begin_history(path: &Path, publisher: PublisherId) -> Result<()> {
+    let snapshot = Snapshot::open(path)?;
+    let log_path = log_path(path);
+    let _lock = lock(&log_path)?;
+    if snapshot.layout().authentication().is_some() {
+        return Err(not_edited());
+    }
+    if let Some(found) = find_log(path)? {
+        let log = UpdateLog::open(&found, &snapshot)?;
+        if log.publisher() == publisher && log.current().epoch == Epoch(0) {
+            return Ok(());
+        }
+        return Err(Error::api_misuse(format!(
+            "the table has its history already: {} is of the publisher {}, and reaches epoch {}. \
+             Go on with it, and begin none",
+            found.display(),
+            log.publisher(),
+            log.current().epoch.0
+        )));
+    }
+    let mut identity = snapshot.identity();
+    let reached = snapshot.mark().map_or(identity.epoch, |mark| mark.epoch);
+    if reached.0 > 0 {
+        // Under the same id, the new epochs would contradict those that clients have followed.
+        SecretRng::from_os()?.fill(&mut identity.id.0);
+        identity.epoch = Epoch(0);
+    }
+    let record = |number| snapshot.view().record(number);
+    let mark = Mark::before_the_first(Epoch(0));
+    snapshot.write_version(path, identity, snapshot.layout(), mark, record)?;
+    UpdateLog::create(&log_path, &Snapshot::open(path)?, publisher).map(drop)
+}
+
+/// A table file with its update log, open for its publisher alone.
 pub struct OwnedTable<'s> {
     snapshot: &'s Snapshot,
     key: PublisherKey,
-    log_path: PathBuf,
-    /// `None` before the first signature.
-    writer: Option<LogWriter<'s>>,
+    writer: LogWriter<'s>,
 }
 
 impl<'s> OwnedTable<'s> {
-    /// Opens the log beside `snapshot`, if there is one.
+    /// Opens the log beside `snapshot`.
     ///
     /// # Errors
-    /// As [`LogWriter::open`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table has
-    /// another publisher, or has had updates and its log is gone.
+    /// As [`LogWriter::open`]. Besides, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if
+    /// the log is gone, and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table has
+    /// another publisher, or none: then [`begin_history`] comes first.
     pub fn open(snapshot: &'s Snapshot, key: PublisherKey) -> Result<Self> {
-        let log_path = log_path(snapshot.path());
-        let writer = match log_path.exists() {
-            true => Some(LogWriter::open(&log_path, snapshot)?),
-            false => None,
-        };
-        let epoch = snapshot.identity().epoch;
-        if writer.is_none() && epoch.0 > 0 {
+        if snapshot.layout().authentication().is_some() {
+            return Err(not_edited());
+        }
+        let Some(log_path) = find_log_of(snapshot)? else {
             return Err(Error::api_misuse(format!(
-                "the table is at epoch {}, and its update log {} is not there: bring it back. Servers and clients would refuse a new one, because it cannot continue the old",
-                epoch.0,
-                log_path.display()
-            )));
-        }
-        if let Some(writer) = &writer {
-            writer.check_key(&key)?;
-        }
-        Ok(Self { snapshot, key, log_path, writer })
-    }
-
-    fn log(&self) -> Option<&UpdateLog> {
-        self.writer.as_ref().map(LogWriter::log)
+                "{} was built without a publisher, and this would be its first signature: clients \
+                 that know the table refuse it from then on, with exit code 4, until their users \
+                 accept it as a new table. If clients know it, build a table with the publisher's \
+                 key under another name instead, and let them change to that. If none does, or \
+                 that is wanted, begin its history",
+                snapshot.path().display()
+            ))
+            .because(Reason::HistoryNotBegun));
+        };
+        let writer = LogWriter::open(&log_path, snapshot)?;
+        writer.check_key(&key)?;
+        Ok(Self { snapshot, key, writer })
     }
 
     /// The table after its last epoch.
     pub fn identity(&self) -> TableIdentity {
-        self.log().map_or(self.snapshot.identity(), UpdateLog::current)
+        self.writer.log().current()
     }
 
-    /// The publisher who has signed the table's updates; `None` if there are no updates yet.
-    pub fn publisher(&self) -> Option<PublisherId> {
-        self.log().map(UpdateLog::publisher)
+    /// The publisher, who signs the table's updates.
+    pub fn publisher(&self) -> PublisherId {
+        self.writer.log().publisher()
     }
 
     /// Bytes of the epochs that are in the log but not in the table file.
     pub fn unfolded_bytes(&self) -> u64 {
-        self.log().map_or(0, UpdateLog::unfolded_bytes)
+        self.writer.log().unfolded_bytes()
     }
 
     /// How to read the table.
     pub fn layout(&self) -> &TableLayout {
-        self.log().map_or(self.snapshot.layout(), UpdateLog::layout)
+        self.writer.log().layout()
     }
 
     /// An editor of rows, which begins with the table as it is. Nothing is written before
@@ -109,12 +150,9 @@ impl<'s> OwnedTable<'s> {
 
     /// Reads records of the table as it is.
     fn reader(&self) -> impl Fn(u64) -> Result<Vec<u8>> {
-        let updated = self.writer.as_ref().map(LogWriter::table);
+        let table = self.writer.table();
         move |number| {
-            let record = match &updated {
-                Some(table) => table.record(number),
-                None => self.snapshot.view().record(number),
-            };
+            let record = table.record(number);
             record.map(<[u8]>::to_vec).ok_or_else(|| {
                 Error::corrupted(format!(
                     "the table has no record {number}, and its key map names it"
@@ -128,13 +166,9 @@ impl<'s> OwnedTable<'s> {
     /// is a row's number, in decimal.
     ///
     /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is authenticated.
-    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) or
-    ///   [`Blame::Integrity`](privet_core::Blame::Integrity) if the table is damaged.
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) or
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the table is damaged.
     pub fn values_of(&self, key: &[u8]) -> Result<Vec<Vec<u8>>> {
-        if self.layout().authentication().is_some() {
-            return Err(not_edited());
-        }
         let read = self.reader();
         match self.layout().records() {
             RecordLayout::Keyed(map) => {
@@ -163,24 +197,11 @@ impl<'s> OwnedTable<'s> {
     /// Makes `edits` the table's next epoch. Durable on return.
     ///
     /// # Errors
-    /// As [`LogWriter::append`] and [`LogWriter::create`]. After
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) the epoch may or may not be in the
-    /// log: look there before making it again. After other errors nothing was signed.
+    /// As [`LogWriter::append`]. After [`Blame::Unavailable`](privet_core::Blame::Unavailable) the
+    /// epoch may or may not be in the log: look there before making it again. After other errors
+    /// nothing was signed.
     pub fn publish(&mut self, edits: &TableEdits) -> Result<TableIdentity> {
-        let TableEdits { update, layout } = edits;
-        let writer = match &mut self.writer {
-            Some(writer) => writer,
-            None => {
-                // Even a log without epochs would tie the table to this key, though nothing was
-                // signed. Therefore all checks that could refuse the epoch come before the log is
-                // made.
-                check_can_be_sent(update, layout.as_ref())?;
-                self.snapshot.verify(|_, _| ())?;
-                let log = LogWriter::create(&self.log_path, self.snapshot, self.key.id())?;
-                self.writer.insert(log)
-            }
-        };
-        writer.append(&self.key, update, layout.as_ref())
+        self.writer.append(&self.key, &edits.update, edits.layout.as_ref())
     }
 
     /// Whether the log has at least `percent` percent of the table file's bytes.
@@ -189,14 +210,12 @@ impl<'s> OwnedTable<'s> {
         log > 0 && u128::from(log) * 100 >= u128::from(file) * u128::from(percent)
     }
 
-    /// Writes a new table file with all changes, and a log that keeps the last epochs. Does nothing
-    /// if nothing was ever signed.
+    /// Writes a new table file with all changes, and a log that keeps the last epochs.
     ///
     /// # Errors
     /// As [`LogWriter::compact`]. Also after an error, the log has all epochs.
     pub fn compact(self) -> Result<()> {
-        let Some(writer) = self.writer else { return Ok(()) };
         let keep = self.snapshot.file_bytes() / KEPT_SHARE;
-        writer.compact(self.snapshot.path(), keep).map(drop)
+        self.writer.compact(self.snapshot.path(), keep).map(drop)
     }
 }

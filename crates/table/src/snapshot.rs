@@ -1,7 +1,8 @@
 //! A table as a file.
 //!
 //! A snapshot file holds one table in one version. It is written once, under a temporary name, and
-//! never changed: the next version is another file. Code that needs single records, or copies all
+//! never changed: the next version is another file. Only the [mark](Mark) changes, which says how
+//! far the table's log of updates reaches. Code that needs single records, or copies all
 //! of them elsewhere, uses a mapping of the file. Code that passes a part of them on reads the
 //! file.
 //!
@@ -12,7 +13,7 @@
 //! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | magic: `89 50 52 56 54 0d 0a 1a`, which is `PRVT` between bytes that a transfer in text mode damages |
-//! | 8 | 4 | format version, 1 |
+//! | 8 | 4 | format version: 1, or 2 for a table that has a log of updates |
 //! | 12 | 4 | length *h* of the header, checksum included |
 //! | 16 | 16 | table id |
 //! | 32 | 8 | epoch |
@@ -30,7 +31,8 @@
 //! | 180 | | strings, each with its length before it (2 bytes): the program that wrote the file, the key column if any, the value columns |
 //! | *h* − 32 | 32 | BLAKE3 checksum of all header bytes before it |
 //! | *h* | | layout section: an encoded [`TableLayout`], which says whether the table is authenticated |
-//! | | | zeros up to the records |
+//! | | | zeros up to a multiple of 4096 |
+//! | records offset − 8192 | 8192 | in version 2 only: the [mark](Mark), twice |
 //! | records offset | records × bytes | the records, to the end of the file |
 //!
 //! # What is checked when
@@ -41,10 +43,10 @@
 //!
 //! # A file that is changed in place
 //!
-//! Nobody should do that, and somebody will: `cp` over a table writes into the served file. If the
-//! file is cut short meanwhile, the system ends a program that has mapped it. That is acceptable
-//! for a program that does one thing and ends. A server opens the file
-//! [guarded](Snapshot::open_guarded): then missing records read as zeros, and
+//! Nobody but a [mark](Mark)'s writer should do that, and somebody will: `cp` over a table writes
+//! into the served file. If the file is cut short meanwhile, the system ends a program that has
+//! mapped it. That is acceptable for a program that does one thing and ends. A server opens the
+//! file [guarded](Snapshot::open_guarded): then missing records read as zeros, and
 //! [`check_unchanged`](Snapshot::check_unchanged) says that they must not be used.
 //!
 //! # A crash while writing
@@ -54,6 +56,7 @@
 //! stays as it was; only a crash of the machine may leave a temporary file behind.
 
 mod header;
+pub(crate) mod mark;
 mod writer;
 
 #[cfg(test)]
@@ -61,6 +64,7 @@ mod tests;
 
 pub(crate) use header::MAGIC;
 pub use header::{SnapshotHeader, ValueForm};
+pub use mark::Mark;
 pub use writer::{SnapshotPlan, SnapshotWriter};
 
 use crate::digest::layout_digest;
@@ -68,6 +72,7 @@ use crate::file_pass::{Pass, STEP};
 use crate::positioned::read_exact_at;
 use crate::{KeyMap, TableLayout, TableRoot};
 use header::ParsedHeader;
+use mark::Slots;
 use privet_core::{Error, Reason, Result, TableIdentity, TableView};
 use privet_kernels::memory::FileMapping;
 use std::num::NonZero;
@@ -84,6 +89,8 @@ pub struct Snapshot {
     // A copy: only records are read from the file later.
     section: Vec<u8>,
     layout: TableLayout,
+    /// The mark, as it was when the file was opened.
+    slots: Option<Slots>,
 }
 
 impl Snapshot {
@@ -107,12 +114,19 @@ impl Snapshot {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_guarded(path: &Path) -> Result<Self> {
-        let opened = Self::over(Self::map(path)?.guarded());
-        let snapshot = opened.map_err(|error| error.within(path.display()))?;
-        snapshot.check_unchanged()?;
-        // What was read of the mapping would stay in this process's memory.
-        snapshot.mapping.release_pages(0..snapshot.mapping.len());
-        Ok(snapshot)
+        let open = || {
+            let opened = Self::over(Self::map(path)?.guarded());
+            let snapshot: Self = opened.map_err(|error| error.within(path.display()))?;
+            if snapshot.header().has_log {
+                mark::wait_for_writer(snapshot.mapping.file());
+            }
+            snapshot.check_unchanged()?;
+            // What was read of the mapping would stay in this process's memory.
+            snapshot.mapping.release_pages(0..snapshot.mapping.len());
+            Ok(snapshot)
+        };
+        // A file that was mapped while its mark was written has another time afterwards.
+        open().or_else(|_: Error| open())
     }
 
     fn map(path: &Path) -> Result<FileMapping> {
@@ -132,13 +146,22 @@ impl Snapshot {
         if layout_digest(&section) != parsed.header.parts.layout {
             return Err(header::damaged("the digest of its layout section does not match"));
         }
-        if bytes[parsed.layout.end..parsed.records.start].iter().any(|&byte| byte != 0) {
+        let has_log = parsed.header.has_log;
+        let marks = match has_log {
+            true => parsed.records.start - mark::BYTES as usize..parsed.records.start,
+            false => parsed.records.start..parsed.records.start,
+        };
+        if bytes[parsed.layout.end..marks.start].iter().any(|&byte| byte != 0) {
             return Err(header::damaged("there is something between its sections"));
+        }
+        let slots = Slots::read(&bytes[marks], &parsed.checksum);
+        if has_log && slots.is_none() {
+            return Err(header::damaged("both of its marks are unreadable"));
         }
         let as_damage = |error: Error| header::damaged(error.message());
         let layout = TableLayout::decode(&section).map_err(as_damage)?;
         layout.check_shape(parsed.header.identity.shape).map_err(as_damage)?;
-        Ok(Self { mapping, parsed, section, layout })
+        Ok(Self { mapping, parsed, section, layout, slots })
     }
 
     /// What the header says.
@@ -160,6 +183,11 @@ impl Snapshot {
 
     fn records(&self) -> &[u8] {
         &self.mapping[self.parsed.records.clone()]
+    }
+
+    /// How far the table's log of updates reached when the file was opened, if it has one.
+    pub fn mark(&self) -> Option<Mark> {
+        self.slots.as_ref().and_then(Slots::latest).map(|(mark, _)| mark)
     }
 
     /// How to read the records.
@@ -220,14 +248,17 @@ impl Snapshot {
     }
 
     /// Checks that the file was not written to or cut short since it was opened, as far as the
-    /// system says: then everything that was read so far is right.
+    /// system says: then everything that was read so far is right. A new [mark](Mark) does not
+    /// count.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it was.
     pub fn check_unchanged(&self) -> Result<()> {
-        self.mapping
-            .check_unchanged()
-            .map_err(|error| Error::corrupted(error.to_string()).caused_by(error))
+        let unchanged = self.mapping.check_unchanged().or_else(|_| {
+            mark::wait_for_writer(self.mapping.file());
+            self.mapping.check_unchanged()
+        });
+        unchanged.map_err(|error| Error::corrupted(error.to_string()).caused_by(error))
     }
 
     /// Reads all records and compares their digest with the header's, on all cores. For an

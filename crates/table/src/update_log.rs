@@ -70,6 +70,8 @@ mod current;
 #[cfg(feature = "files")]
 mod file;
 #[cfg(feature = "files")]
+mod place;
+#[cfg(feature = "files")]
 mod writer;
 
 #[cfg(test)]
@@ -89,8 +91,12 @@ pub use current::{CurrentRecords, CurrentTable};
 #[cfg(feature = "files")]
 pub(crate) use file::LOG_MAGIC;
 #[cfg(feature = "files")]
-pub use file::{StoredEpoch, UpdateLog, log_path};
+pub use file::{StoredEpoch, UpdateLog};
+#[cfg(feature = "files")]
+pub(crate) use place::{earlier_log_path, find_log_of};
+#[cfg(feature = "files")]
+pub use place::{find_log, log_path};
 #[cfg(feature = "files")]
 pub use writer::LogWriter;
 #[cfg(feature = "files")]
-pub(crate) use writer::check_can_be_sent;
+pub(crate) use writer::lock;

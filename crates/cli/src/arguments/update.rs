@@ -25,7 +25,8 @@ pub(crate) struct Update {
     pub(crate) table: PathBuf,
     /// The secret key to sign with, as `privet keygen` makes it.
     ///
-    /// The first update ties the table to it.
+    /// The table must have been built with it (`privet build --publisher-key`), or see
+    /// --begin-history.
     #[arg(long, value_name = "FILE")]
     pub(crate) publisher_key: PathBuf,
     /// Give a key this value.
@@ -77,6 +78,13 @@ pub(crate) struct Update {
     /// behind.
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "0")]
     pub(crate) compact: Option<u32>,
+    /// Sign a table for the first time that was built without --publisher-key
+    ///
+    /// Clients that know the table refuse it from then on, with exit code 4, until their users type
+    /// `privet get --accept-new-table`. Also for a table whose log is lost for good: what is left
+    /// in its file goes on as another table, and clients refuse that in the same way.
+    #[arg(long)]
+    pub(crate) begin_history: bool,
     /// Print the report as JSON
     #[arg(long)]
     pub(crate) json: bool,

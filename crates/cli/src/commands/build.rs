@@ -81,6 +81,7 @@ pub(crate) fn report(
         types: named_types(&arguments.types),
         guess_types: arguments.types.contains(&Types::Auto),
         authenticate: arguments.authenticate,
+        has_log: arguments.publisher_key.is_some(),
         existing,
     };
     let publisher = arguments.publisher_key.as_deref().map(PublisherKey::from_file).transpose()?;

@@ -16,7 +16,7 @@ use privet_table::authentication::path_len;
 use privet_table::listing;
 use privet_table::points_file::PointsFile;
 use privet_table::snapshot::{Snapshot, ValueForm};
-use privet_table::update_log::{UpdateLog, log_path};
+use privet_table::update_log::UpdateLog;
 use privet_table::values::ValueColumn;
 use serde::Serialize;
 
@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
         return points::run(arguments);
     }
     let snapshot = Snapshot::open(&arguments.file)?;
+    let log = UpdateLog::of(&snapshot)?;
     if arguments.verify {
         let bar = display::byte_progress("verifying", Some(snapshot.file_bytes()));
         let verified = snapshot.verify(|done, total| {
@@ -41,8 +42,10 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
         bar.finish_and_clear();
         verified?;
     }
-    let updates = Updates::of(&snapshot, arguments.verify)?;
-    let head = arguments.head.map(|count| first_values(&snapshot, count)).transpose()?;
+    let updates =
+        log.as_ref().map(|log| Updates::of(log, &snapshot, arguments.verify)).transpose()?;
+    let head = arguments.head.map(|count| first_values(&snapshot, log.as_ref(), count));
+    let head = head.transpose()?;
     let reading = Reading::of(snapshot.layout().values());
     let report = Report {
         head: head
@@ -59,15 +62,13 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
 }
 
 /// The table's first values, with the updates of its log.
-fn first_values(snapshot: &Snapshot, count: u64) -> Result<Vec<Vec<u8>>> {
+fn first_values(snapshot: &Snapshot, log: Option<&UpdateLog>, count: u64) -> Result<Vec<Vec<u8>>> {
     let missing = || Error::corrupted("the table lacks a record");
-    let path = log_path(snapshot.path());
-    if !path.exists() {
+    let Some(log) = log else {
         let shape = snapshot.identity().shape;
         let read = |number| snapshot.view().record(number).map(<[u8]>::to_vec).ok_or_else(missing);
         return listing::first_values(snapshot.layout(), shape, count, read);
-    }
-    let log = UpdateLog::open(&path, snapshot)?;
+    };
     let table = log.table(snapshot)?;
     let read = |number| table.record(number).map(<[u8]>::to_vec).ok_or_else(missing);
     listing::first_values(log.layout(), table.shape(), count, read)
@@ -170,23 +171,18 @@ struct Updates {
 }
 
 impl Updates {
-    fn of(snapshot: &Snapshot, verify: bool) -> Result<Option<Self>> {
-        let path = log_path(snapshot.path());
-        if !path.exists() {
-            return Ok(None);
-        }
-        let log = UpdateLog::open(&path, snapshot)?;
+    fn of(log: &UpdateLog, snapshot: &Snapshot, verify: bool) -> Result<Self> {
         if verify {
             log.table(snapshot)?.verified_digest()?;
         }
         let table = log.current();
-        Ok(Some(Self {
+        Ok(Self {
             epoch: table.epoch.0,
             records: table.shape.records(),
             digest: table.digest.to_string(),
             publisher: log.publisher().to_string(),
             log_bytes: log.epoch_bytes(),
-        }))
+        })
     }
 }
 

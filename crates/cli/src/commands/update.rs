@@ -10,7 +10,7 @@ use crate::exit::Outcome;
 use privet_core::{Blame, Error, Result};
 use privet_table::edit::{Counts, TableEdits};
 use privet_table::import::Source;
-use privet_table::owner::OwnedTable;
+use privet_table::owner::{OwnedTable, begin_history};
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::PublisherKey;
 use serde::Serialize;
@@ -26,21 +26,25 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
 /// Reads what is to change, with the `given` rows instead of those of a file; appends the epoch;
 /// and compacts if that is due.
 pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report> {
-    let Update { set, delete, from, delete_from, compact, .. } = arguments;
+    let Update { set, delete, from, delete_from, compact, begin_history: begin, .. } = arguments;
     if set.is_empty()
         && delete.is_empty()
         && given.is_none()
         && from.is_none()
         && delete_from.is_none()
         && compact.is_none()
+        && !begin
     {
         return Err(Error::api_misuse(
             "say what is to change: --set, --delete, --from or --delete-from; or --compact",
         ));
     }
+    let key = PublisherKey::from_file(&arguments.publisher_key)?;
+    if *begin {
+        begin_history(&arguments.table, key.id())?;
+    }
     let snapshot = Snapshot::open(&arguments.table)?;
-    let mut table =
-        OwnedTable::open(&snapshot, PublisherKey::from_file(&arguments.publisher_key)?)?;
+    let mut table = OwnedTable::open(&snapshot, key)?;
     let (edits, counts, empty_keys_skipped) = edits(arguments, given, &snapshot, &table)?;
     let records_changed = edits.as_ref().map_or(0, |edits| edits.update.written().len() as u64);
     let layout_changed = edits.as_ref().is_some_and(|edits| edits.layout.is_some());
@@ -57,7 +61,7 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report
         })?;
     }
     let (identity, log_bytes) = (table.identity(), table.unfolded_bytes());
-    let publisher = table.publisher().map(|publisher| publisher.to_string());
+    let publisher = table.publisher().to_string();
     let compacted = arguments.compact.is_some_and(|percent| table.is_worth_compacting(percent));
     if compacted {
         let spinner = display::working("writing the table anew");
@@ -164,8 +168,8 @@ pub(crate) struct Report {
     layout_changed: bool,
     records: u64,
     digest: String,
-    /// Who signs the table's updates. `None` if there is no log yet.
-    publisher: Option<String>,
+    /// Who signs the table's updates.
+    publisher: String,
     log_bytes: u64,
     compacted: bool,
 }
@@ -217,9 +221,7 @@ impl Report {
             ),
         );
         page.entry("digest", &self.digest);
-        if let Some(publisher) = &self.publisher {
-            page.entry("publisher", publisher);
-        }
+        page.entry("publisher", &self.publisher);
         page.entry(
             "log",
             match self.compacted {

@@ -38,6 +38,7 @@ fn forge(place: &Place, forge: impl Fn(&mut Vec<Vec<u8>>)) {
         key_column: true_table.header().key_column.clone(),
         until_column: None,
         value_form: true_table.header().value_form.clone(),
+        mark: None,
     };
     drop(true_table);
     let mut writer = SnapshotWriter::create(&path, plan).unwrap();

@@ -232,7 +232,7 @@ fn rows_without_a_key_are_an_error_unless_they_are_skipped() {
     assert_eq!((&report["rows"], &report["empty_keys_skipped"]), (&2.into(), &2.into()));
     let page = place.build(skip);
     assert!(page.stdout().contains("  skipped                2 rows without a key\n"), "{page}");
-    place.run("keygen -o publisher.key");
+    place.begin_history("x.privet");
     let update = "update x.privet --publisher-key publisher.key --from holes.csv";
     let refused = place.run(update);
     assert!(refused.stderr().contains("(--on-empty-key skip)"), "{refused}");
@@ -336,7 +336,7 @@ fn columns_may_have_types() {
     "#);
     // An update names the same types.
     place.build("t.csv --key name --types population=number -o x.privet");
-    place.run("keygen -o publisher.key");
+    place.begin_history("x.privet");
     place.write("more.csv", "name,population,active,zip\nada,2,true,007\nbob,3,FALSE,8\n");
     let update = "update x.privet --publisher-key publisher.key --from more.csv --types";
     assert_eq!(place.run(&format!("{update} auto")).code(), 2);
@@ -409,7 +409,7 @@ fn other_delimiters_are_read_and_suggested() {
     [stderr]
     privet: phones.csv: line 1: the header is one column, "name;phone;floor": perhaps the cells are separated by a semicolon and not by a comma; say which delimiter there is (--delimiter)
     "#);
-    place.run("keygen -o publisher.key");
+    place.begin_history("x.privet");
     let update = "update x.privet --publisher-key publisher.key --from phones.csv";
     let refused = place.run(update);
     assert!(refused.stderr().contains("(--delimiter)"), "{refused}");
@@ -576,20 +576,27 @@ fn no_other_file_of_ours_is_replaced_by_a_table() {
     let points = "setup points phones.privet --scheme finite-differences -o points";
     let made = place.run(points);
     assert_eq!(made.code(), 0, "{made}");
-    place.run("keygen -o key");
-    let set = "update phones.privet --publisher-key key --delete bob";
+    place.begin_history("phones.privet");
+    let set = "update phones.privet --publisher-key publisher.key --delete bob";
     assert_eq!(place.run(set).code(), 0);
-    for output in ["string", "points", "key", "phones.privet.log"] {
+    for output in ["string", "points", "publisher.key", "phones.privet.updates"] {
         let before = std::fs::read(place.path(output)).unwrap();
         let run = refused(&place, &format!("phones.csv --key name -o {output} --force"));
         assert!(run.stderr().contains("--force does not replace"), "{run}");
         assert_eq!(std::fs::read(place.path(output)).unwrap(), before);
     }
-    // A table with updates, also where its log is not at its side.
-    assert_eq!(place.run(&format!("{set} --compact")).code(), 0);
-    std::fs::rename(place.path("phones.privet.log"), place.path("elsewhere")).unwrap();
-    let run = refused(&place, "phones.csv --key name -o phones.privet");
-    assert!(run.stderr().contains("a table with updates"), "{run}");
+    // A table with updates, also where its log is not at its side. They may be in the log alone.
+    for compacted in [false, true] {
+        let log = [place.path("phones.privet.updates"), place.path("elsewhere")];
+        if compacted {
+            assert_eq!(place.run(&format!("{set} --compact")).code(), 0);
+        }
+        std::fs::rename(&log[0], &log[1]).unwrap();
+        let run = refused(&place, "phones.csv --key name -o phones.privet");
+        assert!(run.stderr().contains("a table with updates"), "{run}");
+        std::fs::rename(&log[1], &log[0]).unwrap();
+    }
+    std::fs::remove_file(place.path("phones.privet.updates")).unwrap();
     place.build("phones.csv --key name -o phones.privet --force");
 }
 

@@ -9,7 +9,7 @@ const FAILED: &str = "privet_updates_failed_total{table=\"phones\"}";
 
 fn with_key() -> Place {
     let place = Place::with_phones();
-    assert_eq!(place.run("keygen -o publisher.key").code(), 0);
+    place.begin_history("phones.privet");
     place
 }
 
@@ -47,7 +47,7 @@ fn a_running_server_follows_updates_and_compactions() {
         let place = with_key();
         let served = serve(&place, &format!("--watch 1 --scheme {scheme}"));
         served.until_metric(VERSIONS, 1);
-        // The log appears and grows. Then a compaction folds it and a new epoch into the table
+        // The log grows. Then a compaction folds it and a new epoch into the table
         // file, and it grows again.
         for (epoch, more) in [(1, ""), (2, ""), (3, " --compact"), (4, "")] {
             update(&place, &format!("{}{more}", set(epoch)));
@@ -85,14 +85,14 @@ fn a_damaged_log_changes_nothing_until_it_is_whole() {
     let served = serve(&place, "--watch 0 --scheme simplepir");
     served.until_metric(EPOCH, 1);
     update(&place, &set(2));
-    let end = std::fs::metadata(place.path("phones.privet.log")).unwrap().len() as usize - 1;
-    place.flip("phones.privet.log", end);
+    let end = std::fs::metadata(place.path("phones.privet.updates")).unwrap().len() as usize - 1;
+    place.flip("phones.privet.updates", end);
     served.hang_up();
     served.until_metric(FAILED, 1);
     assert_eq!(found(&place, &served), number(1));
     let log = std::fs::read_to_string(place.path("server.log")).unwrap();
-    assert!(log.contains("damaged") && log.contains("phones.privet.log"), "{log}");
-    place.flip("phones.privet.log", end);
+    assert!(log.contains("damaged") && log.contains("phones.privet.updates"), "{log}");
+    place.flip("phones.privet.updates", end);
     served.hang_up();
     served.until_metric(EPOCH, 2);
     assert_eq!(found(&place, &served), number(2));
@@ -148,7 +148,7 @@ fn a_log_that_is_damaged_while_it_is_served_ends_the_service_of_its_table() {
     // Scrubbing is slow enough that the first pass reaches the log only after some seconds.
     let served = serve(&place, "other.privet --watch 0 --scheme simplepir --scrub-rate 60000");
     served.until_metric("privet_table_damaged{table=\"phones\"}", 0);
-    flip(&place, "phones.privet.log", b"555-1");
+    flip(&place, "phones.privet.updates", b"555-1");
     served.until_metric("privet_table_damaged{table=\"phones\"}", 1);
     let (status, body) = http_get(served.metrics_address(), "/healthz");
     assert!(status.contains("503") && body.trim_end() == "damaged: phones", "{status}: {body}");
@@ -158,7 +158,7 @@ fn a_log_that_is_damaged_while_it_is_served_ends_the_service_of_its_table() {
     assert_eq!((phones.code(), phones.stdout()), (3, ""), "{phones}");
     let log = std::fs::read_to_string(place.path("server.log")).unwrap();
     let line = log.lines().find(|line| line.contains("ERROR") && line.contains("is damaged"));
-    assert!(line.is_some_and(|line| line.contains("phones.privet.log")), "{log}");
+    assert!(line.is_some_and(|line| line.contains("phones.privet.updates")), "{log}");
 }
 
 #[cfg(unix)]

@@ -51,7 +51,7 @@ fn the_first_values_are_shown_as_get_shows_them() {
     let run = place.run("inspect rows.privet --head 1");
     assert!(run.stdout().ends_with("first values:\n1\n"), "{run}");
     // Values changed in the log are listed too.
-    place.run("keygen -o publisher.key");
+    place.begin_history("rows.privet");
     let update = "update rows.privet --publisher-key publisher.key --set 0=7";
     assert_eq!(place.run(update).code(), 0);
     let run = place.run("inspect rows.privet --head 1");

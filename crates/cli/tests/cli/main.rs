@@ -16,6 +16,7 @@ mod help;
 mod history;
 mod inspect;
 mod load;
+mod lost_log;
 mod manual;
 #[cfg(target_os = "linux")]
 mod memory;

@@ -113,6 +113,15 @@ impl Place {
         Run(child.wait_with_output().unwrap())
     }
 
+    /// Makes `publisher.key`, with which the updates of `table` are signed from now on. The table
+    /// was built without it.
+    pub(crate) fn begin_history(&self, table: &str) {
+        self.run("keygen -o publisher.key");
+        let begun = format!("update {table} --publisher-key publisher.key --begin-history");
+        let run = self.run(&begun);
+        assert_eq!(run.code(), 0, "{run}");
+    }
+
     /// Builds a table, which must succeed.
     pub(crate) fn build(&self, arguments: &str) -> Run {
         let run = self.run(&format!("build {arguments}"));

@@ -8,8 +8,7 @@ use insta::assert_snapshot;
 fn with_key(kind: &str) -> Place {
     let place = Place::with_phones();
     place.build(&format!("phones.csv --key name --key-map {kind} -o phones.privet"));
-    let made = place.run("keygen -o publisher.key");
-    assert_eq!(made.code(), 0, "{made}");
+    place.begin_history("phones.privet");
     place
 }
 
@@ -84,7 +83,7 @@ fn rows_are_set_and_appended_in_a_table_by_number() {
     let place = Place::new();
     place.write("rows.csv", "value\naa\nbb\ncc\n");
     place.build("rows.csv --raw-value value -o phones.privet");
-    place.run("keygen -o publisher.key");
+    place.begin_history("phones.privet");
     place.write("more.csv", "value\ndd\n");
     let report =
         place.run(&format!("{UPDATE} --set 1=xx --set 3=yy --from more.csv --json")).json();
@@ -110,17 +109,18 @@ fn updates_that_are_not_the_publishers_are_refused() {
         assert!(refused.stderr().contains("the table's publisher is"), "{refused}");
     }
     // A log with one changed byte is not served.
-    let mut log = std::fs::read(place.path("phones.privet.log")).unwrap();
+    let mut log = std::fs::read(place.path("phones.privet.updates")).unwrap();
     *log.last_mut().unwrap() ^= 1;
-    place.write("phones.privet.log", log);
+    place.write("phones.privet.updates", log);
     let refused = place.run("serve phones.privet --no-cache --listen 127.0.0.1:0");
     assert_eq!(refused.code(), 4, "{refused}");
-    assert!(refused.stderr().contains("phones.privet.log"), "{refused}");
+    assert!(refused.stderr().contains("phones.privet.updates"), "{refused}");
 }
 
 #[test]
 fn what_cannot_be_updated_is_refused_and_changes_nothing() {
     let place = with_key("buckets");
+    let log = std::fs::read(place.path("phones.privet.updates")).unwrap();
     assert_snapshot!(place.run(&format!("{UPDATE} --set ada=plain")).refusal(), @r#"
     [exit 2]
     privet: the key "ada": the values of this table are JSON objects: write KEY='{"column":"value"}'
@@ -129,17 +129,17 @@ fn what_cannot_be_updated_is_refused_and_changes_nothing() {
         let run = place.run(&format!("{UPDATE} {wrong}"));
         assert_eq!(run.code(), if wrong.starts_with("--set") || wrong.is_empty() { 2 } else { 0 });
     }
-    // Nothing was signed, so the table has no publisher yet.
-    assert!(!place.path("phones.privet.log").exists());
     let unknown = place.run(&format!(r#"{UPDATE} --set ada={{"fax":"1"}}"#));
     assert_eq!(unknown.code(), 2, "{unknown}");
-    assert!(!place.path("phones.privet.log").exists());
+    assert_eq!(std::fs::read(place.path("phones.privet.updates")).unwrap(), log);
     place.build("phones.csv --key name --authenticate -o authenticated.privet");
     let authenticated = UPDATE.replace("phones.privet", "authenticated.privet");
-    let refused = place.run(&format!("{authenticated} --delete ada"));
-    assert_eq!(refused.code(), 2, "{refused}");
-    assert!(refused.stderr().contains("build it anew"), "{refused}");
-    assert!(!place.path("authenticated.privet.log").exists());
+    for what in ["--delete ada", "--begin-history"] {
+        let refused = place.run(&format!("{authenticated} {what}"));
+        assert_eq!(refused.code(), 2, "{refused}");
+        assert!(refused.stderr().contains("build it anew"), "{refused}");
+    }
+    assert!(!place.path("authenticated.privet.updates").exists());
 }
 
 #[test]
@@ -177,10 +177,10 @@ fn columns_are_not_lost_unless_that_is_said() {
 #[test]
 fn of_several_values_or_rows_no_column_is_lost_either() {
     let place = Place::new();
-    place.run("keygen -o publisher.key");
     place.write("phones.csv", "name,phone,floor\nada,1,1\nada,2,22\n");
     for key in ["--key name --multi", ""] {
         place.build(&format!("phones.csv {key} -o phones.privet"));
+        place.begin_history("phones.privet");
         let key = if key.is_empty() { "1" } else { "ada" };
         let short = format!(r#"{UPDATE} --set {key}={{"phone":"3"}}"#);
         let refused = place.run(&short);
@@ -188,14 +188,17 @@ fn of_several_values_or_rows_no_column_is_lost_either() {
         assert!(refused.stderr().contains("\"floor\""), "{refused}");
         let replaced = place.run(&format!("{short} --replace"));
         assert_eq!(replaced.code(), 0, "{replaced}");
-        std::fs::remove_file(place.path("phones.privet.log")).unwrap();
+        for file in ["phones.privet", "phones.privet.updates"] {
+            std::fs::remove_file(place.path(file)).unwrap();
+        }
     }
 }
 
 #[test]
 fn fields_that_the_table_has_no_column_for_are_refused() {
-    let place = with_key("buckets");
+    let place = Place::with_phones();
     place.build("phones.csv --key name --value phone -o phones.privet");
+    place.begin_history("phones.privet");
     for wrong in [r#"{"fone":"1"}"#, r#"{"phone":"1","floor":"2"}"#, "{}"] {
         let refused = place.run(&format!("{UPDATE} --set ada={wrong}"));
         assert_eq!(refused.code(), 2, "{refused}");
@@ -214,13 +217,13 @@ fn a_history_is_neither_built_over_nor_begun_again() {
     for key in ["", "--publisher-key publisher.key"] {
         let refused = place.run(&format!("build phones.csv --key name {key} -o phones.privet"));
         assert_eq!(refused.code(), 2, "{refused}");
-        assert!(refused.stderr().contains("phones.privet.log"), "{refused}");
+        assert!(refused.stderr().contains("phones.privet.updates"), "{refused}");
     }
-    std::fs::rename(place.path("phones.privet.log"), place.path("elsewhere")).unwrap();
+    std::fs::rename(place.path("phones.privet.updates"), place.path("elsewhere")).unwrap();
     let refused = place.run(&format!("{UPDATE} --delete ada"));
-    assert_eq!(refused.code(), 2, "{refused}");
+    assert_eq!(refused.code(), 3, "{refused}");
     assert!(refused.stderr().contains("bring it back"), "{refused}");
-    assert!(!place.path("phones.privet.log").exists());
+    assert!(!place.path("phones.privet.updates").exists());
     assert_eq!(std::fs::read(place.path("phones.privet")).unwrap(), table);
 }
 
@@ -278,7 +281,8 @@ fn keygen_and_update_explain_themselves() {
           --publisher-key <FILE>
               The secret key to sign with, as `privet keygen` makes it.
 
-              The first update ties the table to it.
+              The table must have been built with it (`privet build --publisher-key`), or see
+              --begin-history.
 
           --set <KEY=VALUE>
               Give a key this value.
@@ -341,6 +345,13 @@ fn keygen_and_update_explain_themselves() {
               The log then keeps the last epochs, up to a quarter of the table file, for clients that
               are behind.
 
+          --begin-history
+              Sign a table for the first time that was built without --publisher-key
+
+              Clients that know the table refuse it from then on, with exit code 4, until their users
+              type `privet get --accept-new-table`. Also for a table whose log is lost for good: what is
+              left in its file goes on as another table, and clients refuse that in the same way.
+
           --json
               Print the report as JSON
 
@@ -349,8 +360,8 @@ fn keygen_and_update_explain_themselves() {
 
     Deletions come first, then rows of files, then single keys, each in the order given. In a table of
     several values, what a file or --set has of a key replaces all that it had before. All together are
-    one epoch: it is made whole or not at all, signed, and appended to TABLE.log. The table file stays
-    as it is until the log is folded into it (--compact).
+    one epoch: it is made whole or not at all, signed, and appended to TABLE.updates. The table file
+    stays as it is until the log is folded into it (--compact).
 
     Examples:
       Change one key and delete another:
@@ -367,8 +378,9 @@ fn the_values_of_ranges_are_updated_and_their_bounds_are_not() {
     let place = Place::new();
     place.write("rates.csv", "from,to,rate,name\n0,9,10,low\n10,99,20,high\n");
     place.build("rates.csv --range-from from --range-to to --key-map cuckoo --parts 2 -o t.privet");
-    place.run("keygen -o key");
-    let update = |rest: &str| place.run(&format!("update t.privet --publisher-key key {rest}"));
+    place.begin_history("t.privet");
+    let update =
+        |rest: &str| place.run(&format!("update t.privet --publisher-key publisher.key {rest}"));
 
     place.write("new.csv", "from,to,rate,name\n10,99,25,high\n");
     let updated = update("--from new.csv --json").json();

@@ -107,6 +107,10 @@ reasons! {
     PointsFileExceedsMemory => "points-file-exceeds-memory",
     /// There is no table file, or the file is not one.
     NoTableFile => "no-table-file",
+    /// A table was built without a publisher, and is to be signed for the first time.
+    HistoryNotBegun => "history-not-begun",
+    /// The log of a table's updates is gone.
+    LogLost => "log-lost",
     /// There is no file with a publisher's secret key, or the file is not one.
     NoPublisherKey => "no-publisher-key",
     /// The given text is not the name of a publisher.

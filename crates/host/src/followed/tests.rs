@@ -5,7 +5,7 @@ use privet_core::table::Operation;
 use privet_core::{Blame, SecretRng, TableChanges, TableId, TableShape, TableUpdate};
 use privet_table::layout::{IndexLayout, RecordLayout};
 use privet_table::snapshot::{SnapshotPlan, SnapshotWriter, ValueForm};
-use privet_table::update_log::{LogWriter, PublisherKey};
+use privet_table::update_log::{LogWriter, PublisherKey, log_path};
 use std::fs;
 use tempfile::TempDir;
 
@@ -58,6 +58,7 @@ impl Owner {
             key_column: None,
             until_column: None,
             value_form: ValueForm::JsonRest,
+            mark: None,
         };
         let mut writer = SnapshotWriter::create(&self.path(), plan).unwrap();
         self.records.chunks(LEN as usize).for_each(|record| writer.write_record(record).unwrap());
@@ -80,10 +81,10 @@ impl Owner {
         let update = TableUpdate::new(shape, operations).unwrap();
         let snapshot = Snapshot::open(&self.path()).unwrap();
         let log = self.log_path();
-        let mut writer = match log.exists() {
-            true => LogWriter::open(&log, &snapshot).unwrap(),
-            false => LogWriter::create(&log, &snapshot, self.key.id()).unwrap(),
-        };
+        if !log.exists() {
+            UpdateLog::create(&log, &snapshot, self.key.id()).unwrap();
+        }
+        let mut writer = LogWriter::open(&log, &snapshot).unwrap();
         writer.append(&self.key, &update, None).unwrap();
         if compact {
             writer.compact(&self.path(), self.keep).unwrap();
@@ -304,7 +305,8 @@ fn damaged_records_are_not_handed_over() {
     let elsewhere = owner.directory.path().join("whole.privet");
     fs::write(&elsewhere, &bytes).unwrap();
     let snapshot = Snapshot::open(&elsewhere).unwrap();
-    let mut writer = LogWriter::create(&owner.log_path(), &snapshot, owner.key.id()).unwrap();
+    UpdateLog::create(&owner.log_path(), &snapshot, owner.key.id()).unwrap();
+    let mut writer = LogWriter::open(&owner.log_path(), &snapshot).unwrap();
     let record = vec![7; LEN as usize];
     owner.records[..LEN as usize].copy_from_slice(&record);
     let operations = vec![Operation::Edit { index: 0, record }];
@@ -361,9 +363,10 @@ fn another_history_or_an_older_one_is_refused() {
 #[test]
 fn another_table_or_publisher_and_a_lost_log_are_refused() {
     let mut owner = Owner::new();
+    let unsigned = fs::read(owner.path()).unwrap();
     owner.update(&[1], false);
     let mut table = owner.follow();
-    let kept = fs::read(owner.log_path()).unwrap();
+    let kept = [owner.path(), owner.log_path()].map(|path| fs::read(path).unwrap());
     fs::remove_file(owner.log_path()).unwrap();
     let error = refused(&mut table);
     assert_eq!(error.blame(), Blame::Unavailable, "{error}");
@@ -371,14 +374,19 @@ fn another_table_or_publisher_and_a_lost_log_are_refused() {
     // Its records once more, under another publisher.
     let mut other = Owner { key: PublisherKey::generate().unwrap(), made: 0, ..owner };
     other.records.truncate(40 * LEN as usize);
+    fs::remove_file(other.path()).unwrap();
+    fs::write(other.path(), unsigned).unwrap();
     let snapshot = Snapshot::open(&other.path()).unwrap();
     other.records.copy_from_slice(snapshot.view().bytes());
     other.update(&[1], false);
     assert_eq!(refused(&mut table).blame(), Blame::Integrity);
-    fs::write(other.log_path(), &kept).unwrap();
+    for (path, bytes) in [other.path(), other.log_path()].into_iter().zip(kept) {
+        fs::write(path, bytes).unwrap();
+    }
     assert!(table.look().unwrap().is_none());
     // A table built anew in its place.
     fs::remove_file(other.log_path()).unwrap();
+    other.made = 0;
     other.write_snapshot();
     assert_eq!(refused(&mut table).blame(), Blame::Integrity);
 }

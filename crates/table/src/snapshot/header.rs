@@ -2,15 +2,20 @@
 //! it out.
 
 use super::PAGE;
+use super::mark;
 use crate::digest::DigestParts;
 use privet_core::codec::Reader;
 use privet_core::{Error, Reason, Result, TableDigest, TableId, TableIdentity, TableShape};
 use std::ops::Range;
 
 pub(crate) const MAGIC: [u8; 8] = *b"\x89PRVT\r\n\x1a";
+/// The version of a file without a log of updates.
 const VERSION: u32 = 1;
+/// The version of a file to which a log of updates belongs. Programs that do not know of marks
+/// refuse it.
+const VERSION_WITH_LOG: u32 = 2;
 const FIXED_LEN: usize = 180;
-const CHECKSUM_LEN: usize = 32;
+pub(super) const CHECKSUM_LEN: usize = 32;
 
 /// The longest header; all column names must fit into it.
 const MAX_HEADER_LEN: u32 = 1 << 20;
@@ -65,6 +70,9 @@ pub struct SnapshotHeader {
     pub value_form: ValueForm,
     /// The program that wrote the file, with its version.
     pub created_by: String,
+    /// Whether a log of updates belongs to the file: then the file has a
+    /// [`Mark`](super::Mark) of how far the log reaches.
+    pub has_log: bool,
 }
 
 impl SnapshotHeader {
@@ -102,11 +110,12 @@ impl SnapshotHeader {
         let TableIdentity { id, epoch, digest, shape } = self.identity;
         let mut out = Vec::with_capacity(header_len);
         out.extend_from_slice(&MAGIC);
-        out.extend_from_slice(&VERSION.to_le_bytes());
+        let version = if self.has_log { VERSION_WITH_LOG } else { VERSION };
+        out.extend_from_slice(&version.to_le_bytes());
         out.extend_from_slice(&(header_len as u32).to_le_bytes());
         out.extend_from_slice(&id.0);
-        let offsets =
-            [header_len as u64, layout_len, records_offset(header_len as u64 + layout_len)];
+        let before = header_len as u64 + layout_len;
+        let offsets = [header_len as u64, layout_len, records_offset(before, self.has_log)];
         for number in [epoch.0, shape.records(), shape.record_len()].into_iter().chain(offsets) {
             out.extend_from_slice(&number.to_le_bytes());
         }
@@ -126,9 +135,9 @@ impl SnapshotHeader {
     }
 }
 
-/// Where records begin if everything before them takes `before` bytes.
-pub(super) fn records_offset(before: u64) -> u64 {
-    before.next_multiple_of(PAGE)
+/// Where records begin if everything before them, but the marks, takes `before` bytes.
+pub(super) fn records_offset(before: u64, has_log: bool) -> u64 {
+    before.next_multiple_of(PAGE) + if has_log { mark::BYTES } else { 0 }
 }
 
 /// A header, and the positions of the sections that it names; both sections lie within the file.
@@ -136,6 +145,8 @@ pub(super) struct ParsedHeader {
     pub(super) header: SnapshotHeader,
     pub(super) layout: Range<usize>,
     pub(super) records: Range<usize>,
+    /// The header's checksum, to which marks are tied.
+    pub(super) checksum: [u8; CHECKSUM_LEN],
 }
 
 impl ParsedHeader {
@@ -151,10 +162,10 @@ impl ParsedHeader {
         }
         let mut reader = Reader::new("the header", &file[MAGIC.len()..]);
         let (version, header_len) = (reader.u32().map_err(cut)?, reader.u32().map_err(cut)?);
-        if version != VERSION {
+        if version != VERSION && version != VERSION_WITH_LOG {
             return Err(Error::api_misuse(format!(
-                "this snapshot file has version {version}, and this program reads version {VERSION}; build it again, or \
-                 use the program that wrote it"
+                "this snapshot file has version {version}, and this program reads versions \
+                 {VERSION} and {VERSION_WITH_LOG}; build it again, or use the program that wrote it"
             )));
         }
         let least = (FIXED_LEN + CHECKSUM_LEN) as u32;
@@ -164,15 +175,22 @@ impl ParsedHeader {
         let Some(header_bytes) = file.get(..header_len as usize) else {
             return Err(damaged("it ends within its header"));
         };
-        let (fields, checksum) = header_bytes.split_at(header_bytes.len() - CHECKSUM_LEN);
-        if blake3::hash(fields).as_bytes() != checksum {
+        let (fields, read) = header_bytes.split_at(header_bytes.len() - CHECKSUM_LEN);
+        let checksum = *blake3::hash(fields).as_bytes();
+        if checksum != read {
             return Err(damaged("the checksum of its header does not match"));
         }
-        Self::from_fields(fields, header_len.into(), file.len() as u64)
+        Self::from_fields(fields, checksum, version == VERSION_WITH_LOG, file.len() as u64)
     }
 
     /// Reads fields whose checksum is right: if they are wrong, the writer was faulty.
-    fn from_fields(fields: &[u8], header_len: u64, file_len: u64) -> Result<Self> {
+    fn from_fields(
+        fields: &[u8],
+        checksum: [u8; CHECKSUM_LEN],
+        has_log: bool,
+        file_len: u64,
+    ) -> Result<Self> {
+        let header_len = (fields.len() + CHECKSUM_LEN) as u64;
         let mut reader = Reader::new("the header", &fields[16..]);
         let read = &mut reader;
         let id = TableId(read.array().map_err(cut)?);
@@ -208,8 +226,9 @@ impl ParsedHeader {
 
         let layout_end = layout_offset.checked_add(layout_len);
         let fits = layout_offset == header_len
-            && layout_end
-                .is_some_and(|end| end <= file_len && self::records_offset(end) == records_offset);
+            && layout_end.is_some_and(|end| {
+                end <= file_len && self::records_offset(end, has_log) == records_offset
+            });
         let expected_len = records_offset.checked_add(shape.bytes());
         if !fits || expected_len != Some(file_len) {
             return Err(damaged(&match expected_len {
@@ -226,9 +245,11 @@ impl ParsedHeader {
                 until_column,
                 value_form,
                 created_by,
+                has_log,
             },
             layout: layout_offset as usize..(layout_offset + layout_len) as usize,
             records: records_offset as usize..file_len as usize,
+            checksum,
         })
     }
 }

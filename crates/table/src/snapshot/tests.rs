@@ -2,6 +2,7 @@ use super::*;
 use crate::authentication::{MerkleTree, shape_with_paths};
 use crate::key_map::pack;
 use crate::layout::{IndexLayout, RecordLayout};
+use crate::update_log::EpochHash;
 use privet_core::{Blame, Epoch, PublicSeed, TableId, TableShape};
 use std::fs;
 use tempfile::TempDir;
@@ -15,6 +16,7 @@ fn index_plan(records: u64, record_len: u64) -> SnapshotPlan {
         key_column: None,
         until_column: None,
         value_form: ValueForm::Raw("größe".into()),
+        mark: None,
     }
 }
 
@@ -35,6 +37,7 @@ fn write_keyed(path: &Path) -> SnapshotHeader {
         key_column: Some("name".into()),
         until_column: None,
         value_form: ValueForm::JsonColumns(vec!["a".into(), "b".into()]),
+        mark: None,
     };
     let mut writer = SnapshotWriter::create(path, plan).expect("writable");
     let mut record = Vec::new();
@@ -164,7 +167,7 @@ fn impossible_authenticated_layouts_are_refused() {
         let mut bytes = header.encode(layout.len() as u64);
         assert_eq!(bytes.len(), header_len);
         bytes.extend(layout);
-        bytes.resize(header::records_offset(bytes.len() as u64) as usize, 0);
+        bytes.resize(header::records_offset(bytes.len() as u64, false) as usize, 0);
         bytes.resize(bytes.len() + shape.bytes() as usize, 0);
         fs::write(&path, bytes).expect("writable");
         Snapshot::open(&path)
@@ -217,6 +220,61 @@ fn check_every_byte(directory: &TempDir, path: &Path) {
         assert_eq!(error.blame(), blame, "byte {position}: {error}");
         assert!(error.message().contains("damaged.privet"), "{error}");
     }
+}
+
+/// A marked table, whose mark was raised once: what each damaged byte before the records does.
+#[test]
+fn one_damaged_slot_leaves_a_mark_and_two_leave_none() {
+    let directory = TempDir::new().expect("a directory");
+    let path = directory.path().join("t.privet");
+    let first = Mark::before_the_first(Epoch(3));
+    let plan = SnapshotPlan { mark: Some(first), ..index_plan(2, 3) };
+    let mut writer = SnapshotWriter::create(&path, plan).expect("writable");
+    for record in [b"abc", b"def"] {
+        writer.write_record(record).expect("in order");
+    }
+    let (header, file_bytes) = writer.finish().expect("complete");
+    let unmarked = directory.path().join("unmarked.privet");
+    write_index(&unmarked, 2, 3);
+    assert_eq!(fs::metadata(unmarked).expect("there").len() + 8192, file_bytes);
+    let snapshot = Snapshot::open(&path).expect("whole");
+    assert_eq!((snapshot.header(), snapshot.mark()), (&header, Some(first)));
+    let second = Mark { epoch: Epoch(4), hash: EpochHash([7; 32]) };
+    mark::check_can_be_raised(&path).expect("it is ours");
+    mark::raise(&path, header.identity, second).expect("writable");
+    assert_eq!(snapshot.mark(), Some(first), "as it was when the file was opened");
+    // It is never lowered, and belongs to this table.
+    mark::raise(&path, header.identity, first).expect("nothing to do");
+    let other = TableIdentity { epoch: Epoch(9), ..header.identity };
+    assert_eq!(mark::raise(&path, other, second).expect_err("another").blame(), Blame::Unavailable);
+
+    let snapshot = Snapshot::open(&path).expect("whole");
+    assert_eq!(snapshot.mark(), Some(second));
+    let [one, two] = mark::offsets(snapshot.parsed.records.start as u64).map(|at| at as usize);
+    let whole = fs::read(&path).expect("readable");
+    let damaged = directory.path().join("damaged.privet");
+    let opened = |positions: &[usize]| {
+        let mut bytes = whole.clone();
+        positions.iter().for_each(|position| bytes[*position] ^= 1 << (position % 8));
+        fs::write(&damaged, bytes).expect("writable");
+        Snapshot::open(&damaged)
+    };
+    for position in 12..snapshot.parsed.records.start {
+        let opened = opened(&[position]);
+        // Slots have 72 bytes. The second was written last.
+        let left = match position {
+            _ if (one..one + 72).contains(&position) => second,
+            _ if (two..two + 72).contains(&position) => first,
+            _ => {
+                let error = opened.expect_err("nothing else may change");
+                assert_eq!(error.blame(), Blame::Corrupted, "byte {position}: {error}");
+                continue;
+            }
+        };
+        assert_eq!(opened.expect("one slot is left").mark(), Some(left), "byte {position}");
+    }
+    let error = opened(&[one + 5, two + 50]).expect_err("no slot is left");
+    assert!(error.message().contains("marks are unreadable"), "{error}");
 }
 
 #[test]
@@ -283,9 +341,9 @@ fn what_is_no_snapshot_is_named() {
     assert!(message(&path).ends_with("this is no Privet snapshot file; build one"));
     write_index(&path, 1, 1);
     let mut bytes = fs::read(&path).expect("readable");
-    bytes[8] = 2;
+    bytes[8] = 3;
     fs::write(&path, bytes).expect("writable");
-    assert!(message(&path).contains("has version 2, and this program reads version 1"));
+    assert!(message(&path).contains("has version 3, and this program reads versions 1 and 2"));
     assert_eq!(
         Snapshot::open(directory.path()).expect_err("a directory").blame(),
         Blame::Unavailable

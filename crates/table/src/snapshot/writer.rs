@@ -1,6 +1,8 @@
 //! Writes a snapshot file, either whole or not at all.
 
-use super::header::{SnapshotHeader, ValueForm, records_offset};
+use super::Snapshot;
+use super::header::{CHECKSUM_LEN, SnapshotHeader, ValueForm, damaged, records_offset};
+use super::mark::{self, Mark};
 use crate::TableLayout;
 use crate::digest::{DigestParts, layout_digest};
 use crate::new_file::{Existing, NewFile, cannot};
@@ -25,6 +27,48 @@ pub struct SnapshotPlan {
     pub until_column: Option<String>,
     /// What the values are.
     pub value_form: ValueForm,
+    /// How far the table's log of updates reaches, if it has one.
+    pub mark: Option<Mark>,
+}
+
+impl Snapshot {
+    /// Writes a snapshot file `output` of another version of this table, or of this one with a
+    /// mark: the table `identity`, whose records `record` gives. Nothing is replaced unless they
+    /// have its digest. Who may not read this file may not read that one.
+    ///
+    /// # Errors
+    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they have another.
+    /// - As [`SnapshotWriter::create`] and [`SnapshotWriter::finish`].
+    pub(crate) fn write_version<'r>(
+        &self,
+        output: &Path,
+        identity: TableIdentity,
+        layout: &TableLayout,
+        mark: Mark,
+        record: impl Fn(u64) -> Option<&'r [u8]>,
+    ) -> Result<()> {
+        let old = self.header();
+        let plan = SnapshotPlan {
+            id: identity.id,
+            epoch: identity.epoch,
+            shape: identity.shape,
+            layout: layout.clone(),
+            key_column: old.key_column.clone(),
+            until_column: old.until_column.clone(),
+            value_form: old.value_form.clone(),
+            mark: Some(mark),
+        };
+        let file = NewFile::create_like(output, Existing::Replace, self.path())?;
+        let mut writer = SnapshotWriter::begin(file, plan)?;
+        for record in (0..identity.shape.records()).map_while(record) {
+            writer.write_record(record)?;
+        }
+        let written = writer.finish_if(|written| match written == identity {
+            true => Ok(()),
+            false => Err(damaged("the digest of its records does not match")),
+        });
+        written.map(drop).map_err(|error| error.within(self.path().display()))
+    }
 }
 
 /// Takes records one by one and makes a snapshot file of them. If it is dropped unfinished, it
@@ -35,6 +79,7 @@ pub struct SnapshotWriter {
     output: PathBuf,
     file: BufWriter<NewFile>,
     header: SnapshotHeader,
+    mark: Option<Mark>,
     layout_len: u64,
     records_hasher: blake3::Hasher,
     written: u64,
@@ -57,6 +102,11 @@ impl SnapshotWriter {
     /// As [`create`](Self::create), and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a
     /// file is there that must be kept.
     pub fn create_over(output: &Path, existing: Existing, plan: SnapshotPlan) -> Result<Self> {
+        Self::begin(NewFile::create(output, existing)?, plan)
+    }
+
+    fn begin(file: NewFile, plan: SnapshotPlan) -> Result<Self> {
+        let output = file.output().to_owned();
         let named = |error: Error| error.within(output.display());
         plan.layout
             .check_shape(plan.shape)
@@ -75,19 +125,22 @@ impl SnapshotWriter {
             until_column: plan.until_column,
             value_form: plan.value_form,
             created_by: concat!("privet ", env!("CARGO_PKG_VERSION")).to_owned(),
+            has_log: plan.mark.is_some(),
         };
         header.check_encodable().map_err(named)?;
 
-        let mut file = BufWriter::with_capacity(1 << 18, NewFile::create(output, existing)?);
+        let mut file = BufWriter::with_capacity(1 << 18, file);
         let layout_len = layout.len() as u64;
         let header_len = header.encoded_len() as u64;
-        let padding = records_offset(header_len + layout_len) - header_len - layout_len;
+        let before = header_len + layout_len;
+        let padding = records_offset(before, header.has_log) - before;
         let before_records = [vec![0; header_len as usize], layout, vec![0; padding as usize]];
         for section in &before_records {
-            file.write_all(section).map_err(|error| cannot("write", output, error))?;
+            file.write_all(section).map_err(|error| cannot("write", &output, error))?;
         }
         let records_hasher = blake3::Hasher::new();
-        Ok(Self { output: output.to_owned(), file, header, layout_len, records_hasher, written: 0 })
+        let mark = plan.mark;
+        Ok(Self { output, file, header, mark, layout_len, records_hasher, written: 0 })
     }
 
     /// Appends the next record.
@@ -122,7 +175,15 @@ impl SnapshotWriter {
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be written or
     ///   renamed.
     pub fn finish(self) -> Result<(SnapshotHeader, u64)> {
-        let Self { output, mut file, mut header, layout_len, records_hasher, written } = self;
+        self.finish_if(|_| Ok(()))
+    }
+
+    /// The same, if `check` accepts what the table has become. Otherwise nothing is replaced.
+    pub(crate) fn finish_if(
+        self,
+        check: impl FnOnce(TableIdentity) -> Result<()>,
+    ) -> Result<(SnapshotHeader, u64)> {
+        let Self { output, mut file, mut header, mark, layout_len, records_hasher, written } = self;
         let shape = header.identity.shape;
         if written != shape.records() {
             return Err(Error::api_misuse(format!(
@@ -132,12 +193,20 @@ impl SnapshotWriter {
         }
         header.parts.records = *records_hasher.finalize().as_bytes();
         header.identity.digest = header.parts.combine(shape);
+        check(header.identity)?;
 
         let failed = |error| cannot("write", &output, error);
+        let encoded = header.encode(layout_len);
+        let before_records = records_offset(encoded.len() as u64 + layout_len, header.has_log);
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
-        file.write_all(&header.encode(layout_len)).map_err(failed)?;
+        file.write_all(&encoded).map_err(failed)?;
+        if let (Some(mark), Some(checksum)) = (mark, encoded.last_chunk::<CHECKSUM_LEN>()) {
+            for offset in mark::offsets(before_records) {
+                file.seek(SeekFrom::Start(offset)).map_err(failed)?;
+                file.write_all(&mark.encode(checksum)).map_err(failed)?;
+            }
+        }
         file.into_inner().map_err(|error| failed(error.into_error()))?.publish()?;
-        let before_records = records_offset(header.encoded_len() as u64 + layout_len);
         Ok((header, before_records + shape.bytes()))
     }
 }

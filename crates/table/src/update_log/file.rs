@@ -51,35 +51,33 @@
 //!
 //! After an interrupted [compaction](super::LogWriter::compact), the snapshot already has some of
 //! the log's epochs. These are skipped, once it is certain that they lead to this very snapshot.
+//!
+//! The snapshot has a [mark](crate::snapshot::Mark) of how far the log has reached. A log that ends
+//! before it is an old copy, and is refused. One that ends after it is what a crash leaves between
+//! the log and the mark.
 
 use super::chain::Link;
 use super::current::Written;
 use super::entry::Entry;
-use super::{Chain, CurrentRecords, CurrentTable, EpochHash, EpochUpdate, PublisherId};
+use super::{
+    Chain, CurrentRecords, CurrentTable, EpochHash, EpochUpdate, PublisherId, find_log_of,
+};
 use crate::TableLayout;
 use crate::new_file::{Existing, NewFile, cannot};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Mark, Snapshot};
 pub(crate) use header::MAGIC as LOG_MAGIC;
 use header::{COMMIT_OFFSETS, Commit, FIRST_EPOCH, HEADER_LEN, Header};
 use privet_core::{Epoch, Error, Result, TableIdentity};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub(super) mod header;
 
 /// Each epoch is preceded by its length.
 const LENGTH_LEN: u64 = 8;
-
-/// The path of the update log for the table in the snapshot file `snapshot`: beside it, under its
-/// name and `.log`.
-pub fn log_path(snapshot: &Path) -> PathBuf {
-    let mut path = snapshot.as_os_str().to_owned();
-    path.push(".log");
-    path.into()
-}
 
 /// An open update log, checked from its base to its end.
 ///
@@ -143,16 +141,29 @@ impl UpdateLog {
         Self::open(path, snapshot)
     }
 
+    /// Opens the log beside `snapshot`. `None` if the table has never had one.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open). [`Blame::Unavailable`](privet_core::Blame::Unavailable) also if the
+    /// table has had a log, and it is gone; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if
+    /// there are two.
+    pub fn of(snapshot: &Snapshot) -> Result<Option<Self>> {
+        find_log_of(snapshot)?.map(|path| Self::open(&path, snapshot)).transpose()
+    }
+
     /// Opens the log at `path` of the table in `snapshot` and checks all of it. Ignores an
     /// unfinished tail: another process may be writing it.
     ///
     /// # Errors
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read, or begins
-    ///   after the snapshot: then a compaction came in between, and both must be opened again.
+    ///   after the snapshot: then a compaction came in between, and both must be opened again. Or
+    ///   it ends before the snapshot's [mark](crate::snapshot::Mark): then it is an old copy.
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is not an update log, has
     ///   another version, or belongs to another table.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged, or does not belong
     ///   to this snapshot.
+    /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if it has another history than the
+    ///   snapshot's mark.
     pub fn open(path: &Path, snapshot: &Snapshot) -> Result<Self> {
         Self::open_for(path, snapshot, Access::Shared)
     }
@@ -186,7 +197,44 @@ impl UpdateLog {
             commit_damaged: false,
         };
         log.read_on(access, |_| {}).map_err(named)?;
+        if let Some(mark) = snapshot.mark() {
+            log.check_reaches(mark, snapshot.path()).map_err(named)?;
+        }
         Ok(log)
+    }
+
+    /// Checks that the log has the epoch of the mark in the table file `table`.
+    fn check_reaches(&self, mark: Mark, table: &Path) -> Result<()> {
+        let last = self.last_epoch();
+        if last < mark.epoch.0 {
+            return Err(Error::unavailable(format!(
+                "it ends with epoch {last}, and {} has had epoch {}: it is an older copy than the \
+                 table. If both are being copied just now, wait; if not, copy the log again, or \
+                 bring back the newer one",
+                table.display(),
+                mark.epoch.0
+            )));
+        }
+        // The log begins at or before the snapshot, and a mark is not before its snapshot.
+        let hash = match mark.epoch.0.checked_sub(self.header.base.0) {
+            None => return Ok(()),
+            Some(0) => self.header.previous,
+            Some(number) => {
+                match usize::try_from(number - 1).ok().and_then(|at| self.epochs.get(at)) {
+                    Some(stored) => Entry::decode(&self.read(stored.place.clone())?)?.hash(),
+                    None => return Ok(()),
+                }
+            }
+        };
+        if hash != mark.hash {
+            return Err(Error::integrity(format!(
+                "its epoch {} is another than {} has had: the two files are of different \
+                 histories, so bring back the log that belongs to the table",
+                mark.epoch.0,
+                table.display()
+            )));
+        }
+        Ok(())
     }
 
     /// Reads and returns the epochs that were appended since the log was opened or last read, in

@@ -2,11 +2,12 @@
 
 use super::entry::Draft;
 use super::file::header::{COMMIT_OFFSETS, Commit};
-use super::file::{Access, Stored, damaged, log_path, write_log};
-use super::{CurrentTable, EpochHash, PublisherId, PublisherKey, RecordsDigest, UpdateLog};
+use super::file::{Access, Stored, write_log};
+use super::place::{earlier_log_path, log_path};
+use super::{CurrentTable, EpochHash, PublisherKey, RecordsDigest, UpdateLog};
 use crate::TableLayout;
 use crate::new_file::{Existing, cannot};
-use crate::snapshot::{Snapshot, SnapshotPlan, SnapshotWriter};
+use crate::snapshot::{Mark, Snapshot, mark};
 use privet_core::table::{MAX_EPOCH_LEN, MAX_LAYOUT_LEN};
 use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity, TableUpdate};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -27,23 +28,14 @@ pub struct LogWriter<'s> {
     digest: Option<RecordsDigest>,
     /// A write failed halfway: only the file shows how far it got.
     stopped: bool,
+    /// Whether the table file has a mark.
+    is_marked: bool,
     // Held as long as this value lives. It is a file of its own, which is never removed: a
     // compaction replaces the log itself, and the lock must outlive that.
     _lock: File,
 }
 
 impl<'s> LogWriter<'s> {
-    /// Makes an empty log at `path` for the table in `snapshot`, and opens it for writing.
-    ///
-    /// # Errors
-    /// As [`UpdateLog::create`]; [`Blame::Unavailable`](privet_core::Blame::Unavailable) also if
-    /// another process is writing there.
-    pub fn create(path: &Path, snapshot: &'s Snapshot, publisher: PublisherId) -> Result<Self> {
-        let lock = lock(path)?;
-        UpdateLog::create(path, snapshot, publisher)?;
-        Self::open_locked(path, snapshot, lock)
-    }
-
     /// Opens the log at `path` of the table in `snapshot` for writing. Cuts off an interrupted
     /// writer's unfinished tail.
     ///
@@ -51,17 +43,16 @@ impl<'s> LogWriter<'s> {
     /// As [`UpdateLog::open`]; [`Blame::Unavailable`](privet_core::Blame::Unavailable) also if
     /// another process is writing to it.
     pub fn open(path: &Path, snapshot: &'s Snapshot) -> Result<Self> {
-        Self::open_locked(path, snapshot, lock(path)?)
-    }
-
-    fn open_locked(path: &Path, snapshot: &'s Snapshot, lock: File) -> Result<Self> {
+        let lock = lock(path)?;
         let log = UpdateLog::open_for(path, snapshot, Access::Exclusive)?;
         let failed = |error| cannot("write", path, error);
         let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
         if log.file_len()? > log.end {
             file.set_len(log.end).map_err(failed)?;
         }
-        let mut writer = Self { snapshot, log, file, digest: None, stopped: false, _lock: lock };
+        let is_marked = snapshot.mark().is_some();
+        let mut writer =
+            Self { snapshot, log, file, digest: None, stopped: false, is_marked, _lock: lock };
         if writer.log.commit_damaged {
             // Write the last epoch's record first: until that is good, the other record may be the
             // only good one.
@@ -109,7 +100,9 @@ impl<'s> LogWriter<'s> {
     }
 
     /// Makes `update` the table's next epoch, with `layout` from then on if there is one: signs it,
-    /// writes it after the last one, and syncs it. Returns the table's identity afterwards.
+    /// writes it after the last one, and syncs it. Then raises the snapshot's
+    /// [mark](crate::snapshot::Mark); a snapshot that has none is written again. Returns the
+    /// table's identity afterwards.
     ///
     /// The epoch leaves out records that `update` does not really change. The first call reads the
     /// whole table, and checks that it is what it should be.
@@ -135,6 +128,9 @@ impl<'s> LogWriter<'s> {
             Some(digest) => digest,
             None => self.table().verified_digest()?,
         };
+        if self.is_marked {
+            mark::check_can_be_raised(self.snapshot.path())?;
+        }
 
         let new = update.written().iter().cloned();
         let written = Arc::make_mut(&mut self.log.written);
@@ -151,7 +147,29 @@ impl<'s> LogWriter<'s> {
                 };
             }
         }
-        appended.map(|()| self.log.current())
+        appended?;
+        self.raise_mark().map_err(|error| {
+            error.within(format!("epoch {} is in the log", self.log.current().epoch.0))
+        })?;
+        Ok(self.log.current())
+    }
+
+    /// Notes in the table file how far the log reaches.
+    fn raise_mark(&mut self) -> Result<()> {
+        let (path, mark) = (self.snapshot.path(), self.mark());
+        if self.is_marked {
+            return mark::raise(path, self.snapshot.identity(), mark);
+        }
+        // A file without a mark has no room for one.
+        let (snapshot, identity) = (self.snapshot, self.snapshot.identity());
+        let record = |number| snapshot.view().record(number);
+        snapshot.write_version(path, identity, snapshot.layout(), mark, record)?;
+        self.is_marked = true;
+        Ok(())
+    }
+
+    fn mark(&self) -> Mark {
+        Mark { epoch: self.log.current().epoch, hash: self.last_hash() }
     }
 
     /// Writes the epoch of `changes`, and of the encoded layout if that changes. The changes are
@@ -257,7 +275,8 @@ impl<'s> LogWriter<'s> {
     pub fn compact(self, output: &Path, keep: u64) -> Result<Snapshot> {
         self.check_not_stopped()?;
         let target = CompactionTarget::of(&self, output)?;
-        if !target.in_place || self.snapshot.identity() != self.log.current() {
+        let is_written = self.is_marked && self.snapshot.identity() == self.log.current();
+        if !target.in_place || !is_written {
             self.write_snapshot(output)?;
         }
         self.write_new_log(&target, keep)?;
@@ -268,29 +287,9 @@ impl<'s> LogWriter<'s> {
     pub(super) fn write_snapshot(&self, output: &Path) -> Result<()> {
         // A damaged table must not replace any file.
         self.table().verified_digest()?;
-        let current = self.log.current();
-        let old = self.snapshot.header();
-        let plan = SnapshotPlan {
-            id: current.id,
-            epoch: current.epoch,
-            shape: current.shape,
-            layout: self.log.layout().clone(),
-            key_column: old.key_column.clone(),
-            until_column: old.until_column.clone(),
-            value_form: old.value_form.clone(),
-        };
-        let mut writer = SnapshotWriter::create(output, plan)?;
-        let table = self.table();
-        for record in (0..current.shape.records()).map_while(|index| table.record(index)) {
-            writer.write_record(record)?;
-        }
-        let (header, _) = writer.finish()?;
-        if header.identity != current {
-            return Err(
-                damaged("the records changed while they were copied").within(output.display())
-            );
-        }
-        Ok(())
+        let (current, table) = (self.log.current(), self.table());
+        let record = |number| table.record(number);
+        self.snapshot.write_version(output, current, self.log.layout(), self.mark(), record)
     }
 
     /// The second step of a compaction: the log.
@@ -312,7 +311,7 @@ impl std::fmt::Debug for LogWriter<'_> {
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers.
-pub(crate) fn check_can_be_sent(update: &TableUpdate, layout: Option<&TableLayout>) -> Result<()> {
+fn check_can_be_sent(update: &TableUpdate, layout: Option<&TableLayout>) -> Result<()> {
     let layout_len = layout.map_or(0, |layout| layout.encode().len() as u64);
     if layout_len > MAX_LAYOUT_LEN {
         return Err(Error::api_misuse(format!(
@@ -366,7 +365,7 @@ impl CompactionTarget {
             return Ok(Self { log: writer.log.path().to_owned(), in_place: true });
         }
         let log = log_path(output);
-        for path in [output, &log] {
+        for path in [output, &log, &earlier_log_path(output)] {
             if path.exists() {
                 return Err(Error::api_misuse(format!(
                     "{} is there already: choose another name",
@@ -380,7 +379,7 @@ impl CompactionTarget {
 
 /// Takes the lock that belongs to the log at `path`. It ends with the process that holds it,
 /// however that ends.
-fn lock(path: &Path) -> Result<File> {
+pub(crate) fn lock(path: &Path) -> Result<File> {
     let mut lock_path = path.as_os_str().to_owned();
     lock_path.push(".lock");
     let lock_path = PathBuf::from(lock_path);

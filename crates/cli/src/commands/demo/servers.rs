@@ -80,7 +80,9 @@ impl Servers {
 
 fn copy(path: &Path, scheme: SchemeId, tuning: &Tuning) -> Result<ServedTable> {
     let file = TableFile::new("phone-book", path);
-    TableFile { scheme: Some(scheme), tuning: tuning.clone(), ..file }.open_without_log()
+    TableFile { scheme: Some(scheme), tuning: tuning.clone(), ..file }
+        .open()
+        .map(|(table, _)| table)
 }
 
 /// `verified`: whether the server checks its table at the start. The lying one must not.

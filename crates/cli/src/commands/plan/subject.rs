@@ -6,6 +6,7 @@ use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, Tab
 use privet_table::build::{BuildOptions, build_table_from};
 use privet_table::import::Source;
 use privet_table::snapshot::Snapshot;
+use privet_table::update_log::UpdateLog;
 
 pub(crate) struct Subject {
     pub(crate) identity: TableIdentity,
@@ -37,7 +38,11 @@ impl Subject {
                 Ok(Self { file: Some(file), ..subject })
             }
             (Some(file), _) => {
-                let subject = Self::of_snapshot(&Snapshot::open(file)?);
+                let snapshot = Snapshot::open(file)?;
+                let subject = Self::of_snapshot(&snapshot);
+                let log = UpdateLog::of(&snapshot)?;
+                let identity = log.map_or(subject.identity, |log| log.current());
+                let subject = Self { identity, ..subject };
                 Ok(Self { file: Some(file.display().to_string()), ..subject })
             }
             (None, Some((records, record_len))) => {

@@ -12,7 +12,7 @@ use privet_schemes::registry::{self, ServerOptions};
 use privet_schemes::stored_setup::SetupStore;
 use privet_table::points_file::{PointsFile, PointsPlan, PointsWriter};
 use privet_table::snapshot::Snapshot;
-use privet_table::update_log::{UpdateLog, log_path};
+use privet_table::update_log::UpdateLog;
 use serde::Serialize;
 use std::num::NonZero;
 use std::time::Instant;
@@ -85,8 +85,8 @@ pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
 
 /// Refuses a table with updates in its log. A server would refuse points of the table file alone.
 fn check_not_updated(snapshot: &Snapshot) -> Result<()> {
-    let path = log_path(snapshot.path());
-    match path.exists() && UpdateLog::open(&path, snapshot)?.current() != snapshot.identity() {
+    let log = UpdateLog::of(snapshot)?;
+    match log.is_some_and(|log| log.current() != snapshot.identity()) {
         true => Err(Error::api_misuse(
             "the table has updates in its log: make them part of the table file first (`privet update --compact`)",
         )

@@ -119,7 +119,7 @@ impl EpochSource for InLog {
     }
 
     fn file(&self) -> Option<&Path> {
-        Some(Path::new("somewhere/t.privet.log"))
+        Some(Path::new("somewhere/t.privet.updates"))
     }
 }
 

@@ -21,7 +21,7 @@ impl PublisherKey {
     }
 
     /// The key that these 32 secret bytes stand for (the private key of RFC 8032).
-    pub(in crate::update_log) fn from_secret(secret: &[u8; 32]) -> Self {
+    pub(crate) fn from_secret(secret: &[u8; 32]) -> Self {
         Self(SigningKey::from_bytes(secret))
     }
 

@@ -71,6 +71,7 @@ pub(super) fn write_snapshot(model: &Model, path: &Path) -> Snapshot {
         key_column: Some("name".into()),
         until_column: None,
         value_form: ValueForm::JsonRest,
+        mark: None,
     };
     let mut writer = SnapshotWriter::create(path, plan).expect("writable");
     for record in model.records.chunks(RECORD_LEN as usize) {
@@ -179,17 +180,11 @@ fn there_is_one_writer_at_a_time() {
         Blame::Unavailable,
         "another process is writing",
     );
-    let publisher = key(1).id();
-    refused(
-        LogWriter::create(&room.log_path(), &room.snapshot, publisher),
-        Blame::Unavailable,
-        "another process",
-    );
     room.log();
     drop(first);
     room.append(&mut model, &[edit(1, 1)]);
     refused(
-        LogWriter::create(&room.log_path(), &room.snapshot, publisher),
+        UpdateLog::create(&room.log_path(), &room.snapshot, key(1).id()),
         Blame::ApiMisuse,
         "is there already",
     );

@@ -79,6 +79,7 @@ fn the_file_is_the_same() {
             key_column: None,
             until_column: None,
             value_form: ValueForm::JsonRest,
+            mark: None,
         };
         let mut writer = SnapshotWriter::create(&path, plan).expect("writable");
         let record_len = begin.shape.record_len() as usize;
@@ -94,7 +95,8 @@ fn the_file_is_the_same() {
 
         let key = PublisherKey::from_secret(&array(&history["secret"]));
         let log = log_path(&path);
-        let mut writer = LogWriter::create(&log, &snapshot, key.id()).expect("there is none");
+        UpdateLog::create(&log, &snapshot, key.id()).expect("there is none");
+        let mut writer = LogWriter::open(&log, &snapshot).expect("whole");
         let mut before = records_of(&history);
         for state in history["epochs"].as_array().expect("a list") {
             let after = records_of(state);
