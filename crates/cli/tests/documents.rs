@@ -137,7 +137,9 @@ fn links_between_documents_lead_somewhere() {
     {
         pages.push(root().join(name));
     }
-    for name in ["schemes.md", "glossary.md", "bench.md", "tradeoff.md"] {
+    for name in
+        ["schemes.md", "glossary.md", "bench.md", "tradeoff.md", "operating.md", "python.md"]
+    {
         pages.push(root().join("docs").join(name));
     }
     let mut broken = Vec::new();

@@ -55,7 +55,6 @@ fn place() -> Place {
     place.write("rows.csv", rows);
     place.build("rows.csv -o t.privet");
     place.write("machine.json", include_str!("../../src/machine/typical.json"));
-    assert_eq!(place.run("keygen -o publisher.key").code(), 0);
     place
 }
 
@@ -85,6 +84,7 @@ fn a_server_holds_what_is_told_at_its_start_and_while_its_table_changes() {
         }
         let name = format!("{scheme}.privet");
         std::fs::copy(place.path("t.privet"), place.path(&name)).unwrap();
+        place.begin_history(&name);
         let update = |row: u64| set(&place, &name, row);
         let epoch = format!("privet_table_epoch{{table=\"{scheme}\"}}");
         let options = "--no-cache --watch 0 --metrics-listen 127.0.0.1:0";
@@ -131,6 +131,7 @@ fn a_client_whose_version_goes_while_it_prepares_finds_its_record() {
     for scheme in ["dummy-subsets", "piano"] {
         let name = format!("{scheme}.privet");
         std::fs::copy(place.path("t.privet"), place.path(&name)).unwrap();
+        place.begin_history(&name);
         let options = "--no-cache --watch 0 --metrics-listen 127.0.0.1:0";
         let serve = format!("{name} --scheme {scheme} --max-version-memory 0 {options}");
         let served = Served::start(&place, &serve);
