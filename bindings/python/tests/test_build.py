@@ -248,6 +248,24 @@ def test_an_updated_table_is_looked_up_anew(tmp_path: pathlib.Path) -> None:
     assert frame["d"].to_pylist() == ["7", '"2020-01-01"']
 
 
+def test_a_table_is_signed_for_the_first_time_only_if_that_is_said(tmp_path: pathlib.Path) -> None:
+    key, path = tmp_path / "publisher.key", tmp_path / "t.privet"
+    from privet import _privet
+
+    assert _privet.run_command(["privet", "keygen", "-o", str(key), "--json"]) == 0
+    privet.build(pyarrow.table({"k": ["a", "b"], "n": [1, 2]}), path, key="k")
+    with pytest.raises(privet.UsageError, match="begin_history"):
+        privet.update(path, key, delete=["a"])
+    report = privet.update(path, key, delete=["a"], begin_history=True)
+    assert (report.epoch, report.deleted) == (1, 1)
+    # The flag is not left in a script by mistake.
+    with pytest.raises(privet.UsageError, match="has its history already"):
+        privet.update(path, key, delete=["b"], begin_history=True)
+    (tmp_path / "t.privet.updates").unlink()
+    with pytest.raises(privet.PrivetError, match="bring it back"), privet.serve(path):
+        pass
+
+
 def test_floats_that_json_does_not_have_come_back(path: pathlib.Path) -> None:
     infinity = float("inf")
     floats = [infinity, -infinity, float("nan"), 1.0]

@@ -65,7 +65,7 @@ class UpdateReport:
     records_changed: int
     records: int
     digest: str
-    publisher: str | None
+    publisher: str
     log_bytes: int
     compacted: bool
 
@@ -152,6 +152,7 @@ def update(
     from_: Any = None,
     replace: bool = False,
     compact: int | None = None,
+    begin_history: bool = False,
 ) -> UpdateReport:
     """Signs the next version of a table, and appends it to the log beside the table's file.
 
@@ -163,11 +164,16 @@ def update(
     :param from_: rows to set, as ``data`` of :func:`build`.
     :param replace: let a value take the place of one with more columns, or of other types.
     :param compact: afterwards write the table anew, if the log has grown to so many percent of it.
+    :param begin_history: sign a table for the first time that was built without ``publisher_key``.
+        Clients that know it refuse it from then on, until they ``accept_new_table``. Also for a
+        table whose log is lost for good: what its file has goes on as another table.
     """
     rows, paths = ([], []) if from_ is None else _inputs(from_)
     typed = [
         "privet", "update", "--json",
-        *_options(publisher_key=key_file, replace=replace, compact=compact),
+        *_options(
+            publisher_key=key_file, replace=replace, compact=compact, begin_history=begin_history
+        ),
         *(f"--from={name}" for name in paths if not rows),
         "--", fspath(path),
     ]  # fmt: skip
