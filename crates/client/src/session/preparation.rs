@@ -20,10 +20,10 @@
 //! The last quarter is a reserve, for pieces that failed. A piece is a 64th of the table, or as
 //! many bytes as the client's state if that is more (because a checkpoint of about that size is
 //! written after each piece), and at least 1 MiB. It is rounded up to whole steps, so that it
-//! begins where a download may [go on](super::boundaries). After a lookup has been *sent*, the session
-//! fetches the pieces that are due, at most two of them. It tries a failed piece again with the
-//! usual patience, and then with the next lookup. Once the hints are used up, it fetches the rest
-//! without waiting for lookups, and the next lookup waits for that. This too follows from the
+//! begins where a download may [go on](super::boundaries). After a lookup has been *sent*, the
+//! session fetches the pieces that are due, at most two of them. It tries a failed piece again with
+//! the usual patience, and then with the next lookup. Once the hints are used up, it fetches the
+//! rest without waiting for lookups, and the next lookup waits for that. This too follows from the
 //! number of queries.
 //!
 //! If there is no generation to begin with, the whole table is due at once.

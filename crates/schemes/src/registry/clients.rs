@@ -22,7 +22,8 @@ pub trait ErasedClient: Send {
 
     /// Prepares one lookup. A client with single-use hints takes its hint out of use in memory at
     /// once, so that two concurrent lookups never share one. The reservation's journal record makes
-    /// that durable before anything is sent. The lookup's coins are drawn [apart](SecretRng::apart).
+    /// that durable before anything is sent. The lookup's coins are drawn
+    /// [apart](SecretRng::apart).
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system gives no entropy, and
