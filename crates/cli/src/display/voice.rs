@@ -140,7 +140,7 @@ impl Voice {
 
     fn begin(&'static self, open: fn() -> io::Result<Box<dyn Write>>) {
         self.begun.get_or_init(|| {
-            // Without a thread everything is lost, and counted.
+            // Without a thread nothing is written. What does not fit into the queue is counted.
             let _ = thread::Builder::new().name("privet-voice".to_owned()).spawn(move || {
                 WRITES.set(true);
                 self.write_all(open().unwrap_or_else(|_| Box::new(Closed)));

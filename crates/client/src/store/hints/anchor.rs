@@ -31,9 +31,10 @@
 //!
 //! **Each file tells when the other was changed last.** The anchor does when it is written, and the
 //! journal with each commit. Whichever was written last is right about the other, as long as only
-//! Privet writes to them ([`contradicts`]). A file that is put back contradicts that at once,
-//! whatever the clocks, also if both are put back. Both times come from the clock of one file
-//! system. A crash may lose a time, but then the file seems older.
+//! Privet writes to them ([`contradicts`]). A file that is put back contradicts that at once, also
+//! if both are put back, unless the clock of the file system was set back. Both times come from
+//! that one clock, so clocks that differ do no harm. A crash may lose a time, but then the file
+//! seems older.
 
 use super::version::Version;
 use crate::disk::{Medium, Times};
@@ -274,7 +275,7 @@ pub(super) fn changed(medium: &dyn Medium, path: &Path) -> Result<u64> {
 
 /// Whether a file that was changed last at `changed` contradicts the other, which `told` when that
 /// was and was written later. A time that was lost in a crash, or that a file system rounds when it
-/// stores it, is earlier. Nobody can give a file an earlier time.
+/// stores it, is earlier. No program can set this time: it follows from the file system's clock.
 pub(super) fn contradicts(changed: u64, told: u64) -> bool {
     told != 0 && changed > told
 }
