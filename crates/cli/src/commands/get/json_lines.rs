@@ -101,7 +101,8 @@ fn hex_of(value: &[u8]) -> String {
 }
 
 /// # Errors
-/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if serialisation fails.
+/// [`Blame::Internal`](privet_core::Blame::Internal) if serialisation fails, which nothing that is
+/// found makes it do.
 pub(super) fn json_line(wanted: &Wanted, value: Option<Shown<'_>>) -> Result<String> {
     let line = Line {
         key: match wanted {
@@ -115,9 +116,8 @@ pub(super) fn json_line(wanted: &Wanted, value: Option<Shown<'_>>) -> Result<Str
         found: value.is_some(),
         value,
     };
-    let line = serde_json::to_string(&line).map_err(|error| {
-        Error::unavailable("a value cannot be printed as JSON").caused_by(error)
-    })?;
+    let line = serde_json::to_string(&line)
+        .map_err(|error| Error::internal("a value cannot be printed as JSON").caused_by(error))?;
     Ok(printable_json(&line) + "\n")
 }
 
