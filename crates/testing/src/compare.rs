@@ -6,7 +6,8 @@ use std::time::Duration;
 /// What may differ between two runs without anybody's doing.
 #[derive(Clone, Copy, Debug)]
 pub struct Margins {
-    /// How much longer the longest pause, and the whole, may be. A busy machine needs seconds.
+    /// How much longer the longest pause, the whole, and the time until the connections end may be.
+    /// A busy machine needs seconds.
     pub time: Duration,
     /// Whether queries may be put together into requests differently. So it is with single-use
     /// hints, where what becomes durable together leaves together. Then only how many bytes the
@@ -53,6 +54,17 @@ pub fn differences(one: &Record, other: &Record, margins: &Margins) -> Vec<Strin
         ([one, other].map(Record::longest_pause), [one, other].map(Record::duration));
     compare("longest pause in ms", millis(pauses[0].0), millis(pauses[1].0), margin);
     compare("all in ms", millis(lasted[0]), millis(lasted[1]), margin);
+    match [one, other].map(Record::silence_at_the_end) {
+        [Some(one), Some(other)] => {
+            compare("from the last message to the end in ms", millis(one), millis(other), margin);
+        }
+        ends => compare(
+            "whether connections ended",
+            ends[0].is_some().into(),
+            ends[1].is_some().into(),
+            0,
+        ),
+    }
     found
 }
 
@@ -66,6 +78,22 @@ mod tests {
         let message = |at: &f64| Message { at: *at, stream: 1, len };
         let messages = moments.iter().map(message).collect();
         Record { connections: vec![Connection { messages, ..Connection::default() }] }
+    }
+
+    /// The same, with the moment when the connection ended.
+    fn ended(closed: Option<f64>) -> Record {
+        let mut record = record(&[0.0, 0.1], 9);
+        record.connections[0].closed = closed;
+        record
+    }
+
+    #[test]
+    fn a_connection_that_ends_later_differs() {
+        let margins = Margins { time: Duration::from_secs(1), ..Margins::default() };
+        let compared = |other| differences(&ended(Some(0.2)), &ended(other), &margins);
+        assert_eq!(compared(Some(0.9)), [""; 0]);
+        assert_eq!(compared(Some(5.1)), ["from the last message to the end in ms: 100 and 5000"]);
+        assert_eq!(compared(None), ["whether connections ended: 1 and 0"]);
     }
 
     #[test]

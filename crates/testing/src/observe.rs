@@ -70,6 +70,8 @@ pub fn observe(mut command: Command, relay: &Relay, reading: Reading) -> io::Res
     let code = child.wait()?.code();
     let said = said.join().unwrap_or_default();
     let said = String::from_utf8_lossy(&said).into_owned();
+    // The client is gone, and the relay hears of it in a moment.
+    relay.wait_until(Duration::from_secs(10), Record::is_closed);
     Ok(Observed { record: relay.record(), waited_for_nobody, code, output, said })
 }
 

@@ -85,6 +85,15 @@ impl Record {
         Duration::from_secs_f64((moment(messages.last()) - moment(messages.first())).max(0.0))
     }
 
+    /// From the last message to the end of the last connection. `None` before the client has closed
+    /// all of them.
+    pub fn silence_at_the_end(&self) -> Option<Duration> {
+        let closed = self.connections.iter().map(|connection| connection.closed);
+        let closed = closed.collect::<Option<Vec<_>>>()?.into_iter().max_by(f64::total_cmp)?;
+        let last = self.messages().last().map_or(0.0, |message| message.at);
+        Some(Duration::from_secs_f64((closed - last).max(0.0)))
+    }
+
     /// Whether there are connections, and the client has closed all of them.
     pub fn is_closed(&self) -> bool {
         !self.connections.is_empty()

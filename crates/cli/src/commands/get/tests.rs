@@ -54,6 +54,7 @@ fn sent(place: &Path, server: &RunningServer, reading: Reading) -> (Record, bool
     let command = std::thread::spawn(move || super::run(&get));
     let (_, waited_for_nobody) = read(File::open(&pipe).unwrap(), &relay, reading).unwrap();
     command.join().unwrap().unwrap();
+    relay.wait_until(Duration::from_secs(10), Record::is_closed);
     (relay.record(), waited_for_nobody)
 }
 
