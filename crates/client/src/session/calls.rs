@@ -239,7 +239,8 @@ impl Calls {
         }
     }
 
-    /// What is new in a chunk; `None`: nothing, because this attempt repeats what came before.
+    /// What is new in a chunk; `None`: nothing, because this attempt repeats what came before. A
+    /// chunk out of place gets an offset that no part has.
     ///
     /// Repeated bytes are no progress. But the next one is waited for anew, and the end is put off
     /// for as many as came before, so that a slow line may repeat them.
@@ -257,6 +258,11 @@ impl Calls {
             return Some(chunk);
         };
         if chunk.offset != next {
+            // Out of place. What comes of that must not depend on how much came before, or a server
+            // would find it out. So what ends before `next` is old, and all else is wrong.
+            if chunk.offset.saturating_add(chunk.data.len() as u64) > next {
+                chunk.offset = u64::MAX;
+            }
             return Some(chunk);
         }
         let again = (request.offset - next).min(chunk.data.len() as u64);

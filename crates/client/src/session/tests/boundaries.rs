@@ -172,6 +172,57 @@ fn a_line_that_is_just_fast_enough_may_repeat_what_broke_off() {
     assert_eq!(places(&world, PartKind::Hint).collect::<Vec<_>>(), [0, 0]);
 }
 
+/// What comes of a chunk of these bytes of the hint, for a client whose first attempt broke off
+/// after `chunks` chunks: whether it finds its record, and where it asked from.
+fn comes_of(
+    misplaced: std::ops::Range<u64>,
+    chunks: usize,
+) -> (Result<Option<Value>, Blame>, Vec<u64>) {
+    let mut world = patient(impatient(), &Peer::keyed(20), None, Cut { piece: 400, step: 4096 });
+    let mut attempt = 0;
+    world.falsify = Box::new(move |request, responses| {
+        let mut responses: Vec<_> =
+            responses.into_iter().flat_map(|response| in_chunks(response, 250)).collect();
+        if matches!(request, Request::Fetch(request) if request.part == PartKind::Hint) {
+            attempt += 1;
+            match attempt {
+                1 => responses.truncate(chunks),
+                2 => {
+                    let data = vec![7; (misplaced.end - misplaced.start) as usize].into();
+                    let chunk = FetchChunk { offset: misplaced.start, data };
+                    responses = vec![Ok(Response::Chunk(chunk))];
+                }
+                _ => return responses,
+            }
+            responses.push(Err(Error::unavailable("it broke off")));
+        }
+        responses
+    });
+    let found = world.get(Target::key(pair(7).0)).map_err(|error| error.blame());
+    (found, places(&world, PartKind::Hint).collect())
+}
+
+/// Otherwise a server that tries places would find out how much came before.
+#[test]
+fn what_comes_of_a_misplaced_chunk_does_not_tell_how_much_came_before() {
+    for (misplaced, is_wrong) in [
+        (5000..5250, true),
+        (4500..4502, true),
+        (6000..6002, true),
+        (4000..4100, true),
+        (7000..7250, true),
+        (4000..4096, false),
+        (0..250, false),
+    ] {
+        // The step from 4096 to 8192.
+        let results = [18, 20, 24].map(|chunks| comes_of(misplaced.clone(), chunks));
+        let [(found, asked), ..] = &results;
+        assert!(results.iter().all(|result| result == &results[0]), "{misplaced:?}: {results:?}");
+        assert_eq!(asked[..2], [0, 4096]);
+        assert_eq!(*found == Err(Blame::PeerMisbehaved), is_wrong, "{misplaced:?}: {found:?}");
+    }
+}
+
 #[test]
 fn a_server_that_repeats_and_adds_a_byte_does_not_keep_a_client() {
     let cut = Cut { piece: 400, step: 4096 };
