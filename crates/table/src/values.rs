@@ -43,6 +43,9 @@ const MAX_DEPTH: usize = 64;
 /// The bytes of the shortest column.
 const LEAST_COLUMN: usize = 3;
 
+/// Room is made for so many columns before the first of them was read.
+const MOST_AT_FIRST: usize = 1 << 10;
+
 /// The longest description, encoded.
 pub const MAX_VALUES_BYTES: usize = 1 << 20;
 
@@ -299,8 +302,10 @@ fn write_columns(columns: &[ValueColumn], out: &mut Vec<u8>) {
 
 fn read_columns(reader: &mut Reader<'_>, depth: usize) -> Result<Vec<ValueColumn>> {
     let count = reader.u16()?;
-    // No more than can be there, whatever the number says.
-    let mut columns = Vec::with_capacity(usize::from(count).min(reader.remaining() / LEAST_COLUMN));
+    // No more than can be there, whatever the number says. And few at first: structs in structs may
+    // each say that the rest of the bytes is theirs.
+    let most = usize::from(count).min(reader.remaining() / LEAST_COLUMN);
+    let mut columns = Vec::with_capacity(most.min(MOST_AT_FIRST));
     for _ in 0..count {
         let name = read_text(reader)?;
         columns.push(ValueColumn { name, of: ValueType::read(reader, depth + 1)? });

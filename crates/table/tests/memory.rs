@@ -13,6 +13,9 @@ static ALLOCATED: PeakAlloc = PeakAlloc;
 /// What a description of values may take, however long a layout is …
 const DESCRIPTION: usize = 64 << 20;
 
+/// … far less if it is refused …
+const REFUSED: usize = 8 << 20;
+
 /// … and all else in a layout, for each of its bytes.
 const FOR_EACH_BYTE: usize = 8;
 
@@ -39,6 +42,17 @@ fn described(columns: usize, of: &[u8]) -> Vec<u8> {
     let mut description = vec![0];
     description.extend((columns as u16).to_le_bytes());
     (0..columns).for_each(|_| description.extend([&[0, 0], of].concat()));
+    with_description(&description)
+}
+
+/// A layout whose values have structs of structs, each of which says that it has as many columns as
+/// the rest of the bytes can be.
+fn greedy() -> Vec<u8> {
+    let structs = [0xff, 0xff, 0, 0, 13].repeat(64);
+    with_description(&[vec![0], structs, vec![0xff; 200_000]].concat())
+}
+
+fn with_description(description: &[u8]) -> Vec<u8> {
     let mut out = vec![3, 0];
     out.extend((description.len() as u32).to_le_bytes());
     out.extend(description);
@@ -80,23 +94,26 @@ fn of_ranges(ranges: u32) -> Vec<u8> {
 #[test]
 fn layouts_take_little_more_memory_than_their_bytes() {
     let nested = [vec![12; 60], vec![0]].concat();
+    let too_long = MAX_VALUES_BYTES.to_string();
     let cases = [
-        ("columns without names", described(5, &wide(&[0])), true),
-        ("lists of lists", described(16_000, &nested), true),
-        ("a large stash", stashed(500_000), true),
-        ("many ranges", of_ranges(2_000_000), true),
-        ("more columns than a description may have", described(300, &wide(&[0])), false),
-        ("more lists than a description may have", described(65_000, &nested), false),
+        ("columns without names", described(5, &wide(&[0])), Ok(())),
+        ("lists of lists", described(16_000, &nested), Ok(())),
+        ("a large stash", stashed(500_000), Ok(())),
+        ("many ranges", of_ranges(2_000_000), Ok(())),
+        ("more columns than a description may have", described(300, &wide(&[0])), Err(&*too_long)),
+        ("more lists than a description may have", described(65_000, &nested), Err(&*too_long)),
+        ("structs that all say they are long", greedy(), Err("not UTF-8")),
     ];
-    for (what, bytes, is_valid) in cases {
+    for (what, bytes, expected) in cases {
         let (decoded, taken) = taken(&bytes, TableLayout::decode);
         println!("{what}: {} bytes take {taken}, {} times", bytes.len(), taken / bytes.len());
-        match decoded {
-            Ok(_) => assert!(is_valid, "{what}"),
-            Err(error) => {
-                assert_eq!((error.blame(), is_valid), (Blame::InvalidMessage, false), "{what}");
-                assert!(error.message().contains(&MAX_VALUES_BYTES.to_string()), "{error}");
-                assert!(taken < 1 << 16, "{what}: {taken}");
+        match (decoded, expected) {
+            (Ok(_), expected) => assert_eq!(expected, Ok(()), "{what}"),
+            (Err(error), Ok(())) => panic!("{what}: {error}"),
+            (Err(error), Err(message)) => {
+                assert_eq!(error.blame(), Blame::InvalidMessage, "{what}");
+                assert!(error.message().contains(message), "{what}: {error}");
+                assert!(taken < REFUSED, "{what}: {taken}");
             }
         }
         assert!(taken < DESCRIPTION + FOR_EACH_BYTE * bytes.len(), "{what}: {taken}");
