@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     let end = arguments.max_time().and_then(|limit| Instant::now().checked_add(limit));
     display::be_quiet(arguments.quiet);
     let mut queue = Queue::new(arguments, display::shows_progress())?;
-    Output::check(arguments)?;
+    let opened = Output::check(arguments)?;
 
     let news = Arc::new(News::default());
     news.asked();
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     if arguments.verbose {
         describe(&client);
     }
-    let output = Output::new(arguments, queue.single, queue.source(), client.values())?;
+    let output = Output::new(arguments, opened, queue.single, queue.source(), client.values())?;
     let scheme = client.table().scheme.plan.scheme;
     if let Some(warning) = scheme.about().weaker_by_key.filter(|_| queue.by_key) {
         notice(&format!("warning: by {scheme}, {warning}"));

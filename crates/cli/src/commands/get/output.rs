@@ -68,25 +68,31 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Checks that the output file, if one is named, may be written.
+    /// Checks that the output file, if one is named, may be written. Opens what is no regular file:
+    /// a named pipe, say, whose opening waits for a reader. That must not happen while a connection
+    /// stands, or servers would see how long it takes.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if not.
-    pub(super) fn check(arguments: &Get) -> Result<()> {
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it may not or cannot be written.
+    pub(super) fn check(arguments: &Get) -> Result<Option<File>> {
         let read = arguments.keys_from.iter().chain(&arguments.trust.ca_file).map(PathBuf::as_path);
-        match &arguments.output {
-            None => Ok(()),
-            Some(path) => output_file::for_values(path, &read.collect::<Vec<_>>()),
+        let Some(path) = &arguments.output else { return Ok(None) };
+        output_file::for_values(path, &read.collect::<Vec<_>>())?;
+        match path.metadata().is_ok_and(|there| !there.is_file()) {
+            true => create(path).map(Some),
+            false => Ok(None),
         }
     }
 
-    /// Opens and empties the output file, if one is named. `single`: there is only one lookup.
-    /// `source`: what keys are read from. `values`: what the table tells of its values.
+    /// Opens and empties the output file, if one is named and it is not `opened` yet. `single`:
+    /// there is only one lookup. `source`: what keys are read from. `values`: what the table tells
+    /// of its values.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it cannot be written.
     pub(super) fn new(
         arguments: &Get,
+        opened: Option<File>,
         single: bool,
         source: String,
         values: Option<&Values>,
@@ -94,9 +100,7 @@ impl Output {
         let file = match &arguments.output {
             None => None,
             Some(path) => {
-                let file = create(path).map_err(|error| {
-                    Error::api_misuse(format!("cannot write {}", path.display())).caused_by(error)
-                })?;
+                let file = opened.map_or_else(|| create(path), Ok)?;
                 Some((BufWriter::new(file), path.clone()))
             }
         };
@@ -168,12 +172,14 @@ impl Output {
 }
 
 /// Opens and empties a file, which only its owner may read if it is new.
-fn create(path: &Path) -> std::io::Result<File> {
+fn create(path: &Path) -> Result<File> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    options.open(path).map_err(|error| {
+        Error::api_misuse(format!("cannot write {}", path.display())).caused_by(error)
+    })
 }
 
 /// Whether what was written to the file is taken. Nobody takes it if the file is a pipe whose

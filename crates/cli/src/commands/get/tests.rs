@@ -52,6 +52,9 @@ fn sent(place: &Path, server: &RunningServer, reading: Reading) -> (Record, bool
         panic!("this is no get")
     };
     let command = std::thread::spawn(move || super::run(&get));
+    // Opening a pipe waits for its reader. Servers must not see that.
+    let early = relay.wait_until(Duration::from_millis(300), |seen| !seen.connections.is_empty());
+    assert!(!early, "it connects before its output has a reader");
     let (_, waited_for_nobody) = read(File::open(&pipe).unwrap(), &relay, reading).unwrap();
     command.join().unwrap().unwrap();
     relay.wait_until(Duration::from_secs(10), Record::is_closed);
