@@ -49,6 +49,7 @@ impl Printer {
         let spool = Arc::new(Spool::new(IN_MEMORY));
         let (still, keeper) = (Arc::clone(&waiting), Arc::clone(&spool));
         let keeping = thread("keeping", move || {
+            let _ends = AtTheEnd(|| keeper.end());
             let mut kept = Ok(());
             for (lookup, came) in came {
                 if kept.is_ok() {
@@ -58,16 +59,16 @@ impl Printer {
                 super::planted::wait_while(|| !keeper.is_empty());
                 still.fetch_sub(size(&lookup, &came), Ordering::Relaxed);
             }
-            keeper.end();
             kept
         })?;
         let printing = thread("printing", move || {
-            let printed = print(&spool, &mut output, &mut batch);
             // What follows is dropped, if anything does.
-            spool.forget();
-            #[cfg(test)]
-            super::planted::IS_GONE.store(true, Ordering::Relaxed);
-            printed
+            let _forgets = AtTheEnd(|| {
+                spool.forget();
+                #[cfg(test)]
+                super::planted::IS_GONE.store(true, Ordering::Relaxed);
+            });
+            print(&spool, &mut output, &mut batch)
         })?;
         Ok(Self { results, waiting, is_full: false, keeping, printing })
     }
@@ -103,6 +104,16 @@ impl Printer {
             ))),
             (false, _) => Ok(false),
         }
+    }
+}
+
+/// Does something at the end of a thread, even of one that panics. Otherwise the other thread would
+/// wait for ever.
+struct AtTheEnd<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for AtTheEnd<F> {
+    fn drop(&mut self) {
+        (self.0)();
     }
 }
 
@@ -200,4 +211,21 @@ fn decode(piece: &[u8]) -> Result<(Lookup, Option<Option<Found<'_>>>)> {
 fn counted<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8]> {
     let len = reader.u64()?;
     reader.bytes(usize::try_from(len).unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_panics_leaves_no_other_waiting() {
+        let spool = Arc::new(Spool::new(IN_MEMORY));
+        let keeper = Arc::clone(&spool);
+        let panics = thread::<()>("planted", move || {
+            let _ends = AtTheEnd(|| keeper.end());
+            panic!("planted")
+        });
+        assert!(spool.take().unwrap().is_none());
+        assert!(panics.unwrap().join().is_err());
+    }
 }
