@@ -14,7 +14,7 @@ mod wanted;
 
 use crate::advice;
 use crate::arguments::Get;
-use crate::display::{self, Batch, notice, say, some};
+use crate::display::{self, Batch, notice, some};
 use crate::exit::Outcome;
 use failures::Failures;
 use indicatif::ProgressBar;
@@ -167,7 +167,7 @@ fn told_alone(first: Error, second: Error) -> Error {
     let (told, other) = first.by_gravity(second);
     // The end of the time allowed shows in several places, and is told once.
     if other.reason().is_none() || other.reason() != told.reason() {
-        say(&advice::told_anywhere(&other));
+        display::say_lines(&advice::told_anywhere(&other));
     }
     told
 }

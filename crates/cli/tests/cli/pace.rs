@@ -105,3 +105,27 @@ fn a_full_disk_is_told_once_and_all_lookups_are_made() {
         "privet: cannot write to /dev/full\n  because: No space left on device (os error 28)\n"
     );
 }
+
+/// Of two errors, both are told with their causes, each on a line of its own.
+#[cfg(target_os = "linux")]
+#[test]
+fn two_errors_are_told_on_lines_of_their_own() {
+    let place = place();
+    let served = Served::start(&place, "rows.privet --scheme simplepir --no-cache");
+    let relay = Relay::start(served.address().parse().unwrap()).unwrap();
+    let get = format!("get {} --state state --key long0 --keys-from - -o /dev/full", relay.url());
+    let mut command = place.command(&get);
+    // A folder cannot be read as a list of keys.
+    command.stdin(std::fs::File::open("/").unwrap());
+    let seen = observe(command, &relay, Reading::All).unwrap();
+    let lines: Vec<_> = seen.said.lines().collect();
+    assert_eq!(
+        lines[..3],
+        [
+            "privet: cannot write to /dev/full",
+            "  because: No space left on device (os error 28)",
+            "privet: cannot read keys from -"
+        ]
+    );
+    assert_eq!((lines.len(), lines[3]), (4, "  because: Is a directory (os error 21)"));
+}
