@@ -1,6 +1,6 @@
 use super::*;
 use crate::snapshot::{Snapshot, SnapshotPlan, SnapshotWriter, ValueForm};
-use privet_core::{Blame, TableSource};
+use privet_core::{Blame, ReadRecords, TableSource};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -167,6 +167,24 @@ proptest! {
             room.append(&mut model, &[add(3)]);
             room.assert_is(&model);
         }
+    }
+}
+
+/// A piece of the records may begin behind all that the file has.
+#[test]
+fn a_table_that_grew_in_its_log_is_read_in_pieces() {
+    let mut model = Model::new(2);
+    let room = Room::new(&model);
+    room.append(&mut model, &[add(1), add(2), add(3)]);
+    room.assert_is(&model);
+    room.append(&mut model, &[edit(4, 9), add(4)]);
+    room.assert_is(&model);
+    let log = room.log();
+    let snapshot = Snapshot::open_guarded(room.snapshot.path()).expect("whole");
+    let in_file = snapshot.identity().shape.bytes();
+    let records = log.records(&Arc::new(snapshot)).expect("of this snapshot");
+    for offset in [in_file, model.shape().bytes()] {
+        records.read(offset, &mut []).expect("no bytes are within");
     }
 }
 
