@@ -25,7 +25,8 @@
 //! A reader notices by the time of modification that a file was written to, and then uses none of
 //! its records. A mark changes no record, so its writer puts the time back. Between the two it
 //! holds a lock on the file, for which a reader [waits](wait_for_writer) before it believes that
-//! the file has changed.
+//! the file has changed. If the writer is killed between the two, servers take the file for a
+//! changed one, and have to be started again.
 
 use super::{PAGE, Snapshot};
 use crate::new_file::cannot;
@@ -152,8 +153,10 @@ pub(crate) fn raise(path: &Path, identity: TableIdentity, mark: Mark) -> Result<
         let locked = hold(|| file.try_lock());
         let modified = file.metadata()?.modified()?;
         file.seek(SeekFrom::Start(offsets[slot]))?;
-        file.write_all(&mark.encode(&snapshot.parsed.checksum))?;
+        let written = file.write_all(&mark.encode(&snapshot.parsed.checksum));
+        // Also after a failure: no record has changed.
         file.set_modified(modified)?;
+        written?;
         // The bytes need not be on the disk for that: readers see them already.
         if locked {
             file.unlock()?;
