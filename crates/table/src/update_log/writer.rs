@@ -148,8 +148,11 @@ impl<'s> LogWriter<'s> {
             }
         }
         appended?;
+        // Whatever it was, it was signed: no other blame says that.
         self.raise_mark().map_err(|error| {
-            error.within(format!("epoch {} is in the log", self.log.current().epoch.0))
+            let epoch = self.log.current().epoch.0;
+            Error::unavailable(format!("epoch {epoch} is in the log: {}", error.message()))
+                .caused_by(error)
         })?;
         Ok(self.log.current())
     }
