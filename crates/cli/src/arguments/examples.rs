@@ -168,8 +168,8 @@ Examples:
 pub(crate) const UPDATE: &str = "\
 Deletions come first, then rows of files, then single keys, each in the order given. In a table of \
 several values, what a file or --set has of a key replaces all that it had before. All together \
-are one epoch: it is made whole or not at all, signed, and appended to TABLE.updates. The table file \
-stays as it is until the log is folded into it (--compact).
+are one epoch: it is made whole or not at all, signed, and appended to TABLE.updates. The table \
+file notes how far that reaches; its records stay until the log is folded into it (--compact).
 
 Examples:
   Change one key and delete another:
