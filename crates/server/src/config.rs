@@ -54,9 +54,10 @@ pub struct ServerConfig {
     /// How many bytes of memory the versions beside the newest may hold, of all tables together.
     /// The version that is being made counts as well, and can always be made. Those that find no
     /// room are retired before their grace periods end, the earliest of the table first, and their
-    /// clients move on at once. Default: of each table, as much as its newest version, and a tenth
-    /// more, so that a table that grows a little still fits; and at least 16 MiB. That is one
-    /// earlier version of a large table while none is made, and none while one is.
+    /// clients move on at once. Versions of other tables do not give way to it: allow for one
+    /// version of the largest table besides. Default: of each table, as much as its newest version,
+    /// and a tenth more, so that a table that grows a little still fits; and at least 16 MiB. That
+    /// is one earlier version of a large table while none is made, and none while one is.
     pub max_version_memory: Option<u64>,
     /// A directory for precomputed hints, and for what servers keep of the computation for
     /// themselves, so that a restart need not compute them again. No other program or user may

@@ -95,9 +95,10 @@ pub(crate) struct Serve {
     ///
     /// In bytes, of all tables together. The version that is being made counts as well, and can
     /// always be made. Earlier versions that find no room give way before --grace ends, the
-    /// earliest of a table first, and their clients move on at once. 0: keep none. By default, a
-    /// table's other versions hold at most a tenth more than its newest one, so two of them are in
-    /// memory at most; versions of small tables may hold 16 MiB.
+    /// earliest of the table first, and their clients move on at once. Versions of other tables do
+    /// not give way to it: allow for one version of the largest table besides. 0: keep none. By
+    /// default, a table's other versions hold at most a tenth more than its newest one, so two of
+    /// them are in memory at most; versions of small tables may hold 16 MiB.
     #[arg(long, value_name = "BYTES", value_parser = parse_rate, help_heading = CHANGES)]
     #[arg(hide_short_help = true)]
     pub(crate) max_version_memory: Option<u64>,

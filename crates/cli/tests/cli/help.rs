@@ -531,9 +531,10 @@ fn serve_explains_itself() {
 
               In bytes, of all tables together. The version that is being made counts as well, and can
               always be made. Earlier versions that find no room give way before --grace ends, the
-              earliest of a table first, and their clients move on at once. 0: keep none. By default, a
-              table's other versions hold at most a tenth more than its newest one, so two of them are
-              in memory at most; versions of small tables may hold 16 MiB.
+              earliest of the table first, and their clients move on at once. Versions of other tables
+              do not give way to it: allow for one version of the largest table besides. 0: keep none.
+              By default, a table's other versions hold at most a tenth more than its newest one, so two
+              of them are in memory at most; versions of small tables may hold 16 MiB.
 
           --publisher <HEX>
               Who has to sign the updates of these tables, as `privet keygen` printed it.
