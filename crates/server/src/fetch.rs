@@ -7,7 +7,8 @@
 //!
 //! A stream from memory does not hold what it sends: that belongs to a version, and a version that
 //! is retired must be freed, however slowly somebody reads it. Such a stream then ends with an
-//! error, and its client goes on with the version that is served. A stream from files goes on.
+//! error, and its client goes on with the version that is served. A stream from files goes on, and
+//! keeps in memory what the log has changed of them.
 //!
 //! Chunks are copied on a thread that may block: parts lie in files, and reading one may have to
 //! wait for a disk.
