@@ -55,6 +55,7 @@ impl SchemePlan {
             // Clients need the commitments of each epoch. So the epochs are followed one by one,
             // from one server to the next, beside a copy of the records.
             true => table + version,
+            // Growth that changes the parameters computes the download anew, as at a start.
             false if patches_downloads(itself, itself) => 0,
             false => starting,
         };
