@@ -191,7 +191,13 @@ impl Updating {
     /// Retires earlier versions for which there is no room beside the next one, of shape `shape`,
     /// and waits for a while until their memory is free.
     async fn make_room(&self, name: &str, shape: TableShape) -> Result<()> {
-        let left = self.tables.make_room(name, shape, self.memory)?;
+        let (tables, table, memory) = (Arc::clone(&self.tables), name.to_owned(), self.memory);
+        // This frees versions, which takes long.
+        let making = move || tables.make_room(&table, shape, memory);
+        let left = tokio::task::spawn_blocking(making).await.map_err(|error| {
+            Error::internal("making room for the next version ended unexpectedly; this is a bug")
+                .caused_by(error)
+        })??;
         self.metrics.versions(name, left);
         let until = Instant::now() + LEAVING;
         while self.tables.is_leaving() && Instant::now() < until {
