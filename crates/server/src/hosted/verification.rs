@@ -52,13 +52,17 @@ fn records_digest(
 ) -> Result<Option<[u8; 32]>> {
     let mut hasher = hasher(table.shape().bytes() as usize, threads);
     let given_up = || given_up.load(Ordering::Relaxed);
-    table.pieces(PIECE_BYTES, |_, piece| {
-        if !given_up() {
-            hasher.update(piece);
+    let read = table.pieces(PIECE_BYTES, |_, piece| {
+        if given_up() {
+            return Err(Error::unavailable("nobody waits for the digest any more"));
         }
+        hasher.update(piece);
         Ok(())
-    })?;
-    Ok((!given_up()).then(|| hasher.digest()))
+    });
+    match given_up() {
+        true => Ok(None),
+        false => read.map(|()| Some(hasher.digest())),
+    }
 }
 
 /// Runs `work`, which copies the records of `table`, and meanwhile hashes them with so many
