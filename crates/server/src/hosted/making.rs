@@ -16,7 +16,7 @@ mod steps;
 
 use super::feed::{FedEpoch, Feed};
 use super::setup::{Finished, Former, ReadyHint, finish, finish_stored, load_cached};
-use super::verification::{self, HeldDigests};
+use super::verification::{self, Hashed, HeldDigests};
 use super::{Condition, HintOrigin, Part, ReadyTable, Version};
 use crate::ServerConfig;
 use crate::config::Progress;
@@ -245,7 +245,8 @@ impl Maker {
         base.check_publisher(feed, publisher)?;
         check_steps(base.identity, &steps)?;
         check_digest(&identity, &layout, records_digest)?;
-        let source = TableSource::new(identity, &*records)?;
+        let hashed = Hashed::new(&*records, records_digest, self.config.threads);
+        let source = TableSource::new(identity, &hashed)?;
         let Followed { plan, server, commitments } = self.follow_steps(base, &steps, source)?;
 
         let finished = match server {
@@ -270,7 +271,7 @@ impl Maker {
                 finish(base.name, setup, &identity, cache, Former::Patched(&patch), &report)?
             }
         };
-        // The records have their digest: so everything was made from the right ones.
+        // Copies of the records had their digest. Clients may fetch them from their file as well.
         records.check_unchanged()?;
         // Damage may have been found in the earlier version: then no version made from it is
         // served.
@@ -555,8 +556,8 @@ fn check_layout(layout: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the table's digest was made from this digest of the records. The caller has checked
-/// that the records have it.
+/// Checks that the table's digest was made from this digest of the records. That the records have
+/// it, [`Hashed`] checks.
 fn check_digest(identity: &TableIdentity, layout: &[u8], records: [u8; 32]) -> Result<()> {
     let parts = DigestParts { layout: *blake3::hash(layout).as_bytes(), records };
     if parts.combine(identity.shape) == identity.digest {

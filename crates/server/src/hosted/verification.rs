@@ -2,7 +2,9 @@
 //!
 //! **When it is made**, all threads hash its records, while the scheme's server copies them into
 //! place. Both read the same source, which must be [unchanged](RecordSource::check_unchanged)
-//! afterwards. Nothing is computed, read from the cache or announced before.
+//! afterwards. Nothing is computed, read from the cache or announced before. The records of a later
+//! version come with their digest. They are [hashed](Hashed) again as the server copies them, so
+//! what it copied has that digest.
 //!
 //! **From then on**, the memory that answers come from is compared with the digest that it had when
 //! it was made: it is in an order of the scheme's own and holds more than records. All threads take
@@ -12,14 +14,14 @@
 
 use super::{Part, Version};
 use crate::table::RecordSource;
-use privet_core::{Error, PIECE_BYTES, Result, TableSource};
+use privet_core::{Error, PIECE_BYTES, ReadRecords, Result, TableSource};
 use privet_schemes::registry::ErasedServer;
 use privet_table::digest::DigestParts;
 use privet_table::shared_hasher::SharedHasher;
 use privet_wire::PartKind;
 use std::num::NonZero;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
 /// Bytes hashed at a time: enough to occupy all threads.
@@ -114,6 +116,54 @@ fn check_digest(table: TableSource<'_>, layout: &[u8], records: [u8; 32]) -> Res
             "damaged: the records do not have the digest that was noted when the table was built; \
              copy the file again from where it is whole, or build it again",
         )),
+    }
+}
+
+/// Records that are hashed while they are copied. The pass that copies them fails at its end if
+/// they do not have their digest.
+pub(super) struct Hashed<'a> {
+    records: &'a dyn RecordSource,
+    digest: [u8; 32],
+    threads: usize,
+    /// How far the present pass is.
+    pass: Mutex<Option<(u64, SharedHasher)>>,
+}
+
+impl<'a> Hashed<'a> {
+    pub(super) fn new(records: &'a dyn RecordSource, digest: [u8; 32], threads: usize) -> Self {
+        Self { records, digest, threads, pass: Mutex::default() }
+    }
+}
+
+impl ReadRecords for Hashed<'_> {
+    fn len(&self) -> u64 {
+        self.records.len()
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.records.read(offset, into)?;
+        let mut pass = self.pass.lock().unwrap_or_else(PoisonError::into_inner);
+        if offset == 0 {
+            *pass = Some((0, hasher(into.len(), self.threads)));
+        }
+        // A `TableSource` always reads in order.
+        let Some((position, hasher)) = pass.as_mut().filter(|(position, _)| *position == offset)
+        else {
+            return Err(Error::internal("records were not read in their order; this is a bug"));
+        };
+        hasher.update(into);
+        *position += into.len() as u64;
+        if *position < self.len() || hasher.digest() == self.digest {
+            return Ok(());
+        }
+        let error = Error::corrupted(
+            "damaged: the records do not have the digest any more that they had when they were \
+             verified; copy the file again from where it is whole",
+        );
+        Err(match self.records.file() {
+            Some(file) => error.within(file.display()),
+            None => error,
+        })
     }
 }
 

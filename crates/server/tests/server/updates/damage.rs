@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::damage::laid_into_a_file;
-use privet_core::{Blame, Result};
+use privet_core::{Blame, ReadRecords, Result};
+use privet_server::Server;
 use privet_wire::{FetchRequest, PartKind, TableDescription};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -170,5 +171,52 @@ async fn an_update_onto_a_damaged_base_is_not_served() {
         assert_eq!(health(&server, "/healthz").await.0, 200);
         server.update("t", changing.steps(0)).await.unwrap();
         assert_eq!(versions_served(&server).await, [6, 5], "{scheme}");
+    }
+}
+
+/// Records that a disk gave rightly once, when they were verified, and gives wrongly from then on.
+/// Nobody wrote to them.
+struct Misread(Vec<u8>);
+
+impl ReadRecords for Misread {
+    fn len(&self) -> u64 {
+        ReadRecords::len(&self.0)
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.0.read(offset, into)?;
+        if offset == 0 {
+            into[1] ^= 4;
+        }
+        Ok(())
+    }
+}
+
+impl RecordSource for Misread {
+    fn memory(&self) -> u64 {
+        0
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_later_version_is_not_made_from_records_that_were_read_wrongly() {
+    for scheme in [SchemeId::SimplePir, SchemeId::Dpf, SchemeId::Piano, SchemeId::ApirMatrix] {
+        for misread in [false, true] {
+            let mut changing = Changing::new(scheme, 300, 7);
+            changing.change(2, 0);
+            let mut table = changing.served_with_log();
+            let next = table.updates.as_mut().unwrap().next.as_mut().unwrap();
+            if misread {
+                next.records = Box::new(Misread(changing.last().1.clone()));
+            }
+            let started = Server::start(keeping(), vec![table]).await;
+            let Some(refused) = started.err() else {
+                assert!(!misread, "{scheme} serves what was read wrongly");
+                continue;
+            };
+            assert!(misread, "{scheme}: {refused}");
+            assert_eq!(refused.blame(), Blame::Corrupted, "{scheme}: {refused}");
+            assert!(refused.message().contains("when they were verified"), "{refused}");
+        }
     }
 }
