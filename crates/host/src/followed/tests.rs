@@ -68,16 +68,21 @@ impl Owner {
     /// Appends an epoch that changes the records with these numbers and adds one, and then compacts
     /// if `compact`.
     pub(crate) fn update(&mut self, numbers: &[u64], compact: bool) {
+        self.update_adding(numbers, 1, compact);
+    }
+
+    /// As [`update`](Self::update), with so many new records.
+    fn update_adding(&mut self, numbers: &[u64], added: usize, compact: bool) {
         self.made += 1;
         let record = vec![100 + self.made; LEN as usize];
         let shape = TableShape::new(self.records.len() as u64 / LEN, LEN).unwrap();
         let edit = |index: &u64| Operation::Edit { index: *index, record: record.clone() };
         let mut operations: Vec<_> = numbers.iter().map(edit).collect();
-        operations.push(Operation::Add { record: record.clone() });
+        operations.resize(numbers.len() + added, Operation::Add { record: record.clone() });
         for number in numbers {
             self.records[(number * LEN) as usize..][..LEN as usize].copy_from_slice(&record);
         }
-        self.records.extend(&record);
+        self.records.extend(record.repeat(added));
         let update = TableUpdate::new(shape, operations).unwrap();
         let snapshot = Snapshot::open(&self.path()).unwrap();
         let log = self.log_path();
@@ -188,6 +193,23 @@ fn what_the_server_did_not_take_is_found_again_with_what_came_since() {
         owner.check(&before, &three);
         assert_eq!(three.identity().unwrap().epoch, Epoch(3));
     }
+}
+
+/// Pieces of the records then lie wholly in the log, or behind all that the table had before.
+#[test]
+fn a_table_may_grow_by_more_than_a_piece_at_once() {
+    let more = PIECE_BYTES / LEN as usize + 1;
+    let mut owner = Owner::new();
+    owner.update(&[1], false);
+    let (mut table, mut late) = (owner.follow(), owner.follow());
+    owner.update(&[2], true);
+    owner.check_found(&mut table);
+    owner.update_adding(&[3], more, false);
+    assert_eq!(epochs(&owner.check_found(&mut table)), [(3, true)]);
+    owner.update(&[4], true);
+    owner.check_found(&mut table);
+    // It never saw the log that this was in.
+    assert_eq!(epochs(&owner.check_found(&mut late)), [(2, true), (4, false)]);
 }
 
 #[test]
