@@ -80,10 +80,9 @@ pub(crate) fn open(table: &TableFile) -> Result<(ServedTable, FollowedTable)> {
     if let Some(log) = &files.log {
         // Chosen for the table's first shape, whatever was folded into the table file since: so
         // clients keep what they have.
-        let shape = snapshot.identity().shape;
-        let first = TableShape::new(log.first_records(), shape.record_len())?;
-        served.planned_for = Some(first);
-        served.scheme = table.scheme_for(&TableIdentity { shape: first, ..snapshot.identity() });
+        let first = log.first_table()?;
+        served.planned_for = Some(first.shape);
+        served.scheme = table.scheme_for(&first);
         served.updates = Some(first_feed(log, &files, &mut position)?);
     }
     let followed = FollowedTable {

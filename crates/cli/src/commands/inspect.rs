@@ -51,6 +51,10 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
         head: head
             .as_deref()
             .map(|values| Shown::list(values.iter().map(Vec::as_slice).collect(), reading)),
+        serving: match &log {
+            Some(log) => Serving::of(&log.first_table()?, &log.current()),
+            None => Serving::of(&snapshot.identity(), &snapshot.identity()),
+        },
         ..Report::of(&snapshot, updates, arguments.verify)
     };
     display::report(arguments.json, &report, || report.page())?;
@@ -131,11 +135,13 @@ struct Serving {
 }
 
 impl Serving {
-    /// `None` if no scheme suits it.
-    fn of(identity: &TableIdentity) -> Option<Self> {
-        let scheme = registry::choose(identity);
-        let plan = registry::plan(scheme, identity, &Tuning::default()).ok()?;
-        let memory = plan.memory(identity, machine::threads());
+    /// For the table `now`, which was `first` when its log was begun: a server chooses for that,
+    /// and its clients keep what they have when the table grows. `None` if no scheme suits it.
+    fn of(first: &TableIdentity, now: &TableIdentity) -> Option<Self> {
+        let scheme = registry::choose(first);
+        let plan = registry::plan(scheme, first, &Tuning::default()).ok()?;
+        let plan = registry::plan_next(&plan, now, &Tuning::default()).ok()?;
+        let memory = plan.memory(now, machine::threads());
         Some(Self {
             scheme: scheme.name(),
             memory_bytes: memory.version,
@@ -225,7 +231,7 @@ impl Report<'_> {
             stash_entries: key_map.map(|map| map.stash_entries()),
             stash_bytes: key_map.map(|map| map.stash_bytes()),
             layout_bytes: snapshot.layout_bytes().len() as u64,
-            serving: Serving::of(&identity),
+            serving: None,
             digest: identity.digest.to_string(),
             root: root.map(|root| root.to_string()),
             created_by: header.created_by.clone(),

@@ -236,3 +236,30 @@ fn a_table_that_has_grown_is_served_as_before_after_a_restart() {
         get(&again, 78);
     }
 }
+
+/// A table that has grown is served by the scheme of its first shape, and `inspect` says so.
+#[test]
+fn a_grown_table_is_inspected_as_it_is_served() {
+    for compact in ["", "--compact"] {
+        let place = Place::new();
+        assert_eq!(place.run("keygen -o publisher.key").code(), 0);
+        let rows = |range: std::ops::Range<u32>| {
+            range.fold("value\n".to_owned(), |rows, row| rows + &format!("{row:0500}\n"))
+        };
+        place.write("rows.csv", rows(0..10));
+        place.build("rows.csv --raw-value value --publisher-key publisher.key -o phones.privet");
+        place.write("more.csv", rows(10..20_000));
+        update(&place, &format!("--from more.csv {compact}"));
+        place.write("all.csv", rows(0..20_000));
+        place.build("all.csv --raw-value value -o all.privet");
+        let scheme = |file: &str| {
+            let inspected = place.run(&format!("inspect {file} --json"));
+            let report: serde_json::Value = serde_json::from_str(inspected.stdout()).unwrap();
+            report["serving"]["scheme"].as_str().unwrap().to_owned()
+        };
+        let (grown, new) = (scheme("phones.privet"), scheme("all.privet"));
+        assert_ne!(grown, new, "{compact}");
+        let announcement = serve(&place, "").announcement.clone();
+        assert!(announcement.contains(&format!(", {grown}, ")), "{compact}: {announcement}");
+    }
+}

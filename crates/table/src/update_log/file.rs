@@ -67,7 +67,7 @@ use crate::new_file::{Existing, NewFile, cannot};
 use crate::snapshot::{Mark, Snapshot};
 pub(crate) use header::MAGIC as LOG_MAGIC;
 use header::{COMMIT_OFFSETS, Commit, FIRST_EPOCH, HEADER_LEN, Header};
-use privet_core::{Epoch, Error, Result, TableIdentity};
+use privet_core::{Epoch, Error, Result, TableIdentity, TableShape};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -280,6 +280,16 @@ impl UpdateLog {
     /// the same before and after a compaction.
     pub fn first_records(&self) -> u64 {
         self.header.first_records
+    }
+
+    /// The table of the snapshot, if it still had its first shape: a scheme is chosen for this
+    /// one, and its parameters are.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such shape.
+    pub fn first_table(&self) -> Result<TableIdentity> {
+        let shape = TableShape::new(self.first_records(), self.snapshot.shape.record_len())?;
+        Ok(TableIdentity { shape, ..self.snapshot })
     }
 
     /// The bytes of its epochs.
