@@ -254,7 +254,7 @@ def test_a_table_is_signed_for_the_first_time_only_if_that_is_said(tmp_path: pat
 
     assert _privet.run_command(["privet", "keygen", "-o", str(key), "--json"]) == 0
     privet.build(pyarrow.table({"k": ["a", "b"], "n": [1, 2]}), path, key="k")
-    with pytest.raises(privet.UsageError, match="begin_history"):
+    with pytest.raises(privet.UsageError, match="begin its history"):
         privet.update(path, key, delete=["a"])
     report = privet.update(path, key, delete=["a"], begin_history=True)
     assert (report.epoch, report.deleted) == (1, 1)
