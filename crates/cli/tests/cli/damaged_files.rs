@@ -70,7 +70,7 @@ fn lives_and_says_so(place: &Place, served: &Served, file: &str) {
     let (status, body) = http_get(served.metrics_address(), "/healthz");
     assert!(status.contains("503"), "{status}");
     assert_eq!(body.trim_end(), "damaged: phones");
-    let log = fs::read_to_string(place.path("server.log")).unwrap();
+    let log = place.server_log(|log| log.contains("is damaged"));
     let line = log.lines().find(|line| line.contains("ERROR") && line.contains("is damaged"));
     let line = line.unwrap_or_else(|| panic!("no such line in:\n{log}"));
     assert!(line.contains(file) && line.contains("phones"), "{line}");
@@ -132,8 +132,7 @@ fn a_scrub_says_that_a_table_is_whole_and_can_be_switched_off() {
     let passes = "privet_scrub_passes_total{table=\"phones\"}";
     let served = Served::start(&place, &format!("phones.privet --scheme simplepir {METRICS}"));
     served.until_metric(passes, 1);
-    let log = fs::read_to_string(place.path("server.log")).unwrap();
-    assert!(log.contains("table checked: it is whole"), "{log}");
+    place.server_log(|log| log.contains("table checked: it is whole"));
     drop(served);
     let off = format!("phones.privet --scheme simplepir {METRICS} --scrub-rate 0");
     let served = Served::start(&place, &off);
@@ -154,10 +153,7 @@ fn skipping_the_verification_is_said_aloud_and_serves_what_is_damaged() {
     assert!(refused.stderr().contains("phones.privet: damaged"), "{refused}");
     // Without the check the server starts, so the check caused the refusal.
     let served = Served::start(&place, &format!("{serve} --skip-verification"));
-    let log = fs::read_to_string(place.path("server.log")).unwrap();
-    assert!(
-        log.contains("WARN") && log.contains("without a look at whether they are whole"),
-        "{log}"
-    );
+    let warned = "without a look at whether they are whole";
+    place.server_log(|log| log.contains("WARN") && log.contains(warned));
     assert_eq!(served.terminate(), Some(0));
 }

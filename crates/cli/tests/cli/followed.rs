@@ -56,8 +56,7 @@ fn a_running_server_follows_updates_and_compactions() {
         }
         served.until_metric(VERSIONS, 4);
         served.until_metric(FAILED, 0);
-        let log = std::fs::read_to_string(place.path("server.log")).unwrap();
-        assert_eq!(log.matches("table updated").count(), 4, "{log}");
+        let log = place.server_log(|log| log.matches("table updated").count() == 4);
         assert!(!log.contains("555-"), "{log}");
     }
 }
@@ -90,8 +89,7 @@ fn a_damaged_log_changes_nothing_until_it_is_whole() {
     served.hang_up();
     served.until_metric(FAILED, 1);
     assert_eq!(found(&place, &served), number(1));
-    let log = std::fs::read_to_string(place.path("server.log")).unwrap();
-    assert!(log.contains("damaged") && log.contains("phones.privet.updates"), "{log}");
+    place.server_log(|log| log.contains("damaged") && log.contains("phones.privet.updates"));
     place.flip("phones.privet.updates", end);
     served.hang_up();
     served.until_metric(EPOCH, 2);
@@ -123,9 +121,8 @@ fn an_update_onto_a_damaged_table_file_is_not_served() {
     served.until_metric(FAILED, 1);
     served.until_metric(EPOCH, 1);
     assert_eq!(found(&place, &served), number(1));
-    let log = std::fs::read_to_string(place.path("server.log")).unwrap();
-    assert!(log.contains("damaged") || log.contains("was written to"), "{log}");
-    assert!(log.contains("phones.privet"), "{log}");
+    let is_told = |log: &str| log.contains("damaged") || log.contains("was written to");
+    place.server_log(|log| is_told(log) && log.contains("phones.privet"));
     let refused = place.run("serve phones.privet --no-cache --listen 127.0.0.1:0");
     assert_eq!(refused.code(), 4, "{refused}");
     assert!(refused.stderr().contains("phones.privet"), "{refused}");
@@ -156,7 +153,7 @@ fn a_log_that_is_damaged_while_it_is_served_ends_the_service_of_its_table() {
     assert_eq!(other.code(), 0, "{other}");
     let phones = place.run(&format!("get {} --table phones -k ada --timeout 1", served.url));
     assert_eq!((phones.code(), phones.stdout()), (3, ""), "{phones}");
-    let log = std::fs::read_to_string(place.path("server.log")).unwrap();
+    let log = place.server_log(|log| log.contains("is damaged"));
     let line = log.lines().find(|line| line.contains("ERROR") && line.contains("is damaged"));
     assert!(line.is_some_and(|line| line.contains("phones.privet.updates")), "{log}");
 }
@@ -196,8 +193,7 @@ fn points_in_memory_follow_and_points_in_a_file_do_not() {
     mapped.hang_up();
     mapped.until_metric(FAILED, 1);
     mapped.until_metric(EPOCH, 1);
-    let log = std::fs::read_to_string(place.path("server.log")).unwrap();
-    assert!(log.contains("(`privet setup points`)"), "{log}");
+    place.server_log(|log| log.contains("(`privet setup points`)"));
 }
 
 /// When rows are added, parameters that depend on the number of records stay the same. This also

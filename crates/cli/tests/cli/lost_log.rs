@@ -113,8 +113,7 @@ fn a_running_server_goes_on_without_the_log_and_with_an_older_one() {
     served.until_metric(failed, 2);
     let run = place.run(&format!("get {} -k ada", served.url));
     assert!(run.stdout().contains("555-2"), "{run}");
-    let log = fs::read_to_string(place.path("server.log")).unwrap();
-    assert!(log.contains("is not there") && log.contains("it ends with epoch 1"), "{log}");
+    place.server_log(|log| log.contains("is not there") && log.contains("it ends with epoch 1"));
     fs::rename(place.path("kept"), place.path(LOG)).unwrap();
     update(&place, 3);
     served.hang_up();

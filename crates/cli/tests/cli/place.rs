@@ -113,6 +113,19 @@ impl Place {
         Run(child.wait_with_output().unwrap())
     }
 
+    /// The log of the server that runs here, once `is_so` of it. A server does not wait for its log.
+    pub(crate) fn server_log(&self, is_so: impl Fn(&str) -> bool) -> String {
+        let began = std::time::Instant::now();
+        loop {
+            let log = std::fs::read_to_string(self.path("server.log")).unwrap();
+            if is_so(&log) {
+                return log;
+            }
+            assert!(began.elapsed().as_secs() < 60, "{log}");
+            std::thread::yield_now();
+        }
+    }
+
     /// Makes `publisher.key`, with which the updates of `table` are signed from now on. The table
     /// was built without it.
     pub(crate) fn begin_history(&self, table: &str) {

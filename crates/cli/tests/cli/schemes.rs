@@ -228,8 +228,7 @@ fn piano_says_what_it_does_not_promise() {
         );
         assert_eq!((quiet.code(), quiet.stdout()), (0, FOUND));
         assert_eq!(quiet.stderr(), format!("privet: warning: {warning}\n"));
-        let log = std::fs::read_to_string(place.path("server.log")).unwrap();
-        assert!(log.contains(&warning), "{log}");
+        place.server_log(|log| log.contains(&warning));
         place.run("state reset --yes");
     }
     // Nobody chose where records by number lie, so there is no warning. The other schemes have none

@@ -186,8 +186,8 @@ fn plaintext_is_refused_off_loopback() {
 fn metrics_off_loopback_are_warned_of() {
     let place = Place::with_phones();
     let served = Served::start(&place, "phones.privet --no-cache --metrics-listen 0.0.0.0:0");
-    let log = std::fs::read_to_string(place.path("server.log")).unwrap();
-    assert!(log.contains("WARN") && log.contains("can be reached from other machines"), "{log}");
+    let warned = "can be reached from other machines";
+    place.server_log(|log| log.contains("WARN") && log.contains(warned));
     assert_eq!(served.terminate(), Some(0));
 }
 
