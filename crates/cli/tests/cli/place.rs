@@ -113,7 +113,8 @@ impl Place {
         Run(child.wait_with_output().unwrap())
     }
 
-    /// The log of the server that runs here, once `is_so` of it. A server does not wait for its log.
+    /// The log of the server that runs here, once `is_so` of it. A server does not wait for its
+    /// log.
     pub(crate) fn server_log(&self, is_so: impl Fn(&str) -> bool) -> String {
         let began = std::time::Instant::now();
         loop {

@@ -311,7 +311,7 @@ impl TableVersions {
                 held_bytes = earliest.memory(),
                 room_bytes = room,
                 "version retired before its grace period ended, for its memory: its clients move \
-                 on to the newest; --max-version-memory says how much may be held"
+                 on to the newest"
             );
         }
     }
