@@ -69,7 +69,7 @@ pub(crate) fn measure(arguments: &Bench) -> Result<Report> {
         }
         Subject::Plain => {
             arguments.options.read(None)?;
-            plain::measure(arguments, &table)?
+            plain::measure(arguments, &table, kernels)?
         }
     };
     let yardsticks = yardsticks::take(kernels, measured.work.reads(shape))?;

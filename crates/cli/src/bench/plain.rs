@@ -8,12 +8,13 @@ use super::table::BenchTable;
 use super::{Run, median, traffic, whole_batches};
 use crate::arguments::Bench;
 use privet_core::{Error, Result};
+use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::registry::Work;
 use std::time::Instant;
 
 /// Asks for records by number, eight bytes each, and reads them from a copy of the table.
-pub(super) fn measure(arguments: &Bench, table: &BenchTable) -> Result<Run> {
+pub(super) fn measure(arguments: &Bench, table: &BenchTable, kernels: Kernels) -> Result<Run> {
     let record_len = table.shape().record_len() as usize;
     let no_memory = || Error::unavailable("no memory for the table");
     let len = usize::try_from(table.shape().bytes()).map_err(|_| no_memory())?;
@@ -30,9 +31,9 @@ pub(super) fn measure(arguments: &Bench, table: &BenchTable) -> Result<Run> {
         // Written beforehand, so that no page is touched for the first time while the clock runs.
         answers.fill(1);
         let start = Instant::now();
-        for (index, answer) in wanted.iter().zip(answers.chunks_exact_mut(record_len)) {
-            answer.copy_from_slice(&records[*index as usize * record_len..][..record_len]);
-        }
+        kernels
+            .gather_records(&records, record_len, &wanted, &mut answers)
+            .map_err(|error| Error::internal("a record outside the table").caused_by(error))?;
         answer_us.push(microseconds(start) / wanted.len() as f64);
         for (index, answer) in wanted.iter().zip(answers.chunks_exact(record_len)) {
             compare(table, *index, answer)?;
