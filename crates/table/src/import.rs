@@ -37,8 +37,8 @@
 //! # Input that is not as it should be
 //!
 //! Every error names the input and the line (CSV, JSON Lines) or row (Parquet), counted from 1. A
-//! byte order mark, Windows line ends and blank lines are fine. Bad UTF-8, rows with too few or too
-//! many cells, unclosed quotes, lines that are no JSON object, and columns or fields that occur
+//! byte order mark, UTF-16, Windows line ends and blank lines are fine. Bad UTF-8, rows with too few
+//! or too many cells, unclosed quotes, lines that are no JSON object, and columns or fields that occur
 //! twice are errors. One row may take at most [`MAX_ROW_BYTES`]; reading needs memory for one row
 //! (CSV, JSON Lines) or one batch of 256 rows and one page per column (Parquet, whose pages have
 //! limits of their own).
@@ -52,14 +52,16 @@ mod json_text;
 mod lines;
 mod parquet;
 mod source;
+mod text;
 mod types;
+mod unreadable;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use cell::Cell;
 pub use cells::Cells;
-pub use source::{OnEmptyKey, Source};
+pub use source::{OnEmptyKey, Source, open_text};
 pub use types::{ColumnType, ColumnTypes};
 pub(crate) use {source::Like, types::guess as guess_types};
 
@@ -72,6 +74,7 @@ use privet_core::{Error, Reason, Result};
 use source::Opened;
 use std::io::{self, Read};
 use std::rc::Rc;
+use unreadable::Unreadable;
 
 /// The most bytes that one row may take.
 pub const MAX_ROW_BYTES: usize = 64 << 20;
@@ -301,7 +304,7 @@ impl<R: Read> Read for Counted<R> {
 }
 
 fn cannot_spool(error: io::Error) -> Error {
-    if compressed::damage(&error).is_some() {
+    if Unreadable::of(&error).is_some() {
         return cannot_read(error);
     }
     Error::unavailable(format!(
@@ -310,9 +313,10 @@ fn cannot_spool(error: io::Error) -> Error {
     .caused_by(error)
 }
 
-fn cannot_read(error: io::Error) -> Error {
-    if let Some(damaged) = compressed::damage(&error) {
-        return Error::api_misuse(damaged);
+/// Why an input cannot be read: a disk that fails, or what is wrong with its bytes.
+pub fn cannot_read(error: io::Error) -> Error {
+    if let Some(wrong) = Unreadable::of(&error) {
+        return Error::api_misuse(wrong);
     }
     Error::unavailable(format!("cannot read it: {error}")).caused_by(error)
 }

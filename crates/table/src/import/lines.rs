@@ -1,23 +1,23 @@
 //! Lines of UTF-8, of limited length.
 
+use super::text::Text;
 use super::{MAX_ROW_BYTES, cannot_read, quoted};
 use privet_core::{Error, Result};
 use std::io::{BufRead, BufReader, Read};
 
 /// Reads lines, counts them and checks their encoding.
 pub(super) struct Lines<R> {
-    input: BufReader<R>,
+    input: BufReader<Text<R>>,
     line: Vec<u8>,
     number: u64,
-    /// How many bytes of the line, after a byte order mark, come before the first that is not
-    /// UTF-8; `None` if all are UTF-8.
+    /// How many bytes of the line come before the first that is not UTF-8; `None` if all are UTF-8.
     valid: Option<usize>,
 }
 
 impl<R: Read> Lines<R> {
     pub(super) fn new(input: R) -> Self {
         Self {
-            input: BufReader::with_capacity(1 << 18, input),
+            input: BufReader::with_capacity(1 << 18, Text::new(input)),
             line: Vec::new(),
             number: 0,
             valid: None,
@@ -29,8 +29,7 @@ impl<R: Read> Lines<R> {
         self.number
     }
 
-    /// The next line with its end (`\n`, which the last line may lack), or `None` after the last. A
-    /// byte order mark before the first is dropped.
+    /// The next line with its end (`\n`, which the last line may lack), or `None` after the last.
     pub(super) fn next_line(&mut self) -> Result<Option<&str>> {
         self.line.clear();
         self.number += 1;
@@ -58,14 +57,6 @@ impl<R: Read> Lines<R> {
         if self.line.is_empty() {
             return Ok(None);
         }
-        if self.number == 1 {
-            if self.line.starts_with(b"\xff\xfe") || self.line.starts_with(b"\xfe\xff") {
-                return Err(Error::api_misuse("it looks like UTF-16; convert it to UTF-8 first"));
-            }
-            if self.line.starts_with(BYTE_ORDER_MARK) {
-                self.line.drain(..BYTE_ORDER_MARK.len());
-            }
-        }
         match std::str::from_utf8(&self.line) {
             Ok(line) => Ok(Some(line)),
             Err(error) => {
@@ -81,8 +72,6 @@ impl<R: Read> Lines<R> {
         self.valid.map(|len| &self.line[..len])
     }
 }
-
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The error for a line whose first `valid` bytes are UTF-8 and whose next byte is not. Names the
 /// column of that byte if it is known.

@@ -1,6 +1,7 @@
 //! Where rows come from, and how they are read.
 
 use super::csv::{CsvRows, Dialect};
+use super::text::Text;
 use super::{
     Cells, ColumnType, ColumnTypes, Counted, Format, Wanted, cannot_read, cannot_spool, compressed,
 };
@@ -252,7 +253,8 @@ impl Source {
         };
         let counter = Rc::new(std::cell::Cell::new(0));
         let counted = Counted { input, counter: Rc::clone(&counter) };
-        Ok(Opened { bytes: compressed::decompressed(counted)?, counter, bytes_total })
+        let bytes = Box::new(compressed::decompressed(counted)?);
+        Ok(Opened { bytes, counter, bytes_total })
     }
 
     /// The rows of an input in CSV.
@@ -300,6 +302,21 @@ impl Source {
     }
 }
 
+/// A text of any usual encoding and compression, as it is read everywhere: as UTF-8, without a byte
+/// order mark, decompressed. `-` stands for standard input. If reading it fails, [`cannot_read`]
+/// says why.
+///
+/// # Errors
+/// - [`Blame::ApiMisuse`] if there is no such file, or it is of a kind that is not read.
+/// - [`Blame::Unavailable`] if it cannot be read.
+pub fn open_text(path: &Path) -> Result<impl Read + Send + 'static> {
+    let input: Box<dyn Read + Send> = match path.as_os_str() == "-" {
+        true => Box::new(io::stdin()),
+        false => Box::new(open_file(path)?.0),
+    };
+    Ok(Text::new(compressed::decompressed(input)?))
+}
+
 /// The format that a file's extension tells. For a compressed file such as `rows.csv.gz`, the
 /// extension before its last.
 pub(super) fn format_by_name(path: &Path) -> Option<Format> {
@@ -330,7 +347,11 @@ fn cannot_open(error: io::Error) -> Error {
         io::ErrorKind::NotFound | io::ErrorKind::IsADirectory => Blame::ApiMisuse,
         _ => Blame::Unavailable,
     };
-    Error::new(blame, format!("cannot open it: {error}")).caused_by(error)
+    let what = match error.kind() {
+        io::ErrorKind::IsADirectory => "it is a folder; name the files in it".to_owned(),
+        _ => format!("cannot open it: {error}"),
+    };
+    Error::new(blame, what).caused_by(error)
 }
 
 fn copy(mut input: impl Read) -> Result<File> {

@@ -1,4 +1,5 @@
 mod cells;
+mod encodings;
 mod parquet;
 
 use super::source::format_by_name;
@@ -322,9 +323,6 @@ fn bad_encodings_name_the_byte() {
         let message =
             format!("input: line 2: byte 7{column} is not UTF-8; convert the file to UTF-8 first");
         assert_eq!(error, message);
-        let error =
-            read(format, b"\xff\xfek\0", selection(None, ValueForm::JsonRest)).expect_err("UTF-16");
-        assert_eq!(error, "input: it looks like UTF-16; convert it to UTF-8 first");
     }
 }
 
@@ -604,13 +602,13 @@ fn a_failure_to_read_is_no_damage() {
 #[test]
 fn what_others_have_compressed_is_named() {
     for (bytes, what) in [
-        (&b"PK\x03\x04\x14\0\0\0\x08\0"[..], "a ZIP archive, or a spreadsheet"),
+        (&b"PK\x03\x04\x14\0\0\0\x08\0"[..], "a ZIP archive"),
         (b"\xfd7zXZ\0\0\x04\xe6\xd6", "compressed with xz"),
         (b"BZh91AY&SY\x50", "compressed with bzip2"),
     ] {
         for format in [Format::Csv, Format::JsonLines, Format::Parquet] {
             let error = read(format, bytes, selection(None, raw("a"))).expect_err("no rows");
-            assert_eq!(error, format!("input: this is {what}, which is not read; unpack it first"));
+            assert!(error.starts_with(&format!("input: this is {what}, which is not read; ")), "{error}");
         }
     }
     let rows = read(Format::Csv, b"BZh9\nx\n", selection(None, raw("BZh9"))).expect("CSV");
