@@ -62,6 +62,11 @@ fn ways_out(reason: Reason) -> &'static [&'static str] {
         Reason::EmptyKey => &["--on-empty-key skip"],
         Reason::FormatUnknown => &["--format"],
         Reason::DelimiterUnclear => &["--delimiter"],
+        Reason::QuotesUnclear => &["--no-quotes"],
+        Reason::HeaderUnclear => &["--no-header"],
+        Reason::CommentUnclear => &["--comment"],
+        Reason::ColumnsDiffer => &["--replace"],
+        Reason::RangesOverlap => &["--nested"],
         Reason::OneValueForEachKey => &["`privet build --multi`"],
         _ => &[],
     }

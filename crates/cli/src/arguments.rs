@@ -17,7 +17,7 @@ pub(crate) use load::Load;
 pub(crate) use options::{SchemeOptions, Typed};
 pub(crate) use papers::Papers;
 pub(crate) use plan::Plan;
-pub(crate) use reading::{Delimiter, InputFormat, OnEmptyKey, Types};
+pub(crate) use reading::{InputFormat, OnEmptyKey, Reading, Types};
 pub(crate) use serve::Serve;
 pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};
 pub(crate) use update::{Keygen, Update};
@@ -121,13 +121,43 @@ const FORGERY: &str = "Changes and forgery";
 
 #[derive(Args)]
 #[command(after_long_help = examples::BUILD)]
-#[command(group = clap::ArgGroup::new("keys").args(["key", "range_from"]))]
 pub(crate) struct Build {
     /// The files to read, one after the other; `-` for standard input (needs --format).
     ///
     /// All have to be of one format and to have the same columns, in any order.
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) making: Making,
+    /// The table file to write.
+    ///
+    /// A table that is there already is replaced, unless it has updates; a file that is read never
+    /// is.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Replace the output also if it is a file that `privet build` has not written
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No report and no progress; errors are said all the same
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// Say from the beginning who will sign the table's updates.
+    ///
+    /// The file is the key of whoever will, made by `privet keygen`. Clients that have used the
+    /// table before its first update then follow it.
+    #[arg(long, value_name = "FILE", help_heading = FORGERY)]
+    pub(crate) publisher_key: Option<PathBuf>,
+}
+
+/// What is made of the rows: what `privet build` and `privet plan` have in common.
+#[derive(Args)]
+#[command(group = clap::ArgGroup::new("keys").args(["key", "range_from"]))]
+pub(crate) struct Making {
     /// Column that holds the key; without it, records are numbered by row from 0
     #[arg(long, value_name = "COLUMN")]
     pub(crate) key: Option<String>,
@@ -141,6 +171,12 @@ pub(crate) struct Build {
     /// Column of the last key of a range; default: a range ends where the next one begins.
     #[arg(long, value_name = "COLUMN", requires = "range_from")]
     pub(crate) range_to: Option<String>,
+    /// Ranges may lie in one another: of those that hold a key, the narrowest answers.
+    ///
+    /// The others are cut, so the table has more records than rows. Clients still make one lookup.
+    /// A range may not lie partly in another, and no two may be the same.
+    #[arg(long, requires = "range_from", hide_short_help = true)]
+    pub(crate) nested: bool,
     /// Differences between keys that do not count: trim, lower, upper, alphanumeric, number.
     ///
     /// Clients treat their keys in the same way. trim: white space at both ends. lower, upper:
@@ -149,40 +185,6 @@ pub(crate) struct Build {
     /// are one key.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', requires = "key")]
     pub(crate) normalize: Vec<String>,
-    /// The table file to write.
-    ///
-    /// A table that is there already is replaced, unless it has updates; a file that is read never
-    /// is.
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: PathBuf,
-    /// Replace the output also if it is a file that `privet build` has not written
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// Format of the inputs; default: by their extension.
-    ///
-    /// Input that gzip or zstd has compressed is recognised by its content: big.csv.gz is CSV. What
-    /// another program decompresses comes through standard input: `zcat big.csv.gz | privet build -
-    /// --format csv -o big.privet`.
-    #[arg(long, value_enum)]
-    pub(crate) format: Option<InputFormat>,
-    /// What separates the cells of a row in CSV; default: a comma, in TSV a tab.
-    ///
-    /// A single character, such as `;` or `|` (in quotes, for the shell), or `tab`.
-    #[arg(long, value_name = "CHARACTER", value_parser = reading::parse_delimiter)]
-    pub(crate) delimiter: Option<Delimiter>,
-    /// What columns of CSV are in JSON: `auto`, or COLUMN=number|boolean|text,…; default: text.
-    ///
-    /// A number is kept as it is written, and an empty cell becomes null. With `auto` the inputs
-    /// are read twice, and a column is a column of numbers if no program writes or reads any of
-    /// them otherwise (so 007, 1.50 and long numbers stay text), or of booleans if it has true and
-    /// false alone. Both together: `auto,zip=text`.
-    #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = reading::parse_types)]
-    pub(crate) types: Vec<Types>,
-    /// What to do with a row that has no key.
-    ///
-    /// It has none where the cell is empty or null.
-    #[arg(long, value_enum, default_value_t = OnEmptyKey::Error, value_name = "WHAT", requires = "keys")]
-    pub(crate) on_empty_key: OnEmptyKey,
     /// What to do when a key appears twice
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnDuplicate::Error)]
     pub(crate) on_duplicate: OnDuplicate,
@@ -191,12 +193,6 @@ pub(crate) struct Build {
     /// It then has several values, and `get` prints them all, in the order of the rows.
     #[arg(long, requires = "keys", conflicts_with = "on_duplicate")]
     pub(crate) multi: bool,
-    /// Print the report as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// No report and no progress; errors are said all the same
-    #[arg(short, long, conflicts_with = "json")]
-    pub(crate) quiet: bool,
 
     /// Columns that make up the value, as compact JSON; default: all but the key
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',', conflicts_with = "raw_value")]
@@ -230,12 +226,16 @@ pub(crate) struct Build {
     /// against (`get --root`) is printed.
     #[arg(long, help_heading = FORGERY)]
     pub(crate) authenticate: bool,
-    /// Say from the beginning who will sign the table's updates.
-    ///
-    /// The file is the key of whoever will, made by `privet keygen`. Clients that have used the
-    /// table before its first update then follow it.
-    #[arg(long, value_name = "FILE", help_heading = FORGERY)]
-    pub(crate) publisher_key: Option<PathBuf>,
+}
+
+/// Leaves what tells how a table is built to the long help of a command that seldom builds one.
+fn in_long_help(argument: clap::Arg) -> clap::Arg {
+    const OF_KEYS: [&str; 5] = ["range_from", "range_to", "normalize", "on_duplicate", "multi"];
+    let heading = argument.get_help_heading();
+    let is_of_building = heading
+        .is_some_and(|it| [LAYOUT, FORGERY, reading::READING].contains(&it))
+        || OF_KEYS.contains(&argument.get_id().as_str());
+    if is_of_building { argument.hide_short_help(true) } else { argument }
 }
 
 #[derive(Clone, Copy, ValueEnum)]

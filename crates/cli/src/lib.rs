@@ -158,7 +158,7 @@ pub fn report(
     display::be_quiet(true);
     let report = match arguments.command {
         Command::Build(mut build) => {
-            build.value.extend(value_columns);
+            build.making.value.extend(value_columns);
             serde_json::to_string(&commands::build::report(&build, rows, progress)?)
         }
         Command::Update(mut update) => {

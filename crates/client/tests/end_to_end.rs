@@ -114,9 +114,11 @@ impl Built {
         }
         let options = BuildOptions {
             key: form.key_map.filter(|_| !form.ranges).map(|_| "key".to_owned()),
-            ranges: form
-                .ranges
-                .then(|| RangeColumns { from: "key".to_owned(), to: Some("to".to_owned()) }),
+            ranges: form.ranges.then(|| RangeColumns {
+                from: "key".to_owned(),
+                to: Some("to".to_owned()),
+                nested: false,
+            }),
             key_map: form.key_map.unwrap_or_default(),
             parts: form.key_map.map(|_| form.parts),
             raw_value: Some("value".to_owned()),

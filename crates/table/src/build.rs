@@ -21,7 +21,9 @@ mod tests;
 pub use key_shape::KeyShape;
 
 use crate::authentication::{MerkleTree, TableRoot, path_len, shape_with_paths};
-use crate::import::{ColumnType, ColumnTypes, Format, Selection, Source, guess_types};
+use crate::import::{
+    ColumnType, ColumnTypes, Format, LinesLeftOut, Selection, Source, guess_types,
+};
 use crate::key_map::{KeyForm, KeyMapKind, Normalization, PackOptions, pack_with};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::new_file::Existing;
@@ -78,8 +80,8 @@ pub struct BuildOptions {
     pub existing: Existing,
 }
 
-/// Where the bounds of ranges stand. They are whole numbers or addresses, and ranges do not
-/// overlap.
+/// Where the bounds of ranges stand. They are whole numbers or addresses. Ranges do not overlap,
+/// unless they are nested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeColumns {
     /// The column of the first point; or of both, as a network (`1.2.3.0/24`) or as two addresses
@@ -88,6 +90,9 @@ pub struct RangeColumns {
     /// The column of the last point, which belongs to the range. Without it, and without the last
     /// point in `from`, a range ends where the next one begins.
     pub to: Option<String>,
+    /// Whether ranges may lie in one another. Of those that hold a key, the narrowest answers. Each
+    /// row must say where its range ends.
+    pub nested: bool,
 }
 
 /// What to do with a key that occurs again.
@@ -168,6 +173,13 @@ pub struct BuildReport {
     /// How many rows were skipped because they have no key:
     /// [`OnEmptyKey::Skip`](crate::import::OnEmptyKey::Skip).
     pub empty_keys_skipped: u64,
+    /// How many rows answer for no key, because narrower ranges cover theirs:
+    /// [`RangeColumns::nested`].
+    pub hidden: u64,
+    /// How many lines of the inputs were no rows.
+    pub lines_left_out: LinesLeftOut,
+    /// What was read and may have been meant otherwise, each in a sentence that names the input.
+    pub doubts: Vec<String>,
     /// The columns of CSV whose cells are not text in JSON values.
     pub types: ColumnTypes,
 }
@@ -337,7 +349,7 @@ fn selection(options: &BuildOptions) -> Result<Selection> {
         Some(_) if options.normalization != Normalization::default() => {
             Err(Error::api_misuse("the keys of a table of ranges are not normalised"))
         }
-        Some(RangeColumns { from, to }) => {
+        Some(RangeColumns { from, to, .. }) => {
             Ok(Selection { key: Some(from.clone()), until: to.clone(), value })
         }
     }
@@ -508,6 +520,9 @@ fn report(
         overhead: (shape.bytes() + layout_bytes) as f64 / value_bytes as f64,
         duplicates_dropped: kept.duplicates_dropped(),
         empty_keys_skipped: kept.empty_keys(),
+        hidden: kept.hidden(),
+        lines_left_out: kept.lines_left_out(),
+        doubts: kept.doubts().to_vec(),
         types: Vec::new(),
     }
 }

@@ -38,8 +38,9 @@
 //!
 //! Every error names the input and the line (CSV, JSON Lines) or row (Parquet), counted from 1. A
 //! byte order mark, UTF-16, Windows line ends and blank lines are fine. Bad UTF-8, rows with too few
-//! or too many cells, unclosed quotes, lines that are no JSON object, and columns or fields that occur
-//! twice are errors. One row may take at most [`MAX_ROW_BYTES`]; reading needs memory for one row
+//! or too many cells, unclosed quotes and text after them, lines that are no JSON object, and
+//! columns or fields that occur twice are errors. A [`Dialect`] says where a file is written by
+//! other rules. One row may take at most [`MAX_ROW_BYTES`]; reading needs memory for one row
 //! (CSV, JSON Lines) or one batch of 256 rows and one page per column (Parquet, whose pages have
 //! limits of their own).
 
@@ -47,9 +48,11 @@ mod cell;
 mod cells;
 mod compressed;
 mod csv;
+mod dialect;
 mod json_lines;
 mod json_text;
 mod lines;
+mod of_table;
 mod parquet;
 mod source;
 mod text;
@@ -61,6 +64,8 @@ pub(crate) mod tests;
 
 pub use cell::Cell;
 pub use cells::Cells;
+pub use dialect::{Delimiter, Dialect};
+pub use of_table::check_value;
 pub use source::{OnEmptyKey, Source, open_text};
 pub use types::{ColumnType, ColumnTypes};
 pub(crate) use {source::Like, types::guess as guess_types};
@@ -86,7 +91,8 @@ pub enum Format {
     /// Comma-separated values with a header line (RFC 4180), in UTF-8. Another
     /// [delimiter](Source::delimiter) may stand for the comma.
     Csv,
-    /// As CSV, with tabs in place of commas. Quotes have the same meaning.
+    /// As CSV, with tabs in place of commas. Quotes have the same meaning, except that no cell has
+    /// both tabs and line ends.
     Tsv,
     /// One JSON object per line, in UTF-8.
     JsonLines,
@@ -98,12 +104,12 @@ pub enum Format {
 
 impl Format {
     /// The format that a name or a file extension stands for: `csv`; `tsv` or `tab`; `jsonl`,
-    /// `ndjson` or `json-lines`; `parquet`.
+    /// `ndjson`, `json` or `json-lines`; `parquet`.
     pub fn from_name(name: &str) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
             "csv" => Some(Format::Csv),
             "tsv" | "tab" => Some(Format::Tsv),
-            "jsonl" | "ndjson" | "json-lines" => Some(Format::JsonLines),
+            "jsonl" | "ndjson" | "json" | "json-lines" => Some(Format::JsonLines),
             "parquet" => Some(Format::Parquet),
             _ => None,
         }
@@ -134,6 +140,11 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// Whether it names any column, so that one was found by its name.
+    fn names_a_column(&self) -> bool {
+        self.key.is_some() || !self.value.columns().is_empty()
+    }
+
     /// Whether the column gives the key, or a part of it.
     fn is_bound(&self, column: &str) -> bool {
         [&self.key, &self.until].into_iter().flatten().any(|bound| bound == column)
@@ -177,6 +188,35 @@ trait RowReader {
 
     /// The columns that make the value, if all rows have the same ones.
     fn value_columns(&self) -> Option<Vec<ValueColumn>>;
+
+    /// How many lines so far were no rows.
+    fn left_out(&self) -> LinesLeftOut {
+        LinesLeftOut::default()
+    }
+
+    /// What was read and may have been meant otherwise.
+    fn doubt(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// How many lines of a text were no rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinesLeftOut {
+    /// Lines before the first that were to be left out.
+    pub first: u64,
+    /// Comments.
+    pub comments: u64,
+    /// Blank lines.
+    pub blank: u64,
+}
+
+impl std::ops::AddAssign for LinesLeftOut {
+    fn add_assign(&mut self, other: Self) {
+        self.first += other.first;
+        self.comments += other.comments;
+        self.blank += other.blank;
+    }
 }
 
 impl Rows {
@@ -203,7 +243,7 @@ impl Rows {
             value: vec![],
         };
         let format = source.resolve_format()?;
-        let dialect = source.dialect(format)?;
+        let dialect = source.checked_dialect(format)?.clone();
         let wanted = source.wanted(selection);
         if format == Format::Parquet
             && let Some((file, len)) = source.plain_file()?
@@ -219,11 +259,14 @@ impl Rows {
         let Opened { bytes, counter, bytes_total } = source.open()?;
         let reader: Box<dyn RowReader> = match format {
             Format::Csv | Format::Tsv => {
-                Box::new(csv::CsvRows::open(bytes, counter, wanted, dialect)?)
+                Box::new(csv::CsvRows::open(bytes, counter, wanted, &dialect, format)?)
             }
-            Format::JsonLines => {
-                Box::new(json_lines::JsonLinesRows::open(bytes, counter, wanted.selection))
-            }
+            Format::JsonLines => Box::new(json_lines::JsonLinesRows::open(
+                bytes,
+                counter,
+                wanted.selection,
+                dialect.no_rows(format),
+            )),
             Format::Parquet => Box::new(parquet::ParquetRows::spool(bytes, wanted)?),
             Format::Cells => return Err(Error::internal("rows of cells were opened before")),
         };
@@ -260,6 +303,16 @@ impl Rows {
     /// How many rows were left out so far because they have no key.
     pub fn empty_keys(&self) -> u64 {
         self.empty_keys
+    }
+
+    /// How many lines so far were no rows.
+    pub fn left_out(&self) -> LinesLeftOut {
+        self.reader.left_out()
+    }
+
+    /// What was read and may have been meant otherwise, in a sentence.
+    pub fn doubt(&self) -> Option<&str> {
+        self.reader.doubt()
     }
 
     /// The name of the input.
@@ -361,6 +414,8 @@ struct Wanted {
     /// The value columns of an input that came before, for a selection of all columns.
     like: Option<Like>,
     types: ColumnTypes,
+    /// Types that columns have if they are there and `types` does not name them.
+    known_types: ColumnTypes,
 }
 
 impl ResolvedColumns {
@@ -388,9 +443,11 @@ impl ResolvedColumns {
                         "it has a column {}, and {} has none; the inputs of a table have the same columns",
                         quoted(other),
                         like.of
-                    )));
+                    ))
+                    .because(Reason::ColumnsDiffer));
                 }
-                like.columns.iter().map(find).collect::<Result<_>>()?
+                let like = like.columns.iter().map(find).collect::<Result<_>>();
+                like.map_err(|error| error.because(Reason::ColumnsDiffer))?
             }
             (ValueForm::JsonRest, None) => {
                 (0..columns.len()).filter(|&column| !selection.is_bound(&columns[column])).collect()

@@ -143,7 +143,7 @@ pub use key_form::{Case, KeyForm, Normalization};
 pub use packing::{PackOptions, Packed, Pairs, pack, pack_as, pack_with};
 pub use pieces::MOST_PARTS;
 #[cfg(feature = "files")]
-pub(crate) use ranges::{BETWEEN_BOUNDS, Bounds};
+pub(crate) use ranges::{BETWEEN_BOUNDS, Bounds, NAME_LEN};
 pub use ranges::{Directory, Points, Range};
 pub use values::{decode_list, encode_list, values_of_list};
 #[cfg(feature = "files")]

@@ -40,7 +40,10 @@ Examples:
     privet build capitals.csv --key country -o capitals.privet
 
   From another program:
-    zcat rows.jsonl.gz | privet build - --format jsonl --key id -o rows.privet
+    xz -dc rows.jsonl.xz | privet build - --format jsonl --key id -o rows.privet
+
+  A file that is not quite CSV (docs/formats.md has many):
+    privet build feed.txt --delimiter ';' --comment '#' --no-header --key 1 -o feed.privet
 
   A row for each network, looked up by an address:
     privet build networks.csv --range-from network -o networks.privet
@@ -67,6 +70,9 @@ pub(crate) const PLAN: &str = "\
 Examples:
   For a table that is built:
     privet plan capitals.privet
+
+  For a file that `privet build` reads, with the same options:
+    privet plan capitals.csv --key country
 
   For one that is not there yet, used by many who come back:
     privet plan --records 2^24 --record-len 32 --clients 100000 --lookups 50

@@ -1,6 +1,6 @@
 //! What can be typed after `privet plan`.
 
-use super::{examples, parse_number};
+use super::{Making, Reading, examples, parse_number};
 use crate::commands::plan::{Assumed, ClientKind, Link, Prices};
 use clap::Args;
 use privet_schemes::registry::Assumption;
@@ -13,15 +13,13 @@ const MEANS: &str = "What there is";
 
 #[derive(Args)]
 #[command(after_long_help = examples::PLAN)]
+#[command(mut_args(super::in_long_help))]
 #[command(group = clap::ArgGroup::new("subject").args(["table", "records"]).required(true))]
 pub(crate) struct Plan {
-    /// A table file; or, with --key, a file that `privet build` reads.
+    /// A table file, or a file that `privet build` reads, with the same options.
     ///
     /// The second is built into a temporary file, to see how long the records get.
     pub(crate) table: Option<PathBuf>,
-    /// Column of the input that holds the key
-    #[arg(long, value_name = "COLUMN", requires = "table")]
-    pub(crate) key: Option<String>,
     /// Records in the table, such as 1000000 or 2^20, instead of a file
     #[arg(long, value_name = "N", value_parser = parse_number, requires = "record_len")]
     pub(crate) records: Option<u64>,
@@ -91,4 +89,9 @@ pub(crate) struct Plan {
     /// Write a plot of all schemes to this file, as SVG; it is replaced if it is there
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) making: Making,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
 }

@@ -1,9 +1,96 @@
-//! How a file of rows is read: what `privet build` and `privet update` have in common.
+//! How a file of rows is read: what `privet build`, `privet update` and `privet plan` have in
+//! common.
 
-use clap::ValueEnum;
-use privet_table::import::ColumnType;
+use clap::{Args, ValueEnum};
+use privet_table::import::{ColumnType, Delimiter};
 
-#[derive(Clone, Copy, ValueEnum)]
+/// The heading of these options.
+pub(super) const READING: &str = "How files of rows are read";
+
+#[derive(Args, Clone, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// Format of the files; default: by their names.
+    ///
+    /// Input that gzip or zstd has compressed is recognised by its content: big.csv.gz is CSV. So
+    /// is UTF-16. What another program unpacks comes through standard input: `xz -dc big.csv.xz |
+    /// privet build - --format csv -o big.privet`.
+    #[arg(long, value_enum, help_heading = READING)]
+    pub(crate) format: Option<InputFormat>,
+    /// What separates the cells of a row in CSV; default: a comma, in TSV a tab.
+    ///
+    /// A single character, such as `;` or `|` (in quotes, for the shell), or `tab`, or
+    /// `whitespace`: any number of spaces and tabs. A first line `sep=;`, as spreadsheets write it,
+    /// says it too.
+    #[arg(long, value_name = "CHARACTER", value_parser = parse_delimiter, help_heading = READING)]
+    pub(crate) delimiter: Option<Delimiter>,
+    /// Quotation marks in CSV are characters like any other.
+    ///
+    /// As in most dumps of databases with tabs. Without it, a cell that begins with one ends with
+    /// one.
+    #[arg(long, help_heading = READING, hide_short_help = true)]
+    pub(crate) no_quotes: bool,
+    /// The first line of CSV is a row, and not the names of the columns.
+    ///
+    /// Columns then are called by their numbers, from 1, or as --columns says.
+    #[arg(long, help_heading = READING)]
+    pub(crate) no_header: bool,
+    /// Names of the columns, where there is no header
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', requires = "no_header")]
+    #[arg(help_heading = READING, hide_short_help = true)]
+    pub(crate) columns: Vec<String>,
+    /// A row of CSV with more cells than columns is several rows.
+    ///
+    /// They differ in their last column, which has one of the further cells in each: a line of a
+    /// hosts file is a row for each of its names.
+    #[arg(long, help_heading = READING, hide_short_help = true)]
+    pub(crate) spread: bool,
+    /// Leave out lines that begin with this, such as `#` or `//`.
+    ///
+    /// With `--delimiter whitespace` also the rest of a line.
+    #[arg(long, value_name = "PREFIX", value_parser = parse_comment)]
+    #[arg(help_heading = READING, hide_short_help = true)]
+    pub(crate) comment: Option<String>,
+    /// Leave out so many lines at the beginning, before the header
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    #[arg(help_heading = READING, hide_short_help = true)]
+    pub(crate) skip_lines: u64,
+    /// What columns of CSV are in JSON: `auto`, or COLUMN=number|boolean|text,…; default: text.
+    ///
+    /// A number is kept as it is written, and an empty cell becomes null. With `auto` the inputs
+    /// are read twice, and a column is a column of numbers if no program writes or reads any of
+    /// them otherwise (so 007, 1.50 and long numbers stay text), or of booleans if it has true and
+    /// false alone. Both together: `auto,zip=text`. An update knows the types of the table.
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = parse_types)]
+    #[arg(help_heading = READING)]
+    pub(crate) types: Vec<Types>,
+    /// What to do with a row that has no key.
+    ///
+    /// It has none where the cell is empty or null.
+    #[arg(long, value_enum, default_value_t = OnEmptyKey::Error, value_name = "WHAT")]
+    #[arg(help_heading = READING, hide_short_help = true)]
+    pub(crate) on_empty_key: OnEmptyKey,
+}
+
+impl Reading {
+    /// Whether nothing was said.
+    pub(crate) fn is_default(&self) -> bool {
+        *self
+            == Self {
+                format: None,
+                delimiter: None,
+                no_quotes: false,
+                no_header: false,
+                columns: Vec::new(),
+                spread: false,
+                comment: None,
+                skip_lines: 0,
+                types: Vec::new(),
+                on_empty_key: OnEmptyKey::Error,
+            }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InputFormat {
     /// Comma-separated values, the first line with the names of the columns
     Csv,
@@ -16,7 +103,7 @@ pub(crate) enum InputFormat {
     Parquet,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnEmptyKey {
     /// Stop and name the line
     Error,
@@ -24,17 +111,22 @@ pub(crate) enum OnEmptyKey {
     Skip,
 }
 
-/// What separates cells: an ASCII character.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Delimiter(pub(crate) u8);
-
-pub(super) fn parse_delimiter(typed: &str) -> Result<Delimiter, String> {
+fn parse_delimiter(typed: &str) -> Result<Delimiter, String> {
     match (typed, typed.as_bytes()) {
-        ("tab" | "\\t", _) => Ok(Delimiter(b'\t')),
+        ("tab" | "\\t", _) => Ok(Delimiter::Character(b'\t')),
+        ("whitespace", _) => Ok(Delimiter::WhiteSpace),
         (_, &[character]) if character.is_ascii() && !b"\"\r\n".contains(&character) => {
-            Ok(Delimiter(character))
+            Ok(Delimiter::Character(character))
         }
-        _ => Err("write one ASCII character, no quote and no line end, or `tab`".to_owned()),
+        _ => Err("write one ASCII character, no quote and no line end, or `tab`, or `whitespace`"
+            .to_owned()),
+    }
+}
+
+fn parse_comment(typed: &str) -> Result<String, String> {
+    match typed.trim() {
+        "" => Err("write what comments begin with, such as `#`".to_owned()),
+        _ => Ok(typed.to_owned()),
     }
 }
 
@@ -47,7 +139,7 @@ pub(crate) enum Types {
     Column(String, ColumnType),
 }
 
-pub(super) fn parse_types(typed: &str) -> Result<Types, String> {
+fn parse_types(typed: &str) -> Result<Types, String> {
     if typed == "auto" {
         return Ok(Types::Auto);
     }
@@ -66,8 +158,9 @@ mod tests {
         for (typed, delimiter) in
             [(",", b','), (";", b';'), ("|", b'|'), ("tab", b'\t'), ("\\t", b'\t'), ("\t", b'\t')]
         {
-            assert_eq!(parse_delimiter(typed), Ok(Delimiter(delimiter)), "{typed:?}");
+            assert_eq!(parse_delimiter(typed), Ok(Delimiter::Character(delimiter)), "{typed:?}");
         }
+        assert_eq!(parse_delimiter("whitespace"), Ok(Delimiter::WhiteSpace));
         for typed in ["", ";;", "comma", "\"", "\n", "\r", "\u{b7}"] {
             assert!(parse_delimiter(typed).is_err(), "{typed:?}");
         }

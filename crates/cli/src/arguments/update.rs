@@ -1,6 +1,6 @@
 //! What can be typed after `privet keygen` and `privet update`.
 
-use super::{Delimiter, InputFormat, OnEmptyKey, Types, examples};
+use super::{Reading, examples};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -47,25 +47,11 @@ pub(crate) struct Update {
     /// that it has then.
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
-    /// Format of that file; default: by its extension
-    #[arg(long, value_enum, requires = "from")]
-    pub(crate) format: Option<InputFormat>,
-    /// What separates the cells of a row in that file, as for `privet build`
-    #[arg(long, value_name = "CHARACTER", value_parser = super::reading::parse_delimiter, requires = "from")]
-    pub(crate) delimiter: Option<Delimiter>,
-    /// What columns of that file are in JSON: COLUMN=number|boolean|text,…; default: text
+    /// Let values have other columns than the table's, or columns of other types
     ///
-    /// Give those that the table was built with.
-    #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = super::reading::parse_types, requires = "from")]
-    pub(crate) types: Vec<Types>,
-    /// What to do with a row of that file that has no key, as for `privet build`
-    #[arg(long, value_enum, default_value_t = OnEmptyKey::Error, value_name = "WHAT", requires = "from")]
-    pub(crate) on_empty_key: OnEmptyKey,
-    /// Let a value take the place of one with more columns, or with columns of other types
-    ///
-    /// Without it, a JSON object is refused that leaves out columns which the key's present value
-    /// has, and a row of CSV or Parquet that has text for a number as well. Rows of JSON Lines are
-    /// not compared: each says itself what it has.
+    /// Without it, each new value must have the columns that the table was built with, and their
+    /// types. In a table that was built from JSON Lines, rows may differ; there a value is refused
+    /// only if it leaves out columns that the key's present value has.
     #[arg(long)]
     pub(crate) replace: bool,
     /// Remove the keys in a file, one on each line
@@ -88,6 +74,8 @@ pub(crate) struct Update {
     /// Print the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
 }
 
 fn parse_assignment(typed: &str) -> Result<(String, String), String> {

@@ -1,7 +1,9 @@
 //! `privet build`: from an input file to a table file.
 
 use super::plan;
-use crate::arguments::{Build, Delimiter, InputFormat, KeyMap, OnDuplicate, OnEmptyKey, Types};
+use crate::arguments::{
+    Build, InputFormat, KeyMap, Making, OnDuplicate, OnEmptyKey, Reading, Types,
+};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::key_form::{Ranges, describe};
@@ -11,7 +13,7 @@ use privet_core::{Error, Result};
 use privet_table::build::{
     self, BuildOptions, BuildReport, KeyShape, Progress, RangeColumns, Stage, build_table_from,
 };
-use privet_table::import::{self, ColumnTypes, Format, Source};
+use privet_table::import::{self, ColumnTypes, Dialect, Format, LinesLeftOut, Source};
 use privet_table::key_map::{KeyMapKind, Normalization};
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{PublisherId, PublisherKey, UpdateLog, log_path};
@@ -58,46 +60,24 @@ pub(crate) fn report(
     inputs.extend(arguments.publisher_key.as_deref());
     let existing = output_file::for_table(&arguments.output, &inputs, arguments.force)?;
     let options = BuildOptions {
-        key: arguments.key.clone(),
-        normalization: Normalization::from_names(&arguments.normalize)?,
-        ranges: arguments
-            .range_from
-            .clone()
-            .map(|from| RangeColumns { from, to: arguments.range_to.clone() }),
-        key_map: match arguments.key_map {
-            KeyMap::Buckets => KeyMapKind::Buckets,
-            KeyMap::Cuckoo => KeyMapKind::Cuckoo,
-        },
-        value_columns: arguments.value.clone(),
-        raw_value: arguments.raw_value.clone(),
-        max_value: arguments.max_value,
-        parts: arguments.parts,
-        on_duplicate: match arguments.on_duplicate {
-            _ if arguments.multi => build::OnDuplicate::All,
-            OnDuplicate::Error => build::OnDuplicate::Error,
-            OnDuplicate::First => build::OnDuplicate::First,
-            OnDuplicate::Last => build::OnDuplicate::Last,
-        },
-        types: named_types(&arguments.types),
-        guess_types: arguments.types.contains(&Types::Auto),
-        authenticate: arguments.authenticate,
         has_log: arguments.publisher_key.is_some(),
         existing,
+        ..options(&arguments.making, &arguments.reading)?
     };
     let publisher = arguments.publisher_key.as_deref().map(PublisherKey::from_file).transpose()?;
     let publisher = publisher.map(|key| key.id());
-    let source = |path: &PathBuf| {
-        source(path, arguments.format, arguments.delimiter, arguments.on_empty_key)
-    };
     let sources = match given.is_empty() {
-        true => arguments.inputs.iter().map(source).collect(),
-        false => given.into_iter().map(|rows| on_empty_key(rows, arguments.on_empty_key)).collect(),
+        true => arguments.inputs.iter().map(|path| source(path, &arguments.reading)).collect(),
+        false => on_empty_key(given, &arguments.reading),
     };
     let start = Instant::now();
     let built = build_table_from(&options, sources, &arguments.output, progress)?;
     let publisher =
         publisher.map(|publisher| announce(&arguments.output, publisher)).transpose()?;
     let seconds = start.elapsed().as_secs_f64();
+    for doubt in &built.doubts {
+        display::notice(&format!("{doubt} (--no-header, --comment)"));
+    }
     Ok(Report { publisher, ..Report::of(&built, &arguments.output, seconds) })
 }
 
@@ -118,29 +98,104 @@ pub(crate) fn named_types(types: &[Types]) -> ColumnTypes {
     named.collect()
 }
 
-/// The rows of a file, read with the given options.
-pub(crate) fn source(
-    path: &Path,
-    format: Option<InputFormat>,
-    delimiter: Option<Delimiter>,
-    empty_key: OnEmptyKey,
-) -> Source {
-    let mut source = on_empty_key(Source::path(path), empty_key);
-    if let Some(format) = format {
-        source = source.format(format_of(format));
+/// What is made of rows, as it was typed.
+///
+/// # Errors
+/// If what was typed contradicts itself.
+pub(crate) fn options(making: &Making, reading: &Reading) -> Result<BuildOptions> {
+    if reading.on_empty_key != OnEmptyKey::Error
+        && making.key.is_none()
+        && making.range_from.is_none()
+    {
+        return Err(Error::api_misuse(
+            "--on-empty-key is for tables with keys: say which column they are in (--key)",
+        ));
     }
-    if let Some(Delimiter(delimiter)) = delimiter {
-        source = source.delimiter(delimiter);
-    }
-    source
+    Ok(BuildOptions {
+        key: making.key.clone(),
+        normalization: Normalization::from_names(&making.normalize)?,
+        ranges: making.range_from.clone().map(|from| RangeColumns {
+            from,
+            to: making.range_to.clone(),
+            nested: making.nested,
+        }),
+        key_map: match making.key_map {
+            KeyMap::Buckets => KeyMapKind::Buckets,
+            KeyMap::Cuckoo => KeyMapKind::Cuckoo,
+        },
+        value_columns: making.value.clone(),
+        raw_value: making.raw_value.clone(),
+        max_value: making.max_value,
+        parts: making.parts,
+        on_duplicate: match making.on_duplicate {
+            _ if making.multi => build::OnDuplicate::All,
+            OnDuplicate::Error => build::OnDuplicate::Error,
+            OnDuplicate::First => build::OnDuplicate::First,
+            OnDuplicate::Last => build::OnDuplicate::Last,
+        },
+        types: named_types(&reading.types),
+        guess_types: reading.types.contains(&Types::Auto),
+        authenticate: making.authenticate,
+        ..BuildOptions::default()
+    })
 }
 
-/// The same rows, and what becomes of those without a key.
-pub(crate) fn on_empty_key(source: Source, typed: OnEmptyKey) -> Source {
-    source.on_empty_key(match typed {
+/// The rows of a file, read as it was typed.
+pub(crate) fn source(path: &Path, reading: &Reading) -> Source {
+    let mut source = Source::path(path).dialect(Dialect {
+        delimiter: reading.delimiter,
+        no_quotes: reading.no_quotes,
+        no_header: reading.no_header.then(|| reading.columns.clone()),
+        comment: reading.comment.clone(),
+        skip_lines: reading.skip_lines,
+        spread: reading.spread,
+    });
+    if let Some(format) = reading.format {
+        source = source.format(format_of(format));
+    }
+    source.on_empty_key(empty_key(reading))
+}
+
+/// Rows that a program gives, and what becomes of those without a key.
+pub(crate) fn on_empty_key(
+    given: impl IntoIterator<Item = Source>,
+    reading: &Reading,
+) -> Vec<Source> {
+    given.into_iter().map(|rows| rows.on_empty_key(empty_key(reading))).collect()
+}
+
+fn empty_key(reading: &Reading) -> import::OnEmptyKey {
+    match reading.on_empty_key {
         OnEmptyKey::Error => import::OnEmptyKey::Error,
         OnEmptyKey::Skip => import::OnEmptyKey::Skip,
-    })
+    }
+}
+
+/// What was left out of files, in words; nothing if nothing was.
+pub(crate) fn left_out(lines: LinesLeftOut, empty_keys: u64) -> Option<String> {
+    let parts = [
+        (lines.first, "line at the beginning", "lines at the beginning"),
+        (lines.comments, "comment line", "comment lines"),
+        (lines.blank, "blank line", "blank lines"),
+        (empty_keys, "row without a key", "rows without a key"),
+    ];
+    let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
+    let parts: Vec<_> = parts.map(|(count, one, more)| display::some(count, one, more)).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// How many lines of files were no rows, for JSON.
+#[derive(Serialize)]
+pub(crate) struct Lines {
+    skipped_lines: u64,
+    comment_lines: u64,
+    blank_lines: u64,
+}
+
+impl From<LinesLeftOut> for Lines {
+    fn from(lines: LinesLeftOut) -> Self {
+        Self { skipped_lines: lines.first, comment_lines: lines.comments, blank_lines: lines.blank }
+    }
 }
 
 fn format_of(named: InputFormat) -> Format {
@@ -206,8 +261,14 @@ pub(crate) struct Report {
     layout_bytes: u64,
     value_bytes: u64,
     overhead: f64,
+    rows_read: u64,
+    rows_hidden: u64,
     duplicates_dropped: u64,
     empty_keys_skipped: u64,
+    #[serde(flatten)]
+    lines: Lines,
+    #[serde(skip)]
+    left_out: Option<String>,
     types: BTreeMap<String, &'static str>,
     file_bytes: u64,
     table_id: String,
@@ -277,7 +338,14 @@ impl Report {
             layout_bytes: map.map_or(0, |map| map.bytes),
             value_bytes: built.value_bytes,
             overhead: built.overhead,
+            rows_read: built.rows
+                + built.hidden
+                + built.duplicates_dropped
+                + built.empty_keys_skipped,
+            rows_hidden: built.hidden,
             duplicates_dropped: built.duplicates_dropped,
+            left_out: left_out(built.lines_left_out, built.empty_keys_skipped),
+            lines: built.lines_left_out.into(),
             empty_keys_skipped: built.empty_keys_skipped,
             types: built.types.iter().map(|(column, one)| (column.clone(), one.name())).collect(),
             file_bytes: built.file_bytes,
@@ -311,11 +379,12 @@ impl Report {
         if self.duplicates_dropped > 0 {
             page.entry("duplicates dropped", display::count(self.duplicates_dropped));
         }
-        if self.empty_keys_skipped > 0 {
-            page.entry(
-                "skipped",
-                format!("{} rows without a key", display::count(self.empty_keys_skipped)),
-            );
+        if self.rows_hidden > 0 {
+            let rows = display::some(self.rows_hidden, "row", "rows");
+            page.entry("hidden", format!("{rows} by narrower ranges"));
+        }
+        if let Some(left_out) = &self.left_out {
+            page.entry("skipped", left_out);
         }
         if !self.types.is_empty() {
             let types = self.types.iter().map(|(column, one)| format!("{column}={one}"));

@@ -3,13 +3,13 @@
 mod rows;
 
 use crate::arguments::Update;
-use crate::commands::build::{named_types, on_empty_key, source};
+use crate::commands::build::{Lines, left_out, named_types, on_empty_key, source};
 use crate::commands::get::keys_from;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use privet_core::{Blame, Error, Result};
 use privet_table::edit::{Counts, TableEdits};
-use privet_table::import::Source;
+use privet_table::import::{Source, check_value};
 use privet_table::owner::{OwnedTable, begin_history};
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::PublisherKey;
@@ -45,7 +45,7 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report
     }
     let snapshot = Snapshot::open(&arguments.table)?;
     let mut table = OwnedTable::open(&snapshot, key)?;
-    let (edits, counts, empty_keys_skipped) = edits(arguments, given, &snapshot, &table)?;
+    let (edits, counts, read) = edits(arguments, given, &snapshot, &table)?;
     let records_changed = edits.as_ref().map_or(0, |edits| edits.update.written().len() as u64);
     let layout_changed = edits.as_ref().is_some_and(|edits| edits.layout.is_some());
     if let Some(edits) = &edits {
@@ -79,7 +79,10 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report
         file: arguments.table.display().to_string(),
         epoch: identity.epoch.0,
         counts: counts.into(),
-        empty_keys_skipped,
+        rows_read: read.rows + read.empty_keys,
+        empty_keys_skipped: read.empty_keys,
+        left_out: left_out(read.lines, read.empty_keys),
+        lines: read.lines.into(),
         records_changed,
         layout_changed,
         records: identity.shape.records(),
@@ -90,13 +93,13 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report
     })
 }
 
-/// Collects what is to change, and counts the rows that were skipped because they have no key.
+/// Collects what is to change, and counts what was read of files.
 fn edits(
     arguments: &Update,
     given: Option<Source>,
     snapshot: &Snapshot,
     table: &OwnedTable<'_>,
-) -> Result<(Option<TableEdits>, Counts, u64)> {
+) -> Result<(Option<TableEdits>, Counts, rows::Read)> {
     let mut editor = table.editor()?;
     let mut deleted: HashSet<&[u8]> = HashSet::new();
     for key in &arguments.delete {
@@ -117,44 +120,63 @@ fn edits(
         true => Ok(Vec::new()),
         false => table.values_of(key),
     };
-    let mut empty_keys_skipped = 0;
-    let (format, delimiter) = (arguments.format, arguments.delimiter);
-    let from = arguments.from.as_deref();
-    let from = from.map(|path| source(path, format, delimiter, arguments.on_empty_key));
-    let given = given.map(|rows| on_empty_key(rows, arguments.on_empty_key));
+    let values = table.layout().values();
+    // Where rows of a file may have different columns, each row lists its own, and none counts as
+    // missing.
+    let check = |key: &[u8], value: &[u8], row_of_any: bool, is_row: bool| {
+        let header = snapshot.header();
+        let checked = match values {
+            _ if arguments.replace => Ok(()),
+            Some(values) => check_value(values, value),
+            None if row_of_any || key.is_empty() => Ok(()),
+            None => {
+                let present = present(key)?;
+                rows::check_nothing_is_lost(header, &present, value).and_then(|()| match is_row {
+                    true => rows::check_types_stay(header, &present, value),
+                    false => Ok(()),
+                })
+            }
+        };
+        checked.map_err(|error| match key.is_empty() || !is_row {
+            true => error,
+            false => error.within(rows::named(key)),
+        })
+    };
+    let mut read = rows::Read::default();
+    let given = given.and_then(|rows| on_empty_key([rows], &arguments.reading).pop());
+    let from = arguments.from.as_deref().map(|path| source(path, &arguments.reading));
     if let Some(source) = given.or(from) {
         let name = source.name();
-        let types = named_types(&arguments.types);
-        if types.len() < arguments.types.len() {
+        let types = named_types(&arguments.reading.types);
+        if types.len() < arguments.reading.types.len() && values.is_none() {
             return Err(Error::api_misuse(
                 "--types auto is for `privet build`: name the columns and the types that the table has",
             ));
         }
-        let source = source.types(types);
-        empty_keys_skipped = rows::read(source, snapshot.header(), |key, value, same_columns| {
-            // Where rows may have different columns, each row lists its own, and none counts as
-            // missing.
-            if same_columns && !key.is_empty() {
-                let present = present(key)?;
-                rows::check_nothing_is_lost(snapshot.header(), &present, value)
-                    .and_then(|()| rows::check_types_stay(snapshot.header(), &present, value))
-                    .map_err(|error| error.within(rows::named(key)))?;
-            }
+        let mut source = source.types(types);
+        if let Some(values) = values {
+            source = source.of_table("the table", values, arguments.replace);
+        }
+        read = rows::read(source, snapshot.header(), |key, value, same_columns| {
+            check(key, value, !same_columns, true)?;
             editor.add(key, value)
         })?;
         editor.end_rows().map_err(|error| error.within(name))?;
+    } else if !arguments.reading.is_default() {
+        return Err(Error::api_misuse(
+            "no file is read: name one (--from), or leave out how it is read",
+        ));
     }
     for (key, value) in &arguments.set {
         rows::value(snapshot.header(), key, value)
             .and_then(|value| {
-                let present = present(key.as_bytes())?;
-                rows::check_nothing_is_lost(snapshot.header(), &present, &value)?;
+                check(key.as_bytes(), &value, false, false)?;
                 editor.set(key.as_bytes(), &value)
             })
             .map_err(|error| error.within(rows::named(key.as_bytes())))?;
     }
     let (edits, counts) = editor.finish()?;
-    Ok((edits, counts, empty_keys_skipped))
+    Ok((edits, counts, read))
 }
 
 #[derive(Serialize)]
@@ -163,7 +185,12 @@ pub(crate) struct Report {
     epoch: u64,
     #[serde(flatten)]
     counts: Shown,
+    rows_read: u64,
     empty_keys_skipped: u64,
+    #[serde(flatten)]
+    lines: Lines,
+    #[serde(skip)]
+    left_out: Option<String>,
     records_changed: u64,
     layout_changed: bool,
     records: u64,
@@ -207,9 +234,8 @@ impl Report {
         if *absent > 0 {
             page.entry("not there", format!("{} to delete", display::some(*absent, "key", "keys")));
         }
-        if self.empty_keys_skipped > 0 {
-            let skipped = display::count(self.empty_keys_skipped);
-            page.entry("skipped", format!("{skipped} rows without a key"));
+        if let Some(left_out) = &self.left_out {
+            page.entry("skipped", left_out);
         }
         page.entry(
             "changed",

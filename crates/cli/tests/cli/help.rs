@@ -94,6 +94,12 @@ fn build_explains_itself() {
           --range-to <COLUMN>
               Column of the last key of a range; default: a range ends where the next one begins
 
+          --nested
+              Ranges may lie in one another: of those that hold a key, the narrowest answers.
+
+              The others are cut, so the table has more records than rows. Clients still make one
+              lookup. A range may not lie partly in another, and no two may be the same.
+
           --normalize <NAME,…>
               Differences between keys that do not count: trim, lower, upper, alphanumeric, number.
 
@@ -101,52 +107,6 @@ fn build_explains_itself() {
               upper and lower case. alphanumeric: all but letters and digits, so that `08-00-30` and
               `08:00:30` are one key. number: how a decimal number is written, so that `1.50` and `01.5`
               are one key.
-
-      -o, --output <FILE>
-              The table file to write.
-
-              A table that is there already is replaced, unless it has updates; a file that is read
-              never is.
-
-          --force
-              Replace the output also if it is a file that `privet build` has not written
-
-          --format <FORMAT>
-              Format of the inputs; default: by their extension.
-
-              Input that gzip or zstd has compressed is recognised by its content: big.csv.gz is CSV.
-              What another program decompresses comes through standard input: `zcat big.csv.gz | privet
-              build - --format csv -o big.privet`.
-
-              Possible values:
-              - csv:     Comma-separated values, the first line with the names of the columns
-              - tsv:     The same with tabs
-              - jsonl:   JSON Lines: one object on each line
-              - parquet: Apache Parquet
-
-          --delimiter <CHARACTER>
-              What separates the cells of a row in CSV; default: a comma, in TSV a tab.
-
-              A single character, such as `;` or `|` (in quotes, for the shell), or `tab`.
-
-          --types <TYPES>
-              What columns of CSV are in JSON: `auto`, or COLUMN=number|boolean|text,…; default: text.
-
-              A number is kept as it is written, and an empty cell becomes null. With `auto` the inputs
-              are read twice, and a column is a column of numbers if no program writes or reads any of
-              them otherwise (so 007, 1.50 and long numbers stay text), or of booleans if it has true
-              and false alone. Both together: `auto,zip=text`.
-
-          --on-empty-key <WHAT>
-              What to do with a row that has no key.
-
-              It has none where the cell is empty or null.
-
-              Possible values:
-              - error: Stop and name the line
-              - skip:  Leave the row out; the report says how many there were
-
-              [default: error]
 
           --on-duplicate <WHAT>
               What to do when a key appears twice
@@ -162,6 +122,15 @@ fn build_explains_itself() {
               Keep all rows with the same key.
 
               It then has several values, and `get` prints them all, in the order of the rows.
+
+      -o, --output <FILE>
+              The table file to write.
+
+              A table that is there already is replaced, unless it has updates; a file that is read
+              never is.
+
+          --force
+              Replace the output also if it is a file that `privet build` has not written
 
           --json
               Print the report as JSON
@@ -214,12 +183,83 @@ fn build_explains_itself() {
               The file is the key of whoever will, made by `privet keygen`. Clients that have used the
               table before its first update then follow it.
 
+    How files of rows are read:
+          --format <FORMAT>
+              Format of the files; default: by their names.
+
+              Input that gzip or zstd has compressed is recognised by its content: big.csv.gz is CSV. So
+              is UTF-16. What another program unpacks comes through standard input: `xz -dc big.csv.xz |
+              privet build - --format csv -o big.privet`.
+
+              Possible values:
+              - csv:     Comma-separated values, the first line with the names of the columns
+              - tsv:     The same with tabs
+              - jsonl:   JSON Lines: one object on each line
+              - parquet: Apache Parquet
+
+          --delimiter <CHARACTER>
+              What separates the cells of a row in CSV; default: a comma, in TSV a tab.
+
+              A single character, such as `;` or `|` (in quotes, for the shell), or `tab`, or
+              `whitespace`: any number of spaces and tabs. A first line `sep=;`, as spreadsheets write
+              it, says it too.
+
+          --no-quotes
+              Quotation marks in CSV are characters like any other.
+
+              As in most dumps of databases with tabs. Without it, a cell that begins with one ends with
+              one.
+
+          --no-header
+              The first line of CSV is a row, and not the names of the columns.
+
+              Columns then are called by their numbers, from 1, or as --columns says.
+
+          --columns <NAME,…>
+              Names of the columns, where there is no header
+
+          --spread
+              A row of CSV with more cells than columns is several rows.
+
+              They differ in their last column, which has one of the further cells in each: a line of a
+              hosts file is a row for each of its names.
+
+          --comment <PREFIX>
+              Leave out lines that begin with this, such as `#` or `//`.
+
+              With `--delimiter whitespace` also the rest of a line.
+
+          --skip-lines <N>
+              Leave out so many lines at the beginning, before the header
+
+          --types <TYPES>
+              What columns of CSV are in JSON: `auto`, or COLUMN=number|boolean|text,…; default: text.
+
+              A number is kept as it is written, and an empty cell becomes null. With `auto` the inputs
+              are read twice, and a column is a column of numbers if no program writes or reads any of
+              them otherwise (so 007, 1.50 and long numbers stay text), or of booleans if it has true
+              and false alone. Both together: `auto,zip=text`. An update knows the types of the table.
+
+          --on-empty-key <WHAT>
+              What to do with a row that has no key.
+
+              It has none where the cell is empty or null.
+
+              Possible values:
+              - error: Stop and name the line
+              - skip:  Leave the row out; the report says how many there were
+
+              [default: error]
+
     Examples:
       A table that is looked up by the column `country`:
         privet build capitals.csv --key country -o capitals.privet
 
       From another program:
-        zcat rows.jsonl.gz | privet build - --format jsonl --key id -o rows.privet
+        xz -dc rows.jsonl.xz | privet build - --format jsonl --key id -o rows.privet
+
+      A file that is not quite CSV (docs/formats.md has many):
+        privet build feed.txt --delimiter ';' --comment '#' --no-header --key 1 -o feed.privet
 
       A row for each network, looked up by an address:
         privet build networks.csv --range-from network -o networks.privet

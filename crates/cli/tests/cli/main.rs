@@ -27,6 +27,7 @@ mod papers;
 mod place;
 mod plan;
 mod points;
+mod reading;
 mod schemes;
 mod serve;
 mod served;

@@ -123,6 +123,16 @@ reasons! {
     EmptyKey => "empty-key",
     /// The header of a CSV file is one column, and another delimiter than is usual stands in it.
     DelimiterUnclear => "delimiter-unclear",
+    /// A quoted cell of a CSV file does not end as one: its quotation marks may be plain characters.
+    QuotesUnclear => "quotes-unclear",
+    /// The first line of a CSV file seems to be a row, and not the names of columns.
+    HeaderUnclear => "header-unclear",
+    /// A line of a CSV file seems to be a comment.
+    CommentUnclear => "comment-unclear",
+    /// A value lacks columns that all values of the table have, or has others, or of other types.
+    ColumnsDiffer => "columns-differ",
+    /// Two ranges of keys overlap, in a table in which a key lies in one at most.
+    RangesOverlap => "ranges-overlap",
     /// Neither the name of an input nor the caller says which format it has.
     FormatUnknown => "format-unknown",
     /// A key was given several values, in a table that has one for each key.

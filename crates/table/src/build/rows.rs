@@ -3,8 +3,8 @@
 use super::arena::{Arena, Place};
 use super::key_shape::{KeyShape, shown};
 use super::{BuildOptions, OnDuplicate, Progress, REPORT_EVERY, Stage};
-use crate::import::{Like, Row, Rows, Selection, Source};
-use crate::key_map::{KeyForm, Pairs, listed_len, push_to_list};
+use crate::import::{Like, LinesLeftOut, Row, Rows, Selection, Source};
+use crate::key_map::{KeyForm, NAME_LEN, Pairs, listed_len, push_to_list};
 use crate::snapshot::ValueForm;
 use crate::values::ValueColumn;
 use hashbrown::HashTable;
@@ -30,6 +30,9 @@ pub(super) struct KeptRows {
     duplicates_dropped: u64,
     key_form: KeyForm,
     empty_keys: u64,
+    hidden: u64,
+    lines_left_out: LinesLeftOut,
+    doubts: Vec<String>,
     /// The names of the inputs, each with the number of its first row.
     inputs: Vec<(usize, String)>,
     /// The columns of the values, if all rows have the same ones.
@@ -77,6 +80,9 @@ impl KeptRows {
             duplicates_dropped: 0,
             key_form: KeyForm { normalization: options.normalization, ranges: None },
             empty_keys: 0,
+            hidden: 0,
+            lines_left_out: LinesLeftOut::default(),
+            doubts: Vec::new(),
             inputs: Vec::new(),
             columns: None,
         };
@@ -97,6 +103,8 @@ impl KeptRows {
             kept.take(&mut rows, &mut by_hash, options, &mut report)?;
             bytes_before += rows.bytes_read();
             kept.empty_keys += rows.empty_keys();
+            kept.lines_left_out += rows.left_out();
+            kept.doubts.extend(rows.doubt().map(|doubt| format!("{}: {doubt}", rows.name())));
             let columns = rows.value_columns();
             if like.is_none() && selection.value == ValueForm::JsonRest {
                 let names = |columns: &Vec<ValueColumn>| {
@@ -115,9 +123,10 @@ impl KeptRows {
         if kept.by_key && options.on_duplicate == OnDuplicate::All {
             kept.make_lists();
         }
-        if options.ranges.is_some() {
+        if let Some(columns) = &options.ranges {
             let name = kept.inputs.last().map_or("", |(_, name)| name).to_owned();
-            let ranges = kept.make_ranges(unit).map_err(|error| error.within(name))?;
+            let ranges =
+                kept.make_ranges(unit, columns.nested).map_err(|error| error.within(name))?;
             kept.key_form.ranges = Some(ranges);
         }
         Ok(kept)
@@ -291,9 +300,21 @@ impl KeptRows {
         self.arena.at(self.rows[row].key)
     }
 
-    /// Gives the row another key.
-    pub(super) fn rename(&mut self, row: usize, key: &[u8]) {
-        self.rows[row].key = self.arena.keep(key);
+    /// Lets the rows of these numbers stand under these keys, and no others. A row may stand under
+    /// several keys.
+    pub(super) fn rename(&mut self, names: impl ExactSizeIterator<Item = (usize, [u8; NAME_LEN])>) {
+        let before = std::mem::take(&mut self.rows);
+        self.rows.reserve_exact(names.len());
+        for (row, name) in names {
+            let KeptRow { value, position, .. } = before[row];
+            self.rows.push(KeptRow { key: self.arena.keep(&name), value, position });
+        }
+    }
+
+    /// Notes that so many rows have no place in the table.
+    pub(super) fn hide(&mut self, rows: u64) {
+        self.hidden = rows;
+        self.rows_kept -= rows;
     }
 
     /// The number of records of a table by index.
@@ -323,6 +344,21 @@ impl KeptRows {
 
     pub(super) fn duplicates_dropped(&self) -> u64 {
         self.duplicates_dropped
+    }
+
+    /// How many rows are hidden by narrower ones.
+    pub(super) fn hidden(&self) -> u64 {
+        self.hidden
+    }
+
+    /// How many lines of the inputs were no rows.
+    pub(super) fn lines_left_out(&self) -> LinesLeftOut {
+        self.lines_left_out
+    }
+
+    /// What was read and may have been meant otherwise.
+    pub(super) fn doubts(&self) -> &[String] {
+        &self.doubts
     }
 
     /// How many rows were skipped because they have no key.

@@ -1,36 +1,46 @@
-//! Comma-separated values, as RFC 4180 describes them and `csv-core` parses them.
+//! Comma-separated values, as RFC 4180 describes them and `csv-core` parses them, and what else
+//! programs write line by line: see [`Dialect`].
 //!
-//! The reader refuses signs of damage: a quote that is never closed, and a row with more or fewer
-//! cells than the header. It accepts blank lines, either kind of line end, and quotes within
-//! unquoted cells. Text after a closing quote belongs to the cell: `"a"b` is `ab`.
+//! The reader refuses signs of damage: a quote that is never closed, text after a closing quote,
+//! and a row with more or fewer cells than the header. It accepts blank lines, either kind of line
+//! end, and quotes within unquoted cells. A line `sep=;` at the beginning, as spreadsheets write
+//! and read it, says what separates cells.
 
+mod quotes;
+mod records;
+
+use super::dialect::{Delimiter, Dialect};
 use super::json_text::write_string;
-use super::lines::{Lines, not_utf8, row_too_long, without_end};
-use super::types::{self, ColumnType, Evidence};
+use super::lines::{NoRows, not_utf8, without_end};
+use super::types::{self, ColumnType, Evidence, is_number};
 use super::{
-    MAX_ROW_BYTES, ResolvedColumns, RowReader, Wanted, no_key, push_between_bounds, quoted,
+    Format, LinesLeftOut, ResolvedColumns, RowReader, Wanted, no_key, push_between_bounds, quoted,
 };
 use crate::values::{ValueColumn, ValueType};
 use privet_core::{Error, Reason, Result};
+use records::Records;
 use std::cell::Cell;
 use std::io::Read;
+use std::net::IpAddr;
 use std::rc::Rc;
-
-/// What separates the cells of a row.
-#[derive(Clone, Copy)]
-pub(super) struct Dialect {
-    pub(super) delimiter: u8,
-    /// Whether the caller named the delimiter. If not, it is the usual one of the format.
-    pub(super) is_certain: bool,
-}
 
 pub(super) struct CsvRows<R> {
     records: Records<R>,
-    delimiter: u8,
+    delimiter: Delimiter,
     counter: Rc<Cell<u64>>,
     columns: Vec<String>,
+    /// Whether the names of the columns come from the first line, …
+    has_header: bool,
+    /// … and why that may have been a mistake.
+    doubt: Option<String>,
     types: Vec<ColumnType>,
     resolved: ResolvedColumns,
+    /// Whether a row with more cells than columns is several rows.
+    spread: bool,
+    /// The line of a record that was read and is the first row, until it was given out.
+    first: Option<u64>,
+    /// The line of the present row, and the cell that its last column has.
+    at: Option<(u64, usize)>,
 }
 
 impl<R: Read> CsvRows<R> {
@@ -38,24 +48,63 @@ impl<R: Read> CsvRows<R> {
         input: R,
         counter: Rc<Cell<u64>>,
         wanted: Wanted,
-        dialect: Dialect,
+        dialect: &Dialect,
+        format: Format,
     ) -> Result<Self> {
-        let mut records = Records::new(input, dialect.delimiter);
+        let mut delimiter = dialect.separator(format);
+        let mut is_certain = dialect.delimiter.is_some();
+        let no_rows = dialect.no_rows(format);
+        let mut records = Records::new(input, no_rows.clone(), delimiter, !dialect.no_quotes);
+        if let Some(said) = said_delimiter(&mut records)? {
+            if is_certain && delimiter != said {
+                return Err(Error::api_misuse(format!(
+                    "its first line says that {} separates cells, and {} was asked for: ask for none, or for the same",
+                    called(said),
+                    called(delimiter)
+                )));
+            }
+            (delimiter, is_certain) = (said, true);
+        }
+        let has_header = dialect.no_header.is_none();
         let Some(line) = records.next_record()? else {
-            return Err(Error::api_misuse(
-                "it is empty; a CSV file begins with a line of column names",
-            ));
+            return Err(Error::api_misuse(match has_header {
+                true => "it is empty; a CSV file begins with a line of column names",
+                false => "it is empty; a table needs at least one row",
+            }));
         };
-        let columns: Vec<String> =
-            (0..records.row.count).map(|column| records.row.cell(column).to_owned()).collect();
-        let (resolved, types) = check_delimiter(dialect, &columns)
-            .and_then(|()| {
-                let resolved = ResolvedColumns::resolve(&wanted, &columns)?;
-                let types = types::resolve(&wanted, &columns, &resolved)?;
-                Ok((resolved, types))
-            })
-            .map_err(|error| error.within(format!("line {line}")))?;
-        Ok(Self { records, delimiter: dialect.delimiter, counter, columns, types, resolved })
+        let cells = 0..records.row.count;
+        let cells: Vec<String> = cells.map(|column| records.row.cell(column).to_owned()).collect();
+        let within = |error: Error| error.within(format!("line {line}"));
+        if !is_certain && !is_like_a_comment(&cells[0]) {
+            check_delimiter(delimiter, &cells).map_err(within)?;
+        }
+        let columns = match &dialect.no_header {
+            None => cells,
+            Some(names) => names_of(names, cells.len(), dialect.spread).map_err(within)?,
+        };
+        let resolved = ResolvedColumns::resolve(&wanted, &columns).and_then(|resolved| {
+            let types = types::resolve(&wanted, &columns, &resolved)?;
+            Ok((resolved, types))
+        });
+        let (resolved, types) = resolved
+            .map_err(|error| if has_header { no_header(error, &columns, &no_rows) } else { error })
+            .map_err(within)?;
+        let doubt = (has_header && !wanted.selection.names_a_column() && wanted.like.is_none())
+            .then(|| doubt(&columns))
+            .flatten();
+        Ok(Self {
+            records,
+            delimiter,
+            counter,
+            columns,
+            has_header,
+            doubt,
+            types,
+            resolved,
+            spread: dialect.spread,
+            first: (!has_header).then_some(line),
+            at: None,
+        })
     }
 
     /// The names of the columns that make the value.
@@ -74,12 +123,11 @@ impl<R: Read> CsvRows<R> {
         let mut rows = 0u64;
         while let Some(line) = self.next_record()? {
             self.check_cells().map_err(|error| error.within(format!("line {line}")))?;
-            let row = &self.records.row;
-            if skip && self.resolved.key.is_some_and(|key| row.cell(key).is_empty()) {
+            if skip && self.resolved.key.is_some_and(|key| self.cell(key).is_empty()) {
                 continue;
             }
             for (&column, evidence) in self.resolved.value.iter().zip(&mut *evidence) {
-                evidence.look(row.cell(column));
+                evidence.look(self.cell(column));
             }
             rows += 1;
             if rows.is_multiple_of(64) {
@@ -89,33 +137,68 @@ impl<R: Read> CsvRows<R> {
         read(self.counter.get())
     }
 
-    /// As [`Records::next_record`], and names the column of a cell that is not UTF-8.
+    /// As [`Records::next_record`], and names the column of a cell that is not UTF-8. Where rows are
+    /// spread, the same record comes once for each cell from its last column on.
     fn next_record(&mut self) -> Result<Option<u64>> {
-        let Self { records, columns, .. } = self;
-        records.next_record().map_err(|error| match records.bad_cell() {
+        let last = self.columns.len().saturating_sub(1);
+        let more = |(_, cell): &(u64, usize)| self.spread && cell + 1 < self.records.row.count;
+        if let Some((line, cell)) = self.at.take().filter(more) {
+            self.at = Some((line, cell + 1));
+            return Ok(Some(line));
+        }
+        let Self { records, columns, first, .. } = self;
+        if let Some(line) = first.take() {
+            self.at = Some((line, last));
+            return Ok(Some(line));
+        }
+        let line = records.next_record().map_err(|error| match records.bad_cell() {
             Some((line, valid, cell)) => {
                 not_utf8(line, valid, columns.get(cell).map(String::as_str))
             }
             None => error,
-        })
+        })?;
+        self.at = line.map(|line| (line, last));
+        Ok(line)
+    }
+
+    /// The cell of the present row in a column.
+    fn cell(&self, column: usize) -> &str {
+        let row = &self.records.row;
+        match self.at {
+            Some((_, cell)) if column + 1 == self.columns.len() => row.cell(cell),
+            _ => row.cell(column),
+        }
     }
 
     fn check_cells(&self) -> Result<()> {
         let (found, expected) = (self.records.row.count, self.columns.len());
-        if found != expected {
-            return Err(Error::api_misuse(format!(
-                "this row has {found} cells and the header has {expected} columns; is {} unquoted or a quote \
-                 missing?",
-                called(self.delimiter)
-            )));
+        if found == expected || self.spread && found > expected {
+            return Ok(());
         }
-        Ok(())
+        if found > 0 && is_like_a_comment(self.records.row.cell(0)) {
+            return Err(Error::api_misuse(format!(
+                "this row has {found} of {expected} cells and begins like a comment; if it is one, say what \
+                 comments begin with"
+            ))
+            .because(Reason::CommentUnclear));
+        }
+        let first = if self.has_header { "header" } else { "first row" };
+        let delimiter = called(self.delimiter);
+        Err(Error::api_misuse(match self.delimiter {
+            Delimiter::WhiteSpace => {
+                format!("this row has {found} cells and the {first} has {expected} columns")
+            }
+            Delimiter::Character(_) => format!(
+                "this row has {found} cells and the {first} has {expected} columns; is {delimiter} unquoted or a quote \
+                 missing?"
+            ),
+        }))
     }
 
     fn read_row(&self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<()> {
         self.check_cells()?;
         if let Some(column) = self.resolved.key {
-            let text = self.records.row.cell(column);
+            let text = self.cell(column);
             if text.is_empty() {
                 return Err(no_key(&self.columns[column], "is empty"));
             }
@@ -123,10 +206,10 @@ impl<R: Read> CsvRows<R> {
         }
         if let Some(column) = self.resolved.until {
             push_between_bounds(key);
-            key.extend_from_slice(self.records.row.cell(column).as_bytes());
+            key.extend_from_slice(self.cell(column).as_bytes());
         }
         if self.resolved.raw {
-            value.extend_from_slice(self.records.row.cell(self.resolved.value[0]).as_bytes());
+            value.extend_from_slice(self.cell(self.resolved.value[0]).as_bytes());
             return Ok(());
         }
         let mut separator = b'{';
@@ -134,11 +217,7 @@ impl<R: Read> CsvRows<R> {
             value.push(separator);
             write_string(&self.columns[column], value);
             value.push(b':');
-            self.types[column].write_cell(
-                &self.columns[column],
-                self.records.row.cell(column),
-                value,
-            )?;
+            self.types[column].write_cell(&self.columns[column], self.cell(column), value)?;
             separator = b',';
         }
         if separator == b'{' {
@@ -149,18 +228,95 @@ impl<R: Read> CsvRows<R> {
     }
 }
 
-/// Refuses a header of one column that contains another common delimiter, unless the caller named
-/// the delimiter.
-fn check_delimiter(dialect: Dialect, columns: &[String]) -> Result<()> {
-    let ([column], false) = (columns, dialect.is_certain) else { return Ok(()) };
-    let others = b";\t|,".iter().filter(|other| **other != dialect.delimiter);
-    match others.copied().find(|other| column.as_bytes().contains(other)) {
+/// What a first line such as `sep=;` says that separates cells. Any other line is left to be read.
+fn said_delimiter<R: Read>(records: &mut Records<R>) -> Result<Option<Delimiter>> {
+    let Some((_, line)) = records.lines.next_row()? else { return Ok(None) };
+    let line = without_end(line).trim_matches('"');
+    let said = line.split_at_checked(4).filter(|(name, _)| name.eq_ignore_ascii_case("sep="));
+    match said.map(|(_, said)| said.as_bytes()) {
+        Some(&[said]) if said.is_ascii() && !b"\"\r\n".contains(&said) => {
+            records.row.separate_by(said);
+            Ok(Some(Delimiter::Character(said)))
+        }
+        _ => {
+            records.lines.once_more();
+            Ok(None)
+        }
+    }
+}
+
+/// The names of the columns of a file without a header, whose first row has so many cells.
+fn names_of(names: &[String], cells: usize, spread: bool) -> Result<Vec<String>> {
+    let named = names.len();
+    if named == 0 {
+        return Ok((1..=cells).map(|number| number.to_string()).collect());
+    }
+    if named != cells && !(spread && named < cells) {
+        return Err(Error::api_misuse(format!(
+            "{} named, and this row has {cells}; name each",
+            if named == 1 { "1 column is".to_owned() } else { format!("{named} columns are") },
+        )));
+    }
+    Ok(names.to_vec())
+}
+
+/// An error about the columns that a header names, with a word on what else the line may be.
+fn no_header(error: Error, columns: &[String], no_rows: &NoRows) -> Error {
+    let (what, reason) = match columns.first() {
+        Some(first) if no_rows.comment.is_none() && is_like_a_comment(first) => {
+            ("if this line is a comment, say what comments begin with", Reason::CommentUnclear)
+        }
+        _ if columns.iter().any(|cell| is_data(cell)) => {
+            ("if this line is a row and there are no names, say so", Reason::HeaderUnclear)
+        }
+        _ => return error,
+    };
+    Error::api_misuse(format!("{error}; {what}")).because(reason)
+}
+
+/// Why the first line may be a row, and not the names of the columns.
+fn doubt(columns: &[String]) -> Option<String> {
+    let is_host = |name: &str| {
+        let last = name.rsplit_once('.').map(|(_, last)| last);
+        last.is_some_and(|last| {
+            last.len() > 1 && last.bytes().all(|byte| byte.is_ascii_alphabetic())
+        }) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
+    };
+    let is_data = |cell: &&String| is_data(cell) || columns.len() == 1 && is_host(cell);
+    let (cell, what) = match columns.first() {
+        Some(first) if is_like_a_comment(first) => (first, "a comment"),
+        _ => (columns.iter().find(is_data)?, "data"),
+    };
+    let cell = quoted(cell);
+    Some(format!("the first line was taken for names of columns, and {cell} looks like {what}"))
+}
+
+/// Whether a cell is hardly the name of a column: a number, an address, a hash, a link.
+fn is_data(cell: &str) -> bool {
+    let address = cell.split_once('/').map_or(cell, |(address, _)| address);
+    let is_hash = cell.len() >= 16 && cell.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_number(cell) || address.parse::<IpAddr>().is_ok() || is_hash || cell.contains("://")
+}
+
+fn is_like_a_comment(cell: &str) -> bool {
+    cell.starts_with('#') || cell.starts_with("//")
+}
+
+/// Refuses a first line of one cell that contains another common delimiter.
+fn check_delimiter(delimiter: Delimiter, cells: &[String]) -> Result<()> {
+    let [cell] = cells else { return Ok(()) };
+    let others = b";\t|,".map(Delimiter::Character).into_iter();
+    let stands_in = |other: &Delimiter| match other {
+        Delimiter::Character(other) => cell.as_bytes().contains(other),
+        Delimiter::WhiteSpace => false,
+    };
+    match others.filter(|other| *other != delimiter).find(stands_in) {
         None => Ok(()),
         Some(other) => Err(Error::api_misuse(format!(
             "the header is one column, {}: perhaps the cells are separated by {2} and not by {1}; say \
              which delimiter there is",
-            quoted(column),
-            called(dialect.delimiter),
+            quoted(cell),
+            called(delimiter),
             called(other)
         ))
         .because(Reason::DelimiterUnclear)),
@@ -168,13 +324,14 @@ fn check_delimiter(dialect: Dialect, columns: &[String]) -> Result<()> {
 }
 
 /// A delimiter in a sentence.
-fn called(delimiter: u8) -> String {
+fn called(delimiter: Delimiter) -> String {
     match delimiter {
-        b',' => "a comma".to_owned(),
-        b';' => "a semicolon".to_owned(),
-        b'\t' => "a tab".to_owned(),
-        b'|' => "a vertical bar".to_owned(),
-        other => format!("{:?}", char::from(other)),
+        Delimiter::Character(b',') => "a comma".to_owned(),
+        Delimiter::Character(b';') => "a semicolon".to_owned(),
+        Delimiter::Character(b'\t') => "a tab".to_owned(),
+        Delimiter::Character(b'|') => "a vertical bar".to_owned(),
+        Delimiter::Character(other) => format!("{:?}", char::from(other)),
+        Delimiter::WhiteSpace => "white space".to_owned(),
     }
 }
 
@@ -206,145 +363,12 @@ impl<R: Read> RowReader for CsvRows<R> {
     fn bytes_read(&self) -> u64 {
         self.counter.get()
     }
-}
 
-/// Joins lines into records.
-struct Records<R> {
-    lines: Lines<R>,
-    row: RowCells,
-    /// The number of the cell with a byte that is not UTF-8, if the row was refused for that.
-    bad_cell: Option<usize>,
-}
-
-impl<R: Read> Records<R> {
-    fn new(input: R, delimiter: u8) -> Self {
-        Self { lines: Lines::new(input), row: RowCells::new(delimiter), bad_cell: None }
+    fn left_out(&self) -> LinesLeftOut {
+        self.records.lines.left_out()
     }
 
-    /// Reads the next record and returns the line on which it begins, or `None` after the last.
-    /// After an error, it goes on with the next line.
-    fn next_record(&mut self) -> Result<Option<u64>> {
-        self.row.clear();
-        self.bad_cell = None;
-        let first_line = self.read_record();
-        if first_line.is_err() {
-            if let Some(valid) = self.lines.valid_part() {
-                // The valid part ends `count` cells. The bad byte is in the next one.
-                self.bad_cell = self.row.push(valid).ok().map(|_| self.row.count);
-            }
-            self.row.reset();
-        }
-        first_line
-    }
-
-    /// The line with a byte that is not UTF-8, how many of its bytes come before that byte, and the
-    /// number of the cell; `None` if the last record was not refused for that.
-    fn bad_cell(&self) -> Option<(u64, usize, usize)> {
-        Some((self.lines.number(), self.lines.valid_part()?.len(), self.bad_cell?))
-    }
-
-    fn read_record(&mut self) -> Result<Option<u64>> {
-        let Self { lines, row, .. } = self;
-        let mut first_line = None;
-        loop {
-            let Some(line) = lines.next_line()? else {
-                return match first_line {
-                    None => Ok(None),
-                    Some(first_line) => Err(Error::api_misuse(format!(
-                        "line {first_line}: a quoted cell in the row that begins here is never closed"
-                    ))),
-                };
-            };
-            if first_line.is_none() && without_end(line).is_empty() {
-                continue;
-            }
-            let ended = row.push_line(line);
-            let first_line = *first_line.get_or_insert(lines.number());
-            if ended.map_err(|error| error.within(format!("line {first_line}")))? {
-                return Ok(Some(first_line));
-            }
-        }
-    }
-}
-
-/// The cells of one row, one after the other in `text`; cell i ends at `ends[i]`. `text_len` and
-/// `count` say how much of the two buffers is in use.
-struct RowCells {
-    parser: csv_core::Reader,
-    text: Vec<u8>,
-    text_len: usize,
-    ends: Vec<usize>,
-    count: usize,
-}
-
-impl RowCells {
-    /// For an ASCII delimiter.
-    fn new(delimiter: u8) -> Self {
-        // With its other terminator, CRLF, the parser would end a row at a carriage return alone as
-        // well.
-        let terminator = csv_core::Terminator::Any(b'\n');
-        let parser =
-            csv_core::ReaderBuilder::new().delimiter(delimiter).terminator(terminator).build();
-        let mut row = Self { parser, text: vec![], text_len: 0, ends: vec![], count: 0 };
-        row.reset();
-        row
-    }
-
-    /// Makes the parser expect the beginning of a row.
-    fn reset(&mut self) {
-        self.parser.reset();
-        // The parser would drop a byte order mark at the start of its first input. So it first gets
-        // this line end, which it does not consume, as there is no room for output.
-        let _ = self.parser.read_record(b"\n", &mut [], &mut []);
-    }
-
-    fn clear(&mut self) {
-        self.text_len = 0;
-        self.count = 0;
-    }
-
-    fn cell(&self, column: usize) -> &str {
-        let start = if column == 0 { 0 } else { self.ends[column - 1] };
-        let cell = &self.text[start..self.ends[..self.count][column]];
-        std::str::from_utf8(cell).expect("the lines are UTF-8, and are cut at ASCII characters")
-    }
-
-    /// Adds a line to the row and says whether the row ends with it. If not, the line ends within
-    /// quotes.
-    fn push_line(&mut self, line: &str) -> Result<bool> {
-        let ended = self.push(line.as_bytes())?
-            // The last line of a file need not have an end.
-            || !line.ends_with('\n') && self.push(b"\n")?;
-        if ended && line.strip_suffix('\n').unwrap_or(line).ends_with('\r') {
-            // The `\r` stands outside quotes, so the parser has taken it for the last character of
-            // the row.
-            self.text_len -= 1;
-            self.ends[self.count - 1] = self.text_len;
-        }
-        Ok(ended)
-    }
-
-    /// Parses a part of the row and says whether it ends the row.
-    fn push(&mut self, mut part: &[u8]) -> Result<bool> {
-        use csv_core::ReadRecordResult::{End, InputEmpty, OutputEndsFull, OutputFull, Record};
-        loop {
-            let (result, parsed, written, ended) = self.parser.read_record(
-                part,
-                &mut self.text[self.text_len..],
-                &mut self.ends[self.count..],
-            );
-            part = &part[parsed..];
-            self.text_len += written;
-            self.count += ended;
-            match result {
-                Record => return Ok(true),
-                InputEmpty | End => return Ok(false),
-                OutputFull if self.text.len() >= MAX_ROW_BYTES => return Err(row_too_long()),
-                OutputFull => {
-                    self.text.resize((2 * self.text.len()).clamp(256, MAX_ROW_BYTES), 0);
-                }
-                OutputEndsFull => self.ends.resize((2 * self.ends.len()).max(16), 0),
-            }
-        }
+    fn doubt(&self) -> Option<&str> {
+        self.doubt.as_deref()
     }
 }

@@ -1,10 +1,10 @@
 //! One JSON object per line.
 
 use super::json_text::{reason, string_text, write_compact, write_string};
-use super::lines::Lines;
+use super::lines::{Lines, NoRows};
 use super::{
-    RowReader, Selection, bad_key, bad_raw_value, no_key, no_such_column, push_between_bounds,
-    quoted,
+    LinesLeftOut, RowReader, Selection, bad_key, bad_raw_value, no_key, no_such_column,
+    push_between_bounds, quoted,
 };
 use crate::snapshot::ValueForm;
 use privet_core::{Error, Reason, Result};
@@ -37,32 +37,28 @@ struct Columns {
 }
 
 impl<R: Read> JsonLinesRows<R> {
-    pub(super) fn open(input: R, counter: Rc<Cell<u64>>, selection: Selection) -> Self {
+    pub(super) fn open(
+        input: R,
+        counter: Rc<Cell<u64>>,
+        selection: Selection,
+        no_rows: NoRows,
+    ) -> Self {
         let seen = vec![false; selection.value.columns().len()];
         let all_seen = seen.is_empty();
         let columns =
             Columns { selection, key_seen: false, seen, all_seen, fields: BTreeSet::new() };
-        Self { lines: Lines::new(input), counter, columns }
+        Self { lines: Lines::new(input, no_rows), counter, columns }
     }
 }
 
 impl<R: Read> RowReader for JsonLinesRows<R> {
     fn next_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<Option<u64>> {
-        loop {
-            let Some(line) = self.lines.next_line()? else {
-                return self.columns.check_seen().map(|()| None);
-            };
-            let line = line.trim_matches([' ', '\t', '\r', '\n']);
-            if line.is_empty() {
-                continue;
-            }
-            let row =
-                read_object(line).and_then(|fields| self.columns.read_row(&fields, key, value));
-            let number = self.lines.number();
-            return row
-                .map(|()| Some(number))
-                .map_err(|error| error.within(format!("line {number}")));
-        }
+        let Some((number, line)) = self.lines.next_row()? else {
+            return self.columns.check_seen().map(|()| None);
+        };
+        let line = line.trim_matches([' ', '\t', '\r', '\n']);
+        let row = read_object(line).and_then(|fields| self.columns.read_row(&fields, key, value));
+        row.map(|()| Some(number)).map_err(|error| error.within(format!("line {number}")))
     }
 
     fn unit(&self) -> &'static str {
@@ -75,6 +71,10 @@ impl<R: Read> RowReader for JsonLinesRows<R> {
 
     fn bytes_read(&self) -> u64 {
         self.counter.get()
+    }
+
+    fn left_out(&self) -> LinesLeftOut {
+        self.lines.left_out()
     }
 }
 
@@ -197,6 +197,11 @@ fn kind_of(token: &str) -> &'static str {
 }
 
 fn read_object(line: &str) -> Result<Fields<'_>> {
+    if line.starts_with('[') {
+        return Err(Error::api_misuse(
+            "this is a JSON array; write each of its objects on a line of its own (jq -c '.[]')",
+        ));
+    }
     if !line.starts_with('{') {
         return Err(Error::api_misuse(
             "this is not a JSON object; every line must be one, like {\"name\":\"…\"}",
@@ -204,7 +209,12 @@ fn read_object(line: &str) -> Result<Fields<'_>> {
     }
     let fields: Fields<'_> = serde_json::from_str(line).map_err(|error| {
         // The parser saw a single line and calls it line 1, so its own message is not passed on.
-        Error::api_misuse(format!("column {}: not valid JSON: {}", error.column(), reason(&error)))
+        let whole = match error.is_eof() {
+            true => "; an object stands on one line, whole (jq -c . writes it so)",
+            false => "",
+        };
+        let (column, reason) = (error.column(), reason(&error));
+        Error::api_misuse(format!("column {column}: not valid JSON: {reason}{whole}"))
     })?;
     let mut names = HashSet::with_capacity(fields.0.len());
     if let Some(twice) = fields.names().find(|name| !names.insert(*name)) {

@@ -1,10 +1,12 @@
 //! Where rows come from, and how they are read.
 
-use super::csv::{CsvRows, Dialect};
+use super::csv::CsvRows;
+use super::dialect::{Delimiter, Dialect};
 use super::text::Text;
 use super::{
     Cells, ColumnType, ColumnTypes, Counted, Format, Wanted, cannot_read, cannot_spool, compressed,
 };
+use crate::values::Values;
 use privet_core::{Blame, Error, Reason, Result};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek as _};
@@ -15,8 +17,9 @@ use std::rc::Rc;
 pub struct Source {
     input: Input,
     format: Option<Format>,
-    delimiter: Option<u8>,
+    dialect: Dialect,
     types: ColumnTypes,
+    known_types: ColumnTypes,
     pub(super) on_empty_key: OnEmptyKey,
     pub(super) like: Option<Like>,
 }
@@ -87,7 +90,15 @@ impl Source {
 
     fn of(input: Input) -> Self {
         let on_empty_key = OnEmptyKey::Error;
-        Self { input, format: None, delimiter: None, types: Vec::new(), on_empty_key, like: None }
+        Self {
+            input,
+            format: None,
+            dialect: Dialect::default(),
+            types: Vec::new(),
+            known_types: Vec::new(),
+            on_empty_key,
+            like: None,
+        }
     }
 
     /// Sets the format.
@@ -101,7 +112,14 @@ impl Source {
     /// nor a line end. An input whose format is not known otherwise is then read as CSV.
     #[must_use]
     pub fn delimiter(mut self, delimiter: u8) -> Self {
-        self.delimiter = Some(delimiter);
+        self.dialect.delimiter = Some(Delimiter::Character(delimiter));
+        self
+    }
+
+    /// Says how text is to be read.
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
         self
     }
 
@@ -109,6 +127,22 @@ impl Source {
     #[must_use]
     pub fn types(mut self, types: impl IntoIterator<Item = (String, ColumnType)>) -> Self {
         self.types = types.into_iter().collect();
+        self
+    }
+
+    /// Requires the columns of a table whose values are `values`, and no others, if its values are
+    /// of all columns. With `any`, other columns are fine. Columns of CSV have the types that they
+    /// have in the table, unless others are [named](Self::types).
+    #[must_use]
+    pub fn of_table(mut self, name: impl Into<String>, values: &Values, any: bool) -> Self {
+        let typed = values.columns.iter().filter(|_| !values.is_raw);
+        self.known_types = typed
+            .filter_map(|column| Some((column.name.clone(), ColumnType::of(&column.of)?)))
+            .collect();
+        if !values.is_raw && !any {
+            let columns = values.columns.iter().map(|column| column.name.clone()).collect();
+            self.like = Some(Like { columns, of: name.into() });
+        }
         self
     }
 
@@ -154,6 +188,11 @@ impl Source {
         }
     }
 
+    /// Whether its name, or what was said of it, tells its format.
+    pub fn tells_format(&self) -> bool {
+        self.resolve_format().is_ok()
+    }
+
     pub(crate) fn resolve_format(&self) -> Result<Format> {
         const FORMATS: &str = "csv, tsv, jsonl or parquet";
         if let Input::Cells { .. } = self.input {
@@ -168,10 +207,15 @@ impl Source {
         };
         match (by_name, &self.input) {
             (Some(format), _) => Ok(format),
-            _ if self.delimiter.is_some() => Ok(Format::Csv),
+            _ if self.dialect.delimiter.is_some() => Ok(Format::Csv),
             (None, input) => {
                 let words = match input {
-                    Input::Path(_) => "its name does not tell its format; say which it has",
+                    Input::Path(path) => {
+                        if tells_parquet(path)? {
+                            return Ok(Format::Parquet);
+                        }
+                        "its name does not tell its format; say which it has"
+                    }
                     _ => "say which format it has",
                 };
                 let error = Error::api_misuse(format!("{words}: {FORMATS}"));
@@ -180,39 +224,25 @@ impl Source {
         }
     }
 
-    /// What separates cells, for a format that has cells.
-    pub(super) fn dialect(&self, format: Format) -> Result<Dialect> {
-        let usual = match format {
-            Format::Csv => b',',
-            Format::Tsv => b'\t',
-            Format::JsonLines | Format::Parquet | Format::Cells if self.delimiter.is_some() => {
-                return Err(Error::api_misuse(
-                    "only CSV has a delimiter, and this is in another format; leave it out",
-                ));
-            }
-            Format::JsonLines | Format::Parquet | Format::Cells if !self.types.is_empty() => {
-                return Err(Error::api_misuse(
-                    "only the columns of CSV can be given types: this format has types of its own",
-                ));
-            }
-            Format::JsonLines | Format::Parquet | Format::Cells => b',',
-        };
-        match self.delimiter {
-            Some(delimiter) if !delimiter.is_ascii() || b"\"\r\n".contains(&delimiter) => {
-                Err(Error::api_misuse(
-                    "the delimiter must be one ASCII character, no quote and no line end",
-                ))
-            }
-            delimiter => Ok(Dialect {
-                delimiter: delimiter.unwrap_or(usual),
-                is_certain: delimiter.is_some(),
-            }),
+    /// How the source is to be read, if it has that format.
+    pub(super) fn checked_dialect(&self, format: Format) -> Result<&Dialect> {
+        self.dialect.check(format)?;
+        if !self.types.is_empty() && !matches!(format, Format::Csv | Format::Tsv) {
+            return Err(Error::api_misuse(
+                "only the columns of CSV can be given types: this format has types of its own",
+            ));
         }
+        Ok(&self.dialect)
     }
 
     /// `selection`, with what this source says of its columns.
     pub(super) fn wanted(&self, selection: super::Selection) -> Wanted {
-        Wanted { selection, like: self.like.clone(), types: self.types.clone() }
+        Wanted {
+            selection,
+            like: self.like.clone(),
+            types: self.types.clone(),
+            known_types: self.known_types.clone(),
+        }
     }
 
     /// The file and its length, if the input is a regular file that is not compressed.
@@ -259,10 +289,11 @@ impl Source {
 
     /// The rows of an input in CSV.
     pub(super) fn open_csv(self, selection: super::Selection) -> Result<CsvRows<Box<dyn Read>>> {
-        let dialect = self.dialect(self.resolve_format()?)?;
+        let format = self.resolve_format()?;
+        let dialect = self.checked_dialect(format)?.clone();
         let wanted = self.wanted(selection);
         let Opened { bytes, counter, .. } = self.open()?;
-        CsvRows::open(bytes, counter, wanted, dialect)
+        CsvRows::open(bytes, counter, wanted, &dialect, format)
     }
 
     /// Makes sure that the input can be read again: an input that can be read only once is copied
@@ -297,8 +328,9 @@ impl Source {
                 return Err(Error::internal("an input that can be read once is read again"));
             }
         };
-        let (types, like) = (self.types.clone(), self.like.clone());
-        Ok(Self { input, types, like, ..*self })
+        let (types, known_types) = (self.types.clone(), self.known_types.clone());
+        let (dialect, like) = (self.dialect.clone(), self.like.clone());
+        Ok(Self { input, dialect, types, known_types, like, ..*self })
     }
 }
 
@@ -315,6 +347,21 @@ pub fn open_text(path: &Path) -> Result<impl Read + Send + 'static> {
         false => Box::new(open_file(path)?.0),
     };
     Ok(Text::new(compressed::decompressed(input)?))
+}
+
+/// Whether a file whose name tells nothing is Parquet.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`] if it is of a kind that is not read.
+fn tells_parquet(path: &Path) -> Result<bool> {
+    let (mut file, len) = open_file(path)?;
+    // A pipe gives its bytes once.
+    if len == 0 {
+        return Ok(false);
+    }
+    compressed::is_compressed(&mut file)?;
+    let first = compressed::first_bytes(&mut file, 4).map_err(cannot_read)?;
+    Ok(first == b"PAR1")
 }
 
 /// The format that a file's extension tells. For a compressed file such as `rows.csv.gz`, the
@@ -347,11 +394,10 @@ fn cannot_open(error: io::Error) -> Error {
         io::ErrorKind::NotFound | io::ErrorKind::IsADirectory => Blame::ApiMisuse,
         _ => Blame::Unavailable,
     };
-    let what = match error.kind() {
-        io::ErrorKind::IsADirectory => "it is a folder; name the files in it".to_owned(),
-        _ => format!("cannot open it: {error}"),
-    };
-    Error::new(blame, what).caused_by(error)
+    if error.kind() == io::ErrorKind::IsADirectory {
+        return Error::new(blame, "it is a folder; name the files in it");
+    }
+    Error::new(blame, format!("cannot open it: {error}")).caused_by(error)
 }
 
 fn copy(mut input: impl Read) -> Result<File> {

@@ -1,4 +1,5 @@
 mod cells;
+mod dialects;
 mod encodings;
 mod parquet;
 
@@ -77,8 +78,6 @@ fn csv_is_read_as_rfc_4180_says() {
 #[test]
 fn csv_keeps_what_rfc_4180_leaves_open() {
     for (cells, a, b) in [
-        ("\"x\"y,z\n", "xy", "z"),
-        ("\"x\" \"y\",z\n", "x \"y\"", "z"),
         ("x\ry,z\r\r\n", "x\ry", "z\r"),
         ("x,\r\n", "x", ""),
         ("x,\"\"\r\n", "x", ""),
@@ -208,15 +207,15 @@ fn csv_errors_name_the_line() {
         ),
         (
             "name,size\na,\"1\nb,2\nc,3\n",
-            "input: line 2: a quoted cell in the row that begins here is never closed",
+            "input: line 2: the quoted cell that begins here is never closed; where quotation marks are characters like any other, say so",
         ),
         (
             "name,size\na,\"1",
-            "input: line 2: a quoted cell in the row that begins here is never closed",
+            "input: line 2: the quoted cell that begins here is never closed; where quotation marks are characters like any other, say so",
         ),
         (
             "name,size\na,1\n\"",
-            "input: line 3: a quoted cell in the row that begins here is never closed",
+            "input: line 3: the quoted cell that begins here is never closed; where quotation marks are characters like any other, say so",
         ),
         (
             "name,size\n,1\n",
@@ -238,11 +237,15 @@ fn json_errors_name_the_line() {
         )
     };
     for (line, message) in [
-        ("[1]", not_an_object.to_owned()),
+        (
+            "[1]",
+            "input: line 2: this is a JSON array; write each of its objects on a line of its own (jq -c '.[]')"
+                .to_owned(),
+        ),
         ("17", not_an_object.to_owned()),
         (
             "{\"k\":1",
-            "input: line 2: column 6: not valid JSON: EOF while parsing an object".to_owned(),
+            "input: line 2: column 6: not valid JSON: EOF while parsing an object; an object stands on one line, whole (jq -c . writes it so)".to_owned(),
         ),
         ("{\"k\":1}}", "input: line 2: column 8: not valid JSON: trailing characters".to_owned()),
         ("{\"k\":01}", "input: line 2: column 7: not valid JSON: invalid number".to_owned()),
@@ -360,7 +363,8 @@ fn a_row_cannot_take_all_memory() {
     let endless = b"a\n\"".chain(LongCell);
     let source = Source::reader("input", endless).format(Format::Csv);
     let mut rows = Rows::open(source, selection(None, ValueForm::JsonRest)).expect("a header");
-    assert!(rows.next_row().expect_err("endless").message().contains("a row takes more than"));
+    let error = rows.next_row().expect_err("endless");
+    assert!(error.message().contains("line 2: the quoted cell that begins here takes more bytes"));
 }
 
 /// Lines without end, and without a quote.
@@ -603,12 +607,27 @@ fn a_failure_to_read_is_no_damage() {
 fn what_others_have_compressed_is_named() {
     for (bytes, what) in [
         (&b"PK\x03\x04\x14\0\0\0\x08\0"[..], "a ZIP archive"),
+        (b"PK\x03\x04\x14\0\0\0\x08\0    [Content_Types].xml", "a spreadsheet's workbook"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "an old spreadsheet's workbook"),
         (b"\xfd7zXZ\0\0\x04\xe6\xd6", "compressed with xz"),
         (b"BZh91AY&SY\x50", "compressed with bzip2"),
+        (b"SQLite format 3\0", "a SQLite database"),
     ] {
         for format in [Format::Csv, Format::JsonLines, Format::Parquet] {
             let error = read(format, bytes, selection(None, raw("a"))).expect_err("no rows");
-            assert!(error.starts_with(&format!("input: this is {what}, which is not read; ")), "{error}");
+            assert!(
+                error.starts_with(&format!("input: this is {what}, which is not read; ")),
+                "{error}"
+            );
+        }
+        // So it is if its name says nothing, or something else.
+        let directory = tempfile::tempdir().expect("a folder");
+        for name in ["rows", "rows.csv.xz", "rows.xlsx", "rows.csv"] {
+            let path = directory.path().join(name);
+            std::fs::write(&path, bytes).expect("written");
+            let error =
+                rows_of(Source::path(path), selection(None, raw("a"))).expect_err("no rows");
+            assert!(error.contains(&format!("this is {what}, which is not read; ")), "{error}");
         }
     }
     let rows = read(Format::Csv, b"BZh9\nx\n", selection(None, raw("BZh9"))).expect("CSV");
@@ -618,11 +637,12 @@ fn what_others_have_compressed_is_named() {
 #[test]
 fn formats_follow_from_names() {
     let open = |source| Rows::open(source, selection(None, ValueForm::JsonRest)).map(|_| ());
-    let error = open(Source::path("table.xlsx")).expect_err("unknown");
-    assert_eq!(
-        error.message(),
-        "table.xlsx: its name does not tell its format; say which it has: csv, tsv, jsonl or parquet"
-    );
+    let directory = tempfile::tempdir().expect("a folder");
+    let path = directory.path().join("table.txt");
+    std::fs::write(&path, "a,b\n1,2\n").expect("written");
+    let error = open(Source::path(&path)).expect_err("unknown");
+    let ends = "table.txt: its name does not tell its format; say which it has: csv, tsv, jsonl or parquet";
+    assert!(error.message().ends_with(ends), "{error}");
     assert_eq!(error.reason(), Some(Reason::FormatUnknown));
     let error = open(Source::path("-")).expect_err("no name");
     assert_eq!(
@@ -632,6 +652,17 @@ fn formats_follow_from_names() {
     let error = open(Source::path("/no/such.csv")).expect_err("missing");
     assert_eq!(error.blame(), Blame::ApiMisuse);
     assert!(error.message().starts_with("/no/such.csv: cannot open it: "), "{error}");
+    for name in ["", "x.csv"] {
+        let folder = directory.path().join(name);
+        std::fs::create_dir_all(&folder).expect("made");
+        let error = open(Source::path(folder)).expect_err("a folder");
+        assert!(error.message().ends_with(": it is a folder; name the files in it"), "{error}");
+    }
+    // Parquet tells what it is.
+    std::fs::write(&path, file_of_texts(&[("a", vec!["x"])])).expect("written");
+    open(Source::path(&path)).expect("Parquet");
+    let error = open(Source::path(&path).format(Format::Csv)).expect_err("no text");
+    assert!(error.message().contains("this is a Parquet file"), "{error}");
     for (name, format) in [
         ("a.tsv", Some(Format::Tsv)),
         ("a.csv.gz", Some(Format::Csv)),

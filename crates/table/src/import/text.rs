@@ -35,7 +35,9 @@ impl<R: Read> Text<R> {
             }
             // A CSV file may begin with these letters, but no control character follows them.
             [b'P', b'A', b'R', b'1', 0..=8 | 14..=31, ..] => {
-                return Err(Unreadable::error("this is a Parquet file; read it as one, and not as text"));
+                return Err(Unreadable::error(
+                    "this is a Parquet file; read it as one, and not as text",
+                ));
             }
             [0xef, 0xbb, 0xbf, ..] => (3, None),
             [0xff, 0xfe, ..] => (2, Some(false)),

@@ -8,6 +8,7 @@ use super::json_text::write_string;
 use super::source::Like;
 use super::{Format, ResolvedColumns, Selection, Source, Wanted, no_such_column, quoted};
 use crate::snapshot::ValueForm;
+use crate::values::ValueType;
 use privet_core::{Error, Result};
 
 /// The types of columns, by their names.
@@ -30,6 +31,19 @@ impl ColumnType {
     /// The type that a name stands for.
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Text, Self::Number, Self::Boolean].into_iter().find(|one| one.name() == name)
+    }
+
+    /// The type whose cells look in JSON like values of a column of `of`; `None` for texts, and
+    /// where CSV has none.
+    pub(super) fn of(of: &ValueType) -> Option<Self> {
+        match of {
+            ValueType::Integer { .. }
+            | ValueType::Float(_)
+            | ValueType::Number
+            | ValueType::Decimal { .. } => Some(Self::Number),
+            ValueType::Boolean => Some(Self::Boolean),
+            _ => None,
+        }
     }
 
     /// Its name.
@@ -83,6 +97,12 @@ pub(super) fn resolve(
     resolved: &ResolvedColumns,
 ) -> Result<Vec<ColumnType>> {
     let mut types = vec![ColumnType::Text; columns.len()];
+    for (name, one) in &wanted.known_types {
+        let column = columns.iter().position(|column| column == name);
+        if let Some(column) = column.filter(|column| resolved.value.contains(column)) {
+            types[column] = *one;
+        }
+    }
     for (name, one) in &wanted.types {
         let Some(column) = columns.iter().position(|column| column == name) else {
             return Err(no_such_column(name, columns.iter().map(String::as_str)));
@@ -110,7 +130,7 @@ pub(super) fn resolve(
 }
 
 /// Whether `text` is a number in JSON's grammar.
-fn is_number(text: &str) -> bool {
+pub(super) fn is_number(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let (number, exponent) = match unsigned.split_once(['e', 'E']) {

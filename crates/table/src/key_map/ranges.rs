@@ -343,7 +343,8 @@ impl std::fmt::Debug for Directory {
     }
 }
 
-const NAME_LEN: usize = 17;
+/// The bytes of a range's name.
+pub(crate) const NAME_LEN: usize = 17;
 
 fn name(is_range: bool, point: u128) -> [u8; NAME_LEN] {
     let mut name = [0; NAME_LEN];

@@ -1,12 +1,13 @@
 //! The table that a plan is for: a file, a file to be built, or a shape.
 
-use crate::arguments::{OnEmptyKey, Plan};
-use crate::commands::build::source;
+use crate::arguments::Plan;
+use crate::commands::build::{on_empty_key, options, source};
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
-use privet_table::build::{BuildOptions, build_table_from};
+use privet_table::build::build_table_from;
 use privet_table::import::Source;
-use privet_table::snapshot::Snapshot;
+use privet_table::snapshot::{Snapshot, is_table};
 use privet_table::update_log::UpdateLog;
+use std::path::Path;
 
 pub(crate) struct Subject {
     pub(crate) identity: TableIdentity,
@@ -27,13 +28,12 @@ impl Subject {
     /// If it cannot be read, or is no table.
     pub(super) fn of(arguments: &Plan, given: Vec<Source>) -> Result<Self> {
         if !given.is_empty() {
-            let subject = Self::built(given, arguments)?;
+            let subject = Self::built(on_empty_key(given, &arguments.reading), arguments)?;
             return Ok(Self { file: None, ..subject });
         }
         match (&arguments.table, arguments.records.zip(arguments.record_len)) {
-            (Some(input), _) if arguments.key.is_some() => {
-                let subject =
-                    Self::built(vec![source(input, None, None, OnEmptyKey::Error)], arguments)?;
+            (Some(input), _) if is_input(input, arguments)? => {
+                let subject = Self::built(vec![source(input, &arguments.reading)], arguments)?;
                 let file = input.with_extension("privet").display().to_string();
                 Ok(Self { file: Some(file), ..subject })
             }
@@ -86,14 +86,31 @@ impl Subject {
         }
     }
 
-    /// Builds the rows as `privet build --key` would, into a file that goes away.
+    /// Builds the rows as `privet build` would, into a file that goes away.
     fn built(rows: Vec<Source>, arguments: &Plan) -> Result<Self> {
-        let options = BuildOptions { key: arguments.key.clone(), ..BuildOptions::default() };
+        let options = options(&arguments.making, &arguments.reading)?;
         let directory = tempfile::tempdir().map_err(|error| {
             Error::unavailable("there is no room for temporary files").caused_by(error)
         })?;
         let output = directory.path().join("table.privet");
         build_table_from(&options, rows, &output, &mut |_| Ok(()))?;
         Ok(Self::of_snapshot(&Snapshot::open(&output)?))
+    }
+}
+
+/// Whether a table is to be built from a file: it is no table, and its name or what was typed says
+/// how it is read.
+///
+/// # Errors
+/// If it is a table, and something was typed that is for building one.
+fn is_input(file: &Path, arguments: &Plan) -> Result<bool> {
+    let Plan { making, reading, .. } = arguments;
+    let is_told = making.key.is_some() || making.range_from.is_some() || !reading.is_default();
+    match is_table(file) {
+        true if is_told => Err(Error::api_misuse(format!(
+            "{} is a table already: leave out how it would be read and which column has the keys",
+            file.display()
+        ))),
+        is_table => Ok(!is_table && (is_told || source(file, reading).tells_format())),
     }
 }

@@ -2,33 +2,46 @@
 //! typed.
 
 use privet_core::{Error, Result};
-use privet_table::import::{Format, Rows, Selection, Source};
+use privet_table::import::{Format, LinesLeftOut, Rows, Selection, Source};
 use privet_table::similar::meant;
 use privet_table::snapshot::{SnapshotHeader, ValueForm};
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
+/// What was read of a file.
+#[derive(Default)]
+pub(super) struct Read {
+    /// Rows that were taken.
+    pub(super) rows: u64,
+    /// Rows that were skipped for lack of a key.
+    pub(super) empty_keys: u64,
+    /// Lines that were no rows.
+    pub(super) lines: LinesLeftOut,
+}
+
 /// Passes the key and the value of each row of `source` to `take`, and whether all rows have the
-/// same columns. In a table by row number, the key is empty. Returns how many rows were skipped for
-/// lack of a key.
+/// same columns. In a table by row number, the key is empty.
 pub(super) fn read(
     source: Source,
     header: &SnapshotHeader,
     mut take: impl FnMut(&[u8], &[u8], bool) -> Result<()>,
-) -> Result<u64> {
+) -> Result<Read> {
     let mut rows = Rows::open(source, selection(header))?;
     let (name, unit) = (rows.name().to_owned(), rows.unit());
     let same_columns = rows.value_columns().is_some();
+    let mut count = 0;
     while let Some(row) = rows.next_row()? {
+        count += 1;
         take(row.key, row.value, same_columns)
             .map_err(|error| error.within(format!("{unit} {}", row.position)).within(&name))?;
     }
-    Ok(rows.empty_keys())
+    Ok(Read { rows: count, empty_keys: rows.empty_keys(), lines: rows.left_out() })
 }
 
 /// Refuses a value that lacks columns which all `present` values of the key have. Somebody who
-/// names only a few columns rarely wants to remove the others.
+/// names only a few columns rarely wants to remove the others. For a table that does not say which
+/// columns it has.
 pub(super) fn check_nothing_is_lost(
     header: &SnapshotHeader,
     present: &[Vec<u8>],
@@ -53,8 +66,8 @@ pub(super) fn check_nothing_is_lost(
     )))
 }
 
-/// Refuses text where the key's `present` values have a number or a boolean, and the reverse. CSV
-/// has only text, and the table does not record the types that it was built with.
+/// Refuses text where the key's `present` values have a number or a boolean, and the reverse. For a
+/// table that does not say what its columns are, as one from JSON Lines.
 pub(super) fn check_types_stay(
     header: &SnapshotHeader,
     present: &[Vec<u8>],

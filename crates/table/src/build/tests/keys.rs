@@ -8,7 +8,7 @@ fn found(place: &Place, key: &str) -> Option<String> {
 }
 
 fn ranges(from: &str, to: Option<&str>) -> BuildOptions {
-    let ranges = RangeColumns { from: from.to_owned(), to: to.map(str::to_owned) };
+    let ranges = RangeColumns { from: from.to_owned(), to: to.map(str::to_owned), nested: false };
     BuildOptions { ranges: Some(ranges), ..BuildOptions::default() }
 }
 
@@ -98,6 +98,95 @@ fn ranges_that_cannot_be_are_refused_with_their_rows() {
     let both = BuildOptions { key: Some("a".into()), ..ranges("a", None) };
     let error = place.build(&both, place.input("in.csv", "a\n5\n")).expect_err("both");
     assert_eq!(error.blame(), Blame::ApiMisuse);
+}
+
+fn nested(from: &str, to: Option<&str>) -> BuildOptions {
+    let ranges = RangeColumns { from: from.to_owned(), to: to.map(str::to_owned), nested: true };
+    BuildOptions { ranges: Some(ranges), ..BuildOptions::default() }
+}
+
+#[test]
+fn of_nested_ranges_the_narrowest_answers() {
+    let place = Place::new();
+    let input = "net,who\n10.0.0.0/8,carrier\n10.1.0.0/16,customer\n10.1.2.0/24,office\n\
+                 9.0.0.0/8,whole\n9.0.0.0/9,half\n9.128.0.0/9,half too\n::/0,rest\n";
+    let report = place.build(&nested("net", None), place.input("in.csv", input)).expect("nested");
+    assert_eq!((report.rows, report.hidden), (6, 1), "the two halves hide the whole");
+    for (key, who) in [
+        ("10.0.0.0", "carrier"),
+        ("10.0.255.255", "carrier"),
+        ("10.1.0.0", "customer"),
+        ("10.1.1.255", "customer"),
+        ("10.1.2.0", "office"),
+        ("10.1.2.255", "office"),
+        ("10.1.3.0", "customer"),
+        ("10.2.0.0", "carrier"),
+        ("10.255.255.255", "carrier"),
+        ("11.0.0.0", "rest"),
+        ("9.1.2.3", "half"),
+        ("9.200.2.3", "half too"),
+        ("ffff::", "rest"),
+    ] {
+        assert_eq!(found(&place, key), Some(format!(r#"{{"who":"{who}"}}"#)), "{key}");
+    }
+    for (contents, message) in [
+        (
+            "a,b\n1,5\n7,9\n4,6\n",
+            r#"line 2 ("1 to 5") and line 4 ("4 to 6"): the ranges overlap, and neither lies in the other"#,
+        ),
+        (
+            "a,b\n1,5\n2,3\n01,5\n",
+            r#"line 2 ("1 to 5") and line 4 ("01 to 5"): the ranges are the same; leave one of them out"#,
+        ),
+    ] {
+        let error = place.build(&nested("a", Some("b")), place.input("in.csv", contents));
+        let error = error.expect_err(message).to_string();
+        assert!(error.ends_with(message), "{error}");
+    }
+    let error = place.build(&nested("a", None), place.input("in.csv", "a\n1\n"));
+    assert!(error.expect_err("open").to_string().contains("does not say where its range ends"));
+}
+
+/// Networks within networks, looked up at every border and compared with what trying all gives.
+#[test]
+fn nested_networks_of_any_kind_answer_as_trying_them_does() {
+    type Kind = (&'static str, fn(u128) -> String, u32);
+    let kinds: [Kind; 3] = [
+        ("IPv4", |at| std::net::Ipv4Addr::from_bits(at as u32).to_string(), 32),
+        ("IPv6", |at| std::net::Ipv6Addr::from_bits(at).to_string(), 128),
+        ("numbers", |at| at.to_string(), 127),
+    ];
+    let mut state = 7u64;
+    let mut draw = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % below
+    };
+    for (name, text, bits) in kinds {
+        let (place, last) = (Place::new(), u128::MAX >> (128 - bits));
+        // Few bits of each are free, so that many lie in others.
+        let mut networks: Vec<(u128, u128)> = Vec::new();
+        for _ in 0..60 {
+            let free = draw(7) as u32;
+            let from = u128::from(draw(128) >> free << free) << (bits - 7);
+            let to = from + ((1u128 << free << (bits - 7)) - 1);
+            if !networks.contains(&(from, to)) {
+                networks.push((from, to));
+            }
+        }
+        let rows = networks.iter().enumerate();
+        let rows = rows.map(|(row, (from, to))| format!("{},{},{row}\n", text(*from), text(*to)));
+        let input = format!("a,b,row\n{}", rows.collect::<String>());
+        place.build(&nested("a", Some("b")), place.input("in.csv", input)).expect(name);
+        let table = place.open();
+        for (from, to) in &networks {
+            for at in [*from, *to, from.saturating_sub(1), to.saturating_add(1).min(last)] {
+                let holds = networks.iter().enumerate().filter(|(_, (a, b))| *a <= at && at <= *b);
+                let row = holds.min_by_key(|(_, (from, to))| to - from).map(|(row, _)| row);
+                let expected = row.map(|row| format!(r#"{{"row":"{row}"}}"#));
+                assert_eq!(look_up(&table, &text(at)), expected, "{name} {}", text(at));
+            }
+        }
+    }
 }
 
 #[test]

@@ -8,7 +8,8 @@ fn padded_and_several_members_of_gzip_are_read_to_their_end() {
     let key = || selection(Some("k"), ValueForm::JsonRest);
     let expected = Ok(plain(&[(2, "a", "{}"), (3, "b", "{}")]));
     let padding = vec![0; 100_000];
-    let whole = [&gzip("k\n")[..], &padding, &gzip("a\nb"), &gzip(""), &gzip("\n"), &padding].concat();
+    let whole =
+        [&gzip("k\n")[..], &padding, &gzip("a\nb"), &gzip(""), &gzip("\n"), &padding].concat();
     assert_eq!(read(Format::Csv, &whole, key()), expected);
     let followed = [&whole[..], b"x"].concat();
     assert!(read(Format::Csv, &followed, key()).expect_err("more").contains("gzip"));
