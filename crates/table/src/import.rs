@@ -37,8 +37,8 @@
 //! # Input that is not as it should be
 //!
 //! Every error names the input and the line (CSV, JSON Lines) or row (Parquet), counted from 1. A
-//! byte order mark, UTF-16, Windows line ends and blank lines are fine. Bad UTF-8, rows with too few
-//! or too many cells, unclosed quotes and text after them, lines that are no JSON object, and
+//! byte order mark, UTF-16, Windows line ends and blank lines are fine. Bad UTF-8, rows with too
+//! few or too many cells, unclosed quotes and text after them, lines that are no JSON object, and
 //! columns or fields that occur twice are errors. A [`Dialect`] says where a file is written by
 //! other rules. One row may take at most [`MAX_ROW_BYTES`]; reading needs memory for one row
 //! (CSV, JSON Lines) or one batch of 256 rows and one page per column (Parquet, whose pages have

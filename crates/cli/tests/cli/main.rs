@@ -10,6 +10,7 @@ mod build;
 mod damaged_files;
 mod demo_and_doctor;
 mod followed;
+mod formats;
 mod get;
 mod get_refused;
 mod help;

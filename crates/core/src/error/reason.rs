@@ -123,7 +123,7 @@ reasons! {
     EmptyKey => "empty-key",
     /// The header of a CSV file is one column, and another delimiter than is usual stands in it.
     DelimiterUnclear => "delimiter-unclear",
-    /// A quoted cell of a CSV file does not end as one: its quotation marks may be plain characters.
+    /// A quoted cell of a CSV file does not end as one: its quotation marks may be plain text.
     QuotesUnclear => "quotes-unclear",
     /// The first line of a CSV file seems to be a row, and not the names of columns.
     HeaderUnclear => "header-unclear",

@@ -137,8 +137,8 @@ impl<R: Read> CsvRows<R> {
         read(self.counter.get())
     }
 
-    /// As [`Records::next_record`], and names the column of a cell that is not UTF-8. Where rows are
-    /// spread, the same record comes once for each cell from its last column on.
+    /// As [`Records::next_record`], and names the column of a cell that is not UTF-8. Where rows
+    /// are spread, the same record comes once for each cell from its last column on.
     fn next_record(&mut self) -> Result<Option<u64>> {
         let last = self.columns.len().saturating_sub(1);
         let more = |(_, cell): &(u64, usize)| self.spread && cell + 1 < self.records.row.count;
