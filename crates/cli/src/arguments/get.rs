@@ -108,7 +108,7 @@ pub(crate) enum OutputFormat {
     /// The value; of several lookups, key, tab and value on each line: JSON as it is, in other text
     /// \\ for a backslash, \t, \n, \r, \u{1b} and \xff for what is no text (default)
     Lines,
-    /// Key and value, comma-separated, with a header
+    /// Comma-separated, with a header: the key, and a cell for each column of the table
     Csv,
     /// As --json
     Jsonl,

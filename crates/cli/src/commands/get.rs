@@ -1,5 +1,6 @@
 //! `privet get`: looks records up without the server learning which.
 
+mod csv;
 mod failures;
 pub(crate) mod json_lines;
 mod news;

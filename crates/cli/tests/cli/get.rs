@@ -77,9 +77,9 @@ fn what_is_found_is_printed_in_several_forms_and_into_a_file() {
     assert_snapshot!(get(&place, &served, "-k eve -k nobody -k bob --format csv"), @r#"
     [exit 1]
     [stdout]
-    key,value
-    eve,"{""phone"":""5,5"",""floor"":""""}"
-    bob,"{""phone"":""555-2"",""floor"":""4""}"
+    key,phone,floor
+    eve,"5,5",
+    bob,555-2,4
     [stderr]
     privet: not found: nobody
     "#);
@@ -108,6 +108,11 @@ fn what_is_found_is_printed_in_several_forms_and_into_a_file() {
         assert!(refused.stderr().contains("would be lost"), "{refused}");
         assert_eq!(std::fs::read(place.path(output)).unwrap(), before);
     }
+    let nothing = get(&place, &served, "-k nobody --format csv");
+    assert_eq!((nothing.code(), nothing.stdout()), (1, "key,phone,floor\n"));
+    let promised = get(&place, &served, "-k ada -o found.parquet").refusal();
+    assert!(promised.contains("would not be what its name says"), "{promised}");
+    assert!(!place.path("found.parquet").exists());
     for both in ["--json --format csv", "--raw --format csv", "-q -v"] {
         assert_eq!(get(&place, &served, &format!("-k ada {both}")).code(), 2);
     }

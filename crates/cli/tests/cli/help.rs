@@ -700,7 +700,7 @@ fn get_explains_itself() {
               Possible values:
               - lines: The value; of several lookups, key, tab and value on each line: JSON as it is, in
                 other text \\ for a backslash, \t, \n, \r, \u{1b} and \xff for what is no text (default)
-              - csv:   Key and value, comma-separated, with a header
+              - csv:   Comma-separated, with a header: the key, and a cell for each column of the table
               - jsonl: As --json
 
           --raw

@@ -2,10 +2,11 @@
 //!
 //! A value may hold any bytes, and whoever wrote the table chose them. With `--json` each lookup is
 //! one compact object on one line, and no value can break out of it. Of several lookups, each value
-//! stands on one line behind its key and a tab, with escapes. CSV puts fields in quotation marks
-//! where needed. On a terminal, characters that it would act on are escaped. A single value that
+//! stands on one line behind its key and a tab, with escapes. CSV has a cell for each
+//! column. On a terminal, characters that it would act on are escaped. A single value that
 //! goes to a file or another program, and all values with `--raw`, are written as they are.
 
+use super::csv::Sheet;
 use super::json_lines::{Reading, Shown, json_line};
 use super::wanted::{Lookup, Wanted};
 use crate::arguments::{Get, OutputFormat};
@@ -23,8 +24,8 @@ use std::path::{Path, PathBuf};
 enum Style {
     /// An object on each line, of printable characters.
     Json,
-    /// Comma-separated, with a header. `screen`: what a terminal would act on is escaped.
-    Csv { screen: bool },
+    /// Rows of a [`Sheet`].
+    Csv,
     /// Key, tab and value on each line, with escapes.
     Pairs,
     /// The bytes of each value, then a line break.
@@ -40,7 +41,7 @@ impl Style {
             _ if arguments.json => Self::Json,
             _ if arguments.raw => Self::Raw,
             Some(OutputFormat::Jsonl) => Self::Json,
-            Some(OutputFormat::Csv) => Self::Csv { screen },
+            Some(OutputFormat::Csv) => Self::Csv,
             Some(OutputFormat::Lines) | None => match (single, screen) {
                 (false, _) => Self::Pairs,
                 (true, true) => Self::Screen,
@@ -60,9 +61,11 @@ pub(super) struct Found<'a> {
 pub(super) struct Output {
     style: Style,
     reading: Reading,
+    sheet: Sheet,
+    /// What is looked up first.
+    first: Option<Wanted>,
     /// The file and its name, or `None` for standard output.
     file: Option<(BufWriter<File>, PathBuf)>,
-    has_header: bool,
     /// What keys are read from, unless they may be named where standard error goes.
     source: Option<String>,
 }
@@ -77,6 +80,7 @@ impl Output {
     pub(super) fn check(arguments: &Get) -> Result<Option<File>> {
         let read = arguments.keys_from.iter().chain(&arguments.trust.ca_file).map(PathBuf::as_path);
         let Some(path) = &arguments.output else { return Ok(None) };
+        refuse_other_formats(path, arguments)?;
         output_file::for_values(path, &read.collect::<Vec<_>>())?;
         match path.metadata().is_ok_and(|there| !there.is_file()) {
             true => create(path).map(Some),
@@ -108,7 +112,8 @@ impl Output {
         let style = Style::new(arguments, single, screen);
         // Elsewhere than on a terminal, what standard error says is kept: in a journal, say.
         let source = Some(source).filter(|_| !std::io::stderr().is_terminal());
-        Ok(Self { style, reading: Reading::of(values), file, has_header: false, source })
+        let (reading, sheet) = (Reading::of(values), Sheet::new(screen, values));
+        Ok(Self { style, reading, sheet, first: None, file, source })
     }
 
     /// Whether standard output leaves the terminal free for progress bars.
@@ -124,11 +129,15 @@ impl Output {
             let shown = found.map(|found| Shown::of(found, self.reading));
             return self.write(json_line(wanted, shown)?.as_bytes());
         }
-        let is_read = self.write_header(wanted)?;
+        self.first.get_or_insert_with(|| wanted.clone());
         let Some(found) = found else {
             say_in_full(&self.not_found(lookup));
-            return Ok(is_read);
+            return Ok(true);
         };
+        if self.style == Style::Csv {
+            let rows = self.sheet.rows(wanted, &found.values);
+            return self.write(&rows);
+        }
         self.write(&lines(self.style, self.reading, wanted, &found.values, !found.is_list))
     }
 
@@ -147,19 +156,20 @@ impl Output {
     /// Must be called at the end. Otherwise what is still buffered may be lost. Returns whether the
     /// reader is still there.
     pub(super) fn finish(&mut self) -> Result<bool> {
+        let mut is_read = true;
+        if let (Style::Csv, Some(first)) = (self.style, self.first.take()) {
+            let header = self.sheet.header(&first);
+            is_read = self.write(&header)?;
+        }
+        if self.sheet.others() > 0 {
+            say_in_full(&format!(
+                "{} other columns than the header, which are left out; --json prints them",
+                display::some(self.sheet.others(), "value has", "values have")
+            ));
+        }
         match &mut self.file {
             Some((file, path)) => is_taken(file.flush(), path),
-            None => Ok(true),
-        }
-    }
-
-    fn write_header(&mut self, wanted: &Wanted) -> Result<bool> {
-        let is_due = matches!(self.style, Style::Csv { .. }) && !self.has_header;
-        self.has_header = true;
-        match (is_due, wanted) {
-            (false, _) => Ok(true),
-            (true, Wanted::Key(_)) => self.write(b"key,value\n"),
-            (true, Wanted::Index(_)) => self.write(b"index,value\n"),
+            None => Ok(is_read),
         }
     }
 
@@ -168,6 +178,20 @@ impl Output {
             Some((file, path)) => is_taken(file.write_all(bytes), path),
             None => display::is_read(bytes),
         }
+    }
+}
+
+/// Refuses a file whose name promises what is not written: spreadsheets and data frames would take
+/// it for damaged.
+fn refuse_other_formats(path: &Path, arguments: &Get) -> Result<()> {
+    const OTHERS: [&str; 7] = ["parquet", "arrow", "feather", "xlsx", "xls", "ods", "sqlite"];
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    match OTHERS.iter().find(|other| other.eq_ignore_ascii_case(extension)) {
+        Some(_) if !arguments.raw => Err(Error::api_misuse(format!(
+            "{} would not be what its name says: lines of text, CSV (--format csv) and JSON Lines (--json) are written, and with --raw the bytes of values; the package for Python makes data frames, which write other formats",
+            path.display()
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -234,24 +258,12 @@ fn lines(
     for value in values {
         match style {
             Style::Screen => lines.extend(printable_bytes(value, alone).into_bytes()),
-            Style::Raw | Style::Json => lines.extend_from_slice(value),
+            Style::Raw | Style::Json | Style::Csv => lines.extend_from_slice(value),
             Style::Pairs => {
                 lines.extend(wanted.escaped().into_bytes());
                 lines.push(b'\t');
                 let json = reading.json_of(value).map(|json| printable_json(json.get()));
                 lines.extend(json.unwrap_or_else(|| escaped(value)).into_bytes());
-            }
-            Style::Csv { screen } => {
-                let field = |bytes: &[u8]| match screen {
-                    true => quoted(printable_bytes(bytes, false).as_bytes()),
-                    false => quoted(bytes),
-                };
-                match wanted {
-                    Wanted::Key(key) => lines.extend(field(key)),
-                    Wanted::Index(index) => lines.extend(index.to_string().into_bytes()),
-                }
-                lines.push(b',');
-                lines.extend(field(value));
             }
         }
         lines.push(b'\n');
@@ -275,22 +287,6 @@ fn escaped(bytes: &[u8]) -> String {
     pieces.map(|piece| printable_bytes(piece, false)).collect::<Vec<_>>().join("\\\\")
 }
 
-/// A field of a CSV file (RFC 4180), in quotation marks where they are needed.
-fn quoted(bytes: &[u8]) -> Vec<u8> {
-    if !bytes.iter().any(|byte| b"\",\r\n".contains(byte)) {
-        return bytes.to_vec();
-    }
-    let mut field = vec![b'"'];
-    for byte in bytes {
-        if *byte == b'"' {
-            field.push(b'"');
-        }
-        field.push(*byte);
-    }
-    field.push(b'"');
-    field
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,7 +303,6 @@ mod tests {
             "555\\u{1b}[2K\\rnot so\n  privet: verified\\xff\\u{202e}\n"
         );
         assert_eq!(line(Style::Pairs), format!("k\t{escaped}"));
-        assert_eq!(line(Style::Csv { screen: true }), format!("k,{escaped}"));
         let list = lines(Style::Screen, Reading::Any, &key, &[b"a\nb", b"c"], false);
         assert_eq!(list, b"a\\nb\nc\n");
         assert_eq!(
@@ -330,17 +325,6 @@ mod tests {
             lines(Style::Pairs, Reading::Any, &index, &[b"a", b"b"], false),
             b"7\ta\n7\tb\n"
         );
-    }
-
-    #[test]
-    fn a_csv_field_is_quoted_where_it_has_to_be() {
-        let line = |key: &[u8], value: &[u8]| {
-            let key = Wanted::Key(key.to_vec());
-            lines(Style::Csv { screen: false }, Reading::Any, &key, &[value], true)
-        };
-        assert_eq!(line(b"k", b"v w"), b"k,v w\n");
-        assert_eq!(line(b"a,b", b"{\"c\":\"\n\"}"), b"\"a,b\",\"{\"\"c\"\":\"\"\n\"\"}\"\n");
-        assert_eq!(line(b"\xff", b"\r"), b"\xff,\"\r\"\n");
     }
 
     #[test]

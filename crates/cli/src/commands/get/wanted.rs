@@ -18,6 +18,7 @@ use std::time::Instant;
 const AHEAD: usize = 1024;
 
 /// What one lookup is for.
+#[derive(Clone)]
 pub(super) enum Wanted {
     /// A key of the table.
     Key(Vec<u8>),
