@@ -27,6 +27,7 @@ use crate::commands::tradeoff::Tradeoff;
 use clap::{
     ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
 };
+use privet_core::quantities::{typed_bytes, typed_count};
 use privet_kernels::dispatch::Arm;
 use privet_schemes::SchemeId;
 use privet_table::TableRoot;
@@ -202,7 +203,7 @@ pub(crate) struct Making {
     #[arg(long, value_name = "COLUMN", help_heading = LAYOUT)]
     pub(crate) raw_value: Option<String>,
     /// Refuse values longer than this many bytes
-    #[arg(long, value_name = "BYTES", value_parser = parse_number, help_heading = LAYOUT)]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = LAYOUT)]
     pub(crate) max_value: Option<u64>,
     /// How keys get to records.
     ///
@@ -340,7 +341,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "N", value_parser = parse_number)]
     pub(crate) records: u64,
     /// Bytes in a record
-    #[arg(long, value_name = "B", value_parser = parse_number)]
+    #[arg(long, value_name = "B", value_parser = parse_bytes)]
     pub(crate) record_len: u64,
     /// Queries to measure, rounded up to whole batches
     #[arg(long, value_name = "Q", default_value = "16", value_parser = parse_number)]
@@ -436,7 +437,7 @@ const PLAIN: &str = "plain";
 /// The rule of [`choose`](privet_schemes::registry::choose) in one line.
 fn served_schemes() -> String {
     format!(
-        "Scheme to answer with: {}; or `auto`, which takes the one by which a client that makes a hundred lookups sends and receives fewest bytes: download for tables of a few MiB, simplepir-packed for larger ones, and simplepir where simplepir-packed refuses the table.\n\nWith --help it explains the options of that scheme. docs/schemes.md compares the schemes.",
+        "Scheme to answer with: {}; or `auto`, by the rule of `privet plan`, for one operator, clients that keep no secrets, and ten lookups of each in a day: download for tables of a few MiB, simplepir-packed for larger ones, and simplepir where simplepir-packed refuses the table.\n\nWith --help it explains the options of that scheme. docs/schemes.md compares the schemes.",
         scheme_names()
     )
 }
@@ -529,28 +530,32 @@ fn parse_milliseconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// As [`parse_number`], or 0.
-fn parse_rate(text: &str) -> Result<u64, String> {
-    if text == "0" { Ok(0) } else { parse_number(text) }
+/// A positive whole number, such as 1000000, 2^20 or 5M.
+pub(crate) fn parse_number(text: &str) -> Result<u64, String> {
+    parse_number_or_none(text)
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| format!("{text:?} is no positive whole number such as 1000000, 2^20 or 5M"))
 }
 
-/// A positive whole number: `1000000`, `1_000_000` or `2^20`.
-pub(crate) fn parse_number(text: &str) -> Result<u64, String> {
-    let plain = text.replace('_', "");
-    let number = match plain.split_once('^') {
-        Some((base, exponent)) => {
-            let base: Option<u64> = base.parse().ok();
-            let exponent: Option<u32> = exponent.parse().ok();
-            base.zip(exponent).and_then(|(base, exponent)| base.checked_pow(exponent))
-        }
-        None => plain.parse().ok(),
-    };
-    match number {
-        Some(0) | None => {
-            Err(format!("{text:?} is no positive whole number such as 1000000 or 2^20"))
-        }
-        Some(number) => Ok(number),
-    }
+/// As [`parse_number`], or 0.
+fn parse_number_or_none(text: &str) -> Result<u64, String> {
+    typed_count(text)
+        .ok_or_else(|| format!("{text:?} is no whole number such as 0, 1000000, 2^20 or 5M"))
+}
+
+/// A number of bytes, such as 100, 2^20, 64k or 1GiB.
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    parse_bytes_or_none(text)
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| format!("{text:?} is no number of bytes such as 100, 2^20, 64k or 1GiB"))
+}
+
+/// As [`parse_bytes`], or 0.
+fn parse_bytes_or_none(text: &str) -> Result<u64, String> {
+    typed_bytes(text)
+        .ok_or_else(|| format!("{text:?} is no number of bytes such as 0, 100, 64k or 1GiB"))
 }
 
 #[cfg(test)]

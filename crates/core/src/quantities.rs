@@ -1,4 +1,4 @@
-//! Numbers and sizes as people read them.
+//! Numbers and sizes as people read and write them.
 
 /// `1,234,567`
 pub fn count(number: u64) -> String {
@@ -27,6 +27,66 @@ pub fn bytes(number: u64) -> String {
     format!("{size:.2} {}", UNITS[unit])
 }
 
+/// What stands behind a number, in lower case, and how many it stands for.
+const SUFFIXES: [(&str, u64); 11] = [
+    ("", 1),
+    ("k", 1_000),
+    ("m", 1_000_000),
+    ("g", 1_000_000_000),
+    ("t", 1_000_000_000_000),
+    ("ki", 1 << 10),
+    ("mi", 1 << 20),
+    ("gi", 1 << 30),
+    ("ti", 1 << 40),
+    ("pi", 1 << 50),
+    ("ei", 1 << 60),
+];
+
+/// The number that somebody typed: `1000000`, `1_000_000`, `2^20`, `5M`, `1.5k`, `64Ki`. `k`, `M`,
+/// `G` and `T` are powers of a thousand, `Ki`, `Mi`, `Gi` and so on of 1,024, in letters of either
+/// case. `None` if it is no whole number.
+pub fn typed_count(text: &str) -> Option<u64> {
+    typed(text, false)
+}
+
+/// The same for a number of bytes, which may say so: `100 B`, `64k`, `2.38 MiB`. What is written
+/// with a fraction is rounded to a byte.
+pub fn typed_bytes(text: &str) -> Option<u64> {
+    typed(text, true)
+}
+
+fn typed(text: &str, of_bytes: bool) -> Option<u64> {
+    let text = text.trim();
+    let ends = |at: char| !(at.is_ascii_digit() || "_.^".contains(at));
+    let (number, suffix) = text.split_at(text.find(ends).unwrap_or(text.len()));
+    let suffix = suffix.trim_start().to_ascii_lowercase();
+    let suffix = match suffix.strip_suffix('b') {
+        Some(suffix) if of_bytes => suffix,
+        _ => &suffix,
+    };
+    let (_, times) = SUFFIXES.iter().find(|(known, _)| *known == suffix)?;
+    let number = number.replace('_', "");
+    if let Some((base, exponent)) = number.split_once('^') {
+        let (base, exponent) = (base.parse::<u64>().ok()?, exponent.parse().ok()?);
+        return base.checked_pow(exponent)?.checked_mul(*times);
+    }
+    let Some((whole, fraction)) = number.split_once('.') else {
+        return number.parse::<u64>().ok()?.checked_mul(*times);
+    };
+    // Nine digits are more than anybody types, and exact.
+    if fraction.is_empty() || fraction.len() > 9 {
+        return None;
+    }
+    let unit = 10u128.pow(fraction.len() as u32);
+    let (whole, fraction) = (whole.parse::<u64>().ok()?, fraction.parse::<u64>().ok()?);
+    let parts = (u128::from(whole) * unit + u128::from(fraction)) * u128::from(*times);
+    match parts % unit {
+        0 => u64::try_from(parts / unit).ok(),
+        _ if of_bytes && *times > 1 => u64::try_from((parts + unit / 2) / unit).ok(),
+        _ => None,
+    }
+}
+
 /// `7412c17d…`: the form in which all digests are written.
 pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -35,6 +95,67 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_typed_by_people() {
+        for (text, number) in [
+            ("0", 0),
+            ("1_000", 1000),
+            ("2^25", 1 << 25),
+            ("5M", 5_000_000),
+            ("5m", 5_000_000),
+            ("1.5k", 1500),
+            ("2^10 Ki", 1 << 20),
+            ("64 ki", 65_536),
+            ("3T", 3_000_000_000_000),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(typed_count(text), Some(number), "{text}");
+            assert_eq!(typed_bytes(text), Some(number), "{text}");
+        }
+        for (text, number) in [
+            ("100 B", 100),
+            ("100b", 100),
+            ("64kB", 64_000),
+            ("1GiB", 1 << 30),
+            ("2.38 MiB", 2_495_611),
+            ("1.5KiB", 1536),
+            ("1 EiB", 1 << 60),
+        ] {
+            assert_eq!(typed_bytes(text), Some(number), "{text}");
+            assert_eq!(typed_count(text), None, "{text}");
+        }
+        for wrong in [
+            "",
+            "-1",
+            "+1",
+            "x",
+            "k",
+            "2^64",
+            "2^",
+            "^3",
+            "1.5",
+            "1.",
+            ".5",
+            "1.5.5",
+            "1e6",
+            "5 M M",
+            "16Ei",
+            "99999999999999999999",
+            "1,000",
+            "5K5",
+            "1.0000000001k",
+            "5 KBit",
+            "1.5 B",
+        ] {
+            assert_eq!(typed_count(wrong), None, "{wrong}");
+            assert_eq!(typed_bytes(wrong), None, "{wrong}");
+        }
+        // What is printed can be typed.
+        for number in [0, 1023, 1024, 565 << 20, 3 << 40] {
+            assert_eq!(typed_bytes(&bytes(number)), Some(number));
+        }
+    }
 
     #[test]
     fn numbers_are_written_for_people() {

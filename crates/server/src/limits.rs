@@ -3,6 +3,7 @@
 //! [`Limits::NAMES`] has each with its meaning, and [`Limits::set`] sets it by name. So a program
 //! can offer all of them with one option, and its help cannot miss one.
 
+use privet_core::quantities::{typed_bytes, typed_count};
 use privet_core::{Error, Result};
 use std::time::Duration;
 
@@ -199,15 +200,20 @@ impl Limits {
         };
         let unusable =
             |wanted: &str| Error::api_misuse(format!("{name} has to be {wanted}, not {value:?}"));
-        let count = || value.parse().map_err(|_| unusable("a whole number"));
+        let count = || {
+            let number = typed_count(value).and_then(|number| number.try_into().ok());
+            number.ok_or_else(|| unusable("a whole number"))
+        };
         match limit {
             Limit::Count(limit) => *limit = count()?,
             Limit::Part(limit) => *limit = Some(count()?),
             Limit::Streams(limit) => {
-                *limit = value.parse().map_err(|_| unusable("a whole number"))?;
+                let number = typed_count(value).and_then(|number| number.try_into().ok());
+                *limit = number.ok_or_else(|| unusable("a whole number"))?;
             }
             Limit::Bytes(limit) => {
-                *limit = value.parse().map_err(|_| unusable("a whole number of bytes"))?;
+                *limit = typed_bytes(value)
+                    .ok_or_else(|| unusable("a number of bytes, such as 1000000 or 1MiB"))?;
             }
             Limit::Seconds(limit) => {
                 let seconds = value.parse().ok();

@@ -1,7 +1,7 @@
 //! The options of single schemes, as the schemes declare them. They are typed like all others, and
 //! are so many that `--help` leaves them out; with `--scheme NAME` it explains those of one.
 
-use super::parse_number;
+use super::{parse_bytes, parse_number};
 use crate::advice;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use privet_schemes::SchemeId;
@@ -154,6 +154,9 @@ fn argument(option: &'static SchemeOption) -> Arg {
         None => argument,
     };
     match option.kind {
+        OptionKind::Amount { value_name: value_name @ "BYTES" } => {
+            argument.value_name(value_name).value_parser(parse_bytes)
+        }
         OptionKind::Amount { value_name } => {
             argument.value_name(value_name).value_parser(parse_number)
         }

@@ -2,7 +2,7 @@
 
 use super::{
     SchemeChoice, SchemeOptions, advice, examples, options, parse_address, parse_arm,
-    parse_milliseconds, parse_publisher, parse_rate, parse_scheme, served_schemes,
+    parse_bytes_or_none, parse_milliseconds, parse_publisher, parse_scheme, served_schemes,
 };
 use clap::Args;
 use privet_kernels::dispatch::Arm;
@@ -99,7 +99,7 @@ pub(crate) struct Serve {
     /// not give way to it: allow for one version of the largest table besides. 0: keep none. By
     /// default, a table's other versions hold at most a tenth more than its newest one, so two of
     /// them are in memory at most; versions of small tables may hold 16 MiB.
-    #[arg(long, value_name = "BYTES", value_parser = parse_rate, help_heading = CHANGES)]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes_or_none, help_heading = CHANGES)]
     #[arg(hide_short_help = true)]
     pub(crate) max_version_memory: Option<u64>,
     /// Who has to sign the updates of these tables, as `privet keygen` printed it.
@@ -140,7 +140,7 @@ pub(crate) struct Serve {
     ///
     /// What is answered from is read, in memory and in files. A table in which damage is found is
     /// not served any more. 0: read nothing again.
-    #[arg(long, value_name = "BYTES", default_value = "2^25", value_parser = parse_rate)]
+    #[arg(long, value_name = "BYTES", default_value = "32MiB", value_parser = parse_bytes_or_none)]
     #[arg(help_heading = SPEED)]
     pub(crate) scrub_rate: u64,
     /// Instruction set to compute with: portable, avx2 or avx512; default: the best there is

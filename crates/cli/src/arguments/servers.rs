@@ -1,6 +1,6 @@
 //! What every command that looks records up takes: whom to ask, what to trust, how long to wait.
 
-use super::{parse_number, parse_publisher, parse_root, parse_scheme_name, verifying_schemes};
+use super::{parse_bytes, parse_publisher, parse_root, parse_scheme_name, verifying_schemes};
 use clap::Args;
 use privet_client::{ClientOptions, Patience};
 use privet_schemes::SchemeId;
@@ -72,9 +72,9 @@ pub(crate) struct Trust {
 pub(crate) struct Limits {
     /// Refuse to receive more than this before the first lookup.
     ///
-    /// In bytes, such as 100000000 or 2^32. It counts the record layout, the hint, the table or
-    /// stream, and updates; hints that take more are not kept either.
-    #[arg(long, value_name = "BYTES", default_value = "2^32", value_parser = parse_number)]
+    /// In bytes, such as 100MB or 4GiB. It counts the record layout, the hint, the table or stream,
+    /// and updates; hints that take more are not kept either.
+    #[arg(long, value_name = "BYTES", default_value = "4GiB", value_parser = parse_bytes)]
     #[arg(help_heading = LIMITS)]
     pub(crate) max_download: u64,
     /// Wait so long for a server that does not answer [default: 120].
@@ -86,7 +86,7 @@ pub(crate) struct Limits {
     #[arg(help_heading = LIMITS)]
     timeout: Option<u32>,
     /// Give up a download slower than this, in bytes a second [default: 8192]
-    #[arg(long, value_name = "BYTES", value_parser = parse_number, help_heading = LIMITS)]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = LIMITS)]
     pub(crate) min_rate: Option<u64>,
 }
 

@@ -1,6 +1,6 @@
 //! What can be typed after `privet setup`.
 
-use super::{SchemeOptions, examples, parse_arm, parse_number, parse_scheme_name, parse_size};
+use super::{SchemeOptions, examples, parse_arm, parse_bytes, parse_scheme_name, parse_size};
 use clap::{Args, Subcommand};
 use privet_kernels::dispatch::Arm;
 use privet_schemes::SchemeId;
@@ -64,7 +64,7 @@ pub(crate) struct SetupPoints {
     ///
     /// Default: half of what is available. With less than the points take, they are read from the
     /// disk and written again.
-    #[arg(long, value_name = "BYTES", value_parser = parse_number)]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) memory: Option<u64>,
     /// Threads to compute with; default: all cores
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]

@@ -7,7 +7,7 @@ mod asymptotic;
 mod polynomial;
 mod served;
 
-use crate::arguments::{examples, parse_number};
+use crate::arguments::{examples, parse_bytes, parse_number};
 use crate::display;
 use crate::exit::Outcome;
 use crate::plot::Plot;
@@ -27,7 +27,7 @@ pub(crate) struct Tradeoff {
     #[arg(long, value_name = "N", value_parser = parse_number)]
     records: Option<u64>,
     /// Bytes in a record
-    #[arg(long, value_name = "B", default_value = "1", value_parser = parse_number)]
+    #[arg(long, value_name = "B", default_value = "1", value_parser = parse_bytes)]
     record_len: u64,
     /// How many servers are asked
     #[arg(long, value_name = "S", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=13))]
@@ -38,10 +38,10 @@ pub(crate) struct Tradeoff {
     /// Mark what `serve` takes if each server may store at most so many bytes.
     ///
     /// Such as 2^30. Default: 32 times the table.
-    #[arg(long, value_name = "BYTES", requires = "records", value_parser = parse_number)]
+    #[arg(long, value_name = "BYTES", requires = "records", value_parser = parse_bytes)]
     storage_limit: Option<u64>,
     /// Mark what `serve` takes for answers of at most so many bytes
-    #[arg(long, value_name = "BYTES", requires = "records", value_parser = parse_number)]
+    #[arg(long, value_name = "BYTES", requires = "records", value_parser = parse_bytes)]
     answer_limit: Option<u64>,
     /// Also show what answers compressed by encryption would move and cost, with two servers.
     ///

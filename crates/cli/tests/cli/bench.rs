@@ -463,14 +463,14 @@ fn shapes_and_names_that_do_not_exist_are_refused() {
     assert_snapshot!(place.run("bench --records 0 --record-len 1"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value '0' for '--records <N>': "0" is no positive whole number such as 1000000 or 2^20
+    error: invalid value '0' for '--records <N>': "0" is no positive whole number such as 1000000, 2^20 or 5M
 
     For more information, try '--help'.
     "#);
     assert_snapshot!(place.run("bench --records 1 --record-len 0"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value '0' for '--record-len <B>': "0" is no positive whole number such as 1000000 or 2^20
+    error: invalid value '0' for '--record-len <B>': "0" is no number of bytes such as 100, 2^20, 64k or 1GiB
 
     For more information, try '--help'.
     "#);

@@ -109,7 +109,7 @@ fn a_demonstration_has_bounds() {
     assert_snapshot!(place.run("demo --entries 0"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value '0' for '--entries <ENTRIES>': "0" is no positive whole number such as 1000000 or 2^20
+    error: invalid value '0' for '--entries <ENTRIES>': "0" is no positive whole number such as 1000000, 2^20 or 5M
 
     For more information, try '--help'.
     "#);

@@ -464,9 +464,9 @@ fn serve_explains_itself() {
               Scheme to answer with: simplepir, simplepir-packed, doublepir, dpf, dummy-subsets,
               dummy-subsets-two, harmony, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp,
               apir-dpf, apir-matrix-mt, finite-differences, finite-differences-many, download; or
-              `auto`, which takes the one by which a client that makes a hundred lookups sends and
-              receives fewest bytes: download for tables of a few MiB, simplepir-packed for larger ones,
-              and simplepir where simplepir-packed refuses the table.
+              `auto`, by the rule of `privet plan`, for one operator, clients that keep no secrets, and
+              ten lookups of each in a day: download for tables of a few MiB, simplepir-packed for
+              larger ones, and simplepir where simplepir-packed refuses the table.
 
               With --help it explains the options of that scheme. docs/schemes.md compares the schemes.
 
@@ -619,7 +619,7 @@ fn serve_explains_itself() {
               What is answered from is read, in memory and in files. A table in which damage is found is
               not served any more. 0: read nothing again.
 
-              [default: 2^25]
+              [default: 32MiB]
 
           --kernel <KERNEL>
               Instruction set to compute with: portable, avx2 or avx512; default: the best there is
@@ -775,10 +775,10 @@ fn get_explains_itself() {
           --max-download <BYTES>
               Refuse to receive more than this before the first lookup.
 
-              In bytes, such as 100000000 or 2^32. It counts the record layout, the hint, the table or
+              In bytes, such as 100MB or 4GiB. It counts the record layout, the hint, the table or
               stream, and updates; hints that take more are not kept either.
 
-              [default: 2^32]
+              [default: 4GiB]
 
           --timeout <SECONDS>
               Wait so long for a server that does not answer [default: 120].
@@ -1247,10 +1247,10 @@ fn load_explains_itself() {
           --max-download <BYTES>
               Refuse to receive more than this before the first lookup.
 
-              In bytes, such as 100000000 or 2^32. It counts the record layout, the hint, the table or
+              In bytes, such as 100MB or 4GiB. It counts the record layout, the hint, the table or
               stream, and updates; hints that take more are not kept either.
 
-              [default: 2^32]
+              [default: 4GiB]
 
           --timeout <SECONDS>
               Wait so long for a server that does not answer [default: 120].

@@ -104,7 +104,7 @@ fn mistakes_end_with_2_and_say_what_would_be_right() {
     assert_snapshot!(place.run("build x -o y --max-value 2^64"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value '2^64' for '--max-value <BYTES>': "2^64" is no positive whole number such as 1000000 or 2^20
+    error: invalid value '2^64' for '--max-value <BYTES>': "2^64" is no number of bytes such as 100, 2^20, 64k or 1GiB
 
     For more information, try '--help'.
     "#);
