@@ -122,6 +122,7 @@ mod displacement;
 mod edit;
 mod encoding;
 mod entry;
+mod forecast;
 mod hash;
 mod key_form;
 mod number;
@@ -139,6 +140,7 @@ mod values;
 mod tests;
 
 pub use edit::{Editor, Edits, Effect};
+pub use forecast::{Forecast, forecast};
 pub use key_form::{Case, KeyForm, Normalization};
 pub use packing::{PackOptions, Packed, Pairs, pack, pack_as, pack_with};
 pub use pieces::MOST_PARTS;

@@ -145,8 +145,8 @@ pub fn pack_with<P: Pairs + ?Sized>(
         if !tags_differ(pairs, &items)? {
             continue;
         }
-        let plan =
-            plan.get_or_insert_with(|| Plan::by_rehearsal(kind, parts.number(), &items, &limits));
+        let plan = plan
+            .get_or_insert_with(|| Plan::by_rehearsal(kind, parts.number(), &items, &limits, 1.0));
         let outcome = plan.play(&items, &limits, attempt);
         let good_enough = outcome.cost <= plan.hoped_cost() * 1.05;
         if best.as_ref().is_none_or(|(_, _, best)| outcome.cost < best.cost) {
@@ -177,13 +177,18 @@ pub fn pack_with<P: Pairs + ?Sized>(
     Ok(assemble(pairs, key_map, undivided, &items, &homes))
 }
 
-fn check<P: Pairs + ?Sized>(options: &PackOptions, pairs: &P) -> Result<()> {
-    if pairs.is_empty() {
+pub(super) fn check_count(keys: u64) -> Result<()> {
+    if keys == 0 {
         return Err(Error::api_misuse("a table by key needs at least one key"));
     }
-    if u32::try_from(pairs.len()).is_err() {
-        return Err(too_many(format!("{} keys", pairs.len())));
+    match u32::try_from(keys) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(too_many(format!("{keys} keys"))),
     }
+}
+
+pub(super) fn check<P: Pairs + ?Sized>(options: &PackOptions, pairs: &P) -> Result<()> {
+    check_count(pairs.len() as u64)?;
     if options.parts.is_some_and(|parts| !(1..=MOST_PARTS).contains(&parts)) {
         return Err(Error::api_misuse(format!("a key has between 1 and {MOST_PARTS} parts")));
     }

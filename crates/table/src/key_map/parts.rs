@@ -62,7 +62,7 @@ pub(super) fn choose<P: Pairs + ?Sized>(
     let rehearse = |parts: Parts| {
         let limits = StashLimits::of(payload_lens(pairs, parts));
         let items = hash_all(pairs, parts, seed).ok()?;
-        Some(Plan::by_rehearsal(options.kind, parts.number(), &items, &limits))
+        Some(Plan::by_rehearsal(options.kind, parts.number(), &items, &limits, 1.0))
     };
     let Some(undivided) = rehearse(Parts::ONE) else { return (Parts::ONE, None) };
     let (mut chosen, mut cost) = (Parts::ONE, undivided.hoped_cost());

@@ -211,9 +211,11 @@ impl<'a> Cast<'a> {
 pub(super) struct Plan {
     kind: KeyMapKind,
     parts: u8,
-    buckets: u64,
+    pub(super) buckets: u64,
     /// The intended width of a bucket.
     pub(super) width: u64,
+    /// The width of a record in the rehearsal, in which the fullest bucket decided.
+    pub(super) record_len: u64,
     hoped_cost: f64,
 }
 
@@ -228,23 +230,25 @@ pub(super) struct Outcome {
 }
 
 impl Plan {
-    /// Tries every width on a sample of the keys and keeps the plan with the lowest cost.
+    /// Tries every width on a sample of the keys and keeps the plan with the lowest cost. If there
+    /// are more keys than `items`, each of these stands for `each_stands_for` of them.
     pub(super) fn by_rehearsal(
         kind: KeyMapKind,
         parts: u8,
         items: &[Item],
         limits: &StashLimits,
+        each_stands_for: f64,
     ) -> Self {
         let sample = sample(items);
         let (width, hoped_cost) = (MAX_RECORD_LEN, f64::INFINITY);
-        let mut best = Plan { kind, parts, buckets: 1, width, hoped_cost };
+        let mut best = Plan { kind, parts, buckets: 1, width, record_len: width, hoped_cost };
         let hoped_loads = match kind {
             KeyMapKind::Buckets => &HOPED_LOADS[..],
             KeyMapKind::Cuckoo => &HOPED_CUCKOO_LOADS[..],
         };
-        for width in candidate_widths(kind, parts, items, limits) {
+        for width in candidate_widths(kind, parts, items, limits, each_stands_for) {
             let in_stash = |item: &Item| item.entry_len > width;
-            let totals = Totals::of(kind, items, in_stash);
+            let totals = Totals::of(kind, items, in_stash).times(each_stands_for);
             let sampled = Totals::of(kind, sample.iter().copied(), in_stash);
             let share = sampled.entry_bytes as f64 / totals.entry_bytes as f64;
             let cast = Cast::new(kind, &sample, width);
@@ -256,7 +260,8 @@ impl Plan {
                 let buckets = buckets as u64;
                 let cost = totals.cost(kind, parts, buckets, fullest);
                 if cost < best.hoped_cost {
-                    best = Plan { kind, parts, buckets, width, hoped_cost: cost };
+                    best =
+                        Plan { kind, parts, buckets, width, record_len: fullest, hoped_cost: cost };
                 }
                 if fullest <= width {
                     // Everything fits at this load; a lower one would only add padding.
@@ -307,9 +312,15 @@ impl Plan {
 
 /// The widths to try, in bytes. Each is at least the narrowest bucket that the stash allows. Where
 /// all entries are of equal length, it holds whole entries.
-fn candidate_widths(kind: KeyMapKind, parts: u8, items: &[Item], limits: &StashLimits) -> Vec<u64> {
+fn candidate_widths(
+    kind: KeyMapKind,
+    parts: u8,
+    items: &[Item],
+    limits: &StashLimits,
+    each_stands_for: f64,
+) -> Vec<u64> {
     let all_bytes: u64 = items.iter().map(|item| item.entry_len).sum();
-    let root = (all_bytes as f64).sqrt();
+    let root = (all_bytes as f64 * each_stands_for).sqrt();
     let narrowest = limits.narrowest_bucket();
     let average = all_bytes as f64 / items.len() as f64;
     let mut widths: Vec<u64> = WIDTH_DIVISORS
@@ -374,6 +385,12 @@ impl Totals {
             KeyMapKind::Cuckoo => 0,
         };
         Self { entry_bytes, key_map_bytes: rule_bytes + stash_bytes }
+    }
+
+    /// The same for so many times as many items.
+    fn times(self, number: f64) -> Self {
+        let times = |bytes: u64| (bytes as f64 * number) as u64;
+        Self { entry_bytes: times(self.entry_bytes), key_map_bytes: times(self.key_map_bytes) }
     }
 
     /// The cost that the module states, for `buckets` buckets of `width` bytes.
