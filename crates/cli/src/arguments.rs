@@ -33,6 +33,7 @@ use privet_schemes::SchemeId;
 use privet_table::TableRoot;
 use privet_table::similar::meant;
 use privet_table::update_log::PublisherId;
+use reading::Words;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -157,7 +158,7 @@ pub(crate) struct Build {
 
 /// What is made of the rows: what `privet build` and `privet plan` have in common.
 #[derive(Args)]
-#[command(group = clap::ArgGroup::new("keys").args(["key", "range_from"]))]
+#[command(group = clap::ArgGroup::new("by_key").args(["key", "range_from"]))]
 pub(crate) struct Making {
     /// Column that holds the key; without it, records are numbered by row from 0
     #[arg(long, value_name = "COLUMN")]
@@ -192,7 +193,7 @@ pub(crate) struct Making {
     /// Keep all rows with the same key.
     ///
     /// It then has several values, and `get` prints them all, in the order of the rows.
-    #[arg(long, requires = "keys", conflicts_with = "on_duplicate")]
+    #[arg(long, requires = "by_key", conflicts_with = "on_duplicate")]
     pub(crate) multi: bool,
 
     /// Columns that make up the value, as compact JSON; default: all but the key
@@ -209,7 +210,7 @@ pub(crate) struct Making {
     ///
     /// With buckets every lookup takes one query; with cuckoo it takes two, and tables can change
     /// without clients having to learn where keys went.
-    #[arg(long, value_enum, default_value_t = KeyMap::Buckets, value_name = "KIND", requires = "keys")]
+    #[arg(long, value_enum, default_value_t = KeyMap::Buckets, value_name = "KIND", requires = "by_key")]
     #[arg(help_heading = LAYOUT)]
     pub(crate) key_map: KeyMap,
     /// How many records the value of a key may lie in, 1 to 16.
@@ -217,7 +218,7 @@ pub(crate) struct Making {
     /// Every lookup fetches as many, however long the value is, and twice as many with cuckoo. Long
     /// values then need no wide records. Default: 1, or more where values of many kilobytes make
     /// that cheaper for clients.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16), requires = "keys")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16), requires = "by_key")]
     #[arg(help_heading = LAYOUT)]
     pub(crate) parts: Option<u8>,
 
@@ -227,6 +228,27 @@ pub(crate) struct Making {
     /// against (`get --root`) is printed.
     #[arg(long, help_heading = FORGERY)]
     pub(crate) authenticate: bool,
+}
+
+impl Making {
+    /// The words that say the same.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut typed = Words::default();
+        typed.value("--key", self.key.as_ref());
+        typed.value("--range-from", self.range_from.as_ref());
+        typed.value("--range-to", self.range_to.as_ref());
+        typed.flag("--nested", self.nested);
+        typed.list("--normalize", &self.normalize);
+        typed.chosen("--on-duplicate", self.on_duplicate, OnDuplicate::Error);
+        typed.flag("--multi", self.multi);
+        typed.list("--value", &self.value);
+        typed.value("--raw-value", self.raw_value.as_ref());
+        typed.value("--max-value", self.max_value);
+        typed.chosen("--key-map", self.key_map, KeyMap::Buckets);
+        typed.value("--parts", self.parts);
+        typed.flag("--authenticate", self.authenticate);
+        typed.0
+    }
 }
 
 /// Leaves what tells how a table is built to the long help of a command that seldom builds one.
@@ -239,7 +261,7 @@ fn in_long_help(argument: clap::Arg) -> clap::Arg {
     if is_of_building { argument.hide_short_help(true) } else { argument }
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KeyMap {
     /// One candidate record for each key
     Buckets,
@@ -247,7 +269,7 @@ pub(crate) enum KeyMap {
     Cuckoo,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnDuplicate {
     /// Stop and name the key and its lines
     Error,

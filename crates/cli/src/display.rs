@@ -22,10 +22,11 @@ pub(crate) fn records(count: u64, record_len: u64, path_len: Option<u64>) -> Str
     format!("{} of {}{}", self::count(count), bytes(record_len), path.unwrap_or_default())
 }
 
-/// `0.4 µs`, `35 µs`, `1.20 ms`, `3.4 s`
+/// `40 ns`, `0.4 µs`, `35 µs`, `1.20 ms`, `3.4 s`
 pub(crate) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     match seconds {
+        s if s < 1e-7 => format!("{:.0} ns", s * 1e9),
         s if s < 1e-5 => format!("{:.1} µs", s * 1e6),
         s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
         s if s < 1.0 => format!("{:.2} ms", s * 1e3),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use privet_schemes::SchemeId;
+use privet_schemes::registry::{chosen, tree};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -197,17 +198,19 @@ fn table_of_schemes() -> String {
     table
 }
 
-#[test]
-fn the_page_on_schemes_has_the_table_that_the_schemes_make() {
-    const BEGINS: &str = "<!-- The schemes' descriptors make this table. -->\n";
+/// Compares what stands in `docs/schemes.md` behind the line `begins` with what the code makes of
+/// it, or writes that there.
+fn has_on_the_page_on_schemes(begins: &str, made: &str) {
     const ENDS: &str = "<!-- Here it ends. -->";
+    // Tests write one after the other.
+    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _turn = TURN.lock();
     let path = root().join("docs/schemes.md");
     let page = fs::read_to_string(&path).unwrap();
-    let (before, rest) = page.split_once(BEGINS).unwrap();
+    let (before, rest) = page.split_once(begins).unwrap();
     let (written, after) = rest.split_once(ENDS).unwrap();
-    let made = format!("\n{}\n", table_of_schemes());
     if std::env::var_os("PRIVET_WRITE_TABLES").is_some() {
-        fs::write(&path, format!("{before}{BEGINS}{made}{ENDS}{after}")).unwrap();
+        fs::write(&path, format!("{before}{begins}{made}{ENDS}{after}")).unwrap();
         return;
     }
     assert!(
@@ -215,4 +218,43 @@ fn the_page_on_schemes_has_the_table_that_the_schemes_make() {
         "docs/schemes.md does not have what the descriptors say; run this test once more with \
          PRIVET_WRITE_TABLES=1, which writes:\n{made}"
     );
+}
+
+#[test]
+fn the_page_on_schemes_has_the_table_that_the_schemes_make() {
+    has_on_the_page_on_schemes(
+        "<!-- The schemes' descriptors make this table. -->\n",
+        &format!("\n{}\n", table_of_schemes()),
+    );
+}
+
+#[test]
+fn the_page_on_schemes_has_the_tree_by_which_schemes_are_chosen() {
+    has_on_the_page_on_schemes(
+        "<!-- The rule draws this tree. -->\n",
+        &format!("\n```\n{}```\n\n", tree()),
+    );
+}
+
+/// The schemes that stand at the beginning of the rows of the first table behind a heading.
+fn schemes_below(page: &str, heading: &str) -> Vec<String> {
+    let (_, rest) = page.split_once(heading).unwrap();
+    let rows = rest.lines().skip_while(|line| !line.starts_with('|'));
+    let names = rows.take_while(|line| line.starts_with('|')).filter_map(|row| {
+        let name = row.strip_prefix("| `")?.split_once('`')?.0;
+        Some(name.to_owned())
+    });
+    names.collect()
+}
+
+#[test]
+fn the_documents_offer_the_schemes_that_the_rule_chooses() {
+    let mut chosen: Vec<_> = chosen().into_iter().map(|scheme| scheme.name().to_owned()).collect();
+    chosen.sort();
+    for (page, heading) in [("README.md", "## Which scheme"), ("docs/schemes.md", "## Five names")]
+    {
+        let mut offered = schemes_below(&fs::read_to_string(root().join(page)).unwrap(), heading);
+        offered.sort();
+        assert_eq!(offered, chosen, "{page}");
+    }
 }

@@ -7,6 +7,7 @@
 //! The lookup that is not private has no [`SchemeId`]. It exists only in the command's
 //! `bench/plain.rs`. So no server can offer it, and nobody can make a client use it.
 
+mod choose;
 mod clients;
 pub(crate) mod costs;
 mod descriptor;
@@ -22,6 +23,7 @@ mod stored_setup;
 mod versions;
 mod work;
 
+pub use choose::{Choice, DAYS, LOOKUPS_PER_DAY, Situation, choose, choose_for, chosen, tree};
 pub use clients::{Blank, BlankMaker, ErasedClient, ErasedHints, ErasedPreparation, Recovered};
 pub use costs::{Arithmetic, Costs, Operations, Pass, RandomReads};
 pub use descriptor::{About, Assumption, Makeshift};
@@ -50,32 +52,6 @@ pub struct ServerOptions {
     pub kernels: Kernels,
     /// Threads that share each pass over the table, at least 1.
     pub threads: usize,
-}
-
-/// The lookups of a client by which [`choose`] compares schemes.
-const LOOKUPS: u64 = 100;
-
-/// The scheme that suits a table when the user says `auto`: the one by which a client that makes a
-/// hundred lookups sends and receives fewest bytes, of those that need one server and no secret
-/// state.
-///
-/// That is a download if the table has up to some MiB, or a few very long records. Otherwise it is
-/// packed SimplePIR, or SimplePIR if packed SimplePIR refuses the table. A scheme with two servers
-/// is never chosen: only the user knows whether there is a second server that does not collude.
-pub fn choose(identity: &TableIdentity) -> SchemeId {
-    let bytes = |scheme: SchemeId| {
-        let plan = plan(scheme, identity, &Tuning::default()).ok()?;
-        let lookup = plan.query_lens.iter().sum::<usize>() + plan.answer_len;
-        Some(plan.offline.len().saturating_add(LOOKUPS.saturating_mul(lookup as u64)))
-    };
-    let asking = [SchemeId::SimplePirPacked, SchemeId::SimplePir];
-    let asking = asking.into_iter().filter_map(|scheme| Some((bytes(scheme)?, scheme)));
-    match asking.min_by_key(|(bytes, _)| *bytes) {
-        Some((bytes, _)) if identity.shape.bytes() <= bytes => SchemeId::Download,
-        Some((_, scheme)) => scheme,
-        // The table is too large for both. The user gets an error, not a download of all of it.
-        None => SchemeId::SimplePir,
-    }
 }
 
 /// The plan of a scheme on a table, before anything is computed.

@@ -75,7 +75,7 @@ Examples:
     privet plan capitals.csv --key country
 
   For one that is not there yet, used by many who come back:
-    privet plan --records 2^24 --record-len 32 --clients 100000 --lookups 50
+    privet plan --keys 5M --value-len 100 --clients 100k --lookups 50
 
   With a second operator, of whom either may lie:
     privet plan capitals.privet --servers 2 --may-lie

@@ -74,20 +74,63 @@ pub(crate) struct Reading {
 impl Reading {
     /// Whether nothing was said.
     pub(crate) fn is_default(&self) -> bool {
-        *self
-            == Self {
-                format: None,
-                delimiter: None,
-                no_quotes: false,
-                no_header: false,
-                columns: Vec::new(),
-                spread: false,
-                comment: None,
-                skip_lines: 0,
-                types: Vec::new(),
-                on_empty_key: OnEmptyKey::Error,
-            }
+        self.words().is_empty()
     }
+
+    /// The words that say the same.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut typed = Words::default();
+        typed.value("--format", self.format.map(name_of));
+        typed.value(
+            "--delimiter",
+            self.delimiter.map(|delimiter| match delimiter {
+                Delimiter::WhiteSpace => "whitespace".to_owned(),
+                Delimiter::Character(b'\t') => "tab".to_owned(),
+                Delimiter::Character(character) => char::from(character).to_string(),
+            }),
+        );
+        typed.flag("--no-quotes", self.no_quotes);
+        typed.flag("--no-header", self.no_header);
+        typed.list("--columns", &self.columns);
+        typed.flag("--spread", self.spread);
+        typed.value("--comment", self.comment.as_ref());
+        typed.value("--skip-lines", (self.skip_lines > 0).then_some(self.skip_lines));
+        let types = self.types.iter().map(|one| match one {
+            Types::Auto => "auto".to_owned(),
+            Types::Column(column, kind) => format!("{column}={}", kind.name()),
+        });
+        typed.list("--types", &types.collect::<Vec<_>>());
+        typed.chosen("--on-empty-key", self.on_empty_key, OnEmptyKey::Error);
+        typed.0
+    }
+}
+
+/// Options as words: those that say more than the default.
+#[derive(Default)]
+pub(super) struct Words(pub(super) Vec<String>);
+
+impl Words {
+    pub(super) fn flag(&mut self, option: &str, is_set: bool) {
+        self.0.extend(is_set.then(|| option.to_owned()));
+    }
+
+    pub(super) fn value(&mut self, option: &str, value: Option<impl ToString>) {
+        // With an equals sign, a value may begin with a hyphen.
+        self.0.extend(value.map(|value| format!("{option}={}", value.to_string())));
+    }
+
+    pub(super) fn list(&mut self, option: &str, values: &[String]) {
+        self.value(option, (!values.is_empty()).then(|| values.join(",")));
+    }
+
+    pub(super) fn chosen<T: ValueEnum + PartialEq>(&mut self, option: &str, value: T, default: T) {
+        self.value(option, (value != default).then(|| name_of(value)));
+    }
+}
+
+/// How a choice is typed.
+fn name_of(choice: impl ValueEnum) -> String {
+    choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

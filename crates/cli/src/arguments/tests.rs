@@ -64,13 +64,10 @@ fn every_command_has_examples_that_can_be_typed() {
 /// at least.
 #[test]
 fn commands_in_documents_can_be_typed() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let documents =
-        ["README.md", "docs/bench.md", "docs/load.md", "docs/operating.md", "docs/tradeoff.md"];
     let mut checked = 0;
-    for document in documents {
-        let text = std::fs::read_to_string(root.join(document)).unwrap();
-        let text = text.replace("\\\n", " ");
+    for document in files(&["README.md", "docs", "examples"], ".md") {
+        let text = std::fs::read_to_string(&document).unwrap();
+        let (text, document) = (text.replace("\\\n", " "), document.display());
         let mut in_block = false;
         for line in text.lines() {
             if line.starts_with("```") {
@@ -89,6 +86,63 @@ fn commands_in_documents_can_be_typed() {
         }
     }
     assert!(checked > 30, "{checked}");
+}
+
+/// The files that end so in these places of the repository, and below.
+fn files(places: &[&str], end: &str) -> Vec<std::path::PathBuf> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut left: Vec<_> = places.iter().map(|place| root.join(place)).collect();
+    let mut found = Vec::new();
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            left.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.to_string_lossy().ends_with(end) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Errors, advice, help texts and documents mention commands between backquotes, often with less
+/// than it takes to run them. All flags and commands that they name are there.
+#[test]
+fn commands_that_are_mentioned_exist() {
+    let sources = ["cli", "client", "host", "schemes", "server", "table", "wire"];
+    let sources = sources.map(|name| format!("crates/{name}/src"));
+    let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
+    let mut mentioned = Vec::new();
+    for file in files(&sources, ".rs") {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let code = text.lines().filter(|line| {
+            let line = line.trim_start();
+            !line.starts_with("//") || line.starts_with("///")
+        });
+        mentioned.extend(code.map(|line| (file.clone(), line.to_owned())));
+    }
+    for file in files(&["README.md", "SECURITY.md", "CONTRIBUTING.md", "docs", "examples"], ".md") {
+        let text = std::fs::read_to_string(&file).unwrap();
+        mentioned.extend(text.lines().map(|line| (file.clone(), line.to_owned())));
+    }
+    let mut checked = 0;
+    for (file, line) in mentioned {
+        for command in line.split('`').skip(1).step_by(2) {
+            // Some are names of protocols, and some stand for any command.
+            let is_none = command.contains(" v1") || command.contains(['{', '[']);
+            if !command.starts_with("privet ") || is_none || command.contains("COMMAND") {
+                continue;
+            }
+            checked += 1;
+            if let Err(error) = Arguments::try_parse_from(words(command)) {
+                use clap::error::ErrorKind::{InvalidSubcommand, UnknownArgument};
+                let is_there = ![InvalidSubcommand, UnknownArgument].contains(&error.kind());
+                assert!(is_there, "{}: {command}: {error}", file.display());
+            }
+        }
+    }
+    assert!(checked > 150, "{checked}");
+    for wrong in ["privet planet", "privet plan --rows 5", "privet state forget"] {
+        assert!(Arguments::try_parse_from(words(wrong)).is_err(), "{wrong}");
+    }
 }
 
 #[test]
@@ -119,10 +173,15 @@ fn a_port_alone_is_of_this_machine() {
 }
 
 #[test]
-fn numbers_may_be_powers_and_overflow_is_refused() {
+fn numbers_may_be_powers_or_have_suffixes_and_overflow_is_refused() {
     assert_eq!(parse_number("2^25"), Ok(1 << 25));
     assert_eq!(parse_number("1_000"), Ok(1000));
+    assert_eq!(parse_number("5M"), Ok(5_000_000));
+    assert_eq!(parse_bytes("1.5 KiB"), Ok(1536));
+    assert_eq!(parse_bytes_or_none("0 B"), Ok(0));
     for wrong in ["0", "", "2^64", "-1", "x", "2^", "^3", "1.5"] {
         assert!(parse_number(wrong).is_err(), "{wrong}");
+        assert!(parse_bytes(wrong).is_err(), "{wrong}");
     }
+    assert!(parse_number("5 B").is_err());
 }

@@ -1,6 +1,9 @@
 //! `privet plan`: which scheme suits a table, who is trusted, and how the table is used; with what
 //! each would cost.
 //!
+//! What is recommended follows from the [rule](privet_schemes::registry::choose_for) by which a
+//! server chooses too. What each scheme costs stands beside it, in a ranking.
+//!
 //! Bytes are those of the real messages. Times are [counted
 //! operations](privet_schemes::registry::Costs) over the yardsticks of a machine. Nothing is built,
 //! and no scheme is run.
@@ -26,10 +29,12 @@ use crate::machine::Machine;
 use candidate::{Candidate, Machines, Use};
 use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{About, SchemePlan, Tuning, choose, plan};
+use privet_schemes::registry::{
+    self, About, DAYS, SchemePlan, Situation, Tuning, choose, choose_for, plan,
+};
 use privet_table::import::Source;
 use privet_table::snapshot::Snapshot;
-use report::{Refused, Report};
+use report::{Refused, Report, Why};
 use std::path::Path;
 use subject::Subject;
 
@@ -55,14 +60,38 @@ pub(crate) fn report(arguments: &Plan, given: Vec<Source>) -> Result<Report> {
     for scheme in SchemeId::ALL {
         match candidate(*scheme, &subject, arguments, &how, &machines) {
             Ok(candidate) => candidates.push(candidate),
-            Err(reason) => refused.push(Refused::new(*scheme, reason)),
+            Err(why) => refused.push(Refused { scheme: scheme.name(), why }),
         }
     }
-    let report = Report::new(&subject, &how, &machines.server, candidates, refused);
+    let choice = choice(&subject, arguments, &how, &candidates);
+    let report = Report::new(&subject, &how, &machines.server, choice, candidates, refused);
     if let Some(file) = &arguments.svg {
         report.plot().write(file)?;
     }
     Ok(report)
+}
+
+/// What the rule says of the table and its use. Of the schemes that are refused, it knows nothing.
+fn choice(
+    subject: &Subject,
+    arguments: &Plan,
+    how: &Use,
+    candidates: &[Candidate],
+) -> registry::Choice {
+    let updates = (DAYS * how.updates) as f64;
+    let table = subject.identity.shape.bytes() as f64;
+    choose_for(
+        &subject.first,
+        &Situation {
+            operators: arguments.servers,
+            must_verify: arguments.may_lie && !subject.is_authenticated,
+            keeps_hints: arguments.keep_hints && arguments.client != ClientKind::Browser,
+            lookups: how.lookups.saturating_mul(DAYS),
+            update_bytes: (updates * candidate::epoch_bytes(subject, how).min(table)) as u64,
+            client_storage: arguments.client_storage.unwrap_or(u64::MAX),
+            allows: &|scheme| candidates.iter().any(|candidate| candidate.scheme == scheme),
+        },
+    )
 }
 
 /// How many times as dear a scheme must be for another to be mentioned, …
@@ -70,29 +99,28 @@ const TIMES_WORTH_MENTIONING: f64 = 3.0;
 /// … and how much dearer: small tables cost little by any scheme.
 const MORE_WORTH_MENTIONING: f64 = 10.0;
 
-/// A sentence about a scheme that promises as much as the one of `served`, if that is far dearer
-/// for a use that is neither rare nor heavy. The machine is a typical one: nothing is measured.
+/// A sentence about the scheme that the rule would choose among as many operators, if that promises
+/// as much as the one of `served` and costs far less for a use that is neither rare nor heavy. The
+/// machine is a typical one: nothing is measured.
 pub(crate) fn cheaper(served: &SchemePlan, identity: &TableIdentity) -> Option<String> {
     let how = Use::default();
     let machines = Machines::new(Machine::typical()?, how.client)?;
     let subject = Subject::of_identity(*identity);
     let cost = |plan: SchemePlan| Candidate::new(plan, &subject, &how, &machines).money.sum();
     let promised = served.scheme.about();
-    let promises_as_much = |other: &About| {
-        other.servers.start() <= promised.servers.start()
-            && (other.verifies || !promised.verifies)
-            && other.assumes <= promised.assumes
-            && other.weaker_promise.is_none()
+    let situation = Situation {
+        operators: *promised.servers.start(),
+        must_verify: promised.verifies,
+        ..Situation::default()
     };
-    let others = SchemeId::ALL.iter().filter(|other| promises_as_much(other.about()));
-    let plans = others.filter_map(|other| plan(*other, identity, &Tuning::default()).ok());
-    let costs = plans.map(|plan| (plan.scheme, cost(plan)));
-    let (cheapest, least) = costs.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    let other = choose_for(identity, &situation).scheme?;
+    let promises_as_much = other.about().assumes <= promised.assumes;
+    let least = cost(plan(other, identity, &Tuning::default()).ok().filter(|_| promises_as_much)?);
     let cost = cost(served.clone());
     let times = cost / least;
     (times >= TIMES_WORTH_MENTIONING && cost - least >= MORE_WORTH_MENTIONING).then(|| {
         format!(
-            "  for {} clients with {} lookups a day each, {} costs {times:.0} times as much as {cheapest}: see `privet plan`",
+            "  for {} clients with {} lookups a day each, {} costs {times:.0} times as much as {other}: see `privet plan`",
             display::count(how.clients),
             how.lookups,
             served.scheme
@@ -132,51 +160,54 @@ fn candidate(
     arguments: &Plan,
     how: &Use,
     machines: &Machines,
-) -> Result<Candidate, String> {
+) -> Result<Candidate, Why> {
     untrusted(scheme.about(), subject, arguments)?;
     if arguments.client == ClientKind::Browser && scheme == SchemeId::TapirPointproofs {
-        return Err("it is not a part of Privet in browsers".to_owned());
+        return Err(Why::of_all("it is not a part of Privet in browsers"));
     }
     let plan = plan(scheme, &subject.identity, &Tuning::default())
-        .map_err(|error| error.message().to_owned())?;
+        .map_err(|error| Why::of_all(error.message()))?;
     let candidate = Candidate::new(plan, subject, how, machines);
     let beyond = |what: &str, has: u64, limit: Option<u64>| match limit {
-        Some(limit) if has > limit => {
-            let (has, limit) = (display::bytes(has), display::bytes(limit));
-            Err(format!("{what} {has}, more than {limit}"))
-        }
+        Some(limit) if has > limit => Err(Why {
+            reason: format!("{what} more than {}", display::bytes(limit)),
+            own: Some(display::bytes(has)),
+        }),
         _ => Ok(()),
     };
     if arguments.client == ClientKind::Browser {
-        beyond("a client keeps", candidate.kept_bytes, Some(BROWSER_BYTES))?;
+        beyond("a client would keep", candidate.kept_bytes, Some(BROWSER_BYTES))?;
     }
-    beyond("a client keeps", candidate.kept_bytes, arguments.client_storage)?;
-    beyond("each server needs memory of", candidate.server_peak_bytes, arguments.server_memory)?;
+    beyond("a client would keep", candidate.kept_bytes, arguments.client_storage)?;
+    let memory = candidate.server_peak_bytes;
+    beyond("each server would need memory of", memory, arguments.server_memory)?;
     Ok(candidate)
 }
 
 /// Why a scheme's promise is too weak for who is trusted, if it is.
-fn untrusted(about: &About, subject: &Subject, arguments: &Plan) -> Result<(), String> {
+fn untrusted(about: &About, subject: &Subject, arguments: &Plan) -> Result<(), Why> {
     let needed = *about.servers.start();
     if needed > arguments.servers {
-        return Err(match arguments.servers {
+        return Err(Why::of_all(match arguments.servers {
             1 => format!(
-                "it takes {needed} servers whose operators do not talk to each other; if there are, say so: --servers {needed}"
+                "{needed} servers are needed whose operators do not talk to each other; if there are, say so: --servers {needed}"
             ),
-            operators => format!("it takes {needed} servers, and there are {operators} operators"),
-        });
+            operators => {
+                format!("{needed} servers are needed, and there are {operators} operators")
+            }
+        }));
     }
     if arguments.may_lie && !about.verifies && !subject.is_authenticated {
-        return Err(
-            "it does not notice a wrong answer; with an authenticated table, any scheme does"
-                .to_owned(),
-        );
+        return Err(Why::of_all(
+            "a wrong answer would not be noticed; with an authenticated table, any scheme does",
+        ));
     }
     if about.assumes > arguments.assume.0 {
-        return Err(format!("its privacy rests on {}", Assumed(about.assumes).in_words()));
+        let assumed = Assumed(about.assumes).in_words();
+        return Err(Why::of_all(format!("privacy would rest on {assumed}")));
     }
     match about.weaker_by_key {
-        Some(warning) if subject.is_by_key => Err(warning.to_owned()),
+        Some(warning) if subject.is_by_key => Err(Why::of_all(warning)),
         _ => Ok(()),
     }
 }

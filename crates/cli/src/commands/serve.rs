@@ -13,7 +13,7 @@ use privet_host::{FollowedTable, TableFile};
 use privet_kernels::Kernels;
 use privet_kernels::memory::give_back_freed_memory;
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::{self, Tuning};
+use privet_schemes::registry::{self, LOOKUPS_PER_DAY, Tuning};
 use privet_server::{
     HintOrigin, ReadyTable, RunningServer, ServedTable, Server, ServerConfig, TlsFiles,
 };
@@ -198,6 +198,9 @@ fn announce(arguments: &Serve, server: &RunningServer) {
     let mut page = Page::default();
     for table in server.tables() {
         page.line(summary(table, arguments.points.as_deref()));
+        if arguments.scheme == SchemeChoice::Auto && arguments.points.is_none() {
+            page.line(assumed());
+        }
         let TableDescription { identity, schemes, .. } = &table.description;
         let cheaper = schemes.iter().filter_map(|served| plan::cheaper(&served.plan, identity));
         for advice in page_advice(table).into_iter().chain(cheaper) {
@@ -212,6 +215,13 @@ fn announce(arguments: &Serve, server: &RunningServer) {
     let scheme = if arguments.tls_cert.is_some() { "https" } else { "http" };
     page.line(format!("listening at {scheme}://{}", server.local_addr()));
     page.announce();
+}
+
+/// What a server that was told no scheme took for granted.
+fn assumed() -> String {
+    format!(
+        "  the scheme is chosen for one operator, clients that keep no secrets, and {LOOKUPS_PER_DAY} lookups of each in a day; `privet plan` can know better"
+    )
 }
 
 /// Advice for large tables and points outside huge pages, which are read noticeably more slowly.
@@ -264,35 +274,5 @@ fn hint_words(table: &ReadyTable, points: Option<&Path>) -> String {
             format!("hint of {} {}", display::bytes(len), origin.name())
         }
         (origin, Some(_)) => format!("commitments {}", origin.name()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
-    use privet_schemes::SchemeId;
-
-    #[test]
-    fn auto_keeps_the_rule_that_the_help_states() {
-        let chosen = |records: u64, record_len: u64| {
-            registry::choose(&TableIdentity {
-                id: TableId([1; 16]),
-                epoch: Epoch(0),
-                digest: TableDigest([2; 32]),
-                shape: TableShape::new(records, record_len).unwrap(),
-            })
-        };
-        // A hundred lookups in a table of 2 MiB would take 2.5 MiB, and in one of 4 MiB 2.9 MiB.
-        assert_eq!(chosen(1, 1), SchemeId::Download);
-        assert_eq!(chosen(1 << 16, 32), SchemeId::Download);
-        assert_eq!(chosen(1 << 21, 1), SchemeId::Download);
-        assert_eq!(chosen(1 << 17, 32), SchemeId::SimplePirPacked);
-        assert_eq!(chosen(1 << 22, 1), SchemeId::SimplePirPacked);
-        assert_eq!(chosen(1 << 30, 1), SchemeId::SimplePirPacked);
-        // Each answer would be longer than a record, and hints longer than the table.
-        assert_eq!(chosen(3, 1 << 24), SchemeId::Download);
-        // A table that SimplePIR refuses is not offered for download instead.
-        assert_eq!(chosen(1 << 40, 256), SchemeId::SimplePir);
     }
 }

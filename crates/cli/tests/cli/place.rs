@@ -201,7 +201,7 @@ fn placeholders(directory: &Path) -> SettingsBindDropGuard {
     settings.add_filter("[0-9a-f]{32}", "[ID]");
     // Ports that the system chooses have five digits. Those in help texts have four.
     settings.add_filter(r"127\.0\.0\.1:\d{5}", "127.0.0.1:[PORT]");
-    settings.add_filter(r"\b\d+(\.\d+)? (ms|µs|s)\b", "[TIME]");
+    settings.add_filter(r"\b\d+(\.\d+)? (ms|µs|ns|s)\b", "[TIME]");
     settings.add_filter(r#""seconds":[0-9.e-]+"#, r#""seconds":[TIME]"#);
     settings.add_filter(&env!("CARGO_PKG_VERSION").replace('.', r"\."), "[VERSION]");
     // How a connection breaks depends on which side is faster.

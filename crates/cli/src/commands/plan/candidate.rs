@@ -81,8 +81,7 @@ impl Machines {
 pub(crate) struct Candidate {
     pub(super) scheme: SchemeId,
     pub(super) servers: usize,
-    /// Before the first lookup, over all servers. The layout of keys is not part of it: it is the
-    /// same for all schemes.
+    /// Before the first lookup, over all servers, with the layout of keys.
     pub(super) first: Bytes,
     pub(super) first_time: Duration,
     /// A lookup, over all servers.
@@ -98,6 +97,8 @@ pub(crate) struct Candidate {
     pub(super) day_bytes: f64,
     /// What a client keeps.
     pub(super) kept_bytes: u64,
+    /// Whether that is secret, and each part of it good for one lookup.
+    pub(super) keeps_hints: bool,
     pub(super) setup: Duration,
     pub(super) client_prepare: Duration,
     pub(super) server_prepare: Duration,
@@ -157,6 +158,7 @@ impl Candidate {
             up: each * lookups.iter().map(|server| server.query).sum::<u64>(),
             down: each * lookups.iter().map(|server| server.answer).sum::<u64>(),
         };
+        let layout = subject.layout_bytes;
         let is_asked = !lookups.is_empty();
         let of_client = |operations| machines.client.time(operations) * each as u32;
         let of_server = |operations| machines.server.time(operations) * each as u32;
@@ -173,12 +175,13 @@ impl Candidate {
         // Clients compute while they receive, unless a server has to compute first.
         let received = how.link.time(first.sum()).max(client_prepare);
         let first_time = match plan.offline {
-            OfflinePhase::Nothing => Duration::ZERO,
+            OfflinePhase::Nothing if layout == 0 => Duration::ZERO,
+            OfflinePhase::Nothing => how.link.time(layout) + how.link.round_trip,
             // It comes beside the first query.
             _ if plan.scheme.about().queries_first => {
-                (received + how.link.round_trip).saturating_sub(lookup_time)
+                (received + how.link.round_trip).saturating_sub(lookup_time) + how.link.time(layout)
             }
-            _ => server_prepare + received + how.link.round_trip,
+            _ => server_prepare + received + how.link.time(layout) + how.link.round_trip,
         };
 
         let (lookups_a_day, clients) = (how.lookups as f64, how.clients as f64);
@@ -189,13 +192,16 @@ impl Candidate {
             ) => lookups_a_day * each as f64 / supply as f64,
             _ => 0.0,
         };
+        let keeps_hints = plan.hints_len(identity) > 0;
         // A visit to a page is taken to be a day's.
-        let is_lost = how.client == ClientKind::Browser && plan.hints_len(identity) > 0;
+        let is_lost = how.client == ClientKind::Browser && keeps_hints;
         let generations = if is_lost { used_up.max(1.0) } else { used_up };
         let update = update_bytes(&plan, subject, how, first);
+
         let other_bytes = generations * first.down as f64 + how.updates as f64 * update;
         let day_bytes = lookups_a_day * lookup.down as f64 + other_bytes;
 
+        let first = Bytes { down: first.down + layout, ..first };
         let load = clients * lookups_a_day / 86_400.0;
         let alone = load * answer.as_secs_f64();
         let answering = if alone < BUSY { alone } else { load * answer_of_eight.as_secs_f64() };
@@ -236,6 +242,7 @@ impl Candidate {
             lookup_time,
             day_bytes,
             kept_bytes: traffic::kept(&plan, identity),
+            keeps_hints,
             setup,
             client_prepare,
             server_prepare,
@@ -247,12 +254,18 @@ impl Candidate {
     }
 }
 
+/// What an update takes in which each changed record stands before and after.
+pub(super) fn epoch_bytes(subject: &Subject, how: &Use) -> f64 {
+    let shape = subject.identity.shape;
+    let changed = how.changed_records.min(shape.records());
+    changed as f64 * 2.0 * (shape.record_len() + 4) as f64
+}
+
 /// What a client receives when the table is updated: the epoch, in which each changed record stands
 /// before and after, or what it downloaded anew.
 fn update_bytes(plan: &SchemePlan, subject: &Subject, how: &Use, first: Bytes) -> f64 {
     let identity = &subject.identity;
-    let changed = how.changed_records.min(identity.shape.records());
-    let epoch = changed as f64 * 2.0 * (identity.shape.record_len() + 4) as f64;
+    let epoch = epoch_bytes(subject, how);
     let version = (plan, identity);
     match plan.offline {
         OfflinePhase::Nothing => 0.0,

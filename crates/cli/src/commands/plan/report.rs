@@ -5,9 +5,17 @@ use super::subject::Subject;
 use crate::display::{self, Page};
 use crate::machine::Machine;
 use crate::plot::{Axis, Look, Plot, Series};
-use privet_schemes::SchemeId;
-use serde::Serialize;
+use privet_schemes::registry::Choice;
+use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::time::Duration;
+
+/// What stands where nothing is done, so that nothing takes time.
+const NOTHING: &str = "–";
+
+const AUTHENTICATE: &str = "Build the table with --authenticate: then every scheme notices a wrong answer of the one server, and the choice is free.";
+const NOT_BY_THE_RULE: &str =
+    "None of the schemes that suit most people is left. The cheapest of the others:";
 
 #[derive(Serialize)]
 pub(crate) struct Report {
@@ -17,8 +25,10 @@ pub(crate) struct Report {
     layout_bytes: u64,
     kernel: String,
     used: Use,
-    /// One sentence; missing if every scheme is refused.
+    /// What to take, or do; missing if every scheme is refused.
     recommendation: Option<String>,
+    /// The questions of the rule, with their answers.
+    because: Vec<Answered>,
     runners_up: Vec<String>,
     commands: Vec<String>,
     schemes: Vec<Shown>,
@@ -51,16 +61,41 @@ struct Shown {
     month_sum: f64,
 }
 
+/// A question of the rule.
+#[derive(Serialize)]
+struct Answered {
+    question: &'static str,
+    answer: bool,
+}
+
 /// A scheme that is not to be had, and why.
 #[derive(Serialize)]
 pub(crate) struct Refused {
-    scheme: &'static str,
-    reason: String,
+    pub(super) scheme: &'static str,
+    #[serde(rename = "reason")]
+    pub(super) why: Why,
 }
 
-impl Refused {
-    pub(super) fn new(scheme: SchemeId, reason: String) -> Self {
-        Self { scheme: scheme.name(), reason }
+/// Why a scheme is not to be had.
+pub(crate) struct Why {
+    /// In words that may be true of several schemes.
+    pub(super) reason: String,
+    /// A figure that is this scheme's.
+    pub(super) own: Option<String>,
+}
+
+impl Why {
+    pub(super) fn of_all(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), own: None }
+    }
+}
+
+impl Serialize for Why {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.own {
+            Some(own) => serializer.collect_str(&format_args!("{}: {own}", self.reason)),
+            None => serializer.serialize_str(&self.reason),
+        }
     }
 }
 
@@ -98,15 +133,26 @@ impl Report {
         subject: &Subject,
         how: &Use,
         machine: &Machine,
+        choice: Choice,
         mut candidates: Vec<Candidate>,
         refused: Vec<Refused>,
     ) -> Self {
         candidates.sort_by(|one, other| one.money.sum().total_cmp(&other.money.sum()));
-        let best = candidates.first();
+        let chosen = candidates.iter().find(|of| Some(of.scheme) == choice.scheme);
+        let best = chosen.or(candidates.first());
         let recommendation = best.map(|best| recommendation(best, how));
-        let runners_up = candidates.iter().skip(1).take(2);
-        let runners_up = runners_up.filter_map(|other| Some(runner_up(other, best?))).collect();
+        let recommendation = match (chosen, choice.authenticate) {
+            (Some(_), _) => recommendation,
+            (None, true) => Some(AUTHENTICATE.to_owned()),
+            // What the rule names is refused, and what is left is for few people.
+            (None, false) => recommendation.map(|cheapest| format!("{NOT_BY_THE_RULE} {cheapest}")),
+        };
+        let others =
+            candidates.iter().filter(|other| Some(other.scheme) != best.map(|of| of.scheme));
+        let runners_up = others.take(2).filter_map(|other| Some(runner_up(other, best?))).collect();
         let commands = best.map_or_else(Vec::new, |best| commands(best, subject));
+        let answers = choice.answers.into_iter();
+        let because = answers.map(|(question, answer)| Answered { question, answer }).collect();
         let shape = subject.identity.shape;
         Self {
             records: shape.records(),
@@ -116,6 +162,7 @@ impl Report {
             kernel: machine.kernel().to_owned(),
             used: *how,
             recommendation,
+            because,
             runners_up,
             commands,
             schemes: candidates.into_iter().map(Shown::from).collect(),
@@ -138,6 +185,9 @@ impl Report {
             Some(recommendation) => page.paragraph(recommendation),
             None => page.paragraph("No scheme is left; the reasons are below."),
         };
+        for Answered { question, answer } in &self.because {
+            page.line(format!("    {:<3}  {question}", if *answer { "yes" } else { "no" }));
+        }
         for runner_up in &self.runners_up {
             page.paragraph(runner_up);
         }
@@ -146,8 +196,14 @@ impl Report {
         }
         if self.layout_bytes > 0 {
             page.line(format!(
-                "Every client also receives {} once: where keys lie.",
+                "Every client receives {} once that say where keys lie; they are counted below.",
                 display::bytes(self.layout_bytes)
+            ));
+        }
+        if self.records_per_lookup > 1 {
+            page.line(format!(
+                "A lookup fetches {} records, as the key map says.",
+                display::count(self.records_per_lookup)
             ));
         }
         let heading = [
@@ -168,7 +224,11 @@ impl Report {
             [
                 of.scheme.to_owned(),
                 display::bytes(of.first.sum()),
-                seconds(of.first_s),
+                match of.first_s {
+                    // It comes beside the first query, and is there before its answer.
+                    0.0 if of.first.sum() > 0 => "with a lookup".to_owned(),
+                    first => seconds(first),
+                },
                 display::bytes(of.lookup.sum()),
                 seconds(of.lookup_s),
                 seconds(of.answer_us / 1e6),
@@ -185,8 +245,8 @@ impl Report {
         if !self.refused.is_empty() {
             page.line("Not:");
         }
-        for Refused { scheme, reason } in &self.refused {
-            page.paragraph(format!("{scheme}: {reason}."));
+        for line in refusals(&self.refused) {
+            page.paragraph(line);
         }
         page
     }
@@ -221,6 +281,20 @@ impl Report {
     }
 }
 
+/// A line for each reason, with all schemes that are refused for it.
+fn refusals(refused: &[Refused]) -> Vec<String> {
+    let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
+    for Refused { scheme, why } in refused {
+        let named =
+            why.own.as_ref().map_or_else(|| scheme.to_string(), |own| format!("{scheme} ({own})"));
+        match lines.iter_mut().find(|(reason, _)| *reason == why.reason) {
+            Some((_, schemes)) => schemes.push(named),
+            None => lines.push((&why.reason, vec![named])),
+        }
+    }
+    lines.iter().map(|(reason, schemes)| format!("{}: {reason}.", schemes.join(", "))).collect()
+}
+
 fn recommendation(best: &Candidate, how: &Use) -> String {
     let first = match best.first.sum() {
         0 => "Clients need nothing first".to_owned(),
@@ -242,20 +316,26 @@ fn recommendation(best: &Candidate, how: &Use) -> String {
     )
 }
 
-/// A scheme that is not the best, with the one part of its costs by which it loses most.
+/// A scheme that is not the one to take, with the one part of its costs by which it loses most; or
+/// wins most, if it costs less at these prices.
 fn runner_up(other: &Candidate, best: &Candidate) -> String {
+    let is_cheaper = other.money.sum() < best.money.sum();
     let pairs = other.money.parts().into_iter().zip(best.money.parts());
-    let losses = pairs.map(|(other, best)| other - best).enumerate();
-    let worst = losses.max_by(|(_, one), (_, next)| one.total_cmp(next));
+    let sign = if is_cheaper { -1.0 } else { 1.0 };
+    let differences = pairs.map(|(other, best)| sign * (other - best)).enumerate();
+    let most = differences.max_by(|(_, one), (_, next)| one.total_cmp(next));
     let bytes = |what: &str, of: &dyn Fn(&Candidate) -> f64| {
         let (other, best) = (of(other), of(best));
         format!("{what} {}, not {}", display::bytes(other as u64), display::bytes(best as u64))
     };
     let time = |what: &str, of: &dyn Fn(&Candidate) -> Duration| {
-        let (other, best) = (of(other), of(best));
-        format!("{what} {}, not {}", display::duration(other), display::duration(best))
+        let in_words = |of: Duration| match of.is_zero() {
+            true => "no time".to_owned(),
+            false => display::duration(of),
+        };
+        format!("{what} {}, not {}", in_words(of(other)), in_words(of(best)))
     };
-    let reason = match worst.map_or(0, |(part, _)| part) {
+    let reason = match most.map_or(0, |(part, _)| part) {
         0 => bytes("clients begin with", &|of| of.first.sum() as f64),
         1 => bytes("a client receives in a day", &|of| of.day_bytes),
         2 => time("a lookup takes the server", &|of| of.answer),
@@ -263,7 +343,14 @@ fn runner_up(other: &Candidate, best: &Candidate) -> String {
         4 => time("clients wait at first for", &|of| of.first_time),
         _ => time("a lookup takes", &|of| of.lookup_time),
     };
-    format!("{} would cost {}: {reason}.", other.scheme, money(other.money.sum()))
+    let keeps = |of: &Candidate| display::bytes(of.kept_bytes);
+    let but = match other.keeps_hints && !best.keeps_hints {
+        true => format!("; its clients keep {} of secret single-use hints", keeps(other)),
+        false if is_cheaper => format!("; a client keeps {}", keeps(other)),
+        false => String::new(),
+    };
+    let less = if is_cheaper { "only " } else { "" };
+    format!("{} would cost {less}{}: {reason}{but}.", other.scheme, money(other.money.sum()))
 }
 
 /// The lines that serve the table by the scheme and look something up.
@@ -277,17 +364,35 @@ fn commands(best: &Candidate, subject: &Subject) -> Vec<String> {
             shape.record_len()
         )];
     };
-    let serve = format!("privet serve {file} --scheme {} --listen 0.0.0.0:7700", best.scheme);
+    let serve = format!(
+        "privet serve {} --scheme {} --listen 0.0.0.0:7700 --tls-cert CERT.pem --tls-key KEY.pem",
+        shell_word(&file.to_string_lossy()),
+        best.scheme
+    );
     let addresses: Vec<String> = match best.servers {
-        1 => vec!["http://server:7700".to_owned()],
-        servers => (1..=servers).map(|number| format!("http://server{number}:7700")).collect(),
+        1 => vec!["https://server:7700".to_owned()],
+        servers => (1..=servers).map(|number| format!("https://server{number}:7700")).collect(),
     };
-    let wanted = if subject.is_by_key { "--key KEY" } else { "--index NUMBER" };
-    vec![serve, format!("privet get {} {wanted}", addresses.join(" "))]
+    let wanted = if subject.is_by_key { "--key KEY" } else { "--index 0" };
+    let get = format!("privet get {} {wanted}", addresses.join(" "));
+    subject.build.iter().cloned().chain([serve, get]).collect()
 }
 
+/// A word as a shell takes it.
+pub(super) fn shell_word(word: &str) -> Cow<'_, str> {
+    let is_plain = |of: char| of.is_alphanumeric() || "-_./=:@%+".contains(of);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => Cow::Borrowed(word),
+        false => Cow::Owned(format!("'{}'", word.replace('\'', "'\\''"))),
+    }
+}
+
+/// Time that something takes; none, if it is not done.
 fn seconds(seconds: f64) -> String {
-    display::duration(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+    match seconds {
+        0.0 => NOTHING.to_owned(),
+        _ => display::duration(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)),
+    }
 }
 
 fn money(amount: f64) -> String {
