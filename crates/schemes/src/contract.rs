@@ -24,7 +24,7 @@
 //! | [`Offline`] | all | what has to flow before the first query |
 
 use crate::SchemeId;
-use crate::offline::{HintSource, OfflinePhase, Precomputed, StreamConsumer};
+use crate::offline::{HintSource, OfflinePhase, Precomputed, PublicWords, StreamConsumer};
 use privet_core::{
     Error, PublicSeed, RecordIndex, Result, SecretRng, TableChanges, TableDelta, TableIdentity,
     TableShape, TableSource,
@@ -534,6 +534,16 @@ pub trait StreamingServer: Answerer {
 pub trait AnnouncingServer: Answerer {
     /// The download, as [`Precomputed::hint`] has it.
     fn announced(&self) -> &[u8];
+}
+
+/// A server from which the part that it keeps of its [`Setup`] can be had again, also if it was
+/// made from an earlier version's. So another start need not compute that.
+pub trait KeepingServer: Answerer {
+    /// What it keeps, as [`Precomputed::kept`] had it.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
+    fn kept(&self) -> Result<PublicWords>;
 }
 
 /// Numbers the reservations of one generation, from 0 in the order in which they were made.

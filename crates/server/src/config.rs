@@ -69,6 +69,9 @@ pub struct ServerConfig {
     /// computed then kept in the cache, nor is the memory that queries are answered from checked
     /// later.
     pub verify_records: bool,
+    /// When no update of a table has come for so long, the hint that the last one led to goes into
+    /// the cache, so that the next start finds it. When the server stops, it goes there at once.
+    pub keep_hints_after: Duration,
     /// How many bytes a second are read again, to find out whether the data behind answers and
     /// downloads is still unchanged: see the module `scrub`. Default: 32 MiB; 0 reads nothing
     /// again.
@@ -132,6 +135,7 @@ impl ServerConfig {
             max_version_memory: None,
             cache_dir: None,
             verify_records: true,
+            keep_hints_after: Duration::from_secs(60),
             scrub_rate: 32 << 20,
             scrub_interval: Duration::from_secs(600),
             progress: None,

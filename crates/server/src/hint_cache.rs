@@ -29,10 +29,19 @@
 //! any moment leaves either no entry or a whole one (and perhaps a temporary file, which a later
 //! start removes). Entries are not held in memory: clients' downloads are read from the file, piece
 //! by piece. The server's part is mapped while a server is being made of it.
+//!
+//! # What is removed
+//!
+//! A file's name begins with the table and the scheme. Once a version's entry is there, those of
+//! the table's other versions are removed. Tables that are built anew have new names, so entries
+//! that are old and in nobody's use are removed as well. Whoever uses an entry holds a shared lock
+//! on it, and such an entry stays: another server may be behind by some updates. What is removed by
+//! mistake costs the time to compute it again.
 
 use privet_core::codec::Reader;
-use privet_core::{Error, PIECE_BYTES, Result, TableIdentity};
+use privet_core::{Error, PIECE_BYTES, Result, TableId, TableIdentity};
 use privet_kernels::memory::FileMapping;
+use privet_schemes::SchemeId;
 use privet_schemes::registry::SchemePlan;
 use privet_table::positioned::read_exact_at;
 use std::fs::{self, File};
@@ -47,20 +56,40 @@ const VERSION: u32 = 3;
 const SIGNED_LEN: usize = 128;
 const HEADER_LEN: usize = 4096;
 const TEMPORARY_PREFIX: &str = ".privet-hint-";
+const EXTENSION: &str = ".hint";
 
-/// Identifies an entry: a digest of the table in its version, the scheme and its parameters.
+/// An entry that nobody uses is removed when it was written so long ago.
+const UNUSED: Duration = Duration::from_secs(90 * 24 * 3600);
+
+/// Identifies an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CacheKey([u8; 32]);
+pub(crate) struct CacheKey {
+    table: TableId,
+    scheme: SchemeId,
+    /// Of the table in its version, the scheme and its parameters.
+    digest: [u8; 32],
+}
 
 impl CacheKey {
     pub(crate) fn new(plan: &SchemePlan, identity: &TableIdentity) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("privet 2026-11 hint cache key");
         hasher.update(&plan.digest(identity));
-        Self(*hasher.finalize().as_bytes())
+        let digest = *hasher.finalize().as_bytes();
+        Self { table: identity.id, scheme: plan.scheme, digest }
+    }
+
+    /// What the names of all versions' entries begin with.
+    fn begins(&self) -> String {
+        format!("{}-{}-", self.table, self.scheme)
     }
 
     fn file_name(&self) -> String {
-        format!("{}.hint", blake3::Hash::from_bytes(self.0).to_hex())
+        format!("{}{}", self.begins(), self.earlier_file_name())
+    }
+
+    /// The name that earlier releases gave.
+    fn earlier_file_name(&self) -> String {
+        format!("{}{EXTENSION}", blake3::Hash::from_bytes(self.digest).to_hex())
     }
 }
 
@@ -163,11 +192,15 @@ impl HintCache {
     /// used.
     pub(crate) fn load(&self, key: &CacheKey, lengths: PartLengths) -> Result<Option<CachedEntry>> {
         let path = self.path(key);
+        // Mostly there is none, and no such name.
+        let _ = fs::rename(self.dir.join(key.earlier_file_name()), &path);
         let mapping = match FileMapping::open(&path) {
             Ok(mapping) => mapping.guarded(),
             Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(unusable(&path, "it cannot be opened").caused_by(error)),
         };
+        // Held as long as the mapping. Where files have no locks, nothing is removed either.
+        let _ = mapping.file().try_lock_shared();
         let was_read = |range| mapping.release_pages(range);
         let (hint, hint_digest) = verify(mapping.as_slice(), key, lengths, &was_read)
             .map_err(|error| unusable(&path, error.message()).caused_by(error))?;
@@ -199,6 +232,39 @@ impl HintCache {
         sync_dir(&self.dir)
     }
 
+    /// Removes the entries of other versions of the key's table that nobody uses.
+    pub(crate) fn remove_other_versions(&self, key: &CacheKey) {
+        let (begins, name) = (key.begins(), key.file_name());
+        self.remove_idle(|other, _| other.starts_with(&begins) && other != name);
+    }
+
+    /// Removes entries that are old and that nobody uses: of tables that are no longer served.
+    pub(crate) fn remove_unused(&self) {
+        let old = SystemTime::now() - UNUSED;
+        self.remove_idle(|_, modified| modified < old);
+    }
+
+    /// Removes those entries that nobody uses of which `is_it` is true, by name and age.
+    fn remove_idle(&self, is_it: impl Fn(&str, SystemTime) -> bool) {
+        let Ok(entries) = fs::read_dir(&self.dir) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|name| name.ends_with(EXTENSION)) else {
+                continue;
+            };
+            let modified = entry.metadata().and_then(|metadata| metadata.modified());
+            if !modified.is_ok_and(|modified| is_it(name, modified)) {
+                continue;
+            }
+            // Whoever opens it after the lock is taken has it all the same, without a name.
+            if File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
+                && fs::remove_file(entry.path()).is_ok()
+            {
+                tracing::info!(file = %entry.path().display(), "cached hint removed: out of date");
+            }
+        }
+    }
+
     /// Removes temporary files of writers that crashed. Only those a day old, so that no active
     /// writer loses its file.
     fn remove_leftovers(&self) {
@@ -221,7 +287,7 @@ fn header(key: &CacheKey, hint: &[u8], kept: &[u8]) -> Vec<u8> {
     header.extend(MAGIC);
     header.extend(VERSION.to_le_bytes());
     header.extend([0; 4]);
-    header.extend(key.0);
+    header.extend(key.digest);
     for part in [hint, kept] {
         header.extend((part.len() as u64).to_le_bytes());
         header.extend(blake3::hash(part).as_bytes());
@@ -255,7 +321,7 @@ fn verify<'a>(
     if reader.u32()? != 0 {
         return corrupted("its header is damaged");
     }
-    let found = CacheKey(reader.array()?);
+    let found: [u8; 32] = reader.array()?;
     let mut announced =
         || Ok::<_, Error>((reader.u64()?, blake3::Hash::from(reader.array::<32>()?)));
     let (hint_len, hint_digest) = announced()?;
@@ -266,7 +332,7 @@ fn verify<'a>(
     if reader.bytes(reader.remaining())?.iter().any(|byte| *byte != 0) {
         return corrupted("its header is damaged");
     }
-    if found != *key {
+    if found != key.digest {
         return corrupted("it belongs to another table, version or scheme");
     }
     if (PartLengths { hint: hint_len, kept: kept_len }) != lengths {

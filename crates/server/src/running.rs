@@ -137,8 +137,12 @@ impl Server {
             drain_limit: config.drain_limit,
             vital: vital.clone(),
         };
+        let (keeping, aborted) = (updates.clone(), abort.clone());
         let finished = tokio::spawn(async move {
             let result = ending.run(&health).await;
+            if !aborted.is_cancelled() {
+                keeping.keep_hints().await;
+            }
             preparations.stop().await;
             // Joins the compute threads, which may be in the middle of a pass.
             let _ = tokio::task::spawn_blocking(move || batcher.stop()).await;

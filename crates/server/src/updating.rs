@@ -35,6 +35,7 @@ struct Updating {
     maker: Arc<Maker>,
     metrics: Arc<Metrics>,
     grace: Duration,
+    keep_hints_after: Duration,
     memory: VersionMemory,
     stop: CancellationToken,
     vital: Vital,
@@ -56,6 +57,7 @@ impl TableUpdates {
             maker,
             metrics,
             grace: config.grace,
+            keep_hints_after: config.keep_hints_after,
             memory: match config.max_version_memory {
                 _ if config.grace.is_zero() => VersionMemory::Bytes(0),
                 Some(bytes) => VersionMemory::Bytes(bytes),
@@ -115,6 +117,15 @@ impl TableUpdates {
         self.0.retire(name, |_| true)
     }
 
+    /// Puts the hints of the current versions into the cache, if they are not there: the server
+    /// stops. Returns when they are written.
+    pub(crate) async fn keep_hints(&self) {
+        let (now, maker) = (self.0.tables.now(), Arc::clone(&self.0.maker));
+        let keeping = move || now.all_current().for_each(|version| maker.keep(version));
+        // It logs what goes wrong.
+        let _ = tokio::task::spawn_blocking(keeping).await;
+    }
+
     async fn make_and_switch(&self, name: &str, next: NextVersion) -> Result<ReadyTable> {
         let Updating { tables, maker, metrics, grace, memory, stop, turn, .. } = &*self.0;
         let _turn = turn.lock().await;
@@ -160,6 +171,18 @@ impl TableUpdates {
             "table updated"
         );
         self.0.retire(name, |_| false)?;
+        let resting = Resting {
+            updating: Arc::downgrade(&self.0),
+            version: Arc::downgrade(tables.now().current(name)?.0),
+            name: name.to_owned(),
+        };
+        let (rest, stopped) = (self.0.keep_hints_after, stop.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = tokio::time::sleep(rest) => resting.run(),
+                () = stopped.cancelled() => {}
+            }
+        });
         if !grace.is_zero() {
             let retiring = Retiring {
                 updating: Arc::downgrade(&self.0),
@@ -234,5 +257,26 @@ impl Retiring {
                 tracing::info!(table = name, epoch, "version retired");
             }
         });
+    }
+}
+
+/// A version that became current a while ago.
+struct Resting {
+    updating: Weak<Updating>,
+    version: Weak<Version>,
+    name: String,
+}
+
+impl Resting {
+    /// Keeps its hint for the next start, unless another version has come since. So a table that
+    /// changes all the time is not written all the time.
+    fn run(self) {
+        let Some(updating) = self.updating.upgrade() else { return };
+        let now = updating.tables.now();
+        let Ok((current, _)) = now.current(&self.name) else { return };
+        if std::ptr::eq(Arc::as_ptr(current), self.version.as_ptr()) {
+            let (maker, version) = (Arc::clone(&updating.maker), Arc::clone(current));
+            tokio::task::spawn_blocking(move || maker.keep(&version));
+        }
     }
 }

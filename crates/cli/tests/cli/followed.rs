@@ -259,3 +259,58 @@ fn a_grown_table_is_inspected_as_it_is_served() {
         assert!(announcement.contains(&format!(", {grown}, ")), "{compact}: {announcement}");
     }
 }
+
+/// Where a server says that its hint comes from.
+#[cfg(unix)]
+fn origin(served: &Served) -> &str {
+    let (_, rest) = served.announcement.split_once(", hint of ").unwrap();
+    rest.split_once(',').unwrap().0.rsplit_once(' ').unwrap().1
+}
+
+/// A restart after updates reads the hint, and computes none. A server that is killed leaves what
+/// it had kept before, and the next start makes the hint of that or computes it.
+#[cfg(unix)]
+#[test]
+fn the_hint_of_the_last_update_is_cached_when_a_server_stops() {
+    for (scheme, after_a_kill) in [("simplepir", "patched"), ("simplepir-packed", "computed")] {
+        let place = with_key();
+        let start = || {
+            let cached = "--cache cache --metrics-listen 127.0.0.1:0";
+            Served::start(&place, &format!("phones.privet --scheme {scheme} {cached}"))
+        };
+        let entries = || -> Vec<_> {
+            let entries = std::fs::read_dir(place.path("cache")).unwrap();
+            entries.map(|entry| entry.unwrap().file_name()).collect()
+        };
+        let served = start();
+        assert_eq!(origin(&served), "computed", "{scheme}");
+        let first = entries();
+        for epoch in 1..=3 {
+            update(&place, &set(epoch));
+            served.until_metric(EPOCH, epoch.into());
+        }
+        assert_eq!(entries(), first, "{scheme}: it is not written with every update");
+        assert_eq!(served.terminate(), Some(0));
+        assert_eq!(entries().len(), 2, "{scheme}");
+
+        let served = start();
+        assert_eq!(origin(&served), "cached", "{scheme}");
+        assert_eq!(found(&place, &served), number(3), "{scheme}");
+        assert!(entries().len() == 1 && entries() != first, "{scheme}: {:?}", entries());
+        update(&place, &set(4));
+        served.until_metric(EPOCH, 4);
+        let before = entries();
+        // This kills it.
+        drop(served);
+        assert_eq!(entries(), before, "{scheme}");
+
+        let served = start();
+        assert_eq!(origin(&served), after_a_kill, "{scheme}");
+        assert_eq!(found(&place, &served), number(4), "{scheme}");
+        assert_eq!(served.terminate(), Some(0));
+        let served = start();
+        assert_eq!(origin(&served), "cached", "{scheme}");
+        assert_eq!(found(&place, &served), number(4), "{scheme}");
+        assert_eq!(entries().len(), 1, "{scheme}");
+    }
+}

@@ -8,11 +8,11 @@
 
 use super::{SchemePlan, ServerOptions};
 use crate::contract::{
-    AnnouncingServer, AnswerOf, Answerer, Asked, Message, Parameters, ParametersOf,
+    AnnouncingServer, AnswerOf, Answerer, Asked, KeepingServer, Message, Parameters, ParametersOf,
     PreparingServer, QueryMessage, QueryOf, Role, Scheme, SchemeOf, Setup, StreamingServer,
     Succession,
 };
-use crate::offline::Precomputed;
+use crate::offline::{Precomputed, PublicWords};
 use privet_core::{Error, Result, TableChanges, TableSource};
 
 /// A server of any scheme that is starting. [`Setup`] explains the methods.
@@ -64,6 +64,15 @@ pub trait ErasedServer: Send + Sync {
     /// download something does.
     fn announced(&self) -> Option<&[u8]> {
         None
+    }
+
+    /// What the server keeps of its setup, as [`ErasedSetup::precompute`] had it. `None`: it cannot
+    /// be had from the server.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
+    fn kept(&self) -> Result<Option<PublicWords>> {
+        Ok(None)
     }
 
     /// The server for `table`, which has all records of the version after `changes`. It is made
@@ -220,6 +229,7 @@ pub(crate) struct ServerHost<A: Answerer> {
     prepare: fn(&A, Role, &[u8]) -> Result<Vec<u8>>,
     streamed: fn(&A) -> Option<&[u8]>,
     announced: fn(&A) -> Option<&[u8]>,
+    kept: fn(&A) -> Result<Option<PublicWords>>,
     succeed: Succeed<A>,
 }
 
@@ -235,6 +245,7 @@ impl<A: Answerer> ServerHost<A> {
             prepare: |_, _, _| Err(nothing_to_ask()),
             streamed: |_| None,
             announced: |_| None,
+            kept: |_| Ok(None),
             succeed: |_, _, _, _, _| Ok(None),
         }
     }
@@ -264,6 +275,15 @@ impl<A: Answerer> ServerHost<A> {
         A: AnnouncingServer,
     {
         self.announced = |server| Some(server.announced());
+        self
+    }
+
+    /// The same, for a server from which what it keeps can be had again.
+    pub(crate) fn keeping(mut self) -> Self
+    where
+        A: KeepingServer,
+    {
+        self.kept = |server| server.kept().map(Some);
         self
     }
 }
@@ -299,6 +319,10 @@ impl<A: Answerer + 'static> ErasedServer for ServerHost<A> {
 
     fn announced(&self) -> Option<&[u8]> {
         (self.announced)(&self.server)
+    }
+
+    fn kept(&self) -> Result<Option<PublicWords>> {
+        (self.kept)(&self.server)
     }
 
     fn successor(

@@ -16,7 +16,7 @@ impl Registered for SimplePir {
 
     fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let setup = SimplePirServer::new(parameters, start.table, start.kernels, start.threads)?;
-        start.precomputing(setup, |server| server)
+        start.precomputing(setup, |server| server.keeping())
     }
 
     fn client(

@@ -5,7 +5,7 @@ use super::packing::pack_blocks;
 use crate::laid_out::no_memory;
 use crate::sharing::Progress;
 use privet_core::Result;
-use privet_core::codec::BitWriter;
+use privet_core::codec::{BitReader, BitWriter};
 use privet_core::ring::{Folding, PLANES, PublicKeys, pass_words};
 use privet_kernels::Kernels;
 use privet_kernels::byte_matrix::TiledBytes;
@@ -164,6 +164,56 @@ impl PackedMatrix {
             on_mask(block, &writer.finish());
         }
         Ok(())
+    }
+
+    /// Writes what was kept of the matrix, as [`pack_all`] did. `mask` gives the mask of a block,
+    /// as it is downloaded.
+    ///
+    /// # Errors
+    /// If a mask is none.
+    pub(super) fn kept(
+        &self,
+        kept: &mut [u32],
+        mut mask: impl FnMut(u64, &mut [u8]),
+    ) -> Result<()> {
+        let Self { layout, matrix, digits } = self;
+        let (form, degree) = (layout.form(), layout.form().degree());
+        let mut of_block = vec![0; form.mask_bytes() as usize];
+        let mut left = kept;
+        for block in 0..layout.blocks() {
+            let rows = layout.block(block);
+            let (first_row, rows) = (rows.start as usize, (rows.end - rows.start) as usize);
+            let (words, others) = left.split_at_mut(layout.kept_block_words(rows as u64));
+            let (packing, rest) = words.split_at_mut(rows * degree);
+            let (of_fold, of_mask) = rest.split_at_mut(degree);
+            let mut bytes = vec![0; rows];
+            for plane in 0..PLANES {
+                for (number, words) in packing.chunks_exact_mut(rows).enumerate() {
+                    let column = layout.padded_columns() as usize + plane * degree + number;
+                    matrix.read_bytes(column, first_row, &mut bytes);
+                    for (word, byte) in words.iter_mut().zip(&bytes) {
+                        *word |= u32::from(*byte) << (8 * plane);
+                    }
+                }
+            }
+            let of_digits = &digits[4 * block as usize * degree..][..4 * degree];
+            for (word, bytes) in of_fold.iter_mut().zip(of_digits.as_chunks::<4>().0) {
+                *word = u32::from_le_bytes(*bytes);
+            }
+            mask(block, &mut of_block);
+            let bits = form.mask_bits();
+            let mut reader = BitReader::new("a mask", &of_block, degree * bits as usize)?;
+            for (word, number) in of_mask.iter_mut().zip(reader.numbers(degree, bits)?) {
+                *word = number as u32;
+            }
+            left = others;
+        }
+        Ok(())
+    }
+
+    /// Copies rows of one column.
+    pub(super) fn read_bytes(&self, column: u64, row: u64, out: &mut [u8]) {
+        self.matrix.read_bytes(column as usize, row as usize, out);
     }
 
     pub(super) fn layout(&self) -> &MatrixLayout {

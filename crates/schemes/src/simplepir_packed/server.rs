@@ -5,7 +5,7 @@ use super::matrix::{Kept, PackedMatrix, pack_all, room, tiled};
 use super::{
     SimplePirPacked, SimplePirPackedAnswer, SimplePirPackedParameters, SimplePirPackedQuery,
 };
-use crate::contract::{AnnouncingServer, Answerer, Role, SchemeOf, Setup};
+use crate::contract::{AnnouncingServer, Answerer, KeepingServer, Role, SchemeOf, Setup};
 use crate::laid_out::in_columns;
 use crate::offline::{Precomputed, PublicWords, check_len};
 use crate::sharing::Progress;
@@ -173,6 +173,33 @@ impl Answerer for SimplePirPackedServer {
 impl AnnouncingServer for SimplePirPackedServer {
     fn announced(&self) -> &[u8] {
         &self.downloaded
+    }
+}
+
+impl KeepingServer for SimplePirPackedServer {
+    fn kept(&self) -> Result<PublicWords> {
+        let mut kept =
+            HugeBuffer::new_zeroed(self.parameters.kept_bytes() as usize / 4).map_err(|error| {
+                Error::unavailable("no memory for what is kept of the packed table")
+                    .caused_by(error)
+            })?;
+        let table = self.parameters.table_layout();
+        let (of_table, of_masks) = kept.split_at_mut(table.kept_bytes() as usize / 4);
+        let downloaded = |block: u64, mask: &mut [u8]| {
+            mask.copy_from_slice(&self.downloaded[block as usize * mask.len()..][..mask.len()]);
+        };
+        match &self.masks {
+            None => self.table.kept(of_table, downloaded)?,
+            Some(masks) => {
+                let per_unit = table.blocks_per_unit();
+                self.table.kept(of_table, |block, mask| {
+                    let row = block % per_unit * mask.len() as u64;
+                    masks.read_bytes(block / per_unit, row, mask);
+                })?;
+                masks.kept(of_masks, downloaded)?;
+            }
+        }
+        Ok(PublicWords::new(kept))
     }
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use privet_core::Blame;
 
 fn key(byte: u8) -> CacheKey {
-    CacheKey([byte; 32])
+    CacheKey { table: TableId([7; 16]), scheme: SchemeId::SimplePir, digest: [byte; 32] }
 }
 
 fn hint() -> Vec<u8> {
@@ -257,4 +257,54 @@ fn files_of_crashed_writers_are_removed_and_those_of_writers_at_work_are_not() {
     HintCache::open(dir.path()).unwrap();
     assert!(!leftover.exists());
     assert!(at_work.exists() && foreign.exists());
+}
+
+#[test]
+fn entries_of_other_versions_go_unless_somebody_uses_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = HintCache::open(dir.path()).unwrap();
+    let elsewhere = CacheKey { table: TableId([8; 16]), ..key(4) };
+    let otherwise = CacheKey { scheme: SchemeId::SimplePirPacked, ..key(5) };
+    for key in [&key(1), &key(2), &key(3), &elsewhere, &otherwise] {
+        cache.store(key, &hint(), &kept()).unwrap();
+    }
+    let in_use = HintCache::open(dir.path()).unwrap().load(&key(2), LENGTHS).unwrap().unwrap();
+    cache.remove_other_versions(&key(3));
+    let is_there = |key: &CacheKey| cache.path(key).exists();
+    assert_eq!([1, 2, 3].map(|byte| is_there(&key(byte))), [false, true, true]);
+    assert!(is_there(&elsewhere) && is_there(&otherwise));
+    drop(in_use);
+    cache.remove_other_versions(&key(3));
+    assert!(!is_there(&key(2)) && is_there(&key(3)));
+}
+
+#[test]
+fn entries_that_nobody_uses_go_when_they_are_old() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = HintCache::open(dir.path()).unwrap();
+    let written = |byte, ago| {
+        cache.store(&key(byte), &hint(), &kept()).unwrap();
+        let file = File::options().write(true).open(cache.path(&key(byte))).unwrap();
+        file.set_modified(SystemTime::now() - ago).unwrap();
+    };
+    written(1, UNUSED + Duration::from_secs(60));
+    written(2, UNUSED + Duration::from_secs(60));
+    written(3, UNUSED - Duration::from_secs(3600));
+    fs::write(dir.path().join("of somebody else"), "").unwrap();
+    let in_use = cache.load(&key(1), LENGTHS).unwrap().unwrap();
+    cache.remove_unused();
+    let is_there = [1, 2, 3].map(|byte| cache.path(&key(byte)).exists());
+    assert_eq!(is_there, [true, false, true]);
+    assert!(dir.path().join("of somebody else").exists());
+    drop(in_use);
+}
+
+#[test]
+fn an_entry_of_an_earlier_release_is_found_under_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = HintCache::open(dir.path()).unwrap();
+    cache.store(&key(1), &hint(), &kept()).unwrap();
+    fs::rename(cache.path(&key(1)), dir.path().join(key(1).earlier_file_name())).unwrap();
+    assert!(cache.load(&key(1), LENGTHS).unwrap().is_some());
+    assert!(cache.path(&key(1)).exists());
 }

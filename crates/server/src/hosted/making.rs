@@ -9,8 +9,9 @@
 //! same, because they follow epoch by epoch in each case. (The epochs begin at the snapshot. After
 //! the snapshot is compacted, a server that starts from it may cut a grown table differently.)
 //!
-//! Hints of later versions are held in memory. The cache keeps those that were computed at a start,
-//! and the next start makes what it needs from these.
+//! Hints of later versions are held in memory, until a table rests or the server stops: then the
+//! newest goes [into the cache](Maker::keep), so that the next start finds it. A start also makes
+//! what it needs from the hint of any earlier version that the cache has.
 
 mod steps;
 
@@ -20,7 +21,7 @@ use super::verification::{self, Hashed, HeldDigests};
 use super::{Condition, HintOrigin, Part, ReadyTable, Version};
 use crate::ServerConfig;
 use crate::config::Progress;
-use crate::hint_cache::HintCache;
+use crate::hint_cache::{CacheKey, HintCache};
 use crate::table::{RecordSource, ServedTable, SetupSource};
 use crate::updates::{CheckedBytes, NextVersion, UpdateFeed, VersionStep};
 use bytes::Bytes;
@@ -77,6 +78,53 @@ impl Maker {
     /// The cache of hints. Only hints of verified records go into it.
     fn cache(&self) -> Option<&HintCache> {
         self.cache.as_ref().filter(|_| self.config.verify_records)
+    }
+
+    /// Removes what no table needs any more from the cache, once these versions are ready.
+    pub(crate) fn tidy<'v>(&self, versions: impl Iterator<Item = &'v Version>) {
+        let Some(cache) = self.cache() else { return };
+        for version in versions {
+            let key = CacheKey::new(&version.plan, &version.identity);
+            if cache.path(&key).exists() {
+                cache.remove_other_versions(&key);
+            }
+        }
+        cache.remove_unused();
+    }
+
+    /// Puts the hint of a version that was made from an earlier one into the cache, in place of
+    /// that one's. Takes as long as it takes to write it. Whatever hinders it is logged.
+    pub(crate) fn keep(&self, version: &Version) {
+        let Some(cache) = self.cache() else { return };
+        match self.keep_in(cache, version) {
+            Ok(false) => {}
+            Ok(true) => tracing::info!(
+                table = version.name,
+                epoch = version.identity.epoch.0,
+                "the hint is kept for the next start"
+            ),
+            Err(error) => tracing::warn!(
+                table = version.name,
+                ?error,
+                "the hint is not kept: the next start computes it"
+            ),
+        }
+    }
+
+    /// Returns whether there was something to keep.
+    fn keep_in(&self, cache: &HintCache, version: &Version) -> Result<bool> {
+        let key = CacheKey::new(&version.plan, &version.identity);
+        let downloaded = matches!(version.plan.offline, OfflinePhase::Download { .. });
+        let hint = version.hint.as_ref().filter(|hint| downloaded && hint.is_in_memory());
+        let Some(hint) = hint.filter(|_| !cache.path(&key).exists()) else { return Ok(false) };
+        let Some(kept) = version.server.kept()? else { return Ok(false) };
+        let hint = hint.copy(0, usize::MAX)?;
+        // Check after reading: what is whole now was whole then.
+        version.found_whole(version.check_hint(self.config.threads))?;
+        version.found_whole(version.check_held(self.config.threads))?;
+        cache.store(&key, &hint, &kept.as_bytes())?;
+        cache.remove_other_versions(&key);
+        Ok(true)
     }
 
     fn options(&self) -> ServerOptions {
@@ -260,7 +308,6 @@ impl Maker {
             }
             None => {
                 let setup = registry::setup_as(plan.clone(), source, base.tuning, self.options())?;
-                let patch = || self.patched_hint(base, &steps, &plan, &identity);
                 let report = |share: f64| {
                     // While other versions are served, no progress is shown.
                     if cache.is_some() {
@@ -268,6 +315,7 @@ impl Maker {
                     }
                 };
                 let cache = cache.filter(|_| self.config.verify_records);
+                let patch = || self.patched_hint(base, &steps, &plan, &identity, cache);
                 finish(base.name, setup, &identity, cache, Former::Patched(&patch), &report)?
             }
         };
@@ -351,22 +399,30 @@ impl Maker {
         Ok(followed)
     }
 
-    /// The hint after all steps, made from the earlier one; `None` if that is not possible.
+    /// The hint after all steps, made from the earlier one, or from one on the way that is in the
+    /// cache; `None` if that is not possible.
     fn patched_hint(
         &self,
         base: &VersionBefore<'_>,
         steps: &[VersionStep],
         plan: &SchemePlan,
         identity: &TableIdentity,
+        cache: Option<&HintCache>,
     ) -> Result<Option<Bytes>> {
-        let (before, after) = ((base.plan, &base.identity), (plan, identity));
-        let (OfflinePhase::Download { len }, Some(hint)) = (plan.offline, base.hint) else {
-            return Ok(None);
+        let OfflinePhase::Download { len } = plan.offline else { return Ok(None) };
+        let on_the_way = cache.and_then(|cache| cached_on_the_way(cache, base, steps));
+        let (before, hint, steps): ((_, _), &dyn HintSource, _) = match (&on_the_way, base.hint) {
+            (Some(OnTheWay { taken, plan, identity, hint }), _) => {
+                ((plan, identity), hint, &steps[*taken..])
+            }
+            (None, Some(hint)) => ((base.plan, &base.identity), hint, steps),
+            (None, None) => return Ok(None),
         };
+        let after = (plan, identity);
         if !registry::patches_downloads(before, after) {
             return Ok(None);
         }
-        let changes = changes(base.identity, steps)?;
+        let changes = changes(*before.1, steps)?;
         let mut patched = Vec::with_capacity(len as usize);
         let mut sink = |piece: &[u8]| {
             patched.extend_from_slice(piece);
@@ -387,6 +443,34 @@ impl Maker {
             progress(Progress { table, share });
         }
     }
+}
+
+/// A version between two others whose hint is in the cache.
+struct OnTheWay {
+    /// How many steps lead to it.
+    taken: usize,
+    plan: SchemePlan,
+    identity: TableIdentity,
+    hint: Part,
+}
+
+/// The latest version after `base`, and before the last step, whose hint is in the cache.
+fn cached_on_the_way(
+    cache: &HintCache,
+    base: &VersionBefore<'_>,
+    steps: &[VersionStep],
+) -> Option<OnTheWay> {
+    let mut plans = Vec::with_capacity(steps.len());
+    for step in steps {
+        let before = plans.last().unwrap_or(base.plan);
+        plans.push(registry::plan_next(before, &step.identity, base.tuning).ok()?);
+    }
+    let versions = plans.into_iter().zip(steps).enumerate().rev().skip(1);
+    let mut cached = versions.filter_map(|(number, (plan, step))| {
+        let hint = Part::Cached(load_cached(cache, &plan, &step.identity)?);
+        Some(OnTheWay { taken: number + 1, plan, identity: step.identity, hint })
+    });
+    cached.next()
 }
 
 /// The earlier version, or what is known of it if it is not served.

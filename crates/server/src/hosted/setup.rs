@@ -152,6 +152,9 @@ pub(super) fn finish(
     {
         match patched() {
             Ok(Some(hint)) if hint.len() as u64 == lengths.hint => {
+                if let Some(entry) = stored(name, cache, &key, lengths, &hint, &[]) {
+                    return from_cache(setup, entry, HintOrigin::Patched, progress);
+                }
                 let digest = *blake3::hash(&hint).as_bytes();
                 let hint = ReadyHint { part: Part::Memory(hint), digest };
                 let server = setup.finish(&[], progress)?;
@@ -163,21 +166,36 @@ pub(super) fn finish(
         }
     }
     let computed = checked(setup.precompute(progress)?, lengths, &*setup)?;
-    if let Some(cache) = cache {
-        let stored = cache.store(&key, &computed.hint.as_bytes(), &computed.kept.as_bytes());
-        match stored.and_then(|()| cache.load(&key, lengths)) {
-            Ok(Some(entry)) => {
-                // Frees the memory of the computation before the server takes more.
-                drop(computed);
-                return from_cache(setup, entry, origin, progress);
-            }
-            Ok(None) => {
-                tracing::warn!(table = name, "the hint just cached is gone; it is kept in memory")
-            }
-            Err(error) => tracing::warn!(table = name, ?error, "the hint is kept in memory"),
-        }
+    let (hint, kept) = (computed.hint.as_bytes(), computed.kept.as_bytes());
+    if let Some(entry) = stored(name, cache, &key, lengths, &hint, &kept) {
+        drop((hint, kept));
+        // Frees the memory of the computation before the server takes more.
+        drop(computed);
+        return from_cache(setup, entry, origin, progress);
     }
+    drop((hint, kept));
     from_memory(setup, computed, origin, progress)
+}
+
+/// Puts an entry into the cache, and returns it as the next start will find it. `None`: it could
+/// not be stored.
+fn stored(
+    name: &str,
+    cache: Option<&HintCache>,
+    key: &CacheKey,
+    lengths: PartLengths,
+    hint: &[u8],
+    kept: &[u8],
+) -> Option<CachedEntry> {
+    let cache = cache?;
+    match cache.store(key, hint, kept).and_then(|()| cache.load(key, lengths)) {
+        Ok(Some(entry)) => return Some(entry),
+        Ok(None) => {
+            tracing::warn!(table = name, "the hint just cached is gone; it is kept in memory");
+        }
+        Err(error) => tracing::warn!(table = name, ?error, "the hint is kept in memory"),
+    }
+    None
 }
 
 /// Makes a server of precomputed points, once they are checked.

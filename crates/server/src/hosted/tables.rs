@@ -63,6 +63,7 @@ impl HostedTables {
                 feed: made.feed.map(Arc::new),
             });
         }
+        maker.tidy(versions.iter().map(|table| &*table.current));
         Ok((Self::serving(versions)?, ready))
     }
 
@@ -258,6 +259,11 @@ impl Served {
     /// All versions of all tables that are served.
     pub(crate) fn versions(&self) -> impl Iterator<Item = &Arc<Version>> {
         self.tables.iter().flat_map(TableVersions::versions)
+    }
+
+    /// The current versions of all tables.
+    pub(crate) fn all_current(&self) -> impl Iterator<Item = &Arc<Version>> {
+        self.tables.iter().map(|table| &table.current)
     }
 
     /// The update logs of all tables that have one.

@@ -1,12 +1,18 @@
 //! A server of the next version is the same as a fresh one.
 
 use super::*;
-use crate::contract::{AnnouncingServer, Succession};
+use crate::contract::{AnnouncingServer, KeepingServer, Succession};
 use crate::test_tables::changed;
 use privet_core::{TableChanges, TableShape};
 
 fn fresh(parameters: &SimplePirPackedParameters, table: TableView<'_>) -> SimplePirPackedServer {
     Tested::setup(parameters, &Layout::default(), table, Kernels::detect(), 2).unwrap().0
+}
+
+/// What a server keeps that computes it.
+fn kept(parameters: &SimplePirPackedParameters, table: TableView<'_>) -> Vec<u8> {
+    let setup = SimplePirPackedSetup::new(parameters.clone(), table, Kernels::detect(), 2).unwrap();
+    setup.precompute(&|_| {}).unwrap().kept.as_bytes().into_owned()
 }
 
 /// Records of 9 bytes in columns of 20: 180 rows, three blocks.
@@ -44,6 +50,7 @@ fn touched_blocks_are_packed_again_and_the_others_stay() {
         assert!(commitments.is_empty());
         let fresh = fresh(&parameters, view);
         assert!(after.held() == fresh.held(), "{edits:?}");
+        assert!(after.kept().unwrap().as_bytes() == kept(&parameters, view), "{edits:?}");
         let changed = [0, 1, 2].map(|block| mask(before, block) != mask(&after, block));
         assert_eq!(changed, blocks, "{edits:?}");
     }
@@ -78,6 +85,7 @@ fn masks_on_demand_follow_edits() {
             assert!(commitments.is_empty());
             let fresh = fresh(&parameters, view);
             assert!(after.held() == fresh.held(), "{edits:?}");
+            assert!(after.kept().unwrap().as_bytes() == kept(&parameters, view), "{edits:?}");
             assert_eq!(after.announced(), fresh.announced());
             assert_eq!(before.announced() == after.announced(), edits.is_empty());
             // The next is the successor of a successor.

@@ -4,6 +4,8 @@ use super::*;
 use privet_server::HintOrigin;
 use privet_wire::updates::{EpochReader, FetchedEpoch};
 use privet_wire::{FetchRequest, PartKind, TableDescription};
+use std::path::PathBuf;
+use std::time::Instant;
 
 async fn described(server: &RunningServer) -> TableDescription {
     describe(&mut stub(server).await).await.tables[0].clone()
@@ -42,13 +44,48 @@ async fn a_restart_patches_the_hint_that_the_cache_has_of_the_version_before() {
     assert_eq!(origin(&restarted), HintOrigin::Patched);
     let fresh = start(keeping(), vec![changing.served_as_it_is()]).await;
     assert_eq!(described(&restarted).await.schemes, described(&fresh).await.schemes);
-    assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 1);
+    // The first server still uses the one of the version before.
+    assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 2);
     let mut stub = stub(&restarted).await;
     let mut client = TableClient::new(&mut stub, "t").await;
     for index in 0..30 {
         let record = client.look_up(&mut stub, index).await.unwrap();
         assert_eq!(record, changing.record(Epoch(7), index));
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hint_goes_into_the_cache_when_a_table_rests_and_later_ones_are_made_of_it() {
+    let cache = tempfile::tempdir().unwrap();
+    let config = ServerConfig {
+        cache_dir: Some(cache.path().to_owned()),
+        keep_hints_after: Duration::from_millis(50),
+        ..keeping()
+    };
+    let entries = || -> Vec<_> {
+        std::fs::read_dir(cache.path()).unwrap().map(|entry| entry.unwrap().path()).collect()
+    };
+    let mut changing = Changing::new(SchemeId::SimplePir, 900, 5);
+    let running = start(config.clone(), vec![changing.served_with_log()]).await;
+    let first = entries();
+    running.update("t", changing.next(20, 0)).await.unwrap();
+    let is_whole = |path: &PathBuf| path.extension().is_some_and(|end| end == "hint");
+    let began = Instant::now();
+    while !entries().iter().any(|entry| is_whole(entry) && !first.contains(entry)) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", entries());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    running.shutdown();
+    running.wait().await.unwrap();
+    first.iter().for_each(|entry| std::fs::remove_file(entry).unwrap_or_default());
+    changing.change(20, 0);
+    let restarted = start(config.clone(), vec![changing.served_with_log()]).await;
+    assert_eq!(restarted.tables()[0].hint_origin, HintOrigin::Patched);
+    let fresh = start(keeping(), vec![changing.served_as_it_is()]).await;
+    assert_eq!(described(&restarted).await.schemes, described(&fresh).await.schemes);
+    drop(restarted);
+    let again = start(config, vec![changing.served_with_log()]).await;
+    assert_eq!(again.tables()[0].hint_origin, HintOrigin::Cached);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
