@@ -126,7 +126,7 @@ fn a_table_with_another_root_is_refused_and_not_pinned() {
     assert_snapshot!(get(&place, &served, &format!("-k ada --root {other}")), @r#"
     [exit 4]
     [stderr]
-    privet: table phones does not have the root that was given: it is another table or another version, or was built without authentication, or is not what its owner built; nothing was asked. Ask its owner which root it has now (--root)
+    privet: table phones does not have the root that was given: it is another table, another build or another version, or was built without authentication, or is not what its owner built; nothing was asked. Ask its owner which root it has now (--root)
     "#);
     let state = place.path(".local/state/privet");
     let state = place.run(&format!("state show {}", state.display()));
@@ -138,7 +138,7 @@ fn a_table_with_another_root_is_refused_and_not_pinned() {
     assert_snapshot!(get(&place, &served, &format!("-k ada --root {root}")), @r#"
     [exit 4]
     [stderr]
-    privet: table plain does not have the root that was given: it is another table or another version, or was built without authentication, or is not what its owner built; nothing was asked. Ask its owner which root it has now (--root)
+    privet: table plain does not have the root that was given: it is another table, another build or another version, or was built without authentication, or is not what its owner built; nothing was asked. Ask its owner which root it has now (--root)
     "#);
     assert_snapshot!(get(&place, &served, "-k ada --root 1234"), @r#"
     [exit 2]

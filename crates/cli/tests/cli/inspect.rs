@@ -105,13 +105,13 @@ fn a_truncated_file_is_refused() {
     assert_snapshot!(place.run("inspect short.privet"), @r#"
     [exit 4]
     [stderr]
-    privet: short.privet: the snapshot file is damaged or incomplete: it should have 4210 bytes and has 4209; build it again, or copy it again from where it is whole
+    privet: short.privet: the table file is damaged or incomplete: it should have 4210 bytes and has 4209; build it again, or copy it again from where it is whole
     "#);
     place.write("shorter.privet", &bytes[..20]);
     assert_snapshot!(place.run("inspect shorter.privet"), @r#"
     [exit 4]
     [stderr]
-    privet: shorter.privet: the snapshot file is damaged or incomplete: it ends within its header; build it again, or copy it again from where it is whole
+    privet: shorter.privet: the table file is damaged or incomplete: it ends within its header; build it again, or copy it again from where it is whole
     "#);
 }
 
@@ -125,7 +125,7 @@ fn a_damaged_record_is_found_by_reading_everything() {
     assert_snapshot!(place.run("inspect damaged.privet --verify"), @r#"
     [exit 4]
     [stderr]
-    privet: damaged.privet: the snapshot file is damaged or incomplete: the digest of its records does not match; build it again, or copy it again from where it is whole
+    privet: damaged.privet: the table file is damaged or incomplete: the digest of its records does not match; build it again, or copy it again from where it is whole
     "#);
 }
 
@@ -138,7 +138,7 @@ fn a_damaged_header_is_found_at_once() {
     assert_snapshot!(place.run("inspect damaged.privet"), @r#"
     [exit 4]
     [stderr]
-    privet: damaged.privet: the snapshot file is damaged or incomplete: the checksum of its header does not match; build it again, or copy it again from where it is whole
+    privet: damaged.privet: the table file is damaged or incomplete: the checksum of its header does not match; build it again, or copy it again from where it is whole
     "#);
 }
 
@@ -149,12 +149,12 @@ fn other_files_are_refused() {
     assert_snapshot!(place.run("inspect phones.csv"), @r#"
     [exit 2]
     [stderr]
-    privet: phones.csv: this is no Privet snapshot file; build one (`privet build`)
+    privet: phones.csv: this is no Privet table file; build one (`privet build`)
     "#);
     assert_snapshot!(place.run("inspect empty.privet"), @r#"
     [exit 4]
     [stderr]
-    privet: empty.privet: the snapshot file is damaged or incomplete: it ends within its first bytes; build it again, or copy it again from where it is whole
+    privet: empty.privet: the table file is damaged or incomplete: it ends within its first bytes; build it again, or copy it again from where it is whole
     "#);
     assert_snapshot!(place.run("inspect missing.privet"), @r#"
     [exit 2]

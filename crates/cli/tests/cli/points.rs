@@ -246,7 +246,7 @@ fn points_that_cannot_be_computed_leave_no_file() {
     place.write("phones.privet", table);
     assert_snapshot!(setup("--scheme finite-differences").refusal(), @r#"
     [exit 4]
-    privet: phones.privet: the snapshot file is damaged or incomplete: the digest of its records does not match; build it again, or copy it again from where it is whole
+    privet: phones.privet: the table file is damaged or incomplete: the digest of its records does not match; build it again, or copy it again from where it is whole
     "#);
     assert_eq!(place.files(), ["phones.csv", "phones.privet"]);
 }

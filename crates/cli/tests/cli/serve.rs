@@ -156,7 +156,7 @@ fn what_cannot_be_served_is_refused() {
     "#);
     assert_snapshot!(place.run("serve phones.csv").refusal(), @r#"
     [exit 2]
-    privet: phones.csv: this is no Privet snapshot file; build one (`privet build`)
+    privet: phones.csv: this is no Privet table file; build one (`privet build`)
     "#);
     assert_snapshot!(place.run("serve phones.privet phones.privet --no-cache --listen 127.0.0.1:0").refusal(), @r#"
     [exit 2]

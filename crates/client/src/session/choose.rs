@@ -258,7 +258,7 @@ pub(super) fn check_root(chosen: &ChosenTable, options: &SessionOptions) -> Resu
         return Ok(());
     }
     Err(Error::integrity(format!(
-        "table {} does not have the root that was given: it is another table or another version, or was built without authentication, or is not what its owner built; nothing was asked. Ask its owner which root it has now",
+        "table {} does not have the root that was given: it is another table, another build or another version, or was built without authentication, or is not what its owner built; nothing was asked. Ask its owner which root it has now",
         chosen.name
     ))
     .because(Reason::RootDiffers))

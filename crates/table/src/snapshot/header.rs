@@ -156,7 +156,7 @@ impl ParsedHeader {
             return Err(if file.is_empty() || MAGIC.starts_with(file) {
                 damaged("it ends within its first bytes")
             } else {
-                Error::api_misuse("this is no Privet snapshot file; build one")
+                Error::api_misuse("this is no Privet table file; build one")
                     .because(Reason::NoTableFile)
             });
         }
@@ -164,7 +164,7 @@ impl ParsedHeader {
         let (version, header_len) = (reader.u32().map_err(cut)?, reader.u32().map_err(cut)?);
         if version != VERSION && version != VERSION_WITH_LOG {
             return Err(Error::api_misuse(format!(
-                "this snapshot file has version {version}, and this program reads versions \
+                "this table file has version {version}, and this program reads versions \
                  {VERSION} and {VERSION_WITH_LOG}; build it again, or use the program that wrote it"
             )));
         }
@@ -267,6 +267,6 @@ fn cut(error: Error) -> Error {
 /// The error for a file that differs from what was written.
 pub(super) fn damaged(how: &str) -> Error {
     Error::corrupted(format!(
-        "the snapshot file is damaged or incomplete: {how}; build it again, or copy it again from where it is whole"
+        "the table file is damaged or incomplete: {how}; build it again, or copy it again from where it is whole"
     ))
 }

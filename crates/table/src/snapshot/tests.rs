@@ -338,7 +338,7 @@ fn what_is_no_snapshot_is_named() {
     let message = |path: &Path| Snapshot::open(path).expect_err("no snapshot").to_string();
     assert!(message(&path).contains("t.privet") && message(&path).ends_with("; build it"));
     fs::write(&path, "name,version\n").expect("writable");
-    assert!(message(&path).ends_with("this is no Privet snapshot file; build one"));
+    assert!(message(&path).ends_with("this is no Privet table file; build one"));
     write_index(&path, 1, 1);
     let mut bytes = fs::read(&path).expect("readable");
     bytes[8] = 3;
