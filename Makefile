@@ -9,14 +9,16 @@ test:
 	@./scripts/install-tools.sh --tests
 	cargo test --workspace --locked --no-run
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line test-crates test-programs
+	@echo "All tests passed."
 
 # The tests within the crates compute, those of whole programs mostly wait: they run side by side.
+# Without MAKEFLAGS, cargo does not look for a job server that make does not give it.
 test-crates:
-	cargo test --workspace --locked --quiet --lib
-	cargo test --workspace --locked --quiet --doc
+	MAKEFLAGS= cargo test --workspace --locked --quiet --lib
+	MAKEFLAGS= cargo test --workspace --locked --quiet --doc
 
 test-programs:
-	RUST_TEST_THREADS=4 cargo test --workspace --locked --quiet --bins --test '*'
+	MAKEFLAGS= RUST_TEST_THREADS=4 cargo test --workspace --locked --quiet --bins --test '*'
 
 # A longer run of the tests that toss coins: ten times as many, others every day, and more lives in
 # the simulator. docs/security/tests.md says how small a leak shows. `make nightly SEED=2026-11-22`
