@@ -9,7 +9,7 @@ use crate::errors::{self, Raise as _};
 use crate::waiting::{self, Home};
 use privet_cli::printable;
 use privet_client::{ClientOptions, Progress, Target, Value};
-use privet_core::{Error, Result};
+use privet_core::{Epoch, Error, Result};
 use privet_schemes::SchemeId;
 use privet_table::values::{ValueColumn, ValueType, Values};
 use pyo3::IntoPyObjectExt as _;
@@ -51,8 +51,9 @@ impl Client {
     #[new]
     #[pyo3(signature = (
         urls, *, table=None, schemes=vec![], verified=false, state=None, keep=true, ca_file=None,
-        accept_new_table=false, root=None, publisher=None, insecure=false, max_download=None,
-        compare_streams=false, max_time=None, in_flight=None, progress=None,
+        accept_new_table=false, root=None, publisher=None, digest=None, at_least_epoch=None,
+        insecure=false, max_download=None, compare_streams=false, max_time=None, in_flight=None,
+        progress=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are named, and have defaults")]
     fn new(
@@ -67,6 +68,8 @@ impl Client {
         accept_new_table: bool,
         root: Option<String>,
         publisher: Option<String>,
+        digest: Option<String>,
+        at_least_epoch: Option<u64>,
         insecure: bool,
         max_download: Option<u64>,
         compare_streams: bool,
@@ -90,6 +93,8 @@ impl Client {
             accept_new_table,
             root: root.map(|root| root.parse()).transpose().raise(py)?,
             publisher: publisher.map(|publisher| publisher.parse()).transpose().raise(py)?,
+            digest: digest.map(|digest| digest.parse()).transpose().raise(py)?,
+            at_least_epoch: at_least_epoch.map(Epoch),
             insecure,
             max_download: max_download.unwrap_or(defaults.max_download),
             compare_streams,
@@ -190,6 +195,12 @@ impl Client {
             client.begin_with(target, move |outcome| delivery.deliver(outcome));
         }
         Ok(())
+    }
+
+    /// Moves on to the newest version that the servers have, and returns its epoch.
+    fn refresh(&self, py: Python<'_>) -> PyResult<u64> {
+        let client = self.client(py)?;
+        waiting::outcome(py, client.refresh(), |py| self.tell(py)).map(|table| table.epoch.0)
     }
 
     /// Waits until all lookups are over and everything is kept.

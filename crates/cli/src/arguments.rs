@@ -27,6 +27,7 @@ use crate::commands::tradeoff::Tradeoff;
 use clap::{
     ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
 };
+use privet_core::TableDigest;
 use privet_core::quantities::{typed_bytes, typed_count};
 use privet_kernels::dispatch::Arm;
 use privet_schemes::SchemeId;
@@ -538,6 +539,10 @@ fn parse_publisher(text: &str) -> Result<PublisherId, String> {
 }
 
 fn parse_root(text: &str) -> Result<TableRoot, String> {
+    text.parse().map_err(|error: privet_core::Error| advice::told_anywhere(&error))
+}
+
+fn parse_digest(text: &str) -> Result<TableDigest, String> {
     text.parse().map_err(|error: privet_core::Error| advice::told_anywhere(&error))
 }
 

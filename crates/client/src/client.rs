@@ -27,7 +27,7 @@ use crate::session::{ChosenTable, Clock, KnownPin, Patience, SessionOptions, Tar
 use crate::state::{MemoryState, State};
 use crate::store::Store;
 use crate::transport::Transport;
-use privet_core::{Error, Result};
+use privet_core::{Epoch, Error, Result, TableDigest, TableIdentity};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_table::TableRoot;
@@ -76,6 +76,13 @@ pub struct ClientOptions {
     /// else publishes, or nobody, before it asks anything of it. Without this, the client keeps to
     /// the publisher that the servers named when the table was first used.
     pub publisher: Option<PublisherId>,
+    /// The digest of the version to use, as its publisher says. The client asks nothing of servers
+    /// that say that they serve another, and stays with this version as long as they serve it. By
+    /// most schemes a server that lies about the digest is not found out: see
+    /// `docs/security/tables.md`.
+    pub digest: Option<TableDigest>,
+    /// The earliest version to use. The client asks nothing of servers that are behind.
+    pub at_least_epoch: Option<Epoch>,
     /// Ask several servers even if the lines to two or more of them are not encrypted (`http://`,
     /// to other machines than this one). Anybody who listens on those lines sees both queries of
     /// each lookup, and can tell from them what is looked up. This is never needed for one server:
@@ -121,6 +128,8 @@ impl ClientOptions {
             accept_new_table: false,
             root: None,
             publisher: None,
+            digest: None,
+            at_least_epoch: None,
             insecure: false,
             max_download: session.max_download,
             compare_streams: session.compare_streams,
@@ -284,6 +293,30 @@ impl Client {
         self.ask_to_finish().blocking_recv().unwrap_or_else(|_| Err(driver_gone()))
     }
 
+    /// Asks the servers which versions of the table they have, and moves on to the newest that all
+    /// of them serve. Returns the version in which lookups are made from then on: the same as
+    /// before if there is no later one, or if the client may not follow the table.
+    ///
+    /// Without this, a client asks before a lookup whether there is a later version, if it has not
+    /// heard of the servers' versions for [`Patience::description`]; a client that holds the table
+    /// never does. What a refresh sends does not depend on lookups. Lookups that are begun after it
+    /// wait for it.
+    ///
+    /// # Errors
+    /// Of every [`Blame`](privet_core::Blame), as when the client connects. If a server cannot be
+    /// reached, the client goes on, and tries again at the next call.
+    pub async fn refresh(&self) -> Result<TableIdentity> {
+        self.ask_to_refresh().await.unwrap_or_else(|_| Err(driver_gone()))
+    }
+
+    /// As [`refresh`](Self::refresh). Asynchronous code must not call it.
+    ///
+    /// # Errors
+    /// As [`refresh`](Self::refresh).
+    pub fn refresh_blocking(&self) -> Result<TableIdentity> {
+        self.ask_to_refresh().blocking_recv().unwrap_or_else(|_| Err(driver_gone()))
+    }
+
     /// Ends the client, and returns when its connections are closed: what it did. Servers see when
     /// a connection ends, so a program that still has work to do with what it found closes first.
     /// Lookups under way are given up, as when a client is dropped. Asynchronous code must not call
@@ -321,6 +354,12 @@ impl Client {
         let (reply, receiver) = oneshot::channel();
         // The caller may have stopped waiting; the lookup took its course all the same.
         self.begin_with(target, move |outcome| reply.send(outcome).err());
+        receiver
+    }
+
+    fn ask_to_refresh(&self) -> oneshot::Receiver<Result<TableIdentity>> {
+        let (reply, receiver) = oneshot::channel();
+        let _ = self.commands.send(Command::Refresh { reply });
         receiver
     }
 
@@ -472,6 +511,8 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     session.accept_new_table = options.accept_new_table;
     session.root = options.root;
     session.publisher = options.publisher;
+    session.digest = options.digest;
+    session.at_least_epoch = options.at_least_epoch;
     session.max_download = options.max_download;
     session.compare_streams = options.compare_streams;
     session.in_flight = options.in_flight;

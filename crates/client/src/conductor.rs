@@ -60,7 +60,7 @@ use crate::session::{
 };
 use crate::state::{HintsKey, Opened, PartKey, PartState, State};
 use keeper::{Keeper, Reserved};
-use privet_core::{Error, Reason, Result};
+use privet_core::{Error, Reason, Result, TableIdentity};
 use privet_table::values::Values;
 use privet_wire::PartKind;
 use report::Phase;
@@ -117,6 +117,14 @@ pub enum Errand {
         /// Its value; `None`: the table does not have the key. Erasing a long value takes long, so
         /// drop it where nothing waits for that.
         outcome: Result<Option<Value>>,
+    },
+    /// A refresh is over, and lookups are made in this version now. A refresh that failed gets an
+    /// [`Errand::Reply`].
+    Refreshed {
+        /// Which one.
+        refresh: LookupId,
+        /// The version.
+        table: TableIdentity,
     },
     /// Lookups can begin, or never will. Comes once.
     Ready(Result<Box<OpenTable>>),
@@ -239,6 +247,12 @@ impl<D: Desk> Conductor<D> {
     /// gets exactly one.
     pub fn lookup(&mut self, target: Target) -> LookupId {
         self.session.lookup(target)
+    }
+
+    /// Moves on to the newest version that the servers have: [`Session::refresh`]. The outcome is an
+    /// [`Errand::Refreshed`] with the returned id, or an [`Errand::Reply`] with the error.
+    pub fn refresh(&mut self) -> LookupId {
+        self.session.refresh()
     }
 
     /// Asks to be told, by [`Errand::Finished`], when nothing is under way any more and everything
@@ -486,6 +500,9 @@ impl<D: Desk> Conductor<D> {
             Event::Found { lookup, value } => return self.reply(lookup, Ok(Some(value))),
             Event::NotFound { lookup } => return self.reply(lookup, Ok(None)),
             Event::LookupFailed { lookup, error } => return self.reply(lookup, Err(error)),
+            Event::Refreshed { lookup, table } => {
+                return self.errands.push_back(Errand::Refreshed { refresh: lookup, table });
+            }
             Event::Described(table) => {
                 let limits = ResponseLimits::of(&table.scheme.plan);
                 self.errands.push_back(Errand::Expect(limits));

@@ -12,7 +12,7 @@ use crate::conductor::{Conductor, Errand, FinishId, OpenTable, Progress, Stats};
 use crate::exchange::{Delivery, goes_on};
 use crate::session::{ExchangeId, LookupId, Query, Request, Target, Value};
 use crate::transport::Transport;
-use privet_core::Result;
+use privet_core::{Result, TableIdentity};
 use std::collections::HashMap;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,6 +43,10 @@ pub(crate) enum Command {
         target: Target,
         reply: Reply,
     },
+    /// Move on to the newest version, and say which it is.
+    Refresh {
+        reply: oneshot::Sender<Result<TableIdentity>>,
+    },
     /// Say when nothing is under way any more and everything is kept.
     Finish {
         reply: oneshot::Sender<Result<()>>,
@@ -67,6 +71,7 @@ struct Running {
     /// For each server, queries that leave together.
     gathered: Vec<Gathered>,
     replies: HashMap<LookupId, Reply>,
+    refreshing: HashMap<LookupId, oneshot::Sender<Result<TableIdentity>>>,
     finishing: HashMap<FinishId, oneshot::Sender<Result<()>>>,
 }
 
@@ -102,6 +107,7 @@ impl Driver {
             exchanges: HashMap::new(),
             gathered: vec![Gathered::default(); self.transports.len()],
             replies: HashMap::new(),
+            refreshing: HashMap::new(),
             finishing: HashMap::new(),
         };
         let prepared = self.conductor.desk().wake();
@@ -144,6 +150,9 @@ impl Driver {
         match command {
             Command::Lookup { target, reply } => {
                 running.replies.insert(self.conductor.lookup(target), reply);
+            }
+            Command::Refresh { reply } => {
+                running.refreshing.insert(self.conductor.refresh(), reply);
             }
             Command::Finish { reply } => {
                 running.finishing.insert(self.conductor.finish(), reply);
@@ -196,6 +205,16 @@ impl Driver {
                 }
             }
             Errand::Wait { until } => precise::wait_until(self.started + until),
+            Errand::Reply { lookup, outcome: Err(error) }
+                if let Some(reply) = running.refreshing.remove(&lookup) =>
+            {
+                let _ = reply.send(Err(error));
+            }
+            Errand::Refreshed { refresh, table } => {
+                if let Some(reply) = running.refreshing.remove(&refresh) {
+                    let _ = reply.send(Ok(table));
+                }
+            }
             Errand::Reply { lookup, outcome } => {
                 if let Some(reply) = running.replies.remove(&lookup)
                     && let Some(unwanted) = reply(outcome)

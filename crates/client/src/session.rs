@@ -284,6 +284,21 @@ impl Session {
         self.shared.lookups.add(target)
     }
 
+    /// Asks the servers which versions they serve, and moves on to the newest one, if the session
+    /// may follow the table there. Lookups that are handed in later wait for that. The outcome is
+    /// an [`Event`] with the returned id: [`Event::Refreshed`], or [`Event::LookupFailed`].
+    pub fn refresh(&mut self) -> LookupId {
+        if let Phase::Over(error, _) = &self.phase {
+            let (lookup, error) = (self.shared.lookups.add_nothing(), error.clone());
+            self.shared.event(Event::LookupFailed { lookup, error });
+            return lookup;
+        }
+        if let Phase::Open(open) = &mut self.phase {
+            open.forget_versions();
+        }
+        self.shared.lookups.add_refresh()
+    }
+
     /// What to do next; `None`: nothing until something is handed in or
     /// [`next_timeout`](Self::next_timeout) has come. Output for servers comes before work that
     /// concerns only this side.

@@ -92,6 +92,18 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// The 32 bytes that [`hexadecimal`] wrote; `None` if these are not 64 digits.
+pub fn from_hexadecimal(text: &str) -> Option<[u8; 32]> {
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
+    let pairs: &[[u8; 2]; 32] = pairs.try_into().ok()?;
+    let mut bytes = [0; 32];
+    for (byte, pair) in bytes.iter_mut().zip(pairs) {
+        let digit = |digit: u8| char::from(digit).to_digit(16);
+        *byte = (digit(pair[0])? * 16 + digit(pair[1])?) as u8;
+    }
+    Some(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,5 +186,10 @@ mod tests {
             assert_eq!(bytes(size), written);
         }
         assert_eq!(hexadecimal(&[0x0a, 0xff]), "0aff");
+        let digits = hexadecimal(&[0xa5; 32]);
+        assert_eq!(from_hexadecimal(&digits), Some([0xa5; 32]));
+        for wrong in ["", "a5", &digits[1..], &digits.replace('5', "g"), &format!("{digits}a5")] {
+            assert_eq!(from_hexadecimal(wrong), None, "{wrong}");
+        }
     }
 }

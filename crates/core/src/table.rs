@@ -9,8 +9,10 @@ pub use changes::TableChanges;
 pub use delta::TableDelta;
 pub use source::{PIECE_BYTES, ReadRecords, TableSource};
 
-use crate::{Error, Result};
+use crate::quantities::from_hexadecimal;
+use crate::{Error, Reason, Result};
 use std::fmt;
+use std::str::FromStr;
 
 /// The most bytes of a record, 16 MiB. It bounds the memory that is allocated because a peer claims
 /// a size.
@@ -132,6 +134,16 @@ macro_rules! hex_format {
     )*};
 }
 hex_format!(TableId, TableDigest);
+
+impl FromStr for TableDigest {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        from_hexadecimal(text).map(Self).ok_or_else(|| {
+            Error::api_misuse("a digest has 64 hexadecimal digits").because(Reason::NotADigest)
+        })
+    }
+}
 
 /// Which table, in which version, with which contents. Every message of the protocol is about
 /// exactly one of these.

@@ -20,6 +20,7 @@
 //! any value without changing a record.
 
 use privet_core::commit::merkle::{MerkleHasher, Node, ZERO, depth};
+use privet_core::quantities::from_hexadecimal;
 use privet_core::{Error, Reason, Result, TableShape};
 use privet_kernels::Kernels;
 use std::fmt;
@@ -68,18 +69,9 @@ impl FromStr for TableRoot {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let wrong =
-            || Error::api_misuse("a root has 64 hexadecimal digits").because(Reason::NotARoot);
-        let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return Err(wrong()) };
-        let mut root = [0; 32];
-        if pairs.len() != root.len() {
-            return Err(wrong());
-        }
-        for (byte, pair) in root.iter_mut().zip(pairs) {
-            let digit = |byte: u8| char::from(byte).to_digit(16).ok_or_else(wrong);
-            *byte = (digit(pair[0])? * 16 + digit(pair[1])?) as u8;
-        }
-        Ok(Self(root))
+        from_hexadecimal(text).map(Self).ok_or_else(|| {
+            Error::api_misuse("a root has 64 hexadecimal digits").because(Reason::NotARoot)
+        })
     }
 }
 

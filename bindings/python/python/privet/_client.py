@@ -146,6 +146,8 @@ class ClientOptions(TypedDict, total=False):
     accept_new_table: bool
     root: str | None
     publisher: str | None
+    digest: str | None
+    at_least_epoch: int | None
     insecure: bool
     max_download: int | None
     compare_streams: bool
@@ -212,6 +214,9 @@ class Client(_Connected, Closing):
     :param accept_new_table: believe a server that shows another table than last time.
     :param root: the root of an authenticated table, as its builder says.
     :param publisher: who signs the table's updates, as its owner says.
+    :param digest: the digest of the only version to use. Nothing is asked of servers that say that
+        they serve another.
+    :param at_least_epoch: the earliest version to use. Nothing is asked of servers that are behind.
     :param insecure: ask several servers even over lines that are not encrypted.
     :param max_download: the most bytes to receive before the first lookup.
     :param compare_streams: compare the streams of two servers byte for byte.
@@ -272,6 +277,15 @@ class Client(_Connected, Closing):
             told = None if tell is None else lambda done, total: tell("looking up", done, total)
             outcomes = self._open.inner.get_many(listed, pad_to or 0, told)
         return Answers(self._open.inner, listed, outcomes, self._open.description)
+
+    def refresh(self) -> int:
+        """Moves on to the newest version that the servers have, and returns its epoch.
+
+        Lookups that begin later are made in this version. What servers see of a refresh does not
+        depend on lookups. Without it, an open client asks for the version before a lookup, but at
+        most once a minute, and by ``download`` never.
+        """
+        return self._open.inner.refresh()
 
     def finish(self) -> None:
         """Waits until all lookups are over and everything is kept.
@@ -404,6 +418,10 @@ class AsyncClient(_Connected):
         futures = deque(self._begin(listed))
         for key in listed:
             yield answer(key, await futures.popleft(), opened.description)
+
+    async def refresh(self) -> int:
+        """As :meth:`Client.refresh`."""
+        return await asyncio.to_thread(self._open.inner.refresh)
 
     async def finish(self) -> None:
         """As :meth:`Client.finish`."""

@@ -29,6 +29,8 @@ class Client:
         accept_new_table: bool = False,
         root: str | None = None,
         publisher: str | None = None,
+        digest: str | None = None,
+        at_least_epoch: int | None = None,
         insecure: bool = False,
         max_download: int | None = None,
         compare_streams: bool = False,
@@ -43,6 +45,7 @@ class Client:
     def begin(
         self, keys: list[Any], pad_to: int, reply: Callable[[int, Any], None]
     ) -> None: ...
+    def refresh(self) -> int: ...
     def finish(self) -> None: ...
     def close(self) -> None: ...
     def table(self) -> dict[str, Any]: ...

@@ -1,8 +1,12 @@
 //! What every command that looks records up takes: whom to ask, what to trust, how long to wait.
 
-use super::{parse_bytes, parse_publisher, parse_root, parse_scheme_name, verifying_schemes};
+use super::{
+    parse_bytes, parse_digest, parse_number, parse_publisher, parse_root, parse_scheme_name,
+    verifying_schemes,
+};
 use clap::Args;
 use privet_client::{ClientOptions, Patience};
+use privet_core::{Epoch, TableDigest};
 use privet_schemes::SchemeId;
 use privet_table::TableRoot;
 use privet_table::update_log::PublisherId;
@@ -66,6 +70,19 @@ pub(crate) struct Trust {
     /// Without --publisher, it is whoever the server named at first use.
     #[arg(long, value_name = "HEX", value_parser = parse_publisher, help_heading = TRUST)]
     pub(crate) publisher: Option<PublisherId>,
+    /// The digest of the version to use, as `privet inspect` prints it.
+    ///
+    /// Nothing is asked of servers that say that they serve another version, and nothing more once
+    /// they stop serving this one. By most schemes, a server that lies about its digest is not
+    /// found out by this: name the publisher or the root as well.
+    #[arg(long, value_name = "HEX", value_parser = parse_digest, help_heading = TRUST)]
+    pub(crate) digest: Option<TableDigest>,
+    /// The earliest version to use: its epoch.
+    ///
+    /// Nothing is asked of servers that are behind. The command ends with exit code 3 then, because
+    /// they may catch up.
+    #[arg(long, value_name = "N", help_heading = TRUST)]
+    pub(crate) at_least_epoch: Option<u64>,
 }
 
 #[derive(Args)]
@@ -106,6 +123,8 @@ impl Trust {
         options.insecure = self.insecure;
         options.root = self.root;
         options.publisher = self.publisher;
+        options.digest = self.digest;
+        options.at_least_epoch = self.at_least_epoch.map(Epoch);
     }
 }
 

@@ -761,6 +761,19 @@ fn get_explains_itself() {
               A table with updates by anybody else, or by nobody, is refused before anything is asked.
               Without --publisher, it is whoever the server named at first use.
 
+          --digest <HEX>
+              The digest of the version to use, as `privet inspect` prints it.
+
+              Nothing is asked of servers that say that they serve another version, and nothing more
+              once they stop serving this one. By most schemes, a server that lies about its digest is
+              not found out by this: name the publisher or the root as well.
+
+          --at-least-epoch <N>
+              The earliest version to use: its epoch.
+
+              Nothing is asked of servers that are behind. The command ends with exit code 3 then,
+              because they may catch up.
+
           --accept-new-table
               Accept that the table at this address is another one than at first use
 
@@ -1242,6 +1255,19 @@ fn load_explains_itself() {
 
               A table with updates by anybody else, or by nobody, is refused before anything is asked.
               Without --publisher, it is whoever the server named at first use.
+
+          --digest <HEX>
+              The digest of the version to use, as `privet inspect` prints it.
+
+              Nothing is asked of servers that say that they serve another version, and nothing more
+              once they stop serving this one. By most schemes, a server that lies about its digest is
+              not found out by this: name the publisher or the root as well.
+
+          --at-least-epoch <N>
+              The earliest version to use: its epoch.
+
+              Nothing is asked of servers that are behind. The command ends with exit code 3 then,
+              because they may catch up.
 
     Limits:
           --max-download <BYTES>

@@ -5,7 +5,7 @@
 //! not change once a client has begun to ask. In both cases a server that differs gets no query.
 
 use super::interface::ChosenTable;
-use privet_core::{Epoch, Error, Reason, TableId};
+use privet_core::{Epoch, Error, Reason, TableDigest, TableId};
 use privet_wire::{SchemeDescription, ServerDescription};
 
 /// What to call a server in messages: a session knows only its place among the addresses.
@@ -187,6 +187,24 @@ pub(super) fn changed_midway(
     Error::integrity(format!(
         "{server} {now} while it was being used; nothing more was asked. Ask those who run it why"
     ))
+}
+
+/// The error if a server no longer serves the version whose digest the caller demands.
+pub(super) fn no_longer(
+    chosen: &ChosenTable,
+    server: usize,
+    servers: usize,
+    now: Epoch,
+    demanded: TableDigest,
+) -> Error {
+    Error::integrity(format!(
+        "{} no longer serves version {} of table {}, whose digest {demanded} was demanded, but version {}; nothing more was asked. Ask whoever published the digest which one is right now",
+        server_name(server, servers),
+        chosen.identity.epoch.0,
+        chosen.name,
+        now.0
+    ))
+    .because(Reason::DigestDiffers)
 }
 
 /// The schemes by which the servers serve the table, in words.

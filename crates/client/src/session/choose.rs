@@ -6,7 +6,7 @@ use super::options::SessionOptions;
 use super::pins::check_publishers;
 use super::shared::PlanIn;
 use crate::state::Pin;
-use privet_core::{Error, Reason, Result};
+use privet_core::{Error, Reason, Result, TableIdentity};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 use privet_table::TableRoot;
@@ -243,6 +243,44 @@ fn were_named(given: usize) -> String {
         1 => "one was named".to_owned(),
         2 => "two were named".to_owned(),
         _ => format!("{given} were named"),
+    }
+}
+
+/// Keeps the versions that the caller accepts, of those that all servers serve.
+///
+/// # Errors
+/// None of them. [`Blame::Integrity`](privet_core::Blame::Integrity) if the caller demands another
+/// digest, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the servers are behind.
+pub(super) fn demanded(
+    served: Vec<ChosenTable>,
+    options: &SessionOptions,
+) -> Result<Vec<ChosenTable>> {
+    let SessionOptions { digest, at_least_epoch, .. } = options;
+    let is_demanded = |version: &ChosenTable| {
+        digest.is_none_or(|digest| version.identity.digest == digest)
+            && at_least_epoch.is_none_or(|least| version.identity.epoch >= least)
+    };
+    let (accepted, others): (Vec<_>, Vec<_>) = served.into_iter().partition(is_demanded);
+    let Some(first) = others.first().filter(|_| accepted.is_empty()) else { return Ok(accepted) };
+    let versions = others.iter().map(|version| {
+        let TableIdentity { epoch, digest, .. } = version.identity;
+        format!("version {} with the digest {digest}", epoch.0)
+    });
+    let versions = versions.collect::<Vec<_>>().join(", and for a while ");
+    let served = format!("table {} is served in {versions}", first.name);
+    let newest = first.identity.epoch;
+    match (digest, at_least_epoch) {
+        (_, Some(least)) if newest < *least => Err(Error::unavailable(format!(
+            "{served}, and at least version {} was demanded; nothing was asked. The servers are behind: try again later, or demand less",
+            least.0
+        ))
+        .because(Reason::VersionTooEarly)),
+        (Some(digest), _) => Err(Error::integrity(format!(
+            "{served}, and the digest {digest} was demanded; nothing was asked. The servers are behind or ahead of that version, or have another table: ask whoever published the digest which one is right now"
+        ))
+        .because(Reason::DigestDiffers)),
+        // Some version is late enough, so it can only be the digest.
+        (None, _) => Err(Error::internal("no version of the table was accepted")),
     }
 }
 

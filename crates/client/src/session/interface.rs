@@ -438,6 +438,13 @@ pub enum Event {
         /// Why.
         error: Error,
     },
+    /// The session has asked the servers for later versions, and lookups are made in this one now.
+    Refreshed {
+        /// The refresh.
+        lookup: LookupId,
+        /// The newest version that the session can use.
+        table: TableIdentity,
+    },
     /// The session is over: it cannot begin, or a server changed its description. Lookups still
     /// open have failed.
     Failed(Error),

@@ -26,8 +26,8 @@ pub(super) type Answer = Zeroizing<Vec<u8>>;
 pub(super) struct Lookups {
     lookups_named: u64,
     fetches_named: u64,
-    /// Lookups whose turn has not come, in their order.
-    waiting: VecDeque<(LookupId, Target)>,
+    /// Lookups whose turn has not come, in their order. One without a target is a refresh.
+    waiting: VecDeque<(LookupId, Option<Target>)>,
     begun: BTreeMap<LookupId, Begun>,
     /// The lookup that began last, and its next candidate, unless all its fetches have begun.
     next: Option<(LookupId, usize)>,
@@ -76,8 +76,25 @@ struct Asked {
 impl Lookups {
     pub(super) fn add(&mut self, target: Target) -> LookupId {
         let id = self.add_nothing();
-        self.waiting.push_back((id, target));
+        self.waiting.push_back((id, Some(target)));
         id
+    }
+
+    /// Adds what fetches nothing, and whose turn comes when lookups before it have begun.
+    pub(super) fn add_refresh(&mut self) -> LookupId {
+        let id = self.add_nothing();
+        self.waiting.push_back((id, None));
+        id
+    }
+
+    /// Whether a refresh waits.
+    pub(super) fn have_refreshes(&self) -> bool {
+        self.waiting.iter().any(|(_, target)| target.is_none())
+    }
+
+    /// Ends the refresh whose turn it is, if it is one's turn.
+    pub(super) fn take_refresh(&mut self) -> Option<LookupId> {
+        self.waiting.pop_front_if(|(_, target)| target.is_none()).map(|(id, _)| id)
     }
 
     /// Gives a lookup an id and does nothing else.
@@ -101,6 +118,7 @@ impl Lookups {
             Some(next) => next,
             None => {
                 let (id, target) = self.waiting.pop_front()?;
+                let target = target?;
                 self.begun.insert(id, Begun { target, found: Found::nothing_of(fetches) });
                 (id, 0)
             }
@@ -131,7 +149,7 @@ impl Lookups {
     /// Has every lookup that has begun wait for its turn again, before all others.
     pub(super) fn begin_again(&mut self) {
         for (id, begun) in std::mem::take(&mut self.begun).into_iter().rev() {
-            self.waiting.push_front((id, begun.target));
+            self.waiting.push_front((id, Some(begun.target)));
         }
         self.drop_fetches();
     }

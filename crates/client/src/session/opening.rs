@@ -1,9 +1,11 @@
 //! Before the first lookup: descriptions, the layout, and the download of a hint or the table.
 
-use super::agreement::{Difference, changed_midway, difference, server_name};
+use super::agreement::{Difference, changed_midway, difference, no_longer, server_name};
 use super::boundaries::Boundaries;
 use super::calls::Purpose;
-use super::choose::{check_comparable, check_download, check_root, check_table_digest, choose};
+use super::choose::{
+    check_comparable, check_download, check_root, check_table_digest, choose, demanded,
+};
 use super::interface::{ChosenTable, Event, ExchangeId, Output, Persist, Request};
 use super::open::{Incoming, Open, Stage};
 use super::options::KnownPin;
@@ -53,6 +55,12 @@ impl Session {
                 }
                 if let Some(difference) = difference {
                     let servers = options.servers;
+                    if let (Difference::Version(epoch), Some(digest)) =
+                        (&difference, options.digest)
+                    {
+                        let error = no_longer(&open.chosen, server, servers, *epoch, digest);
+                        return self.fail(error);
+                    }
                     let error = changed_midway(&open.chosen, server, servers, difference);
                     return self.fail(error);
                 }
@@ -74,6 +82,7 @@ impl Open {
     ) -> Result<Self> {
         let options = &mut shared.options;
         let served = choose(options, descriptions, shared.parts.plan_in)?;
+        let served = demanded(served, options)?;
         let Some(chosen) = served.first().cloned() else { return Err(nothing_in_common()) };
         check_root(&chosen, options)?;
         let standing = match options.accept_new_table {

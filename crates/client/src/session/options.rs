@@ -1,6 +1,7 @@
 //! The options of a session.
 
 use crate::state::{Pin, PinElsewhere};
+use privet_core::{Epoch, TableDigest};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 #[cfg(doc)]
@@ -95,6 +96,11 @@ pub struct SessionOptions {
     /// publisher updates, or none, before it asks anything. `None`: the publisher that the servers
     /// named when the table was first used.
     pub publisher: Option<PublisherId>,
+    /// The digest of the version to use. The session asks nothing of servers that do not serve that
+    /// very version, and stays with it: an earlier version counts for as long as it is served.
+    pub digest: Option<TableDigest>,
+    /// The earliest version to use. The session asks nothing of servers that are behind.
+    pub at_least_epoch: Option<Epoch>,
     /// The most bytes that the client receives before the first lookup (layout, hint or table, a
     /// stream, hints from a server, updates), and the most bytes that a stored generation of hints
     /// may take. Servers announce these sizes; the session refuses a larger one before it fetches
@@ -146,6 +152,8 @@ impl SessionOptions {
             accept_new_table: false,
             root: None,
             publisher: None,
+            digest: None,
+            at_least_epoch: None,
             max_download: DEFAULT_MAX_DOWNLOAD,
             compare_streams: false,
             kernels,

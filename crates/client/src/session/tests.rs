@@ -8,6 +8,7 @@ mod candidates;
 mod clones;
 mod coins;
 mod compared;
+mod demanded;
 mod differing;
 mod endless;
 mod faults;

@@ -13,7 +13,9 @@
 //!
 //! To hear of new versions, a client of a table with an update log asks the servers to describe
 //! themselves before a lookup if their last description is older than
-//! [`Patience::description`](super::Patience::description).
+//! [`Patience::description`](super::Patience::description). A caller who wants the newest version
+//! now hands in a *refresh*. It waits for its turn like a lookup, has the servers describe
+//! themselves, and fetches nothing. So what it sends depends on nothing that was looked up.
 
 use super::calls::Purpose;
 use super::interface::ChosenTable;
@@ -55,9 +57,11 @@ impl Open {
     }
 
     /// Whether the session may follow the table to a version later than the chosen one: this needs
-    /// a known publisher.
+    /// a known publisher, and no demand for the chosen one.
     pub(super) fn can_move_to(&self, epoch: Epoch, options: &SessionOptions) -> bool {
-        epoch > self.chosen.identity.epoch && publisher_of(&self.chosen, options).is_some()
+        epoch > self.chosen.identity.epoch
+            && options.digest.is_none()
+            && publisher_of(&self.chosen, options).is_some()
     }
 
     /// Whether the session can open again now: it waits for nothing from storage.
@@ -88,9 +92,10 @@ impl Open {
     /// session waits for a description.
     pub(super) fn asks_for_versions(&self, shared: &mut Shared, now: Duration) -> bool {
         // By a scheme whose client holds the table, a lookup sends nothing at all: such a session
-        // goes on with the table as it was when it began.
+        // goes on with the table that it has until it is refreshed.
         let keeps_table = matches!(self.chosen.scheme.plan.offline, OfflinePhase::KeepTable { .. });
-        if keeps_table || publisher_of(&self.chosen, &shared.options).is_none() {
+        let stays = keeps_table && !shared.lookups.have_refreshes();
+        if stays || publisher_of(&self.chosen, &shared.options).is_none() {
             return false;
         }
         let lifetime = shared.options.patience.description;
@@ -101,6 +106,13 @@ impl Open {
             }
         }
         shared.calls.is_open(Purpose::Describe)
+    }
+
+    /// Whatever servers have said of their versions no longer counts.
+    pub(super) fn forget_versions(&mut self) {
+        for server in &mut self.versions.servers {
+            server.asked = None;
+        }
     }
 
     /// Uses an earlier version that is still served, because stored hints have queries to be

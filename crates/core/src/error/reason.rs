@@ -59,6 +59,12 @@ reasons! {
     NotAuthenticated => "not-authenticated",
     /// The table has another root than the one that was given.
     RootDiffers => "root-differs",
+    /// A digest was demanded, and no version that is served has it.
+    DigestDiffers => "digest-differs",
+    /// A version was demanded that the servers do not have yet.
+    VersionTooEarly => "version-too-early",
+    /// The given text is not a table's digest.
+    NotADigest => "not-a-digest",
     /// The client would have to receive or keep more than is allowed.
     TooMuchToDownload => "too-much-to-download",
     /// The updates since the version that is kept are more than may be received.
