@@ -32,6 +32,7 @@ mod machine;
 mod output_file;
 mod plot;
 mod printable;
+mod room;
 mod traffic;
 mod tuning;
 mod yardsticks;

@@ -20,6 +20,7 @@ use bytes::Bytes;
 use privet_core::{Error, TableIdentity};
 use privet_schemes::contract::Role;
 use privet_schemes::registry::{ErasedServer, SchemePlan, Tuning};
+use privet_table::key_map::Room;
 use privet_wire::{PartKind, TableDescription};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,6 +41,8 @@ pub struct ReadyTable {
     /// Its name, identity and scheme as clients see them: of this version alone, without the update
     /// log and the earlier versions.
     pub description: TableDescription,
+    /// How many more keys it takes, about, if it is a table by key.
+    pub room: Option<Room>,
     /// Where its hint came from, and whatever else its scheme needs beside the table.
     pub hint_origin: HintOrigin,
     /// Seconds until it was ready.

@@ -112,6 +112,7 @@
 //! |---|---|
 //! | [`KeyMap`] | the client's side: the [`candidates`](KeyMap::candidates) of a key, the [piece](KeyMap::piece_in) of its value in each, and its [`value`](KeyMap::value) from them |
 //! | [`pack`], [`pack_as`], [`pack_with`] | the builder's side: from pairs to records |
+//! | [`Room`] | how many keys a table still takes, about |
 //! | [`Editor`] | the owner's side, later on: keys that are set and deleted in a finished table |
 //! | [`encode_list`], [`decode_list`] | for all of them, if keys have several values |
 
@@ -133,6 +134,7 @@ mod path;
 mod pieces;
 mod placement;
 mod ranges;
+mod room;
 mod slow_keys;
 mod values;
 
@@ -149,6 +151,7 @@ pub(crate) use ranges::{BETWEEN_BOUNDS, Bounds, NAME_LEN};
 pub use ranges::{Directory, Points, Range};
 pub use values::{decode_list, encode_list, values_of_list};
 #[cfg(feature = "files")]
+pub use room::Room;
 pub(crate) use values::{listed_len, push_to_list};
 
 use hash::KeyHash;

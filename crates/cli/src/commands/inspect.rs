@@ -10,6 +10,7 @@ use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::key_form::{Ranges, describe};
 use crate::machine;
+use crate::room::Left;
 use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::registry::{self, Tuning};
 use privet_table::authentication::path_len;
@@ -47,6 +48,8 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
     let head = arguments.head.map(|count| first_values(&snapshot, log.as_ref(), count));
     let head = head.transpose()?;
     let reading = Reading::of(snapshot.layout().values());
+    // A damaged record is found by --verify.
+    let room = room(&snapshot, log.as_ref()).ok().flatten();
     let report = Report {
         head: head
             .as_deref()
@@ -55,6 +58,7 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
             Some(log) => Serving::of(&log.first_table()?, &log.current()),
             None => Serving::of(&snapshot.identity(), &snapshot.identity()),
         },
+        room,
         ..Report::of(&snapshot, updates, arguments.verify)
     };
     display::report(arguments.json, &report, || report.page())?;
@@ -65,9 +69,27 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// How many more keys the table takes, with the updates of its log. An authenticated table takes no
+/// updates.
+fn room(snapshot: &Snapshot, log: Option<&UpdateLog>) -> Result<Option<Left>> {
+    let layout = log.map_or(snapshot.layout(), UpdateLog::layout);
+    let key_map = layout.records().key_map().filter(|_| layout.authentication().is_none());
+    let Some(key_map) = key_map else { return Ok(None) };
+    let table = log.map(|log| log.table(snapshot)).transpose()?;
+    let record = |number| match &table {
+        Some(table) => table.record(number),
+        None => snapshot.view().record(number),
+    };
+    let read = |number| record(number).map(<[u8]>::to_vec).ok_or_else(missing);
+    Ok(Some(Left::of(&key_map.room(read)?, key_map.parts() as u64)))
+}
+
+fn missing() -> Error {
+    Error::corrupted("the table lacks a record")
+}
+
 /// The table's first values, with the updates of its log.
 fn first_values(snapshot: &Snapshot, log: Option<&UpdateLog>, count: u64) -> Result<Vec<Vec<u8>>> {
-    let missing = || Error::corrupted("the table lacks a record");
     let Some(log) = log else {
         let shape = snapshot.identity().shape;
         let read = |number| snapshot.view().record(number).map(<[u8]>::to_vec).ok_or_else(missing);
@@ -104,6 +126,8 @@ struct Report<'a> {
     load: Option<f64>,
     stash_entries: Option<u64>,
     stash_bytes: Option<u64>,
+    #[serde(flatten)]
+    room: Option<Left>,
     layout_bytes: u64,
     serving: Option<Serving>,
     digest: String,
@@ -230,6 +254,7 @@ impl Report<'_> {
             load: key_map.map(|map| map.load()),
             stash_entries: key_map.map(|map| map.stash_entries()),
             stash_bytes: key_map.map(|map| map.stash_bytes()),
+            room: None,
             layout_bytes: snapshot.layout_bytes().len() as u64,
             serving: None,
             digest: identity.digest.to_string(),
@@ -292,6 +317,9 @@ impl Report<'_> {
                         display::bytes(self.stash_bytes.unwrap_or_default())
                     ),
                 );
+                if let Some(room) = &self.room {
+                    room.add_to(&mut page);
+                }
             }
             _ => {
                 page.entry("key map", "none: records are looked up by number");

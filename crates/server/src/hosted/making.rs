@@ -33,7 +33,9 @@ use privet_schemes::offline::{HintSource, OfflinePhase};
 use privet_schemes::registry::{
     self, ErasedServer, ErasedSetup, SchemePlan, ServerOptions, Tuning,
 };
+use privet_table::TableLayout;
 use privet_table::digest::DigestParts;
+use privet_table::key_map::Room;
 use privet_wire::limits::MAX_LAYOUT_LEN;
 use privet_wire::{PartDescription, SchemeDescription, TableDescription};
 use std::path::{Path, PathBuf};
@@ -543,6 +545,7 @@ impl VersionParts {
         let description = TableDescription::new(&name, identity, layout_description, vec![scheme])?;
 
         let ready = ReadyTable {
+            room: room(&layout, &identity, &*records),
             description: description.clone(),
             hint_origin: origin,
             seconds: started.elapsed().as_secs_f64(),
@@ -583,6 +586,19 @@ impl VersionParts {
         };
         Ok((version, ready))
     }
+}
+
+/// How many more keys the table takes, if that can be said: not of a table by index, nor of one
+/// that is authenticated and so never updated.
+fn room(layout: &[u8], identity: &TableIdentity, records: &dyn RecordSource) -> Option<Room> {
+    let layout = TableLayout::decode(layout).ok()?;
+    let key_map = layout.records().key_map().filter(|_| layout.authentication().is_none())?;
+    let len = identity.shape.record_len();
+    let read = |number: u64| {
+        let mut record = vec![0; len as usize];
+        records.read(number * len, &mut record).map(|()| record)
+    };
+    key_map.room(read).ok()
 }
 
 /// What a table's server is made from.

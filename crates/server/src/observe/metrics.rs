@@ -72,6 +72,7 @@ pub(crate) struct Metrics {
     table_records: Family<Table, Gauge>,
     table_record_len: Family<Table, Gauge>,
     table_epoch: Family<Table, Gauge>,
+    table_key_map_fullness: Family<Table, Gauge<f64, AtomicU64>>,
     table_extra_bytes: Family<Table, Gauge>,
     table_versions: Family<Table, Gauge>,
     updates: Family<Table, Counter>,
@@ -109,6 +110,7 @@ impl Metrics {
             table_records: Family::default(),
             table_record_len: Family::default(),
             table_epoch: Family::default(),
+            table_key_map_fullness: Family::default(),
             table_extra_bytes: Family::default(),
             table_versions: Family::default(),
             updates: Family::default(),
@@ -179,6 +181,11 @@ impl Metrics {
             "table_epoch",
             "Epoch of a table in its current version",
             self.table_epoch.clone(),
+        );
+        registry.register(
+            "table_key_map_fullness",
+            "Keys of a table as a share of all that it can take, about; at 1 it must be built anew",
+            self.table_key_map_fullness.clone(),
         );
         registry.register(
             "table_versions",
@@ -320,6 +327,9 @@ impl Metrics {
         self.table_records.get_or_create(&label).set(gauge(shape.records()));
         self.table_record_len.get_or_create(&label).set(gauge(shape.record_len()));
         self.table_epoch.get_or_create(&label).set(gauge(description.identity.epoch.0));
+        if let Some(room) = &table.room {
+            self.table_key_map_fullness.get_or_create(&label).set(room.fullness());
+        }
         self.table_extra_bytes.get_or_create(&label).set(gauge(table.extra_bytes));
         self.hints.get_or_create(&Origin { origin: table.hint_origin.name() }).inc();
     }

@@ -55,7 +55,7 @@ impl<'a> TwoChoices<'a> {
 }
 
 /// The records while they are being filled. Entries go by their number in the order of placement.
-struct Shelf<'a> {
+pub(super) struct Shelf<'a> {
     items: &'a [&'a Item],
     width: u64,
     entries: Vec<Vec<u32>>,
@@ -63,7 +63,7 @@ struct Shelf<'a> {
 }
 
 impl<'a> Shelf<'a> {
-    fn new(items: &'a [&'a Item], records: u64, width: u64) -> Self {
+    pub(super) fn new(items: &'a [&'a Item], records: u64, width: u64) -> Self {
         let records = records as usize;
         Self { items, width, entries: vec![Vec::new(); records], loads: vec![0; records] }
     }
@@ -90,7 +90,7 @@ impl<'a> Shelf<'a> {
     }
 
     /// Puts an entry into one of its candidates, and says whether a way was found.
-    fn put(&mut self, number: u32) -> bool {
+    pub(super) fn put(&mut self, number: u32) -> bool {
         let item = self.items[number as usize];
         let candidates = self.candidates(item);
         let Ok(moves) = make_room(self, &candidates, item.entry_len);

@@ -12,6 +12,7 @@ mod key_form;
 mod pairing;
 mod parts;
 mod ranges;
+mod room;
 
 fn fixed_seed() -> PublicSeed {
     PublicSeed::from_bytes([7; 32])

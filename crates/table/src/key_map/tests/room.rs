@@ -1,0 +1,72 @@
+//! What is said of a table's room, compared with how many keys really fit.
+
+use super::editing::{Table, key};
+use super::*;
+
+/// Sets new keys until one is refused. Returns how many went in.
+fn fill(table: &Table, len: impl Fn(usize) -> usize) -> u64 {
+    let records = table.records.clone();
+    let mut editor = Editor::new(&table.key_map, |number| Ok(records[number as usize].clone()));
+    let mut count = 0;
+    // A single key may be unlucky long before the table is full.
+    let mut refused = 0;
+    while refused < 3 {
+        let number = 1_000_000 + count as usize + refused;
+        match editor.set(&key(number), &vec![7; len(number)]) {
+            Ok(_) => count += 1,
+            Err(_) => refused += 1,
+        }
+    }
+    count
+}
+
+#[test]
+fn about_as_many_keys_fit_as_is_said() {
+    let lengths: [(&str, fn(usize) -> usize); 3] =
+        [("equal", |_| 40), ("alike", |i| 30 + i * 7 % 20), ("varied", |i| i * i % 300)];
+    for (name, len) in lengths {
+        for kind in KeyMapKind::ALL {
+            for (keys, deleted) in [(300, 0), (3000, 0), (3000, 600), (20_000, 0)] {
+                let pairs: Vec<Pair> = (0..keys).map(|i| (key(i), vec![5; len(i)])).collect();
+                let mut table = Table::new(kind, &pairs);
+                for number in 0..deleted {
+                    table.delete(&key(number * 3));
+                }
+                let read = |number: u64| Ok(table.records[number as usize].clone());
+                let room = table.key_map.room(read).unwrap();
+                let fits = fill(&table, len);
+                let context = format!("{name}, {kind:?}, {keys} keys: {room:?}, {fits} fit");
+                let known = (keys - deleted) as u64;
+                assert!(room.entries.abs_diff(known) <= known / 20, "{context}");
+                // Which of several long values come first decides much in a cuckoo map.
+                let tolerance = match (name, kind) {
+                    ("varied", KeyMapKind::Cuckoo) => known / 4,
+                    _ => fits / 2 + 20,
+                };
+                assert!(room.more.abs_diff(fits) <= tolerance, "{context}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_is_short_of_room_long_before_it_is_full() {
+    for kind in KeyMapKind::ALL {
+        let pairs: Vec<Pair> = (0..2000).map(|i| (key(i), vec![5; 40])).collect();
+        let table = Table::new(kind, &pairs);
+        let room = |table: &Table| {
+            table.key_map.room(|number| Ok(table.records[number as usize].clone())).unwrap()
+        };
+        assert!(!room(&table).is_short() && room(&table).fullness() < 0.97, "{:?}", room(&table));
+        let (mut table, mut said_at, mut count) = (table, None, 0);
+        while table.set(&key(5000 + count), &[5; 40]).is_ok() {
+            count += 1;
+            if said_at.is_none() && room(&table).is_short() {
+                said_at = Some(count);
+            }
+        }
+        let left = count - said_at.expect("it was said");
+        assert!((20..120).contains(&left), "{kind:?}: {left} keys before the end");
+        assert!(room(&table).fullness() > 0.98, "{:?}", room(&table));
+    }
+}
