@@ -7,6 +7,7 @@ import pathlib
 import signal
 import threading
 import time
+from typing import Any
 
 import duckdb
 import pandas
@@ -246,6 +247,37 @@ def test_an_updated_table_is_looked_up_anew(tmp_path: pathlib.Path) -> None:
     frame = looked_up(path, ["a", "c"]).to_arrow()
     assert frame["n"].to_pylist() == ['"10"', "3"]
     assert frame["d"].to_pylist() == ["7", '"2020-01-01"']
+
+
+def test_a_table_becomes_what_a_frame_says(tmp_path: pathlib.Path) -> None:
+    key, path = tmp_path / "publisher.key", tmp_path / "t.privet"
+    from privet import _privet
+
+    assert _privet.run_command(["privet", "keygen", "-o", str(key), "--json"]) == 0
+    privet.build(
+        pyarrow.table({"k": ["a", "b", "c"], "n": [1, 2, 3]}), path, key="k", publisher_key=key
+    )
+    week = pyarrow.table({"k": ["a", "c", "d"], "n": [1, 30, 4]})
+    with pytest.raises(TypeError, match="replace_with"):
+        privet.update(path, key, replace_with=week, delete=["a"])
+    report = privet.update(path, key, replace_with=week)
+    told = (report.inserted, report.replaced, report.deleted, report.unchanged)
+    assert told == (1, 1, 1, 1)
+    assert privet.update(path, key, delete=["nobody"]).unchanged is None
+    answers = looked_up(path, ["a", "b", "c", "d"])
+    assert answers.to_arrow()["n"].to_pylist() == [1, None, 30, 4]
+    with privet.serve(path) as server:
+        demands: list[tuple[dict[str, Any], type[Exception]]] = [
+            ({"digest": "00" * 32}, privet.IntegrityError),
+            ({"at_least_epoch": 2}, privet.UnavailableError),
+        ]
+        for demand, error in demands:
+            with pytest.raises(error, match="was demanded"):
+                privet.connect(server.url, keep=False, **demand)
+        demand = {"digest": report.digest, "at_least_epoch": 1}
+        with privet.connect(server.url, keep=False, **demand) as db:
+            assert db.refresh() == 1
+            assert db["d"].values == {"n": 4}
 
 
 def test_a_table_is_signed_for_the_first_time_only_if_that_is_said(tmp_path: pathlib.Path) -> None:

@@ -61,13 +61,14 @@ fn ways_out(reason: Reason) -> &'static [&'static str] {
         Reason::NoPublisherKey => &["`privet keygen`"],
         Reason::NotAPublisher => &["`privet keygen` prints them"],
         Reason::NotARoot => &["`privet build --authenticate` and `privet inspect` print it"],
-        Reason::KeyTwice => &["--on-duplicate, or --multi"],
+        Reason::KeyTwice => &["--on-duplicate, or --multi", "--on-duplicate"],
         Reason::EmptyKey => &["--on-empty-key skip"],
         Reason::FormatUnknown => &["--format"],
         Reason::DelimiterUnclear => &["--delimiter"],
         Reason::QuotesUnclear => &["--no-quotes"],
         Reason::HeaderUnclear => &["--no-header"],
         Reason::CommentUnclear => &["--comment"],
+        Reason::DoesNotFit => &["`privet build`"],
         Reason::ColumnsDiffer => &["--replace"],
         Reason::RangesOverlap => &["--nested"],
         Reason::OneValueForEachKey => &["`privet build --multi`"],
@@ -190,7 +191,7 @@ mod tests {
         assert_eq!(at("serve", Reason::NotEncrypted), at_the_server);
         assert_eq!(at("get", Reason::PublisherDiffers), Some("--accept-new-table"));
         assert_eq!(at("serve", Reason::PublisherDiffers), Some("--publisher"));
-        assert_eq!(at("update", Reason::KeyTwice), None);
+        assert_eq!(at("update", Reason::KeyTwice), Some("--on-duplicate"));
         assert_eq!(at("demo", Reason::NoAnswerInTime), None);
         assert_eq!(at("doctor", Reason::HintsUnusable), Some("`privet state reset`"));
     }

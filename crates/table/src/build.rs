@@ -33,7 +33,7 @@ use crate::values::Values;
 use privet_core::{
     Epoch, Error, PublicSeed, Result, SecretRng, TableDigest, TableId, TableIdentity, TableShape,
 };
-use rows::KeptRows;
+pub(crate) use rows::KeptRows;
 use std::path::{Path, PathBuf};
 
 /// Progress is reported each time this many more rows or records are done.

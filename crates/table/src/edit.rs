@@ -13,17 +13,21 @@
 //! would move. An [authenticated](crate::authentication) table must be built anew: a changed record
 //! changes the proofs in all others.
 
+#[cfg(feature = "files")]
+pub(crate) mod replacement;
 mod rows;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "files")]
+pub use replacement::{HowReplaced, Replacement};
 pub use rows::{Counts, RowEditor};
 
-use crate::key_map::{Editor, Effect};
+use crate::key_map::{Editor, Edits, Effect};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::values::Values;
 use privet_core::table::Operation;
-use privet_core::{Error, Result, TableShape, TableUpdate};
+use privet_core::{Error, Reason, Result, TableShape, TableUpdate};
 use std::collections::BTreeMap;
 
 /// Operations on one table, collected.
@@ -148,31 +152,21 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
     /// Whatever `read` fails with; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table
     /// would be too large.
     pub fn finish(self) -> Result<Option<TableEdits>> {
-        let edit = |(index, record)| Operation::Edit { index, record };
-        let (operations, layout): (Vec<_>, _) = match self.rows {
-            Rows::ByKey(editor) => {
-                let edits = editor.finish()?;
-                let layout = edits.key_map.map(|key_map| {
-                    let layout = TableLayout::from(RecordLayout::Keyed(key_map));
-                    layout.describing(self.values.cloned())
-                });
-                (edits.records.into_iter().map(edit).collect(), layout)
-            }
-            Rows::ByIndex(NumberedRows { mut read, written, appended, .. }) => {
-                let mut operations = Vec::new();
-                for (index, record) in written {
-                    if read(index)? != record {
-                        operations.push(edit((index, record)));
-                    }
-                }
-                operations.extend(appended.into_iter().map(|record| Operation::Add { record }));
-                (operations, None)
-            }
+        let NumberedRows { mut read, written, appended, .. } = match self.rows {
+            Rows::ByKey(editor) => return edits_of(editor.finish()?, self.shape, self.values),
+            Rows::ByIndex(numbered) => numbered,
         };
-        if operations.is_empty() && layout.is_none() {
+        let mut operations = Vec::new();
+        for (index, record) in written {
+            if read(index)? != record {
+                operations.push(Operation::Edit { index, record });
+            }
+        }
+        operations.extend(appended.into_iter().map(|record| Operation::Add { record }));
+        if operations.is_empty() {
             return Ok(None);
         }
-        Ok(Some(TableEdits { update: TableUpdate::new(self.shape, operations)?, layout }))
+        Ok(Some(TableEdits { update: TableUpdate::new(self.shape, operations)?, layout: None }))
     }
 
     /// The record that holds a value, in a table by index.
@@ -185,7 +179,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
             return Err(Error::api_misuse(format!(
                 "a value of {len} bytes does not fit: the values of this table have {}{most} bytes; build the table anew with it",
                 if layout.prefix_bytes() == 0 { "" } else { "at most " }
-            )));
+            ))
+            .because(Reason::DoesNotFit));
         }
         let mut record = Vec::new();
         layout.write_record(value, record_len, &mut record);
@@ -205,6 +200,23 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
             Rows::ByIndex(numbered) => Ok(numbered),
         }
     }
+}
+
+/// What an editor of a table by key did. `None` if nothing changes.
+fn edits_of(
+    edits: Edits,
+    shape: TableShape,
+    values: Option<&Values>,
+) -> Result<Option<TableEdits>> {
+    let layout = edits
+        .key_map
+        .map(|key_map| TableLayout::from(RecordLayout::Keyed(key_map)).describing(values.cloned()));
+    if edits.records.is_empty() && layout.is_none() {
+        return Ok(None);
+    }
+    let records = edits.records.into_iter();
+    let operations = records.map(|(index, record)| Operation::Edit { index, record }).collect();
+    Ok(Some(TableEdits { update: TableUpdate::new(shape, operations)?, layout }))
 }
 
 /// The error for an authenticated table.

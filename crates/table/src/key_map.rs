@@ -141,6 +141,8 @@ mod values;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "files")]
+pub(crate) use edit::Held;
 pub use edit::{Editor, Edits, Effect};
 pub use forecast::{Forecast, forecast};
 pub use key_form::{Case, KeyForm, Normalization};
@@ -149,9 +151,9 @@ pub use pieces::MOST_PARTS;
 #[cfg(feature = "files")]
 pub(crate) use ranges::{BETWEEN_BOUNDS, Bounds, NAME_LEN};
 pub use ranges::{Directory, Points, Range};
+pub use room::Room;
 pub use values::{decode_list, encode_list, values_of_list};
 #[cfg(feature = "files")]
-pub use room::Room;
 pub(crate) use values::{listed_len, push_to_list};
 
 use hash::KeyHash;
@@ -270,7 +272,24 @@ impl KeyMap {
 
     /// The hashes of a key's parts.
     fn hashes_of(&self, key: &[u8]) -> impl Iterator<Item = KeyHash> + use<> {
-        KeyHash::of_pieces(self.seed, &self.key_form.apply(key)).take(self.parts())
+        self.hashes_of_formed(&self.key_form.apply(key))
+    }
+
+    /// The hashes of the parts of a key that has the form of the table's keys already.
+    fn hashes_of_formed(&self, key: &[u8]) -> impl Iterator<Item = KeyHash> + use<> {
+        KeyHash::of_pieces(self.seed, key).take(self.parts())
+    }
+
+    /// The tags of the parts of such a key.
+    #[cfg(feature = "files")]
+    pub(crate) fn tags_of_formed(&self, key: &[u8]) -> impl Iterator<Item = u64> + use<> {
+        self.hashes_of_formed(key).map(|hash| hash.tag)
+    }
+
+    /// The same map for keys of another form.
+    #[cfg(feature = "files")]
+    pub(crate) fn with_key_form(self, key_form: KeyForm) -> Self {
+        Self { key_form, ..self }
     }
 
     /// What becomes of a key before it is hashed. Keys that become the same are the same key.

@@ -24,8 +24,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::edit::{RowEditor, TableEdits, not_edited};
-use crate::key_map::decode_list;
+use crate::build::{BuildOptions, KeptRows, OnDuplicate, Progress, RangeColumns};
+use crate::edit::replacement::{EPOCH_BYTES, check_columns, replacement};
+use crate::edit::{HowReplaced, Replacement, RowEditor, TableEdits, not_edited};
+use crate::import::{Selection, Source};
+use crate::key_map::{Room, decode_list};
 use crate::snapshot::{Mark, Snapshot};
 use crate::update_log::{
     LogWriter, PublisherId, PublisherKey, UpdateLog, find_log, find_log_of, lock, log_path,
@@ -148,6 +151,51 @@ impl<'s> OwnedTable<'s> {
         RowEditor::new(self.layout(), self.identity().shape, self.reader())
     }
 
+    /// The epochs after which the table holds the rows of `source` and nothing else: rows are read
+    /// as for a table that is built. [`publish`](Self::publish) them one by one; nothing is written
+    /// before. The rows are in memory meanwhile, and the records that change.
+    ///
+    /// Unless columns may change, rows must have all columns that the table's values have, with
+    /// text where those have text.
+    ///
+    /// # Errors
+    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the rows are not as they should be;
+    ///   [`Reason::ColumnsDiffer`] if their columns are not.
+    /// - [`Reason::DoesNotFit`], with figures, if the table cannot take them.
+    /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the input cannot be read, and
+    ///   [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the table is damaged.
+    pub fn replacement(
+        &self,
+        source: Source,
+        how: HowReplaced,
+        progress: &mut dyn FnMut(Progress) -> Result<()>,
+    ) -> Result<Replacement> {
+        let (header, layout) = (self.snapshot.header(), self.layout());
+        let name = source.name();
+        let key_map = layout.records().key_map();
+        let has_ranges = key_map.is_some_and(|map| map.key_form().ranges.is_some());
+        let (key, until) = (header.key_column.clone(), header.until_column.clone());
+        let bounds = |from| RangeColumns { from, to: until.clone(), nested: how.nested };
+        let options = BuildOptions {
+            ranges: key.clone().filter(|_| has_ranges).map(bounds),
+            key: key.clone().filter(|_| !has_ranges),
+            normalization: key_map.map(|map| map.key_form().normalization).unwrap_or_default(),
+            on_duplicate: match key_map {
+                Some(map) if map.has_lists() => OnDuplicate::All,
+                _ => how.on_duplicate,
+            },
+            ..BuildOptions::default()
+        };
+        let selection = Selection { key, until, value: header.value_form.clone() };
+        let rows = KeptRows::read(vec![source], &selection, &options, progress)?;
+        if !how.columns_may_change {
+            let columns = check_columns(layout.values(), rows.columns());
+            columns.map_err(|error| error.within(&name))?;
+        }
+        let made = replacement(layout, self.identity().shape, self.reader(), &rows, EPOCH_BYTES);
+        made.map_err(|error| error.within(name))
+    }
+
     /// Reads records of the table as it is.
     fn reader(&self) -> impl Fn(u64) -> Result<Vec<u8>> {
         let table = self.writer.table();
@@ -192,6 +240,16 @@ impl<'s> OwnedTable<'s> {
                 }
             }
         }
+    }
+
+    /// How many more keys the table takes, about; `None` for a table by index, which grows.
+    ///
+    /// # Errors
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity) or
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the table is damaged.
+    pub fn room(&self) -> Result<Option<Room>> {
+        let key_map = self.layout().records().key_map();
+        key_map.map(|key_map| key_map.room(self.reader())).transpose()
     }
 
     /// Makes `edits` the table's next epoch. Durable on return.

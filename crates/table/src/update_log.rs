@@ -99,4 +99,4 @@ pub use place::{find_log, log_path};
 #[cfg(feature = "files")]
 pub use writer::LogWriter;
 #[cfg(feature = "files")]
-pub(crate) use writer::lock;
+pub(crate) use writer::{check_can_be_sent, lock};

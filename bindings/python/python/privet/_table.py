@@ -62,6 +62,8 @@ class UpdateReport:
     deleted: int
     absent: int
     """Keys to delete that the table did not have."""
+    unchanged: int | None
+    """Of ``replace_with``: keys that have the value that they had."""
     records_changed: int
     records: int
     digest: str
@@ -150,6 +152,7 @@ def update(
     set: Mapping[str, Any] | None = None,
     delete: Iterable[str] = (),
     from_: Any = None,
+    replace_with: Any = None,
     replace: bool = False,
     compact: int | None = None,
     begin_history: bool = False,
@@ -162,19 +165,26 @@ def update(
         raw. For dates and other types that JSON does not have, use ``from_``.
     :param delete: keys to remove.
     :param from_: rows to set, as ``data`` of :func:`build`.
+    :param replace_with: rows that the table is to hold, as ``data`` of :func:`build`, and no others:
+        keys that are not among them are removed, and equal values change nothing. Not together with
+        ``set``, ``delete`` or ``from_``. If the table cannot take all rows, it stays as it is.
     :param replace: let a value take the place of one with more columns, or of other types.
     :param compact: afterwards write the table anew, if the log has grown to so many percent of it.
     :param begin_history: sign a table for the first time that was built without ``publisher_key``.
         Clients that know it refuse it from then on, until they ``accept_new_table``. Also for a
         table whose log is lost for good: what its file has goes on as another table.
     """
-    rows, paths = ([], []) if from_ is None else _inputs(from_)
+    data, flag = (from_, "from") if replace_with is None else (replace_with, "replace-with")
+    if replace_with is not None and (set or from_ is not None or delete):
+        raise TypeError("`replace_with` says all that the table is to hold: give nothing beside it")
+    rows, paths = ([], []) if data is None else _inputs(data)
     typed = [
         "privet", "update", "--json",
         *_options(
             publisher_key=key_file, replace=replace, compact=compact, begin_history=begin_history
         ),
-        *(f"--from={name}" for name in paths if not rows),
+        # The command learns from the flag what given rows are for.
+        *(f"--{flag}={name}" for name in paths if not rows or flag == "replace-with"),
         "--", fspath(path),
     ]  # fmt: skip
     changes = [(str(key), _value(value)) for key, value in (set or {}).items()]

@@ -182,7 +182,10 @@ Examples:
     privet update t.privet --publisher-key p.key --set 'Kenya={\"population\":\"49\"}' --delete Peru
 
   Set the keys of a file's rows, and fold the log into the table where it has grown:
-    privet update t.privet --publisher-key p.key --from changes.csv --compact 20";
+    privet update t.privet --publisher-key p.key --from changes.csv --compact 20
+
+  Follow a list that comes out whole every week:
+    privet update t.privet --publisher-key p.key --replace-with week2.csv";
 
 pub(crate) const DOCTOR: &str = "\
 Examples:

@@ -1,6 +1,6 @@
 //! What can be typed after `privet keygen` and `privet update`.
 
-use super::{Reading, examples};
+use super::{OnDuplicate, Reading, examples};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -18,6 +18,7 @@ pub(crate) struct Keygen {
 }
 
 #[derive(Args)]
+#[command(group = clap::ArgGroup::new("rows").args(["from", "replace_with"]))]
 #[command(after_long_help = examples::UPDATE)]
 pub(crate) struct Update {
     /// The table file
@@ -47,6 +48,21 @@ pub(crate) struct Update {
     /// that it has then.
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
+    /// Make the table hold the rows of a file, and nothing else.
+    ///
+    /// For lists that come out whole. Keys that the file does not have are removed, and equal
+    /// values change nothing. The difference is signed as one epoch, or as several if it is large.
+    /// A table of ranges takes the file's ranges. Rows of a table by row number can become more,
+    /// but not fewer. If the table cannot take all rows, it stays as it is.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["set", "delete", "from", "delete_from"])]
+    pub(crate) replace_with: Option<PathBuf>,
+    /// What to do with a key that occurs again in the file of --replace-with, as for `privet build`
+    #[arg(long, value_enum, default_value_t = OnDuplicate::Error, value_name = "WHAT")]
+    #[arg(requires = "replace_with")]
+    pub(crate) on_duplicate: OnDuplicate,
+    /// Ranges in the file of --replace-with may lie in one another, as for `privet build`
+    #[arg(long, requires = "replace_with")]
+    pub(crate) nested: bool,
     /// Let values have other columns than the table's, or columns of other types
     ///
     /// Without it, each new value must have the columns that the table was built with, and their

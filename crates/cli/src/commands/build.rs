@@ -98,6 +98,15 @@ pub(crate) fn named_types(types: &[Types]) -> ColumnTypes {
     named.collect()
 }
 
+/// What becomes of a key that occurs again.
+pub(crate) fn on_duplicate(typed: OnDuplicate) -> build::OnDuplicate {
+    match typed {
+        OnDuplicate::Error => build::OnDuplicate::Error,
+        OnDuplicate::First => build::OnDuplicate::First,
+        OnDuplicate::Last => build::OnDuplicate::Last,
+    }
+}
+
 /// What is made of rows, as it was typed.
 ///
 /// # Errors
@@ -127,11 +136,9 @@ pub(crate) fn options(making: &Making, reading: &Reading) -> Result<BuildOptions
         raw_value: making.raw_value.clone(),
         max_value: making.max_value,
         parts: making.parts,
-        on_duplicate: match making.on_duplicate {
-            _ if making.multi => build::OnDuplicate::All,
-            OnDuplicate::Error => build::OnDuplicate::Error,
-            OnDuplicate::First => build::OnDuplicate::First,
-            OnDuplicate::Last => build::OnDuplicate::Last,
+        on_duplicate: match making.multi {
+            true => build::OnDuplicate::All,
+            false => on_duplicate(making.on_duplicate),
         },
         types: named_types(&reading.types),
         guess_types: reading.types.contains(&Types::Auto),

@@ -3,18 +3,21 @@
 mod rows;
 
 use crate::arguments::Update;
-use crate::commands::build::{Lines, left_out, named_types, on_empty_key, source};
+use crate::commands::build::{Lines, left_out, named_types, on_duplicate, on_empty_key, source};
 use crate::commands::get::keys_from;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
+use crate::room::{Left, NEARLY_FULL};
 use privet_core::{Blame, Error, Result};
-use privet_table::edit::{Counts, TableEdits};
+use privet_table::edit::{Counts, HowReplaced, Replacement, TableEdits};
 use privet_table::import::{Source, check_value};
 use privet_table::owner::{OwnedTable, begin_history};
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::PublisherKey;
+use privet_table::values::{ValueType, Values};
 use serde::Serialize;
 use std::collections::HashSet;
+use std::path::Path;
 
 /// Reads what is to change, appends the epoch, compacts if that is due, and prints what came of it.
 pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
@@ -26,17 +29,20 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
 /// Reads what is to change, with the `given` rows instead of those of a file; appends the epoch;
 /// and compacts if that is due.
 pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report> {
-    let Update { set, delete, from, delete_from, compact, begin_history: begin, .. } = arguments;
+    let Update { set, delete, from, replace_with, delete_from, compact, .. } = arguments;
+    let begin = &arguments.begin_history;
     if set.is_empty()
         && delete.is_empty()
         && given.is_none()
         && from.is_none()
+        && replace_with.is_none()
         && delete_from.is_none()
         && compact.is_none()
         && !begin
     {
         return Err(Error::api_misuse(
-            "say what is to change: --set, --delete, --from or --delete-from; or --compact",
+            "say what is to change: --set, --delete, --from, --delete-from or --replace-with; or \
+             --compact",
         ));
     }
     let key = PublisherKey::from_file(&arguments.publisher_key)?;
@@ -45,12 +51,16 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report
     }
     let snapshot = Snapshot::open(&arguments.table)?;
     let mut table = OwnedTable::open(&snapshot, key)?;
-    let (edits, counts, read) = edits(arguments, given, &snapshot, &table)?;
-    let records_changed = edits.as_ref().map_or(0, |edits| edits.update.written().len() as u64);
-    let layout_changed = edits.as_ref().is_some_and(|edits| edits.layout.is_some());
-    if let Some(edits) = &edits {
+    let before = table.identity().epoch.0;
+    let Changes { epochs, counts, duplicates_dropped, read } = match &arguments.replace_with {
+        Some(path) => replacement(arguments, path, given, &table)?,
+        None => edits(arguments, given, &snapshot, &table)?,
+    };
+    let records_changed = epochs.iter().map(|edits| edits.update.written().len() as u64).sum();
+    let layout_changed = epochs.iter().any(|edits| edits.layout.is_some());
+    for edits in epochs {
         let spinner = display::working("reading the table and signing");
-        let published = table.publish(edits);
+        let published = table.publish(&edits);
         spinner.finish_and_clear();
         published.map_err(|error| match error.blame() {
             Blame::Unavailable => error.within(
@@ -61,6 +71,9 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report
         })?;
     }
     let (identity, log_bytes) = (table.identity(), table.unfolded_bytes());
+    let table_parts = table.layout().records().key_map().map_or(1, |map| map.parts() as u64);
+    // What was published stays published, so a failure here is none of the update.
+    let room = table.room().ok().flatten().map(|room| Left::of(&room, table_parts));
     let publisher = table.publisher().to_string();
     let compacted = arguments.compact.is_some_and(|percent| table.is_worth_compacting(percent));
     if compacted {
@@ -78,7 +91,14 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report
     Ok(Report {
         file: arguments.table.display().to_string(),
         epoch: identity.epoch.0,
-        counts: counts.into(),
+        epochs: identity.epoch.0 - before,
+        counts: Shown {
+            unchanged: replace_with.as_ref().map(|_| counts.unchanged),
+            ..counts.into()
+        },
+        parts: table_parts,
+        room,
+        duplicates_dropped,
         rows_read: read.rows + read.empty_keys,
         empty_keys_skipped: read.empty_keys,
         left_out: left_out(read.lines, read.empty_keys),
@@ -93,13 +113,48 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report
     })
 }
 
+/// What an update does to a table, and what was read of files.
+struct Changes {
+    epochs: Vec<TableEdits>,
+    counts: Counts,
+    duplicates_dropped: u64,
+    read: rows::Read,
+}
+
+/// What makes the table hold the rows of the file at `path`, or the `given` ones, and no others.
+fn replacement(
+    arguments: &Update,
+    path: &Path,
+    given: Option<Source>,
+    table: &OwnedTable<'_>,
+) -> Result<Changes> {
+    let given = given.and_then(|rows| on_empty_key([rows], &arguments.reading).pop());
+    let rows = given.unwrap_or_else(|| source(path, &arguments.reading));
+    let mut rows = rows.types(named_types(&arguments.reading.types));
+    if let Some(values) = table.layout().values() {
+        // Which columns there have to be is compared when all rows are read.
+        rows = rows.of_table("the table", values, true);
+    }
+    let spinner = display::working("reading the rows and comparing them with the table");
+    let how = HowReplaced {
+        on_duplicate: on_duplicate(arguments.on_duplicate),
+        nested: arguments.nested,
+        columns_may_change: arguments.replace,
+    };
+    let made = table.replacement(rows, how, &mut |_| Ok(()));
+    spinner.finish_and_clear();
+    let Replacement { epochs, counts, rows, duplicates_dropped, empty_keys, left_out } = made?;
+    let read = rows::Read { rows: rows + duplicates_dropped, empty_keys, lines: left_out };
+    Ok(Changes { epochs, counts, duplicates_dropped, read })
+}
+
 /// Collects what is to change, and counts what was read of files.
 fn edits(
     arguments: &Update,
     given: Option<Source>,
     snapshot: &Snapshot,
     table: &OwnedTable<'_>,
-) -> Result<(Option<TableEdits>, Counts, rows::Read)> {
+) -> Result<Changes> {
     let mut editor = table.editor()?;
     let mut deleted: HashSet<&[u8]> = HashSet::new();
     for key in &arguments.delete {
@@ -176,15 +231,24 @@ fn edits(
             .map_err(|error| error.within(rows::named(key.as_bytes())))?;
     }
     let (edits, counts) = editor.finish()?;
-    Ok((edits, counts, read))
+    let epochs = edits.into_iter().collect();
+    Ok(Changes { epochs, counts, duplicates_dropped: 0, read })
 }
 
 #[derive(Serialize)]
 pub(crate) struct Report {
     file: String,
     epoch: u64,
+    /// How many epochs this update made.
+    epochs: u64,
     #[serde(flatten)]
     counts: Shown,
+    /// In how many parts values lie. If they are several, `deleted` of a replacement counts parts.
+    #[serde(skip)]
+    parts: u64,
+    #[serde(flatten)]
+    room: Option<Left>,
+    duplicates_dropped: u64,
     rows_read: u64,
     empty_keys_skipped: u64,
     #[serde(flatten)]
@@ -208,11 +272,13 @@ struct Shown {
     replaced: u64,
     deleted: u64,
     absent: u64,
+    /// Of a replacement: those that have what they had.
+    unchanged: Option<u64>,
 }
 
 impl From<Counts> for Shown {
-    fn from(Counts { inserted, replaced, deleted, absent }: Counts) -> Self {
-        Self { inserted, replaced, deleted, absent }
+    fn from(Counts { inserted, replaced, deleted, absent, .. }: Counts) -> Self {
+        Self { inserted, replaced, deleted, absent, unchanged: None }
     }
 }
 
@@ -223,16 +289,34 @@ impl Report {
             0 if !self.layout_changed => {
                 format!("{}: nothing changed, the table stays at epoch {}", self.file, self.epoch)
             }
+            _ if self.epochs > 1 => {
+                format!("{} is at epoch {}, {} later", self.file, self.epoch, self.epochs)
+            }
             _ => format!("{} is at epoch {}", self.file, self.epoch),
         });
-        let Shown { inserted, replaced, deleted, absent } = &self.counts;
-        for (name, count) in [("new", inserted), ("replaced", replaced), ("deleted", deleted)] {
+        let Shown { inserted, replaced, deleted, absent, unchanged } = &self.counts;
+        for (name, count) in [("new", inserted), ("replaced", replaced)] {
             if *count > 0 {
                 page.entry(name, display::count(*count));
             }
         }
+        if *deleted > 0 {
+            page.entry(
+                "deleted",
+                match (unchanged, self.parts) {
+                    (Some(_), 2..) => display::some(*deleted, "piece", "pieces") + " of values",
+                    _ => display::count(*deleted),
+                },
+            );
+        }
+        if let Some(unchanged) = unchanged {
+            page.entry("as before", display::count(*unchanged));
+        }
         if *absent > 0 {
             page.entry("not there", format!("{} to delete", display::some(*absent, "key", "keys")));
+        }
+        if self.duplicates_dropped > 0 {
+            page.entry("duplicates dropped", display::count(self.duplicates_dropped));
         }
         if let Some(left_out) = &self.left_out {
             page.entry("skipped", left_out);
@@ -246,6 +330,9 @@ impl Report {
                 if self.layout_changed { ", and the key map" } else { "" }
             ),
         );
+        if let Some(room) = self.room.filter(|room| *inserted > 0 || room.is_short()) {
+            room.add_to(&mut page);
+        }
         page.entry("digest", &self.digest);
         page.entry("publisher", &self.publisher);
         page.entry(
@@ -255,6 +342,9 @@ impl Report {
                 false => display::bytes(self.log_bytes),
             },
         );
+        if self.room.is_some_and(|room| room.is_short()) {
+            page.line(NEARLY_FULL);
+        }
         page
     }
 }

@@ -42,3 +42,4 @@ mod tradeoff;
 mod unread;
 mod update;
 mod verified;
+mod weekly;

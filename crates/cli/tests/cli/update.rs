@@ -304,6 +304,28 @@ fn keygen_and_update_explain_themselves() {
               append the rows. In a table of several values, the rows of a key in this file are all the
               values that it has then.
 
+          --replace-with <FILE>
+              Make the table hold the rows of a file, and nothing else.
+
+              For lists that come out whole. Keys that the file does not have are removed, and equal
+              values change nothing. The difference is signed as one epoch, or as several if it is
+              large. A table of ranges takes the file's ranges. Rows of a table by row number can become
+              more, but not fewer. If the table cannot take all rows, it stays as it is.
+
+          --on-duplicate <WHAT>
+              What to do with a key that occurs again in the file of --replace-with, as for `privet
+              build`
+
+              Possible values:
+              - error: Stop and name the key and its lines
+              - first: Keep the first row
+              - last:  Keep the last row
+
+              [default: error]
+
+          --nested
+              Ranges in the file of --replace-with may lie in one another, as for `privet build`
+
           --replace
               Let values have other columns than the table's, or columns of other types
 
@@ -413,6 +435,9 @@ fn keygen_and_update_explain_themselves() {
 
       Set the keys of a file's rows, and fold the log into the table where it has grown:
         privet update t.privet --publisher-key p.key --from changes.csv --compact 20
+
+      Follow a list that comes out whole every week:
+        privet update t.privet --publisher-key p.key --replace-with week2.csv
     "#);
 }
 

@@ -141,6 +141,9 @@ reasons! {
     RangesOverlap => "ranges-overlap",
     /// Neither the name of an input nor the caller says which format it has.
     FormatUnknown => "format-unknown",
+    /// A table cannot take what it is to hold: it has no room, or another form. It has to be built
+    /// anew.
+    DoesNotFit => "does-not-fit",
     /// A key was given several values, in a table that has one for each key.
     OneValueForEachKey => "one-value-for-each-key",
 }

@@ -17,7 +17,7 @@ use std::hash::{BuildHasher, RandomState};
 /// The longest value that any table can hold: with its tag and length, it fits into one record.
 const MAX_VALUE: u64 = MAX_RECORD_LEN - 16;
 
-pub(super) struct KeptRows {
+pub(crate) struct KeptRows {
     arena: Arena,
     /// One for each key, in a table by key.
     rows: Vec<KeptRow>,
@@ -64,7 +64,7 @@ struct KeptRow {
 impl KeptRows {
     /// Reads all rows of `sources`, one input after the other. All inputs must have the same
     /// columns.
-    pub(super) fn read(
+    pub(crate) fn read(
         sources: Vec<Source>,
         selection: &Selection,
         options: &BuildOptions,
@@ -167,7 +167,7 @@ impl KeptRows {
     }
 
     /// The columns of the values, if all rows have the same ones.
-    pub(super) fn columns(&self) -> Option<&[ValueColumn]> {
+    pub(crate) fn columns(&self) -> Option<&[ValueColumn]> {
         self.columns.as_deref()
     }
 
@@ -292,11 +292,11 @@ impl KeptRows {
     }
 
     /// How the builder changed the keys. Clients have to change theirs in the same way.
-    pub(super) fn key_form(&self) -> &KeyForm {
+    pub(crate) fn key_form(&self) -> &KeyForm {
         &self.key_form
     }
 
-    pub(super) fn key_of(&self, row: usize) -> &[u8] {
+    pub(crate) fn key_of(&self, row: usize) -> &[u8] {
         self.arena.at(self.rows[row].key)
     }
 
@@ -318,16 +318,16 @@ impl KeptRows {
     }
 
     /// The number of records of a table by index.
-    pub(super) fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         self.rows.len() as u64
     }
 
     /// How many rows of the input are in the table.
-    pub(super) fn rows_kept(&self) -> u64 {
+    pub(crate) fn rows_kept(&self) -> u64 {
         self.rows_kept
     }
 
-    pub(super) fn value_of(&self, row: u64) -> &[u8] {
+    pub(crate) fn value_of(&self, row: u64) -> &[u8] {
         self.arena.at(self.rows[row as usize].value)
     }
 
@@ -342,7 +342,7 @@ impl KeptRows {
         (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0))
     }
 
-    pub(super) fn duplicates_dropped(&self) -> u64 {
+    pub(crate) fn duplicates_dropped(&self) -> u64 {
         self.duplicates_dropped
     }
 
@@ -352,7 +352,7 @@ impl KeptRows {
     }
 
     /// How many lines of the inputs were no rows.
-    pub(super) fn lines_left_out(&self) -> LinesLeftOut {
+    pub(crate) fn lines_left_out(&self) -> LinesLeftOut {
         self.lines_left_out
     }
 
@@ -362,7 +362,7 @@ impl KeptRows {
     }
 
     /// How many rows were skipped because they have no key.
-    pub(super) fn empty_keys(&self) -> u64 {
+    pub(crate) fn empty_keys(&self) -> u64 {
         self.empty_keys
     }
 }

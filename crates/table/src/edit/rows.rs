@@ -32,6 +32,9 @@ pub struct Counts {
     pub deleted: u64,
     /// To be removed, but not in the table.
     pub absent: u64,
+    /// Found to have the value already that they are to have. Only a
+    /// [replacement](super::Replacement) looks.
+    pub unchanged: u64,
 }
 
 impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {

@@ -21,6 +21,12 @@
 //!
 //! The entries of one value are set together or not at all.
 //!
+//! # All keys at once
+//!
+//! An editor does not know which keys the table has. But whoever knows all keys that it is to have
+//! knows all their tags. Every other entry goes: [`sweep`](Editor::sweep) looks for them, record by
+//! record.
+//!
 //! A key in the stash goes back to a record when it is set again and there is room by then. An
 //! entry that is longer than a record goes to the stash at once, within the same limits.
 //!
@@ -151,19 +157,23 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
     /// Sets what the table has for a key.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<Effect> {
         let key_map = self.key_map;
+        if !key_map.key_form.has_place_for(key) {
+            return Err(no_such_range());
+        }
+        self.put_hashed(&key_map.hashes_of(key).collect::<Vec<_>>(), value)
+    }
+
+    fn put_hashed(&mut self, hashes: &[KeyHash], value: &[u8]) -> Result<Effect> {
+        let key_map = self.key_map;
         if value.len() as u64 > MAX_RECORD_LEN {
             return Err(Error::api_misuse(format!(
                 "a value of {} bytes is too long; the limit is {MAX_RECORD_LEN}",
                 value.len()
             )));
         }
-        if !key_map.key_form.has_place_for(key) {
-            return Err(no_such_range());
-        }
-        let hashes: Vec<KeyHash> = key_map.hashes_of(key).collect();
         let mut operation = Operation::new(self);
         let (mut homes, mut was_there) = (Vec::new(), false);
-        for hash in &hashes {
+        for hash in hashes {
             let (home, was_in_stash) = operation.take_out(hash)?;
             was_there |= home.is_some() || was_in_stash;
             homes.push(home);
@@ -217,12 +227,137 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
     }
 }
 
+/// How what a table has for a key compares with a value.
+#[cfg(feature = "files")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// It does not have the key.
+    Nothing,
+    /// It has this very value.
+    Same {
+        /// At least a piece of it lies in the stash.
+        in_stash: bool,
+    },
+    /// It has another value, of so many bytes.
+    Other(usize),
+}
+
+/// What it takes to give a table all of its keys. Keys are those that are hashed: whoever calls
+/// this has brought them to the table's [`KeyForm`](super::KeyForm).
+#[cfg(feature = "files")]
+impl<R: FnMut(u64) -> Result<Vec<u8>>> Editor<'_, R> {
+    /// As [`set`](Editor::set), for a value as it is stored: in a table of lists, a list.
+    ///
+    /// # Errors
+    /// As [`set`](Editor::set).
+    pub(crate) fn put_formed(&mut self, key: &[u8], value: &[u8]) -> Result<Effect> {
+        self.put_hashed(&self.key_map.hashes_of_formed(key).collect::<Vec<_>>(), value)
+    }
+
+    /// Compares what the table has for `key` with `value`, in the form in which it is stored.
+    ///
+    /// # Errors
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if a record is malformed; whatever
+    /// `read` fails with.
+    pub(crate) fn compare(&mut self, key: &[u8], value: &[u8]) -> Result<Held> {
+        let parts = self.key_map.parts;
+        let pieces = parts.pieces(value.len());
+        let (mut len, mut same, mut in_stash) = (None, true, false);
+        for (piece, hash) in self.key_map.hashes_of_formed(key).enumerate() {
+            let due = (piece < pieces).then(|| parts.payload(value, piece));
+            let found = self.with_entry(&hash, |payload, lies_in_stash| {
+                in_stash |= lies_in_stash;
+                *len.get_or_insert(0) += payload.len();
+                due.as_deref() == Some(payload)
+            })?;
+            same &= found.unwrap_or(due.is_none());
+        }
+        Ok(match len {
+            None => Held::Nothing,
+            Some(_) if same => Held::Same { in_stash },
+            Some(len) => Held::Other(len),
+        })
+    }
+
+    /// Shows `look` what the table has under a hash, and whether that lies in the stash.
+    fn with_entry<T>(
+        &mut self,
+        hash: &KeyHash,
+        look: impl FnOnce(&[u8], bool) -> T,
+    ) -> Result<Option<T>> {
+        if let Some(payload) = self.stash.get(&hash.tag) {
+            return Ok(Some(look(payload, true)));
+        }
+        for record in self.key_map.candidates_of(hash) {
+            match self.changed.get(&record) {
+                Some(contents) => {
+                    if let Some(position) = contents.position(hash.tag) {
+                        return Ok(Some(look(&contents.entries[position].1, false)));
+                    }
+                }
+                None => {
+                    let bytes = (self.read)(record)?;
+                    let found = entry::find_entry(&bytes, hash.tag);
+                    if let Some(payload) = found.map_err(|error| damaged().caused_by(error))? {
+                        return Ok(Some(look(payload, false)));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Removes the entries of a record whose tags are not among those that `keep` knows. Returns
+    /// how many there were.
+    ///
+    /// # Errors
+    /// As [`compare`](Self::compare).
+    pub(crate) fn sweep(&mut self, record: u64, keep: impl Fn(u64) -> bool) -> Result<u64> {
+        let mut contents = match self.changed.get(&record) {
+            Some(contents) => contents.clone(),
+            None => {
+                // Most records lose nothing, and need not be taken apart.
+                let bytes = (self.read)(record)?;
+                let mut stays = true;
+                entry::for_each_entry(&bytes, |tag, _| stays &= keep(tag))
+                    .map_err(|error| damaged().caused_by(error))?;
+                if stays {
+                    return Ok(0);
+                }
+                Contents::read(&bytes, self.key_map.record_len())?
+            }
+        };
+        let before = contents.entries.len();
+        contents.entries.retain(|(tag, _)| keep(*tag));
+        let removed = before - contents.entries.len();
+        if removed > 0 {
+            let lens = contents.entries.iter().map(|(_, value)| entry::entry_len(value.len()));
+            contents.load = lens.sum();
+            self.changed.insert(record, contents);
+        }
+        Ok(removed as u64)
+    }
+
+    /// Does the same to the stash.
+    pub(crate) fn sweep_stash(&mut self, keep: impl Fn(u64) -> bool) -> u64 {
+        let before = self.stash.len();
+        self.stash.retain(|tag, _| keep(*tag));
+        (before - self.stash.len()) as u64
+    }
+
+    /// How many records may have changed so far.
+    pub(crate) fn touched(&self) -> u64 {
+        self.changed.len() as u64
+    }
+}
+
 /// The error for an entry of `len` bytes that fits neither into a record nor into the stash.
 fn too_long(len: u64, record_len: u64) -> Error {
     Error::api_misuse(format!(
         "a value takes {len} bytes, more than the {record_len} bytes of a record, and the stash \
          has no room for it; shorten the value, or build the table anew with it"
     ))
+    .because(Reason::DoesNotFit)
 }
 
 /// How many entries an editor lets the stash have, and how many bytes: see the module.
@@ -334,7 +469,8 @@ impl<'e, 'a, R: FnMut(u64) -> Result<Vec<u8>>> Operation<'e, 'a, R> {
              neither has the stash, with {} of at most {most_entries} values in {bytes_before} \
              of at most {most_bytes} bytes; build the table anew",
             before.len(),
-        )))
+        ))
+        .because(Reason::DoesNotFit))
     }
 
     fn has_room(&mut self, record: u64, len: u64) -> Result<bool> {

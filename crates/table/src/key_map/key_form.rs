@@ -232,7 +232,10 @@ fn shortest_number(text: &str) -> Option<String> {
 
 /// The error for an edit of a range that the table does not have.
 pub(super) fn no_such_range() -> Error {
-    Error::api_misuse("the table has no such range, and gets new ranges only when it is built anew")
+    Error::api_misuse(
+        "the table has no such range: new ranges come with a whole file that takes the place of all \
+         rows, or with a table that is built anew",
+    )
 }
 
 fn invalid(why: impl std::fmt::Display) -> Error {

@@ -68,7 +68,7 @@ fn rows_become_an_epoch_and_a_compaction_keeps_it() {
     rows.add(b"ada", b"9").expect("fits");
     rows.set(b"dan", b"4").expect("fits");
     let (edits, counts) = rows.finish().expect("valid");
-    assert_eq!(counts, Counts { inserted: 1, replaced: 1, deleted: 1, absent: 1 });
+    assert_eq!(counts, Counts { inserted: 1, replaced: 1, deleted: 1, absent: 1, unchanged: 0 });
     let identity = table.publish(&edits.expect("something changes")).expect("valid");
     assert_eq!((identity.epoch.0, table.identity()), (1, identity));
     for (name, expected) in [("ada", Some("9")), ("bob", None), ("dan", Some("4"))] {

@@ -314,7 +314,7 @@ impl std::fmt::Debug for LogWriter<'_> {
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers.
-fn check_can_be_sent(update: &TableUpdate, layout: Option<&TableLayout>) -> Result<()> {
+pub(crate) fn check_can_be_sent(update: &TableUpdate, layout: Option<&TableLayout>) -> Result<()> {
     let layout_len = layout.map_or(0, |layout| layout.encode().len() as u64);
     if layout_len > MAX_LAYOUT_LEN {
         return Err(Error::api_misuse(format!(
