@@ -22,10 +22,11 @@ mod places;
 pub(crate) use peer::Peer;
 pub(crate) use places::{Place, Places};
 
-use crate::connections::ConnectionHandle;
+use crate::connections::{ConnectionHandle, WHAT_LISTENS_HERE};
 use crate::observe::Metrics;
 use bodies::{Received, Sent};
-use http::{HeaderMap, Request, Response};
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use places::{Ousted, Pool, Reached, Refusal};
 use privet_core::Error;
 use privet_wire::{StatusCode, WireStatus};
@@ -108,9 +109,16 @@ where
         });
         request.extensions_mut().insert(Arc::clone(&place));
         Box::pin(async move {
+            let called = async {
+                match request.method() {
+                    // As all of gRPC.
+                    &Method::POST => inner.call(request).await,
+                    _ => Ok(what_listens_here()),
+                }
+            };
             let response = tokio::select! {
                 biased;
-                response = inner.call(request) => response?,
+                response = called => response?,
                 Ok(why) = &mut ousted => return Ok(outcome.refused(why.into())),
             };
             // A request that is answered before all of it has arrived moves now.
@@ -187,8 +195,20 @@ fn method(path: &str) -> (&'static str, Pool) {
         "/privet.v1.Privet/Fetch" => ("Fetch", Pool::Fetches),
         "/privet.v1.Privet/Prepare" => ("Prepare", Pool::Preparations),
         "/privet.v1.Privet/Answer" => ("Answer", Pool::Answers),
+        "/grpc.health.v1.Health/Check" => ("Check", Pool::Describes),
         _ => ("other", Pool::Describes),
     }
+}
+
+/// The answer to a browser, in words.
+fn what_listens_here() -> Response<Body> {
+    let mut response = Response::new(Body::new(WHAT_LISTENS_HERE.to_owned()));
+    *response.status_mut() = http::StatusCode::METHOD_NOT_ALLOWED;
+    let headers = response.headers_mut();
+    headers.insert(ALLOW, HeaderValue::from_static("POST"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert("grpc-status", HeaderValue::from(StatusCode::Unimplemented as i32));
+    response
 }
 
 fn status_in(headers: &HeaderMap) -> Option<StatusCode> {

@@ -1,5 +1,7 @@
 //! Accepting connections: the cap, TLS, and limits for silent ones.
 //!
+//! What speaks something else than HTTP/2 is told so, shortly: see [`strays`].
+//!
 //! A connection that finds no [place](Places) is closed as soon as it is accepted. The client sees
 //! that at once and can go elsewhere, instead of waiting in a queue without knowing it. TLS
 //! handshakes run in parallel, each within a time limit and with a place. Afterwards a connection
@@ -7,22 +9,20 @@
 //! answers HTTP/2 pings, so this closes dead connections and those that never send anything.
 
 mod allowance;
+mod strays;
+mod tls;
 
 pub(crate) use allowance::Allowance;
+pub(crate) use strays::WHAT_LISTENS_HERE;
+pub(crate) use tls::Tls;
 
+use crate::ServerConfig;
 use crate::admission::{Peer, Place, Places};
 use crate::descriptors::Spare;
 use crate::observe::{Metrics, Open};
 use crate::vital::Vital;
-use crate::{ServerConfig, TlsFiles};
 use allowance::Allowances;
-use privet_core::{Error, Result};
-use privet_table::secret_file::{Others, is_open_to};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::Path;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -35,7 +35,6 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::transport::server::Connected;
-use zeroize::Zeroizing;
 
 /// Connections whose handshake is done, waiting to be served.
 const ACCEPTED_AHEAD: usize = 64;
@@ -84,11 +83,11 @@ impl Acceptor {
     /// Accepts until stopped. Then the listener is closed, so that the system refuses new clients.
     pub(crate) fn start(self, vital: &Vital) -> mpsc::Receiver<io::Result<Connection>> {
         let (ready, connections) = mpsc::channel(ACCEPTED_AHEAD);
-        vital.spawn("accepts connections", self.accept_all(ready));
+        vital.spawn("accepts connections", Arc::new(self).accept_all(ready));
         connections
     }
 
-    async fn accept_all(self, ready: mpsc::Sender<io::Result<Connection>>) {
+    async fn accept_all(self: Arc<Self>, ready: mpsc::Sender<io::Result<Connection>>) {
         let mut spare = Spare::new();
         let mut allowances = Allowances::new();
         for id in 0.. {
@@ -113,16 +112,68 @@ impl Acceptor {
                 continue;
             };
             let held = Held { place, _open: Open::new(&self.metrics.connections) };
-            tokio::spawn(prepare(
-                stream,
-                held,
-                self.tls.clone(),
-                self.handshake_limit,
-                self.idle_limit,
-                handle,
-                ready.clone(),
-            ));
+            tokio::spawn(Arc::clone(&self).prepare(stream, held, handle, ready.clone()));
         }
+    }
+
+    /// Makes a connection ready to be served: TLS is agreed on, and it speaks HTTP/2.
+    async fn prepare(
+        self: Arc<Self>,
+        stream: TcpStream,
+        held: Held,
+        handle: ConnectionHandle,
+        ready: mpsc::Sender<io::Result<Connection>>,
+    ) {
+        // Answers are written whole; waiting to fill a packet would only delay their ends. If this
+        // call fails, they are delayed.
+        let _ = stream.set_nodelay(true);
+        let greeted = tokio::select! {
+            () = handle.closed.cancelled() => return,
+            // As a server that listens no more.
+            () = self.stop.cancelled() => return,
+            greeted = tokio::time::timeout(self.handshake_limit, self.greet(stream, &handle)) => {
+                greeted
+            }
+        };
+        let io = match greeted {
+            Ok(Some(io)) => io,
+            Ok(None) => return,
+            Err(_) => return tracing::debug!("a handshake took too long"),
+        };
+        let connection = Connection {
+            io,
+            idle_limit: self.idle_limit,
+            idle: Box::pin(tokio::time::sleep(self.handshake_limit)),
+            pause: None,
+            cancelled: Box::pin(handle.closed.clone().cancelled_owned()),
+            handle,
+            held,
+        };
+        // If the server takes no more connections, this drops the connection and so closes it.
+        let _ = ready.send(Ok(connection)).await;
+    }
+
+    /// The connection, if it speaks HTTP/2, as far as one can tell. Anybody else is told what
+    /// listens here.
+    async fn greet(&self, stream: TcpStream, handle: &ConnectionHandle) -> Option<Io> {
+        let stray = strays::speaks(&stream, self.tls.is_some()).await.ok()?;
+        if let Some(answer) = stray {
+            strays::tell(stream, answer, &handle.allowance).await;
+            return None;
+        }
+        let Some(tls) = &self.tls else { return Some(Io::Plain(stream)) };
+        let stream = match tls.accept(stream).await {
+            Ok(stream) => stream,
+            Err(error) => {
+                tracing::debug!(%error, "a TLS handshake failed");
+                return None;
+            }
+        };
+        if stream.get_ref().1.alpn_protocol() == Some(tls::HTTP_1) {
+            strays::tell(stream, strays::HTTP_1_ANSWER, &handle.allowance).await;
+            return None;
+        }
+        Some(Io::Tls(Box::new(stream)))
     }
 }
 
@@ -130,45 +181,6 @@ impl Acceptor {
 struct Held {
     place: Place,
     _open: Open,
-}
-
-async fn prepare(
-    stream: TcpStream,
-    held: Held,
-    tls: Option<TlsAcceptor>,
-    handshake_limit: Duration,
-    idle_limit: Duration,
-    handle: ConnectionHandle,
-    ready: mpsc::Sender<io::Result<Connection>>,
-) {
-    // Answers are written whole; waiting to fill a packet would only delay their ends. If this call
-    // fails, they are delayed.
-    let _ = stream.set_nodelay(true);
-    let io = match tls {
-        None => Io::Plain(stream),
-        Some(tls) => {
-            let handshake = tokio::select! {
-                () = handle.closed.cancelled() => return,
-                handshake = tokio::time::timeout(handshake_limit, tls.accept(stream)) => handshake,
-            };
-            match handshake {
-                Ok(Ok(stream)) => Io::Tls(Box::new(stream)),
-                Ok(Err(error)) => return tracing::debug!(%error, "a TLS handshake failed"),
-                Err(_) => return tracing::debug!("a TLS handshake took too long"),
-            }
-        }
-    };
-    let connection = Connection {
-        io,
-        idle_limit,
-        idle: Box::pin(tokio::time::sleep(handshake_limit)),
-        pause: None,
-        cancelled: Box::pin(handle.closed.clone().cancelled_owned()),
-        handle,
-        held,
-    };
-    // If the server takes no more connections, this drops the connection and so closes it.
-    let _ = ready.send(Ok(connection)).await;
 }
 
 /// Whose connection it is, and how to close it from outside. Every request carries the handle of
@@ -329,77 +341,4 @@ impl Connected for Connection {
     fn connect_info(&self) -> ConnectionHandle {
         self.handle.clone()
     }
-}
-
-/// TLS 1.2 and 1.3 with the certificate and key in `files`.
-///
-/// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), naming the file, if a file cannot be read
-/// or holds nothing usable, if anybody can read the key, or if it does not belong to the
-/// certificate.
-pub(crate) fn tls_acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
-    let chain = certificates(&files.cert)?;
-    let key = private_key(&files.key)?;
-    let mismatch = |error: rustls::Error| {
-        Error::api_misuse(format!(
-            "the key in {} cannot be used with the certificate in {}: {error}",
-            files.key.display(),
-            files.cert.display()
-        ))
-    };
-    let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(
-        rustls::crypto::ring::default_provider(),
-    ))
-    .with_safe_default_protocol_versions()
-    .map_err(mismatch)?
-    .with_no_client_auth()
-    .with_single_cert(chain, key)
-    .map_err(mismatch)?;
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
-    let pem = read(path, "certificate")?;
-    let chain: Vec<_> =
-        CertificateDer::pem_slice_iter(&pem).collect::<Result<_, _>>().map_err(|error| {
-            Error::api_misuse(format!(
-                "the certificate file {} is damaged: {error}",
-                path.display()
-            ))
-        })?;
-    if chain.is_empty() {
-        return Err(Error::api_misuse(format!(
-            "{} holds no certificate in PEM form",
-            path.display()
-        )));
-    }
-    Ok(chain)
-}
-
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>> {
-    let cannot = |error| cannot_read(path, "private key", error);
-    let mut file = File::open(path).map_err(cannot)?;
-    let mut pem = Zeroizing::new(Vec::new());
-    file.read_to_end(&mut pem).map_err(cannot)?;
-    let key = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| {
-        Error::api_misuse(format!("{} holds no private key in PEM form", path.display()))
-            .caused_by(error)
-    })?;
-    match is_open_to(&file, Others::OutsideGroup).map_err(cannot)? {
-        false => Ok(key),
-        true => Err(Error::api_misuse(format!(
-            "{}: anybody on this machine can read this private key; if nobody has, let only its \
-             owner read it (chmod 600); otherwise make another, with its certificate",
-            path.display()
-        ))),
-    }
-}
-
-fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|error| cannot_read(path, what, error))
-}
-
-fn cannot_read(path: &Path, what: &str, error: io::Error) -> Error {
-    Error::api_misuse(format!("the {what} file {} cannot be read: {error}", path.display()))
 }

@@ -27,7 +27,7 @@
 //! | `hosted` | tables that are ready, in each served version: the scheme's server, the parts to fetch, the hint (and what the server keeps) from cache, patched or computed |
 //! | `scrub` | reads served data again, all the time, and checks that it is unchanged |
 //! | `hint_cache` | the files that keep precomputed data across a restart |
-//! | `connections` | accepting, TLS, idle limits |
+//! | `connections` | accepting, TLS, idle limits; a word for those who speak no HTTP/2 |
 //! | `descriptors` | enough open files for all connections |
 //! | `admission` | places for connections and requests, and who loses one; deadlines; counts what passes |
 //! | `service` | the four methods: is this about a served table, in a served version, under its parameters? |
@@ -35,7 +35,7 @@
 //! | `secret_bytes` | clients' messages, erased after use |
 //! | `preparations` | turns to compute hints for one client |
 //! | `batch` | where queries become answers: at once, or from the queue in front of the compute threads |
-//! | `observe` | metrics, and the HTTP endpoint that shows them |
+//! | `observe` | metrics, health, the HTTP endpoint that shows both, and probes by gRPC |
 //!
 //! # Schemes with one server, with two, and with none
 //!

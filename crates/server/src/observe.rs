@@ -4,6 +4,8 @@
 mod endpoint;
 mod metrics;
 pub(crate) mod overload;
+mod probe;
 
 pub(crate) use endpoint::{Endpoint, Health};
 pub(crate) use metrics::{Metrics, Open};
+pub(crate) use probe::Probe;

@@ -3,10 +3,10 @@
 use crate::admission::{AdmissionLayer, Places};
 use crate::batch::{BatchSettings, Batcher};
 use crate::config;
-use crate::connections::{Acceptor, Connection, tls_acceptor};
+use crate::connections::{Acceptor, Connection, Tls};
 use crate::descriptors;
 use crate::hosted::{HostedTables, Maker};
-use crate::observe::{Endpoint, Health, Metrics, overload};
+use crate::observe::{Endpoint, Health, Metrics, Probe, overload};
 use crate::preparations::Preparations;
 use crate::scrub;
 use crate::service::{LimitedService, PrivetService};
@@ -18,12 +18,13 @@ use privet_core::{Error, Result};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
+use tonic_health::pb::health_server::HealthServer;
 
 /// Connections that the system queues until they are accepted.
 const BACKLOG: u32 = 1024;
@@ -49,7 +50,7 @@ impl Server {
         config.check()?;
         check_distinct(&tables)?;
         descriptors::ensure(config.limits.connections.total, tables.len())?;
-        let tls = config.tls.as_ref().map(tls_acceptor).transpose()?;
+        let tls = config.tls.as_ref().map(Tls::new).transpose()?;
         if let Some(address) = config.metrics_listen.filter(|it| !config::is_loopback(it.ip())) {
             tracing::warn!(
                 %address,
@@ -68,6 +69,12 @@ impl Server {
         let metrics = Arc::new(Metrics::new());
         if let Some(lost) = &config.log_lines_lost {
             metrics.log_lines_lost(Arc::clone(lost));
+        }
+        if let Some(Tls { certificates, .. }) = &tls {
+            metrics.certificate_ends(certificates.end);
+            if let Some(warning) = certificates.warning(SystemTime::now()) {
+                tracing::warn!("{warning}");
+            }
         }
         let health = Arc::new(Health::new());
         let stop = CancellationToken::new();
@@ -108,6 +115,7 @@ impl Server {
             config.query_observer.clone(),
         );
         let service = LimitedService::new(service);
+        let probe = Probe::of::<LimitedService>(Arc::clone(&health));
         scrub::start(&config, Arc::clone(&tables), Arc::clone(&metrics), stop.clone(), &vital);
         let (updating, stopped) = (Arc::clone(&metrics), stop.clone());
         let updates = TableUpdates::new(tables, maker, updating, &config, stopped, vital.clone());
@@ -116,7 +124,7 @@ impl Server {
         let acceptor = Acceptor::new(
             &config,
             listener,
-            tls,
+            tls.map(|tls| tls.acceptor),
             Arc::clone(&places),
             Arc::clone(&metrics),
             stop.clone(),
@@ -124,8 +132,9 @@ impl Server {
         );
         let observed = Arc::clone(&metrics);
         let admission = AdmissionLayer::new(places, metrics);
-        let serving =
-            tokio::spawn(serve(&config, service, acceptor.start(&vital), admission, stop.clone()));
+        let connections = acceptor.start(&vital);
+        let serving = serve(&config, (service, probe), connections, admission, stop.clone());
+        let serving = tokio::spawn(serving);
         overload::start(observed, Arc::clone(&health), stop.clone(), &vital);
         health.set(Health::READY);
         tracing::info!(%local_addr, tls = config.tls.is_some(), tables = ready.len(), "serving");
@@ -315,7 +324,7 @@ async fn prepare(
 
 fn serve(
     config: &ServerConfig,
-    service: LimitedService,
+    (service, probe): (LimitedService, HealthServer<Probe>),
     connections: mpsc::Receiver<io::Result<Connection>>,
     admission: AdmissionLayer,
     stop: CancellationToken,
@@ -329,6 +338,7 @@ fn serve(
         .http2_max_header_list_size(16 << 10)
         .layer(admission)
         .add_service(service)
+        .add_service(probe)
         .serve_with_incoming_shutdown(ReceiverStream::new(connections), stop.cancelled_owned())
 }
 

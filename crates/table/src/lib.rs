@@ -18,6 +18,7 @@
 //! | `points_file` | what finite differences compute from a table, as a separate file that is tied to the table's digest | `files` |
 //! | `new_file` | how all of these files are written: under a temporary name, synced, renamed | `files` |
 //! | `positioned`, `shared_hasher` | reads at a position in a file, and digests, by several threads | `large-files`, part of `files` |
+//! | [`pem`] | what a file holds that should be in PEM form | |
 //! | `import` | CSV, JSON Lines and Parquet, row by row | `files` |
 //! | `similar` | what was meant by a name that was mistyped | `files` |
 //! | `build` | everything from an input file to a snapshot | `files` |
@@ -73,6 +74,7 @@ pub mod listing;
 pub mod new_file;
 #[cfg(feature = "files")]
 pub mod owner;
+pub mod pem;
 #[cfg(feature = "files")]
 pub mod points_file;
 #[cfg(feature = "large-files")]

@@ -76,7 +76,7 @@ impl Health {
         tables.filter(|table| table.has_ended()).map(|table| table.table())
     }
 
-    fn response(&self) -> (StatusCode, String) {
+    pub(super) fn response(&self) -> (StatusCode, String) {
         let unavailable = |words: &str| (StatusCode::SERVICE_UNAVAILABLE, format!("{words}\n"));
         let damaged: Vec<&str> = self.damaged().collect();
         match self.state.load(Ordering::SeqCst) {
@@ -93,7 +93,7 @@ impl Health {
 
     /// The same for one table, whatever the state of the others; `None` if there is none of that
     /// name.
-    fn response_for(&self, name: &str) -> Option<(StatusCode, String)> {
+    pub(super) fn response_for(&self, name: &str) -> Option<(StatusCode, String)> {
         let mut tables = self.tables.get()?.iter();
         let table = tables.find(|table| table.table() == name)?;
         Some(match (self.state.load(Ordering::SeqCst), table.has_ended()) {

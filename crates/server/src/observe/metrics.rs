@@ -17,7 +17,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct MethodStatus {
@@ -257,6 +257,18 @@ impl Metrics {
             counter.clone(),
         );
         let _ = self.log_lines_lost.set((counter, lost));
+    }
+
+    /// From now on shows when the server's certificate ends.
+    pub(crate) fn certificate_ends(&self, end: SystemTime) {
+        let gauge = Gauge::<i64>::default();
+        let since_1970 = end.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        gauge.set(since_1970.as_secs().try_into().unwrap_or(i64::MAX));
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner).register(
+            "tls_certificate_end_seconds",
+            "When the TLS certificate ends, in seconds since 1970",
+            gauge,
+        );
     }
 
     /// Announces a table that is ready, at the start. All its counters appear, at zero.

@@ -99,6 +99,17 @@ pub(crate) async fn stub(server: &RunningServer) -> Stub {
     stub_on(endpoint(server.local_addr()).connect().await.unwrap())
 }
 
+/// What a probe by gRPC learns of a service or a table: whether it serves.
+pub(crate) async fn probe(server: &RunningServer, service: &str) -> Result<bool, tonic::Code> {
+    use tonic_health::pb::HealthCheckRequest;
+    use tonic_health::pb::health_check_response::ServingStatus;
+    use tonic_health::pb::health_client::HealthClient;
+    let channel = endpoint(server.local_addr()).connect().await.unwrap();
+    let asked = HealthCheckRequest { service: service.to_owned() };
+    let answer = HealthClient::new(channel).check(asked).await.map_err(|status| status.code())?;
+    Ok(answer.into_inner().status() == ServingStatus::Serving)
+}
+
 /// Writes a secret, which only the owner of the file may read.
 pub(crate) fn write_secret(path: &Path, secret: impl AsRef<[u8]>) {
     std::fs::write(path, secret).unwrap();

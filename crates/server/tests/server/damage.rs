@@ -227,6 +227,9 @@ async fn damage_to_what_clients_fetch_ends_the_service_of_that_table_alone() {
         assert_eq!(health("/healthz/bent").await, (503, "damaged\n".to_owned()));
         assert_eq!(health("/healthz/whole").await, (200, "ready\n".to_owned()));
         assert_eq!(health("/healthz/other").await.0, 404);
+        for (service, serves) in [("", false), ("bent", false), ("whole", true)] {
+            assert_eq!(probe(&server, service).await, Ok(serves), "{service}");
+        }
         assert_eq!(metric(&server, "privet_table_damaged{table=\"whole\"}").await, 0.0);
         let passes = "privet_scrub_passes_total{table=\"whole\"}";
         until_metric_is(&server, passes, |passes| passes >= 1.0).await;

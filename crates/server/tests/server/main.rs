@@ -18,6 +18,7 @@ mod operations;
 mod piano;
 mod points;
 mod refusals;
+mod strays;
 mod tls;
 mod two_servers;
 mod updates;

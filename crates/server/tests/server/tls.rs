@@ -77,7 +77,7 @@ async fn files_that_cannot_be_used_are_named() {
         ("no certificate", &a.key, TlsFiles { cert: a.key.clone(), key: a.key.clone() }),
         ("no private key", &a.cert, TlsFiles { cert: a.cert.clone(), key: a.cert.clone() }),
         (
-            "cannot be used with the certificate",
+            "is not that of the certificate",
             &b.key,
             TlsFiles { cert: a.cert.clone(), key: b.key.clone() },
         ),
