@@ -51,9 +51,9 @@ impl Client {
     #[new]
     #[pyo3(signature = (
         urls, *, table=None, schemes=vec![], verified=false, state=None, keep=true, ca_file=None,
-        accept_new_table=false, root=None, publisher=None, digest=None, at_least_epoch=None,
-        insecure=false, max_download=None, compare_streams=false, max_time=None, in_flight=None,
-        progress=None,
+        proxies=vec![], accept_new_table=false, root=None, publisher=None, digest=None,
+        at_least_epoch=None, insecure=false, max_download=None, compare_streams=false,
+        max_time=None, in_flight=None, progress=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are named, and have defaults")]
     fn new(
@@ -65,6 +65,7 @@ impl Client {
         state: Option<PathBuf>,
         keep: bool,
         ca_file: Option<PathBuf>,
+        proxies: Vec<String>,
         accept_new_table: bool,
         root: Option<String>,
         publisher: Option<String>,
@@ -90,6 +91,7 @@ impl Client {
             verified,
             state_dir,
             ca_file,
+            proxies,
             accept_new_table,
             root: root.map(|root| root.parse()).transpose().raise(py)?,
             publisher: publisher.map(|publisher| publisher.parse()).transpose().raise(py)?,

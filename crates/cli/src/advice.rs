@@ -45,6 +45,7 @@ fn ways_out(reason: Reason) -> &'static [&'static str] {
             &["--tls-cert and --tls-key, --listen, or --insecure", "--insecure"]
         }
         Reason::CertificateNotTrusted => &["--ca-file"],
+        Reason::ProxyUnusable => &["--proxy"],
         Reason::ReferenceStringNeeded => &[
             "--reference-string; `privet setup pointproofs` makes one",
             "`privet setup pointproofs` makes one",

@@ -14,43 +14,62 @@ use tonic::codegen::http::Uri;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     url: String,
+    uri: Uri,
     /// In lower case, or an IP address in its usual form, so that equal hosts compare equal.
     host: String,
     port: u16,
     /// Whether what is sent there is encrypted.
     secure: bool,
+    /// Whether it is an address of the machine of a proxy, whichever that is.
+    is_behind_a_proxy: bool,
 }
 
 impl Address {
-    /// Reads `http://host:port` or `https://host:port`.
+    /// Reads `http://host:port` or `https://host:port`, perhaps with a path: a server can lie
+    /// behind a path of a proxy in front of it.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `url` is not such an address.
     pub(crate) fn parse(url: &str) -> Result<Self> {
-        let secure = match url.split_once("://") {
-            Some((scheme, _)) if scheme.eq_ignore_ascii_case("http") => false,
-            Some((scheme, _)) if scheme.eq_ignore_ascii_case("https") => true,
+        let (secure, rest) = match url.split_once("://") {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
             _ => {
                 return Err(Error::api_misuse(format!(
                     "an address begins with http:// or https://, this one does not: {url}"
                 )));
             }
         };
-        let parsed: Option<Uri> = url.trim_end_matches('/').parse().ok();
-        Self::of(secure, parsed.as_ref()).ok_or_else(|| {
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if authority.contains('@') {
+            // It is not repeated: it may be a password.
+            return Err(Error::api_misuse(
+                "an address of a server has no user name and no password: nobody would look at them",
+            ));
+        }
+        if authority.starts_with('[') && authority.contains('%') {
+            return Err(Error::api_misuse(format!(
+                "an address that says by which interface (%) cannot be used: {url}; use one that does without, or a name"
+            )));
+        }
+        let parsed = url.trim_end_matches('/').parse().ok().filter(|_| !url.contains('#'));
+        parsed.and_then(|uri| Self::of(secure, &uri)).ok_or_else(|| {
             Error::api_misuse(format!(
-                "this is no address of a server: {url}; it looks like http://host:port, with a port from 1 to 65535"
+                "this is no address of a server: {url}; it looks like http://host:port or http://host:port/path, with a port from 1 to 65535"
             ))
         })
     }
 
-    fn of(secure: bool, uri: Option<&Uri>) -> Option<Self> {
-        let (authority, rest) = (uri?.authority()?, uri?.path_and_query()?);
+    fn of(secure: bool, uri: &Uri) -> Option<Self> {
+        let (authority, rest) = (uri.authority()?, uri.path_and_query()?);
         let (written, port) = (authority.host(), authority.port_u16());
-        // The parser would replace a port that is not a number by the default one. A user name
-        // before the host or a path behind it has no meaning here.
+        // The parser would replace a port that is not a number by the default one.
         let behind = authority.as_str().strip_prefix(written)?;
-        if written.is_empty() || (port.is_none() && !behind.is_empty()) || rest != "/" {
+        let is_port = port.is_some_and(|port| port > 0) || behind.is_empty();
+        // One path has one spelling. What would lead elsewhere, or be merged on the way, is none.
+        let path = rest.path().trim_end_matches('/');
+        let is_path = path.split('/').skip(1).all(|part| !["", ".", ".."].contains(&part));
+        if written.is_empty() || !is_port || !is_path || rest.query().is_some() {
             return None;
         }
         let host = one_spelling(written);
@@ -60,10 +79,16 @@ impl Address {
         let port = port.map(|port| format!(":{port}")).unwrap_or_default();
         let brackets = host.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6());
         let url = match brackets {
-            true => format!("{scheme}://[{host}]{port}"),
-            false => format!("{scheme}://{host}{port}"),
+            true => format!("{scheme}://[{host}]{port}{path}"),
+            false => format!("{scheme}://{host}{port}{path}"),
         };
-        Some(Self { url, host, port: number, secure })
+        let uri = url.parse().ok()?;
+        Some(Self { url, uri, host, port: number, secure, is_behind_a_proxy: false })
+    }
+
+    /// The same address, seen from the machine of a proxy.
+    pub(crate) fn behind_a_proxy(self) -> Self {
+        Self { is_behind_a_proxy: true, ..self }
     }
 
     /// The address in its normal spelling: scheme and host in lower case, the usual port left out,
@@ -72,8 +97,23 @@ impl Address {
         &self.url
     }
 
+    /// The same, taken apart.
+    pub(crate) fn uri(&self) -> &Uri {
+        &self.uri
+    }
+
+    /// Whether what is sent there is encrypted.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.secure
+    }
+
     /// Whether the address leads back to this machine, as in a trial.
     fn is_this_machine(&self) -> bool {
+        self.is_loopback() && !self.is_behind_a_proxy
+    }
+
+    /// Whether the address leads back to the machine where it is looked up.
+    fn is_loopback(&self) -> bool {
         match self.host.parse::<IpAddr>() {
             // A connection to the unspecified address is one to this machine.
             Ok(address) => address.is_loopback() || address.is_unspecified(),
@@ -82,10 +122,10 @@ impl Address {
     }
 
     /// Whether both addresses lead to one server, as far as the client can see: they name the same
-    /// port of the same host, whatever the protocol. All names of this machine count as one host.
+    /// port of the same host, whatever the protocol and the path: who listens there sees all that
+    /// comes. All names of this machine count as one host.
     fn is_same_server(&self, other: &Self) -> bool {
-        let one_host =
-            self.host == other.host || (self.is_this_machine() && other.is_this_machine());
+        let one_host = self.host == other.host || (self.is_loopback() && other.is_loopback());
         one_host && self.port == other.port
     }
 }
@@ -165,8 +205,11 @@ mod tests {
             ("https://privet.example.org:80", "https://privet.example.org:80"),
             ("http://[0:0::1]:7700", "http://[::1]:7700"),
             ("http://[::ffff:10.0.0.1]", "http://10.0.0.1"),
+            ("https://Example.org:443/Privet/", "https://example.org/Privet"),
+            ("http://example.org:7700/a/b%20c", "http://example.org:7700/a/b%20c"),
         ] {
             assert_eq!(address(written).url(), url);
+            assert_eq!(address(url).url(), url);
         }
     }
 
@@ -183,11 +226,20 @@ mod tests {
             "http://example.org:65536",
             "http://someone@example.org",
             "https://someone:secret@example.org:7700",
-            "http://example.org/tables",
+            "http://example.org:0",
+            "http://[fe80::1%25eth0]:7700",
+            "http://[fe80::1%eth0]:7700/path",
+            "http://example.org//tables",
+            "http://example.org/a/../b",
+            "http://example.org/./a",
+            "http://example.org/a b",
+            "http://example.org/#privet",
             "http://example.org:7700/?table=one",
+            "http://example.org:7700/path?table=one",
         ] {
-            let refused = Address::parse(url);
-            assert!(refused.is_err_and(|error| error.blame() == Blame::ApiMisuse), "{url}");
+            let error = Address::parse(url).unwrap_err();
+            assert_eq!(error.blame(), Blame::ApiMisuse, "{url}");
+            assert!(!error.message().contains("secret"), "{error}");
         }
     }
 
@@ -208,6 +260,7 @@ mod tests {
             ("http://[::]:7700", "http://[::ffff:127.0.0.1]:7700"),
             ("http://localhost", "http://LOCALHOST.:80"),
             ("https://localhost:7700", "http://[::1]:7700"),
+            ("https://a/one", "https://a/other"),
         ] {
             let error = twice(one, other).unwrap_err();
             assert_eq!(error.blame(), Blame::ApiMisuse, "{one} {other}");
@@ -260,6 +313,11 @@ mod tests {
         ] {
             check(urls).unwrap();
         }
+        // What is this machine to a proxy is another.
+        let far = ["http://localhost:1", "http://127.0.0.1:2"].map(address);
+        let far = far.map(Address::behind_a_proxy);
+        assert_eq!(check_encrypted(&far).unwrap_err().reason(), Some(Reason::NotEncrypted));
+        assert!(one_host_notice(&far).is_none(), "they are spelt differently");
     }
 
     #[test]

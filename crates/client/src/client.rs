@@ -23,6 +23,7 @@ use crate::addresses::{self, Address};
 use crate::conductor::{Conductor, ConductorOptions, OpenTable};
 pub use crate::conductor::{Progress, Stats, Traffic};
 use crate::driver::{Command, Driver, FilledShelf, OtherThread};
+use crate::proxies;
 use crate::session::{ChosenTable, Clock, KnownPin, Patience, SessionOptions, Target, Value};
 use crate::state::{MemoryState, State};
 use crate::store::Store;
@@ -47,9 +48,9 @@ const CLOSING: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct ClientOptions {
     /// The servers' addresses, one for each of the scheme's roles in order: `http://host:port` or
-    /// `https://host:port`. A scheme of two servers hides what is looked up only as long as the
-    /// parties that run the servers do not put together what they see. So the client refuses an
-    /// address that is named twice.
+    /// `https://host:port`, perhaps with a path. A scheme of two servers hides what is looked up
+    /// only as long as the parties that run the servers do not put together what they see. So the
+    /// client refuses an address that is named twice.
     pub urls: Vec<String>,
     /// The table's name. `None`: the only table that the server has. If the client used another
     /// table there last, it refuses this one until the caller names it.
@@ -65,6 +66,12 @@ pub struct ClientOptions {
     pub state_dir: Option<PathBuf>,
     /// A PEM file with certificates to trust instead of the system's.
     pub ca_file: Option<PathBuf>,
+    /// Proxies through which the servers are reached: one for all, or one for each in their order.
+    /// `http://host:port` (by CONNECT), `socks5h://host:port`, both with `name:password@` if need
+    /// be, or `none`. Empty: as the environment says (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`,
+    /// `NO_PROXY`, also in lower case). A proxy that cannot be used is an error, and nothing goes
+    /// around it. Names of servers are looked up by the proxy.
+    pub proxies: Vec<String>,
     /// Believe a server that shows another table or version than last time.
     pub accept_new_table: bool,
     /// The root of the table, as its builder says. The client refuses a table with another root, or
@@ -125,6 +132,7 @@ impl ClientOptions {
             verified: false,
             state_dir: None,
             ca_file: None,
+            proxies: Vec::new(),
             accept_new_table: false,
             root: None,
             publisher: None,
@@ -471,6 +479,12 @@ type Opened = (Conductor<OtherThread>, Vec<Transport>, Instant);
 fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Result<Opened> {
     let addresses: Vec<Address> =
         options.urls.iter().map(|url| Address::parse(url)).collect::<Result<_>>()?;
+    let ways = proxies::ways(&addresses, &options.proxies, &|name| std::env::var_os(name))?;
+    let seen = |(address, way): (Address, &Option<_>)| match way {
+        None => address,
+        Some(_) => address.behind_a_proxy(),
+    };
+    let addresses: Vec<Address> = addresses.into_iter().zip(&ways).map(seen).collect();
     addresses::check_distinct(&addresses)?;
     if !options.insecure {
         addresses::check_encrypted(&addresses)?;
@@ -493,10 +507,10 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     let mut transports = Vec::new();
     let started = Instant::now();
     let mut session = SessionOptions::new(options.urls.len(), options.kernels, clock(started));
-    for (server, address) in addresses.iter().enumerate() {
+    for (server, (address, way)) in addresses.iter().zip(ways).enumerate() {
         let known = state.pins(address.url())?.into_iter();
         session.pins.extend(known.map(|(name, pin)| KnownPin { server, name, pin }));
-        transports.push(Transport::new(address.url(), options.ca_file.as_deref())?);
+        transports.push(Transport::by(address, options.ca_file.as_deref(), way)?);
     }
     let urls: Vec<&str> = addresses.iter().map(Address::url).collect();
     session.pins_elsewhere = state.pins_elsewhere(&urls)?;

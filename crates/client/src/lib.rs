@@ -28,6 +28,8 @@ pub mod disk;
 mod driver;
 pub mod exchange;
 pub mod preparation;
+#[cfg(feature = "native")]
+mod proxies;
 pub mod session;
 pub mod state;
 #[cfg(feature = "native")]

@@ -5,11 +5,15 @@
 //! makes the connection; a later one makes it again if it was lost.
 
 mod certificates;
+mod grpc_alone;
+mod tunnel;
 mod undecoded;
 
 use crate::addresses::Address;
 use crate::exchange::{FRAME_LEN, ResponseLimits, goes_on, measured};
+use crate::proxies::Proxy;
 use crate::session::{Query, Request, Response};
+use grpc_alone::GrpcAlone;
 use privet_core::{Blame, Error, Result};
 use privet_wire::limits::{DESCRIBE_RESPONSE_LIMIT, FETCH_CHUNK_LIMIT};
 use privet_wire::proto::privet_client::PrivetClient;
@@ -22,10 +26,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
-use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
+use tonic::codegen::http::Uri;
+use tonic::transport::{ClientTlsConfig, Endpoint};
+use tunnel::Tunnels;
 
 /// How long to wait for a host that does not answer at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long to wait for a proxy to make its way to a server: by Tor, that can take a while.
+const TUNNEL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often an idle connection is probed. If a router has forgotten the connection, this notices
 /// it before the next query.
@@ -43,8 +52,11 @@ pub use crate::exchange::Delivery;
 #[derive(Clone)]
 pub struct Transport {
     url: String,
-    channel: Channel,
-    client: PrivetClient<Channel>,
+    /// The address as errors of the connection name it: with the proxy on the way, if there is one.
+    way: String,
+    channel: GrpcAlone,
+    origin: Uri,
+    client: PrivetClient<GrpcAlone>,
     limits: ResponseLimits,
     /// How many queries the server takes in a request, as it last said.
     max_queries: Arc<AtomicU32>,
@@ -54,16 +66,25 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// A transport to the server at `url`, `http://host:port` or `https://host:port`. Certificates
-    /// are checked against the system's authorities, or against those in the PEM file `ca_file`
-    /// instead, which may also hold the server's own certificate. Sends nothing yet. Call it within
-    /// a tokio runtime.
+    /// A transport to the server at `url`, `http://host:port` or `https://host:port`, perhaps with
+    /// a path behind. Certificates are checked against the system's authorities, or against those
+    /// in the PEM file `ca_file` instead, which may also hold the server's own certificate. Sends
+    /// nothing yet. Call it within a tokio runtime. It uses no proxy.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`] if `url` is not an address, or `ca_file` cannot be read or holds no
     /// certificate.
     pub fn new(url: &str, ca_file: Option<&Path>) -> Result<Self> {
-        let url = Address::parse(url)?.url().to_owned();
+        Self::by(&Address::parse(url)?, ca_file, None)
+    }
+
+    /// As [`new`](Self::new), through `proxy` if there is one.
+    pub(crate) fn by(
+        address: &Address,
+        ca_file: Option<&Path>,
+        proxy: Option<Proxy>,
+    ) -> Result<Self> {
+        let url = address.url().to_owned();
         let misuse = |error: tonic::transport::Error| {
             Error::api_misuse(format!("{url} cannot be used as an address: {}", chain(&error)))
                 .caused_by(error)
@@ -72,7 +93,7 @@ impl Transport {
             .map_err(misuse)?
             .user_agent(concat!("privet/", env!("CARGO_PKG_VERSION")))
             .map_err(misuse)?
-            .connect_timeout(CONNECT_TIMEOUT)
+            .connect_timeout(if proxy.is_some() { TUNNEL_TIMEOUT } else { CONNECT_TIMEOUT })
             .tcp_nodelay(true)
             .tcp_keepalive(Some(KEEPALIVE_INTERVAL))
             .http2_keep_alive_interval(KEEPALIVE_INTERVAL)
@@ -84,11 +105,20 @@ impl Transport {
         if url.starts_with("https://") {
             endpoint = with_tls(endpoint, ca_file)?;
         }
-        let channel = endpoint.connect_lazy();
-        let client = PrivetClient::new(channel.clone());
+        let (way, channel) = match proxy {
+            None => (url.clone(), endpoint.connect_lazy()),
+            Some(proxy) => {
+                let way = format!("{url}, through the proxy {proxy},");
+                (way, endpoint.connect_with_connector_lazy(Tunnels::new(proxy)))
+            }
+        };
+        let channel = GrpcAlone(channel);
+        // The path of an address stands before each method's own.
+        let client = PrivetClient::with_origin(channel.clone(), address.uri().clone());
         let limits = ResponseLimits::default();
         let max_queries = Arc::new(AtomicU32::new(1));
-        Ok(Self { url, channel, client, limits, max_queries, has_spoken: Arc::default() })
+        let (origin, has_spoken) = (address.uri().clone(), Arc::default());
+        Ok(Self { url, way, channel, origin, client, limits, max_queries, has_spoken })
     }
 
     /// The server's address.
@@ -146,9 +176,9 @@ impl Transport {
         match request {
             Request::Describe(request) => {
                 let request = with_deadline(request.into(), patience);
-                let channel = self.channel.clone();
+                let (channel, origin) = (self.channel.clone(), self.origin.clone());
                 let response =
-                    undecoded::description(channel, request, DESCRIBE_RESPONSE_LIMIT).await;
+                    undecoded::description(channel, origin, request, DESCRIBE_RESPONSE_LIMIT).await;
                 let described =
                     response.map_err(|status| self.no_description(&status)).and_then(|response| {
                         self.has_spoken.store(true, Ordering::Relaxed);
@@ -230,7 +260,7 @@ impl Transport {
                 if status.source().is_none() && !refused_by_privet =>
             {
                 Error::peer_misbehaved(format!(
-                    "{} answers, but not as a Privet server does ({}); check the address and the port",
+                    "{} answers, but not as a Privet server does ({}); check the address, its port and its path",
                     self.url,
                     WireStatus::from(status).message
                 ))
@@ -241,7 +271,11 @@ impl Transport {
 
     /// What the failure of an exchange means if no server answered.
     fn unreachable(&self, error: &(dyn StdError + 'static)) -> Error {
-        let url = &self.url;
+        let url = &self.way;
+        // Of a proxy.
+        if let Some(own) = find::<Error>(error) {
+            return own.clone();
+        }
         if let Some(tls) = find::<rustls::Error>(error) {
             return match tls {
                 rustls::Error::InvalidCertificate(why) => certificates::refused(url, why),

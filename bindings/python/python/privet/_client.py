@@ -143,6 +143,7 @@ class ClientOptions(TypedDict, total=False):
     state: str | PathLike[str] | None
     keep: bool
     ca_file: str | PathLike[str] | None
+    proxy: str | Iterable[str] | None
     accept_new_table: bool
     root: str | None
     publisher: str | None
@@ -159,6 +160,7 @@ class ClientOptions(TypedDict, total=False):
 def _connected(urls: Urls, options: ClientOptions) -> _Open:
     given: dict[str, Any] = dict(options)
     scheme = given.pop("scheme", None) or []
+    proxy = given.pop("proxy", None) or []
     for name in ("state", "ca_file"):
         if given.get(name) is not None:
             given[name] = fspath(given[name])
@@ -167,6 +169,7 @@ def _connected(urls: Urls, options: ClientOptions) -> _Open:
         inner = _privet.Client(
             _addresses(urls),
             schemes=[scheme] if isinstance(scheme, str) else list(scheme),
+            proxies=[proxy] if isinstance(proxy, str) else list(proxy),
             progress=bars.tell(),
             **given,
         )
@@ -211,6 +214,9 @@ class Client(_Connected, Closing):
     :param keep: ``False`` keeps all that in memory, for this client alone.
     :param ca_file: certificates to trust instead of the system's, in PEM. A file that has
         the system's as well trusts both.
+    :param proxy: the proxy through which to reach the servers, or one for each in their order:
+        ``http://host:port``, ``socks5h://host:port`` or ``none``. Default: as ``HTTPS_PROXY``,
+        ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` say.
     :param accept_new_table: believe a server that shows another table than last time.
     :param root: the root of an authenticated table, as its builder says.
     :param publisher: who signs the table's updates, as its owner says.

@@ -26,6 +26,7 @@ class Client:
         state: str | None = None,
         keep: bool = True,
         ca_file: str | None = None,
+        proxies: Sequence[str] = ...,
         accept_new_table: bool = False,
         root: str | None = None,
         publisher: str | None = None,

@@ -41,7 +41,8 @@ pub(crate) struct Load {
     /// Where the server publishes its metrics, such as http://127.0.0.1:7790/metrics.
     ///
     /// The report then says what share of the time the server's passes took, and how many queries
-    /// each answered. Of several servers, name each once.
+    /// each answered. Of several servers, name each once. They are asked directly, whatever proxy
+    /// is set.
     #[arg(long, value_name = "URL")]
     pub(crate) metrics: Vec<MetricsAddress>,
     /// Write a plot of rates and latencies to this file, as SVG; it is replaced if it is there

@@ -60,7 +60,7 @@ pub(crate) struct Serve {
     pub(crate) tls_cert: Option<PathBuf>,
     /// Private key in PEM; with --tls-cert.
     ///
-    /// A key that anybody on this machine can read is refused.
+    /// Without a passphrase. A key that anybody on this machine can read is refused.
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = NETWORK)]
     pub(crate) tls_key: Option<PathBuf>,
     /// Allow plaintext on an address that is not loopback

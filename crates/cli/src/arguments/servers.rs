@@ -21,7 +21,8 @@ pub(super) const LIMITS: &str = "Limits";
 pub(crate) struct Addresses {
     /// Address of the server, such as http://127.0.0.1:7700; or of all servers.
     ///
-    /// For schemes that take several servers, name all, in the same order every time: for those
+    /// A path may follow, as in https://example.org/privet, if the server lies behind one. For
+    /// schemes that take several servers, name all, in the same order every time: for those
     /// that keep hints (dummy-subsets-two, singlepass, tapir-mt, tapir-pp) it decides who learns
     /// what. The first server of dummy-subsets-two and singlepass computes the hints and learns
     /// their key, which the second must never learn. By tapir-mt, tapir-pp, apir-dpf and
@@ -51,6 +52,16 @@ pub(crate) struct Trust {
     /// several; one that has the system's as well trusts both.
     #[arg(long, value_name = "FILE", help_heading = TRUST)]
     pub(crate) ca_file: Option<PathBuf>,
+    /// Reach the servers through this proxy; `none`: through no proxy.
+    ///
+    /// http://HOST:PORT or socks5h://HOST:PORT, with NAME:PASSWORD@ before the host if it wants
+    /// that. Once for all servers, or once for each in their order. Without it, HTTPS_PROXY,
+    /// HTTP_PROXY, ALL_PROXY and NO_PROXY say which. A proxy that cannot be used is an error:
+    /// nothing goes around it. By Tor (socks5h://127.0.0.1:9050), each server is asked on a circuit
+    /// of its own. What is typed here, other users of this machine can read; a password is better
+    /// set in the environment.
+    #[arg(long, value_name = "URL", help_heading = TRUST, hide_short_help = true)]
+    proxy: Vec<String>,
     /// Allow plaintext to several servers that are not on this machine.
     ///
     /// Whoever listens nearby then sees the queries to all of them, and can tell what is looked up.
@@ -120,6 +131,7 @@ impl Trust {
         options.schemes.clone_from(&self.scheme);
         options.verified = self.verified;
         options.ca_file.clone_from(&self.ca_file);
+        options.proxies.clone_from(&self.proxy);
         options.insecure = self.insecure;
         options.root = self.root;
         options.publisher = self.publisher;

@@ -10,7 +10,7 @@ use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::tuning;
 use phone_book::PhoneBook;
-use privet_client::{Client, ClientOptions, Target};
+use privet_client::{Client, Target};
 use privet_core::{Blame, Error, Result, TableIdentity};
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{self, Tuning};
@@ -92,7 +92,7 @@ fn unsuitable(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Op
 /// Looks up an entry that is the same on both servers. The second server still gives a wrong
 /// answer, because it computes with one wrong record.
 fn show_a_lie(number: usize, servers: &Servers, book: &PhoneBook) -> Result<()> {
-    let client = Client::connect_blocking(ClientOptions::new(servers.urls()), |_| {})?;
+    let client = Client::connect_blocking(servers.client_options(), |_| {})?;
     let mut page = Page::default();
     page.line(format!(
         "\n{number}. apir-dpf, and a second server that lies: one bit of its last record is wrong."

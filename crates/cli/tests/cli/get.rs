@@ -570,7 +570,7 @@ fn a_certificate_may_be_trusted_by_file() {
     assert_snapshot!(get(&place, &served, "-k ada --ca-file key.pem"), @r#"
     [exit 2]
     [stderr]
-    privet: key.pem holds no certificate in PEM form
+    privet: key.pem holds no certificate in PEM form: it holds a private key
     "#);
     assert_snapshot!(get(&place, &served, "-k ada --ca-file missing.pem"), @r#"
     [exit 2]

@@ -21,7 +21,7 @@ fn an_address_that_is_none_is_refused() {
     assert_snapshot!(place.run("get http:// -k ada"), @r#"
     [exit 2]
     [stderr]
-    privet: this is no address of a server: http://; it looks like http://host:port, with a port from 1 to 65535
+    privet: this is no address of a server: http://; it looks like http://host:port or http://host:port/path, with a port from 1 to 65535
     "#);
     for port in ["port", "0x50", "70000", ""] {
         let refused = place.run(&format!("get http://127.0.0.1:{port} -k ada"));

@@ -503,7 +503,7 @@ fn serve_explains_itself() {
           --tls-key <FILE>
               Private key in PEM; with --tls-cert.
 
-              A key that anybody on this machine can read is refused.
+              Without a passphrase. A key that anybody on this machine can read is refused.
 
           --insecure
               Allow plaintext on an address that is not loopback
@@ -652,12 +652,13 @@ fn get_explains_itself() {
       <URL>...
               Address of the server, such as http://127.0.0.1:7700; or of all servers.
 
-              For schemes that take several servers, name all, in the same order every time: for those
-              that keep hints (dummy-subsets-two, singlepass, tapir-mt, tapir-pp) it decides who learns
-              what. The first server of dummy-subsets-two and singlepass computes the hints and learns
-              their key, which the second must never learn. By tapir-mt, tapir-pp, apir-dpf and
-              apir-matrix-mt answers are verified: a wrong one ends the command with exit code 4. In
-              PRIVET_URL, addresses have spaces or commas between.
+              A path may follow, as in https://example.org/privet, if the server lies behind one. For
+              schemes that take several servers, name all, in the same order every time: for those that
+              keep hints (dummy-subsets-two, singlepass, tapir-mt, tapir-pp) it decides who learns what.
+              The first server of dummy-subsets-two and singlepass computes the hints and learns their
+              key, which the second must never learn. By tapir-mt, tapir-pp, apir-dpf and apir-matrix-mt
+              answers are verified: a wrong one ends the command with exit code 4. In PRIVET_URL,
+              addresses have spaces or commas between.
 
               [env: PRIVET_URL]
 
@@ -740,6 +741,16 @@ fn get_explains_itself() {
 
               Those of authorities, or a server's own. Nobody else is trusted then. A file may have
               several; one that has the system's as well trusts both.
+
+          --proxy <URL>
+              Reach the servers through this proxy; `none`: through no proxy.
+
+              http://HOST:PORT or socks5h://HOST:PORT, with NAME:PASSWORD@ before the host if it wants
+              that. Once for all servers, or once for each in their order. Without it, HTTPS_PROXY,
+              HTTP_PROXY, ALL_PROXY and NO_PROXY say which. A proxy that cannot be used is an error:
+              nothing goes around it. By Tor (socks5h://127.0.0.1:9050), each server is asked on a
+              circuit of its own. What is typed here, other users of this machine can read; a password
+              is better set in the environment.
 
           --insecure
               Allow plaintext to several servers that are not on this machine.
@@ -1159,12 +1170,13 @@ fn load_explains_itself() {
       <URL>...
               Address of the server, such as http://127.0.0.1:7700; or of all servers.
 
-              For schemes that take several servers, name all, in the same order every time: for those
-              that keep hints (dummy-subsets-two, singlepass, tapir-mt, tapir-pp) it decides who learns
-              what. The first server of dummy-subsets-two and singlepass computes the hints and learns
-              their key, which the second must never learn. By tapir-mt, tapir-pp, apir-dpf and
-              apir-matrix-mt answers are verified: a wrong one ends the command with exit code 4. In
-              PRIVET_URL, addresses have spaces or commas between.
+              A path may follow, as in https://example.org/privet, if the server lies behind one. For
+              schemes that take several servers, name all, in the same order every time: for those that
+              keep hints (dummy-subsets-two, singlepass, tapir-mt, tapir-pp) it decides who learns what.
+              The first server of dummy-subsets-two and singlepass computes the hints and learns their
+              key, which the second must never learn. By tapir-mt, tapir-pp, apir-dpf and apir-matrix-mt
+              answers are verified: a wrong one ends the command with exit code 4. In PRIVET_URL,
+              addresses have spaces or commas between.
 
               [env: PRIVET_URL]
 
@@ -1202,7 +1214,8 @@ fn load_explains_itself() {
               Where the server publishes its metrics, such as http://127.0.0.1:7790/metrics.
 
               The report then says what share of the time the server's passes took, and how many queries
-              each answered. Of several servers, name each once.
+              each answered. Of several servers, name each once. They are asked directly, whatever proxy
+              is set.
 
           --plot <FILE>
               Write a plot of rates and latencies to this file, as SVG; it is replaced if it is there
@@ -1235,6 +1248,16 @@ fn load_explains_itself() {
 
               Those of authorities, or a server's own. Nobody else is trusted then. A file may have
               several; one that has the system's as well trusts both.
+
+          --proxy <URL>
+              Reach the servers through this proxy; `none`: through no proxy.
+
+              http://HOST:PORT or socks5h://HOST:PORT, with NAME:PASSWORD@ before the host if it wants
+              that. Once for all servers, or once for each in their order. Without it, HTTPS_PROXY,
+              HTTP_PROXY, ALL_PROXY and NO_PROXY say which. A proxy that cannot be used is an error:
+              nothing goes around it. By Tor (socks5h://127.0.0.1:9050), each server is asked on a
+              circuit of its own. What is typed here, other users of this machine can read; a password
+              is better set in the environment.
 
           --insecure
               Allow plaintext to several servers that are not on this machine.

@@ -23,6 +23,7 @@ mod manual;
 mod memory;
 mod mistakes;
 mod multi;
+mod network;
 mod pace;
 mod papers;
 mod place;
@@ -36,6 +37,7 @@ mod setup;
 mod state;
 #[cfg(unix)]
 mod terminal;
+mod tls;
 mod tour;
 mod tradeoff;
 #[cfg(unix)]

@@ -93,6 +93,14 @@ impl Place {
             "PRIVET_URL",
             "PRIVET_STATE",
             "PRIVET_CACHE",
+            "http_proxy",
+            "https_proxy",
+            "all_proxy",
+            "no_proxy",
+            "HTTP_PROXY",
+            "HTTPS_PROXY",
+            "ALL_PROXY",
+            "NO_PROXY",
         ] {
             command.env_remove(inherited);
         }

@@ -8,13 +8,14 @@
 //! dates, its names, and the server's signature of the handshake are checked all the same.
 
 use privet_core::{Error, Reason, Result};
+use privet_table::pem;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
 use rustls_native_certs::CertificateResult;
 use std::path::Path;
 use std::sync::Arc;
@@ -47,18 +48,33 @@ pub(super) fn verifier(ca_file: Option<&Path>) -> Result<Arc<dyn ServerCertVerif
     Ok(Arc::new(Verifier { webpki, named }))
 }
 
-/// The certificates in a PEM file, of which there must be one. An empty list would show later, as a
-/// server not to be trusted.
+/// The certificates in a PEM file, of which there must be one that can be read. An empty list would
+/// show later, as a server not to be trusted.
 fn read(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
-    let pem = std::fs::read(path).map_err(|error| {
+    let file = std::fs::read(path).map_err(|error| {
         Error::api_misuse(format!("cannot read {}: {error}", path.display())).caused_by(error)
     })?;
-    let none = || Error::api_misuse(format!("{} holds no certificate in PEM form", path.display()));
-    let found: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-    match found {
-        Ok(found) if found.is_empty() => Err(none()),
-        Ok(found) => Ok(found),
-        Err(error) => Err(none().caused_by(error)),
+    let none = |what: &str| {
+        Error::api_misuse(format!("{} holds no certificate in PEM form: {what}", path.display()))
+    };
+    let found: std::result::Result<Vec<_>, _> =
+        CertificateDer::pem_slice_iter(pem::without_mark(&file)).collect();
+    let found = found.map_err(|error| none("it is damaged").caused_by(error))?;
+    if found.is_empty() {
+        return Err(none(pem::found_in(&file, "CERTIFICATE")));
+    }
+    // Of many authorities, some may be of a form that is not known.
+    let unknown = match &found[..] {
+        [one] => webpki::anchor_from_trusted_cert(one).err(),
+        _ => None,
+    };
+    match unknown {
+        None => Ok(found),
+        Some(error) => {
+            let path = path.display();
+            let what = format!("the certificate in {path} cannot be used: {error}");
+            Err(Error::api_misuse(what).caused_by(error))
+        }
     }
 }
 
@@ -66,6 +82,10 @@ fn read(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
 struct Verifier {
     webpki: Arc<WebPkiServerVerifier>,
     named: Vec<CertificateDer<'static>>,
+}
+
+fn is_of_version_1(other: &OtherError) -> bool {
+    matches!(other.0.downcast_ref(), Some(webpki::Error::UnsupportedCertVersion))
 }
 
 /// Whether a certificate was refused because of who issued it, and for nothing before: rustls looks
@@ -145,6 +165,9 @@ pub(super) fn refused(url: &str, why: &CertificateError) -> Error {
                 "the certificate of {url} is for another name ({why}): write the address by a name that it is for, or have one made for this name (as its SubjectAltName)"
             )
         }
+        CertificateError::Other(other) if is_of_version_1(other) => format!(
+            "the certificate of {url} is of version 1 of X.509, which TLS does not take any more: whoever runs the server has to make one of version 3, with the names that clients type as its SubjectAltName"
+        ),
         _ => {
             let why = match is_about_the_issuer(why) {
                 true => "it is signed by itself, or by nobody who is trusted here".to_owned(),

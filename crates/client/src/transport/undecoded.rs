@@ -1,17 +1,21 @@
 //! Descriptions as the bytes that came. Whoever decodes them counts first what they list.
 
+use super::grpc_alone::GrpcAlone;
 use privet_wire::{prost, proto};
 use prost::bytes::{Buf as _, Bytes};
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::codegen::http::Uri;
 use tonic::{Request, Response, Status};
 
-/// Asks `server` to describe itself, in at most `limit` bytes.
+/// Asks `server`, below the path of `origin`, to describe itself, in at most `limit` bytes.
 pub(super) async fn description(
-    server: tonic::transport::Channel,
+    server: GrpcAlone,
+    origin: Uri,
     request: Request<proto::DescribeRequest>,
     limit: usize,
 ) -> Result<Response<Bytes>, Status> {
-    let mut server = tonic::client::Grpc::new(server).max_decoding_message_size(limit);
+    let mut server =
+        tonic::client::Grpc::with_origin(server, origin).max_decoding_message_size(limit);
     server.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
     let path = tonic::codegen::http::uri::PathAndQuery::from_static("/privet.v1.Privet/Describe");
     server.unary(request, path, Undecoded).await

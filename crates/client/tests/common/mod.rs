@@ -156,6 +156,8 @@ pub(crate) fn options(url: &str) -> ClientOptions {
 
 pub(crate) fn options_of(urls: &[&str]) -> ClientOptions {
     let mut options = ClientOptions::new(urls.iter().copied());
+    // Whatever proxy the tests' environment has.
+    options.proxies = vec!["none".to_owned()];
     options.patience = Patience {
         first_contact: Duration::from_millis(300),
         longest_pause: Duration::from_millis(200),

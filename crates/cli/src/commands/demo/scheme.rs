@@ -3,7 +3,7 @@
 use super::phone_book::PhoneBook;
 use super::servers::Servers;
 use crate::display::{self, Page};
-use privet_client::{Client, ClientOptions, Target};
+use privet_client::{Client, Target};
 use privet_core::{Error, Result};
 use privet_schemes::contract::Role;
 use privet_schemes::offline::OfflinePhase;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Looks people up and shows what the servers saw.
 pub(super) fn show(number: u32, servers: &Servers, book: &PhoneBook) -> Result<()> {
-    let client = Client::connect_blocking(ClientOptions::new(servers.urls()), |_| {})?;
+    let client = Client::connect_blocking(servers.client_options(), |_| {})?;
     let mut page = Page::default();
     page.line(format!(
         "\n{number}. {}: {}. Ready after {}.",

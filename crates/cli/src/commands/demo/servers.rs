@@ -1,5 +1,6 @@
 //! Servers on loopback that record the queries they receive.
 
+use privet_client::ClientOptions;
 use privet_core::Result;
 use privet_host::TableFile;
 use privet_schemes::SchemeId;
@@ -60,8 +61,10 @@ impl Servers {
         self.0.len()
     }
 
-    pub(super) fn urls(&self) -> impl Iterator<Item = String> {
-        self.0.iter().map(|server| format!("http://{}", server.running.local_addr()))
+    /// For a client of theirs, which finds them on this machine whatever proxy is set.
+    pub(super) fn client_options(&self) -> ClientOptions {
+        let urls = self.0.iter().map(|server| format!("http://{}", server.running.local_addr()));
+        ClientOptions { proxies: vec!["none".to_owned()], ..ClientOptions::new(urls) }
     }
 
     /// How long the slowest server took to start.
