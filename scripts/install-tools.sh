@@ -5,10 +5,11 @@
 #   --valgrind   also valgrind, which checks that secrets decide no branch and no address
 #   --emulator   also Bochs, which emulates AVX-512, and what makes a disc to start it from
 #   --apt-index  also Debian's package index, which the example reads
+#   --fronts     also the web servers of the recipes in docs/operating.md, which their tests start
 #   --python     also Python with virtual environments, for the package
 set -euo pipefail
 
-tests=no cross=no valgrind=no emulator=no apt_index=no python=no
+tests=no cross=no valgrind=no emulator=no apt_index=no python=no fronts=no
 for argument in "$@"; do
     case "$argument" in
         --tests) tests=yes ;;
@@ -16,6 +17,7 @@ for argument in "$@"; do
         --valgrind) valgrind=yes ;;
         --emulator) emulator=yes ;;
         --apt-index) apt_index=yes ;;
+        --fronts) fronts=yes ;;
         --python) python=yes ;;
         *) echo "install-tools.sh: unknown argument $argument" >&2; exit 2 ;;
     esac
@@ -53,6 +55,11 @@ fi
 
 if [ "$tests" = yes ]; then
     need openssl openssl
+fi
+
+if [ "$fronts" = yes ]; then
+    PATH=$PATH:/usr/sbin need nginx nginx-light
+    need caddy caddy
 fi
 
 if [ "$cross" = yes ]; then

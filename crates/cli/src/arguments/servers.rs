@@ -1,8 +1,7 @@
 //! What every command that looks records up takes: whom to ask, what to trust, how long to wait.
 
 use super::{
-    parse_bytes, parse_digest, parse_number, parse_publisher, parse_root, parse_scheme_name,
-    verifying_schemes,
+    parse_bytes, parse_digest, parse_publisher, parse_root, parse_scheme_name, verifying_schemes,
 };
 use clap::Args;
 use privet_client::{ClientOptions, Patience};

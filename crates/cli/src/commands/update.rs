@@ -14,7 +14,6 @@ use privet_table::import::{Source, check_value};
 use privet_table::owner::{OwnedTable, begin_history};
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::PublisherKey;
-use privet_table::values::{ValueType, Values};
 use serde::Serialize;
 use std::collections::HashSet;
 use std::path::Path;

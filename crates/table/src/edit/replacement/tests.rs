@@ -361,7 +361,8 @@ fn columns_stay_unless_that_is_said() {
     let mut table = owned.open();
     let mut made = |csv: &str, may_change| {
         let source = source(csv.to_owned());
-        let made = table.replacement(source, how(OnDuplicate::Error, may_change), &mut |_| Ok(()))?;
+        let made =
+            table.replacement(source, how(OnDuplicate::Error, may_change), &mut |_| Ok(()))?;
         made.epochs.iter().for_each(|edits| drop(table.publish(edits).unwrap()));
         let columns = &table.layout().values().unwrap().columns;
         Ok::<_, Error>(columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>())
