@@ -22,6 +22,7 @@
 use crate::addresses::{self, Address};
 use crate::conductor::{Conductor, ConductorOptions, OpenTable};
 pub use crate::conductor::{Progress, Stats, Traffic};
+pub use crate::driver::BatchId;
 use crate::driver::{Command, Driver, FilledShelf, OtherThread};
 use crate::proxies;
 use crate::session::{ChosenTable, Clock, KnownPin, Patience, SessionOptions, Target, Value};
@@ -35,6 +36,7 @@ use privet_table::TableRoot;
 use privet_table::update_log::PublisherId;
 use privet_table::values::Values;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -159,6 +161,8 @@ pub struct Client {
     values: Option<Values>,
     stats: Arc<Mutex<Stats>>,
     thread: JoinHandle<()>,
+    /// How many batches were named.
+    batches: AtomicU64,
 }
 
 impl Client {
@@ -202,7 +206,8 @@ impl Client {
         stats: Arc<Mutex<Stats>>,
         thread: JoinHandle<()>,
     ) -> Self {
-        Self { commands, table, is_by_key, values, stats, thread }
+        let batches = AtomicU64::new(0);
+        Self { commands, table, is_by_key, values, stats, thread, batches }
     }
 
     /// The value of `key`, or `None` if the table does not have it. Both cost the same: one query
@@ -243,14 +248,36 @@ impl Client {
     /// As [`begin`](Self::begin), and calls `reply` with what came of it, on the client's own
     /// thread. It must be quick, and take as long whatever came. What nobody wants any more it
     /// returns and does not drop: erasing a longer value takes longer, and the next query must not
-    /// wait for that. If the client ends before, it is dropped uncalled.
+    /// wait for that. If the client ends before, or the lookup is withdrawn, it is dropped uncalled.
     pub fn begin_with(
         &self,
         target: Target,
         reply: impl FnOnce(Result<Option<Value>>) -> Option<Result<Option<Value>>> + Send + 'static,
-    ) {
-        // If the driver is gone, this drops the command, and the reply with it.
-        let _ = self.commands.send(Command::Lookup { target, reply: Box::new(reply) });
+    ) -> BatchId {
+        self.begin_many_with(std::iter::once((target, reply)))
+    }
+
+    /// As [`begin_with`](Self::begin_with), for several lookups, which can be
+    /// [withdrawn](Self::withdraw) together.
+    pub fn begin_many_with<R>(&self, lookups: impl IntoIterator<Item = (Target, R)>) -> BatchId
+    where
+        R: FnOnce(Result<Option<Value>>) -> Option<Result<Option<Value>>> + Send + 'static,
+    {
+        let batch = BatchId(self.batches.fetch_add(1, Ordering::Relaxed));
+        for (target, reply) in lookups {
+            // If the driver is gone, this drops the command, and the reply with it.
+            let _ = self.commands.send(Command::Lookup { batch, target, reply: Box::new(reply) });
+        }
+        batch
+    }
+
+    /// Nobody waits for these lookups any more. Those that wait for their turn never begin, so that
+    /// the next one need not wait for them. Those that have begun take their course.
+    ///
+    /// Servers see that fewer lookups come. So call this for a reason that has nothing to do with
+    /// what was looked up: a person ended the work, or its time is up.
+    pub fn withdraw(&self, batch: BatchId) {
+        let _ = self.commands.send(Command::Withdraw(batch));
     }
 
     /// The values of several targets, in their order. Several queries are under way at once. How

@@ -64,7 +64,7 @@ use privet_core::{Error, Reason, Result, TableIdentity};
 use privet_table::values::Values;
 use privet_wire::PartKind;
 use report::Phase;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::mem;
 use std::time::Duration;
 
@@ -244,7 +244,7 @@ impl<D: Desk> Conductor<D> {
     }
 
     /// Asks for a value. The outcome is an [`Errand::Reply`] with the returned id; every lookup
-    /// gets exactly one.
+    /// gets exactly one, unless it is [withdrawn](Self::withdraw).
     pub fn lookup(&mut self, target: Target) -> LookupId {
         self.session.lookup(target)
     }
@@ -253,6 +253,11 @@ impl<D: Desk> Conductor<D> {
     /// [`Errand::Refreshed`] with the returned id, or an [`Errand::Reply`] with the error.
     pub fn refresh(&mut self) -> LookupId {
         self.session.refresh()
+    }
+
+    /// As [`Session::withdraw`].
+    pub fn withdraw(&mut self, unwanted: &HashSet<LookupId>) -> Vec<LookupId> {
+        self.session.withdraw(unwanted)
     }
 
     /// Asks to be told, by [`Errand::Finished`], when nothing is under way any more and everything

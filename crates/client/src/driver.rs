@@ -40,6 +40,7 @@ pub(crate) type Reply =
 /// What a client asks of its driver.
 pub(crate) enum Command {
     Lookup {
+        batch: BatchId,
         target: Target,
         reply: Reply,
     },
@@ -47,11 +48,17 @@ pub(crate) enum Command {
     Refresh {
         reply: oneshot::Sender<Result<TableIdentity>>,
     },
+    /// Begin no more lookups of this batch, and drop their replies uncalled.
+    Withdraw(BatchId),
     /// Say when nothing is under way any more and everything is kept.
     Finish {
         reply: oneshot::Sender<Result<()>>,
     },
 }
+
+/// Names lookups that were handed in together, for [`Client::withdraw`](crate::Client::withdraw).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BatchId(pub(crate) u64);
 
 pub(crate) struct Driver {
     pub(crate) conductor: Conductor<OtherThread>,
@@ -70,7 +77,7 @@ struct Running {
     exchanges: HashMap<ExchangeId, Arc<Ongoing>>,
     /// For each server, queries that leave together.
     gathered: Vec<Gathered>,
-    replies: HashMap<LookupId, Reply>,
+    replies: HashMap<LookupId, (BatchId, Reply)>,
     refreshing: HashMap<LookupId, oneshot::Sender<Result<TableIdentity>>>,
     finishing: HashMap<FinishId, oneshot::Sender<Result<()>>>,
 }
@@ -148,8 +155,15 @@ impl Driver {
 
     fn take(&mut self, command: Command, running: &mut Running) {
         match command {
-            Command::Lookup { target, reply } => {
-                running.replies.insert(self.conductor.lookup(target), reply);
+            Command::Lookup { batch, target, reply } => {
+                running.replies.insert(self.conductor.lookup(target), (batch, reply));
+            }
+            Command::Withdraw(batch) => {
+                let open = running.replies.iter().filter(|(_, (of, _))| *of == batch);
+                let unwanted = open.map(|(lookup, _)| *lookup).collect();
+                for lookup in self.conductor.withdraw(&unwanted) {
+                    running.replies.remove(&lookup);
+                }
             }
             Command::Refresh { reply } => {
                 running.refreshing.insert(self.conductor.refresh(), reply);
@@ -216,7 +230,7 @@ impl Driver {
                 }
             }
             Errand::Reply { lookup, outcome } => {
-                if let Some(reply) = running.replies.remove(&lookup)
+                if let Some((_, reply)) = running.replies.remove(&lookup)
                     && let Some(unwanted) = reply(outcome)
                 {
                     // Erasing a longer value takes longer, and the next query must not wait for

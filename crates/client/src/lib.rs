@@ -38,7 +38,7 @@ pub mod store;
 pub mod transport;
 
 #[cfg(feature = "native")]
-pub use client::{Begun, Client, ClientOptions};
+pub use client::{BatchId, Begun, Client, ClientOptions};
 pub use conductor::{Progress, Stats, Traffic};
 pub use privet_table::TableRoot;
 pub use privet_table::update_log::PublisherId;

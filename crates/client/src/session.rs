@@ -176,7 +176,7 @@ use privet_schemes::reservation::Receipt;
 use privet_wire::ServerDescription;
 use records::Records;
 use shared::{Fault, Parts, Shared};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 use timetable::Timetable;
 
@@ -297,6 +297,15 @@ impl Session {
             open.forget_versions();
         }
         self.shared.lookups.add_refresh()
+    }
+
+    /// The user wants none of `unwanted` any more. Those that wait for their turn never begin:
+    /// returns them, and no outcome of them comes. Those that have begun take their course.
+    ///
+    /// A server sees that fewer lookups come. So the caller may withdraw them for a reason that has
+    /// nothing to do with what was looked up: a person ended the program, or its time is up.
+    pub fn withdraw(&mut self, unwanted: &HashSet<LookupId>) -> Vec<LookupId> {
+        self.shared.lookups.withdraw(unwanted)
     }
 
     /// What to do next; `None`: nothing until something is handed in or

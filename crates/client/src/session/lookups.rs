@@ -14,7 +14,7 @@ use super::records::Piece;
 use privet_core::{Error, Result};
 use privet_schemes::contract::{Record, ReservationId};
 use privet_schemes::reservation::{Pending, Reservation};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use zeroize::Zeroizing;
 
 /// One server's answer. All answers to one query together give its record: in DPF-PIR, their sum is
@@ -157,6 +157,14 @@ impl Lookups {
     /// Drops the lookups that wait for their turn. A lookup that has begun goes on to its end.
     pub(super) fn drop_waiting(&mut self) -> Vec<LookupId> {
         std::mem::take(&mut self.waiting).into_iter().map(|(id, _)| id).collect()
+    }
+
+    /// Drops those of `unwanted` that wait for their turn, and returns them.
+    pub(super) fn withdraw(&mut self, unwanted: &HashSet<LookupId>) -> Vec<LookupId> {
+        let (withdrawn, waiting): (VecDeque<_>, VecDeque<_>) =
+            self.waiting.drain(..).partition(|(id, _)| unwanted.contains(id));
+        self.waiting = waiting;
+        withdrawn.into_iter().map(|(id, _)| id).collect()
     }
 
     /// Drops all lookups. Returns them with the reason why each failed: its own, if it had one

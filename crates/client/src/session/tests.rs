@@ -34,4 +34,5 @@ mod toy;
 mod traces;
 mod two_servers;
 mod verified;
+mod withdrawn;
 mod world;
