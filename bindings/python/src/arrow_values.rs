@@ -7,17 +7,20 @@
 use crate::errors::Raise as _;
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, Int64Array, ListArray, MapArray,
-    RecordBatch, RecordBatchIterator, StringArray, StructArray, new_null_array,
+    RecordBatch, RecordBatchIterator, RecordBatchReader as _, StringArray, StructArray,
+    UInt64Array, new_null_array,
 };
-use arrow::compute::cast;
+use arrow::compute::{cast, concat};
 use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
 use arrow::error::ArrowError;
-use arrow::ffi_stream::FFI_ArrowArrayStream;
+use arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow::json::ReaderBuilder;
+use arrow::pyarrow::FromPyArrow as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use privet_core::{Error, Result};
 use privet_table::values::{ValueColumn, ValueType, Values};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyCapsule, PyInt, PyList, PyString};
@@ -36,13 +39,16 @@ struct Row {
 }
 
 /// The stream of `keys` and their `outcomes`, each of which is `None`, the bytes of a value, a list
-/// of them (which makes as many rows), or an exception.
+/// of them (which makes as many rows), or an exception. The keys are a list, or an object with
+/// Arrow's stream of one column. `values` is what a client has encoded.
+#[pyfunction]
 pub(crate) fn stream<'py>(
-    keys: &Bound<'py, PyList>,
+    keys: &Bound<'py, PyAny>,
     outcomes: &Bound<'py, PyList>,
-    values: Option<&Values>,
+    values: Option<&[u8]>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
     let py = keys.py();
+    let values = values.map(Values::decode).transpose().raise(py)?;
     let mut rows = Vec::with_capacity(outcomes.len());
     for (key, outcome) in outcomes.iter().enumerate() {
         let mut push = |value, error| rows.push(Row { key, value, error });
@@ -58,8 +64,14 @@ pub(crate) fn stream<'py>(
             push(None, Some(outcome.str()?.to_string()));
         }
     }
-    let keys = keys_of(keys)?;
-    let batches = py.detach(|| batches(&keys, &rows, values)).raise(py)?;
+    let keys = match keys.cast::<PyList>() {
+        Ok(keys) => keys_of(keys)?,
+        Err(_) => column_of(keys)?,
+    };
+    if keys.len() != outcomes.len() {
+        return Err(PyValueError::new_err("there is not one outcome for each key"));
+    }
+    let batches = py.detach(|| batches(&keys, &rows, values.as_ref())).raise(py)?;
     let reader = match batches.first().map(RecordBatch::schema) {
         Some(schema) => RecordBatchIterator::new(batches.into_iter().map(Ok), schema),
         None => return Err(crate::errors::ended("the stream of no batch")),
@@ -79,6 +91,9 @@ fn keys_of(keys: &Bound<'_, PyList>) -> PyResult<ArrayRef> {
     {
         return Ok(Arc::new(Int64Array::from(numbers)));
     }
+    if let Ok(numbers) = keys.extract::<Vec<u64>>() {
+        return Ok(Arc::new(UInt64Array::from(numbers)));
+    }
     let mut all = BinaryBuilder::new();
     for key in keys.iter() {
         match key.cast::<PyBytes>() {
@@ -89,13 +104,37 @@ fn keys_of(keys: &Bound<'_, PyList>) -> PyResult<ArrayRef> {
     Ok(Arc::new(all.finish()))
 }
 
+/// The one column of a stream. Texts and bytes are of the types that all readers know.
+fn column_of(keys: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+    let batches = RecordBatchStreamReader::from_pyarrow_bound(keys)?;
+    let field = batches.schema().fields().first().map(|field| field.data_type().clone());
+    let columns = batches.map(|batch| batch?.columns().first().cloned().ok_or_else(no_column));
+    let column = columns.collect::<Result<Vec<_>, _>>().and_then(|columns| {
+        let columns: Vec<&dyn Array> = columns.iter().map(|column| &**column).collect();
+        let column = match columns.is_empty() {
+            true => new_null_array(&field.ok_or_else(no_column)?, 0),
+            false => concat(&columns)?,
+        };
+        match column.data_type() {
+            DataType::Utf8View => cast(&column, &DataType::LargeUtf8),
+            DataType::BinaryView => cast(&column, &DataType::LargeBinary),
+            _ => Ok(column),
+        }
+    });
+    column.map_err(|error| PyValueError::new_err(format!("the keys are no column: {error}")))
+}
+
+fn no_column() -> ArrowError {
+    ArrowError::SchemaError("there is none".to_owned())
+}
+
 fn batches(keys: &ArrayRef, rows: &[Row], values: Option<&Values>) -> Result<Vec<RecordBatch>> {
     let columns = match values {
         Some(values) => columns(rows, values),
         None => vec![undescribed(rows)],
     };
     let mut fields = vec![
-        Arc::new(Field::new("key", keys.data_type().clone(), false)),
+        Arc::new(Field::new("key", keys.data_type().clone(), keys.is_nullable())),
         Arc::new(Field::new("found", DataType::Boolean, false)),
     ];
     for (name, array) in &columns {

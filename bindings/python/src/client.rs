@@ -4,25 +4,25 @@
 //! a queue. A caller takes it from there itself, in waits that Ctrl-C interrupts. Or a second
 //! thread takes it, and calls back.
 
-use crate::arrow_values;
 use crate::errors::{self, Raise as _};
-use crate::waiting::{self, Home};
-use privet_cli::printable;
-use privet_client::{ClientOptions, Progress, Target, Value};
+use crate::news::News;
+use crate::waiting::{self, Home, Next};
+use privet_client::{BatchId, ClientOptions, Patience, Target, Value};
 use privet_core::{Epoch, Error, Result};
 use privet_schemes::SchemeId;
 use privet_table::values::{ValueColumn, ValueType, Values};
 use pyo3::IntoPyObjectExt as _;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyDict, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// More news than this are not kept for a caller who asks for none.
-const MOST_NEWS: usize = 1000;
+/// For how long a server may leave a caller waiting, if nothing else is said. A person waits for
+/// it, and a server that restarts needs less.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 type Outcome = Result<Option<Value>>;
 
@@ -53,7 +53,7 @@ impl Client {
         urls, *, table=None, schemes=vec![], verified=false, state=None, keep=true, ca_file=None,
         proxies=vec![], accept_new_table=false, root=None, publisher=None, digest=None,
         at_least_epoch=None, insecure=false, max_download=None, compare_streams=false,
-        max_time=None, in_flight=None, progress=None,
+        timeout=None, max_time=None, in_flight=None, progress=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are named, and have defaults")]
     fn new(
@@ -74,6 +74,7 @@ impl Client {
         insecure: bool,
         max_download: Option<u64>,
         compare_streams: bool,
+        timeout: Option<f64>,
         max_time: Option<f64>,
         in_flight: Option<usize>,
         progress: Option<Py<PyAny>>,
@@ -84,6 +85,7 @@ impl Client {
             (true, None) => Some(privet_client::store::default_directory().raise(py)?),
         };
         let named = |name: &String| name.parse::<SchemeId>();
+        let news = Arc::new(News::of(&urls));
         let defaults = ClientOptions::new(urls);
         let options = ClientOptions {
             table,
@@ -100,15 +102,17 @@ impl Client {
             insecure,
             max_download: max_download.unwrap_or(defaults.max_download),
             compare_streams,
+            patience: patience(timeout).raise(py)?,
             max_time: max_time.map(seconds).transpose().raise(py)?,
             in_flight: in_flight.unwrap_or(defaults.in_flight).max(1),
             ..defaults
         };
-        let news = Arc::new(News::default());
         let told = Arc::clone(&news);
         let connecting = privet_client::Client::connect(options, move |event| told.note(event));
         let tell = |py: Python<'_>| news.tell(py, progress.as_ref());
+        let awaited = news.awaited();
         let client = waiting::outcome(py, connecting, tell)?;
+        drop(awaited);
         news.tell(py, progress.as_ref())?;
         Ok(Self {
             is_by_key: client.is_by_key(),
@@ -123,14 +127,34 @@ impl Client {
     }
 
     /// The value of a key or row: its bytes, a list of them if keys have several values, or `None`.
-    fn get<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    /// Waits for it so many seconds at most.
+    #[pyo3(signature = (key, timeout=None))]
+    fn get<'py>(
+        &self,
+        key: &Bound<'py, PyAny>,
+        timeout: Option<f64>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = key.py();
         let client = self.client(py)?;
-        let target = self.target(&client, key)?;
+        let until = Deadline::of(timeout).raise(py)?;
+        let target = self.target(&client, key, None)?;
+        let awaited = self.news.awaited();
         let (sender, mut replies) = mpsc::channel();
-        client.begin_with(target, move |outcome| sender.send(outcome).err().map(|lost| lost.0));
+        let batch =
+            client.begin_with(target, move |outcome| sender.send(outcome).err().map(|lost| lost.0));
         let tell = |py: Python<'_>| self.tell(py);
-        let outcome = waiting::next(py, &mut replies, tell)?.unwrap_or_else(|| Err(gone()));
+        let waited = waiting::next(py, &mut replies, until.moment, tell);
+        let outcome = match unless_interrupted(py, &client, batch, waited)? {
+            Next::Message(outcome) => outcome,
+            Next::Ended => Err(gone()),
+            Next::TimeIsUp => {
+                client.withdraw(batch);
+                Err(until.is_over())
+            }
+        };
+        if outcome.is_ok() {
+            awaited.came();
+        }
         match outcome.raise(py)? {
             Some(value) => contents(py, &value).map(Some),
             None => Ok(None),
@@ -138,40 +162,62 @@ impl Client {
     }
 
     /// The values of several keys or rows, in their order. An error stands in the place of the
-    /// value. As many lookups are made as `pad_to` says, if that are more.
+    /// value. As many lookups are made as `pad_to` says, if that are more. After so many seconds it
+    /// waits no longer, and what is not over has an error as well.
+    #[pyo3(signature = (keys, pad_to, told, timeout=None))]
     fn get_many<'py>(
         &self,
         keys: &Bound<'py, PyList>,
         pad_to: usize,
         told: Option<Bound<'py, PyAny>>,
+        timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyList>> {
         let py = keys.py();
         let client = self.client(py)?;
+        let until = Deadline::of(timeout).raise(py)?;
         let targets = self.targets(&client, keys, pad_to)?;
         let all = targets.len();
+        let awaited = self.news.awaited();
         let (sender, mut replies) = mpsc::channel();
-        py.detach(|| {
-            for (number, target) in targets.into_iter().enumerate() {
+        let batch = py.detach(|| {
+            client.begin_many_with(targets.into_iter().enumerate().map(|(number, target)| {
                 let sender = sender.clone();
-                client.begin_with(target, move |outcome| {
-                    sender.send((number, outcome)).err().map(|lost| lost.0.1)
-                });
-            }
+                let reply =
+                    move |outcome| sender.send((number, outcome)).err().map(|lost: Lost| lost.0.1);
+                (target, reply)
+            }))
         });
         drop(sender);
         let mut outcomes: Vec<Option<Outcome>> = (0..keys.len()).map(|_| None).collect();
         let tell = |py: Python<'_>| self.tell(py);
         let mut done = 0;
         while done < all {
-            let Some(reply) = waiting::next(py, &mut replies, tell)? else { break };
+            let waited = waiting::next(py, &mut replies, until.moment, tell);
+            let reply = match unless_interrupted(py, &client, batch, waited)? {
+                Next::Message(reply) => reply,
+                Next::Ended => break,
+                Next::TimeIsUp => {
+                    client.withdraw(batch);
+                    for open in outcomes.iter_mut().filter(|outcome| outcome.is_none()) {
+                        *open = Some(Err(until.is_over()));
+                    }
+                    break;
+                }
+            };
+            let mut came = false;
             for (number, outcome) in std::iter::once(reply).chain(replies.try_iter()) {
+                came |= outcome.is_ok();
                 if let Some(place) = outcomes.get_mut(number) {
                     *place = Some(outcome);
                 }
                 done += 1;
             }
+            if came {
+                awaited.came();
+            }
             if let Some(told) = &told {
-                told.call1((done, all))?;
+                let called = told.call1((done, all));
+                unless_interrupted(py, &client, batch, called)?;
             }
         }
         let list = PyList::empty(py);
@@ -192,10 +238,10 @@ impl Client {
         let client = self.client(py)?;
         let targets = self.targets(&client, keys, pad_to)?;
         let replies = self.replies(py)?;
-        for (number, target) in targets.into_iter().enumerate() {
+        client.begin_many_with(targets.into_iter().enumerate().map(|(number, target)| {
             let mut delivery = Delivery(Some((replies.clone(), reply.clone_ref(py), number)));
-            client.begin_with(target, move |outcome| delivery.deliver(outcome));
-        }
+            (target, move |outcome| delivery.deliver(outcome))
+        }));
         Ok(())
     }
 
@@ -208,6 +254,7 @@ impl Client {
     /// Waits until all lookups are over and everything is kept.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         let client = self.client(py)?;
+        let _awaited = self.news.awaited();
         waiting::outcome(py, client.finish(), |py| self.tell(py))
     }
 
@@ -286,13 +333,9 @@ impl Client {
         (values.is_raw, columns(py, &values.columns)?).into_bound_py_any(py).map(Some)
     }
 
-    /// The keys and what came of them, as a stream of Arrow's record batches.
-    fn stream<'py>(
-        &self,
-        keys: &Bound<'py, PyList>,
-        outcomes: &Bound<'py, PyList>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        arrow_values::stream(keys, outcomes, self.values.as_ref())
+    /// The same as bytes, for `stream`.
+    fn encoded_values<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.values.as_ref().map(|values| PyBytes::new(py, &values.encode()))
     }
 }
 
@@ -317,7 +360,8 @@ impl Client {
         keys: &Bound<'_, PyList>,
         pad_to: usize,
     ) -> PyResult<Vec<Target>> {
-        let wanted = keys.iter().map(|key| self.target(client, &key));
+        let wanted = keys.iter().enumerate();
+        let wanted = wanted.map(|(row, key)| self.target(client, &key, Some(row)));
         let mut targets = wanted.collect::<PyResult<Vec<_>>>()?;
         let dummy = match self.is_by_key {
             true => Target::key(b""),
@@ -327,26 +371,34 @@ impl Client {
         Ok(targets)
     }
 
-    /// What a key of Python stands for. No error has the key in it.
-    fn target(&self, client: &privet_client::Client, key: &Bound<'_, PyAny>) -> PyResult<Target> {
+    /// What a key of Python stands for, the one of a `row` if there are several. No error has the
+    /// key in it.
+    fn target(
+        &self,
+        client: &privet_client::Client,
+        key: &Bound<'_, PyAny>,
+        row: Option<usize>,
+    ) -> PyResult<Target> {
         let py = key.py();
+        let place = || row.map_or_else(String::new, |row| format!("row {row}, counted from 0: "));
+        let wrong = |what: &str| PyTypeError::new_err(place() + what);
         match self.is_by_key {
             true if key.is_instance_of::<PyString>() => match key.extract::<&str>() {
                 Ok(text) => Ok(Target::key(text)),
                 // Python's own error has the text in it.
-                Err(_) => Err(PyTypeError::new_err("a key has half of a surrogate pair")),
+                Err(_) => Err(wrong("a key has half of a surrogate pair")),
             },
             true if key.is_instance_of::<PyBytes>() => Ok(Target::key(key.extract::<&[u8]>()?)),
-            true => Err(PyTypeError::new_err("a key is text or bytes")),
+            true => Err(wrong("a key is text or bytes")),
             false if key.is_instance_of::<PyInt>() => {
                 let records = client.table().identity.shape.records();
                 let row = key.extract::<u64>().ok().filter(|row| *row < records);
                 row.map(Target::index).ok_or_else(|| {
-                    let rows = format!("the table has rows 0 to {}", records - 1);
+                    let rows = format!("{}the table has rows 0 to {}", place(), records - 1);
                     errors::raised(py, &Error::api_misuse(rows))
                 })
             }
-            false => Err(PyTypeError::new_err("this table is looked up by the number of a row")),
+            false => Err(wrong("this table is looked up by the number of a row")),
         }
     }
 
@@ -417,6 +469,65 @@ fn call_back(replies: &Receiver<Reply>) {
     }
 }
 
+/// What a channel gives back if nobody takes it.
+type Lost = mpsc::SendError<(usize, Outcome)>;
+
+/// Withdraws `batch` if a person has interrupted the wait for it. Any other error may follow from
+/// what came, for instance one of a function that is told the progress. So it changes nothing that
+/// servers see.
+fn unless_interrupted<T>(
+    py: Python<'_>,
+    client: &privet_client::Client,
+    batch: BatchId,
+    waited: PyResult<T>,
+) -> PyResult<T> {
+    waited.inspect_err(|error| {
+        if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+            client.withdraw(batch);
+        }
+    })
+}
+
+/// When a caller waits no longer.
+struct Deadline {
+    seconds: f64,
+    moment: Option<Instant>,
+}
+
+impl Deadline {
+    fn of(timeout: Option<f64>) -> Result<Self> {
+        let wait = timeout.map(positive_seconds).transpose()?;
+        let moment = wait.and_then(|wait| Instant::now().checked_add(wait));
+        Ok(Self { seconds: timeout.unwrap_or_default(), moment })
+    }
+
+    fn is_over(&self) -> Error {
+        Error::unavailable(format!(
+            "no answer within the {} s of `timeout`; allow more time",
+            self.seconds
+        ))
+    }
+}
+
+/// How long to wait for what, for a caller who waits about so many seconds for a server that does
+/// not answer.
+fn patience(timeout: Option<f64>) -> Result<Patience> {
+    let Some(timeout) = timeout else {
+        // What a server computes or sends for long is no silence.
+        let Patience { chunk, reply, .. } = Patience::default();
+        return Ok(Patience { chunk, reply, ..Patience::within(TIMEOUT) });
+    };
+    Ok(Patience::within(positive_seconds(timeout)?))
+}
+
+fn positive_seconds(timeout: f64) -> Result<Duration> {
+    let wait = seconds(timeout)?;
+    match wait.is_zero() {
+        true => Err(Error::api_misuse("a `timeout` is a number of seconds above 0")),
+        false => Ok(wait),
+    }
+}
+
 fn gone() -> Error {
     Error::unavailable("the client was closed before the lookup was over")
 }
@@ -464,51 +575,5 @@ fn kind<'py>(py: Python<'py>, of: &ValueType) -> PyResult<Bound<'py, PyAny>> {
         ValueType::Struct(fields) => ("struct", columns(py, fields)?).into_bound_py_any(py),
         ValueType::Map(of) => ("map", kind(py, of)?).into_bound_py_any(py),
         _ => ("any",).into_bound_py_any(py),
-    }
-}
-
-/// What a client's thread tells, until the caller's thread comes to hear it.
-#[derive(Default)]
-struct News(Mutex<Vec<(String, u64, u64)>>);
-
-impl News {
-    fn note(&self, event: Progress) {
-        let (what, done, total) = match event {
-            Progress::Part { part, done, total, fetched: true } if total > 0 => {
-                (format!("receiving the {}", part.name()), done, total)
-            }
-            Progress::Waiting { part, done, total } if total > 0 => {
-                (format!("another process receives the {}", part.name()), done, total)
-            }
-            Progress::NextGeneration { done, total } if total > 0 => {
-                ("preparing the next hints".to_owned(), done, total)
-            }
-            Progress::Updated { from, to, .. } => {
-                (format!("the table was updated from epoch {} to {}", from.0, to.0), 0, 0)
-            }
-            Progress::Notice(text) => (printable(&text).into_owned(), 0, 0),
-            Progress::Retrying { url, error, .. } => {
-                (format!("{url}: {}; trying again", printable(&error.to_string())), 0, 0)
-            }
-            Progress::GivenUp { url, error } => {
-                (format!("{url}: {}; given up", printable(&error.to_string())), 0, 0)
-            }
-            _ => return,
-        };
-        let mut news = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if news.last().is_some_and(|(last, ..)| *last == what) || news.len() == MOST_NEWS {
-            news.pop();
-        }
-        news.push((what, done, total));
-    }
-
-    /// Calls `progress` with what came since the last time.
-    fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
-        let news = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        let Some(progress) = progress else { return Ok(()) };
-        for (what, done, total) in news {
-            progress.call1(py, (what, done, total))?;
-        }
-        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::arrow_cells::ArrowCells;
 use crate::errors::{self, Raise as _};
-use crate::waiting;
+use crate::waiting::{self, Next};
 use arrow::ffi_stream::RecordBatchStreamReader;
 use arrow::pyarrow::FromPyArrow as _;
 use privet_cli::Given;
@@ -67,9 +67,9 @@ pub(crate) fn report(
         .raise(py)?;
     let mut wait = || {
         loop {
-            match waiting::next(py, &mut messages, |_| Ok(()))? {
-                Some(Message::Outcome(outcome)) => return outcome.raise(py),
-                Some(Message::Progress(told)) => {
+            match waiting::next(py, &mut messages, None, |_| Ok(()))? {
+                Next::Message(Message::Outcome(outcome)) => return outcome.raise(py),
+                Next::Message(Message::Progress(told)) => {
                     // Only the latest of what came meanwhile is worth the call.
                     let mut told = told;
                     let mut outcome = None;
@@ -87,7 +87,9 @@ pub(crate) fn report(
                     }
                     py.check_signals()?;
                 }
-                None => return Err(errors::ended("the thread of the command")),
+                Next::Ended | Next::TimeIsUp => {
+                    return Err(errors::ended("the thread of the command"));
+                }
             }
         }
     };

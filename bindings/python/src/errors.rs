@@ -6,6 +6,24 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+/// Which class stands for which blame. All others are `InternalError`.
+const CLASSES: [(Blame, &str); 8] = [
+    (Blame::ApiMisuse, "UsageError"),
+    (Blame::InvalidMessage, "PeerError"),
+    (Blame::PeerMisbehaved, "PeerError"),
+    (Blame::Integrity, "IntegrityError"),
+    (Blame::Exhausted, "ExhaustedError"),
+    (Blame::Selective, "SelectiveError"),
+    (Blame::Corrupted, "CorruptedError"),
+    (Blame::Unavailable, "UnavailableError"),
+];
+
+/// Whether nobody may try again after an exception of this class.
+#[pyfunction]
+pub(crate) fn is_final(class_name: &str) -> bool {
+    CLASSES.iter().any(|(blame, name)| *name == class_name && blame.is_final())
+}
+
 /// An error as the exception of its blame.
 pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
     match exception(py, error) {
@@ -16,19 +34,11 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
 
 /// The exception, not raised.
 pub(crate) fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
-    static CLASSES: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    let classes = CLASSES
+    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let classes = MODULE
         .get_or_try_init(py, || PyResult::Ok(PyModule::import(py, "privet._errors")?.unbind()))?;
-    let class = match error.blame() {
-        Blame::ApiMisuse => "UsageError",
-        Blame::InvalidMessage | Blame::PeerMisbehaved => "PeerError",
-        Blame::Integrity => "IntegrityError",
-        Blame::Exhausted => "ExhaustedError",
-        Blame::Selective => "SelectiveError",
-        Blame::Corrupted => "CorruptedError",
-        Blame::Unavailable => "UnavailableError",
-        _ => "InternalError",
-    };
+    let class = CLASSES.iter().find(|(blame, _)| *blame == error.blame());
+    let class = class.map_or("InternalError", |(_, class)| *class);
     // A server may have worded it, and a terminal may show it.
     classes.bind(py).getattr(class)?.call1((printable_lines(&error.to_string()),))
 }

@@ -7,6 +7,7 @@
 //! | [`command`] | the command, and the reports of `build`, `update`, `plan` and `bench` |
 //! | [`arrow_cells`] | rows of Arrow's record batches, for tables |
 //! | [`arrow_values`] | values of lookups, as Arrow's record batches |
+//! | [`news`] | what happens while a caller waits, and the first word on a silent server |
 //! | [`errors`] | Privet's errors as Python's exceptions |
 //! | [`waiting`] | waits that Ctrl-C interrupts |
 //!
@@ -17,6 +18,7 @@ mod arrow_values;
 mod client;
 mod command;
 mod errors;
+mod news;
 mod server;
 mod waiting;
 
@@ -26,9 +28,13 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _privet {
     #[pymodule_export]
+    use super::arrow_values::stream;
+    #[pymodule_export]
     use super::client::Client;
     #[pymodule_export]
     use super::command::{report, run_command, set_program};
+    #[pymodule_export]
+    use super::errors::is_final;
     #[pymodule_export]
     use super::scheme_names;
     #[pymodule_export]

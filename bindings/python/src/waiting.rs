@@ -6,27 +6,41 @@ use pyo3::prelude::*;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a signal may wait for its handler.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// The next message, or `None` if none will come. Other threads of Python run meanwhile, `between`
+/// What a wait for a message came to.
+pub(crate) enum Next<T> {
+    Message(T),
+    /// No message will come.
+    Ended,
+    TimeIsUp,
+}
+
+/// The next message, if it comes before `until`. Other threads of Python run meanwhile, `between`
 /// is called now and then, and a signal whose handler raises an exception ends the wait.
 pub(crate) fn next<T: Send>(
     py: Python<'_>,
     messages: &mut Receiver<T>,
+    until: Option<Instant>,
     mut between: impl FnMut(Python<'_>) -> PyResult<()>,
-) -> PyResult<Option<T>> {
+) -> PyResult<Next<T>> {
     loop {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let slice = left.map_or(SLICE, |left| left.min(SLICE));
         // Moved in as a whole: a queue has one reader.
         let messages: &mut Receiver<T> = messages;
-        match py.detach(move || messages.recv_timeout(SLICE)) {
-            Ok(message) => return Ok(Some(message)),
-            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+        match py.detach(move || messages.recv_timeout(slice)) {
+            Ok(message) => return Ok(Next::Message(message)),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Next::Ended),
             Err(RecvTimeoutError::Timeout) => {
                 py.check_signals()?;
                 between(py)?;
+                if left.is_some_and(|left| left.is_zero()) {
+                    return Ok(Next::TimeIsUp);
+                }
             }
         }
     }

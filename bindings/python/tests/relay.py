@@ -14,7 +14,10 @@ HEAD = 9
 
 
 class Relay:
-    """Listens at ``url``, and passes everything on to the server at ``to``."""
+    """Listens at ``url``, and passes everything on to the server at ``to``.
+
+    While ``passes`` is not set, nothing of what the server says goes on to the client.
+    """
 
     def __init__(self, to: str) -> None:
         place = urlsplit(to)
@@ -22,6 +25,8 @@ class Relay:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = []
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.passes = threading.Event()
+        self.passes.set()
         self.sent: list[tuple[float, int]] = []
         """When the client sent data, and how many bytes: one entry for each frame of HTTP/2."""
         threading.Thread(target=self._accept, daemon=True).start()
@@ -30,6 +35,7 @@ class Relay:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.passes.set()
         self._listener.close()
         for one in self._sockets:
             one.close()
@@ -62,7 +68,7 @@ class Relay:
                 del left[: HEAD + length]
 
     def _from_server(self, client: socket.socket, server: socket.socket) -> None:
-        for _ in _received(server, client):
+        for _ in _received(server, client, self.passes):
             pass
 
     def lengths(self) -> Counter[int]:
@@ -81,10 +87,12 @@ class Relay:
         return False
 
 
-def _received(source: socket.socket, to: socket.socket):
+def _received(source: socket.socket, to: socket.socket, passes: threading.Event | None = None):
     """What comes from ``source``, after it was passed on."""
     try:
         while some := source.recv(1 << 16):
+            if passes is not None:
+                passes.wait()
             to.sendall(some)
             yield some
         to.shutdown(socket.SHUT_WR)

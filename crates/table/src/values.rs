@@ -120,7 +120,7 @@ pub enum ValueType {
 
 impl Values {
     /// The description as bytes, in the one form that [`decode`](Self::decode) accepts.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![u8::from(self.is_raw)];
         write_columns(&self.columns, &mut out);
         out
@@ -132,7 +132,7 @@ impl Values {
     /// # Errors
     /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if it is none, or longer than
     /// [`MAX_VALUES_BYTES`].
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
         if bytes.len() > MAX_VALUES_BYTES {
             return Err(invalid(&format!(
                 "it has {} bytes, and the limit is {MAX_VALUES_BYTES}",

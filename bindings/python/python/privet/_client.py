@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import operator
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
-from ipaddress import IPv4Address, IPv6Address
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypedDict, Union
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Union
 
 from . import _privet
 from ._closing import Closing
-from ._errors import NotFound, PrivetError, UsageError, gravity
-from ._progress import ProgressOption, Reporter, reporter
-from ._values import Answer, Answers, Description, Key, Value, answer
+from ._errors import NotFound, PrivetError, UsageError, is_told_before
+from ._join import How, column_to_join, joined
+from ._keys import Keys, Sent, keys_of, sent_as
+from ._progress import ProgressOption, Reporter, log_notice, reporter
+from ._values import Answer, Answers, Description, Value, answer
 
 if TYPE_CHECKING:
     # Part of `typing` since Python 3.11.
@@ -79,32 +76,25 @@ class _Open:
         self.bars = bars
         self.description: Description | None = inner.values()
 
-    def key(self, key: object) -> Key:
+    def key(self, key: object) -> Sent:
         """The key in a form in which the table may have it. No error has it in it."""
-        if self.inner.is_by_key:
-            if isinstance(key, (str, bytes)):
-                return key
-            if isinstance(key, (bytearray, memoryview)):
-                return bytes(key)
-            if not isinstance(key, (bool, datetime)):
-                if isinstance(key, (date, Decimal, IPv4Address, IPv6Address, UUID)):
-                    return str(key)
-                if isinstance(key, SupportsIndex):
-                    return str(operator.index(key))
-            kind = type(key).__name__
-            raise TypeError(f"a key is text, bytes or a whole number, and no {kind}")
-        if isinstance(key, SupportsIndex) and not isinstance(key, bool):
-            return operator.index(key)
-        kind = type(key).__name__
-        raise TypeError(f"this table is looked up by the number of a row, and not by {kind}")
+        return sent_as(key, self.inner.is_by_key)
 
-    def keys(self, keys: Iterable[object], pad_to: int | None) -> list[Key]:
-        if isinstance(keys, (str, bytes)):
-            raise TypeError("several keys are a list of them, and not one text")
-        listed = [self.key(key) for key in keys]
-        if pad_to is not None and len(listed) > pad_to:
-            raise UsageError(f"there are {len(listed)} keys, more than `pad_to` allows")
+    def keys(self, keys: Any, pad_to: int | None, missing_too: bool = False) -> Keys:
+        """Several keys, all of them checked. If missing keys may be among them, something else is
+        looked up in their place: how many are missing is nobody's business.
+        """
+        instead: Sent = "" if self.inner.is_by_key else 0
+        listed = keys_of(keys, self.inner.is_by_key, instead if missing_too else None)
+        if pad_to is not None and len(listed.sent) > pad_to:
+            raise UsageError(f"there are {len(listed.sent)} keys, more than `pad_to` allows")
         return listed
+
+    def answers(self, keys: Keys, outcomes: list[Any]) -> Answers:
+        for row in keys.missing:
+            if not isinstance(outcomes[row], PrivetError):
+                outcomes[row] = None
+        return Answers(keys, outcomes, self.description, self.inner.encoded_values())
 
     def table(self) -> Table:
         columns = None
@@ -152,6 +142,7 @@ class ClientOptions(TypedDict, total=False):
     insecure: bool
     max_download: int | None
     compare_streams: bool
+    timeout: float | None
     max_time: float | None
     in_flight: int | None
     progress: ProgressOption
@@ -170,7 +161,7 @@ def _connected(urls: Urls, options: ClientOptions) -> _Open:
             _addresses(urls),
             schemes=[scheme] if isinstance(scheme, str) else list(scheme),
             proxies=[proxy] if isinstance(proxy, str) else list(proxy),
-            progress=bars.tell(),
+            progress=bars.tell() or log_notice,
             **given,
         )
     return _Open(inner, bars)
@@ -226,10 +217,16 @@ class Client(_Connected, Closing):
     :param insecure: ask several servers even over lines that are not encrypted.
     :param max_download: the most bytes to receive before the first lookup.
     :param compare_streams: compare the streams of two servers byte for byte.
-    :param max_time: seconds after which everything fails.
+    :param timeout: seconds for which a server may leave a call waiting, about: half of it for an
+        answer, half of it for new attempts. Then the call fails, and a later one tries again.
+        Default: 30, and more while a server computes hints or sends something long. After one
+        second of silence a notice says so.
+    :param max_time: seconds after which the client ends, whatever it does: counted from its
+        beginning, and not for each call.
     :param in_flight: how many lookups may be under way at once.
-    :param progress: ``True`` for bars, ``False`` for nothing, ``None`` for bars where somebody sees
-        them, or a function that is called with each :class:`Progress`.
+    :param progress: ``True`` for bars, ``False`` for none, ``None`` for bars where somebody sees
+        them, or a function that is called with each :class:`Progress`. Without bars and function,
+        notices go to the logger ``privet``.
 
     Any thread may use it. A process that is forked may not: it connects a client of its own.
     """
@@ -242,13 +239,15 @@ class Client(_Connected, Closing):
     def _open(self) -> _Open:
         return self._connection
 
-    def get(self, key: object) -> Value | None:
+    def get(self, key: object, *, timeout: float | None = None) -> Value | None:
         """The value of a key, or of a row by its number; ``None`` if the table does not have it.
 
         Both cost the same, and look the same to the servers. Rows that an update appends are there
         for clients that connect after it.
+
+        ``timeout`` is in seconds: after so long the call fails, whatever the servers do.
         """
-        raw = self._open.inner.get(self._open.key(key))
+        raw = self._open.inner.get(self._open.key(key), timeout)
         return None if raw is None else Value(raw, self._open.description)
 
     def __getitem__(self, key: object) -> Value:
@@ -267,22 +266,57 @@ class Client(_Connected, Closing):
         keys: Iterable[object],
         *,
         pad_to: int | None = None,
+        timeout: float | None = None,
         progress: ProgressOption = None,
     ) -> Answers:
         """What comes of several keys, in their order. A failure of one does not end the others.
+
+        ``keys`` is a list, or a column of pandas, polars, numpy or pyarrow. All are checked before
+        the first is sent. They come back as they were given.
 
         The number of lookups is all that the servers learn. ``pad_to`` hides that too: it makes as
         many lookups in any case. A key that is there twice is looked up twice.
 
         ``progress`` shows nothing either: whether it is slow or raises, all lookups take their
-        course.
+        course. Two things end them: Ctrl-C, and so many seconds of ``timeout``. Lookups that have
+        not begun then never begin. After ``timeout`` their answers are errors.
         """
-        listed = self._open.keys(keys, pad_to)
+        return self._get_many(self._open.keys(keys, pad_to), pad_to, timeout, progress)
+
+    def join(
+        self,
+        frame: Any,
+        on: str,
+        *,
+        how: How = "left",
+        suffix: str = "_value",
+        pad_to: int | None = None,
+        timeout: float | None = None,
+        progress: ProgressOption = None,
+    ) -> Any:
+        """The frame with the columns of the values beside those of its rows.
+
+        As many lookups are made as there are rows, in one batch of :meth:`get_many`. Also for a
+        row whose key is missing. The gravest error is raised if one failed.
+
+        :param frame: of pandas or polars, or a table of pyarrow. The result is of the same kind.
+        :param on: the column of the keys.
+        :param how: ``left`` keeps all rows, and values that the table does not have are missing.
+            ``inner`` keeps the rows whose key the table has.
+        :param suffix: added to the name of a column that the frame has already.
+        """
+        column = column_to_join(frame, on, how)
+        keys = self._open.keys(column, pad_to, missing_too=True)
+        return joined(frame, self._get_many(keys, pad_to, timeout, progress), how, suffix)
+
+    def _get_many(
+        self, keys: Keys, pad_to: int | None, timeout: float | None, progress: ProgressOption
+    ) -> Answers:
         with reporter(self._progress if progress is None else progress) as bars:
             tell = bars.tell()
             told = None if tell is None else lambda done, total: tell("looking up", done, total)
-            outcomes = self._open.inner.get_many(listed, pad_to or 0, told)
-        return Answers(self._open.inner, listed, outcomes, self._open.description)
+            outcomes = self._open.inner.get_many(keys.sent, pad_to or 0, told, timeout)
+        return self._open.answers(keys, outcomes)
 
     def refresh(self) -> int:
         """Moves on to the newest version that the servers have, and returns its epoch.
@@ -318,7 +352,7 @@ class Client(_Connected, Closing):
             if self._open.finishes_after(kind):
                 self.finish()
         except PrivetError as failure:
-            if gravity(failure) > gravity(error):
+            if error is None or is_told_before(failure, error):
                 raise
         finally:
             self.close()
@@ -336,7 +370,7 @@ class AsyncClient(_Connected):
     """A client for ``asyncio``: the same as :class:`Client`, with methods to await.
 
     A lookup that is cancelled takes its course all the same. ``async with`` waits for all of them,
-    whatever ends the block.
+    whatever ends the block. For a limit of a single call, use ``asyncio.timeout``.
     """
 
     def __init__(self, urls: Urls, **options: Unpack[ClientOptions]) -> None:
@@ -369,12 +403,12 @@ class AsyncClient(_Connected):
             if self._open.finishes_after(kind):
                 await self.finish()
         except PrivetError as failure:
-            if gravity(failure) > gravity(error):
+            if error is None or is_told_before(failure, error):
                 raise
         finally:
             await self.aclose()
 
-    def _begin(self, keys: list[Key], pad_to: int = 0) -> list[asyncio.Future[Any]]:
+    def _begin(self, keys: list[Sent], pad_to: int = 0) -> list[asyncio.Future[Any]]:
         """Hands lookups in now, whoever awaits the futures or cancels them later."""
         loop = asyncio.get_running_loop()
         number_of_lookups = max(len(keys), pad_to)
@@ -407,9 +441,26 @@ class AsyncClient(_Connected):
 
     async def get_many(self, keys: Iterable[object], *, pad_to: int | None = None) -> Answers:
         """As :meth:`Client.get_many`. All lookups are handed in before the first wait."""
-        listed = self._open.keys(keys, pad_to)
-        outcomes = [await future for future in self._begin(listed, pad_to or 0)]
-        return Answers(self._open.inner, listed, outcomes[: len(listed)], self._open.description)
+        return await self._get_many(self._open.keys(keys, pad_to), pad_to)
+
+    async def join(
+        self,
+        frame: Any,
+        on: str,
+        *,
+        how: How = "left",
+        suffix: str = "_value",
+        pad_to: int | None = None,
+    ) -> Any:
+        """As :meth:`Client.join`."""
+        column = column_to_join(frame, on, how)
+        keys = self._open.keys(column, pad_to, missing_too=True)
+        return joined(frame, await self._get_many(keys, pad_to), how, suffix)
+
+    async def _get_many(self, keys: Keys, pad_to: int | None) -> Answers:
+        opened = self._open
+        outcomes = [await future for future in self._begin(keys.sent, pad_to or 0)]
+        return opened.answers(keys, outcomes[: len(keys.sent)])
 
     async def stream(self, keys: Iterable[object]) -> AsyncIterator[Answer]:
         """What comes of several keys, one after the other, in their order.
@@ -421,8 +472,8 @@ class AsyncClient(_Connected):
         """
         opened = self._open
         listed = opened.keys(keys, None)
-        futures = deque(self._begin(listed))
-        for key in listed:
+        futures = deque(self._begin(listed.sent))
+        for key in listed.given:
             yield answer(key, await futures.popleft(), opened.description)
 
     async def refresh(self) -> int:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from . import _privet
+
 
 class PrivetError(Exception):
     """Any error of Privet."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nobody may try again: another try could tell a server what was wanted, or what
+        failed is damaged and stays so.
+        """
+        return any(_privet.is_final(kind.__name__) for kind in type(self).__mro__)
 
 
 class UsageError(PrivetError, ValueError):
@@ -54,11 +65,12 @@ class NotFound(PrivetError, KeyError):
     def __str__(self) -> str:
         return "the table does not have this key"
 
+    def __reduce__(self) -> Any:
+        return NotFound, ()
 
-def gravity(error: BaseException | None) -> int:
-    """How grave an error is, the gravest the most: from 2 on, nothing may be tried again."""
-    if error is None:
-        return 0
-    if isinstance(error, IntegrityError):
-        return 3
-    return 2 if isinstance(error, (SelectiveError, CorruptedError)) else 1
+
+def is_told_before(later: PrivetError, error: BaseException | None) -> bool:
+    """Whether of two errors of one piece of work the later one is told: if only that one is final.
+    Otherwise a server could hide one failure behind another.
+    """
+    return later.is_final and not (isinstance(error, PrivetError) and error.is_final)

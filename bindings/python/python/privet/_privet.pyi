@@ -1,7 +1,16 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
-__all__ = ["Client", "Server", "report", "run_command", "scheme_names", "set_program"]
+__all__ = [
+    "Client",
+    "Server",
+    "is_final",
+    "report",
+    "run_command",
+    "scheme_names",
+    "set_program",
+    "stream",
+]
 
 def set_program(words: Sequence[str]) -> None: ...
 def run_command(typed: Sequence[str]) -> int: ...
@@ -14,6 +23,8 @@ def report(
     progress: Callable[[str, int, int | None], None] | None = None,
 ) -> str: ...
 def scheme_names() -> list[str]: ...
+def is_final(class_name: str) -> bool: ...
+def stream(keys: Any, outcomes: list[Any], values: bytes | None) -> Any: ...
 @final
 class Client:
     def __new__(
@@ -35,13 +46,20 @@ class Client:
         insecure: bool = False,
         max_download: int | None = None,
         compare_streams: bool = False,
+        timeout: float | None = None,
         max_time: float | None = None,
         in_flight: int | None = None,
         progress: Callable[[str, int, int | None], None] | None = None,
     ) -> Client: ...
-    def get(self, key: object) -> bytes | list[bytes] | None: ...
+    def get(
+        self, key: object, timeout: float | None = None
+    ) -> bytes | list[bytes] | None: ...
     def get_many(
-        self, keys: list[Any], pad_to: int, told: Callable[[int, int], None] | None
+        self,
+        keys: list[Any],
+        pad_to: int,
+        told: Callable[[int, int], None] | None,
+        timeout: float | None = None,
     ) -> list[Any]: ...
     def begin(
         self, keys: list[Any], pad_to: int, reply: Callable[[int, Any], None]
@@ -52,7 +70,7 @@ class Client:
     def table(self) -> dict[str, Any]: ...
     def stats(self) -> dict[str, Any]: ...
     def values(self) -> tuple[bool, tuple[tuple[str, tuple[Any, ...]], ...]] | None: ...
-    def stream(self, keys: list[Any], outcomes: list[Any]) -> Any: ...
+    def encoded_values(self) -> bytes | None: ...
     @property
     def is_closed(self) -> bool: ...
     @property

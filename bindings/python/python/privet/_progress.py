@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable
@@ -23,8 +24,9 @@ class Progress:
 
 
 ProgressOption = Union[bool, None, Callable[[Progress], None]]
-"""``True`` for bars, ``False`` for nothing, ``None`` for bars where somebody sees them, or a
-function that is called with each :class:`Progress`."""
+"""``True`` for bars, ``False`` for none, ``None`` for bars where somebody sees them, or a function
+that is called with each :class:`Progress`. Without bars and function, notices go to the logger
+``privet``."""
 
 Told = Callable[[str, int, Union[int, None]], None]
 
@@ -32,6 +34,8 @@ _FIRST_SHOWN = 0.5
 """Work that takes less seconds shows no bar."""
 
 _BETWEEN = 0.1
+
+_log = logging.getLogger("privet")
 
 
 def reporter(progress: ProgressOption) -> Reporter:
@@ -48,8 +52,14 @@ def reporter(progress: ProgressOption) -> Reporter:
     return Reporter()
 
 
+def log_notice(what: str, done: int, total: int | None) -> None:
+    """Logs notices, and nothing else."""
+    if total == 0:
+        _log.warning("%s", what)
+
+
 class Reporter(Closing):
-    """Reports nothing."""
+    """Shows no progress."""
 
     def tell(self) -> Told | None:
         return None

@@ -8,15 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Union, overload
+from typing import Any, Union, overload
 
-from ._errors import PrivetError, gravity
-
-if TYPE_CHECKING:
-    from . import _privet
-
-Key = Union[str, bytes, int]
-"""A key of a table, or the number of a row."""
+from . import _privet
+from ._errors import PrivetError
+from ._keys import Keys
 
 Kind = tuple[Any, ...]
 """The type of a column: its name, and what it is made of."""
@@ -191,7 +187,8 @@ def _zone(name: str) -> Any:
 class Answer:
     """What came of one key. ``key, value = answer`` raises the error if there is one."""
 
-    key: Key
+    key: Any
+    """The key as it was given."""
     value: Value | None
     error: PrivetError | None = None
 
@@ -213,23 +210,25 @@ class Answers:
 
     Data frames take it as it is, such as ``polars.DataFrame(answers)`` or
     ``pyarrow.table(answers)``: ``key``, ``found``, the columns of the values, ``error``. A key with
-    several values has as many rows.
+    several values has as many rows. Keys are of the type in which they were given.
+
+    It needs no client any more, and can be pickled. The pickle has keys and values in it.
     """
 
     def __init__(
         self,
-        client: _privet.Client,
-        keys: list[Key],
+        keys: Keys,
         outcomes: list[Any],
         description: Description | None,
+        encoded: bytes | None,
     ) -> None:
-        self._client = client
         self._keys = keys
         self._outcomes = outcomes
         self._description = description
+        self._encoded = encoded
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._outcomes)
 
     @overload
     def __getitem__(self, number: int) -> Answer: ...
@@ -240,7 +239,7 @@ class Answers:
     def __getitem__(self, number: int | slice) -> Answer | list[Answer]:
         if isinstance(number, slice):
             return [self[each] for each in range(*number.indices(len(self)))]
-        return answer(self._keys[number], self._outcomes[number], self._description)
+        return answer(self._keys.given[number], self._outcomes[number], self._description)
 
     def __iter__(self) -> Iterator[Answer]:
         return (self[number] for number in range(len(self)))
@@ -251,7 +250,7 @@ class Answers:
         tried again stand before all others.
         """
         errors = [outcome for outcome in self._outcomes if isinstance(outcome, PrivetError)]
-        return sorted(errors, key=gravity, reverse=True)
+        return sorted(errors, key=lambda error: not error.is_final)
 
     def values(self) -> list[Value | None]:
         """The values; ``None`` for keys that the table does not have.
@@ -263,7 +262,12 @@ class Answers:
         return [answer.value for answer in self]
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        return self._client.stream(self._keys, self._outcomes)
+        for keys in self._keys.in_columns():
+            try:
+                return _privet.stream(keys, self._outcomes, self._encoded)
+            except Exception:  # Arrow has no type for what is in the column.
+                pass
+        return _privet.stream(self._keys.sent, self._outcomes, self._encoded)
 
     def to_arrow(self) -> Any:
         """A ``pyarrow.Table``."""
@@ -285,7 +289,7 @@ class Answers:
         return f"Answers of {len(self)} lookups"
 
 
-def answer(key: Key, outcome: Any, description: Description | None) -> Answer:
+def answer(key: Any, outcome: Any, description: Description | None) -> Answer:
     """What a lookup's outcome is to its caller."""
     if isinstance(outcome, PrivetError):
         return Answer(key, None, outcome)
