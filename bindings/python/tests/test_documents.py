@@ -22,7 +22,7 @@ def test_the_examples_of_a_document_run(document: pathlib.Path, tmp_path: pathli
     program = tmp_path / "program.py"
     program.write_text("\n".join(cells(document)))
     run = subprocess.run(
-        [sys.executable, program], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, program], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     assert run.returncode == 0, run.stdout + run.stderr
 
