@@ -220,9 +220,7 @@ def test_progress_is_told_and_its_errors_are_raised(tmp_path: pathlib.Path) -> N
 
 def test_an_updated_table_is_looked_up_anew(tmp_path: pathlib.Path) -> None:
     key, path = tmp_path / "publisher.key", tmp_path / "t.privet"
-    from privet import _privet
-
-    assert _privet.run_command(["privet", "keygen", "-o", str(key), "--json"]) == 0
+    privet.keygen(key)
     day = datetime.date(2020, 1, 1)
     table = pyarrow.table({"k": ["a", "b", "c"], "n": [1, 2, 3], "d": [day] * 3})
     privet.build(table, path, key="k", publisher_key=key)
@@ -251,9 +249,7 @@ def test_an_updated_table_is_looked_up_anew(tmp_path: pathlib.Path) -> None:
 
 def test_a_table_becomes_what_a_frame_says(tmp_path: pathlib.Path) -> None:
     key, path = tmp_path / "publisher.key", tmp_path / "t.privet"
-    from privet import _privet
-
-    assert _privet.run_command(["privet", "keygen", "-o", str(key), "--json"]) == 0
+    privet.keygen(key)
     privet.build(
         pyarrow.table({"k": ["a", "b", "c"], "n": [1, 2, 3]}), path, key="k", publisher_key=key
     )
@@ -280,11 +276,36 @@ def test_a_table_becomes_what_a_frame_says(tmp_path: pathlib.Path) -> None:
             assert db["d"].values == {"n": 4}
 
 
+def test_a_table_file_is_inspected(tmp_path: pathlib.Path) -> None:
+    key, path = tmp_path / "publisher.key", tmp_path / "t.privet"
+    publisher = privet.keygen(key)
+    with pytest.raises(privet.PrivetError, match="publisher.key"):
+        privet.keygen(key)
+    table = pyarrow.table({"k": ["a", "b", "c"], "n": [1, 2, 3], "d": ["x", None, "z"]})
+    built = privet.build(table, path, key="k", publisher_key=key)
+    told = privet.inspect(path)
+    assert (told.table_id, told.digest, told.root) == (built.table_id, built.digest, None)
+    assert (told.epoch, told.keys, told.records) == (0, 3, built.records)
+    assert told.publisher == publisher == built.publisher
+    assert told.columns == (("n", "int64"), ("d", "text"))
+    assert not told.verified and privet.inspect(path, verify=True).verified
+    assert told.report["value"] == "json"
+    report = privet.update(path, key, set={"a": {"n": 5, "d": "y"}}, delete=[b"b"])
+    told = privet.inspect(path)
+    assert (told.epoch, told.digest, told.records) == (1, report.digest, report.records)
+    assert told.log_bytes == report.log_bytes and "digest" in told._repr_html_()
+    vouched = privet.build(table, tmp_path / "vouched.privet", key="k", authenticate=True)
+    assert privet.inspect(tmp_path / "vouched.privet").root == vouched.root
+    privet.build(pyarrow.table({"v": [b"a", b"bc"]}), tmp_path / "raw.privet", raw="v")
+    told = privet.inspect(tmp_path / "raw.privet")
+    assert (told.keys, told.key_column, told.publisher, told.log_bytes) == (None, None, None, 0)
+    with pytest.raises(privet.PrivetError):
+        privet.inspect(key)
+
+
 def test_a_table_is_signed_for_the_first_time_only_if_that_is_said(tmp_path: pathlib.Path) -> None:
     key, path = tmp_path / "publisher.key", tmp_path / "t.privet"
-    from privet import _privet
-
-    assert _privet.run_command(["privet", "keygen", "-o", str(key), "--json"]) == 0
+    privet.keygen(key)
     privet.build(pyarrow.table({"k": ["a", "b"], "n": [1, 2]}), path, key="k")
     with pytest.raises(privet.UsageError, match="begin its history"):
         privet.update(path, key, delete=["a"])

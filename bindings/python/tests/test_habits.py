@@ -1,6 +1,7 @@
 """What people expect of a package for Python."""
 
 import asyncio
+import importlib.metadata
 import multiprocessing
 import os
 import pathlib
@@ -18,6 +19,7 @@ from conftest import person
 
 import privet
 from privet import _errors
+from privet._keys import Keys
 from privet.testing import servers
 
 SECRET = "a key that nobody should read"
@@ -37,6 +39,12 @@ FINAL = [privet.IntegrityError, privet.SelectiveError, privet.CorruptedError]
 """After these nothing may be tried again."""
 
 
+def test_every_exception_says_whether_it_is_final() -> None:
+    kinds = [kind for kind in vars(_errors).values() if isinstance(kind, type)]
+    kinds = [kind for kind in kinds if issubclass(kind, privet.PrivetError)]
+    assert [kind for kind in kinds if kind().is_final] == FINAL and len(kinds) > 8
+
+
 @pytest.mark.parametrize("final", FINAL)
 def test_what_must_not_be_tried_again_is_hidden_by_nothing_else(final) -> None:
     # Code that tries again after errors of the network does not catch it.
@@ -44,8 +52,11 @@ def test_what_must_not_be_tried_again_is_hidden_by_nothing_else(final) -> None:
     others = [privet.UnavailableError, privet.ExhaustedError, privet.PeerError]
     for order in ([final, *others], [*others, final], [*others, final, *others]):
         outcomes = [kind() for kind in order]
-        answers = privet.Answers(None, ["k"] * len(outcomes), outcomes, None)
+        answers = privet.Answers(Keys(["k"] * len(outcomes), [], []), outcomes, None, None)
         assert type(answers.errors[0]) is final and len(answers.errors) == len(outcomes)
+        # Of several that are final, the first is told.
+        twice = [*outcomes, privet.IntegrityError()]
+        assert type(privet.Answers(answers._keys, twice, None, None).errors[0]) is final
         with pytest.raises(final):
             answers.values()
 
@@ -271,8 +282,9 @@ def test_the_command_comes_along(people: pathlib.Path, tmp_path: pathlib.Path) -
     assert run.returncode == 0 and '"keys":40' in run.stdout, run
     run = subprocess.run([*command, "inspect", tmp_path / "no"], capture_output=True, text=True)
     assert run.returncode == 2 and run.stderr.startswith("privet: "), run
-    installed = pathlib.Path(sys.executable).with_name("privet")
-    run = subprocess.run([installed, "--version"], capture_output=True, text=True)
+    (script,) = importlib.metadata.entry_points(group="console_scripts", name="privet")
+    assert script.value == "privet.__main__:main" and callable(script.load())
+    run = subprocess.run([*command, "--version"], capture_output=True, text=True)
     assert run.stdout == f"privet {privet.__version__}\n", run
     demo = subprocess.run([*command, "demo"], capture_output=True, text=True, timeout=120)
     assert demo.returncode == 0 and "apir-dpf" in demo.stdout, demo
@@ -284,6 +296,10 @@ def test_plans_and_measurements(people: pathlib.Path, tmp_path: pathlib.Path) ->
     assert len(plan.to_polars()) == len(list(plan)) == len(plan.to_pandas()) > 5
     plan.plot().save(tmp_path / "plan.svg")
     assert (tmp_path / "plan.svg").read_text().startswith("<svg") and plan.plot()._repr_svg_()
+    for name in ("plan.png", "plan.pdf", "plan"):
+        with pytest.raises(ValueError, match=r"saved as \.svg"):
+            plan.plot().save(tmp_path / name)
+        assert not (tmp_path / name).exists()
     import polars
 
     frame = polars.DataFrame({"k": ["a", "b"], "v": [1, 2]})

@@ -137,7 +137,8 @@ pub struct Given {
     pub delete: Vec<String>,
 }
 
-/// The report of `privet build`, `update`, `plan` or `bench` as JSON, without printing it.
+/// The report of `privet build`, `update`, `inspect`, `keygen`, `plan` or `bench` as JSON, without
+/// printing it.
 /// `progress` is called while a table is built. If it fails, that ends the build.
 ///
 /// # Errors
@@ -169,6 +170,8 @@ pub fn report(
             serde_json::to_string(&commands::update::report(&update, rows)?)
         }
         Command::Plan(plan) => serde_json::to_string(&commands::plan::report(&plan, rows)?),
+        Command::Keygen(keygen) => serde_json::to_string(&commands::keygen::report(&keygen)?),
+        Command::Inspect(inspect) => return commands::inspect::report(&inspect),
         Command::Bench(bench) => serde_json::to_string(&bench::measure(&bench)?),
         _ => return Err(Error::api_misuse("this command has no report")),
     };

@@ -28,7 +28,15 @@ from ._plan import Plan, Plot, bench, plan
 from ._privet import scheme_names
 from ._progress import Progress
 from ._server import Server, serve
-from ._table import BuildReport, UpdateReport, build, update
+from ._table import (
+    BuildReport,
+    TableReport,
+    UpdateReport,
+    build,
+    inspect,
+    keygen,
+    update,
+)
 from ._values import Answer, Answers, Value
 
 if _TYPE_CHECKING:
@@ -66,6 +74,7 @@ __all__ = [
     "Server",
     "Stats",
     "Table",
+    "TableReport",
     "UnavailableError",
     "UpdateReport",
     "UsageError",
@@ -73,6 +82,8 @@ __all__ = [
     "bench",
     "build",
     "connect",
+    "inspect",
+    "keygen",
     "plan",
     "scheme_names",
     "serve",

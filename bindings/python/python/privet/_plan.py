@@ -8,6 +8,7 @@ from os import fspath
 from pathlib import Path
 from typing import Any
 
+from ._errors import UsageError
 from ._table import PathName, _inputs, _options, _report
 
 
@@ -18,8 +19,14 @@ class Plot:
         self.svg = svg
 
     def save(self, path: PathName) -> None:
-        """Writes it to a file."""
-        Path(fspath(path)).write_text(self.svg)
+        """Writes it to a file, whose name ends in ``.svg``."""
+        file = Path(fspath(path))
+        if file.suffix.lower() != ".svg":
+            raise UsageError(
+                f"a drawing is saved as .svg, and not as {file.suffix or 'a file without ending'}: "
+                "browsers and drawing programs turn it into other formats"
+            )
+        file.write_text(self.svg)
 
     def _repr_svg_(self) -> str:
         return self.svg

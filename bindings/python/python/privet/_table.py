@@ -6,7 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import date
 from decimal import Decimal
 from html import escape
@@ -14,7 +14,8 @@ from os import PathLike, fspath
 from typing import Any, Literal, Union
 
 from . import _privet
-from ._errors import PrivetError
+from ._errors import PrivetError, UsageError
+from ._keys import frame_columns, is_column, keys_of, refuse_lazy
 from ._progress import ProgressOption, reporter
 
 PathName = Union[str, "PathLike[str]"]
@@ -80,11 +81,11 @@ def build(
     path: PathName,
     *,
     key: str | None = None,
-    values: Iterable[str] | None = None,
+    values: str | Iterable[str] | None = None,
     raw: str | None = None,
     range_from: str | None = None,
     range_to: str | None = None,
-    normalize: Iterable[str] = (),
+    normalize: str | Iterable[str] = (),
     key_map: Literal["buckets", "cuckoo"] = "buckets",
     parts: int | None = None,
     on_duplicate: Literal["error", "first", "last", "all"] = "error",
@@ -116,7 +117,7 @@ def build(
     :param on_empty_key: what to do with a row without a key.
     :param max_value: refuse values of more bytes.
     :param authenticate: store with each record the proof that it belongs to the table.
-    :param publisher_key: the key file of whoever will sign updates, as ``privet keygen`` makes it.
+    :param publisher_key: the key file of whoever will sign updates, as :func:`keygen` makes it.
     :param format: the format of files; default: by their names.
     :param delimiter: what separates cells in CSV.
     :param types: what columns of CSV are: ``auto``, or ``column=number,…``.
@@ -132,7 +133,7 @@ def build(
         "privet", "build", "--json", f"--output={fspath(path)}", *multi,
         *_options(
             key=key, raw_value=raw, range_from=range_from, range_to=range_to,
-            normalize=",".join(normalize) or None, max_value=max_value, parts=parts,
+            normalize=",".join(_names(normalize)) or None, max_value=max_value, parts=parts,
             publisher_key=publisher_key, format=format, delimiter=delimiter, types=types,
             authenticate=authenticate, force=force,
             key_map=None if key_map == "buckets" else key_map,
@@ -141,7 +142,7 @@ def build(
         "--", *paths,
     ]  # fmt: skip
     with reporter(progress) as bars:
-        columns = list(values or [])
+        columns = _names(values or [])
         return _of(BuildReport, _report(typed, rows, value_columns=columns, progress=bars.tell()))
 
 
@@ -160,10 +161,10 @@ def update(
     """Signs the next version of a table, and appends it to the log beside the table's file.
 
     :param path: the table's file.
-    :param key_file: the publisher's secret key, as ``privet keygen`` makes it.
+    :param key_file: the publisher's secret key, as :func:`keygen` makes it.
     :param set: keys and their new values: a dictionary of all columns, or text where values are
         raw. For dates and other types that JSON does not have, use ``from_``.
-    :param delete: keys to remove.
+    :param delete: keys to remove: a list, or a column.
     :param from_: rows to set, as ``data`` of :func:`build`.
     :param replace_with: rows that the table is to hold, as ``data`` of :func:`build`, and no others:
         keys that are not among them are removed, and equal values change nothing. Not together with
@@ -187,13 +188,91 @@ def update(
         *(f"--{flag}={name}" for name in paths if not rows or flag == "replace-with"),
         "--", fspath(path),
     ]  # fmt: skip
-    changes = [(str(key), _value(value)) for key, value in (set or {}).items()]
-    keys = [str(key) for key in delete]
-    return _of(UpdateReport, _report(typed, rows, set=changes, delete=keys))
+    if set is not None and (frame_columns(set) is not None or is_column(set)):
+        raise TypeError("`set` is a dictionary of keys and values; rows of a frame go to `from_`")
+    given = dict(set or {})
+    changes = list(zip(_texts(list(given)), map(_value, given.values())))
+    return _of(UpdateReport, _report(typed, rows, set=changes, delete=_texts(delete)))
+
+
+def keygen(path: PathName) -> str:
+    """Makes the key with which a table's owner signs its updates, in a new file.
+
+    Whoever has the file can sign in the owner's name. Returns the publisher: what clients pin.
+    """
+    report = _report(["privet", "keygen", "--json", f"--output={fspath(path)}"])
+    return str(report["publisher"])
+
+
+@dataclass(frozen=True)
+class TableReport:
+    """What a table's file and its log say, in the table's last version."""
+
+    file: str
+    file_bytes: int
+    table_id: str
+    epoch: int
+    digest: str
+    records: int
+    record_len: int
+    """Bytes of a record."""
+    keys: int | None
+    """``None`` in a table by the number of a row. Counted when the file was written."""
+    key_column: str | None
+    columns: tuple[tuple[str, str], ...] | None
+    """Names and types of the values' columns, if the table says them."""
+    root: str | None
+    """What clients verify an authenticated table against."""
+    publisher: str | None
+    """Who signs the table's updates."""
+    log_bytes: int
+    verified: bool
+    """Whether every byte was read and checked."""
+    report: dict[str, Any] = field(repr=False)
+    """Everything, as ``privet inspect --json`` prints it."""
+
+    def _repr_html_(self) -> str:
+        return _html(self)
+
+
+def inspect(path: PathName, *, verify: bool = False) -> TableReport:
+    """What a table's file says about itself.
+
+    :param verify: read all of it, and check every byte.
+    """
+    flags = _options(verify=verify)
+    report = _report(["privet", "inspect", "--json", *flags, "--", fspath(path)])
+    # The last version stands in the log, if there is one.
+    updates = report.get("updates") or {}
+    columns = report.get("columns")
+    latest = {name: updates[name] for name in ("epoch", "digest", "records") if updates}
+    latest["publisher"] = updates.get("publisher")
+    latest["log_bytes"] = updates.get("log_bytes", 0)
+    latest["columns"] = columns and tuple((each["name"], each["type"]) for each in columns)
+    return _of(TableReport, {**report, **latest, "report": report})
+
+
+def _names(names: str | Iterable[str]) -> list[str]:
+    """Several names, or one."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _texts(keys: Any) -> list[str]:
+    """Keys as the command takes them."""
+    texts = []
+    for row, key in enumerate(keys_of(keys, by_key=True).sent):
+        try:
+            texts.append(key.decode() if isinstance(key, bytes) else str(key))
+        except UnicodeDecodeError:
+            raise UsageError(f"row {row}, counted from 0, is no text in UTF-8") from None
+    return texts
 
 
 def _inputs(data: Any) -> tuple[list[tuple[str, Any]], list[str]]:
     """Data with Arrow's stream, under names for errors; and the names, or paths instead."""
+    refuse_lazy(data)
+    if is_column(data):
+        raise TypeError("a column is no frame: give the frame, or make one with `.to_frame()`")
     listed = [data]
     if not isinstance(data, (str, PathLike)) and not hasattr(data, "__arrow_c_stream__"):
         if not isinstance(data, Iterable) or isinstance(data, (bytes, Mapping)):
@@ -205,6 +284,7 @@ def _inputs(data: Any) -> tuple[list[tuple[str, Any]], list[str]]:
     rows: list[tuple[str, Any]] = []
     paths: list[str] = []
     for number, each in enumerate(listed, 1):
+        refuse_lazy(each)
         if isinstance(each, (str, PathLike)):
             paths.append(fspath(each))
         elif hasattr(each, "__arrow_c_stream__"):
@@ -270,14 +350,14 @@ def _json(value: Any) -> str:
 
 
 def _of(kind: Any, report: dict[str, Any]) -> Any:
-    return kind(**{field.name: report[field.name] for field in fields(kind)})
+    return kind(**{one.name: report[one.name] for one in fields(kind)})
 
 
 def _html(report: Any) -> str:
     rows = (
-        f"<tr><th>{escape(field.name.replace('_', ' '))}</th>"
-        f"<td>{escape(str(getattr(report, field.name)))}</td></tr>"
-        for field in fields(report)
-        if getattr(report, field.name) is not None
+        f"<tr><th>{escape(one.name.replace('_', ' '))}</th>"
+        f"<td>{escape(str(getattr(report, one.name)))}</td></tr>"
+        for one in fields(report)
+        if one.repr and getattr(report, one.name) is not None
     )
     return f"<table>{''.join(rows)}</table>"

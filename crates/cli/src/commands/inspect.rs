@@ -32,6 +32,29 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
         }
         return points::run(arguments);
     }
+    look(arguments, |report, head| {
+        display::report(arguments.json, report, || report.page())?;
+        if let (false, Some(values)) = (arguments.json, head) {
+            let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+            display::write_out(&plain_lines(&values))?;
+        }
+        Ok(Outcome::Done)
+    })
+}
+
+/// What a table file says, as JSON, without printing it.
+pub(crate) fn report(arguments: &Inspect) -> Result<String> {
+    look(arguments, |report, _| {
+        serde_json::to_string(report)
+            .map_err(|error| Error::internal("a report is no JSON").caused_by(error))
+    })
+}
+
+/// Tells what a table file says, and its first values if they were asked for.
+fn look<T>(
+    arguments: &Inspect,
+    tell: impl FnOnce(&Report<'_>, Option<&[Vec<u8>]>) -> Result<T>,
+) -> Result<T> {
     let snapshot = Snapshot::open(&arguments.file)?;
     let log = UpdateLog::of(&snapshot)?;
     if arguments.verify {
@@ -61,12 +84,7 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
         room,
         ..Report::of(&snapshot, updates, arguments.verify)
     };
-    display::report(arguments.json, &report, || report.page())?;
-    if let (false, Some(values)) = (arguments.json, &head) {
-        let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
-        display::write_out(&plain_lines(&values))?;
-    }
-    Ok(Outcome::Done)
+    tell(&report, head.as_deref())
 }
 
 /// How many more keys the table takes, with the updates of its log. An authenticated table takes no

@@ -7,18 +7,22 @@ use privet_core::Result;
 use privet_table::update_log::PublisherKey;
 use serde::Serialize;
 
-/// Makes a key, writes it, and prints its public half.
-pub(crate) fn run(arguments: &Keygen) -> Result<Outcome> {
+/// Makes a key, writes it, and returns its public half.
+pub(crate) fn report(arguments: &Keygen) -> Result<Report> {
     let key = PublisherKey::generate()?;
     key.create_file(&arguments.output)?;
-    let report =
-        Report { file: arguments.output.display().to_string(), publisher: key.id().to_string() };
+    Ok(Report { file: arguments.output.display().to_string(), publisher: key.id().to_string() })
+}
+
+/// Makes a key, and prints its public half.
+pub(crate) fn run(arguments: &Keygen) -> Result<Outcome> {
+    let report = report(arguments)?;
     display::report(arguments.json, &report, || report.page())?;
     Ok(Outcome::Done)
 }
 
 #[derive(Serialize)]
-struct Report {
+pub(crate) struct Report {
     file: String,
     publisher: String,
 }
