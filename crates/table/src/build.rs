@@ -24,7 +24,7 @@ use crate::authentication::{MerkleTree, TableRoot, path_len, shape_with_paths};
 use crate::import::{
     ColumnType, ColumnTypes, Format, LinesLeftOut, Selection, Source, guess_types,
 };
-use crate::key_map::{KeyForm, KeyMapKind, Normalization, PackOptions, pack_with};
+use crate::key_map::{KeyForm, KeyFormat, KeyMapKind, Normalization, PackOptions, pack_with};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::new_file::Existing;
 use crate::snapshot::{Mark, SnapshotPlan, SnapshotWriter, ValueForm};
@@ -48,6 +48,10 @@ pub struct BuildOptions {
     /// Which differences between keys do not count. Keys that differ in nothing else are the same
     /// key.
     pub normalization: Normalization,
+    /// How keys are written, in the inputs and by clients. A column of bytes (Parquet has them)
+    /// needs no reading, and its table has hexadecimal keys unless something else is said here or
+    /// its keys are normalised. Otherwise keys are text.
+    pub key_format: Option<KeyFormat>,
     /// The columns with the bounds, if rows answer for ranges of keys. Not together with `key`.
     pub ranges: Option<RangeColumns>,
     /// The kind of key map, for a table by key.
@@ -341,6 +345,12 @@ fn selection(options: &BuildOptions) -> Result<Selection> {
             ValueForm::JsonColumns(columns.to_vec())
         }
     };
+    let is_text = options.key_format.is_none_or(|format| format == KeyFormat::Text);
+    if !is_text && (options.key.is_none() || options.normalization != Normalization::default()) {
+        return Err(Error::api_misuse(
+            "only keys that are text are normalised or are points of ranges; leave that out, or the format of keys",
+        ));
+    }
     match &options.ranges {
         None => Ok(Selection { key: options.key.clone(), until: None, value }),
         Some(_) if options.key.is_some() => {

@@ -66,11 +66,12 @@ pub use cell::Cell;
 pub use cells::Cells;
 pub use dialect::{Delimiter, Dialect};
 pub use of_table::check_value;
-pub use source::{OnEmptyKey, Source, open_text};
+pub use source::{OnEmptyKey, Source, open_text, text_of};
 pub use types::{ColumnType, ColumnTypes};
 pub(crate) use {source::Like, types::guess as guess_types};
 
 use crate::key_map::BETWEEN_BOUNDS;
+pub(crate) use crate::key_map::quoted;
 use crate::similar;
 use crate::snapshot::ValueForm;
 use crate::values::ValueColumn;
@@ -188,6 +189,11 @@ trait RowReader {
 
     /// The columns that make the value, if all rows have the same ones.
     fn value_columns(&self) -> Option<Vec<ValueColumn>>;
+
+    /// Whether the column of keys is one of bytes.
+    fn has_byte_keys(&self) -> bool {
+        false
+    }
 
     /// How many lines so far were no rows.
     fn left_out(&self) -> LinesLeftOut {
@@ -331,6 +337,12 @@ impl Rows {
         self.reader.value_columns()
     }
 
+    /// Whether keys come from a column of bytes: they are not written in any format, but are the
+    /// bytes of the key.
+    pub fn has_byte_keys(&self) -> bool {
+        self.reader.has_byte_keys()
+    }
+
     /// About how many bytes of the input are read.
     pub fn bytes_read(&self) -> u64 {
         self.reader.bytes_read()
@@ -389,15 +401,6 @@ fn no_such_column<'a>(wanted: &str, columns: impl IntoIterator<Item = &'a str>) 
         quoted(wanted),
         list.join(", ")
     ))
-}
-
-/// A name from outside, in quotes, with anything unprintable escaped, cut to a readable length.
-pub(crate) fn quoted(name: &str) -> String {
-    const MOST: usize = 80;
-    match name.char_indices().nth(MOST) {
-        None => format!("{name:?}"),
-        Some((end, _)) => format!("{:?}…", &name[..end]),
-    }
 }
 
 /// The columns of a selection, by their positions in an input with a fixed set of columns.

@@ -59,7 +59,8 @@
 //! # What a key is
 //!
 //! A key is hashed as it is written, unless the builder said which differences between keys do not
-//! count (`key_form.rs`), or that rows answer for ranges of keys (`ranges.rs`).
+//! count (`key_form.rs`), that keys are bytes and written in hexadecimal, say (`key_format.rs`), or
+//! that rows answer for ranges of keys (`ranges.rs`).
 //!
 //! # Parts
 //!
@@ -126,6 +127,7 @@ mod entry;
 mod forecast;
 mod hash;
 mod key_form;
+mod key_format;
 mod number;
 mod packing;
 mod pairing;
@@ -145,7 +147,11 @@ mod tests;
 pub(crate) use edit::Held;
 pub use edit::{Editor, Edits, Effect};
 pub use forecast::{Forecast, forecast};
+pub(crate) use key_form::no_such_range;
 pub use key_form::{Case, KeyForm, Normalization};
+pub use key_format::KeyFormat;
+#[cfg(feature = "files")]
+pub(crate) use key_format::quoted;
 pub use packing::{PackOptions, Packed, Pairs, pack, pack_as, pack_with};
 pub use pieces::MOST_PARTS;
 #[cfg(feature = "files")]

@@ -210,10 +210,12 @@ impl<'s> OwnedTable<'s> {
     }
 
     /// The values that the table has for `key` as it is, before anything is edited: none if it does
-    /// not have the key, and more than one only in a table of lists. In a table by index, the key
-    /// is a row's number, in decimal.
+    /// not have the key, and more than one only in a table of lists. The key is written in the
+    /// table's [format](crate::key_map::KeyFormat). In a table by index, it is a row's number, in
+    /// decimal.
     ///
     /// # Errors
+    /// As [`KeyForm::read`](crate::key_map::KeyForm::read), and
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) or
     /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the table is damaged.
     pub fn values_of(&self, key: &[u8]) -> Result<Vec<Vec<u8>>> {
@@ -222,7 +224,7 @@ impl<'s> OwnedTable<'s> {
             RecordLayout::Keyed(map) => {
                 // A row of a file may name the bounds of a range. One that is not there has no
                 // values.
-                let key = &*map.key_form().key_of_row(key).unwrap_or(Cow::Borrowed(key));
+                let key = &*map.key_form().key_of_row(key)?.unwrap_or(Cow::Borrowed(key));
                 let records = map.candidates(key).map(&read).collect::<Result<Vec<_>>>()?;
                 let value = map.find(key, records.iter().map(Vec::as_slice))?;
                 match value {

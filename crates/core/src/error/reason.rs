@@ -129,6 +129,8 @@ reasons! {
     KeyTwice => "key-twice",
     /// A row has no key, in a table that is to have keys.
     EmptyKey => "empty-key",
+    /// A key is not written as the table's keys are: it is no address, say. Its lookup was made.
+    MalformedKey => "malformed-key",
     /// The header of a CSV file is one column, and another delimiter than is usual stands in it.
     DelimiterUnclear => "delimiter-unclear",
     /// A quoted cell of a CSV file does not end as one: its quotation marks may be plain text.

@@ -3,7 +3,7 @@
 //! A lookup of a key that is written differently, say in lower case or with a space at the end,
 //! finds nothing and reports no error. Showing what all keys have in common helps people to notice.
 
-use crate::import::quoted;
+use crate::key_map::KeyFormat;
 
 /// How many keys are shown.
 const SHOWN: usize = 3;
@@ -20,8 +20,9 @@ pub struct KeyShape {
     pub longest: u64,
     /// How many keys begin or end with white space.
     pub spaced: u64,
-    /// The first three keys, as text or in hexadecimal, cut to a readable length.
+    /// The first three keys, [shown](KeyFormat::shown) as the table's keys are written.
     pub first: Vec<String>,
+    format: KeyFormat,
     characters: Characters,
 }
 
@@ -41,9 +42,9 @@ struct Characters {
 }
 
 impl KeyShape {
-    /// The shape of these keys.
-    pub(super) fn of<'a>(keys: impl Iterator<Item = &'a [u8]>) -> Self {
-        let mut shape = Self { shortest: u64::MAX, ..Self::default() };
+    /// The shape of these keys, which are written in this format.
+    pub(super) fn of<'a>(format: KeyFormat, keys: impl Iterator<Item = &'a [u8]>) -> Self {
+        let mut shape = Self { shortest: u64::MAX, format, ..Self::default() };
         for key in keys {
             shape.add(key);
         }
@@ -55,7 +56,10 @@ impl KeyShape {
         let len = key.len() as u64;
         (self.shortest, self.longest) = (self.shortest.min(len), self.longest.max(len));
         if self.first.len() < SHOWN {
-            self.first.push(shown(key));
+            self.first.push(self.format.shown(key));
+        }
+        if self.format != KeyFormat::Text {
+            return;
         }
         match std::str::from_utf8(key) {
             Ok(text) => {
@@ -68,7 +72,11 @@ impl KeyShape {
 
     /// The kinds of characters in the keys, such as `upper-case letters, digits and "-"`.
     pub fn characters(&self) -> String {
-        self.characters.words()
+        match self.format {
+            KeyFormat::Text => self.characters.words(),
+            KeyFormat::Hex => "bytes, written in hexadecimal".to_owned(),
+            KeyFormat::Base64 => "bytes, written in base64".to_owned(),
+        }
     }
 }
 
@@ -138,17 +146,6 @@ impl Characters {
     }
 }
 
-/// A key for people: as text if it is text, in hexadecimal if not.
-pub(super) fn shown(key: &[u8]) -> String {
-    match std::str::from_utf8(key) {
-        Ok(text) => quoted(text),
-        Err(_) => {
-            let hex: String = key.iter().take(40).map(|byte| format!("{byte:02x}")).collect();
-            format!("0x{hex}{}", if key.len() > 40 { "…" } else { "" })
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,10 +168,10 @@ mod tests {
             (&["a\tb"], "lower-case letters and control characters"),
             (&["\""], "\"\"\""),
         ] {
-            let shape = KeyShape::of(keys.iter().map(|key| key.as_bytes()));
+            let shape = KeyShape::of(KeyFormat::Text, keys.iter().map(|key| key.as_bytes()));
             assert_eq!(shape.characters(), characters, "{keys:?}");
         }
-        let bytes = KeyShape::of([&b"\xff\x00"[..]].into_iter());
+        let bytes = KeyShape::of(KeyFormat::Text, [&b"\xff\x00"[..]].into_iter());
         assert_eq!(bytes.characters(), "bytes that are no text");
         assert_eq!(bytes.first, ["0xff00"]);
     }
@@ -182,10 +179,10 @@ mod tests {
     #[test]
     fn lengths_spaces_and_the_first_keys_are_told() {
         let keys = ["abc", " de", "f\u{a0}", "g h", "ijklm "];
-        let shape = KeyShape::of(keys.iter().map(|key| key.as_bytes()));
+        let shape = KeyShape::of(KeyFormat::Text, keys.iter().map(|key| key.as_bytes()));
         assert_eq!((shape.shortest, shape.longest, shape.spaced), (3, 6, 3));
         assert_eq!(shape.first, ["\"abc\"", "\" de\"", "\"f\\u{a0}\""]);
-        let none = KeyShape::of([].into_iter());
+        let none = KeyShape::of(KeyFormat::Text, [].into_iter());
         assert_eq!((none.shortest, none.longest, &*none.characters()), (0, 0, "nothing"));
     }
 }

@@ -1,16 +1,17 @@
 //! The rows of an input, kept in memory until the shape of the table is known.
 
 use super::arena::{Arena, Place};
-use super::key_shape::{KeyShape, shown};
+use super::key_shape::KeyShape;
 use super::{BuildOptions, OnDuplicate, Progress, REPORT_EVERY, Stage};
 use crate::import::{Like, LinesLeftOut, Row, Rows, Selection, Source};
-use crate::key_map::{KeyForm, NAME_LEN, Pairs, listed_len, push_to_list};
+use crate::key_map::{KeyForm, KeyFormat, NAME_LEN, Normalization, Pairs, listed_len, push_to_list};
 use crate::snapshot::ValueForm;
 use crate::values::ValueColumn;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use privet_core::table::MAX_RECORD_LEN;
 use privet_core::{Error, Reason, Result};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
@@ -78,7 +79,7 @@ impl KeptRows {
             rows_kept: 0,
             value_bytes: 0,
             duplicates_dropped: 0,
-            key_form: KeyForm { normalization: options.normalization, ranges: None },
+            key_form: KeyForm { normalization: options.normalization, ..KeyForm::default() },
             empty_keys: 0,
             hidden: 0,
             lines_left_out: LinesLeftOut::default(),
@@ -98,6 +99,9 @@ impl KeptRows {
                     bytes_total,
                 })
             };
+            if kept.inputs.is_empty() {
+                kept.key_form.format = key_format(options, &rows);
+            }
             kept.inputs.push((kept.rows.len(), rows.name().to_owned()));
             unit = rows.unit();
             kept.take(&mut rows, &mut by_hash, options, &mut report)?;
@@ -141,17 +145,26 @@ impl KeptRows {
         report: &mut dyn FnMut(&Rows) -> Result<()>,
     ) -> Result<()> {
         let (name, unit) = (rows.name().to_owned(), rows.unit());
+        let has_byte_keys = rows.has_byte_keys();
         let mut count = 0u64;
         while let Some(row) = rows.next_row()? {
             let at = |error: Error, row: &Row<'_>| {
                 error.within(format!("{unit} {}", row.position)).within(&name)
             };
-            check_length(&row, self.by_key, options.max_value).map_err(|error| at(error, &row))?;
-            let key = options.normalization.apply(row.key);
+            let key = match self.key_form.format {
+                KeyFormat::Text => options.normalization.apply(row.key),
+                _ if has_byte_keys => Cow::Borrowed(row.key),
+                format => format.read(row.key).map_err(|error| {
+                    let written = KeyFormat::Text.shown(row.key);
+                    at(error.within(format!("the key {written}")), &row)
+                })?,
+            };
             if self.by_key && key.is_empty() {
                 return Err(at(nothing_left(row.key), &row));
             }
             let row = Row { key: &key, ..row };
+            let format = self.by_key.then_some(self.key_form.format);
+            check_length(&row, format, options.max_value).map_err(|error| at(error, &row))?;
             if self.by_key {
                 self.add_keyed(&row, by_hash, options.on_duplicate, unit)
                     .map_err(|error| at(error, &row))?;
@@ -253,7 +266,7 @@ impl KeptRows {
                 return Err(Error::api_misuse(format!(
                     "the key {} occurs twice, first in {}; keep one of the rows, or choose which to keep: \
                      the first, the last, or all of them",
-                    shown(row.key),
+                    self.key_form.format.shown(row.key),
                     self.place_of(earlier, unit)
                 ))
                 .because(Reason::KeyTwice));
@@ -278,7 +291,7 @@ impl KeptRows {
             return Err(Error::api_misuse(format!(
                 "with this row, the {} values of the key {} have {} bytes together, and the limit is {MAX_VALUE}; no table can hold them",
                 further.values.len() + 2,
-                shown(row.key),
+                self.key_form.format.shown(row.key),
                 first_len + further.listed_bytes
             )));
         }
@@ -288,7 +301,7 @@ impl KeptRows {
 
     /// What the keys look like, in a table by key.
     pub(super) fn key_shape(&self) -> KeyShape {
-        KeyShape::of(self.rows.iter().map(|row| self.arena.at(row.key)))
+        KeyShape::of(self.key_form.format, self.rows.iter().map(|row| self.arena.at(row.key)))
     }
 
     /// How the builder changed the keys. Clients have to change theirs in the same way.
@@ -412,19 +425,31 @@ impl KeyIndex {
 }
 
 fn nothing_left(key: &[u8]) -> Error {
-    Error::api_misuse(format!("the key {} is empty in the form of this table's keys", shown(key)))
+    Error::api_misuse(format!(
+        "the key {} is empty in the form of this table's keys",
+        KeyFormat::Text.shown(key)
+    ))
 }
 
-fn check_length(row: &Row<'_>, by_key: bool, max_value: Option<u64>) -> Result<()> {
+/// How the keys of a table are written whose first input is this one.
+fn key_format(options: &BuildOptions, rows: &Rows) -> KeyFormat {
+    let is_text = options.key.is_none() || options.normalization != Normalization::default();
+    options.key_format.unwrap_or(match rows.has_byte_keys() && !is_text {
+        true => KeyFormat::Hex,
+        false => KeyFormat::Text,
+    })
+}
+
+/// `keys`: how keys are written, in a table by key.
+fn check_length(row: &Row<'_>, keys: Option<KeyFormat>, max_value: Option<u64>) -> Result<()> {
     let limit = max_value.unwrap_or(MAX_VALUE).min(MAX_VALUE);
     let len = row.value.len() as u64;
     if len <= limit {
         return Ok(());
     }
-    let whose = if by_key {
-        format!("the value of the key {}", shown(row.key))
-    } else {
-        "the value".to_owned()
+    let whose = match keys {
+        Some(format) => format!("the value of the key {}", format.shown(row.key)),
+        None => "the value".to_owned(),
     };
     let advice = if limit < MAX_VALUE {
         "raise the limit or shorten the value"

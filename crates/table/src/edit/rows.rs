@@ -1,12 +1,14 @@
 //! Rows as a file has them, or a person types them, for a table of any kind.
 
 use super::{TableEditor, TableEdits};
-use crate::key_map::{Effect, KeyMap};
+use crate::key_map::{Effect, KeyFormat, KeyMap, no_such_range};
 use crate::layout::TableLayout;
 use privet_core::{Error, Result, TableShape};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// A [`TableEditor`] that takes rows: each a key and a value.
+/// A [`TableEditor`] that takes rows: each a key and a value. Keys are written in the table's
+/// [format](KeyFormat).
 ///
 /// In a table by key, a row says what the key's value is. Where keys have several values, all rows
 /// of a key up to [`end_rows`](Self::end_rows) count together, and replace what it had. In a table
@@ -51,28 +53,32 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
         })
     }
 
-    /// Removes `key`, if it is there.
+    /// Removes `key`, if it is there. In a table of ranges, the bounds of a range will do.
     ///
     /// # Errors
-    /// As [`TableEditor::delete`].
+    /// As [`TableEditor::delete`] and [`KeyForm::read`](crate::key_map::KeyForm::read).
     pub fn delete(&mut self, key: &[u8]) -> Result<()> {
-        let effect = self.editor.delete(key).map_err(|error| error.within(named(key)))?;
-        self.counts.add(effect);
+        let read = self.key_map.map(|key_map| key_map.key_form().key_of_row(key)).transpose();
+        let effect =
+            read.and_then(|read| self.editor.delete(&read.flatten().unwrap_or(Cow::Borrowed(key))));
+        let named = || format!("the key {}", KeyFormat::Text.shown(key));
+        self.counts.add(effect.map_err(|error| error.within(named()))?);
         Ok(())
     }
 
     /// Takes a row. A table by index ignores the key.
     ///
     /// # Errors
-    /// As [`TableEditor::set`] and [`TableEditor::append_row`]. They do not name the key: whoever
-    /// reads a file knows the row.
+    /// As [`TableEditor::set`], [`TableEditor::append_row`] and
+    /// [`KeyForm::read`](crate::key_map::KeyForm::read). They do not name the key: whoever reads a
+    /// file knows the row.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let Some(key_map) = self.key_map else {
             self.editor.append_row(value)?;
             self.counts.inserted += 1;
             return Ok(());
         };
-        let key = key_map.key_form().key_of_row(key)?;
+        let key = key_map.key_form().key_of_row(key)?.ok_or_else(no_such_range)?;
         if key_map.has_lists() {
             self.lists.add(&key, value);
         } else {
@@ -106,9 +112,11 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
     /// As [`TableEditor::set_all`].
     pub fn end_rows(&mut self) -> Result<()> {
         let ValuesByKey { values, .. } = std::mem::take(&mut self.lists);
+        let format = self.key_map.map_or(KeyFormat::Text, |key_map| key_map.key_form().format);
         for (key, values) in values {
+            let named = || format!("the key {}", format.shown(&key));
             let effect = self.editor.set_all(&key, &values);
-            self.counts.add(effect.map_err(|error| error.within(named(&key)))?);
+            self.counts.add(effect.map_err(|error| error.within(named()))?);
         }
         Ok(())
     }
@@ -151,8 +159,4 @@ impl ValuesByKey {
         }
         self.values[number].1.push(value.to_vec());
     }
-}
-
-fn named(key: &[u8]) -> String {
-    format!("the key {:?}", String::from_utf8_lossy(key))
 }

@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, RowCells, write_row};
 use super::{ResolvedColumns, RowReader, Wanted};
-use crate::values::ValueColumn;
+use crate::values::{ValueColumn, ValueType};
 use privet_core::{Error, Result};
 
 /// Rows of typed cells, one after the other. They are read once.
@@ -68,6 +68,11 @@ impl RowReader for CellRows {
             let share = self.row as f64 / rows.max(1) as f64;
             (bytes as f64 * share.min(1.0)) as u64
         })
+    }
+
+    fn has_byte_keys(&self) -> bool {
+        let column = self.columns.key.map(|column| &self.cells.columns()[column].of);
+        column == Some(&ValueType::Bytes)
     }
 
     fn value_columns(&self) -> Option<Vec<ValueColumn>> {

@@ -13,7 +13,7 @@ mod schema;
 
 use super::cell::{Cell, RowCells, write_row};
 use super::{ResolvedColumns, RowReader, Wanted, cannot_read, cannot_spool, quoted};
-use crate::values::ValueColumn;
+use crate::values::{ValueColumn, ValueType};
 use ::parquet::basic::Compression;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::ParquetMetaData;
@@ -172,6 +172,11 @@ impl RowReader for ParquetRows {
             ValueColumn { name: name.clone(), of: node.value_type() }
         };
         Some(self.resolved.value.iter().map(described).collect())
+    }
+
+    fn has_byte_keys(&self) -> bool {
+        let column = self.resolved.key.map(|column| self.columns[column].node.value_type());
+        column == Some(ValueType::Bytes)
     }
 
     fn bytes_read(&self) -> u64 {

@@ -346,6 +346,14 @@ pub fn open_text(path: &Path) -> Result<impl Read + Send + 'static> {
         true => Box::new(io::stdin()),
         false => Box::new(open_file(path)?.0),
     };
+    text_of(input)
+}
+
+/// What `input` holds, as [`open_text`] reads it.
+///
+/// # Errors
+/// As there.
+pub fn text_of<R: Read>(input: R) -> Result<impl Read + use<R>> {
     Ok(Text::new(compressed::decompressed(input)?))
 }
 

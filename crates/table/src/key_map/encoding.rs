@@ -43,10 +43,11 @@
 //! | | | *s* entries, as in version 1 |
 //!
 //! Version 4 is version 3, of any number of parts, followed by the [form of keys](super::key_form).
-//! That is either 0 and one byte of bits, for the steps of [`Normalization::NAMES`] from the lowest
-//! bit on; or 1 and a directory of [ranges](super::ranges): the kind of points (1 byte: 0 numbers,
-//! 1 signed numbers, 2 addresses), the number of ranges (4), the number of bytes that they take
-//! (8), and these bytes.
+//! That is 0 and one byte of bits, for the steps of [`Normalization::NAMES`] from the lowest bit
+//! on; or 1 and a directory of [ranges](super::ranges): the kind of points (1 byte: 0 numbers, 1
+//! signed numbers, 2 addresses), the number of ranges (4), the number of bytes that they take (8),
+//! and these bytes; or 2 and one byte for how keys are [written](super::KeyFormat): 1 in
+//! hexadecimal, 2 in base64.
 //!
 //! [`Normalization::NAMES`]: super::Normalization::NAMES
 //!

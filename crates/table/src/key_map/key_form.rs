@@ -5,20 +5,30 @@
 //! differences do not count ([`Normalization`]), and every client then treats its keys as the
 //! builder did.
 //!
-//! In a table of [ranges](super::ranges), a key becomes the range that holds it.
+//! If a builder and a client know different versions of Unicode, they treat a key alike unless it
+//! has a character that one of them does not know yet. (So Unicode promises for `nfc` and `fold`;
+//! for the other steps there were a few exceptions, all of rare letters.)
+//!
+//! In a table of [ranges](super::ranges), a key becomes the range that holds it. Where keys are
+//! [written](super::key_format) in hexadecimal or base64, a key becomes its bytes.
 //!
 //! Normalising a key takes a time that depends on the key, as hashing does. Only the client sees
 //! that time.
 
+use super::key_format::{KeyFormat, malformed};
 use super::ranges::Directory;
 use privet_core::codec::Reader;
 use privet_core::{Error, Result};
 use std::borrow::Cow;
+use unicode_normalization::UnicodeNormalization as _;
 
 /// A table's rule from keys as people write them to keys as they are hashed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyForm {
-    /// Which differences do not count. In a table of ranges, all count.
+    /// How keys are written. In a table of ranges, as text.
+    pub format: KeyFormat,
+    /// Which differences do not count. In a table of ranges, and where keys are not written as
+    /// text, all count.
     pub normalization: Normalization,
     /// The ranges, where keys are points in them.
     pub ranges: Option<Directory>,
@@ -28,6 +38,29 @@ impl KeyForm {
     /// Whether keys are taken as they are.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// The key that somebody wrote as `written`.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) with
+    /// [`Reason::MalformedKey`](privet_core::Reason::MalformedKey) if the table can have no such
+    /// key: it is not written in the table's format, or is no point in a table of ranges. The
+    /// message says why, without the key.
+    pub fn read<'k>(&self, written: &'k [u8]) -> Result<Cow<'k, [u8]>> {
+        self.check(written)?;
+        self.format.read(written)
+    }
+
+    /// Refuses what is no point, in a table of ranges.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn check(&self, key: &[u8]) -> Result<()> {
+        match &self.ranges {
+            Some(directory) => directory.points().check(key).map_err(malformed),
+            None => Ok(()),
+        }
     }
 
     /// The key that is hashed for `key`.
@@ -43,22 +76,26 @@ impl KeyForm {
         self.ranges.as_ref().is_none_or(|directory| directory.holds(key))
     }
 
-    /// The key to edit for a row: its normalised form. In a table of ranges, a row may name the
-    /// bounds of its range.
+    /// The key to edit for a row that is written as `written`: its normalised form. In a table of
+    /// ranges, a row may name the bounds of its range; `None` if the table has no such range.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table has no such range.
-    pub(crate) fn key_of_row<'k>(&self, key: &'k [u8]) -> Result<Cow<'k, [u8]>> {
+    /// As [`read`](Self::read).
+    pub(crate) fn key_of_row<'k>(&self, written: &'k [u8]) -> Result<Option<Cow<'k, [u8]>>> {
         match &self.ranges {
-            None => Ok(self.normalization.apply(key)),
-            Some(directory) => directory.key_of_row(key).ok_or_else(no_such_range),
+            None => Ok(Some(match self.format.read(written)? {
+                Cow::Borrowed(key) => self.normalization.apply(key),
+                key => key,
+            })),
+            Some(directory) => directory.key_of_row(written),
         }
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        match &self.ranges {
-            None => out.extend_from_slice(&[PLAIN, self.normalization.bits()]),
-            Some(directory) => {
+        match (&self.ranges, self.format) {
+            (None, KeyFormat::Text) => out.extend_from_slice(&[PLAIN, self.normalization.bits()]),
+            (None, format) => out.extend_from_slice(&[FORMATTED, format.code()]),
+            (Some(directory), _) => {
                 out.push(RANGES);
                 directory.encode(out);
             }
@@ -69,9 +106,19 @@ impl KeyForm {
         match reader.u8()? {
             PLAIN => {
                 let normalization = Normalization::from_bits(reader.u8()?)?;
-                Ok(Self { normalization, ranges: None })
+                Ok(Self { normalization, ..Self::default() })
             }
             RANGES => Ok(Self { ranges: Some(Directory::decode(reader)?), ..Self::default() }),
+            FORMATTED => {
+                let code = reader.u8()?;
+                let mut formats = KeyFormat::ALL.into_iter();
+                let format = formats.find(|format| format.code() == code);
+                let format =
+                    format.filter(|format| *format != KeyFormat::Text).ok_or_else(|| {
+                        invalid("this program does not know how its keys are written")
+                    })?;
+                Ok(Self { format, ..Self::default() })
+            }
             form => Err(invalid(format!("this program does not know keys of the form {form}"))),
         }
     }
@@ -79,12 +126,18 @@ impl KeyForm {
 
 const PLAIN: u8 = 0;
 const RANGES: u8 = 1;
+const FORMATTED: u8 = 2;
 
 /// Differences between keys that do not count. They are removed in the order of the fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Normalization {
     /// White space at both ends.
     pub trim: bool,
+    /// White space and characters of no width at both ends: joiners, marks of direction, and such.
+    pub trim_invisible: bool,
+    /// Whether letters are composed or decomposed: keys are in Normalization Form C. They are
+    /// decomposed before their case is changed, and composed after the steps for letters.
+    pub nfc: bool,
     /// Upper or lower case: keys are hashed in this one.
     pub case: Option<Case>,
     /// All that is neither a letter nor a digit.
@@ -94,19 +147,22 @@ pub struct Normalization {
     pub number: bool,
 }
 
-/// Which case keys have when they are hashed. Each letter gets its own mapping by Unicode, whatever
-/// stands beside it.
+/// Which case keys have when they are hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
-    /// Lower case.
+    /// Lower case. Each letter gets its own mapping by Unicode, whatever stands beside it.
     Lower,
-    /// Upper case.
+    /// Upper case, in the same way.
     Upper,
+    /// Neither: Unicode's full case folding, for which `ß` is `ss`, and `ς` at the end of a word is
+    /// `σ`.
+    Folded,
 }
 
 impl Normalization {
-    /// What each step is called, in their order.
-    pub const NAMES: [&str; 5] = ["trim", "lower", "upper", "alphanumeric", "number"];
+    /// What each step is called, in the order of their bits.
+    pub const NAMES: [&str; 8] =
+        ["trim", "lower", "upper", "alphanumeric", "number", "nfc", "fold", "trim-invisible"];
 
     /// The names of the steps that are taken.
     pub fn names(self) -> Vec<&'static str> {
@@ -118,8 +174,8 @@ impl Normalization {
     /// The normalisation with the steps of these names.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a name is unknown, or if both cases
-    /// are named.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a name is unknown, or if several
+    /// cases are named.
     pub fn from_names<N: AsRef<str>>(names: &[N]) -> Result<Self> {
         let mut bits = 0;
         for name in names {
@@ -133,8 +189,9 @@ impl Normalization {
             })?;
             bits |= 1 << step;
         }
-        Self::from_bits(bits)
-            .map_err(|_| Error::api_misuse("keys are in lower case or in upper case, not both"))
+        Self::from_bits(bits).map_err(|_| {
+            Error::api_misuse("keys have one case: name one of lower, upper and fold, not several")
+        })
     }
 
     fn bits(self) -> u8 {
@@ -144,22 +201,24 @@ impl Normalization {
             self.case == Some(Case::Upper),
             self.alphanumeric,
             self.number,
+            self.nfc,
+            self.case == Some(Case::Folded),
+            self.trim_invisible,
         ];
         steps.into_iter().zip(0..).map(|(taken, step)| u8::from(taken) << step).sum()
     }
 
     fn from_bits(bits: u8) -> Result<Self> {
         let has = |step: u8| bits >> step & 1 == 1;
-        let case = match (has(1), has(2)) {
-            (true, true) => return Err(invalid("its keys are in both cases")),
-            (true, false) => Some(Case::Lower),
-            (false, true) => Some(Case::Upper),
-            (false, false) => None,
+        let case = match (has(1), has(2), has(6)) {
+            (false, false, false) => None,
+            (true, false, false) => Some(Case::Lower),
+            (false, true, false) => Some(Case::Upper),
+            (false, false, true) => Some(Case::Folded),
+            _ => return Err(invalid("its keys are in several cases")),
         };
-        if bits >> Self::NAMES.len() != 0 {
-            return Err(invalid("this program does not know how its keys are normalised"));
-        }
-        Ok(Self { trim: has(0), case, alphanumeric: has(3), number: has(4) })
+        let (trim, alphanumeric, number, nfc) = (has(0), has(3), has(4), has(5));
+        Ok(Self { trim, trim_invisible: has(7), nfc, case, alphanumeric, number })
     }
 
     /// `key` without the differences that do not count. Bytes that are not UTF-8 stay as they are.
@@ -168,14 +227,25 @@ impl Normalization {
             return Cow::Borrowed(key);
         }
         let Ok(text) = std::str::from_utf8(key) else { return Cow::Borrowed(key) };
-        let mut text = Cow::Borrowed(if self.trim { text.trim() } else { text });
+        let mut text = Cow::Borrowed(match (self.trim, self.trim_invisible) {
+            (_, true) => text.trim_matches(|char: char| char.is_whitespace() || is_invisible(char)),
+            (true, false) => text.trim(),
+            (false, false) => text,
+        });
+        if self.nfc && self.case.is_some() {
+            text = text.nfd().collect();
+        }
         text = match self.case {
             Some(Case::Lower) => text.chars().flat_map(char::to_lowercase).collect(),
             Some(Case::Upper) => text.chars().flat_map(char::to_uppercase).collect(),
+            Some(Case::Folded) => Cow::Owned(unicase::UniCase::unicode(text).to_folded_case()),
             None => text,
         };
         if self.alphanumeric {
             text = text.chars().filter(|char| char.is_alphanumeric()).collect();
+        }
+        if self.nfc {
+            text = text.nfc().collect();
         }
         if self.number
             && let Some(number) = shortest_number(&text)
@@ -187,6 +257,14 @@ impl Normalization {
             Cow::Owned(text) => Cow::Owned(text.into_bytes()),
         }
     }
+}
+
+/// Characters of no width that say nothing at the end of a key: joiners, marks of direction, byte
+/// order marks, soft hyphens. The list is part of what `trim-invisible` means, and stays.
+/// (Selectors and tags are not in it: they change the look of the character before them.)
+fn is_invisible(char: char) -> bool {
+    matches!(char, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// The one way to write the decimal number in `text`: `1.5` for `+01.50` and `15e-1`. `None` if it
@@ -231,7 +309,7 @@ fn shortest_number(text: &str) -> Option<String> {
 }
 
 /// The error for an edit of a range that the table does not have.
-pub(super) fn no_such_range() -> Error {
+pub(crate) fn no_such_range() -> Error {
     Error::api_misuse(
         "the table has no such range: new ranges come with a whole file that takes the place of all \
          rows, or with a table that is built anew",

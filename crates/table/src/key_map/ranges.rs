@@ -33,6 +33,7 @@
 //! *odd* = 0. Each range has one encoding, the shortest. A table of 500,000 networks has a
 //! directory of some 600 KB.
 
+use super::key_format::malformed;
 use privet_core::codec::Reader;
 use privet_core::{Error, Result, SecretRng};
 use privet_kernels::taint::{admit, conceal};
@@ -69,6 +70,37 @@ impl Points {
     fn parse_bound(self, text: &str) -> Option<u128> {
         let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
         self.parse(text.as_bytes()).filter(|_| self != Points::Numbers || is_number)
+    }
+
+    /// Refuses what is no point of this kind, and says why. The words do not have the key in them:
+    /// it may be a secret.
+    pub(super) fn check(self, key: &[u8]) -> Result<(), &'static str> {
+        if self.parse(key).is_some() {
+            return Ok(());
+        }
+        let text = std::str::from_utf8(key).unwrap_or_default().trim();
+        let octets = || text.split('.');
+        Err(match self {
+            Points::Numbers => "this is no number from 0 to 2^128 - 1, and no address",
+            Points::SignedNumbers => "this is no whole number, or it is too large",
+            Points::Addresses if text.contains('/') => {
+                "this is a network and no address: name one address of it"
+            }
+            Points::Addresses if text.starts_with('[') => {
+                "this is no address: leave out the brackets, and a port"
+            }
+            Points::Addresses if text.contains('%') => {
+                "this is no address: leave out the zone, from the % on"
+            }
+            Points::Addresses
+                if octets().count() == 4
+                    && octets().all(|octet| octet.parse::<u8>().is_ok())
+                    && octets().any(|octet| octet.len() > 1 && octet.starts_with('0')) =>
+            {
+                "this is no address: leave out the zeros at the beginning of its numbers"
+            }
+            Points::Addresses => "this is no address",
+        })
     }
 
     /// The bounds in a row: `from` and `to` with [`BETWEEN_BOUNDS`] between them; a network,
@@ -272,11 +304,15 @@ impl Directory {
     }
 
     /// The key to edit for the row that `key` stands for: a point, or the bounds of a range that
-    /// the table has. For the owner, like [`holds`](Self::holds).
-    pub(super) fn key_of_row<'k>(&self, key: &'k [u8]) -> Option<Cow<'k, [u8]>> {
-        let text = std::str::from_utf8(key).ok()?;
-        let Some(Bounds { from, to: Some(to) }) = self.points.parse_bounds(text) else {
-            return self.holds(key).then_some(Cow::Borrowed(key));
+    /// the table has. `None` if it has no such range. For the owner, like [`holds`](Self::holds).
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if these are no bounds and no point.
+    pub(super) fn key_of_row<'k>(&self, key: &'k [u8]) -> Result<Option<Cow<'k, [u8]>>> {
+        let bounds = std::str::from_utf8(key).ok().and_then(|text| self.points.parse_bounds(text));
+        let Some(Bounds { from, to: Some(to) }) = bounds else {
+            self.points.check(key).map_err(malformed)?;
+            return Ok(self.holds(key).then_some(Cow::Borrowed(key)));
         };
         let from_text = self.points.text(from);
         let to_text = self.points.text(to);
@@ -285,7 +321,7 @@ impl Directory {
         let range = Range { from, to };
         let ends = to == u128::MAX || self.name_for(self.points.text(to + 1).as_bytes()) != name;
         let is_it = name == range.name() && self.name_for(to_text.as_bytes()) == name && ends;
-        is_it.then(|| Cow::Owned(from_text.into_bytes()))
+        Ok(is_it.then(|| Cow::Owned(from_text.into_bytes())))
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {

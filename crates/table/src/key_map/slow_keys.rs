@@ -4,38 +4,50 @@
 //! longest depends on the processor, so there are several kinds.
 
 use super::key_form::{Case, KeyForm, Normalization};
+use super::key_format::KeyFormat;
 use super::ranges::Directory;
 use privet_core::SecretRng;
 
 /// How many kinds of slow keys there are. No power of two: where keys have several candidates, a
 /// client that counts through both meets each kind with each candidate.
-const KINDS: usize = 5;
+const KINDS: usize = 7;
 
 /// The letter that becomes most letters in lower case: `i` and a dot.
 const LONGEST_LOWER: char = '\u{130}';
 
-/// The letter that becomes most letters in upper case: a vowel and two accents.
+/// The letter that becomes most letters in upper case and folded: a vowel and two accents.
 const LONGEST_UPPER: char = '\u{390}';
 
 /// White space of three bytes.
 const SPACE: char = '\u{3000}';
 
+/// The last of the invisible characters that is not white space, of three bytes.
+const INVISIBLE: char = '\u{feff}';
+
 /// A number has no more digits, or it is left as it is.
 const MOST_DIGITS: usize = 400;
 
 impl KeyForm {
-    /// A random key of `len` bytes: of the kinds that may take longest, number `number`, counted
-    /// round.
+    /// A random key, [written](Self::read) in `len` bytes: of the kinds that may take longest,
+    /// number `number`, counted round.
     pub fn slow_key(&self, number: usize, len: usize, rng: &mut SecretRng) -> Vec<u8> {
         let kind = number % KINDS;
-        match &self.ranges {
-            Some(directory) => slow_point(directory, kind, len, rng).into_bytes(),
-            None if self.is_plain() => {
+        match (&self.ranges, self.format) {
+            (Some(directory), _) => slow_point(directory, kind, len, rng).into_bytes(),
+            // Reading ends at the first byte that is not in the format, so all are in it.
+            (None, KeyFormat::Hex) => {
+                filled("", len / 2 * 2, || any_of(b"0123456789abcdefABCDEF", rng)).into_bytes()
+            }
+            (None, KeyFormat::Base64) => {
+                let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+                filled("", len / 4 * 4, || any_of(letters, rng)).into_bytes()
+            }
+            (None, KeyFormat::Text) if self.is_plain() => {
                 let mut key = vec![0; len];
                 rng.fill(&mut key);
                 key
             }
-            None => slow_text(self.normalization, kind, len, rng).into_bytes(),
+            (None, KeyFormat::Text) => slow_text(self.normalization, kind, len, rng).into_bytes(),
         }
     }
 }
@@ -56,13 +68,18 @@ fn slow_text(normalization: Normalization, kind: usize, len: usize, rng: &mut Se
         }),
         // The longest number, behind zeros.
         (3, _) => {
-            let digits = filled("", len.min(MOST_DIGITS), || any_digit(rng));
+            let digits = filled("", len.min(MOST_DIGITS), || any_of(b"0123456789", rng));
             format!("{digits:0>len$}")
         }
+        // One letter and many accents, which have to be put in order.
+        (4, _) if normalization.nfc => filled("a", len, || any_accent(rng)),
+        // Syllables, of which each falls apart into three letters and comes together again.
+        (5, _) if normalization.nfc => filled("", len, || any_syllable(rng)),
         _ => {
+            let space = if normalization.trim_invisible { INVISIBLE } else { SPACE };
             let text = filled("", 32.min(len), || any_greek(rng));
-            let space = filled("", (len - text.len()) / 2, || SPACE);
-            filled(&format!("{space}{text}"), len, || SPACE)
+            let before = filled("", (len - text.len()) / 2, || space);
+            filled(&format!("{before}{text}"), len, || space)
         }
     }
 }
@@ -102,8 +119,18 @@ fn late_letter(rng: &mut SecretRng) -> char {
     char::from_u32(first + rng.below(10) as u32).unwrap_or('\u{f26}')
 }
 
-fn any_digit(rng: &mut SecretRng) -> char {
-    char::from(b'0' + rng.below(10) as u8)
+fn any_of(letters: &[u8], rng: &mut SecretRng) -> char {
+    char::from(letters[rng.below(letters.len() as u64) as usize])
+}
+
+/// An accent above a letter or below it, in two bytes each.
+fn any_accent(rng: &mut SecretRng) -> char {
+    char::from_u32(0x300 + rng.below(0x34) as u32).unwrap_or('\u{316}')
+}
+
+/// A syllable of Hangul, in three bytes.
+fn any_syllable(rng: &mut SecretRng) -> char {
+    char::from_u32(0xac00 + rng.below(11_172) as u32).unwrap_or('\u{d7a3}')
 }
 
 #[cfg(test)]
@@ -116,16 +143,15 @@ mod tests {
 
     fn forms() -> Vec<KeyForm> {
         let mut forms = Vec::new();
-        for case in [None, Some(Case::Lower), Some(Case::Upper)] {
-            for bits in 0..8 {
-                let normalization = Normalization {
-                    trim: bits & 1 != 0,
-                    case,
-                    alphanumeric: bits & 2 != 0,
-                    number: bits & 4 != 0,
-                };
-                forms.push(KeyForm { normalization, ranges: None });
+        for bits in 0..=255u8 {
+            let has = |step: &usize| bits >> step & 1 == 1;
+            let names = (0..8).filter(has).map(|step| Normalization::NAMES[step]);
+            if let Ok(normalization) = Normalization::from_names(&names.collect::<Vec<_>>()) {
+                forms.push(KeyForm { normalization, ..KeyForm::default() });
             }
+        }
+        for format in [KeyFormat::Hex, KeyFormat::Base64] {
+            forms.push(KeyForm { format, ..KeyForm::default() });
         }
         for points in Points::ALL {
             let ranges = [Range { from: 5, to: 9 }, Range { from: 1 << 127, to: u128::MAX }];
@@ -146,7 +172,8 @@ mod tests {
                 let key = form.slow_key(number, LEN, &mut rng);
                 assert!((LEN - 3..=LEN).contains(&key.len()), "{form:?} {number}: {}", key.len());
                 keys.insert(key.clone());
-                if form.is_plain() {
+                assert!(form.read(&key).is_ok(), "{form:?} {number}: it is read to its end");
+                if form.is_plain() || form.format != KeyFormat::Text {
                     continue;
                 }
                 let text = std::str::from_utf8(&key).unwrap();
@@ -155,11 +182,12 @@ mod tests {
             }
             // All points are those of one block here.
             assert!(form.ranges.is_some() || keys.len() == KINDS, "{form:?}");
-            assert!(form.is_plain() || form.ranges.is_some() || numbers == 1, "{form:?}");
+            let has_numbers = form.ranges.is_none() && form.normalization != <_>::default();
+            assert!(!has_numbers || numbers == 1, "{form:?}");
         }
         let number = KeyForm {
             normalization: Normalization { number: true, ..Normalization::default() },
-            ranges: None,
+            ..KeyForm::default()
         };
         let key = number.slow_key(3, LEN, &mut rng);
         assert!(number.apply(&key).len() <= MOST_DIGITS, "its zeros are taken away");
@@ -174,7 +202,11 @@ mod tests {
         };
         let (lower, upper) =
             (|char: char| char.to_lowercase().count(), |char: char| char.to_uppercase().count());
+        let folded = |char: char| {
+            unicase::UniCase::unicode(char.to_string()).to_folded_case().chars().count()
+        };
         assert_eq!(most(lower), lower(LONGEST_LOWER) as f64 / 2.0);
         assert_eq!(most(upper), upper(LONGEST_UPPER) as f64 / 2.0);
+        assert_eq!(most(folded), folded(LONGEST_UPPER) as f64 / 2.0);
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use privet_core::Blame;
+use privet_core::{Blame, Reason};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
