@@ -213,10 +213,13 @@ impl Client {
     /// The value of `key`, or `None` if the table does not have it. Both cost the same: one query
     /// to each server for each record in which a key of the table may lie, however long its value
     /// is. A scheme whose client holds the table sends no query. If keys have several values,
-    /// [`Value::values`] has all of them.
+    /// [`Value::values`] has all of them. A key that somebody wrote, in hexadecimal say, is a
+    /// [`Target::written`].
     ///
     /// # Errors
-    /// Of every [`Blame`](privet_core::Blame).
+    /// Of every [`Blame`](privet_core::Blame). With
+    /// [`Reason::MalformedKey`](privet_core::Reason::MalformedKey), the table can have no such key;
+    /// the same queries were sent as for any other.
     pub async fn get(&self, key: &[u8]) -> Result<Option<Value>> {
         self.get_target(Target::key(key)).await
     }

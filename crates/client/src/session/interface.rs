@@ -32,8 +32,10 @@ pub struct FetchId(pub(super) u64);
 /// What to look up. Secret: prints without its content and is erased when dropped.
 #[derive(Clone)]
 pub enum Target {
-    /// A value by its key.
+    /// A value by its key, as bytes.
     Key(Zeroizing<Vec<u8>>),
+    /// A value by its key, written as the keys of the table are: in hexadecimal, say.
+    Written(Zeroizing<Vec<u8>>),
     /// A value by its record's number.
     Index(Zeroizing<u64>),
 }
@@ -42,6 +44,12 @@ impl Target {
     /// The value of `key`.
     pub fn key(key: impl AsRef<[u8]>) -> Self {
         Target::Key(Zeroizing::new(key.as_ref().to_vec()))
+    }
+
+    /// The value of the key that somebody wrote as `written`, in the table's
+    /// [format](privet_table::key_map::KeyFormat).
+    pub fn written(written: impl AsRef<[u8]>) -> Self {
+        Target::Written(Zeroizing::new(written.as_ref().to_vec()))
     }
 
     /// The value in record `index`.
@@ -54,6 +62,7 @@ impl std::fmt::Debug for Target {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
             Target::Key(_) => "Key(..)",
+            Target::Written(_) => "Written(..)",
             Target::Index(_) => "Index(..)",
         })
     }

@@ -61,7 +61,7 @@ impl Shared {
         // Without slots, nothing is ever sent.
         if let (Some(pace), Some(_)) = (PACE.get(), self.timetable.lengths) {
             match target {
-                Target::Key(key) => pace(work, key),
+                Target::Key(key) | Target::Written(key) => pace(work, key),
                 Target::Index(index) => pace(work, &index.to_le_bytes()),
             }
         }

@@ -5,17 +5,27 @@
 //! only its lookup fails. If the session ended there, a server that spoils some records would see
 //! from the missing queries whether one of them was wanted. (It may still see that from what the
 //! user does next.)
+//!
+//! A key that the table can never have, such as `abc` in a table of addresses, is looked up like
+//! any other. That it is malformed is told in place of the value, so servers do not see it.
 
 use super::interface::Target;
 use super::value::Value;
 use privet_core::{Blame, Error, Reason, RecordIndex, Result, SecretRng, TableShape};
 use privet_table::values::Values;
-use privet_table::{RecordLayout, TableLayout, TableRoot};
+use privet_table::{KeyMap, RecordLayout, TableLayout, TableRoot};
+use std::borrow::Cow;
 use std::hint::black_box;
 use zeroize::Zeroizing;
 
 /// What one record holds for the target: its value or a piece of it, or nothing.
 pub(super) type Piece = Option<Zeroizing<Vec<u8>>>;
+
+/// A key that is looked up, and whether the table can have such a key.
+struct Key<'t> {
+    bytes: Cow<'t, [u8]>,
+    is_well_formed: Result<()>,
+}
 
 /// How to read the records of one table.
 pub(crate) struct Records {
@@ -76,7 +86,7 @@ impl Records {
     pub(super) fn dummy(&self, number: usize, key_len: usize, rng: &mut SecretRng) -> Target {
         match self.layout.records() {
             RecordLayout::Keyed(map) => {
-                Target::Key(Zeroizing::new(map.key_form().slow_key(number, key_len, rng)))
+                Target::Written(Zeroizing::new(map.key_form().slow_key(number, key_len, rng)))
             }
             _ => Target::index(rng.below(self.shape.records())),
         }
@@ -89,12 +99,12 @@ impl Records {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is not looked up that way,
     /// or has no such record.
     pub(super) fn locate(&self, target: &Target, candidate: usize) -> Result<RecordIndex> {
-        let index = match (self.layout.records(), target) {
-            (RecordLayout::Keyed(map), Target::Key(key)) => {
-                let mut candidates = map.candidates(key);
+        let index = match (self.keyed(target), self.layout.records(), target) {
+            (Some((map, key)), _, _) => {
+                let mut candidates = map.candidates(&key.bytes);
                 Zeroizing::new(candidates.nth(candidate).ok_or_else(no_such_candidate)?)
             }
-            (RecordLayout::Index(_), Target::Index(index)) => index.clone(),
+            (None, RecordLayout::Index(_), Target::Index(index)) => index.clone(),
             _ => return Err(self.other_way()),
         };
         RecordIndex::new(*index, self.shape)
@@ -111,9 +121,9 @@ impl Records {
             .layout
             .verified(self.shape, index.expose(), served)
             .map_err(|error| self.not_that_record(error))?;
-        let piece = match (self.layout.records(), target) {
-            (RecordLayout::Keyed(map), Target::Key(key)) => map.piece_in(key, candidate, record)?,
-            (RecordLayout::Index(layout), Target::Index(_)) => Some(layout.value_in(record)?),
+        let piece = match (self.keyed(target), self.layout.records(), target) {
+            (Some((map, key)), _, _) => map.piece_in(&key.bytes, candidate, record)?,
+            (None, RecordLayout::Index(layout), Target::Index(_)) => Some(layout.value_in(record)?),
             _ => return Err(self.other_way()),
         };
         Ok(piece.map(|piece| Zeroizing::new(piece.to_vec())))
@@ -123,14 +133,16 @@ impl Records {
     /// table does not have the key.
     ///
     /// # Errors
-    /// [`Blame::Integrity`] if the pieces do not belong together.
+    /// [`Blame::Integrity`] if the pieces do not belong together; [`Reason::MalformedKey`] if the
+    /// table can have no such key.
     pub(super) fn value(&self, target: &Target, pieces: &[Piece]) -> Result<Option<Value>> {
-        match (self.layout.records(), target, pieces) {
-            (RecordLayout::Keyed(map), Target::Key(key), _) => {
-                let value = map.value(key, pieces)?.map(Zeroizing::new);
-                value.map(|value| Value::read(value, map.has_lists())).transpose()
+        match (self.keyed(target), self.layout.records(), target, pieces) {
+            (Some((map, key)), _, _, _) => {
+                let value = map.value(&key.bytes, pieces)?.map(Zeroizing::new);
+                let value = value.map(|value| Value::read(value, map.has_lists())).transpose()?;
+                key.is_well_formed.map(|()| value)
             }
-            (RecordLayout::Index(_), Target::Index(_), [value]) => {
+            (None, RecordLayout::Index(_), Target::Index(_), [value]) => {
                 value.clone().map(|value| Value::read(value, false)).transpose()
             }
             _ => Err(self.other_way()),
@@ -154,8 +166,8 @@ impl Records {
         let Fullest { served, crowded, pieces } = fullest;
         // In an authenticated table verification fails, but runs to its end.
         let _ = self.piece(target, candidate, served);
-        if let (RecordLayout::Keyed(map), Target::Key(key)) = (self.layout.records(), target) {
-            let _ = map.piece_in(key, candidate, crowded);
+        if let Some((map, key)) = self.keyed(target) {
+            let _ = map.piece_in(&key.bytes, candidate, crowded);
         }
         drop(black_box(pieces.first().cloned()));
         let value = black_box(self.value(target, pieces));
@@ -163,6 +175,23 @@ impl Records {
         super::planted::rehearsed(value.map_or(0, |value| value.map_or(0, |value| value.len())));
         #[cfg(not(test))]
         drop(value);
+    }
+
+    /// The key map and the key, if a key of a table by key is looked up.
+    fn keyed<'t>(&self, target: &'t Target) -> Option<(&KeyMap, Key<'t>)> {
+        let map = self.layout.records().key_map()?;
+        let key = match target {
+            Target::Index(_) => return None,
+            Target::Key(key) => {
+                Key { bytes: Cow::Borrowed(key), is_well_formed: map.key_form().check(key) }
+            }
+            Target::Written(written) => match map.key_form().read(written) {
+                Ok(bytes) => Key { bytes, is_well_formed: Ok(()) },
+                // It has candidates all the same.
+                Err(why) => Key { bytes: Cow::Borrowed(written), is_well_formed: Err(why) },
+            },
+        };
+        Some((map, key))
     }
 
     fn not_that_record(&self, error: Error) -> Error {

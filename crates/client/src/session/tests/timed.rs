@@ -9,7 +9,8 @@ use privet_core::{Blame, PublicSeed, SecretRng};
 use privet_schemes::SchemeId;
 use privet_table::RecordLayout;
 use privet_table::key_map::{
-    Case, Directory, KeyForm, KeyMapKind, Normalization, PackOptions, Points, Range, pack_with,
+    Case, Directory, KeyForm, KeyFormat, KeyMapKind, Normalization, PackOptions, Points, Range,
+    pack_with,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -69,17 +70,20 @@ fn dummy_keys_are_brought_into_the_tables_form() {
     let normalization = Normalization { case: Some(Case::Lower), ..Normalization::default() };
     let ranges = Some(Directory::new(Points::Numbers, &[Range { from: 5, to: 9 }]).unwrap());
     for form in [
-        KeyForm { normalization, ranges: None },
-        KeyForm { ranges, normalization: Normalization::default() },
+        KeyForm { normalization, ..KeyForm::default() },
+        KeyForm { ranges, ..KeyForm::default() },
+        KeyForm { format: KeyFormat::Hex, ..KeyForm::default() },
+        KeyForm { format: KeyFormat::Base64, ..KeyForm::default() },
     ] {
         let packed = pack_with(&options, &pairs[..], PublicSeed::derive("privet test", b"seed"));
-        let map = packed.unwrap().with_key_form(form).key_map().clone();
+        let map = packed.unwrap().with_key_form(form.clone()).key_map().clone();
         let shape = map.shape();
         let records = Records::decode(&RecordLayout::Keyed(map).encode(), shape, 1).unwrap();
         let mut rng = SecretRng::from_fixed_seed([1; 32]);
         for number in 0..5 {
-            let Target::Key(key) = records.dummy(number, 1024, &mut rng) else { panic!() };
+            let Target::Written(key) = records.dummy(number, 1024, &mut rng) else { panic!() };
             assert!(key.len() > 1020 && std::str::from_utf8(&key).is_ok(), "{number}");
+            assert!(form.read(&key).is_ok(), "{number}: it takes as long as a key");
         }
     }
 }

@@ -67,10 +67,14 @@ const ANSWERS: [Answers; 5] = [
 /// The key in the stash.
 const IN_THE_STASH: usize = 3;
 
-/// Existing keys; missing keys; the same key always; the key in the stash; and some of each.
+/// From here on, keys are no numbers. Ranges can have no such key, and its lookup fails.
+const MALFORMED: usize = 1000;
+
+/// Existing keys; missing and malformed keys; the same key always; the key in the stash; and some
+/// of each.
 const HISTORIES: [[usize; 6]; 5] = [
     [0, 1, 2, 4, 5, 6],
-    [KEYS, KEYS + 1, KEYS + 2, KEYS + 3, KEYS + 4, KEYS + 5],
+    [KEYS, MALFORMED, KEYS + 1, KEYS + 2, MALFORMED, MALFORMED + 1],
     [7, 7, 7, 7, 7, 7],
     [IN_THE_STASH; 6],
     [IN_THE_STASH, KEYS, 8, 9, 8, KEYS],
@@ -84,7 +88,10 @@ fn range(k: usize) -> Range {
 
 /// What is looked up: a key, or a point in the range of `k`.
 fn key(k: usize) -> Vec<u8> {
-    (10 * k + k % 5).to_string().into_bytes()
+    match k {
+        MALFORMED.. => format!("no number {k}").into_bytes(),
+        _ => (10 * k + k % 5).to_string().into_bytes(),
+    }
 }
 
 fn value(layout: Layout, k: usize) -> Vec<u8> {
@@ -382,5 +389,7 @@ fn planted_mistakes_show() {
         let (layout, answers) = (Layout::Authenticated, Answers::RecordsSpoilt);
         assert!(tells(scheme, layout, answers, failed), "{scheme}");
         assert!(!tells(scheme, layout, answers, Mistakes::default()), "{scheme}");
+        // A malformed key fails without any server's doing.
+        assert!(tells(scheme, Layout::Ranges, Answers::Right, failed), "{scheme}");
     }
 }
