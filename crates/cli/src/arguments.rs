@@ -17,7 +17,7 @@ pub(crate) use load::Load;
 pub(crate) use options::{SchemeOptions, Typed};
 pub(crate) use papers::Papers;
 pub(crate) use plan::Plan;
-pub(crate) use reading::{InputFormat, OnEmptyKey, Reading, Types};
+pub(crate) use reading::{InputFormat, KeyFormat, OnEmptyKey, Reading, Types};
 pub(crate) use serve::Serve;
 pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};
 pub(crate) use update::{Keygen, Update};
@@ -34,7 +34,7 @@ use privet_schemes::SchemeId;
 use privet_table::TableRoot;
 use privet_table::similar::meant;
 use privet_table::update_log::PublisherId;
-use reading::Words;
+use reading::{Words, name_of};
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -180,14 +180,24 @@ pub(crate) struct Making {
     /// A range may not lie partly in another, and no two may be the same.
     #[arg(long, requires = "range_from", hide_short_help = true)]
     pub(crate) nested: bool,
-    /// Differences between keys that do not count: trim, lower, upper, alphanumeric, number.
+    /// Differences between keys that do not count: trim, trim-invisible, nfc, lower, upper, fold,
+    /// alphanumeric, number.
     ///
-    /// Clients treat their keys in the same way. trim: white space at both ends. lower, upper:
-    /// upper and lower case. alphanumeric: all but letters and digits, so that `08-00-30` and
-    /// `08:00:30` are one key. number: how a decimal number is written, so that `1.50` and `01.5`
-    /// are one key.
+    /// Clients treat their keys in the same way. trim: white space at both ends. trim-invisible:
+    /// also what has no width there. nfc: whether an accent is a part of its letter, as Windows
+    /// writes it, or stands behind it, as macOS does. lower, upper: upper and lower case, letter by
+    /// letter. fold: case as Unicode compares it, for which `Straße` is `STRASSE`, and a sigma at
+    /// the end of a word is a sigma. alphanumeric: all but letters and digits, so that `08-00-30`
+    /// and `08:00:30` are one key. number: how a decimal number is written, so that `1.50` and
+    /// `01.5` are one key. For words: `trim-invisible,nfc,fold`.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', requires = "key")]
     pub(crate) normalize: Vec<String>,
+    /// How keys are written; default: text, and hex where a column of Parquet holds bytes.
+    ///
+    /// With hex and base64, the keys of the table are bytes. Clients give and see them in that
+    /// form.
+    #[arg(long, value_enum, value_name = "FORMAT", requires = "key", hide_short_help = true)]
+    pub(crate) key_format: Option<KeyFormat>,
     /// What to do when a key appears twice
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnDuplicate::Error)]
     pub(crate) on_duplicate: OnDuplicate,
@@ -240,6 +250,7 @@ impl Making {
         typed.value("--range-to", self.range_to.as_ref());
         typed.flag("--nested", self.nested);
         typed.list("--normalize", &self.normalize);
+        typed.value("--key-format", self.key_format.map(name_of));
         typed.chosen("--on-duplicate", self.on_duplicate, OnDuplicate::Error);
         typed.flag("--multi", self.multi);
         typed.list("--value", &self.value);

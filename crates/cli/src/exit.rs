@@ -1,7 +1,7 @@
-//! Exit codes: 0 found (or done); 1 not found, or an objective missed; 2 usage or bad input; 3
-//! server or network (or a mistake of Privet's own); 4 do not try again. Code 4 means that received
-//! data failed a check, that data is damaged, or that a lookup failed for a reason that may depend
-//! on what it asked for.
+//! Exit codes: 0 found (or done); 1 not found, or an objective missed; 2 usage or bad input, also a
+//! key that the table cannot have; 3 server or network (or a mistake of Privet's own); 4 do not try
+//! again. Code 4 means that received data failed a check, that data is damaged, or that a lookup
+//! failed for a reason that may depend on what it asked for.
 
 use crate::advice;
 use crate::display;
@@ -14,6 +14,8 @@ pub(crate) enum Outcome {
     Done,
     /// At least one key is not in the table. This is an answer and no error.
     NotFound,
+    /// At least one key is none that the table can have, which was said where it stands.
+    Malformed,
     /// A server did not meet the objective that it was measured against. This too is an answer.
     Missed,
 }
@@ -32,6 +34,7 @@ pub(crate) fn from_outcome(outcome: Result<Outcome, Error>, command: &clap::Comm
     match outcome {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::NotFound | Outcome::Missed) => 1,
+        Ok(Outcome::Malformed) => 2,
         Err(error) => {
             display::say_lines(&advice::told(&error, command));
             code(error.blame())

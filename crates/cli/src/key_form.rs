@@ -1,7 +1,7 @@
 //! How a table transforms keys before it looks them up, described for people.
 
 use crate::display::{self, Page};
-use privet_table::key_map::KeyForm;
+use privet_table::key_map::{KeyForm, KeyFormat};
 use serde::Serialize;
 
 /// The ranges of a table in which each row answers for a range of keys.
@@ -24,10 +24,18 @@ impl Ranges {
 }
 
 /// Describes what a table does to keys. Prints nothing if it takes them as they are.
-pub(crate) fn describe(page: &mut Page, ranges: Option<&Ranges>, normalized: &[&str]) {
+pub(crate) fn describe(
+    page: &mut Page,
+    ranges: Option<&Ranges>,
+    format: Option<&str>,
+    normalized: &[&str],
+) {
     if let Some(Ranges { count, points, bytes }) = ranges {
         let (count, bytes) = (display::count(*count), display::bytes(*bytes));
         page.entry("ranges", format!("{count} of {points}, whose bounds take {bytes}"));
+    }
+    if let Some(format) = format.filter(|format| *format != KeyFormat::Text.name()) {
+        page.entry("keys written in", format);
     }
     if !normalized.is_empty() {
         page.entry("keys normalised", normalized.join(", "));

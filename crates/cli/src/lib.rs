@@ -27,6 +27,7 @@ mod commands;
 mod display;
 mod exit;
 mod key_form;
+mod key_list;
 mod load;
 mod machine;
 mod output_file;

@@ -116,6 +116,9 @@ Examples:
   A key that is a secret, which no list of processes may show:
     printf '%s\\n' \"$KEY\" | privet get http://127.0.0.1:7700 --keys-from -
 
+  A key of bytes, from a table whose keys are written in hexadecimal:
+    privet get http://127.0.0.1:7700 --key 0x9348ccb9352910390d366c56636a9b607179ffbf
+
   Every line of a file, for a script; exit code 1 if one was not found:
     privet get http://127.0.0.1:7700 --keys-from countries.txt --json
 

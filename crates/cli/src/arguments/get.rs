@@ -20,6 +20,10 @@ pub(crate) struct Get {
 
     /// A key to look up; may be repeated.
     ///
+    /// Written as the table's keys are, in hexadecimal or base64 perhaps (`build --key-format`).
+    /// What the table can never have, such as `abc` in a table of addresses, is looked up like any
+    /// other key, so that nobody who listens learns of it; then it is told, and the exit code is 2.
+    ///
     /// What is typed here, other users of this machine can read in the list of processes, and it
     /// stays in the shell's history. Hand a key that is a secret in through `--keys-from -`.
     #[arg(short, long, value_name = "KEY")]
@@ -29,10 +33,11 @@ pub(crate) struct Get {
     pub(crate) index: Vec<u64>,
     /// Look up every line of this file; `-` for standard input.
     ///
-    /// Blank lines are skipped. Lookups begin while lines still come. How many are sent, and when,
-    /// follows from the list and from when its lines come. It never follows from what they say,
-    /// from what is found, or from who reads the output and how fast: a reader who goes away
-    /// (`| head`) ends no lookup.
+    /// In UTF-8 or UTF-16, also compressed with gzip or zstd. Blank lines are skipped. A file is
+    /// checked before anything is asked; from a pipe, lookups begin while lines still come. How
+    /// many are sent, and when, follows from the list and from when its lines come. It never
+    /// follows from what they say, from what is found, or from who reads the output and how fast: a
+    /// reader who goes away (`| head`) ends no lookup.
     #[arg(long, value_name = "FILE")]
     pub(crate) keys_from: Option<PathBuf>,
     /// The table to look in, if the server has several.
@@ -44,7 +49,7 @@ pub(crate) struct Get {
     /// Print one JSON object for each lookup.
     ///
     /// On one line of printable characters, whatever the value holds: JSON under "value", text
-    /// under "text", other bytes under "hex".
+    /// under "text", other bytes under "hex". If the table can have no such key, "error" says why.
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
     /// How to print what is found

@@ -3,6 +3,7 @@
 
 use clap::{Args, ValueEnum};
 use privet_table::import::{ColumnType, Delimiter};
+use privet_table::key_map;
 
 /// The heading of these options.
 pub(super) const READING: &str = "How files of rows are read";
@@ -129,7 +130,7 @@ impl Words {
 }
 
 /// How a choice is typed.
-fn name_of(choice: impl ValueEnum) -> String {
+pub(super) fn name_of(choice: impl ValueEnum) -> String {
     choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
@@ -144,6 +145,27 @@ pub(crate) enum InputFormat {
     Jsonl,
     /// Apache Parquet
     Parquet,
+}
+
+/// How keys are written.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum KeyFormat {
+    /// As they are
+    Text,
+    /// Two digits for each byte, in upper or lower case, with or without 0x
+    Hex,
+    /// Also as it stands in URLs, with or without padding
+    Base64,
+}
+
+impl From<KeyFormat> for key_map::KeyFormat {
+    fn from(typed: KeyFormat) -> Self {
+        match typed {
+            KeyFormat::Text => Self::Text,
+            KeyFormat::Hex => Self::Hex,
+            KeyFormat::Base64 => Self::Base64,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

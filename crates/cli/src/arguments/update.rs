@@ -35,7 +35,8 @@ pub(crate) struct Update {
     /// A JSON object of all of the value's columns, or the value itself for a table built with
     /// --raw-value. In a table by row number, KEY is the number of a row. In a table of several
     /// values (--multi) this is the key's only value then, and --set again with the same key adds
-    /// another. KEY ends at the first =; keys that have one in them go through --from.
+    /// another. KEY ends at the first =; keys that have one in them go through --from, and keys in
+    /// base64 go without their padding.
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_assignment)]
     pub(crate) set: Vec<(String, String)>,
     /// Remove a key and its value, or all of its values
@@ -70,7 +71,7 @@ pub(crate) struct Update {
     /// only if it leaves out columns that the key's present value has.
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Remove the keys in a file, one on each line
+    /// Remove the keys in a file, one on each line; `-` for standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) delete_from: Option<PathBuf>,
     /// Afterwards replace the table file by one with all changes.

@@ -123,6 +123,7 @@ pub(crate) fn options(making: &Making, reading: &Reading) -> Result<BuildOptions
     Ok(BuildOptions {
         key: making.key.clone(),
         normalization: Normalization::from_names(&making.normalize)?,
+        key_format: making.key_format.map(Into::into),
         ranges: making.range_from.clone().map(|from| RangeColumns {
             from,
             to: making.range_to.clone(),
@@ -257,6 +258,8 @@ pub(crate) struct Report {
     path_len: u64,
     key_map: Option<&'static str>,
     ranges: Option<Ranges>,
+    /// How keys are written.
+    key_format: Option<&'static str>,
     normalized: Vec<&'static str>,
     multi: bool,
     parts: u64,
@@ -334,6 +337,7 @@ impl Report {
             path_len: built.authentication.map_or(0, |authentication| authentication.path_len),
             key_map: map.map(|map| map.kind.name()),
             ranges: map.and_then(|map| Ranges::of(&map.key_form)),
+            key_format: map.map(|map| map.key_form.format.name()),
             normalized: map.map_or_else(Vec::new, |map| map.key_form.normalization.names()),
             multi: map.is_some_and(|map| map.lists),
             parts: map.map_or(1, |map| map.parts),
@@ -415,7 +419,7 @@ impl Report {
                         display::bytes(self.layout_bytes)
                     ),
                 );
-                describe(&mut page, self.ranges.as_ref(), &self.normalized);
+                describe(&mut page, self.ranges.as_ref(), self.key_format, &self.normalized);
                 if self.parts > 1 {
                     page.entry("parts", self.parts_and_why());
                 }

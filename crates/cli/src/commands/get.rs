@@ -21,16 +21,15 @@ use failures::Failures;
 use indicatif::ProgressBar;
 use news::{News, Retries, Silence};
 use output::Output;
-use printer::Printer;
+use printer::{Came, Printer};
 use privet_client::{Begun, Client, ClientOptions, Progress, Stats};
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::PartKind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
-pub(crate) use wanted::keys_from;
 use wanted::{Lookup, Queue};
 
 /// How many lookups are handed over before the first of them must be over. The client has several
@@ -46,7 +45,7 @@ const WINDOW: usize = if cfg!(test) { 16 } else { 256 };
 pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     let end = arguments.max_time().and_then(|limit| Instant::now().checked_add(limit));
     display::be_quiet(arguments.quiet);
-    let mut queue = Queue::new(arguments, display::shows_progress())?;
+    let mut queue = Queue::new(arguments)?;
     let opened = Output::check(arguments)?;
 
     let news = Arc::new(News::default());
@@ -154,10 +153,22 @@ fn listen(answers: Receiver<(Lookup, Begun)>, mut printer: Printer, news: &News)
     for (lookup, begun) in answers {
         let came = begun.outcome_blocking();
         news.answered();
-        if matches!(came, Ok(None)) {
-            outcome = Outcome::NotFound;
-        }
-        let came = came.map_err(|error| failures.note(error)).ok();
+        let came = match came {
+            Ok(Some(value)) => Came::Found(value),
+            Ok(None) => Came::NotFound,
+            Err(error) if error.reason() == Some(Reason::MalformedKey) => {
+                Came::Malformed(error.message().to_owned())
+            }
+            Err(error) => {
+                failures.note(error);
+                Came::Failed
+            }
+        };
+        outcome = match came {
+            Came::Malformed(_) => Outcome::Malformed,
+            Came::NotFound if outcome == Outcome::Done => Outcome::NotFound,
+            _ => outcome,
+        };
         printer.hand_over(lookup, came);
     }
     Heard { outcome, failures, printer }

@@ -130,6 +130,8 @@ struct Report<'a> {
     key_column: Option<String>,
     until_column: Option<String>,
     ranges: Option<Ranges>,
+    /// How keys are written.
+    key_format: Option<&'static str>,
     normalized: Vec<&'static str>,
     value: &'static str,
     value_columns: Vec<String>,
@@ -251,6 +253,7 @@ impl Report<'_> {
             key_column: header.key_column.clone(),
             until_column: header.until_column.clone(),
             ranges: key_map.and_then(|map| Ranges::of(map.key_form())),
+            key_format: key_map.map(|map| map.key_form().format.name()),
             normalized: key_map.map_or_else(Vec::new, |map| map.key_form().normalization.names()),
             value: match header.value_form {
                 ValueForm::Raw(_) => "raw",
@@ -311,7 +314,7 @@ impl Report<'_> {
                         if self.multi { ", with one value or several" } else { "" }
                     ),
                 );
-                describe(&mut page, self.ranges.as_ref(), &self.normalized);
+                describe(&mut page, self.ranges.as_ref(), self.key_format, &self.normalized);
                 if self.parts > 1 {
                     let (parts, records) = (self.parts, self.records_per_lookup);
                     page.entry(

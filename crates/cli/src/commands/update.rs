@@ -4,9 +4,9 @@ mod rows;
 
 use crate::arguments::Update;
 use crate::commands::build::{Lines, left_out, named_types, on_duplicate, on_empty_key, source};
-use crate::commands::get::keys_from;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
+use crate::key_list::keys_from;
 use crate::room::{Left, NEARLY_FULL};
 use privet_core::{Blame, Error, Result};
 use privet_table::edit::{Counts, HowReplaced, Replacement, TableEdits};
@@ -211,7 +211,9 @@ fn edits(
         if let Some(values) = values {
             source = source.of_table("the table", values, arguments.replace);
         }
-        read = rows::read(source, snapshot.header(), |key, value, same_columns| {
+        let format = snapshot.key_map().map_or_else(Default::default, |map| map.key_form().format);
+        let header = snapshot.header();
+        read = rows::read(source, header, format, |key, value, same_columns| {
             check(key, value, !same_columns, true)?;
             editor.add(key, value)
         })?;

@@ -6,7 +6,7 @@
 
 use super::place::Place;
 use crate::arguments::Load;
-use privet_client::{Client, ClientOptions, Progress, Target};
+use privet_client::{Client, ClientOptions, Progress, Target, Value};
 use privet_core::{Blame, Error, Reason, Result, SecretRng};
 use privet_schemes::offline::OfflinePhase;
 use std::convert::Infallible;
@@ -87,7 +87,8 @@ impl Crowd {
         let others = side_by_side(others, |number| {
             let state = place.state(if secret { number + 1 } else { 0 });
             let client = join(&options, state, &watch)?;
-            client.get_target_blocking(target(&client, by_number, &mut SecretRng::from_os()?))?;
+            let target = target(&client, by_number, &mut SecretRng::from_os()?);
+            answered(client.get_target_blocking(target))?;
             Ok(client)
         })?;
         let clients = [first].into_iter().chain(others).collect();
@@ -125,7 +126,7 @@ impl Crowd {
         for _ in 0..LOOKUPS {
             let target = self.target(&mut rng);
             let began = Instant::now();
-            self.first().get_target_blocking(target)?;
+            answered(self.first().get_target_blocking(target))?;
             times.push(began.elapsed());
         }
         times.sort_unstable();
@@ -140,7 +141,7 @@ impl Crowd {
         over: impl FnOnce(Result<()>) + Send + 'static,
     ) {
         let lookup = self.clients[number % self.clients.len()].begin(target);
-        self.runtime.spawn(async move { over(lookup.outcome().await.map(drop)) });
+        self.runtime.spawn(async move { over(answered(lookup.outcome().await)) });
     }
 
     /// Removes what the clients keep, before the process ends without dropping this.
@@ -181,12 +182,20 @@ fn join(options: &ClientOptions, state: std::path::PathBuf, watch: &Watch) -> Re
     })
 }
 
+/// Whether a lookup was answered. That a random key is no address, say, is told only after that.
+fn answered(outcome: Result<Option<Value>>) -> Result<()> {
+    match outcome {
+        Err(error) if error.reason() == Some(Reason::MalformedKey) => Ok(()),
+        outcome => outcome.map(drop),
+    }
+}
+
 fn is_looked_up_by_number(client: &Client) -> Result<bool> {
     let mut rng = SecretRng::from_os()?;
     match client.get_target_blocking(target(client, true, &mut rng)) {
         Ok(_) => Ok(true),
         Err(error) if error.reason() == Some(Reason::LookedUpByKey) => {
-            client.get_target_blocking(target(client, false, &mut rng)).map(|_| false)
+            answered(client.get_target_blocking(target(client, false, &mut rng))).map(|()| false)
         }
         Err(error) => Err(error),
     }

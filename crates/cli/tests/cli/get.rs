@@ -212,17 +212,19 @@ fn blank_lines_are_no_keys_and_quiet_says_nothing_of_them() {
 /// A key may consist of any bytes, wherever it is read from.
 #[cfg(unix)]
 #[test]
-fn bytes_that_are_no_text_are_keys_in_a_file_and_on_the_line() {
+fn bytes_that_are_no_text_are_a_key_on_the_line_and_a_mistake_in_a_list() {
     use std::os::unix::ffi::OsStrExt as _;
     let place = Place::with_phones();
     let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
-    place.write("keys", b"a\xffda");
-    let in_file = get(&place, &served, "--keys-from keys --json");
     let mut command = place.command(&format!("get {} --json --key", served.url));
     command.arg(std::ffi::OsStr::from_bytes(b"a\xffda"));
     let typed = Run(command.output().unwrap());
-    assert_eq!((typed.code(), typed.stdout()), (1, in_file.stdout()), "{typed}");
-    assert_eq!(in_file.code(), 1);
+    // No other key looks like it.
+    assert_eq!(typed.stdout(), "{\"key_hex\":\"61ff6461\",\"found\":false}\n", "{typed}");
+    assert_eq!(typed.code(), 1);
+    place.write("keys", b"a\xffda");
+    let listed = get(&place, &served, "--keys-from keys --json");
+    assert_eq!((listed.code(), listed.stdout()), (2, ""), "{listed}");
 }
 
 /// The writer of keys may wait for a result before it writes the next key.

@@ -101,12 +101,27 @@ fn build_explains_itself() {
               lookup. A range may not lie partly in another, and no two may be the same.
 
           --normalize <NAME,…>
-              Differences between keys that do not count: trim, lower, upper, alphanumeric, number.
+              Differences between keys that do not count: trim, trim-invisible, nfc, lower, upper, fold,
+              alphanumeric, number.
 
-              Clients treat their keys in the same way. trim: white space at both ends. lower, upper:
-              upper and lower case. alphanumeric: all but letters and digits, so that `08-00-30` and
-              `08:00:30` are one key. number: how a decimal number is written, so that `1.50` and `01.5`
-              are one key.
+              Clients treat their keys in the same way. trim: white space at both ends. trim-invisible:
+              also what has no width there. nfc: whether an accent is a part of its letter, as Windows
+              writes it, or stands behind it, as macOS does. lower, upper: upper and lower case, letter
+              by letter. fold: case as Unicode compares it, for which `Straße` is `STRASSE`, and a sigma
+              at the end of a word is a sigma. alphanumeric: all but letters and digits, so that
+              `08-00-30` and `08:00:30` are one key. number: how a decimal number is written, so that
+              `1.50` and `01.5` are one key. For words: `trim-invisible,nfc,fold`.
+
+          --key-format <FORMAT>
+              How keys are written; default: text, and hex where a column of Parquet holds bytes.
+
+              With hex and base64, the keys of the table are bytes. Clients give and see them in that
+              form.
+
+              Possible values:
+              - text:   As they are
+              - hex:    Two digits for each byte, in upper or lower case, with or without 0x
+              - base64: Also as it stands in URLs, with or without padding
 
           --on-duplicate <WHAT>
               What to do when a key appears twice
@@ -666,6 +681,11 @@ fn get_explains_itself() {
       -k, --key <KEY>
               A key to look up; may be repeated.
 
+              Written as the table's keys are, in hexadecimal or base64 perhaps (`build --key-format`).
+              What the table can never have, such as `abc` in a table of addresses, is looked up like
+              any other key, so that nobody who listens learns of it; then it is told, and the exit code
+              is 2.
+
               What is typed here, other users of this machine can read in the list of processes, and it
               stays in the shell's history. Hand a key that is a secret in through `--keys-from -`.
 
@@ -675,10 +695,11 @@ fn get_explains_itself() {
           --keys-from <FILE>
               Look up every line of this file; `-` for standard input.
 
-              Blank lines are skipped. Lookups begin while lines still come. How many are sent, and
-              when, follows from the list and from when its lines come. It never follows from what they
-              say, from what is found, or from who reads the output and how fast: a reader who goes away
-              (`| head`) ends no lookup.
+              In UTF-8 or UTF-16, also compressed with gzip or zstd. Blank lines are skipped. A file is
+              checked before anything is asked; from a pipe, lookups begin while lines still come. How
+              many are sent, and when, follows from the list and from when its lines come. It never
+              follows from what they say, from what is found, or from who reads the output and how fast:
+              a reader who goes away (`| head`) ends no lookup.
 
           --table <NAME>
               The table to look in, if the server has several.
@@ -693,7 +714,8 @@ fn get_explains_itself() {
               Print one JSON object for each lookup.
 
               On one line of printable characters, whatever the value holds: JSON under "value", text
-              under "text", other bytes under "hex".
+              under "text", other bytes under "hex". If the table can have no such key, "error" says
+              why.
 
           --format <FORMAT>
               How to print what is found
@@ -834,6 +856,9 @@ fn get_explains_itself() {
 
       A key that is a secret, which no list of processes may show:
         printf '%s\n' "$KEY" | privet get http://127.0.0.1:7700 --keys-from -
+
+      A key of bytes, from a table whose keys are written in hexadecimal:
+        privet get http://127.0.0.1:7700 --key 0x[ID]7179ffbf
 
       Every line of a file, for a script; exit code 1 if one was not found:
         privet get http://127.0.0.1:7700 --keys-from countries.txt --json

@@ -29,7 +29,7 @@ fn a_table_is_described() {
     assert_snapshot!(place.run("inspect phones.privet --json --verify"), @r#"
     [exit 0]
     [stdout]
-    {"file":"phones.privet","file_bytes":4210,"table_id":"[ID]","epoch":0,"records":3,"record_len":38,"path_len":0,"key_column":"name","until_column":null,"ranges":null,"normalized":[],"value":"json","value_columns":[],"columns":[{"name":"phone","type":"text"},{"name":"floor","type":"text"}],"key_map":"buckets","keys":3,"multi":false,"parts":1,"records_per_lookup":1,"load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"keys_that_fit":3,"fullness":0.5,"layout_bytes":105,"serving":{"scheme":"download","memory_bytes":0,"start_bytes":0,"update_bytes":0},"digest":"[DIGEST]","root":null,"created_by":"privet [VERSION]","verified":true}
+    {"file":"phones.privet","file_bytes":4210,"table_id":"[ID]","epoch":0,"records":3,"record_len":38,"path_len":0,"key_column":"name","until_column":null,"ranges":null,"key_format":"text","normalized":[],"value":"json","value_columns":[],"columns":[{"name":"phone","type":"text"},{"name":"floor","type":"text"}],"key_map":"buckets","keys":3,"multi":false,"parts":1,"records_per_lookup":1,"load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"keys_that_fit":3,"fullness":0.5,"layout_bytes":105,"serving":{"scheme":"download","memory_bytes":0,"start_bytes":0,"update_bytes":0},"digest":"[DIGEST]","root":null,"created_by":"privet [VERSION]","verified":true}
     "#);
 }
 

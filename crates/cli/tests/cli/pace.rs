@@ -72,6 +72,60 @@ fn what_is_sent_and_when_does_not_follow_from_what_is_found_or_who_reads_it() {
     }
 }
 
+/// Nor from whether something is a key at all: a network in a table of addresses, say.
+#[test]
+fn what_is_sent_and_when_does_not_follow_from_whether_keys_can_be_in_the_table() {
+    let place = Place::new();
+    let networks = (0..40).map(|row| format!("10.0.{row}.0/24,v\n")).collect::<String>();
+    place.write("networks.csv", format!("k,v\n{networks}"));
+    place.build("networks.csv --range-from k --raw-value v -o networks.privet");
+    let hashes = (0..40).map(|row| format!("00{row:02x}0a,v\n")).collect::<String>();
+    place.write("hashes.csv", format!("k,v\n{hashes}"));
+    place.build("hashes.csv --key k --key-format hex --raw-value v -o hashes.privet");
+    type Keys = fn(usize) -> String;
+    let tables: [(&str, [Keys; 3]); 2] = [
+        (
+            "networks",
+            [
+                |n| format!("10.0.{}.7", n % 40),
+                |n| format!("11.0.0.{n}"),
+                |n| match n % 3 {
+                    0 => format!("10.0.{n}.0/24"),
+                    1 => "[::1]".to_owned(),
+                    _ => "é".repeat(n),
+                },
+            ],
+        ),
+        (
+            "hashes",
+            [
+                |n| format!("0x00{:02x}0a", n % 40),
+                |n| format!("{n:06x}"),
+                |n| match n % 3 {
+                    0 => format!("0x{}", "00".repeat(n) + "0"),
+                    1 => "-".to_owned(),
+                    _ => "é".repeat(n),
+                },
+            ],
+        ),
+    ];
+    for (table, kinds) in tables {
+        let served =
+            Served::start(&place, &format!("{table}.privet --scheme simplepir --no-cache"));
+        get(&place, &served, "--key 00 --accept-new-table", Reading::All);
+        let mut first = None;
+        for (kind, code) in kinds.into_iter().zip([0, 1, 2]) {
+            place.write("keys", (0..LOOKUPS).map(|n| kind(n + 41) + "\n").collect::<String>());
+            let seen = get(&place, &served, "--keys-from keys --json", Reading::All);
+            assert_eq!(seen.code, Some(code), "{table}: {}", seen.said);
+            let first = first.get_or_insert_with(|| seen.record.clone());
+            assert!(first.messages().len() > LOOKUPS, "{table}");
+            let margins = Margins { time: Duration::from_secs(60), ..Margins::default() };
+            assert_eq!(differences(first, &seen.record, &margins), [""; 0], "{table}, {code}");
+        }
+    }
+}
+
 /// Who reads the first line (`| head -1`) has what it wanted: not a failure, and not a miss.
 #[test]
 fn a_reader_who_goes_away_is_no_failure() {

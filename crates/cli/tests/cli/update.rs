@@ -292,7 +292,8 @@ fn keygen_and_update_explain_themselves() {
               A JSON object of all of the value's columns, or the value itself for a table built with
               --raw-value. In a table by row number, KEY is the number of a row. In a table of several
               values (--multi) this is the key's only value then, and --set again with the same key adds
-              another. KEY ends at the first =; keys that have one in them go through --from.
+              another. KEY ends at the first =; keys that have one in them go through --from, and keys
+              in base64 go without their padding.
 
           --delete <KEY>
               Remove a key and its value, or all of its values
@@ -334,7 +335,7 @@ fn keygen_and_update_explain_themselves() {
               refused only if it leaves out columns that the key's present value has.
 
           --delete-from <FILE>
-              Remove the keys in a file, one on each line
+              Remove the keys in a file, one on each line; `-` for standard input
 
           --compact [<PERCENT>]
               Afterwards replace the table file by one with all changes.

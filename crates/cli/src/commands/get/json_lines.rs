@@ -9,16 +9,21 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 /// One lookup as a JSON line. A value that is JSON itself stands under `value`, other text under
-/// `text`, and other bytes under `hex`. Where keys have several values, they stand in a list under
-/// `values` if all are JSON, under `texts` if all are text, else under `hexes`. Text of a column
-/// of text is never taken for JSON: see [`Reading`].
+/// `text`, and other bytes under `hex`. A key that was typed and is no text stands under `key_hex`.
+/// If the table can have no such key, `error` says why. Where keys have several values, they stand
+/// in a list under `values` if all are JSON, under `texts` if all are text, else under `hexes`.
+/// Text of a column of text is never taken for JSON: see [`Reading`].
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
+    key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_hex: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<u64>,
     found: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
     #[serde(flatten)]
     value: Option<Shown<'a>>,
 }
@@ -103,19 +108,19 @@ fn hex_of(value: &[u8]) -> String {
 /// # Errors
 /// [`Blame::Internal`](privet_core::Blame::Internal) if serialisation fails, which nothing that is
 /// found makes it do.
-pub(super) fn json_line(wanted: &Wanted, value: Option<Shown<'_>>) -> Result<String> {
-    let line = Line {
-        key: match wanted {
-            Wanted::Key(key) => Some(String::from_utf8_lossy(key).into_owned()),
-            Wanted::Index(_) => None,
+pub(super) fn json_line(
+    wanted: &Wanted,
+    value: Option<Shown<'_>>,
+    error: Option<&str>,
+) -> Result<String> {
+    let (key, key_hex, index) = match wanted {
+        Wanted::Key(key) => match std::str::from_utf8(key) {
+            Ok(text) => (Some(text), None, None),
+            Err(_) => (None, Some(hex_of(key)), None),
         },
-        index: match wanted {
-            Wanted::Key(_) => None,
-            Wanted::Index(index) => Some(*index),
-        },
-        found: value.is_some(),
-        value,
+        Wanted::Index(index) => (None, None, Some(*index)),
     };
+    let line = Line { key, key_hex, index, found: value.is_some(), error, value };
     let line = serde_json::to_string(&line)
         .map_err(|error| Error::internal("a value cannot be printed as JSON").caused_by(error))?;
     Ok(printable_json(&line) + "\n")
@@ -132,7 +137,7 @@ mod tests {
     fn values_are_printed_as_what_they_are() {
         let key = Wanted::Key(b"k".to_vec());
         let line = |value: Option<&'static [u8]>| {
-            json_line(&key, value.map(|value| Shown::single(value, Reading::Any))).unwrap()
+            json_line(&key, value.map(|value| Shown::single(value, Reading::Any)), None).unwrap()
         };
         assert_eq!(
             line(Some(br#"{"price":1.10}"#)),
@@ -145,7 +150,7 @@ mod tests {
         assert_eq!(line(Some(&[0xff, 0x00])), "{\"key\":\"k\",\"found\":true,\"hex\":\"ff00\"}\n");
         assert_eq!(line(None), "{\"key\":\"k\",\"found\":false}\n");
         assert_eq!(
-            json_line(&Wanted::Index(7), Some(Shown::single(b"", Reading::Any))).unwrap(),
+            json_line(&Wanted::Index(7), Some(Shown::single(b"", Reading::Any)), None).unwrap(),
             "{\"index\":7,\"found\":true,\"text\":\"\"}\n"
         );
     }
@@ -156,7 +161,7 @@ mod tests {
         let table = |is_raw, of| Values { is_raw, columns: vec![column(of)] };
         let line = |values: Option<&Values>, value: &'static [u8]| {
             let shown = Shown::single(value, Reading::of(values));
-            json_line(&Wanted::Index(7), Some(shown)).unwrap()
+            json_line(&Wanted::Index(7), Some(shown), None).unwrap()
         };
         let (text, bytes) = (table(true, ValueType::Text), table(true, ValueType::Bytes));
         let json = table(false, ValueType::Text);
@@ -170,7 +175,7 @@ mod tests {
             assert_eq!(line(values, b"555"), expected);
         }
         let list = Shown::list(vec![b"1", b"[]"], Reading::of(Some(&text)));
-        let listed = json_line(&Wanted::Index(7), Some(list)).unwrap();
+        let listed = json_line(&Wanted::Index(7), Some(list), None).unwrap();
         assert_eq!(listed, "{\"index\":7,\"found\":true,\"texts\":[\"1\",\"[]\"]}\n");
     }
 
@@ -178,7 +183,7 @@ mod tests {
     fn lists_are_printed_as_what_all_of_their_values_are() {
         let key = Wanted::Key(b"k".to_vec());
         let line = |values: &[&[u8]]| {
-            json_line(&key, Some(Shown::list(values.to_vec(), Reading::Any))).unwrap()
+            json_line(&key, Some(Shown::list(values.to_vec(), Reading::Any)), None).unwrap()
         };
         assert_eq!(
             line(&[br#"{"price":1.10}"#, b"2"]),
@@ -196,7 +201,7 @@ mod tests {
     }
 
     /// The key and the values of a line, in whatever form it has them.
-    fn read(line: &str) -> (String, Vec<Vec<u8>>) {
+    fn read(line: &str) -> (Vec<u8>, Vec<Vec<u8>>) {
         /// A value that is `null` is a value; serde alone would read it as `None`.
         fn present<'de, D: serde::Deserializer<'de>>(
             json: D,
@@ -205,7 +210,8 @@ mod tests {
         }
         #[derive(serde::Deserialize)]
         struct Read<'a> {
-            key: String,
+            key: Option<String>,
+            key_hex: Option<String>,
             found: bool,
             #[serde(borrow, default, deserialize_with = "present")]
             value: Option<&'a RawValue>,
@@ -231,7 +237,9 @@ mod tests {
         forms.extend(read.texts.map(|texts| texts.into_iter().map(String::into_bytes).collect()));
         forms.extend(read.hexes.map(|digits| digits.iter().map(hex).collect()));
         assert_eq!(forms.len(), 1, "a line has its values once: {line}");
-        (read.key, forms.remove(0))
+        let key = read.key.map(String::into_bytes);
+        assert!(key.is_none() || read.key_hex.is_none(), "a line has its key once: {line}");
+        (key.unwrap_or_else(|| hex(&read.key_hex.unwrap())), forms.remove(0))
     }
 
     /// JSON in a form to compare: its tokens, with strings decoded.
@@ -281,11 +289,11 @@ mod tests {
             [single] => Shown::single(single, reading),
             _ => Shown::list(slices, reading),
         };
-        let line = json_line(&Wanted::Key(key.to_vec()), Some(shown)).unwrap();
+        let line = json_line(&Wanted::Key(key.to_vec()), Some(shown), None).unwrap();
         let object = line.strip_suffix('\n').unwrap();
         prop_assert_eq!(&*crate::printable::printable(object), object);
         let (told, read) = read(object);
-        prop_assert_eq!(told, String::from_utf8_lossy(key).into_owned());
+        prop_assert_eq!(told, key);
         prop_assert_eq!(read.len(), values.len());
         for (read, value) in read.iter().zip(values) {
             let (said, meant) = (String::from_utf8_lossy(read), String::from_utf8_lossy(value));
@@ -391,15 +399,12 @@ mod tests {
 
     #[test]
     fn a_value_cannot_make_a_line_of_its_own() {
+        let key = Wanted::Key(b"k".to_vec());
         let forgery = b"{\"a\":\n{}}".to_vec();
-        let line =
-            json_line(&Wanted::Key(b"k".to_vec()), Some(Shown::single(&forgery, Reading::Any)))
-                .unwrap();
+        let line = json_line(&key, Some(Shown::single(&forgery, Reading::Any)), None).unwrap();
         assert_eq!(line, "{\"key\":\"k\",\"found\":true,\"value\":{\"a\":{}}}\n");
         let forgery = b"[1,\n{\"key\":\"victim\",\"found\":true}\n]".to_vec();
-        let line =
-            json_line(&Wanted::Key(b"k".to_vec()), Some(Shown::single(&forgery, Reading::Any)))
-                .unwrap();
+        let line = json_line(&key, Some(Shown::single(&forgery, Reading::Any)), None).unwrap();
         assert_eq!(line.lines().count(), 1);
         check(b"k", &[forgery]).unwrap();
     }

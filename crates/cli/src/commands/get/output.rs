@@ -14,7 +14,9 @@ use crate::display::{self, say_in_full};
 use crate::output_file;
 use crate::printable::{printable_bytes, printable_json};
 use privet_core::{Error, Result};
+use privet_table::key_map::KeyFormat;
 use privet_table::values::Values;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -55,6 +57,14 @@ impl Style {
 pub(super) struct Found<'a> {
     pub(super) values: Vec<&'a [u8]>,
     pub(super) is_list: bool,
+}
+
+/// What is told of a lookup.
+pub(super) enum Told<'a> {
+    Found(Found<'a>),
+    NotFound,
+    /// The table can have no such key, and why.
+    Malformed(Cow<'a, str>),
 }
 
 /// Where results are written.
@@ -121,35 +131,49 @@ impl Output {
         self.file.is_some() || !std::io::stdout().is_terminal()
     }
 
-    /// Prints the result of one lookup. What was not found is named on standard error, unless the
-    /// style has a place for it. Returns whether the reader is still there.
-    pub(super) fn print(&mut self, lookup: &Lookup, found: Option<&Found<'_>>) -> Result<bool> {
+    /// Prints the result of one lookup. What was not found, and what is no key, is named on
+    /// standard error, unless the style has a place for it. Returns whether the reader is still
+    /// there.
+    pub(super) fn print(&mut self, lookup: &Lookup, told: &Told<'_>) -> Result<bool> {
         let wanted = &lookup.wanted;
         if self.style == Style::Json {
-            let shown = found.map(|found| Shown::of(found, self.reading));
-            return self.write(json_line(wanted, shown)?.as_bytes());
+            let (shown, error) = match told {
+                Told::Found(found) => (Some(Shown::of(found, self.reading)), None),
+                Told::NotFound => (None, None),
+                Told::Malformed(why) => (None, Some(&**why)),
+            };
+            return self.write(json_line(wanted, shown, error)?.as_bytes());
         }
         self.first.get_or_insert_with(|| wanted.clone());
-        let Some(found) = found else {
-            say_in_full(&self.not_found(lookup));
-            return Ok(true);
-        };
-        if self.style == Style::Csv {
-            let rows = self.sheet.rows(wanted, &found.values);
-            return self.write(&rows);
+        match (told, wanted) {
+            (Told::Found(found), _) if self.style == Style::Csv => {
+                let rows = self.sheet.rows(wanted, &found.values);
+                return self.write(&rows);
+            }
+            (Told::Found(found), _) => {
+                let lines = lines(self.style, self.reading, wanted, &found.values, !found.is_list);
+                return self.write(&lines);
+            }
+            (Told::Malformed(why), _) => say_in_full(&format!("{}: {why}", self.named(lookup))),
+            (Told::NotFound, Wanted::Key(_)) => {
+                say_in_full(&format!("not found: {}", self.named(lookup)));
+            }
+            (Told::NotFound, Wanted::Index(index)) => {
+                say_in_full(&format!("record {index} holds no value"));
+            }
         }
-        self.write(&lines(self.style, self.reading, wanted, &found.values, !found.is_list))
+        Ok(true)
     }
 
     /// A key from a list may be a secret, and is told by its line. One that was typed stands in the
     /// list of processes already.
-    fn not_found(&self, Lookup { wanted, line }: &Lookup) -> String {
+    fn named(&self, Lookup { wanted, line }: &Lookup) -> String {
         match (wanted, line, &self.source) {
             (Wanted::Key(_), Some(line), Some(source)) => {
-                format!("not found: line {} of {source}", display::count(*line))
+                format!("line {} of {source}", display::count(*line))
             }
-            (Wanted::Key(key), ..) => format!("not found: {}", shortened(key)),
-            (Wanted::Index(index), ..) => format!("record {index} holds no value"),
+            (Wanted::Key(key), ..) => shortened(key),
+            (Wanted::Index(index), ..) => index.to_string(),
         }
     }
 
@@ -221,7 +245,10 @@ fn is_taken(written: std::io::Result<()>, path: &Path) -> Result<bool> {
 /// The beginning of a key that was not found, with the key's length if it is cut.
 fn shortened(key: &[u8]) -> String {
     const SHOWN: usize = 100;
-    let text = String::from_utf8_lossy(key);
+    let text = match std::str::from_utf8(key) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => KeyFormat::Hex.shown(key).into(),
+    };
     let mut rest = text.chars();
     let shown: String = rest.by_ref().take(SHOWN).collect();
     match rest.count() {
@@ -330,6 +357,7 @@ mod tests {
     #[test]
     fn a_long_key_is_not_repeated() {
         assert_eq!(shortened(b"k"), "k");
+        assert_eq!(shortened(b"k\xff"), "0x6bff");
         assert_eq!(shortened(&[b'k'; 100]), "k".repeat(100));
         let long = "k".repeat(100) + "… (100,000 characters)";
         assert_eq!(shortened(&[b'k'; 100_000]), long);

@@ -10,7 +10,7 @@
 //! query. If the output fails or its reader goes away, the rest of it is dropped, and all lookups
 //! are made as before.
 
-use super::output::{Found, Output};
+use super::output::{Found, Output, Told};
 use super::spool::{IN_MEMORY, Spool};
 use super::wanted::{Lookup, Wanted};
 use crate::display::Batch;
@@ -25,8 +25,15 @@ use std::thread::{Builder, JoinHandle};
 /// disk, so more wait only while the disk stands still.
 const MOST_WAITING: usize = 64 << 20;
 
-/// What came of a lookup: `None` if it failed, `Some(None)` if nothing was found.
-pub(super) type Came = Option<Option<Value>>;
+/// What came of a lookup.
+pub(super) enum Came {
+    Found(Value),
+    NotFound,
+    /// The table can have no such key, and why.
+    Malformed(String),
+    /// It failed, which is told at the end.
+    Failed,
+}
 
 /// The threads that keep and print results.
 pub(super) struct Printer {
@@ -133,16 +140,20 @@ fn size(lookup: &Lookup, came: &Came) -> usize {
         Wanted::Key(key) => key.len(),
         Wanted::Index(_) => 0,
     };
-    let values = came.iter().flatten().flat_map(Value::values).map(<[u8]>::len);
-    size_of::<(Lookup, Came)>() + key + values.sum::<usize>()
+    let found = match came {
+        Came::Found(value) => value.values().map(<[u8]>::len).sum(),
+        Came::Malformed(why) => why.len(),
+        Came::NotFound | Came::Failed => 0,
+    };
+    size_of::<(Lookup, Came)>() + key + found
 }
 
 /// Prints until nothing is left or nobody reads any more. Returns whether the reader is there.
 fn print(spool: &Spool, output: &mut Output, batch: &mut Batch) -> Result<bool> {
     while let Some(piece) = spool.take()? {
-        let (lookup, found) = decode(&piece)?;
-        if let Some(found) = found
-            && !output.print(&lookup, found.as_ref())?
+        let (lookup, told) = decode(&piece)?;
+        if let Some(told) = told
+            && !output.print(&lookup, &told)?
         {
             return Ok(false);
         }
@@ -155,14 +166,16 @@ const FAILED: u8 = 0;
 const NOT_FOUND: u8 = 1;
 const SINGLE: u8 = 2;
 const LIST: u8 = 3;
+const MALFORMED: u8 = 4;
 
 /// A result as a piece of the queue. Values are formatted when they are printed.
 fn encode(lookup: &Lookup, came: &Came) -> Vec<u8> {
     let mut piece = vec![match came {
-        None => FAILED,
-        Some(None) => NOT_FOUND,
-        Some(Some(value)) if value.is_list() => LIST,
-        Some(Some(_)) => SINGLE,
+        Came::Failed => FAILED,
+        Came::NotFound => NOT_FOUND,
+        Came::Malformed(_) => MALFORMED,
+        Came::Found(value) if value.is_list() => LIST,
+        Came::Found(_) => SINGLE,
     }];
     let put = |piece: &mut Vec<u8>, bytes: &[u8]| {
         piece.extend((bytes.len() as u64).to_le_bytes());
@@ -180,12 +193,16 @@ fn encode(lookup: &Lookup, came: &Came) -> Vec<u8> {
             put(&mut piece, key);
         }
     }
-    came.iter().flatten().flat_map(Value::values).for_each(|value| put(&mut piece, value));
+    match came {
+        Came::Found(value) => value.values().for_each(|value| put(&mut piece, value)),
+        Came::Malformed(why) => put(&mut piece, why.as_bytes()),
+        Came::NotFound | Came::Failed => {}
+    }
     piece
 }
 
-/// The lookup and, unless it failed, what was found.
-fn decode(piece: &[u8]) -> Result<(Lookup, Option<Option<Found<'_>>>)> {
+/// The lookup and, unless it failed, what is told of it.
+fn decode(piece: &[u8]) -> Result<(Lookup, Option<Told<'_>>)> {
     let mut reader = Reader::new("a result", piece);
     let kind = reader.u8()?;
     let line = Some(reader.u64()?).filter(|line| *line > 0);
@@ -193,18 +210,19 @@ fn decode(piece: &[u8]) -> Result<(Lookup, Option<Option<Found<'_>>>)> {
         0 => Wanted::Index(reader.u64()?),
         _ => Wanted::Key(counted(&mut reader)?.to_vec()),
     };
-    let found = match kind {
+    let told = match kind {
         FAILED => None,
-        NOT_FOUND => Some(None),
+        NOT_FOUND => Some(Told::NotFound),
+        MALFORMED => Some(Told::Malformed(String::from_utf8_lossy(counted(&mut reader)?))),
         _ => {
             let mut values = Vec::new();
             while reader.remaining() > 0 {
                 values.push(counted(&mut reader)?);
             }
-            Some(Some(Found { values, is_list: kind == LIST }))
+            Some(Told::Found(Found { values, is_list: kind == LIST }))
         }
     };
-    Ok((Lookup { wanted, line }, found))
+    Ok((Lookup { wanted, line }, told))
 }
 
 /// Bytes behind their number.

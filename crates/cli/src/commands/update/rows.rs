@@ -3,6 +3,7 @@
 
 use privet_core::{Error, Result};
 use privet_table::import::{Format, LinesLeftOut, Rows, Selection, Source};
+use privet_table::key_map::KeyFormat;
 use privet_table::similar::meant;
 use privet_table::snapshot::{SnapshotHeader, ValueForm};
 use serde::de::IgnoredAny;
@@ -21,19 +22,22 @@ pub(super) struct Read {
 }
 
 /// Passes the key and the value of each row of `source` to `take`, and whether all rows have the
-/// same columns. In a table by row number, the key is empty.
+/// same columns. Keys are written in `format`. In a table by row number, the key is empty.
 pub(super) fn read(
     source: Source,
     header: &SnapshotHeader,
+    format: KeyFormat,
     mut take: impl FnMut(&[u8], &[u8], bool) -> Result<()>,
 ) -> Result<Read> {
     let mut rows = Rows::open(source, selection(header))?;
     let (name, unit) = (rows.name().to_owned(), rows.unit());
     let same_columns = rows.value_columns().is_some();
+    // A column of bytes has keys that are not written in any format.
+    let format = if rows.has_byte_keys() { format } else { KeyFormat::Text };
     let mut count = 0;
     while let Some(row) = rows.next_row()? {
         count += 1;
-        take(row.key, row.value, same_columns)
+        take(&format.write(row.key), row.value, same_columns)
             .map_err(|error| error.within(format!("{unit} {}", row.position)).within(&name))?;
     }
     Ok(Read { rows: count, empty_keys: rows.empty_keys(), lines: rows.left_out() })
@@ -160,7 +164,7 @@ fn check_columns(header: &SnapshotHeader, typed: &str) -> Result<()> {
 
 /// A key, as messages name it.
 pub(super) fn named(key: &[u8]) -> String {
-    format!("the key {:?}", String::from_utf8_lossy(key))
+    format!("the key {}", KeyFormat::Text.shown(key))
 }
 
 fn selection(header: &SnapshotHeader) -> Selection {
