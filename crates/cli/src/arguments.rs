@@ -2,6 +2,7 @@
 
 pub(crate) mod examples;
 mod get;
+mod keys;
 mod load;
 mod options;
 mod papers;
@@ -52,6 +53,7 @@ impl Arguments {
     /// What was typed, the program's name first, and the definition of the command that runs.
     pub(crate) fn typed(typed: Vec<OsString>) -> Result<(Self, clap::Command), clap::Error> {
         let mut command = options::explained(Self::command(), &typed);
+        keys::refuse_options(&command, &typed)?;
         let matches = command.try_get_matches_from_mut(typed)?;
         Ok((Self::from_arg_matches(&matches)?, running(&command, &matches).clone()))
     }

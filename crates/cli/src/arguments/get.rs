@@ -26,7 +26,7 @@ pub(crate) struct Get {
     ///
     /// What is typed here, other users of this machine can read in the list of processes, and it
     /// stays in the shell's history. Hand a key that is a secret in through `--keys-from -`.
-    #[arg(short, long, value_name = "KEY")]
+    #[arg(short, long, value_name = "KEY", allow_hyphen_values = true)]
     pub(crate) key: Vec<OsString>,
     /// A record to look up by its number, from 0; may be repeated
     #[arg(short, long, value_name = "N")]

@@ -38,9 +38,10 @@ pub(crate) struct Update {
     /// another. KEY ends at the first =; keys that have one in them go through --from, and keys in
     /// base64 go without their padding.
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_assignment)]
+    #[arg(allow_hyphen_values = true)]
     pub(crate) set: Vec<(String, String)>,
     /// Remove a key and its value, or all of its values
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub(crate) delete: Vec<String>,
     /// Set the key of each row of a CSV, JSON Lines or Parquet file.
     ///

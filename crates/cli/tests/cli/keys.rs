@@ -243,6 +243,55 @@ fn what_is_no_address_is_told_beside_the_answers() {
     assert_eq!((&deleted["deleted"], &deleted["absent"]), (&1.into(), &1.into()));
 }
 
+#[test]
+fn keys_that_begin_with_a_hyphen_are_typed_as_they_are() {
+    let place = Place::new();
+    let served = serve(&place, "id,v\n-Abc_9,1\nx,2\n--json,3\n-v,4\n", "--key id --raw-value v");
+    for typed in ["--key -Abc_9", "--key=-Abc_9", "-k -Abc_9", "-k-Abc_9", "--key -Abc_9 --json"] {
+        let found = get(&place, &served, typed);
+        assert_eq!(found.code(), 0, "{typed}: {found}");
+    }
+    assert_eq!(get(&place, &served, "--key=--json --key -v --key=-v -q").stdout(), "");
+    assert_snapshot!(get(&place, &served, "--key --json"), @r"
+    [exit 2]
+    [stderr]
+    error: --key is followed by an option, --json; if that is the key, write --key=--json
+
+    Usage: privet get [OPTIONS] <--key <KEY>|--index <N>|--keys-from <FILE>> <URL>...
+
+    For more information, try '--help'.
+    ");
+    assert_snapshot!(get(&place, &served, "-k -v"), @r"
+    [exit 2]
+    [stderr]
+    error: -k is followed by an option, -v; if that is the key, write -k-v
+
+    Usage: privet get [OPTIONS] <--key <KEY>|--index <N>|--keys-from <FILE>> <URL>...
+
+    For more information, try '--help'.
+    ");
+    assert_snapshot!(get(&place, &served, "--key --max-time=9"), @r"
+    [exit 2]
+    [stderr]
+    error: --key is followed by an option, --max-time=9; if that is the key, write --key=--max-time=9
+
+    Usage: privet get [OPTIONS] <--key <KEY>|--index <N>|--keys-from <FILE>> <URL>...
+
+    For more information, try '--help'.
+    ");
+    assert_eq!(get(&place, &served, "--key=--json").stdout(), "3\n");
+    assert_eq!(get(&place, &served, "-k-v").stdout(), "4\n");
+    drop(served);
+    place.begin_history("rows.privet");
+    let update = "update rows.privet --publisher-key publisher.key";
+    let set =
+        place.run(&format!("{update} --json --set -Abc_9=5 --delete --json")).stderr().to_owned();
+    assert!(set.contains("--delete=--json"), "{set}");
+    let set = place.run(&format!("{update} --json --set -Abc_9=5 --delete -v --delete=--json"));
+    let report = set.json();
+    assert_eq!((&report["replaced"], &report["deleted"]), (&1.into(), &2.into()));
+}
+
 /// What nobody sees does not count, if the table says so.
 #[test]
 fn forms_of_unicode_do_not_count() {
