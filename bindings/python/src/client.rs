@@ -371,8 +371,8 @@ impl Client {
         Ok(targets)
     }
 
-    /// What a key of Python stands for, the one of a `row` if there are several. No error has the
-    /// key in it.
+    /// What a key of Python stands for, the one of a `row` if there are several: text is written as
+    /// the table's keys are, bytes are the key. No error has the key in it.
     fn target(
         &self,
         client: &privet_client::Client,
@@ -384,7 +384,7 @@ impl Client {
         let wrong = |what: &str| PyTypeError::new_err(place() + what);
         match self.is_by_key {
             true if key.is_instance_of::<PyString>() => match key.extract::<&str>() {
-                Ok(text) => Ok(Target::key(text)),
+                Ok(text) => Ok(Target::written(text)),
                 // Python's own error has the text in it.
                 Err(_) => Err(wrong("a key has half of a surrogate pair")),
             },

@@ -97,3 +97,37 @@ def test_a_parquet_file_comes_back_row_by_row(tmp_path: pathlib.Path) -> None:
         frame = db.get_many(range(source.num_rows)).to_arrow()
     for name in source.column_names:
         assert frame[name].to_pylist() == source[name].to_pylist()
+
+
+def test_keys_of_bytes_are_given_as_bytes_or_in_the_tables_form(tmp_path: pathlib.Path) -> None:
+    import pyarrow
+
+    keys = [b"\x00\x0a", b"\xff\xfe", b"text"]
+    path = tmp_path / "bytes.privet"
+    privet.build(pyarrow.table({"k": keys, "v": [1, 2, 3]}), path, key="k", progress=False)
+    with servers(path, "dpf") as running:
+        with privet.connect(running, keep=False, progress=False) as db:
+            for key, value in zip(keys, (1, 2, 3), strict=True):
+                assert db[key].values == {"v": value}
+                assert db[f"0x{key.hex()}"].values == {"v": value}
+            running.observed()
+            # What is no key is told as a mistake, and its lookup is made like any other.
+            with pytest.raises(ValueError, match="hexadecimal") as caught:
+                db["text"]
+            assert isinstance(caught.value, privet.UsageError) and "text" not in str(caught.value)
+            assert [len(one) for one in running.observed()] == [1, 1]
+            answers = db.get_many(["text", "FFFE", "0a"])
+            assert [answer.found for answer in answers] == [False, True, False]
+            assert [answer.error is not None for answer in answers] == [True, False, False]
+            assert [len(one) for one in running.observed()] == [3, 3]
+    networks = pyarrow.table({"network": ["1.0.0.0/24"], "v": [1]})
+    path = tmp_path / "networks.privet"
+    privet.build(networks, path, range_from="network", progress=False)
+    with servers(path, "dpf") as running:
+        with privet.connect(running, keep=False, progress=False) as db:
+            assert db["1.0.0.7"].values == {"v": 1} and db.get("1.0.1.0") is None
+            running.observed()
+            for key in ("abc", b"1.0.0.0/24"):
+                with pytest.raises(privet.UsageError, match="this is"):
+                    db.get(key)
+            assert [len(one) for one in running.observed()] == [2, 2]

@@ -19,7 +19,11 @@ class PrivetError(Exception):
 
 
 class UsageError(PrivetError, ValueError):
-    """The caller asked for something impossible. Nothing was sent."""
+    """The caller asked for something impossible. Nothing was sent.
+
+    Except for a key that the table can never have, such as ``abc`` in a table of addresses. Its
+    lookup was made like any other, so that nobody who listens learns of it.
+    """
 
 
 class UnavailableError(PrivetError, ConnectionError):

@@ -86,6 +86,7 @@ def build(
     range_from: str | None = None,
     range_to: str | None = None,
     normalize: str | Iterable[str] = (),
+    key_format: Literal["text", "hex", "base64"] | None = None,
     key_map: Literal["buckets", "cuckoo"] = "buckets",
     parts: int | None = None,
     on_duplicate: Literal["error", "first", "last", "all"] = "error",
@@ -109,8 +110,10 @@ def build(
     :param raw: the one column whose bytes are the value.
     :param range_from: the column of the first key of a range; a row answers for all keys of it.
     :param range_to: the column of the last key of a range.
-    :param normalize: differences between keys that do not count: ``trim``, ``lower``, ``upper``,
-        ``alphanumeric``, ``number``.
+    :param normalize: differences between keys that do not count: ``trim``, ``trim-invisible``,
+        ``nfc``, ``lower``, ``upper``, ``fold``, ``alphanumeric``, ``number``.
+    :param key_format: how keys are written where they are text; default: ``text``, or ``hex`` if
+        the column has bytes. A client takes keys of bytes as they are, and text in this form.
     :param key_map: ``cuckoo`` for tables that change often.
     :param parts: how many records the value of a key may lie in, 1 to 16.
     :param on_duplicate: what to do with a key that is there twice; ``all`` keeps all its values.
@@ -133,7 +136,8 @@ def build(
         "privet", "build", "--json", f"--output={fspath(path)}", *multi,
         *_options(
             key=key, raw_value=raw, range_from=range_from, range_to=range_to,
-            normalize=",".join(_names(normalize)) or None, max_value=max_value, parts=parts,
+            normalize=",".join(_names(normalize)) or None, key_format=key_format,
+            max_value=max_value, parts=parts,
             publisher_key=publisher_key, format=format, delimiter=delimiter, types=types,
             authenticate=authenticate, force=force,
             key_map=None if key_map == "buckets" else key_map,
@@ -258,13 +262,12 @@ def _names(names: str | Iterable[str]) -> list[str]:
 
 
 def _texts(keys: Any) -> list[str]:
-    """Keys as the command takes them."""
+    """Keys as the command takes them: as text, in the form in which the table's keys are written."""
     texts = []
     for row, key in enumerate(keys_of(keys, by_key=True).sent):
-        try:
-            texts.append(key.decode() if isinstance(key, bytes) else str(key))
-        except UnicodeDecodeError:
-            raise UsageError(f"row {row}, counted from 0, is no text in UTF-8") from None
+        if isinstance(key, bytes):
+            raise UsageError(f"row {row}, counted from 0, is bytes: write the key as text, or give a frame to from_")
+        texts.append(str(key))
     return texts
 
 
@@ -323,6 +326,13 @@ def _option(flag: re.Match[str]) -> str:
     name = flag[1].replace("-", "_")
     named = {"raw_value": "raw", "from": "from_", "output": "path"}.get(name, name)
     return f"`{named}`"
+
+
+def _written(key: Any) -> str:
+    """A key as text."""
+    if isinstance(key, bytes):
+        raise TypeError("a key is given as text here: write bytes as the table's keys are written")
+    return str(key)
 
 
 def _value(value: Any) -> str:
