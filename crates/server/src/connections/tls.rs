@@ -111,7 +111,12 @@ impl Certificates {
         let (mut begin, mut end) = (SystemTime::UNIX_EPOCH, None);
         let mut names_somebody = false;
         for (number, der) in chain.iter().enumerate() {
-            let certificate = EndEntityCert::try_from(der).map_err(refused)?;
+            let certificate = match EndEntityCert::try_from(der) {
+                Ok(certificate) => certificate,
+                Err(error) if number == 0 => return Err(refused(error)),
+                // Such as the root at the end of a chain, which clients do not read.
+                Err(_) => continue,
+            };
             // Who is no authority's is asked for its dates first: too late, and too early.
             let at = |time| verdict(&certificate, UnixTime::since_unix_epoch(time));
             if let webpki::Error::CertExpired { not_after, .. } = at(AFTER_ALL) {
@@ -187,9 +192,11 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let read = std::fs::read(path).map_err(|error| cannot_read(path, "certificate", error))?;
     let chain: Vec<_> = CertificateDer::pem_slice_iter(pem::without_mark(&read))
         .collect::<Result<_, _>>()
-        .map_err(|error| {
+        .map_err(|_| {
+            // The reader's own words may have bytes of the file in them, and that may hold a key.
             let path = path.display();
-            Error::api_misuse(format!("the certificate file {path} is damaged: {error}"))
+            let found = pem::found_in(&read, "CERTIFICATE");
+            Error::api_misuse(format!("the certificate file {path} is damaged: {found}"))
         })?;
     match chain.is_empty() {
         false => Ok(chain),
@@ -206,13 +213,13 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>> {
     let mut file = File::open(path).map_err(cannot)?;
     let mut read = Zeroizing::new(Vec::new());
     file.read_to_end(&mut read).map_err(cannot)?;
-    let key = PrivateKeyDer::from_pem_slice(pem::without_mark(&read)).map_err(|error| {
+    // The reader's own error may have bytes of the key in it.
+    let key = PrivateKeyDer::from_pem_slice(pem::without_mark(&read)).map_err(|_| {
         Error::api_misuse(format!(
             "{} holds no private key in PEM form that can be used: {}",
             path.display(),
             pem::found_in(&read, "PRIVATE KEY")
         ))
-        .caused_by(error)
     })?;
     match is_open_to(&file, Others::OutsideGroup).map_err(cannot)? {
         false => Ok(key),
