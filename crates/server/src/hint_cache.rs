@@ -235,13 +235,16 @@ impl HintCache {
     /// Removes the entries of other versions of the key's table that nobody uses.
     pub(crate) fn remove_other_versions(&self, key: &CacheKey) {
         let (begins, name) = (key.begins(), key.file_name());
-        self.remove_idle(|other, _| other.starts_with(&begins) && other != name);
+        // The name of a scheme may begin with another's.
+        let is_of_table = |other: &str| other.strip_prefix(&begins).is_some_and(is_digest);
+        self.remove_idle(|other, _| is_of_table(other) && other != name);
     }
 
     /// Removes entries that are old and that nobody uses: of tables that are no longer served.
     pub(crate) fn remove_unused(&self) {
         let old = SystemTime::now() - UNUSED;
-        self.remove_idle(|_, modified| modified < old);
+        let is_ours = |name: &str| name.rsplit('-').next().is_some_and(is_digest);
+        self.remove_idle(|name, modified| is_ours(name) && modified < old);
     }
 
     /// Removes those entries that nobody uses of which `is_it` is true, by name and age.
@@ -280,6 +283,12 @@ impl HintCache {
             }
         }
     }
+}
+
+/// Whether the name of an entry goes on with nothing but its digest.
+fn is_digest(rest: &str) -> bool {
+    let digest = rest.strip_suffix(EXTENSION).unwrap_or_default();
+    blake3::Hash::from_hex(digest).is_ok()
 }
 
 fn header(key: &CacheKey, hint: &[u8], kept: &[u8]) -> Vec<u8> {

@@ -146,11 +146,14 @@ impl Server {
             drain_limit: config.drain_limit,
             vital: vital.clone(),
         };
-        let (keeping, aborted) = (updates.clone(), abort.clone());
+        let (keeping, aborted, limit) = (updates.clone(), abort.clone(), config.drain_limit);
         let finished = tokio::spawn(async move {
             let result = ending.run(&health).await;
-            if !aborted.is_cancelled() {
-                keeping.keep_hints().await;
+            tokio::select! {
+                biased;
+                () = aborted.cancelled() => {}
+                () = keeping.keep_hints() => {}
+                () = tokio::time::sleep(limit) => {}
             }
             preparations.stop().await;
             // Joins the compute threads, which may be in the middle of a pass.

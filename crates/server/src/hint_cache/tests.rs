@@ -290,12 +290,14 @@ fn entries_that_nobody_uses_go_when_they_are_old() {
     written(1, UNUSED + Duration::from_secs(60));
     written(2, UNUSED + Duration::from_secs(60));
     written(3, UNUSED - Duration::from_secs(3600));
-    fs::write(dir.path().join("of somebody else"), "").unwrap();
+    let foreign = dir.path().join("of somebody else.hint");
+    let file = File::create(&foreign).unwrap();
+    file.set_modified(SystemTime::now() - UNUSED - Duration::from_secs(60)).unwrap();
     let in_use = cache.load(&key(1), LENGTHS).unwrap().unwrap();
     cache.remove_unused();
     let is_there = [1, 2, 3].map(|byte| cache.path(&key(byte)).exists());
     assert_eq!(is_there, [true, false, true]);
-    assert!(dir.path().join("of somebody else").exists());
+    assert!(foreign.exists());
     drop(in_use);
 }
 
