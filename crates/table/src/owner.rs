@@ -180,8 +180,12 @@ impl<'s> OwnedTable<'s> {
             ranges: key.clone().filter(|_| has_ranges).map(bounds),
             key: key.clone().filter(|_| !has_ranges),
             normalization: key_map.map(|map| map.key_form().normalization).unwrap_or_default(),
+            key_format: key_map.map(|map| map.key_form().format),
             on_duplicate: match key_map {
                 Some(map) if map.has_lists() => OnDuplicate::All,
+                _ if how.on_duplicate == OnDuplicate::All => {
+                    return Err(one_value_for_each_key());
+                }
                 _ => how.on_duplicate,
             },
             ..BuildOptions::default()
@@ -189,7 +193,7 @@ impl<'s> OwnedTable<'s> {
         let selection = Selection { key, until, value: header.value_form.clone() };
         let rows = KeptRows::read(vec![source], &selection, &options, progress)?;
         if !how.columns_may_change {
-            let columns = check_columns(layout.values(), rows.columns());
+            let columns = check_columns(layout, &rows);
             columns.map_err(|error| error.within(&name))?;
         }
         let made = replacement(layout, self.identity().shape, self.reader(), &rows, EPOCH_BYTES);
@@ -278,4 +282,9 @@ impl<'s> OwnedTable<'s> {
         let keep = self.snapshot.file_bytes() / KEPT_SHARE;
         self.writer.compact(self.snapshot.path(), keep).map(drop)
     }
+}
+
+fn one_value_for_each_key() -> Error {
+    Error::api_misuse("the table has one value for each key, so its keys get no lists of values")
+        .because(Reason::OneValueForEachKey)
 }

@@ -4,7 +4,9 @@ use super::arena::{Arena, Place};
 use super::key_shape::KeyShape;
 use super::{BuildOptions, OnDuplicate, Progress, REPORT_EVERY, Stage};
 use crate::import::{Like, LinesLeftOut, Row, Rows, Selection, Source};
-use crate::key_map::{KeyForm, KeyFormat, NAME_LEN, Normalization, Pairs, listed_len, push_to_list};
+use crate::key_map::{
+    KeyForm, KeyFormat, NAME_LEN, Normalization, Pairs, listed_len, push_to_list,
+};
 use crate::snapshot::ValueForm;
 use crate::values::ValueColumn;
 use hashbrown::HashTable;

@@ -23,11 +23,11 @@ mod tests;
 use super::rows::Counts;
 use super::{TableEditor, TableEdits, edits_of};
 use crate::build::{KeptRows, OnDuplicate};
-use crate::import::LinesLeftOut;
-use crate::key_map::{Editor, Effect, Held, KeyMap, Pairs as _};
+use crate::import::{LinesLeftOut, check_value};
+use crate::key_map::{Editor, Effect, Held, KeyMap, Pairs as _, decode_list};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::update_log::check_can_be_sent;
-use crate::values::{ValueColumn, ValueType, Values};
+use crate::values::{ValueType, Values};
 use privet_core::quantities::count;
 use privet_core::{Error, Reason, Result, TableShape, TableUpdate};
 use std::cmp::Reverse;
@@ -103,9 +103,21 @@ pub(crate) fn replacement(
 }
 
 /// Refuses rows whose values lack columns that the table's values have, or have text where those
-/// have numbers, or the reverse. Both descriptions may be missing.
-pub(crate) fn check_columns(before: Option<&Values>, now: Option<&[ValueColumn]>) -> Result<()> {
-    let (Some(before), Some(now)) = (before, now) else { return Ok(()) };
+/// have numbers, or the reverse. Where rows may differ, each value is compared.
+pub(crate) fn check_columns(layout: &TableLayout, rows: &KeptRows) -> Result<()> {
+    let (before, now) = match (layout.values(), rows.columns()) {
+        (Some(before), Some(now)) => (before, now),
+        (Some(before), None) => return check_values(before, layout, rows),
+        (None, None) => return Ok(()),
+        (None, Some(_)) => {
+            return Err(Error::api_misuse(
+                "the rows of the table may differ in their columns, and those of this file may \
+                 not: give a file of the kind that the table was built from, or say that columns \
+                 may change",
+            )
+            .because(Reason::ColumnsDiffer));
+        }
+    };
     if before.is_raw {
         return Ok(());
     }
@@ -133,6 +145,17 @@ pub(crate) fn check_columns(before: Option<&Values>, now: Option<&[ValueColumn]>
             column.name
         ))
         .because(Reason::ColumnsDiffer));
+    }
+    Ok(())
+}
+
+/// Compares each value with what the table tells of its values.
+fn check_values(values: &Values, layout: &TableLayout, rows: &KeptRows) -> Result<()> {
+    let has_lists = layout.records().key_map().is_some_and(KeyMap::has_lists);
+    for row in 0..rows.rows() {
+        let value = rows.value_of(row);
+        let several = if has_lists { decode_list(value)? } else { vec![value] };
+        several.into_iter().try_for_each(|value| check_value(values, value))?;
     }
     Ok(())
 }
@@ -220,7 +243,7 @@ impl<R: Fn(u64) -> Result<Vec<u8>>> Planned<R> {
     fn by_key(&mut self, key_map: &KeyMap, rows: &KeptRows) -> Result<Counts> {
         let same_ranges = rows.key_form().ranges == key_map.key_form().ranges;
         let epoch_bytes = if same_ranges { self.epoch_bytes } else { u64::MAX };
-        let mut work = ByKey::new(key_map, rows, epoch_bytes / bytes_of_a_change(self.shape));
+        let mut work = ByKey::new(key_map, rows, epoch_bytes / bytes_of_a_change(self.shape))?;
         loop {
             let layout = self.layout.clone();
             let Some(key_map) = layout.records().key_map() else { return Ok(work.counts) };
@@ -302,13 +325,20 @@ struct Later {
 }
 
 impl<'r> ByKey<'r> {
-    fn new(key_map: &KeyMap, rows: &'r KeptRows, most_records: u64) -> Self {
+    fn new(key_map: &KeyMap, rows: &'r KeptRows, most_records: u64) -> Result<Self> {
         let mut tags = Vec::with_capacity(rows.len() * key_map.parts());
         for row in 0..rows.len() {
             tags.extend(key_map.tags_of_formed(rows.key_of(row)));
         }
         tags.sort_unstable();
-        Self {
+        if tags.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(Error::api_misuse(
+                "two keys have the same tag in this table, so one would get the value of the \
+                 other: build the table anew",
+            )
+            .because(Reason::DoesNotFit));
+        }
+        Ok(Self {
             rows,
             tags,
             most_records,
@@ -321,7 +351,7 @@ impl<'r> ByKey<'r> {
             counts: Counts::default(),
             refused: 0,
             refusal: None,
-        }
+        })
     }
 
     /// Goes on until an epoch is full. Returns whether all is done.

@@ -318,7 +318,7 @@ fn keys_are_those_of_the_table_in_any_spelling() {
 fn ranges_become_those_of_the_file() {
     let options = BuildOptions {
         key: None,
-        ranges: Some(RangeColumns { from: "net".into(), to: None }),
+        ranges: Some(RangeColumns { from: "net".into(), to: None, nested: false }),
         key_map: KeyMapKind::Cuckoo,
         ..keyed()
     };
@@ -359,17 +359,30 @@ fn columns_stay_unless_that_is_said() {
     let options = BuildOptions { raw_value: None, ..keyed() };
     let owned = Owned::build("name,phone,floor\nada,1,2\nbob,3,4\n".into(), &options);
     let mut table = owned.open();
-    let mut made = |csv: &str, may_change| {
-        let source = source(csv.to_owned());
+    let mut made = |rows: &str, may_change| {
+        let source = match rows.starts_with('{') {
+            true => source(rows.to_owned()).format(Format::JsonLines),
+            false => source(rows.to_owned()),
+        };
         let made =
             table.replacement(source, how(OnDuplicate::Error, may_change), &mut |_| Ok(()))?;
-        made.epochs.iter().for_each(|edits| drop(table.publish(edits).unwrap()));
+        for edits in &made.epochs {
+            table.publish(edits)?;
+        }
         let columns = &table.layout().values().unwrap().columns;
         Ok::<_, Error>(columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>())
     };
     let error = made("name,phone\nada,1\n", false).unwrap_err();
     assert_eq!(error.reason(), Some(Reason::ColumnsDiffer));
     assert!(error.message().contains("\"floor\""), "{error}");
+    for (row, named) in [
+        ("{\"name\":\"ada\",\"phone\":\"1\"}\n", "\"floor\""),
+        ("{\"name\":\"ada\",\"phone\":\"1\",\"floor\":2}\n", "\"floor\""),
+    ] {
+        let error = made(row, false).unwrap_err();
+        assert_eq!(error.reason(), Some(Reason::ColumnsDiffer));
+        assert!(error.message().contains(named), "{error}");
+    }
     // Clients are told what the values are then.
     assert_eq!(made("name,phone\nada,1\n", true).unwrap(), ["phone"]);
     assert_eq!(made("name,phone,fax\nada,1,5\n", false).unwrap(), ["phone", "fax"]);
