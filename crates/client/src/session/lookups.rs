@@ -87,9 +87,9 @@ impl Lookups {
         id
     }
 
-    /// Whether a refresh waits.
-    pub(super) fn have_refreshes(&self) -> bool {
-        self.waiting.iter().any(|(_, target)| target.is_none())
+    /// Whether it is a refresh's turn.
+    pub(super) fn refresh_is_next(&self) -> bool {
+        self.waiting.front().is_some_and(|(_, target)| target.is_none())
     }
 
     /// Ends the refresh whose turn it is, if it is one's turn.
@@ -117,7 +117,7 @@ impl Lookups {
         let (lookup, candidate) = match self.next {
             Some(next) => next,
             None => {
-                let (id, target) = self.waiting.pop_front()?;
+                let (id, target) = self.waiting.pop_front_if(|(_, target)| target.is_some())?;
                 let target = target?;
                 self.begun.insert(id, Begun { target, found: Found::nothing_of(fetches) });
                 (id, 0)

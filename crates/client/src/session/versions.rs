@@ -94,7 +94,7 @@ impl Open {
         // By a scheme whose client holds the table, a lookup sends nothing at all: such a session
         // goes on with the table that it has until it is refreshed.
         let keeps_table = matches!(self.chosen.scheme.plan.offline, OfflinePhase::KeepTable { .. });
-        let stays = keeps_table && !shared.lookups.have_refreshes();
+        let stays = keeps_table && !shared.lookups.refresh_is_next();
         if stays || publisher_of(&self.chosen, &shared.options).is_none() {
             return false;
         }
