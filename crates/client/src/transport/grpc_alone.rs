@@ -47,7 +47,7 @@ fn status_of_another(status: StatusCode, headers: &HeaderMap) -> Option<Status> 
             (Code::Unavailable, ", from something in front of it that does not reach it now".into())
         }
         401 | 403 | 407 => {
-            (Code::PermissionDenied, ", from something in front of it that lets nobody in".into())
+            (Code::Unimplemented, ", from something in front of it that lets nobody in".into())
         }
         301 | 302 | 303 | 307 | 308 => {
             let to = text(LOCATION).unwrap_or("nowhere");
@@ -79,7 +79,7 @@ mod tests {
         for (status, headers, code, words) in [
             (502, &[page][..], Code::Unavailable, "HTTP status 502 Bad Gateway, from"),
             (503, &[], Code::Unavailable, "does not reach it"),
-            (403, &[page], Code::PermissionDenied, "HTTP status 403 Forbidden"),
+            (403, &[page], Code::Unimplemented, "HTTP status 403 Forbidden"),
             (404, &[page], Code::Unimplemented, "HTTP status 404 Not Found, and no gRPC"),
             (200, &[page], Code::Unimplemented, "HTTP status 200 OK, and no gRPC"),
             (301, &[page, ("location", "https://b/")], Code::Unimplemented, "to https://b/"),

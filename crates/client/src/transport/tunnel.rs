@@ -135,14 +135,14 @@ impl Tunnels {
 
     fn no_way(&self, server: &str, why: &str) -> Error {
         Error::unavailable(format!(
-            "the proxy {} does not lead to {server} ({why}): check the address, ask whoever runs the proxy, or have this server reached without it",
+            "the proxy {} does not lead to {server} ({why}): check the address, or ask whoever runs the proxy",
             self.proxy
         ))
         .because(Reason::ProxyUnusable)
     }
 
     fn refusal(&self, what: String) -> Error {
-        Error::unavailable(format!("the proxy {what}; nothing was sent to the server"))
+        Error::unavailable(format!("the proxy {what}; nothing goes around it"))
             .because(Reason::ProxyUnusable)
     }
 }
