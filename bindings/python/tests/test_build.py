@@ -290,7 +290,7 @@ def test_a_table_file_is_inspected(tmp_path: pathlib.Path) -> None:
     assert told.columns == (("n", "int64"), ("d", "text"))
     assert not told.verified and privet.inspect(path, verify=True).verified
     assert told.report["value"] == "json"
-    report = privet.update(path, key, set={"a": {"n": 5, "d": "y"}}, delete=[b"b"])
+    report = privet.update(path, key, set={"a": {"n": 5, "d": "y"}}, delete=["b"])
     told = privet.inspect(path)
     assert (told.epoch, told.digest, told.records) == (1, report.digest, report.records)
     assert told.log_bytes == report.log_bytes and "digest" in told._repr_html_()

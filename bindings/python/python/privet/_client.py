@@ -92,7 +92,8 @@ class _Open:
 
     def answers(self, keys: Keys, outcomes: list[Any]) -> Answers:
         for row in keys.missing:
-            if not isinstance(outcomes[row], PrivetError):
+            # What was looked up instead may be no key of this table.
+            if not isinstance(outcomes[row], PrivetError) or isinstance(outcomes[row], UsageError):
                 outcomes[row] = None
         return Answers(keys, outcomes, self.description, self.inner.encoded_values())
 

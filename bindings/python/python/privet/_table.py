@@ -266,7 +266,10 @@ def _texts(keys: Any) -> list[str]:
     texts = []
     for row, key in enumerate(keys_of(keys, by_key=True).sent):
         if isinstance(key, bytes):
-            raise UsageError(f"row {row}, counted from 0, is bytes: write the key as text, or give a frame to from_")
+            raise TypeError(
+                f"row {row}, counted from 0, is bytes: keys are given as text here, in the form in "
+                "which the table's keys are written"
+            )
         texts.append(str(key))
     return texts
 
@@ -326,13 +329,6 @@ def _option(flag: re.Match[str]) -> str:
     name = flag[1].replace("-", "_")
     named = {"raw_value": "raw", "from": "from_", "output": "path"}.get(name, name)
     return f"`{named}`"
-
-
-def _written(key: Any) -> str:
-    """A key as text."""
-    if isinstance(key, bytes):
-        raise TypeError("a key is given as text here: write bytes as the table's keys are written")
-    return str(key)
 
 
 def _value(value: Any) -> str:
