@@ -249,8 +249,8 @@ impl<D: Desk> Conductor<D> {
         self.session.lookup(target)
     }
 
-    /// Moves on to the newest version that the servers have: [`Session::refresh`]. The outcome is an
-    /// [`Errand::Refreshed`] with the returned id, or an [`Errand::Reply`] with the error.
+    /// Moves on to the newest version that the servers have: [`Session::refresh`]. The outcome is
+    /// an [`Errand::Refreshed`] with the returned id, or an [`Errand::Reply`] with the error.
     pub fn refresh(&mut self) -> LookupId {
         self.session.refresh()
     }

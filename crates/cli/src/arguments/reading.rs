@@ -116,8 +116,11 @@ impl Words {
     }
 
     pub(super) fn value(&mut self, option: &str, value: Option<impl ToString>) {
-        // With an equals sign, a value may begin with a hyphen.
-        self.0.extend(value.map(|value| format!("{option}={}", value.to_string())));
+        match value.map(|value| value.to_string()) {
+            Some(value) if value.starts_with('-') => self.0.push(format!("{option}={value}")),
+            Some(value) => self.0.extend([option.to_owned(), value]),
+            None => {}
+        }
     }
 
     pub(super) fn list(&mut self, option: &str, values: &[String]) {
@@ -240,6 +243,40 @@ mod tests {
         assert_eq!(parse_types("auto=text"), column("auto", ColumnType::Text));
         for typed in ["", "a", "a=", "a=integer", "number"] {
             assert!(parse_types(typed).is_err(), "{typed:?}");
+        }
+    }
+
+    #[derive(clap::Parser)]
+    struct Typed {
+        #[command(flatten)]
+        reading: Reading,
+        #[command(flatten)]
+        making: super::super::Making,
+    }
+
+    #[test]
+    fn what_is_printed_says_what_was_typed() {
+        let words = |typed: &[&str]| {
+            let program = ["privet"].into_iter().chain(typed.iter().copied());
+            let typed = <Typed as clap::Parser>::try_parse_from(program).unwrap();
+            [typed.reading.words(), typed.making.words()].concat()
+        };
+        assert!(words(&[]).is_empty());
+        for typed in [
+            &["--format=jsonl", "--key=-a b", "--normalize=trim,nfc", "--multi", "--parts=3"][..],
+            &["--delimiter=tab", "--no-quotes", "--no-header", "--columns=a,b", "--range-from=a"],
+            &["--delimiter=whitespace", "--spread", "--comment=#", "--skip-lines=4", "--key=1"],
+            &["--delimiter=;", "--types=auto,a=b=text", "--on-empty-key=skip", "--key=k"],
+            &["--key=k", "--key-format=hex", "--on-duplicate=last", "--value=a,b", "--max-value=9"],
+            &["--range-from=a", "--range-to=b", "--nested", "--raw-value=v"],
+            &["--key=k", "--key-map=cuckoo", "--authenticate"],
+        ] {
+            let as_two = |word: &str| match word.split_once('=') {
+                Some((option, value)) if !value.starts_with('-') => format!("{option} {value}"),
+                _ => word.to_owned(),
+            };
+            let typed_as_two: Vec<_> = typed.iter().map(|word| as_two(word)).collect();
+            assert_eq!(words(typed).join(" "), typed_as_two.join(" "));
         }
     }
 }

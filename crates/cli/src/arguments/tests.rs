@@ -75,7 +75,8 @@ fn commands_in_documents_can_be_typed() {
             }
             let line = line.strip_prefix("$ ").unwrap_or(line);
             let (true, true) = (in_block, line.starts_with("privet ")) else { continue };
-            let line = line.split(['#', ';']).next().unwrap_or(line);
+            let line = line.split(" #").next().unwrap_or(line);
+            let line = line.split("; ").next().unwrap_or(line);
             let line = line.split(" | ").next().unwrap_or(line);
             let line = line.split(" > ").next().unwrap_or(line).trim();
             let line = line.split_whitespace().collect::<Vec<_>>().join(" ");

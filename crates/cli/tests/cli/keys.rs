@@ -153,7 +153,7 @@ fn keys_of_any_bytes_work_in_every_place() {
         let served = Served::start(&place, "rows.privet --scheme simplepir --no-cache");
         place.write("keys", format!("{zero}\r\n{feed}\n{text}"));
         let found = get(&place, &served, "--keys-from keys --format csv");
-        assert_eq!(found.stdout(), format!("key,value\n{zero},4\n{feed},5\n"), "{found}");
+        assert_eq!(found.stdout(), format!("key,v\n{zero},4\n{feed},5\n"), "{found}");
         assert_eq!(found.stderr(), "privet: not found: line 3 of keys\n");
     }
 }
@@ -216,7 +216,7 @@ fn what_is_no_address_is_told_beside_the_answers() {
     assert_snapshot!(get(&place, &served, "--key abc --format csv"), @r"
     [exit 2]
     [stdout]
-    key,value
+    key,country
     [stderr]
     privet: abc: this is no address
     ");

@@ -122,6 +122,7 @@ fn health_and_metrics_are_on_the_second_port() {
     privet_table_damaged gauge
     privet_table_epoch gauge
     privet_table_extra_bytes gauge
+    privet_table_key_map_fullness gauge
     privet_table_record_len gauge
     privet_table_records gauge
     privet_table_versions gauge
@@ -169,7 +170,7 @@ fn what_cannot_be_served_is_refused() {
     place.write("no.pem", "no certificate\n");
     assert_snapshot!(place.run("serve phones.privet --no-cache --listen 127.0.0.1:0 --tls-cert no.pem --tls-key no.pem").refusal(), @r#"
     [exit 2]
-    privet: no.pem holds no certificate in PEM form
+    privet: no.pem holds no certificate in PEM form: nothing in it begins with -----BEGIN
     "#);
 }
 

@@ -115,8 +115,8 @@ impl KeyMap {
         Ok(sample)
     }
 
-    /// How many entries of these lengths a cuckoo map of so many records takes until `stash` of them
-    /// have no place.
+    /// How many entries of these lengths a cuckoo map of so many records takes until `stash` of
+    /// them have no place.
     fn rehearse(&self, lens: &[u64], records: u64, stash: f64) -> f64 {
         let mut lens = lens.iter().cycle();
         let item = |number: u32| -> Option<Item> {

@@ -22,7 +22,8 @@ fn fill(table: &Table, len: impl Fn(usize) -> usize) -> u64 {
 
 #[test]
 fn about_as_many_keys_fit_as_is_said() {
-    let lengths: [(&str, fn(usize) -> usize); 3] =
+    type Len = fn(usize) -> usize;
+    let lengths: [(&str, Len); 3] =
         [("equal", |_| 40), ("alike", |i| 30 + i * 7 % 20), ("varied", |i| i * i % 300)];
     for (name, len) in lengths {
         for kind in KeyMapKind::ALL {
