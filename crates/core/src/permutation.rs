@@ -220,7 +220,9 @@ fn add(a: u64, b: u64, modulus: u64) -> u64 {
 /// `a - b mod modulus` for `a` below `modulus` and `b` at most `modulus`. Without a branch.
 fn subtract(a: u64, b: u64, modulus: u64) -> u64 {
     let (difference, borrowed) = a.overflowing_sub(b);
-    difference.wrapping_add(modulus & u64::from(borrowed).wrapping_neg())
+    // A choice is opaque. Of a plain bit, a compiler may make a branch.
+    let borrowed = Choice::from(u8::from(borrowed));
+    difference.wrapping_add(u64::conditional_select(&0, &modulus, borrowed))
 }
 
 /// How often a number below `all` must be permuted until a result is not one of the `outside`
