@@ -14,7 +14,7 @@ from os import PathLike, fspath
 from typing import Any, Literal, Union
 
 from . import _privet
-from ._errors import PrivetError, UsageError
+from ._errors import PrivetError
 from ._keys import frame_columns, is_column, keys_of, refuse_lazy
 from ._progress import ProgressOption, reporter
 
@@ -170,7 +170,7 @@ def update(
         raw. For dates and other types that JSON does not have, use ``from_``.
     :param delete: keys to remove: a list, or a column.
     :param from_: rows to set, as ``data`` of :func:`build`.
-    :param replace_with: rows that the table is to hold, as ``data`` of :func:`build`, and no others:
+    :param replace_with: all rows that the table is to hold, as ``data`` of :func:`build`:
         keys that are not among them are removed, and equal values change nothing. Not together with
         ``set``, ``delete`` or ``from_``. If the table cannot take all rows, it stays as it is.
     :param replace: let a value take the place of one with more columns, or of other types.
@@ -262,7 +262,7 @@ def _names(names: str | Iterable[str]) -> list[str]:
 
 
 def _texts(keys: Any) -> list[str]:
-    """Keys as the command takes them: as text, in the form in which the table's keys are written."""
+    """Keys as the command takes them: as text, written as the table's keys are."""
     texts = []
     for row, key in enumerate(keys_of(keys, by_key=True).sent):
         if isinstance(key, bytes):
