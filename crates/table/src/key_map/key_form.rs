@@ -136,7 +136,7 @@ pub struct Normalization {
     /// White space and characters of no width at both ends: joiners, marks of direction, and such.
     pub trim_invisible: bool,
     /// Whether letters are composed or decomposed: keys are in Normalization Form C. They are
-    /// decomposed before their case is changed, and composed after the steps for letters.
+    /// decomposed before their case is changed, and composed after it.
     pub nfc: bool,
     /// Upper or lower case: keys are hashed in this one.
     pub case: Option<Case>,
@@ -241,11 +241,15 @@ impl Normalization {
             Some(Case::Folded) => Cow::Owned(unicase::UniCase::unicode(text).to_folded_case()),
             None => text,
         };
-        if self.alphanumeric {
-            text = text.chars().filter(|char| char.is_alphanumeric()).collect();
-        }
         if self.nfc {
             text = text.nfc().collect();
+        }
+        if self.alphanumeric {
+            text = text.chars().filter(|char| char.is_alphanumeric()).collect();
+            // What stood between two letters may have kept them apart.
+            if self.nfc {
+                text = text.nfc().collect();
+            }
         }
         if self.number
             && let Some(number) = shortest_number(&text)

@@ -28,7 +28,13 @@ fn each_step_takes_its_difference_away() {
         (&["trim-invisible"], " \u{200b}a\u{200b}b \u{feff}\u{ad}", "a\u{200b}b"),
         // What changes the look of an emoji stays.
         (&["trim-invisible"], "❤\u{fe0f}", "❤\u{fe0f}"),
+        // Letters are composed before their marks could be taken for signs, and after signs are
+        // gone. Some letters have no composed form.
         (&["alphanumeric", "nfc"], "a-\u{301}", "a"),
+        (&["alphanumeric", "nfc"], "a\u{301}-", "\u{e1}"),
+        (&["alphanumeric", "nfc", "lower"], "A\u{301}", "\u{e1}"),
+        (&["alphanumeric", "nfc"], "\u{1100}-\u{1161}", "가"),
+        (&["alphanumeric", "nfc"], "\u{9dc}", "\u{9a1}"),
     ] {
         assert_eq!(normalized(names, key), expected, "{names:?} {key:?}");
     }
@@ -158,8 +164,10 @@ fn only_known_forms_are_accepted() {
 /// Every character on its own, in every case.
 #[test]
 fn what_is_normalized_stays_as_it_is_for_each_character() {
-    for names in [&["nfc"][..], &["fold"], &["nfc", "fold"], &["nfc", "lower"], &["nfc", "upper"]] {
-        let normalization = Normalization::from_names(names).expect("known");
+    let cases = [&["nfc"][..], &["fold"], &["nfc", "fold"], &["nfc", "lower"], &["nfc", "upper"]];
+    let letters = ["alphanumeric"];
+    for names in cases.into_iter().flat_map(|case| [case.to_vec(), [case, &letters].concat()]) {
+        let normalization = Normalization::from_names(&names).expect("known");
         for char in '\0'..=char::MAX {
             let key = char.to_string();
             let once = normalization.apply(key.as_bytes());
