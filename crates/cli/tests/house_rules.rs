@@ -12,7 +12,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("privet-core", &["privet-kernels"]),
     ("privet-schemes", &["privet-kernels", "privet-core"]),
     ("privet-table", &["privet-kernels", "privet-core"]),
-    ("privet-layers", &["privet-kernels", "privet-core", "privet-schemes", "privet-table"]),
     ("privet-wire", &["privet-kernels", "privet-core", "privet-schemes"]),
     (
         "privet-client",
@@ -309,7 +308,6 @@ const LIBRARIES: &[&str] = &[
     "privet-core",
     "privet-schemes",
     "privet-table",
-    "privet-layers",
     "privet-wire",
     "privet-client",
     "privet-server",

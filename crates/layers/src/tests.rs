@@ -1,6 +1,0 @@
-mod costs;
-mod crashes;
-mod histories;
-mod privacy;
-mod strangers;
-mod world;
