@@ -51,13 +51,6 @@
 //! - One digit is enough, because the digit's low bits are dropped: keys are 20 KiB.
 //! - `M` is stored, as bytes. InsPIRe computes with transformed polynomials for each query.
 //!
-//! # Bits instead of bytes
-//!
-//! The same words, packing and keys work with plaintexts modulo 2: a query encrypts any vector of
-//! bits ([`Blank::into_bits`]), the matrix has entries 0 and 1, and sums are XORs. The noise may
-//! then be some hundred times larger, so numbers need fewer bits
-//! ([`noise::bits_failure_bound_log2`]).
-//!
 //! # Secrets
 //!
 //! A secret serves **one** query. All queries use the same public polynomials, so the difference of

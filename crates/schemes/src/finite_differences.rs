@@ -42,7 +42,6 @@
 //! | query, answer, recovery | [`FiniteDifferencesClient`], [`FiniteDifferencesServer`] |
 
 mod client;
-pub mod compressed;
 pub mod costs;
 mod descriptor;
 mod encoding;

@@ -43,11 +43,6 @@ pub(crate) struct Tradeoff {
     /// Mark what `serve` takes for answers of at most so many bytes
     #[arg(long, value_name = "BYTES", requires = "records", value_parser = parse_bytes)]
     answer_limit: Option<u64>,
-    /// Also show what answers compressed by encryption would move and cost, with two servers.
-    ///
-    /// No server compresses its answers: this shows why.
-    #[arg(long, requires = "records")]
-    compressed: bool,
     /// Show what a polynomial in so many variables costs, whether it can be served or not
     #[arg(long, value_name = "M", requires = "degree", conflicts_with = "records", value_parser = clap::value_parser!(u32).range(1..=100))]
     variables: Option<u32>,

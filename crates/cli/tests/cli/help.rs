@@ -1052,11 +1052,6 @@ fn tradeoff_explains_itself() {
           --answer-limit <BYTES>
               Mark what `serve` takes for answers of at most so many bytes
 
-          --compressed
-              Also show what answers compressed by encryption would move and cost, with two servers.
-
-              No server compresses its answers: this shows why.
-
           --variables <M>
               Show what a polynomial in so many variables costs, whether it can be served or not
 

@@ -116,34 +116,6 @@ fn curves_of_more_servers_and_of_single_bits_are_those_of_their_schemes() {
 }
 
 #[test]
-fn compressed_answers_are_compared_with_plain_ones_if_asked_for() {
-    let place = Place::new();
-    let page = place.run("tradeoff --records 2^24 --compressed");
-    let lines = page.stdout().lines().skip_while(|line| !line.starts_with("If answers"));
-    assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r#"
-    If answers were compressed by encryption (which no server does). `dpf` moves 648 B in all:
-      variables  degree  plain, in all  compressed         up      down  multiply-adds  for each read
-             27      13     776.56 KiB   79.49 KiB  33.27 KiB  6.48 KiB  1,384,614,096          3,482
-             28      11     239.14 KiB   45.62 KiB  16.22 KiB  6.59 KiB    815,198,768          6,658
-             31       9      71.21 KiB   39.38 KiB  13.23 KiB  6.46 KiB    777,122,632         21,316
-             40       7      20.91 KiB   31.71 KiB  13.11 KiB  2.74 KiB    228,716,136         21,373
-    "#);
-    let curve = |arguments: &str| {
-        let report = place.run(&format!("tradeoff --records 2^24 --json {arguments}")).json();
-        report["curve"].as_array().unwrap().clone()
-    };
-    for offer in curve("--compressed") {
-        let compressed = &offer["compressed"];
-        let bytes = |name: &str| compressed[name].as_u64().unwrap();
-        let both = 2 * (bytes("query_bytes") + bytes("answer_bytes"));
-        assert_eq!(bytes("moved_bytes"), both);
-    }
-    assert!(curve("").iter().all(|offer| offer.get("compressed").is_none()));
-    let refused = place.run("tradeoff --records 300 --servers 3 --compressed");
-    assert!(refused.to_string().contains("are those of two servers"), "{refused}");
-}
-
-#[test]
 fn what_is_too_long_to_be_sent_is_said() {
     let run = Place::new().run("tradeoff --records 2^36");
     assert_snapshot!(run, @r#"

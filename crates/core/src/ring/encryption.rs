@@ -205,19 +205,18 @@ impl Blank {
     ///
     /// # Panics
     /// If there is not one column for each vector.
-    pub fn into_query(self, columns: &[u64]) -> (Vec<u32>, PublicKeys, RingKey) {
+    pub fn into_query(mut self, columns: &[u64]) -> (Vec<u32>, PublicKeys, RingKey) {
         assert_eq!(columns.len(), self.lens.len(), "each vector has one wanted column");
-        let lens = self.lens.clone();
         // Δ in the unit of the words. It is a whole number of units, so errors do not depend on the
         // column.
         let delta = DELTA_BITS - (MODULUS_BITS - self.query_bits);
         let mask = low_bits(self.query_bits) as u32;
-        let (mut words, keys, key) = self.into_parts();
+        let mut words = std::mem::take(&mut *self.words);
         // Comparisons are many times slower than the rest, so there is one for each place within a
         // group, and one for each group.
         let is = |number: usize, other: u64| u32::from((number as u64).ct_eq(&other).unwrap_u8());
         let mut left = &mut words[..];
-        for (column, len) in columns.iter().zip(&lens) {
+        for (column, len) in columns.iter().zip(&self.lens) {
             let (vector, others) = left.split_at_mut(*len as usize);
             left = others;
             let (group, within) = (column / GROUP as u64, column % GROUP as u64);
@@ -230,31 +229,11 @@ impl Blank {
                 }
             }
         }
-        (words, keys, key)
-    }
-
-    /// The encryption of a vector of bits, of which any number may be 1: adds one half to the words
-    /// at which `bits` has 1. A server's sums of such words are bits too, modulo 2, and
-    /// [`RingKey::decrypt_bits`] reads them. `bits` are secret: this takes the same time whatever
-    /// they are.
-    ///
-    /// # Panics
-    /// If there is not one bit for each word.
-    pub fn into_bits(self, bits: &[u8]) -> (Vec<u32>, PublicKeys, RingKey) {
-        let half = self.query_bits - 1;
-        let (mut words, keys, key) = self.into_parts();
-        assert_eq!(words.len(), bits.len(), "there is a bit for each word");
-        // The highest bit of a sum is the sum of the highest bits.
-        words.iter_mut().zip(bits).for_each(|(word, bit)| *word ^= u32::from(bit & 1) << half);
-        (words, keys, key)
-    }
-
-    fn into_parts(mut self) -> (Vec<u32>, PublicKeys, RingKey) {
         let keys = PublicKeys {
             packing: std::mem::take(&mut *self.packing),
             fold: std::mem::take(&mut *self.fold),
         };
-        (std::mem::take(&mut *self.words), keys, self.key)
+        (words, keys, self.key)
     }
 }
 
@@ -298,44 +277,17 @@ impl RingKey {
         &self,
         kernels: Kernels,
         factors: &EncryptionFactors,
-        symbols: BlockSymbols<'_>,
+        BlockSymbols { vector, mask, first_row, symbols }: BlockSymbols<'_>,
         bytes: &mut [u8],
     ) {
-        let error_sum = self.error_sums[symbols.vector];
+        let error_sum = self.error_sums[vector];
         let of_errors = error_sum.wrapping_mul(128) << (64 - MODULUS_BITS);
         let byte =
             |fraction: u64| (fraction.wrapping_sub(of_errors).wrapping_add(1 << 55) >> 56) as u8;
-        self.read(kernels, factors, symbols, bytes, byte);
-    }
-
-    /// The bits, 0 or 1, behind symbols of an answer to [a vector of bits](Blank::into_bits).
-    ///
-    /// # Panics
-    /// As [`decrypt`](Self::decrypt).
-    pub fn decrypt_bits(
-        &self,
-        kernels: Kernels,
-        factors: &EncryptionFactors,
-        symbols: BlockSymbols<'_>,
-        bits: &mut [u8],
-    ) {
-        let bit = |fraction: u64| (fraction.wrapping_add(1 << 62) >> 63) as u8;
-        self.read(kernels, factors, symbols, bits, bit);
-    }
-
-    /// What `plaintext` makes of the symbols without their masks, as fractions of 2^64.
-    fn read(
-        &self,
-        kernels: Kernels,
-        factors: &EncryptionFactors,
-        BlockSymbols { mask, first_row, symbols, .. }: BlockSymbols<'_>,
-        plaintexts: &mut [u8],
-        plaintext: impl Fn(u64) -> u8,
-    ) {
         let form = factors.form;
         assert_eq!(mask.len(), form.degree, "a mask has a coefficient for each row");
         assert!(first_row + symbols.len() <= form.degree, "the rows are of one block");
-        assert_eq!(symbols.len(), plaintexts.len(), "there is a plaintext for each symbol");
+        assert_eq!(symbols.len(), bytes.len(), "there is a byte for each symbol");
         let mask = mask.iter().map(|word| centred(u64::from(*word), form.mask_bits) as i32);
         let mask = Zeroizing::new(mask.collect::<Vec<_>>());
         let removed = Zeroizing::new(match symbols.len() < WHOLE_PRODUCT_ROWS {
@@ -347,9 +299,9 @@ impl RingKey {
                 masks.of(&residues)[first_row..][..symbols.len()].to_vec()
             }
         });
-        for ((read, symbol), removed) in plaintexts.iter_mut().zip(symbols).zip(removed.iter()) {
+        for ((read, symbol), removed) in bytes.iter_mut().zip(symbols).zip(removed.iter()) {
             let symbol = u64::from(*symbol) << (64 - form.answer_bits);
-            *read = plaintext(symbol.wrapping_sub(removed << (64 - form.mask_bits)));
+            *read = byte(symbol.wrapping_sub(removed << (64 - form.mask_bits)));
         }
     }
 

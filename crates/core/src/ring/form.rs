@@ -53,12 +53,6 @@ impl Form {
         Form { key_bits, fold_key_bits, mask_bits, answer_bits, ..self }
     }
 
-    /// The same with digits of other lengths for both keys. The shorter, the fewer bits do keys
-    /// need, and the more noise is in what digits drop.
-    pub fn with_digits(self, [digit_bits, fold_digit_bits]: [u32; 2]) -> Form {
-        Form { digit_bits, fold_digit_bits, ..self }
-    }
-
     /// The degree d of the ring: how many rows are packed together, and how many columns share a
     /// polynomial.
     pub fn degree(&self) -> usize {

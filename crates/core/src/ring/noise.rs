@@ -109,15 +109,6 @@ pub fn failure_bound_log2(form: Form, query_bits: u32, readings: &[Reading]) -> 
     readings.iter().map(bound).reduce(add).unwrap_or(f64::NEG_INFINITY)
 }
 
-/// log2 of a bound on the probability that one of `bits` bits is wrong, each of them a sum over at
-/// most `columns` words that encrypt [bits](super::Blank::into_bits). A bit is right if the noise
-/// stays below 1/4, less what rounding its symbol takes.
-pub fn bits_failure_bound_log2(form: Form, query_bits: u32, columns: u64, bits: u64) -> f64 {
-    let margin = 0.25 - 2f64.powi(-(form.answer_bits as i32 + 1));
-    let noise = largest_packing_variance(form) + pass_variance(columns, query_bits, 1.0);
-    (2.0 * bits as f64).log2() - margin.powi(2) / noise / 2.0 * std::f64::consts::LOG2_E
-}
-
 /// The least number of bits of a query's words with which bytes and lookups are right often enough;
 /// `None` if there are too many columns, or too many bytes are read.
 pub fn query_bits(form: Form, readings: &[Reading]) -> Option<u32> {

@@ -7,7 +7,6 @@ use privet_core::table::{TableDigest, TableId};
 use privet_core::{Epoch, Error, Result, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::{Message as _, Parameters as _};
-use privet_schemes::finite_differences::compressed::CompressedParameters;
 use privet_schemes::finite_differences::costs::{Choice, Setting, settings};
 use privet_schemes::finite_differences::many_servers::{
     ManyServersParameters, ManyServersQuery, SERVERS, least_field,
@@ -36,9 +35,6 @@ pub(super) struct Report {
     command: String,
     /// Why a server would take none of the settings.
     refusal: Option<String>,
-    /// What a lookup of `dpf` moves, if answers compressed by encryption are compared with it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dpf_moved_bytes: Option<u64>,
 }
 
 /// One setting.
@@ -67,43 +63,6 @@ struct Offer {
     served: bool,
     /// Whether a server takes this one under these limits.
     chosen: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    compressed: Option<Compressed>,
-}
-
-/// What compressed answers of a setting would move and cost.
-#[derive(Serialize)]
-struct Compressed {
-    /// After so many of its lowest variables, a difference of points is cut in two.
-    cut: u32,
-    /// To each server.
-    query_bytes: u64,
-    /// From each server.
-    answer_bytes: u64,
-    /// To and from both servers.
-    moved_bytes: u64,
-    /// Of each server, besides the reads.
-    multiply_adds: u64,
-    /// How many of them there are for each point that is read.
-    multiply_adds_per_read: f64,
-}
-
-impl Compressed {
-    /// # Errors
-    /// If there is no such encryption, because the noise would be too large.
-    fn new(identity: &TableIdentity, plain: FiniteDifferencesParameters) -> Result<Self> {
-        let reads = plain.ball().count();
-        let parameters = CompressedParameters::new(identity, plain)?;
-        let multiply_adds = parameters.multiply_adds();
-        Ok(Self {
-            cut: parameters.cut(),
-            query_bytes: parameters.query_bytes(),
-            answer_bytes: parameters.answer_bytes(),
-            moved_bytes: parameters.moved_bytes(),
-            multiply_adds,
-            multiply_adds_per_read: multiply_adds as f64 / reads as f64,
-        })
-    }
 }
 
 impl Report {
@@ -124,18 +83,7 @@ impl Report {
                 "single bits are packed with two servers only: leave out --one-bit or --servers",
             ));
         }
-        if arguments.compressed && servers > 2 {
-            return Err(Error::api_misuse(
-                "compressed answers are those of two servers: leave out --compressed or --servers",
-            ));
-        }
-        let wanted = Wanted {
-            scheme,
-            shape,
-            servers,
-            one_bit: arguments.one_bit,
-            compressed: arguments.compressed,
-        };
+        let wanted = Wanted { scheme, shape, servers, one_bit: arguments.one_bit };
         let limits = Choice {
             storage_limit: arguments.storage_limit,
             answer_limit: arguments.answer_limit,
@@ -167,7 +115,6 @@ impl Report {
             curve,
             command: wanted.command(&limits),
             refusal,
-            dpf_moved_bytes: arguments.compressed.then(|| wanted.dpf_moved_bytes()).transpose()?,
         })
     }
 
@@ -244,46 +191,7 @@ impl Report {
         let heading = ["variables", "degree", "degree / variables", "storage", "reads"];
         let rows: Vec<_> = self.curve.iter().map(cells).collect();
         page.table(heading, &rows);
-        if let Some(dpf_moved_bytes) = self.dpf_moved_bytes {
-            self.write_compressed(&mut page, dpf_moved_bytes);
-        }
         page
-    }
-
-    fn write_compressed(&self, page: &mut Page, dpf_moved_bytes: u64) {
-        page.line(format!(
-            "If answers were compressed by encryption (which no server does). `dpf` moves {} in all:",
-            display::bytes(dpf_moved_bytes)
-        ));
-        let cells = |offer: &Offer| {
-            let Offer { query_bytes, answer_bytes, .. } = offer;
-            let plain = query_bytes.saturating_add(*answer_bytes).saturating_mul(2);
-            let of_compressed = |cell: fn(&Compressed) -> String| {
-                offer.compressed.as_ref().map_or("–".to_owned(), cell)
-            };
-            [
-                offer.variables.to_string(),
-                offer.degree.to_string(),
-                display::bytes(plain),
-                of_compressed(|compressed| display::bytes(compressed.moved_bytes)),
-                of_compressed(|compressed| display::bytes(compressed.query_bytes)),
-                of_compressed(|compressed| display::bytes(compressed.answer_bytes)),
-                of_compressed(|compressed| display::count(compressed.multiply_adds)),
-                of_compressed(|compressed| times(compressed.multiply_adds_per_read)),
-            ]
-        };
-        let heading = [
-            "variables",
-            "degree",
-            "plain, in all",
-            "compressed",
-            "up",
-            "down",
-            "multiply-adds",
-            "for each read",
-        ];
-        let rows: Vec<_> = self.curve.iter().map(cells).collect();
-        page.table(heading, &rows);
     }
 
     /// Storage against reads, both logarithmic. The length of an answer is proportional to the
@@ -349,7 +257,6 @@ struct Wanted {
     shape: TableShape,
     servers: u32,
     one_bit: bool,
-    compressed: bool,
 }
 
 impl Wanted {
@@ -388,13 +295,6 @@ impl Wanted {
         }
     }
 
-    /// What a lookup of `dpf` moves, to and from both servers.
-    fn dpf_moved_bytes(&self) -> Result<u64> {
-        let plan = registry::plan(SchemeId::Dpf, &self.identity(), &Tuning::default())?;
-        let queries: usize = plan.query_lens.iter().sum();
-        Ok((queries + plan.servers * plan.answer_len) as u64)
-    }
-
     /// The variables and the degree that a server would take, or why it would not start.
     fn as_served(&self, choice: Choice) -> Result<(u32, u32)> {
         let tuning = Tuning::from(choice)
@@ -420,15 +320,11 @@ impl Wanted {
     /// If it does not suit the table.
     fn offer(&self, setting: Setting) -> Result<Offer> {
         let Setting { servers, field, variables, degree } = setting;
-        let mut compressed = None;
         let (storage_bytes, reads, cache_lines, query_bytes, answer_bytes) = match servers {
             2 => {
                 let one = FiniteDifferencesParameters::with(self.shape, self.one_bit, setting)?;
                 let query = FiniteDifferencesQuery::encoded_len(&one);
                 let reads = one.ball().count();
-                if self.compressed {
-                    compressed = Compressed::new(&self.identity(), one.clone()).ok();
-                }
                 (one.points_bytes(), reads, one.cache_lines(), query, one.answer_bytes())
             }
             _ => {
@@ -461,7 +357,6 @@ impl Wanted {
             reads_exponent: exponents.reads,
             served: self.as_served(exactly).is_ok(),
             chosen: false,
-            compressed,
         })
     }
 }

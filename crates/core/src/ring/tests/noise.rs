@@ -316,59 +316,6 @@ fn two_matrices_under_one_secret_fail_as_each_would_alone() {
     }
 }
 
-/// Sums of encrypted bits: XORs of many columns, with keys of few bits and with many digits.
-#[test]
-fn sums_of_bits_are_xors_and_fail_as_predicted() {
-    let noisy = small().with_digits([26, 21]).with_precisions([32, 25], 6, 4);
-    let exact = small().with_digits([16, 11]).with_precisions([32, 21], 10, 4);
-    for (form, query_bits, fail) in [(noisy, 12, true), (exact, 12, false)] {
-        let mut table = vec![0; DEGREE * 64];
-        SecretRng::from_fixed_seed([5; 32]).fill(&mut table);
-        table.iter_mut().for_each(|byte| *byte &= 1);
-        let world = World::new(form, DEGREE, 64, table);
-        let mut rng = SecretRng::from_fixed_seed([10; 32]);
-        let (mut wrong, mut count) = (0, 0);
-        for _ in 0..600 {
-            let mut wanted = vec![0; 64];
-            rng.fill(&mut wanted);
-            let blank = encrypt_zero(kernels(), &world.factors, &[64], query_bits, &mut rng);
-            // Only the lowest bit of each counts.
-            let (words, keys, key) = blank.into_bits(&wanted);
-            let asked = Asked { words, query_bits, keys, key };
-            let answer = world.answer(&asked);
-            let mut bits = vec![0; DEGREE];
-            let mask = &world.blocks[0].mask;
-            let symbols = BlockSymbols { vector: 0, mask, first_row: 0, symbols: &answer };
-            asked.key.decrypt_bits(kernels(), &world.factors, symbols, &mut bits);
-            for (row, bit) in bits.iter().enumerate() {
-                let of_columns = wanted.iter().enumerate();
-                let right = of_columns
-                    .fold(0, |sum, (column, wanted)| sum ^ (world.column(column)[row] & wanted));
-                wrong += u32::from(*bit != right & 1);
-                count += 1;
-            }
-        }
-        let bound = theory::bits_failure_bound_log2(form, query_bits, 64, count);
-        if !fail {
-            assert_eq!(wrong, 0);
-            assert!(bound < -40.0, "{bound}");
-            continue;
-        }
-        let of_pass = theory::pass_variance(64, query_bits, 0.5);
-        let [_, of_fold] = theory::expected_norms(form);
-        let rates = row_norms(&world).into_iter().map(|norm| {
-            let variances = theory::packing_variances(form, [norm, of_fold]);
-            let deviation = (variances.iter().sum::<f64>() + of_pass).sqrt();
-            rate(0.25, deviation, form.answer_bits)
-        });
-        let predicted = rates.sum::<f64>() / DEGREE as f64 * count as f64;
-        assert!(wrong > 100, "{wrong} wrong bits are too few to compare");
-        let share = f64::from(wrong) / predicted;
-        assert!((0.75..1.3).contains(&share), "{wrong} wrong bits, predicted {predicted}");
-        assert!(bound > (predicted / count as f64).log2(), "a bound of 2^{bound}");
-    }
-}
-
 /// The probability that Gaussian noise of a deviation makes a plaintext wrong that is `half` from
 /// the next, over all places where its fraction may lie within a step of the answer's rounding: the
 /// rounding error is uniform.
