@@ -54,7 +54,6 @@ mod record_polynomial;
 mod server;
 #[cfg(test)]
 mod tests;
-pub mod tradeoff;
 mod update;
 
 pub use client::{FiniteDifferencesClient, FiniteDifferencesPending};

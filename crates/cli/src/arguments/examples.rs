@@ -260,8 +260,8 @@ Examples:
   What two servers of a table of 2^20 records can choose from:
     privet tradeoff --records 2^20 --record-len 32
 
-  A plot for three servers, of a table of any size:
-    privet tradeoff --servers 3 --svg curve.svg";
+  The same for three servers, with a plot:
+    privet tradeoff --records 2^20 --record-len 32 --servers 3 --svg curve.svg";
 
 pub(crate) const COMPLETIONS: &str = "\
 Examples:

@@ -1022,14 +1022,11 @@ fn tradeoff_explains_itself() {
 
     A table, JSON, or a plot.
 
-    Usage: privet tradeoff [OPTIONS]
+    Usage: privet tradeoff [OPTIONS] --records <N>
 
     Options:
           --records <N>
-              Show what there is to choose from for a table of so many records.
-
-              Such as 1000000 or 2^30. Without --records and --variables: the powers of the number of
-              records that storage and reads tend to.
+              How many records the table has, such as 1000000 or 2^30
 
           --record-len <B>
               Bytes in a record
@@ -1052,22 +1049,6 @@ fn tradeoff_explains_itself() {
           --answer-limit <BYTES>
               Mark what `serve` takes for answers of at most so many bytes
 
-          --variables <M>
-              Show what a polynomial in so many variables costs, whether it can be served or not
-
-          --degree <D>
-              The degree of that polynomial
-
-          --field <Q>
-              Compute over the field of so many elements: 2, 3, 5, 7, 11 or 13.
-
-              Default: the smallest with one for each server.
-
-          --individual-degree <POWER>
-              The highest power of a single variable in the polynomial; what is served has 1
-
-              [default: 1]
-
           --json
               Print as JSON
 
@@ -1081,8 +1062,8 @@ fn tradeoff_explains_itself() {
       What two servers of a table of 2^20 records can choose from:
         privet tradeoff --records 2^20 --record-len 32
 
-      A plot for three servers, of a table of any size:
-        privet tradeoff --servers 3 --svg curve.svg
+      The same for three servers, with a plot:
+        privet tradeoff --records 2^20 --record-len 32 --servers 3 --svg curve.svg
     "#);
 }
 

@@ -66,6 +66,33 @@ impl Setting {
         let reads = (0..=self.radius()).map(|weight| binomial(self.variables, weight).unwrap_or(0));
         u64::try_from(reads.sum::<u128>()).unwrap_or(u64::MAX)
     }
+
+    /// What costs tend to if the table grows and the degree for each variable, θ = D/m, stays the
+    /// same. Every count grows as 2^(c·m) with some rate c: records with H(θ), the entropy of a coin,
+    /// storage with log₂ q, reads with H(θ/s). (Sections 3 to 5 of the paper.)
+    pub fn exponents(self) -> Exponents {
+        let mean = f64::from(self.degree) / f64::from(self.variables);
+        let records = entropy(mean);
+        Exponents {
+            storage: f64::from(self.field).log2() / records,
+            reads: entropy(mean / f64::from(self.servers)) / records,
+        }
+    }
+}
+
+/// n^`storage` points and n^`reads` reads, for n records. Infinite if there is one record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exponents {
+    /// The exponent of the storage on each server.
+    pub storage: f64,
+    /// The exponent of the number of records that each server reads and sends.
+    pub reads: f64,
+}
+
+/// The entropy of a coin that shows heads with that probability, in bits.
+fn entropy(probability: f64) -> f64 {
+    let term = |share: f64| if share > 0.0 { -share * share.log2() } else { 0.0 };
+    term(probability) + term(1.0 - probability)
 }
 
 /// The settings worth considering for `records` records, from the least storage to the fewest

@@ -107,18 +107,14 @@ impl Row {
     }
 }
 
-/// A plot over the number of records, or one that another command draws.
+/// A plot over the number of records.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Figure {
     pub(super) name: String,
     pub(super) section: String,
     pub(super) about: String,
-    /// Draws the figure instead.
-    #[serde(default)]
-    pub(super) command: Option<String>,
     /// What is drawn, each in a plot of its own.
-    #[serde(default)]
     pub(super) y: Vec<Metric>,
     #[serde(default)]
     pub(super) records: Vec<Text<Records>>,
@@ -228,7 +224,7 @@ mod tests {
             let runs = paper.tables.iter().flat_map(|table| &table.rows).filter_map(Row::run);
             let of_figures = paper.figures.iter().flat_map(|figure| {
                 assert_eq!(figure.schemes.len(), figure.labels.len(), "{}", figure.name);
-                assert!(figure.command.is_some() || !figure.y.is_empty(), "{}", figure.name);
+                assert!(!figure.y.is_empty(), "{}", figure.name);
                 assert!(figure.square.iter().all(|square| figure.schemes.contains(square)));
                 figure.schemes.iter().flat_map(|scheme| figure.runs(scheme))
             });

@@ -103,9 +103,6 @@ pub(super) fn paper(page: &mut Markdown, paper: &Paper, results: &Results, drawn
     for figure in &paper.figures {
         page.heading(3, &format!("{} (section {})", figure.name, figure.section));
         page.paragraph(&figure.about);
-        if let Some(command) = &figure.command {
-            page.paragraph(&format!("`{command}` draws it."));
-        }
         drawn
             .iter()
             .filter(|drawn| drawn.figure == figure.name)

@@ -1,6 +1,6 @@
 //! The settings for a table, exactly as they would be served.
 
-use super::{Tradeoff, power};
+use super::Tradeoff;
 use crate::display::{self, Page};
 use crate::plot::{Axis, Look, Plot, Series};
 use privet_core::table::{TableDigest, TableId};
@@ -11,7 +11,6 @@ use privet_schemes::finite_differences::costs::{Choice, Setting, settings};
 use privet_schemes::finite_differences::many_servers::{
     ManyServersParameters, ManyServersQuery, SERVERS, least_field,
 };
-use privet_schemes::finite_differences::tradeoff::{Family, MeanDegree};
 use privet_schemes::finite_differences::{
     FiniteDifferencesParameters, FiniteDifferencesQuery, ONE_BIT,
 };
@@ -66,8 +65,8 @@ struct Offer {
 }
 
 impl Report {
-    pub(super) fn new(records: u64, arguments: &Tradeoff) -> Result<Self> {
-        let servers = arguments.servers;
+    pub(super) fn new(arguments: &Tradeoff) -> Result<Self> {
+        let Tradeoff { records, servers, .. } = *arguments;
         let shape = TableShape::new(records, arguments.record_len)?;
         let (scheme, field) = match (servers, least_field(servers)) {
             (2, _) => (SchemeId::FiniteDifferences, 2),
@@ -184,8 +183,8 @@ impl Report {
                 offer.variables.to_string(),
                 offer.degree.to_string(),
                 format!("{:.3}", offer.mean_degree),
-                power(offer.storage_exponent),
-                power(offer.reads_exponent),
+                format!("n^{:.3}", offer.storage_exponent),
+                format!("n^{:.3}", offer.reads_exponent),
             ]
         };
         let heading = ["variables", "degree", "degree / variables", "storage", "reads"];
@@ -319,7 +318,7 @@ impl Wanted {
     /// # Errors
     /// If it does not suit the table.
     fn offer(&self, setting: Setting) -> Result<Offer> {
-        let Setting { servers, field, variables, degree } = setting;
+        let Setting { servers, variables, degree, .. } = setting;
         let (storage_bytes, reads, cache_lines, query_bytes, answer_bytes) = match servers {
             2 => {
                 let one = FiniteDifferencesParameters::with(self.shape, self.one_bit, setting)?;
@@ -336,12 +335,7 @@ impl Wanted {
         };
         let exactly =
             Choice { variables: Some(variables), degree: Some(degree), ..Choice::default() };
-        let mean_degree = f64::from(degree) / f64::from(variables);
-        let family = Family::new(servers, field, 1)?;
-        let mean = MeanDegree::new(family, mean_degree).ok_or_else(|| {
-            Error::api_misuse("a polynomial whose degree is the number of variables has one record")
-        })?;
-        let exponents = family.exponents(mean);
+        let exponents = setting.exponents();
         Ok(Offer {
             variables,
             degree,
@@ -352,7 +346,7 @@ impl Wanted {
             query_bytes: query_bytes as u64,
             answer_bytes,
             download_bytes: answer_bytes.saturating_mul(servers.into()),
-            mean_degree,
+            mean_degree: f64::from(degree) / f64::from(variables),
             storage_exponent: exponents.storage,
             reads_exponent: exponents.reads,
             served: self.as_served(exactly).is_ok(),

@@ -1,6 +1,7 @@
 //! The choice of variables and degree, and that their costs are those of the literature.
 
 use super::*;
+use crate::finite_differences::costs::Exponents;
 
 /// These variables and this degree, for two servers.
 pub(super) fn exactly(variables: u32, degree: u32) -> Setting {
@@ -18,6 +19,29 @@ fn published_points_are_reproduced() {
     assert_eq!(exactly(40, 11).capacity(), 2_311_801_440);
     assert_eq!(exactly(33, 9).reads(), 46_938);
     assert_eq!(exactly(30, 11).reads(), 174_437);
+}
+
+#[test]
+fn exponents_are_those_of_the_paper() {
+    let close = |one: f64, other: f64| (one - other).abs() < 5e-5;
+    let little = exactly(2, 1).exponents();
+    assert!(close(little.storage, 1.0) && close(little.reads, 2.0 - 0.75 * 3f64.log2()));
+    // The second point that the paper's figure marks, θ = 1/5.
+    let few = exactly(5, 1).exponents();
+    assert!(close(few.storage, 1.3852) && close(few.reads, 0.6496), "{few:?}");
+}
+
+/// Along the diagonal, exact costs approach their exponents, about as log m / m.
+#[test]
+fn exact_costs_approach_their_exponents() {
+    let off = [8, 16, 30].map(|degree| {
+        let setting = exactly(2 * degree, degree);
+        let power = |count: u64| (count as f64).log2() / (setting.capacity() as f64).log2();
+        let Exponents { storage, reads } = setting.exponents();
+        let points = f64::from(setting.variables) / (setting.capacity() as f64).log2();
+        (points - storage).abs().max((power(setting.reads()) - reads).abs())
+    });
+    assert!(off[2] < off[1] && off[1] < off[0] && off[2] < 0.06, "{off:?}");
 }
 
 #[test]
