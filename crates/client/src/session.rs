@@ -293,10 +293,8 @@ impl Session {
             self.shared.event(Event::LookupFailed { lookup, error });
             return lookup;
         }
-        if let Phase::Open(open) = &mut self.phase {
-            open.forget_versions();
-        }
-        self.shared.lookups.add_refresh()
+        // A description on its way may be older than what the caller knows of.
+        self.shared.lookups.add_refresh(self.shared.calls.next_exchange())
     }
 
     /// The user wants none of `unwanted` any more. Those that wait for their turn never begin:

@@ -102,8 +102,8 @@ impl Failing {
 struct Link {
     /// The server described itself, and nothing has failed since.
     trusted: bool,
-    /// The server described itself at least once.
-    known: bool,
+    /// The exchange in which the server last described itself.
+    described: Option<ExchangeId>,
     failing: Failing,
     /// The server was given up, and no exchange with it has succeeded since.
     given_up: bool,
@@ -200,6 +200,17 @@ impl Calls {
         self.describe_again(server, now, now, out);
     }
 
+    /// The exchange that begins next.
+    pub(super) fn next_exchange(&self) -> ExchangeId {
+        ExchangeId(self.exchanges)
+    }
+
+    /// Whether the server has answered a request to describe itself that left in the exchange
+    /// `since` or a later one. An answer to an earlier one may be older than what came between.
+    pub(super) fn is_described_since(&self, server: usize, since: ExchangeId) -> bool {
+        self.links[server].described >= Some(since)
+    }
+
     /// The call that waits for `exchange`. `None` for late and repeated responses.
     pub(super) fn waiting_for(&self, exchange: ExchangeId) -> Option<&Call> {
         self.position(exchange).map(|at| &self.calls[at])
@@ -208,6 +219,9 @@ impl Calls {
     /// Ends the call that waits for `exchange`: it was answered.
     pub(super) fn answered(&mut self, exchange: ExchangeId) -> Option<Call> {
         let call = self.calls.swap_remove(self.position(exchange)?);
+        if call.purpose == Purpose::Describe {
+            self.links[call.server].described = Some(exchange);
+        }
         if !matches!(call.purpose, Purpose::Describe | Purpose::Background) {
             self.links[call.server].recovers();
         }
@@ -285,8 +299,7 @@ impl Calls {
         now: Duration,
         out: &mut VecDeque<Output>,
     ) -> Vec<Ended> {
-        let link = &mut self.links[server];
-        (link.trusted, link.known) = (true, true);
+        self.links[server].trusted = true;
         let mut ended = Vec::new();
         let mut at = 0;
         while at < self.calls.len() {
@@ -338,7 +351,7 @@ impl Calls {
             }
             Blame::Unavailable | Blame::Exhausted => self.link_failed(at, error, now, rng, out),
             // This address has never been a server for us.
-            _ if purpose == Purpose::Describe && !self.links[server].known => {
+            _ if purpose == Purpose::Describe && self.links[server].described.is_none() => {
                 self.calls.remove(at);
                 vec![Ended { server, purpose, error }]
             }
@@ -349,7 +362,7 @@ impl Calls {
                 self.calls[at].state = CallState::Held;
                 self.calls[at].refusal = Some(error);
                 self.links[server].trusted = false;
-                self.describe_from_now_on(server, now, out);
+                self.describe_since(server, self.next_exchange(), now, out);
                 Vec::new()
             }
         }
@@ -451,7 +464,7 @@ impl Calls {
     /// How long a server may go on failing.
     fn patience_with(&self, server: usize) -> Duration {
         let link = &self.links[server];
-        match link.known && !link.given_up {
+        match link.described.is_some() && !link.given_up {
             true => self.patience.give_up_after,
             false => self.patience.first_contact,
         }
@@ -553,18 +566,29 @@ impl Calls {
         out.push_back(Output::Transmit { exchange, server: call.server, request, patience });
     }
 
-    /// Asks the server to describe itself. A description already on its way may be older than the
-    /// doubt, which began at `now`, so the session does not wait for that one.
-    fn describe_from_now_on(&mut self, server: usize, now: Duration, out: &mut VecDeque<Output>) {
-        let asked = self.calls.iter().position(|call| {
-            let waits = matches!(call.state, CallState::InFlight { .. });
-            waits && call.server == server && call.purpose == Purpose::Describe
+    /// Asks the server to describe itself, unless a request for that is under way that left in the
+    /// exchange `since` or a later one. The session does not wait for the answer to an earlier one:
+    /// it may be older than what the session wants to know.
+    pub(super) fn describe_since(
+        &mut self,
+        server: usize,
+        since: ExchangeId,
+        now: Duration,
+        out: &mut VecDeque<Output>,
+    ) {
+        let earlier = self.calls.iter().enumerate().find_map(|(at, call)| match call.state {
+            CallState::InFlight { exchange, .. }
+                if call.server == server
+                    && call.purpose == Purpose::Describe
+                    && exchange < since =>
+            {
+                Some((at, exchange))
+            }
+            _ => None,
         });
-        match asked {
-            Some(at) => {
-                if let CallState::InFlight { exchange, .. } = self.calls[at].state {
-                    out.push_back(Output::Abandon(exchange));
-                }
+        match earlier {
+            Some((at, exchange)) => {
+                out.push_back(Output::Abandon(exchange));
                 self.transmit(at, now, out);
             }
             None => self.describe_again(server, now, now, out),

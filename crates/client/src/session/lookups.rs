@@ -9,7 +9,7 @@
 //! is done in a slot of a public length: see the module `timetable`.
 
 use super::candidates::Found;
-use super::interface::{FetchId, LookupId, Target};
+use super::interface::{ExchangeId, FetchId, LookupId, Target};
 use super::records::Piece;
 use privet_core::{Error, Result};
 use privet_schemes::contract::{Record, ReservationId};
@@ -26,14 +26,20 @@ pub(super) type Answer = Zeroizing<Vec<u8>>;
 pub(super) struct Lookups {
     lookups_named: u64,
     fetches_named: u64,
-    /// Lookups whose turn has not come, in their order. One without a target is a refresh.
-    waiting: VecDeque<(LookupId, Option<Target>)>,
+    /// What was asked for and whose turn has not come, in its order.
+    waiting: VecDeque<(LookupId, Wanted)>,
     begun: BTreeMap<LookupId, Begun>,
     /// The lookup that began last, and its next candidate, unless all its fetches have begun.
     next: Option<(LookupId, usize)>,
     fetches: BTreeMap<FetchId, Fetch>,
     /// Fetches with an answer from each server, in the order in which they became complete.
     answered: VecDeque<FetchId>,
+}
+
+enum Wanted {
+    Value(Target),
+    /// A refresh: the newest version, of which servers tell in this exchange or later ones.
+    Newest(ExchangeId),
 }
 
 struct Begun {
@@ -76,25 +82,30 @@ struct Asked {
 impl Lookups {
     pub(super) fn add(&mut self, target: Target) -> LookupId {
         let id = self.add_nothing();
-        self.waiting.push_back((id, Some(target)));
+        self.waiting.push_back((id, Wanted::Value(target)));
         id
     }
 
-    /// Adds what fetches nothing, and whose turn comes when lookups before it have begun.
-    pub(super) fn add_refresh(&mut self) -> LookupId {
+    /// Adds what fetches nothing, and whose turn comes when lookups before it have begun. Only what
+    /// servers say in the exchange `since` and later ones counts for it.
+    pub(super) fn add_refresh(&mut self, since: ExchangeId) -> LookupId {
         let id = self.add_nothing();
-        self.waiting.push_back((id, None));
+        self.waiting.push_back((id, Wanted::Newest(since)));
         id
     }
 
-    /// Whether it is a refresh's turn.
-    pub(super) fn refresh_is_next(&self) -> bool {
-        self.waiting.front().is_some_and(|(_, target)| target.is_none())
+    /// If it is a refresh's turn: the first exchange that counts for it.
+    pub(super) fn refreshes_since(&self) -> Option<ExchangeId> {
+        match self.waiting.front()? {
+            (_, Wanted::Newest(since)) => Some(*since),
+            (_, Wanted::Value(_)) => None,
+        }
     }
 
     /// Ends the refresh whose turn it is, if it is one's turn.
     pub(super) fn take_refresh(&mut self) -> Option<LookupId> {
-        self.waiting.pop_front_if(|(_, target)| target.is_none()).map(|(id, _)| id)
+        self.refreshes_since()?;
+        self.waiting.pop_front().map(|(id, _)| id)
     }
 
     /// Gives a lookup an id and does nothing else.
@@ -117,8 +128,10 @@ impl Lookups {
         let (lookup, candidate) = match self.next {
             Some(next) => next,
             None => {
-                let (id, target) = self.waiting.pop_front_if(|(_, target)| target.is_some())?;
-                let target = target?;
+                let is_lookup = |(_, wanted): &mut (_, Wanted)| matches!(wanted, Wanted::Value(_));
+                let (id, Wanted::Value(target)) = self.waiting.pop_front_if(is_lookup)? else {
+                    return None;
+                };
                 self.begun.insert(id, Begun { target, found: Found::nothing_of(fetches) });
                 (id, 0)
             }
@@ -149,7 +162,7 @@ impl Lookups {
     /// Has every lookup that has begun wait for its turn again, before all others.
     pub(super) fn begin_again(&mut self) {
         for (id, begun) in std::mem::take(&mut self.begun).into_iter().rev() {
-            self.waiting.push_front((id, Some(begun.target)));
+            self.waiting.push_front((id, Wanted::Value(begun.target)));
         }
         self.drop_fetches();
     }

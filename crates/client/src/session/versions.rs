@@ -15,7 +15,9 @@
 //! themselves before a lookup if their last description is older than
 //! [`Patience::description`](super::Patience::description). A caller who wants the newest version
 //! now hands in a *refresh*. It waits for its turn like a lookup, has the servers describe
-//! themselves, and fetches nothing. So what it sends depends on nothing that was looked up.
+//! themselves, and fetches nothing. So what it sends depends on nothing that was looked up. Only a
+//! description that was asked for after the refresh was handed in ends it: which one that is
+//! follows from the number of the exchange.
 
 use super::calls::Purpose;
 use super::interface::ChosenTable;
@@ -94,25 +96,25 @@ impl Open {
         // By a scheme whose client holds the table, a lookup sends nothing at all: such a session
         // goes on with the table that it has until it is refreshed.
         let keeps_table = matches!(self.chosen.scheme.plan.offline, OfflinePhase::KeepTable { .. });
-        let stays = keeps_table && !shared.lookups.refresh_is_next();
+        let refreshes = shared.lookups.refreshes_since();
+        let stays = keeps_table && refreshes.is_none();
         if stays || publisher_of(&self.chosen, &shared.options).is_none() {
             return false;
         }
         let lifetime = shared.options.patience.description;
         for (server, known) in self.versions.servers.iter().enumerate() {
             let fresh = |asked| now.saturating_sub(asked) < lifetime;
-            if !known.asked.is_some_and(fresh) {
-                shared.calls.describe_now(server, now, &mut shared.outputs);
+            match refreshes {
+                Some(since) if !shared.calls.is_described_since(server, since) => {
+                    shared.calls.describe_since(server, since, now, &mut shared.outputs);
+                }
+                None if !known.asked.is_some_and(fresh) => {
+                    shared.calls.describe_now(server, now, &mut shared.outputs);
+                }
+                _ => {}
             }
         }
         shared.calls.is_open(Purpose::Describe)
-    }
-
-    /// Whatever servers have said of their versions no longer counts.
-    pub(super) fn forget_versions(&mut self) {
-        for server in &mut self.versions.servers {
-            server.asked = None;
-        }
     }
 
     /// Uses an earlier version that is still served, because stored hints have queries to be

@@ -165,6 +165,35 @@ fn a_refreshed_session_has_the_newest_version_at_once() {
     }
 }
 
+/// A description that was on its way when the refresh was handed in may tell of the version before.
+#[test]
+fn a_refresh_waits_for_what_was_asked_for_after_it() {
+    for (scheme, servers) in SCHEMES {
+        for is_open in [false, true] {
+            let mut living = living(scheme);
+            let mut world = world(&living.peer(0, &[], 0), servers, |_| ());
+            if is_open {
+                assert_eq!(world.found(Target::key(b"key-1")), b"value 1");
+                world.session.refresh();
+            }
+            while let Some(output) = world.poll() {
+                world.carry_out(output);
+            }
+            assert!(matches!(world.sent.last(), Some((_, Request::Describe(_)))), "{scheme}");
+            living.update(&set("key-1", "new"));
+            world.peers = vec![living.peer(1, &[0], 0); servers];
+            let refresh = world.session.refresh();
+            let lookup = world.session.lookup(Target::key(b"key-1"));
+            world.run();
+            let table = world.peers[0].identity();
+            let told = format!("{:?}", Event::Refreshed { lookup: refresh, table });
+            assert!(world.events.contains(&told), "{scheme}: {:?}", world.events);
+            let found = world.outcomes.remove(&lookup).unwrap().unwrap().unwrap();
+            assert_eq!(found.to_vec(), b"new", "{scheme}");
+        }
+    }
+}
+
 #[test]
 fn a_refresh_that_reaches_nobody_fails_and_the_session_goes_on() {
     for (scheme, servers) in SCHEMES {
