@@ -113,7 +113,8 @@ pub(crate) enum OutputFormat {
     /// The value; of several lookups, key, tab and value on each line: JSON as it is, in other text
     /// \\ for a backslash, \t, \n, \r, \u{1b} and \xff for what is no text (default)
     Lines,
-    /// Comma-separated, with a header: the key, and a cell for each column of the table
+    /// Comma-separated, with a header: the key, and a cell for each column of the table. Have
+    /// spreadsheets import cells as text: they take what begins with =, +, - or @ for a formula
     Csv,
     /// As --json
     Jsonl,

@@ -725,7 +725,9 @@ fn get_explains_itself() {
               Possible values:
               - lines: The value; of several lookups, key, tab and value on each line: JSON as it is, in
                 other text \\ for a backslash, \t, \n, \r, \u{1b} and \xff for what is no text (default)
-              - csv:   Comma-separated, with a header: the key, and a cell for each column of the table
+              - csv:   Comma-separated, with a header: the key, and a cell for each column of the table.
+                Have spreadsheets import cells as text: they take what begins with =, +, - or @ for a
+                formula
               - jsonl: As --json
 
           --raw

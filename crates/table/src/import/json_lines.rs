@@ -1,5 +1,6 @@
 //! One JSON object per line.
 
+use super::json_fields::Fields;
 use super::json_text::{reason, string_text, write_compact, write_string};
 use super::lines::{Lines, NoRows};
 use super::{
@@ -8,12 +9,10 @@ use super::{
 };
 use crate::snapshot::ValueForm;
 use privet_core::{Error, Reason, Result};
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};
-use std::fmt;
 use std::io::Read;
 use std::rc::Rc;
 
@@ -221,68 +220,4 @@ fn read_object(line: &str) -> Result<Fields<'_>> {
         return Err(Error::api_misuse(format!("the field {} occurs twice", quoted(twice))));
     }
     Ok(fields)
-}
-
-/// The fields of an object, in their order, with values as they are written.
-struct Fields<'de>(Vec<(Cow<'de, str>, &'de RawValue)>);
-
-impl<'de> Fields<'de> {
-    fn find(&self, name: &str) -> Option<&'de RawValue> {
-        self.0.iter().find(|(field, _)| field == name).map(|(_, value)| *value)
-    }
-
-    fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(name, _)| name.as_ref())
-    }
-}
-
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FieldsVisitor;
-
-        impl<'de> Visitor<'de> for FieldsVisitor {
-            type Value = Fields<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::new();
-                while let Some((Name(name), value)) = map.next_entry()? {
-                    fields.push((name, value));
-                }
-                Ok(Fields(fields))
-            }
-        }
-
-        deserializer.deserialize_map(FieldsVisitor)
-    }
-}
-
-/// A field name, borrowed where it has no escapes.
-struct Name<'de>(Cow<'de, str>);
-
-impl<'de> Deserialize<'de> for Name<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameVisitor;
-
-        impl<'de> Visitor<'de> for NameVisitor {
-            type Value = Name<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a field name")
-            }
-
-            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
-                Ok(Name(Cow::Borrowed(name)))
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-                Ok(Name(Cow::Owned(name.to_owned())))
-            }
-        }
-
-        deserializer.deserialize_str(NameVisitor)
-    }
 }

@@ -2,14 +2,14 @@
 //!
 //! A table whose columns have types tells their names. Of others, the first value that is found
 //! does. There is one header, and a row has its columns and no others: what a later value has
-//! besides is left out, and counted.
+//! besides is left out, and counted. Columns may have the same name: then so have a value's fields,
+//! and their order counts.
 
 use super::wanted::Wanted;
 use crate::printable::{compact_json, printable_bytes};
+use privet_table::import::Fields;
 use privet_table::values::Values;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
-use std::fmt;
+use std::collections::HashMap;
 
 /// The columns behind the key.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,9 +17,17 @@ enum Columns {
     /// Nothing is known before the first value.
     Unknown,
     /// Those of JSON objects.
-    Named(Vec<String>),
+    Named(Names),
     /// One, of this name: values are no objects.
     Whole(String),
+}
+
+/// The names of columns.
+#[derive(Debug, PartialEq, Eq)]
+struct Names {
+    in_order: Vec<String>,
+    /// Where each name is.
+    places: HashMap<String, Vec<usize>>,
 }
 
 /// Rows as they are printed.
@@ -42,7 +50,7 @@ impl Sheet {
                 Columns::Whole(name.unwrap_or_else(whole))
             }
             Some(values) => {
-                Columns::Named(values.columns.iter().map(|column| column.name.clone()).collect())
+                Columns::Named(Names::new(values.columns.iter().map(|column| column.name.clone())))
             }
         };
         Self { screen, columns, has_header: false, others: 0 }
@@ -51,9 +59,9 @@ impl Sheet {
     /// The rows of the values of a key, after the header if it is the first.
     pub(super) fn rows(&mut self, wanted: &Wanted, values: &[&[u8]]) -> Vec<u8> {
         if let (Columns::Unknown, Some(first)) = (&self.columns, values.first()) {
-            self.columns = match members(first) {
-                Some(Members(members)) if !members.is_empty() => {
-                    Columns::Named(members.into_iter().map(|(name, _)| name).collect())
+            self.columns = match serde_json::from_slice(first) {
+                Ok(Fields(fields)) if !fields.is_empty() => {
+                    Columns::Named(Names::new(fields.into_iter().map(|(name, _)| name.into())))
                 }
                 _ => Columns::Whole(whole()),
             };
@@ -66,7 +74,7 @@ impl Sheet {
             }
             let cells = match &self.columns {
                 Columns::Named(names) => {
-                    let (cells, is_other) = cells(names, value);
+                    let (cells, is_other) = names.cells(value);
                     self.others += u64::from(is_other);
                     cells
                 }
@@ -91,7 +99,7 @@ impl Sheet {
             Wanted::Index(_) => b"index",
         };
         let names = match &self.columns {
-            Columns::Named(names) => names.as_slice(),
+            Columns::Named(names) => names.in_order.as_slice(),
             Columns::Whole(name) => std::slice::from_ref(name),
             Columns::Unknown => &[],
         };
@@ -122,17 +130,32 @@ fn whole() -> String {
     "value".to_owned()
 }
 
-/// The cells of a value, and whether it has anything for which there is no column.
-fn cells(names: &[String], value: &[u8]) -> (Vec<Vec<u8>>, bool) {
-    let Some(Members(members)) = members(value) else {
-        return (vec![Vec::new(); names.len()], true);
-    };
-    let cell = |name: &String| {
-        let member = members.iter().find(|(other, _)| other == name);
-        member.map_or_else(Vec::new, |(_, value)| in_cell(value.get()))
-    };
-    let is_other = members.iter().any(|(name, _)| !names.contains(name));
-    (names.iter().map(cell).collect(), is_other)
+impl Names {
+    fn new(names: impl Iterator<Item = String>) -> Self {
+        let in_order: Vec<String> = names.collect();
+        let mut places: HashMap<_, Vec<_>> = HashMap::new();
+        for (place, name) in in_order.iter().enumerate() {
+            places.entry(name.clone()).or_default().push(place);
+        }
+        Self { in_order, places }
+    }
+
+    /// The cells of a value, and whether it has anything for which there is no column.
+    fn cells(&self, value: &[u8]) -> (Vec<Vec<u8>>, bool) {
+        let mut cells = vec![Vec::new(); self.in_order.len()];
+        let Ok(Fields(fields)) = serde_json::from_slice(value) else { return (cells, true) };
+        let mut is_other = false;
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        for (name, value) in &fields {
+            let seen = seen.entry(name).or_default();
+            match self.places.get(name.as_ref()).and_then(|places| places.get(*seen)) {
+                Some(place) => cells[*place] = in_cell(value.get()),
+                None => is_other = true,
+            }
+            *seen += 1;
+        }
+        (cells, is_other)
+    }
 }
 
 /// A JSON value in a cell: text as it is, nothing for `null`, and all else as JSON.
@@ -140,37 +163,6 @@ fn in_cell(json: &str) -> Vec<u8> {
     match serde_json::from_str::<Option<String>>(json) {
         Ok(text) => text.unwrap_or_default().into_bytes(),
         Err(_) => compact_json(json).unwrap_or_else(|| json.to_owned()).into_bytes(),
-    }
-}
-
-/// The members of a JSON object, in their order.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-fn members(value: &[u8]) -> Option<Members<'_>> {
-    serde_json::from_slice(value).ok()
-}
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Members<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-
-        deserializer.deserialize_map(InOrder)
     }
 }
 
@@ -210,6 +202,17 @@ mod tests {
         assert_eq!(sheet.others(), 0);
         assert_eq!(rows(&mut sheet, b"c", &[br#"{"n":2,"new":3}"#, b"5"]), "c,,2,,\nc,,,,\n");
         assert_eq!(sheet.others(), 2);
+    }
+
+    #[test]
+    fn fields_of_one_name_have_a_column_each_in_their_order() {
+        let mut sheet = Sheet::new(false, None);
+        let first = rows(&mut sheet, b"k", &[br#"{"a":1,"b":2,"a":3}"#]);
+        assert_eq!(first, "key,a,b,a\nk,1,2,3\n");
+        assert_eq!(rows(&mut sheet, b"l", &[br#"{"b":5,"a":4}"#]), "l,4,5,\n");
+        assert_eq!(sheet.others(), 0);
+        assert_eq!(rows(&mut sheet, b"m", &[br#"{"a":1,"a":2,"a":3}"#]), "m,1,,2\n");
+        assert_eq!(sheet.others(), 1, "what has no column is counted");
     }
 
     #[test]
