@@ -138,6 +138,8 @@ mod tests {
         Reason::VersionsDiffer,
         // The message says how many addresses to type.
         Reason::NumberOfServers,
+        // Whoever runs the server has to admit the client.
+        Reason::NotAdmitted,
         // The message says what is wrong with the key.
         Reason::MalformedKey,
     ];

@@ -14,7 +14,7 @@ use crate::exchange::{FRAME_LEN, ResponseLimits, goes_on, measured};
 use crate::proxies::Proxy;
 use crate::session::{Query, Request, Response};
 use grpc_alone::GrpcAlone;
-use privet_core::{Blame, Error, Result};
+use privet_core::{Blame, Error, Reason, Result};
 use privet_wire::limits::{DESCRIBE_RESPONSE_LIMIT, FETCH_CHUNK_LIMIT};
 use privet_wire::proto::privet_client::PrivetClient;
 use privet_wire::{
@@ -60,8 +60,8 @@ pub struct Transport {
     limits: ResponseLimits,
     /// How many queries the server takes in a request, as it last said.
     max_queries: Arc<AtomicU32>,
-    /// Whether the server has ever spoken gRPC. If it has, a broken connection is only a broken
-    /// connection.
+    /// Whether gRPC has ever come from this address. If it has, a broken connection is only a
+    /// broken connection.
     has_spoken: Arc<AtomicBool>,
 }
 
@@ -112,12 +112,13 @@ impl Transport {
                 (way, endpoint.connect_with_connector_lazy(Tunnels::new(proxy)))
             }
         };
-        let channel = GrpcAlone(channel);
+        let has_spoken = Arc::default();
+        let channel = GrpcAlone::new(channel, Arc::clone(&has_spoken));
         // The path of an address stands before each method's own.
         let client = PrivetClient::with_origin(channel.clone(), address.uri().clone());
         let limits = ResponseLimits::default();
         let max_queries = Arc::new(AtomicU32::new(1));
-        let (origin, has_spoken) = (address.uri().clone(), Arc::default());
+        let origin = address.uri().clone();
         Ok(Self { url, way, channel, origin, client, limits, max_queries, has_spoken })
     }
 
@@ -181,7 +182,6 @@ impl Transport {
                     undecoded::description(channel, origin, request, DESCRIBE_RESPONSE_LIMIT).await;
                 let described =
                     response.map_err(|status| self.no_description(&status)).and_then(|response| {
-                        self.has_spoken.store(true, Ordering::Relaxed);
                         let message = response.into_inner();
                         let description = ServerDescription::decode(&message)
                             .map_err(|error| error.within(&self.url))?;
@@ -238,14 +238,10 @@ impl Transport {
 
     /// What a failed exchange means.
     fn failure(&self, status: &tonic::Status) -> Error {
-        // A status that the server sent has no source. A status that was made here, because no
-        // server sent one, has a source.
+        // A status that was made here because no response came has a source.
         match status.source() {
             Some(source) => self.unreachable(source),
-            None => {
-                self.has_spoken.store(true, Ordering::Relaxed);
-                Error::from(WireStatus::from(status)).within(&self.url)
-            }
+            None => Error::from(WireStatus::from(status)).within(&self.url),
         }
     }
 
@@ -255,10 +251,9 @@ impl Transport {
         let error = self.failure(status);
         let refused_by_privet =
             matches!(status.code(), tonic::Code::FailedPrecondition | tonic::Code::InvalidArgument);
+        let is_known = refused_by_privet || error.reason() == Some(Reason::NotAdmitted);
         match error.blame() {
-            Blame::PeerMisbehaved | Blame::ApiMisuse
-                if status.source().is_none() && !refused_by_privet =>
-            {
+            Blame::PeerMisbehaved | Blame::ApiMisuse if status.source().is_none() && !is_known => {
                 Error::peer_misbehaved(format!(
                     "{} answers, but not as a Privet server does ({}); check the address, its port and its path",
                     self.url,

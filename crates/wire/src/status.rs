@@ -19,7 +19,7 @@
 //! a cause may name files of the server.
 
 use crate::fields::printable;
-use privet_core::{Blame, Error};
+use privet_core::{Blame, Error, Reason};
 
 /// A status message is cut off after this many characters, on both sides.
 pub const MAX_STATUS_MESSAGE_LEN: usize = 1024;
@@ -158,8 +158,8 @@ pub fn blame_of(code: StatusCode) -> Blame {
         StatusCode::OutOfRange => Blame::InvalidMessage,
         // The other side stopped in the middle:
         StatusCode::Cancelled | StatusCode::DeadlineExceeded => Blame::Unavailable,
-        // A proxy in front of the server refuses the caller:
-        StatusCode::PermissionDenied | StatusCode::Unauthenticated => Blame::ApiMisuse,
+        // A Privet server refuses nobody so. A gateway in front of it does:
+        StatusCode::PermissionDenied | StatusCode::Unauthenticated => Blame::PeerMisbehaved,
         // Not a Privet server, or not of this version:
         StatusCode::Ok
         | StatusCode::Unknown
@@ -177,11 +177,20 @@ impl From<&Error> for WireStatus {
 
 impl From<WireStatus> for Error {
     /// The error for the receiver of a status. Its message is the sender's, or the status' name if
-    /// the sender gave none.
+    /// the sender gave none. If the receiver is refused, the error says who can change that.
     fn from(status: WireStatus) -> Self {
         let message =
             if status.message.is_empty() { status.code.name().to_owned() } else { status.message };
-        Error::new(blame_of(status.code), message)
+        let blame = blame_of(status.code);
+        match status.code {
+            StatusCode::PermissionDenied | StatusCode::Unauthenticated => {
+                Error::new(blame, format!(
+                    "something in front of the server does not let this client in ({message}); ask whoever runs it to admit the client"
+                ))
+                .because(Reason::NotAdmitted)
+            }
+            _ => Error::new(blame, message),
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 //! a page would be read as a broken message, and a server that restarts as one that misbehaves.
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use tonic::body::Body;
 use tonic::codegen::Service;
@@ -13,7 +15,17 @@ use tonic::{Code, Status};
 
 /// Turns responses of others into the status that says so.
 #[derive(Clone)]
-pub(super) struct GrpcAlone(pub(super) Channel);
+pub(super) struct GrpcAlone {
+    channel: Channel,
+    has_spoken: Arc<AtomicBool>,
+}
+
+impl GrpcAlone {
+    /// Sets `has_spoken` once a response is gRPC's.
+    pub(super) fn new(channel: Channel, has_spoken: Arc<AtomicBool>) -> Self {
+        Self { channel, has_spoken }
+    }
+}
 
 impl Service<Request<Body>> for GrpcAlone {
     type Response = Response<Body>;
@@ -21,15 +33,18 @@ impl Service<Request<Body>> for GrpcAlone {
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Error>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.0.poll_ready(context)
+        self.channel.poll_ready(context)
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let response = self.0.call(request);
+        let (response, has_spoken) = (self.channel.call(request), Arc::clone(&self.has_spoken));
         Box::pin(async move {
             let response = response.await?;
             Ok(match status_of_another(response.status(), response.headers()) {
-                None => response,
+                None => {
+                    has_spoken.store(true, Ordering::Relaxed);
+                    response
+                }
                 Some(status) => status.into_http(),
             })
         })
@@ -46,9 +61,7 @@ fn status_of_another(status: StatusCode, headers: &HeaderMap) -> Option<Status> 
         408 | 429 | 500 | 502..=504 => {
             (Code::Unavailable, ", from something in front of it that does not reach it now".into())
         }
-        401 | 403 | 407 => {
-            (Code::Unimplemented, ", from something in front of it that lets nobody in".into())
-        }
+        401 | 403 | 407 => (Code::PermissionDenied, String::new()),
         301 | 302 | 303 | 307 | 308 => {
             let to = text(LOCATION).unwrap_or("nowhere");
             (Code::Unimplemented, format!(", which leads to {to}"))
@@ -79,7 +92,7 @@ mod tests {
         for (status, headers, code, words) in [
             (502, &[page][..], Code::Unavailable, "HTTP status 502 Bad Gateway, from"),
             (503, &[], Code::Unavailable, "does not reach it"),
-            (403, &[page], Code::Unimplemented, "HTTP status 403 Forbidden"),
+            (403, &[page], Code::PermissionDenied, "HTTP status 403 Forbidden"),
             (404, &[page], Code::Unimplemented, "HTTP status 404 Not Found, and no gRPC"),
             (200, &[page], Code::Unimplemented, "HTTP status 200 OK, and no gRPC"),
             (301, &[page, ("location", "https://b/")], Code::Unimplemented, "to https://b/"),

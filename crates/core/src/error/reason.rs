@@ -101,6 +101,8 @@ reasons! {
     NotEncrypted => "not-encrypted",
     /// No authority that this machine trusts has signed the server's certificate.
     CertificateNotTrusted => "certificate-not-trusted",
+    /// Something in front of a server does not let this client in.
+    NotAdmitted => "not-admitted",
     /// A proxy is set that cannot be used, or that does not lead to the server.
     ProxyUnusable => "proxy-unusable",
     /// An option was given that this scheme does not have.
