@@ -26,8 +26,9 @@
 //! One of the two parts may be empty. If both are, no file is kept.
 //!
 //! It is written under a temporary name, synced, renamed, and the directory is synced. A crash at
-//! any moment leaves either no entry or a whole one (and perhaps a temporary file, which a later
-//! start removes). Entries are not held in memory: clients' downloads are read from the file, piece
+//! any moment leaves either no entry or a whole one (and perhaps a temporary file, which the next
+//! start removes). A writer holds a shared lock on the directory meanwhile, and who removes
+//! temporary files holds it alone, so no writer loses its own. Entries are not held in memory: clients' downloads are read from the file, piece
 //! by piece. The server's part is mapped while a server is being made of it.
 //!
 //! # What is removed
@@ -223,6 +224,9 @@ impl HintCache {
     }
 
     fn write(&self, key: &CacheKey, hint: &[u8], kept: &[u8]) -> std::io::Result<()> {
+        // Where directories have no locks, nothing is removed from them.
+        let dir = File::open(&self.dir).ok();
+        let _writing = dir.filter(|dir| dir.lock_shared().is_ok());
         let mut file = tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(&self.dir)?;
         file.write_all(&header(key, hint, kept))?;
         file.write_all(hint)?;
@@ -268,17 +272,13 @@ impl HintCache {
         }
     }
 
-    /// Removes temporary files of writers that crashed. Only those a day old, so that no active
-    /// writer loses its file.
+    /// Removes temporary files of writers that ended amid their work, unless one is at work now.
     fn remove_leftovers(&self) {
+        let dir = File::open(&self.dir).ok();
+        let Some(_alone) = dir.filter(|dir| dir.try_lock().is_ok()) else { return };
         let Ok(entries) = fs::read_dir(&self.dir) else { return };
-        let old = SystemTime::now() - Duration::from_secs(24 * 3600);
         for entry in entries.flatten() {
-            let ours =
-                entry.file_name().to_str().is_some_and(|name| name.starts_with(TEMPORARY_PREFIX));
-            let modified = entry.metadata().and_then(|metadata| metadata.modified());
-            if ours && modified.is_ok_and(|modified| modified < old) {
-                // Another server may have removed it first.
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with(TEMPORARY_PREFIX)) {
                 let _ = fs::remove_file(entry.path());
             }
         }

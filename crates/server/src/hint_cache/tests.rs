@@ -244,19 +244,31 @@ fn a_directory_that_cannot_be_used_is_named() {
 #[test]
 fn files_of_crashed_writers_are_removed_and_those_of_writers_at_work_are_not() {
     let dir = tempfile::tempdir().unwrap();
-    let leftover = dir.path().join(".privet-hint-abc");
-    let at_work = dir.path().join(".privet-hint-def");
+    let unfinished = dir.path().join(".privet-hint-abc");
     let foreign = dir.path().join("something-else");
-    let two_days_ago = SystemTime::now() - Duration::from_secs(48 * 3600);
-    for path in [&leftover, &at_work, &foreign] {
+    for path in [&unfinished, &foreign] {
         fs::write(path, b"part of a hint").unwrap();
     }
-    for path in [&leftover, &foreign] {
-        File::options().write(true).open(path).unwrap().set_modified(two_days_ago).unwrap();
-    }
+    let writer = File::open(dir.path()).unwrap();
+    writer.lock_shared().unwrap();
+    let cache = HintCache::open(dir.path()).unwrap();
+    // Two may write at once.
+    cache.store(&key(1), &hint(), &kept()).unwrap();
+    assert!(unfinished.exists());
+    drop(writer);
     HintCache::open(dir.path()).unwrap();
-    assert!(!leftover.exists());
-    assert!(at_work.exists() && foreign.exists());
+    assert!(!unfinished.exists() && foreign.exists());
+    // Nobody writes while another removes.
+    let remover = File::open(dir.path()).unwrap();
+    remover.lock().unwrap();
+    let (done, is_done) = std::sync::mpsc::channel();
+    let writer = std::thread::spawn(move || {
+        cache.store(&key(2), &hint(), &kept()).unwrap();
+        done.send(()).unwrap();
+    });
+    assert!(is_done.recv_timeout(Duration::from_millis(200)).is_err());
+    drop(remover);
+    writer.join().unwrap();
 }
 
 #[test]
