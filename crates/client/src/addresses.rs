@@ -1,4 +1,4 @@
-//! Servers' addresses: one spelling for each, and whether two of them are two servers.
+//! Servers' addresses: one spelling for each host and port, and whether two of them are two servers.
 //!
 //! A scheme of two servers hides nothing from a party that sees both queries of a lookup. So a
 //! client refuses to name one server twice, and warns if two addresses are on one host. It also
@@ -66,9 +66,13 @@ impl Address {
         // The parser would replace a port that is not a number by the default one.
         let behind = authority.as_str().strip_prefix(written)?;
         let is_port = port.is_some_and(|port| port > 0) || behind.is_empty();
-        // One path has one spelling. What would lead elsewhere, or be merged on the way, is none.
+        // What would lead elsewhere, or be merged on the way, is no path. All else stays as it is
+        // written: with letters as escapes (%61), it counts as another path.
         let path = rest.path().trim_end_matches('/');
-        let is_path = path.split('/').skip(1).all(|part| !["", ".", ".."].contains(&part));
+        let leads_on = |part: &str| {
+            !["", ".", ".."].contains(&part.to_ascii_lowercase().replace("%2e", ".").as_str())
+        };
+        let is_path = path.split('/').skip(1).all(leads_on);
         if written.is_empty() || !is_port || !is_path || rest.query().is_some() {
             return None;
         }
@@ -232,6 +236,7 @@ mod tests {
             "http://example.org//tables",
             "http://example.org/a/../b",
             "http://example.org/./a",
+            "http://example.org/a/%2E./b",
             "http://example.org/a b",
             "http://example.org/#privet",
             "http://example.org:7700/?table=one",

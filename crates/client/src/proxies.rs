@@ -4,9 +4,11 @@
 //! one: a proxy that cannot be used is an error, before anything is sent to anybody. And no name of
 //! a server is looked up here if the way to it leads through a proxy.
 //!
-//! As with curl: `https_proxy` is for `https://`, `http_proxy` for `http://`, and `all_proxy` for
-//! what these do not name; the spelling in lower case counts first; what `no_proxy` lists is
-//! reached directly. This machine is no exception: `no_proxy` has to list it.
+//! `https_proxy` is for `https://`, `http_proxy` for `http://`, and `all_proxy` for what these do
+//! not name; the spelling in lower case counts first; what `no_proxy` lists is reached directly.
+//! This machine is no exception: `no_proxy` has to list it. All of this is as with curl, except
+//! that curl never reads `HTTP_PROXY` in capitals. Here it counts, but not in a program that a web
+//! server runs: there a stranger can set it.
 
 use crate::addresses::Address;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_is_read_as_curl_reads_it() {
+    fn the_environment_names_a_proxy_for_each_kind_of_address() {
         let (a, b, c) = ("http://a:1", "http://b:2", "socks5h://c:3");
         let all = [("HTTPS_PROXY", a), ("HTTP_PROXY", b), ("ALL_PROXY", c)];
         assert_eq!(way("https://x", &all), "http://a:1 (HTTPS_PROXY)");
