@@ -231,18 +231,35 @@ impl Client {
         Ok(list)
     }
 
-    /// Begins the lookups of [`get_many`](Self::get_many), and returns. `reply` is called for each,
-    /// with its number and what came of it, on a thread of this client.
-    fn begin(&self, keys: &Bound<'_, PyList>, pad_to: usize, reply: Py<PyAny>) -> PyResult<()> {
+    /// Begins the lookups of [`get_many`](Self::get_many), and returns the number of the batch.
+    /// `reply` is called for each, with its number and what came of it, on a thread of this client.
+    /// Whoever has a `timeout` calls [`end`](Self::end) after it.
+    #[pyo3(signature = (keys, pad_to, reply, timeout=None))]
+    fn begin(
+        &self,
+        keys: &Bound<'_, PyList>,
+        pad_to: usize,
+        reply: Py<PyAny>,
+        timeout: Option<f64>,
+    ) -> PyResult<u64> {
         let py = keys.py();
         let client = self.client(py)?;
+        Deadline::of(timeout).raise(py)?;
         let targets = self.targets(&client, keys, pad_to)?;
         let replies = self.replies(py)?;
-        client.begin_many_with(targets.into_iter().enumerate().map(|(number, target)| {
-            let mut delivery = Delivery(Some((replies.clone(), reply.clone_ref(py), number)));
-            (target, move |outcome| delivery.deliver(outcome))
-        }));
-        Ok(())
+        let batch =
+            client.begin_many_with(targets.into_iter().enumerate().map(|(number, target)| {
+                let mut delivery = Delivery(Some((replies.clone(), reply.clone_ref(py), number)));
+                (target, move |outcome| delivery.deliver(outcome))
+            }));
+        Ok(batch.0)
+    }
+
+    /// The `timeout` of a batch is over. Those of its lookups that have not begun never begin.
+    /// Returns the error in the place of what came of the others.
+    fn end<'py>(&self, py: Python<'py>, batch: u64, timeout: f64) -> PyResult<Bound<'py, PyAny>> {
+        self.client(py)?.withdraw(BatchId(batch));
+        errors::exception(py, &Deadline::of(Some(timeout)).raise(py)?.is_over())
     }
 
     /// Moves on to the newest version that the servers have, and returns its epoch.

@@ -276,6 +276,7 @@ def test_join_adds_the_columns_of_the_values(squares) -> None:
         (lambda: squares.join(frame, on="no"), "no column 'no'"),
         (lambda: squares.join([1, 2], on="id"), "and no list"),
         (lambda: squares.join(frame, on="id", how="outer"), "'left' or 'inner'"),
+        (lambda: squares.join(frame, on="id", suffix=""), "must not be empty"),
         (lambda: squares.join(frame, on="id", pad_to=2), "pad_to"),
     ):
         with pytest.raises((TypeError, ValueError), match=why):

@@ -1,5 +1,6 @@
 """Waits end: at Ctrl-C, after a time, and when a server is gone. The next lookup goes first."""
 
+import asyncio
 import pathlib
 import signal
 import threading
@@ -84,6 +85,30 @@ def test_a_call_ends_in_its_time_and_the_next_goes_first(people: pathlib.Path) -
                     db.get("person 1", timeout=wrong)
                 with pytest.raises(privet.UsageError, match="number of seconds"):
                     privet.connect(relay.url, keep=False, timeout=wrong)
+
+
+def test_an_awaited_call_ends_in_its_time_and_the_next_goes_first(people: pathlib.Path) -> None:
+    async def look_up(relay: Relay) -> None:
+        async with privet.AsyncClient(relay.url, keep=False, progress=False) as db:
+            relay.passes.clear()
+            with pytest.raises(privet.UnavailableError, match="within the 0.5 s of `timeout`"):
+                await db.get("person 1", timeout=0.5)
+            answers = await db.get_many(["person 1"] * 500, timeout=0.5)
+            assert len(answers) == len(answers.errors) == 500
+            assert "0.5 s" in str(answers.errors[0])
+            streamed = [answer async for answer in db.stream(["person 1"] * 9, timeout=0.5)]
+            assert all(isinstance(one.error, privet.UnavailableError) for one in streamed)
+            relay.passes.set()
+            assert (await db.get("person 2", timeout=60)).values == person(2)
+            assert (await db.get_many(["person 1"] * 9, timeout=60)).errors == []
+            assert (await db.get_many([], timeout=60)).errors == []
+            for wrong in (0, -1, float("nan")):
+                with pytest.raises(privet.UsageError, match="number of seconds"):
+                    await db.get("person 1", timeout=wrong)
+
+    with servers(people, "simplepir") as running, Relay(running.urls[0]) as relay:
+        asyncio.run(look_up(relay))
+        assert len(running.observed()[0]) < 100
 
 
 def test_silence_is_told_after_a_second(people: pathlib.Path, caplog) -> None:

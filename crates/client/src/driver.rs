@@ -58,7 +58,7 @@ pub(crate) enum Command {
 
 /// Names lookups that were handed in together, for [`Client::withdraw`](crate::Client::withdraw).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct BatchId(pub(crate) u64);
+pub struct BatchId(pub u64);
 
 pub(crate) struct Driver {
     pub(crate) conductor: Conductor<OtherThread>,

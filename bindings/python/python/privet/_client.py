@@ -306,7 +306,7 @@ class Client(_Connected, Closing):
             ``inner`` keeps the rows whose key the table has.
         :param suffix: added to the name of a column that the frame has already.
         """
-        column = column_to_join(frame, on, how)
+        column = column_to_join(frame, on, how, suffix)
         keys = self._open.keys(column, pad_to, missing_too=True)
         return joined(frame, self._get_many(keys, pad_to, timeout, progress), how, suffix)
 
@@ -370,8 +370,8 @@ connect = Client
 class AsyncClient(_Connected):
     """A client for ``asyncio``: the same as :class:`Client`, with methods to await.
 
-    A lookup that is cancelled takes its course all the same. ``async with`` waits for all of them,
-    whatever ends the block. For a limit of a single call, use ``asyncio.timeout``.
+    A lookup that is cancelled takes its course all the same, also by ``asyncio.timeout``. ``async
+    with`` waits for all of them, whatever ends the block.
     """
 
     def __init__(self, urls: Urls, **options: Unpack[ClientOptions]) -> None:
@@ -409,7 +409,9 @@ class AsyncClient(_Connected):
         finally:
             await self.aclose()
 
-    def _begin(self, keys: list[Sent], pad_to: int = 0) -> list[asyncio.Future[Any]]:
+    def _begin(
+        self, keys: list[Sent], pad_to: int = 0, timeout: float | None = None
+    ) -> list[asyncio.Future[Any]]:
         """Hands lookups in now, whoever awaits the futures or cancels them later."""
         loop = asyncio.get_running_loop()
         number_of_lookups = max(len(keys), pad_to)
@@ -430,19 +432,36 @@ class AsyncClient(_Connected):
             except RuntimeError:
                 pass  # The loop is closed, and nobody waits.
 
-        self._open.inner.begin(keys, pad_to, reply)
+        inner = self._open.inner
+        batch = inner.begin(keys, pad_to, reply, timeout)
+        if timeout is not None:
+            seconds = timeout
+
+            def time_is_up() -> None:
+                late = [future for future in open_futures.values() if not future.done()]
+                error = inner.end(batch, seconds) if late else None
+                for future in late:
+                    future.set_result(error)
+
+            loop.call_later(seconds, time_is_up)
         return futures
 
-    async def get(self, key: object) -> Value | None:
+    async def get(self, key: object, *, timeout: float | None = None) -> Value | None:
         """As :meth:`Client.get`."""
-        outcome = await self._begin([self._open.key(key)])[0]
+        outcome = await self._begin([self._open.key(key)], timeout=timeout)[0]
         if isinstance(outcome, BaseException):
             raise outcome
         return None if outcome is None else Value(outcome, self._open.description)
 
-    async def get_many(self, keys: Iterable[object], *, pad_to: int | None = None) -> Answers:
+    async def get_many(
+        self,
+        keys: Iterable[object],
+        *,
+        pad_to: int | None = None,
+        timeout: float | None = None,
+    ) -> Answers:
         """As :meth:`Client.get_many`. All lookups are handed in before the first wait."""
-        return await self._get_many(self._open.keys(keys, pad_to), pad_to)
+        return await self._get_many(self._open.keys(keys, pad_to), pad_to, timeout)
 
     async def join(
         self,
@@ -452,18 +471,21 @@ class AsyncClient(_Connected):
         how: How = "left",
         suffix: str = "_value",
         pad_to: int | None = None,
+        timeout: float | None = None,
     ) -> Any:
         """As :meth:`Client.join`."""
-        column = column_to_join(frame, on, how)
+        column = column_to_join(frame, on, how, suffix)
         keys = self._open.keys(column, pad_to, missing_too=True)
-        return joined(frame, await self._get_many(keys, pad_to), how, suffix)
+        return joined(frame, await self._get_many(keys, pad_to, timeout), how, suffix)
 
-    async def _get_many(self, keys: Keys, pad_to: int | None) -> Answers:
+    async def _get_many(self, keys: Keys, pad_to: int | None, timeout: float | None) -> Answers:
         opened = self._open
-        outcomes = [await future for future in self._begin(keys.sent, pad_to or 0)]
+        outcomes = [await future for future in self._begin(keys.sent, pad_to or 0, timeout)]
         return opened.answers(keys, outcomes[: len(keys.sent)])
 
-    async def stream(self, keys: Iterable[object]) -> AsyncIterator[Answer]:
+    async def stream(
+        self, keys: Iterable[object], *, timeout: float | None = None
+    ) -> AsyncIterator[Answer]:
         """What comes of several keys, one after the other, in their order.
 
         The first answers are there while other lookups are under way. All lookups are handed in at
@@ -473,7 +495,7 @@ class AsyncClient(_Connected):
         """
         opened = self._open
         listed = opened.keys(keys, None)
-        futures = deque(self._begin(listed.sent))
+        futures = deque(self._begin(listed.sent, timeout=timeout))
         for key in listed.given:
             yield answer(key, await futures.popleft(), opened.description)
 

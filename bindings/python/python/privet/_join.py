@@ -11,7 +11,7 @@ from ._values import Answers, Description
 How = Literal["left", "inner"]
 
 
-def column_to_join(frame: Any, on: str, how: How) -> Any:
+def column_to_join(frame: Any, on: str, how: How, suffix: str) -> Any:
     """The column of the keys."""
     if how not in ("left", "inner"):
         raise UsageError("`how` is 'left' or 'inner'")
@@ -19,6 +19,8 @@ def column_to_join(frame: Any, on: str, how: How) -> Any:
     if names is None or _home(frame) not in ("pandas", "polars", "pyarrow"):
         kind = type(frame).__name__
         raise TypeError(f"`join` takes a frame of pandas, polars or pyarrow, and no {kind}")
+    if not suffix:
+        raise UsageError("`suffix` must not be empty")
     if on not in names:
         if on in getattr(getattr(frame, "index", None), "names", ()):
             return frame.index.get_level_values(on)

@@ -1,6 +1,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+from ._errors import PrivetError
+
 __all__ = [
     "Client",
     "Server",
@@ -62,8 +64,13 @@ class Client:
         timeout: float | None = None,
     ) -> list[Any]: ...
     def begin(
-        self, keys: list[Any], pad_to: int, reply: Callable[[int, Any], None]
-    ) -> None: ...
+        self,
+        keys: list[Any],
+        pad_to: int,
+        reply: Callable[[int, Any], None],
+        timeout: float | None = None,
+    ) -> int: ...
+    def end(self, batch: int, timeout: float) -> PrivetError: ...
     def refresh(self) -> int: ...
     def finish(self) -> None: ...
     def close(self) -> None: ...
