@@ -29,6 +29,9 @@ pub const MAX_LAYOUT_LEN: u64 = 1 << 26;
 /// client holds one epoch in memory.
 pub const MAX_EPOCH_LEN: usize = 1 << 28;
 
+/// The longest encoded lineage of a table: 512 KiB.
+pub const MAX_LINEAGE_LEN: u64 = 1 << 19;
+
 /// The number of records and their width. A value of this type is valid: at least one record of at
 /// least one byte, and sizes within [`MAX_RECORD_LEN`] and [`MAX_TABLE_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

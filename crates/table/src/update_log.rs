@@ -52,6 +52,8 @@
 //! | [`Chain`] | follows epochs one by one and refuses those that do not follow |
 //! | [`EpochUpdate`] | an epoch that followed: it brings a scheme or a table up to date |
 //! | [`PublisherId`] | the publisher's public key |
+//! | [`Succession`] | the record that another table continues this one, or that its keys change |
+//! | [`Lineage`] | all tables that one continues: leads a client from the one that it has pinned |
 //! | [`RecordsDigest`] | the digest of all records, kept up to date without reading all of them |
 //! | `PublisherKey` | signs (feature `files`, as all that follows) |
 //! | `UpdateLog` | the file beside a snapshot, for servers |
@@ -62,8 +64,10 @@
 
 mod chain;
 mod entry;
+mod lineage;
 mod publisher;
 mod records_digest;
+mod succession;
 
 #[cfg(feature = "files")]
 mod current;
@@ -72,6 +76,10 @@ mod file;
 #[cfg(feature = "files")]
 mod place;
 #[cfg(feature = "files")]
+mod recorded;
+#[cfg(feature = "files")]
+mod succeed;
+#[cfg(feature = "files")]
 mod writer;
 
 #[cfg(test)]
@@ -79,12 +87,14 @@ mod tests;
 
 pub use chain::{Chain, EpochUpdate};
 pub use entry::EpochHash;
-pub use publisher::PublisherId;
+pub use lineage::{Left, Lineage, MAX_LINEAGE_LEN, MAX_RECORDS, Walk};
 #[cfg(any(test, feature = "files"))]
 pub use publisher::PublisherKey;
 #[cfg(feature = "files")]
 pub(crate) use publisher::SECRET_KEY_PREFIX;
+pub use publisher::{NextKeyDigest, PublisherId};
 pub use records_digest::{RecordBytes, RecordsDigest};
+pub use succession::{MAX_SUCCESSION_LEN, Succession, TableKeys};
 
 #[cfg(feature = "files")]
 pub use current::{CurrentRecords, CurrentTable};
@@ -96,6 +106,8 @@ pub use file::{StoredEpoch, UpdateLog};
 pub(crate) use place::{earlier_log_path, find_log_of};
 #[cfg(feature = "files")]
 pub use place::{find_log, log_path};
+#[cfg(feature = "files")]
+pub use succeed::Signers;
 #[cfg(feature = "files")]
 pub use writer::LogWriter;
 #[cfg(feature = "files")]

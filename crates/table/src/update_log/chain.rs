@@ -1,7 +1,7 @@
 //! Following a table from epoch to epoch.
 
-use super::entry::{Entry, malformed};
-use super::{EpochHash, PublisherId};
+use super::entry::{Changed, Entry, malformed};
+use super::{EpochHash, PublisherId, Succession, TableKeys};
 use crate::TableLayout;
 use crate::digest::layout_digest;
 use privet_core::{Epoch, Error, Result, TableChanges, TableDigest, TableId, TableIdentity};
@@ -15,13 +15,14 @@ pub struct Chain {
     identity: TableIdentity,
     layout: Option<TableLayout>,
     layout_digest: [u8; 32],
-    publisher: PublisherId,
+    keys: TableKeys,
     previous: Option<EpochHash>,
 }
 
 impl Chain {
-    /// A chain that begins with the table `identity`, which has the layout `layout` and the
-    /// publisher `publisher`. The caller must know that the layout is this table's.
+    /// A chain that begins with the table `identity`, which has the layout `layout` and the keys
+    /// `keys`: a [`PublisherId`] alone if there is no next key. The caller must know that the layout
+    /// is this table's.
     ///
     /// `previous` is the hash of the epoch that made this version, or [`EpochHash::NONE`] if the
     /// table was built like this. A caller that does not know it (because it downloaded the table
@@ -35,13 +36,13 @@ impl Chain {
     pub fn new(
         identity: TableIdentity,
         layout: TableLayout,
-        publisher: PublisherId,
+        keys: impl Into<TableKeys>,
         previous: Option<EpochHash>,
     ) -> Result<Self> {
         layout.check_shape(identity.shape)?;
         let layout_digest = layout_digest(&layout.encode());
         let layout = Some(layout);
-        Ok(Self { identity, layout, layout_digest, publisher, previous })
+        Ok(Self { identity, layout, layout_digest, keys: keys.into(), previous })
     }
 
     /// The same for a caller that knows only the digest of the encoded layout.
@@ -50,10 +51,21 @@ impl Chain {
     pub fn knowing_digest(
         identity: TableIdentity,
         layout_digest: [u8; 32],
-        publisher: PublisherId,
+        keys: impl Into<TableKeys>,
         previous: Option<EpochHash>,
     ) -> Self {
-        Self { identity, layout: None, layout_digest, publisher, previous }
+        Self { identity, layout: None, layout_digest, keys: keys.into(), previous }
+    }
+
+    /// The same position after the rotation with the hash `previous` has made the version
+    /// `identity` of it.
+    pub(super) fn with_keys(
+        &self,
+        identity: TableIdentity,
+        keys: TableKeys,
+        previous: EpochHash,
+    ) -> Self {
+        Self { identity, keys, previous: Some(previous), ..self.clone() }
     }
 
     /// The table at this position.
@@ -73,7 +85,12 @@ impl Chain {
 
     /// The publisher, who must sign every epoch.
     pub fn publisher(&self) -> PublisherId {
-        self.publisher
+        self.keys.publisher
+    }
+
+    /// Who signs epochs, and who may hand the table on.
+    pub fn keys(&self) -> TableKeys {
+        self.keys
     }
 
     /// The hash of the epoch that made the present version; `None` if that is not known.
@@ -81,30 +98,37 @@ impl Chain {
         self.previous
     }
 
-    /// Sets the hash of the epoch that made the present version.
+    /// Sets the hash of the epoch that made the present version, and who signs from then on.
     #[cfg(feature = "files")]
-    pub(super) fn set_previous(&mut self, previous: EpochHash) {
-        self.previous = Some(previous);
+    pub(super) fn set_passed(&mut self, previous: EpochHash, keys: TableKeys) {
+        (self.previous, self.keys) = (Some(previous), keys);
     }
 
     /// Takes the next epoch, as bytes from any source, and moves on to it; or refuses it, and
     /// stays. Allocates a small multiple of the length of `bytes`.
+    ///
+    /// A rotation of the table's keys is an epoch too, without changes: the next one must be signed
+    /// by the new publisher. A successor is another table, so no chain moves on to it: a
+    /// [`Lineage`](super::Lineage) leads there.
     ///
     /// # Errors
     /// In this order:
     /// - [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if `bytes` is not an epoch.
     /// - [`Blame::Integrity`](privet_core::Blame::Integrity) if it is of another table; not the
     ///   next one (a gap, or a step back); not signed by the publisher; or does not continue this
-    ///   history (a fork: the publisher has signed two).
+    ///   history (a fork: the publisher has signed two). Or the table ends here, for its successor.
     /// - [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if its layout is not valid,
     ///   or does not fit the table.
     pub fn follow(&mut self, bytes: &[u8]) -> Result<EpochUpdate> {
+        if Succession::is_claimed_by(bytes) {
+            return self.follow_rotation(Succession::decode(bytes)?);
+        }
         let entry = Entry::decode(bytes)?;
         let before = self.identity;
         Link {
             id: before.id,
             epoch: before.epoch,
-            publisher: self.publisher,
+            publisher: self.keys.publisher,
             previous: self.previous,
             digest: Some(before.digest),
         }
@@ -137,8 +161,39 @@ impl Chain {
         if layout.is_some() {
             self.layout.clone_from(&layout);
         }
-        Ok(EpochUpdate { entry, before, after, layout, hash })
+        Ok(EpochUpdate { what: What::Changes(entry), before, after, layout, hash })
     }
+
+    fn follow_rotation(&mut self, rotation: Succession) -> Result<EpochUpdate> {
+        let before = self.identity;
+        if !rotation.is_rotation() {
+            return Err(Error::integrity(format!(
+                "no epoch follows version {} of the table {}: it has a successor",
+                before.epoch.0, before.id
+            )));
+        }
+        check_next(before.epoch, rotation.number())?;
+        let next = rotation.follow(self)?;
+        *self = next;
+        let (after, hash) = (self.identity, rotation.hash());
+        Ok(EpochUpdate { what: What::Keys(rotation), before, after, layout: None, hash })
+    }
+}
+
+/// Checks that the epoch `came` comes after the epoch `before`.
+pub(super) fn check_next(before: Epoch, came: Epoch) -> Result<()> {
+    let (before, came) = (before.0, came.0);
+    if came <= before {
+        return Err(Error::integrity(format!(
+            "epoch {came} came when the table was at epoch {before} already (a rollback): its sender is behind, or contradicts what it sent before"
+        )));
+    }
+    if came - before > 1 {
+        return Err(Error::integrity(format!(
+            "epoch {came} came when the table was at epoch {before} (a gap): the epochs in between are missing; ask for those after {before}"
+        )));
+    }
+    Ok(())
 }
 
 /// What an epoch must match to follow the one before.
@@ -161,17 +216,8 @@ impl Link {
                 entry.id, self.id
             )));
         }
-        let (before, came) = (self.epoch.0, entry.epoch.0);
-        if came <= before {
-            return Err(Error::integrity(format!(
-                "epoch {came} came when the table was at epoch {before} already (a rollback): its sender is behind, or contradicts what it sent before"
-            )));
-        }
-        if came - before > 1 {
-            return Err(Error::integrity(format!(
-                "epoch {came} came when the table was at epoch {before} (a gap): the epochs in between are missing; ask for those after {before}"
-            )));
-        }
+        check_next(self.epoch, entry.epoch)?;
+        let came = entry.epoch.0;
         // Check the signature before the comparison below: only an epoch that the publisher signed
         // proves that the publisher has two histories.
         if !entry.is_signed_by(&self.publisher) {
@@ -192,10 +238,17 @@ impl Link {
     }
 }
 
+/// What an epoch changes.
+#[derive(Clone)]
+enum What {
+    Changes(Entry),
+    Keys(Succession),
+}
+
 /// An epoch that was checked and that followed.
 #[derive(Clone)]
 pub struct EpochUpdate {
-    entry: Entry,
+    what: What,
     before: TableIdentity,
     after: TableIdentity,
     layout: Option<TableLayout>,
@@ -220,7 +273,10 @@ impl EpochUpdate {
 
     /// The BLAKE3 digest of all records after.
     pub fn records_digest(&self) -> [u8; 32] {
-        self.entry.records_digest
+        match &self.what {
+            What::Changes(entry) => entry.records_digest,
+            What::Keys(rotation) => rotation.records_digest(),
+        }
     }
 
     /// Its hash, which the next epoch names.
@@ -230,7 +286,30 @@ impl EpochUpdate {
 
     /// The epoch's bytes, to be passed on.
     pub fn as_bytes(&self) -> &[u8] {
-        self.entry.as_bytes()
+        match &self.what {
+            What::Changes(entry) => entry.as_bytes(),
+            What::Keys(rotation) => rotation.as_bytes(),
+        }
+    }
+
+    /// Who signs from then on, if the epoch changes that.
+    pub fn keys(&self) -> Option<TableKeys> {
+        match &self.what {
+            What::Changes(_) => None,
+            What::Keys(rotation) => Some(rotation.keys()),
+        }
+    }
+
+    /// The changes and the appended records, if it changes any.
+    fn entry(&self) -> Option<&Entry> {
+        match &self.what {
+            What::Changes(entry) => Some(entry),
+            What::Keys(_) => None,
+        }
+    }
+
+    fn edits(&self) -> impl Iterator<Item = Changed<'_>> {
+        self.entry().into_iter().flat_map(Entry::changes)
     }
 
     /// The changes of its records. Records from `before().shape.records()` on are appended.
@@ -239,7 +318,7 @@ impl EpochUpdate {
     /// None is known: everything in the epoch was checked.
     pub fn changes(&self) -> Result<TableChanges> {
         let absent = vec![0; self.before.shape.record_len() as usize];
-        let changed = self.entry.changes();
+        let changed = self.edits();
         let records =
             changed.map(|(index, old, new)| (index, old.unwrap_or(&absent).to_vec(), new.to_vec()));
         TableChanges::new(self.before.shape, self.after.shape, records)
@@ -248,7 +327,7 @@ impl EpochUpdate {
     /// The contents after, of each record that it changes or appends, by ascending index.
     #[cfg(feature = "files")]
     pub(super) fn written(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        self.entry.changes().map(|(index, _, new)| (index, new))
+        self.edits().map(|(index, _, new)| (index, new))
     }
 
     /// Makes the changes in `records`, which must be all records of the table before. If any
@@ -273,10 +352,8 @@ impl EpochUpdate {
         }
         let len = shape.record_len() as usize;
         let place = |index: u64| index as usize * len..(index as usize + 1) * len;
-        let edits = || {
-            let changes = self.entry.changes();
-            changes.map_while(|(index, old, new)| old.map(|old| (place(index), old, new)))
-        };
+        let edits =
+            || self.edits().map_while(|(index, old, new)| old.map(|old| (place(index), old, new)));
         if edits().any(|(place, old, _)| *old != records[place]) {
             return Err(Error::corrupted(format!(
                 "epoch {epoch} does not fit: a record that it changes is not what it was; this copy of the table is damaged, take another"
@@ -285,7 +362,7 @@ impl EpochUpdate {
         for (place, _, new) in edits() {
             records[place].copy_from_slice(new);
         }
-        records.extend_from_slice(self.entry.appended());
+        records.extend_from_slice(self.entry().map_or(&[], Entry::appended));
         Ok(())
     }
 }

@@ -7,17 +7,19 @@
 //! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | magic: `89 50 52 56 4c 0d 0a 1a`, which is `PRVL` between bytes that a transfer in text mode damages |
-//! | 8 | 4 | format version, 2 |
+//! | 8 | 4 | format version, 2; 3 if there is a next key or a lineage |
 //! | 12 | 16 | table id |
 //! | 28 | 8 | base: the epoch after which the log begins |
 //! | 36 | 32 | the table's digest at the base |
-//! | 68 | 32 | the publisher's public key |
+//! | 68 | 32 | the public key of who publishes the table at the base |
 //! | 100 | 32 | hash of the epoch that made the base, zeros if there is none |
 //! | 132 | 8 | the number of records when the table's first log was begun: later logs of it carry it on |
-//! | 140 | 32 | BLAKE3 checksum of everything before it |
+//! | 140 | 0 or 69 | version 3: whether that publisher has a next key (1), its digest (32), length (4) and BLAKE3 digest (32) of the lineage before the base |
+//! | | 32 | BLAKE3 checksum of everything before it |
 //! | 4096 | 80 | commit record of even epochs |
 //! | 8192 | 80 | commit record of odd epochs |
-//! | 12288 | | epochs, base + 1 and following: the length of each (8 bytes), and its [encoding](super) |
+//! | 12288 | | the [lineage](super::Lineage) before the base, up to a multiple of 4096 |
+//! | | | epochs, base + 1 and following: the length of each (8 bytes), and its [encoding](super) |
 //!
 //! The gaps are zeros. A commit record says how far the log is whole:
 //!
@@ -27,6 +29,10 @@
 //! | 8 | 8 | offset of the end of the last epoch |
 //! | 16 | 32 | hash of the last epoch, or of the one that made the base |
 //! | 48 | 32 | BLAKE3 digest of the log's header checksum and the bytes before it |
+//!
+//! A rotation of keys stands among the epochs. A [succession](super::Succession) to another table is
+//! the last thing in a log. It counts as an epoch here, and in commit records and marks, and makes
+//! no version of the table.
 //!
 //! # What a crash leaves
 //!
@@ -56,17 +62,18 @@
 //! before it is an old copy, and is refused. One that ends after it is what a crash leaves between
 //! the log and the mark.
 
-use super::chain::Link;
+use super::chain::{Link, check_next};
 use super::current::Written;
-use super::entry::Entry;
+use super::recorded::Recorded;
 use super::{
-    Chain, CurrentRecords, CurrentTable, EpochHash, EpochUpdate, PublisherId, find_log_of,
+    Chain, CurrentRecords, CurrentTable, EpochHash, EpochUpdate, Lineage, PublisherId, Succession,
+    TableKeys, find_log_of,
 };
 use crate::TableLayout;
 use crate::new_file::{Existing, NewFile, cannot};
 use crate::snapshot::{Mark, Snapshot};
 pub(crate) use header::MAGIC as LOG_MAGIC;
-use header::{COMMIT_OFFSETS, Commit, FIRST_EPOCH, HEADER_LEN, Header};
+use header::{COMMIT_OFFSETS, Commit, HEADER_LEN, Header, LINEAGE_OFFSET};
 use privet_core::{Epoch, Error, Result, TableIdentity, TableShape};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -95,6 +102,10 @@ pub struct UpdateLog {
     pub(super) layout: TableLayout,
     /// The encodings of the epochs, from base + 1 on.
     epochs: Vec<Stored>,
+    /// The successions that lead to the table, and its rotations.
+    pub(super) lineage: Lineage,
+    /// The succession that ends the log.
+    pub(super) ended: Option<Succession>,
     pub(super) written: Arc<Written>,
     /// How far the file was read.
     pub(super) end: u64,
@@ -114,6 +125,11 @@ impl Stored {
     pub(super) fn new(place: Range<u64>, bytes: &[u8]) -> Self {
         Self { place, digest: *blake3::hash(bytes).as_bytes() }
     }
+
+    /// Where it ends in the file.
+    pub(super) fn end(&self) -> u64 {
+        self.place.end
+    }
 }
 
 /// How the file is used: it decides how to treat bytes after the committed end.
@@ -126,8 +142,8 @@ pub(super) enum Access {
 }
 
 impl UpdateLog {
-    /// Makes an empty log at `path` for the table in `snapshot`, with the publisher `publisher`
-    /// from now on.
+    /// Makes an empty log at `path` for the table in `snapshot`, with the publisher and the next
+    /// key of `keys` from now on.
     ///
     /// Not for a table that has had a log before: the new log's first epoch would name no epoch
     /// before, and a client that has followed one would refuse it as another history.
@@ -135,9 +151,31 @@ impl UpdateLog {
     /// # Errors
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the file exists already.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be written.
-    pub fn create(path: &Path, snapshot: &Snapshot, publisher: PublisherId) -> Result<Self> {
-        let header = Header::new(snapshot.identity(), publisher, EpochHash::NONE);
-        write_log(path, &header, &[], EpochHash::NONE, Existing::Keep)?;
+    pub fn create(path: &Path, snapshot: &Snapshot, keys: impl Into<TableKeys>) -> Result<Self> {
+        Self::create_after(path, snapshot, keys.into(), &Lineage::default())
+    }
+
+    /// The same for a table to which `lineage` leads.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create); [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) also if the
+    /// lineage leads to another table, or to other keys.
+    pub fn create_after(
+        path: &Path,
+        snapshot: &Snapshot,
+        keys: TableKeys,
+        lineage: &Lineage,
+    ) -> Result<Self> {
+        let end = lineage.end();
+        if end.is_some_and(|end| end != (snapshot.identity(), keys)) {
+            return Err(Error::api_misuse(format!(
+                "the succession that was signed leads to another table than {}, or to other keys",
+                snapshot.path().display()
+            )));
+        }
+        let encoded = lineage.encode();
+        let header = Header::new(snapshot.identity(), keys, EpochHash::NONE).after(&encoded);
+        write_log(path, (&header, &encoded), &[], EpochHash::NONE, Existing::Keep)?;
         Self::open(path, snapshot)
     }
 
@@ -177,13 +215,10 @@ impl UpdateLog {
         let header = Header::parse(&bytes).map_err(named)?;
         let identity = snapshot.identity();
         header.check_belongs_to(identity).map_err(named)?;
-        let chain = Chain::new(
-            identity,
-            snapshot.layout().clone(),
-            header.publisher,
-            Some(header.previous),
-        )
-        .map_err(named)?;
+        let chain =
+            Chain::new(identity, snapshot.layout().clone(), header.keys, Some(header.previous))
+                .map_err(named)?;
+        let (end, lineage_place) = (header.first_epoch(), header.lineage_place());
         let mut log = Self {
             path: path.into(),
             file: Arc::new(Mutex::new(file)),
@@ -192,10 +227,14 @@ impl UpdateLog {
             chain,
             layout: snapshot.layout().clone(),
             epochs: Vec::new(),
+            lineage: Lineage::default(),
+            ended: None,
             written: Arc::default(),
-            end: FIRST_EPOCH,
+            end,
             commit_damaged: false,
         };
+        let lineage = log.read(lineage_place).map_err(named)?;
+        log.lineage = log.header.read_lineage(&lineage).map_err(named)?;
         log.read_on(access, |_| {}).map_err(named)?;
         if let Some(mark) = snapshot.mark() {
             log.check_reaches(mark, snapshot.path()).map_err(named)?;
@@ -221,8 +260,8 @@ impl UpdateLog {
             Some(0) => self.header.previous,
             Some(number) => {
                 match usize::try_from(number - 1).ok().and_then(|at| self.epochs.get(at)) {
-                    Some(stored) => Entry::decode(&self.read(stored.place.clone())?)?.hash(),
-                    None => return Ok(()),
+                    Some(stored) => Recorded::decode(&self.read(stored.place.clone())?)?.hash(),
+                    None => self.last_hash(),
                 }
             }
         };
@@ -270,9 +309,31 @@ impl UpdateLog {
         self.header.base
     }
 
-    /// The table's publisher.
+    /// The table's publisher after the last epoch.
     pub fn publisher(&self) -> PublisherId {
-        self.header.publisher
+        self.keys().publisher
+    }
+
+    /// The publisher after the last epoch, and the publisher's next key.
+    pub fn keys(&self) -> TableKeys {
+        self.chain.keys()
+    }
+
+    /// Who signs what follows the table's version `epoch`, which is not before the
+    /// [base](Self::base).
+    pub fn keys_at(&self, epoch: Epoch) -> TableKeys {
+        let until = self.lineage.until(self.header.id, epoch);
+        until.end().map_or(self.header.keys, |(_, keys)| keys)
+    }
+
+    /// The successions that lead to this table, and the rotations of its keys.
+    pub fn lineage(&self) -> &Lineage {
+        &self.lineage
+    }
+
+    /// The succession that ends this table: no epoch follows.
+    pub fn succession(&self) -> Option<&Succession> {
+        self.ended.as_ref()
     }
 
     /// How many records the table had when its first log was begun; compactions do not change it.
@@ -294,7 +355,7 @@ impl UpdateLog {
 
     /// The bytes of its epochs.
     pub fn epoch_bytes(&self) -> u64 {
-        self.end - FIRST_EPOCH
+        self.end - self.header.first_epoch()
     }
 
     /// The bytes of those epochs that the snapshot does not have yet.
@@ -304,26 +365,27 @@ impl UpdateLog {
         first.map_or(0, |first| self.end - (first.place.start - LENGTH_LEN))
     }
 
-    /// The last epochs, encoded, as many as fit into `limit` bytes; and the header of a log that
-    /// begins with them.
-    pub(super) fn latest(&self, limit: u64) -> Result<(Header, Vec<Vec<u8>>)> {
-        let last = self.chain.previous().unwrap_or(EpochHash::NONE);
+    /// The last epochs, encoded, as many as fit into `limit` bytes; and the header and lineage of a
+    /// log that begins with them.
+    pub(super) fn latest(&self, limit: u64) -> Result<(Header, Lineage, Vec<Vec<u8>>)> {
         let first_records = self.header.first_records;
         let mut header =
-            Header { first_records, ..Header::new(self.current(), self.publisher(), last) };
+            Header { first_records, ..Header::new(self.current(), self.keys(), self.last_hash()) };
         let mut epochs = Vec::new();
         for Stored { place, .. } in self.epochs.iter().rev() {
             if self.end - (place.start - LENGTH_LEN) > limit {
                 break;
             }
             let bytes = self.read(place.clone())?;
-            let entry = Entry::decode(&bytes)?;
-            header.base = Epoch(entry.epoch.0 - 1);
-            (header.digest, header.previous) = (entry.digest_before, entry.previous);
+            let recorded = Recorded::decode(&bytes)?;
+            header.base = Epoch(recorded.number().0 - 1);
+            (header.digest, header.previous) = (recorded.digest_before(), recorded.previous());
             epochs.push(bytes);
         }
         epochs.reverse();
-        Ok((header, epochs))
+        let lineage = self.lineage.until(header.id, header.base);
+        header.keys = self.keys_at(header.base);
+        Ok((header.after(&lineage.encode()), lineage, epochs))
     }
 
     /// The file.
@@ -364,12 +426,12 @@ impl UpdateLog {
         &self,
         epoch: Epoch,
     ) -> Result<impl ExactSizeIterator<Item = Result<Vec<u8>>> + '_> {
-        Ok(self.places_from(epoch)?.iter().map(|Stored { place, .. }| {
+        Ok(self.places_from(epoch)?.iter().map(|Stored { place, digest }| {
             let bytes = self.read(place.clone())?;
             // A client would refuse a damaged epoch too, and blame its server.
-            match Entry::decode(&bytes) {
-                Ok(entry) if entry.is_signed_by(&self.header.publisher) => Ok(bytes),
-                _ => Err(damaged("an epoch has changed since it was read first")
+            match blake3::hash(&bytes) == *digest {
+                true => Ok(bytes),
+                false => Err(damaged("an epoch has changed since it was read first")
                     .within(self.path.display())),
             }
         }))
@@ -419,11 +481,8 @@ impl UpdateLog {
                 let place = self.next_place(commit.end)?;
                 self.follow_at(place, &mut each)?;
             }
-            let read_to = Commit {
-                epoch: self.last_epoch(),
-                end: self.end,
-                last: self.chain.previous().unwrap_or(EpochHash::NONE),
-            };
+            let read_to =
+                Commit { epoch: self.last_epoch(), end: self.end, last: self.last_hash() };
             if read_to != commit {
                 return Err(damaged("its epochs are not those that it has committed"));
             }
@@ -488,27 +547,54 @@ impl UpdateLog {
     fn follow_at(&mut self, place: Range<u64>, each: &mut impl FnMut(EpochUpdate)) -> Result<()> {
         let bytes = self.read(place.clone())?;
         let as_damage = |error: Error| damaged(error.message()).caused_by(error);
+        if self.ended.is_some() {
+            return Err(damaged("something follows the table's succession"));
+        }
         let stored = Stored::new(place, &bytes);
-        if self.snapshot_reached() {
-            let update = self.chain.follow(&bytes).map_err(as_damage)?;
-            Arc::make_mut(&mut self.written)
-                .extend(update.written().map(|(index, new)| (index, new.to_vec())));
-            if let Some(layout) = update.layout() {
-                self.layout.clone_from(layout);
+        let recorded = Recorded::decode(&bytes).map_err(as_damage)?;
+        match recorded {
+            _ if !self.snapshot_reached() => self.pass_over(&recorded).map_err(as_damage)?,
+            Recorded::Succession(record) if !record.is_rotation() => {
+                self.end_with(record, stored.place.end).map_err(as_damage)?;
+                return Ok(());
             }
-            each(update);
-        } else {
-            let entry = Entry::decode(&bytes).map_err(as_damage)?;
-            self.pass_over(&entry).map_err(as_damage)?;
+            _ => {
+                let update = self.chain.follow(&bytes).map_err(as_damage)?;
+                Arc::make_mut(&mut self.written)
+                    .extend(update.written().map(|(index, new)| (index, new.to_vec())));
+                if let Some(layout) = update.layout() {
+                    self.layout.clone_from(layout);
+                }
+                if let Recorded::Succession(rotation) = recorded {
+                    self.lineage.push(rotation).map_err(as_damage)?;
+                }
+                each(update);
+            }
         }
         self.appended(stored);
         Ok(())
     }
 
-    /// The last epoch that was read, or the base.
-    fn last_epoch(&self) -> u64 {
-        // At most the number of the last epoch.
-        self.header.base.0 + self.epochs.len() as u64
+    /// Takes the succession that ends the log, at `end`.
+    pub(super) fn end_with(&mut self, record: Succession, end: u64) -> Result<()> {
+        check_next(self.current().epoch, record.number())?;
+        record.follow(&self.chain)?;
+        (self.ended, self.end) = (Some(record), end);
+        Ok(())
+    }
+
+    /// The number of the last epoch that was read, or of the succession; or the base.
+    pub(super) fn last_epoch(&self) -> u64 {
+        // At most the number of the last epoch, and 1.
+        self.header.base.0 + self.epochs.len() as u64 + u64::from(self.ended.is_some())
+    }
+
+    /// The hash of the last epoch or of the succession; for a log without any, of the epoch that
+    /// made its base.
+    pub(super) fn last_hash(&self) -> EpochHash {
+        let ended = self.ended.as_ref().map(Succession::hash);
+        // The chain of a log knows it: without epochs, from the header.
+        ended.or(self.chain.previous()).unwrap_or(EpochHash::NONE)
     }
 
     /// Whether all epochs that the snapshot has were read.
@@ -517,17 +603,31 @@ impl UpdateLog {
     }
 
     /// Checks an epoch that the snapshot already has.
-    fn pass_over(&mut self, entry: &Entry) -> Result<()> {
-        let Header { id, digest, publisher, .. } = self.header;
+    fn pass_over(&mut self, recorded: &Recorded) -> Result<()> {
+        let Header { id, digest, .. } = self.header;
         let digest = self.epochs.is_empty().then_some(digest);
-        let previous = self.chain.previous();
-        Link { id, epoch: Epoch(self.last_epoch()), publisher, previous, digest }.check(entry)?;
-        let leads_here = entry.after == self.snapshot.shape
-            && entry.digest_after(self.chain.layout_digest()) == self.snapshot.digest;
-        if entry.epoch == self.snapshot.epoch && !leads_here {
+        let (keys, previous) = (self.chain.keys(), self.chain.previous());
+        let epoch = Epoch(self.last_epoch());
+        let (after, keys) = match recorded {
+            Recorded::Epoch(entry) => {
+                Link { id, epoch, publisher: keys.publisher, previous, digest }.check(entry)?;
+                ((entry.after, entry.digest_after(self.chain.layout_digest())), keys)
+            }
+            Recorded::Succession(record) => {
+                let keys = record.follow_unknown((id, epoch), keys, previous)?;
+                let TableIdentity { shape, digest, .. } = record.new_table();
+                if !record.is_rotation() {
+                    return Err(damaged("its snapshot is later than the table's succession"));
+                }
+                self.lineage.push(record.clone())?;
+                ((shape, digest), keys)
+            }
+        };
+        let leads_here = after == (self.snapshot.shape, self.snapshot.digest);
+        if recorded.number() == self.snapshot.epoch && !leads_here {
             return Err(Error::integrity("its epochs do not lead to the snapshot"));
         }
-        self.chain.set_previous(entry.hash());
+        self.chain.set_passed(recorded.hash(), keys);
         Ok(())
     }
 
@@ -617,23 +717,26 @@ impl std::fmt::Debug for UpdateLog {
     }
 }
 
-/// Writes a log with the epochs `epochs`, which end with `last`.
+/// Writes a log with the encoded lineage that its header names, and with the epochs `epochs`, which
+/// end with `last`.
 pub(super) fn write_log(
     path: &Path,
-    header: &Header,
+    (header, lineage): (&Header, &[u8]),
     epochs: &[Vec<u8>],
     last: EpochHash,
     existing: Existing,
 ) -> Result<()> {
     let lengths = epochs.iter().map(|epoch| LENGTH_LEN + epoch.len() as u64);
-    let end = FIRST_EPOCH + lengths.sum::<u64>();
+    let end = header.first_epoch() + lengths.sum::<u64>();
     let commit = Commit { epoch: header.base.0 + epochs.len() as u64, end, last };
     let mut bytes = header.encode();
     for offset in COMMIT_OFFSETS {
         bytes.resize(offset as usize, 0);
         bytes.extend_from_slice(&commit.encode(header));
     }
-    bytes.resize(FIRST_EPOCH as usize, 0);
+    bytes.resize(LINEAGE_OFFSET as usize, 0);
+    bytes.extend_from_slice(lineage);
+    bytes.resize(header.first_epoch() as usize, 0);
     let mut file = NewFile::create(path, existing)?;
     let mut write =
         |bytes: &[u8]| file.write_all(bytes).map_err(|error| cannot("write", path, error));

@@ -1,7 +1,8 @@
 //! The publisher, who signs a table's epochs.
 //!
 //! A publisher is an Ed25519 key pair. People copy, pin and compare the [`PublisherId`], the public
-//! half. The secret half stays in one file with its owner, who alone can read it.
+//! half. The secret half stays in one file with its owner, who alone can read it. A key that is to
+//! be a publisher later has a [`NextKeyDigest`] until then.
 
 use ed25519_dalek::{Signature, VerifyingKey};
 use privet_core::{Error, Reason, Result};
@@ -33,9 +34,33 @@ impl PublisherId {
     }
 }
 
+impl PublisherId {
+    /// The name of this key while it waits to become a publisher.
+    pub fn as_next_key(&self) -> NextKeyDigest {
+        NextKeyDigest(blake3::derive_key("privet next publisher key v1", &self.0))
+    }
+}
+
+/// The digest of a public key that will sign a table's succession, and then be its publisher: 64
+/// hexadecimal digits. Until then nobody needs the key itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NextKeyDigest(pub [u8; 32]);
+
 impl fmt::Display for PublisherId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl fmt::Display for NextKeyDigest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for NextKeyDigest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "NextKeyDigest({self})")
     }
 }
 
@@ -52,6 +77,17 @@ impl FromStr for PublisherId {
         let bytes = from_hex(text).ok_or_else(|| {
             Error::api_misuse("a publisher is named by 64 hexadecimal digits")
                 .because(Reason::NotAPublisher)
+        })?;
+        Ok(Self(*bytes))
+    }
+}
+
+impl FromStr for NextKeyDigest {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let bytes = from_hex(text).ok_or_else(|| {
+            Error::api_misuse("a next key is named by its digest, 64 hexadecimal digits")
         })?;
         Ok(Self(*bytes))
     }

@@ -5,6 +5,7 @@ mod chain;
 mod known_answers;
 mod malformed;
 mod records_digest;
+mod succession;
 
 #[cfg(feature = "files")]
 mod compaction;
@@ -14,6 +15,8 @@ mod crashes;
 mod files;
 #[cfg(feature = "files")]
 mod key_file;
+#[cfg(feature = "files")]
+mod succeed;
 
 use super::entry::Draft;
 use super::*;
@@ -81,8 +84,11 @@ impl Model {
     }
 
     fn chain(&self) -> Chain {
-        let publisher = key(self.publisher).id();
-        Chain::new(self.identity(), self.layout.clone(), publisher, Some(self.previous))
+        self.chain_under(key(self.publisher).id().into())
+    }
+
+    fn chain_under(&self, keys: TableKeys) -> Chain {
+        Chain::new(self.identity(), self.layout.clone(), keys, Some(self.previous))
             .expect("the layout fits")
     }
 

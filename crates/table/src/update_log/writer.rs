@@ -21,15 +21,15 @@ const EPOCH_FIELDS_LEN: u64 = 1024;
 /// An update log that is open for writing. Only one exists at a time, across processes, until it is
 /// dropped.
 pub struct LogWriter<'s> {
-    snapshot: &'s Snapshot,
-    log: UpdateLog,
+    pub(super) snapshot: &'s Snapshot,
+    pub(super) log: UpdateLog,
     pub(super) file: File,
     // The digest of the present table; computed when it is first needed.
     digest: Option<RecordsDigest>,
     /// A write failed halfway: only the file shows how far it got.
-    stopped: bool,
+    pub(super) stopped: bool,
     /// Whether the table file has a mark.
-    is_marked: bool,
+    pub(super) is_marked: bool,
     // Held as long as this value lives. It is a file of its own, which is never removed: a
     // compaction replaces the log itself, and the lock must outlive that.
     _lock: File,
@@ -90,7 +90,21 @@ impl<'s> LogWriter<'s> {
         Ok(())
     }
 
-    fn check_not_stopped(&self) -> Result<()> {
+    /// Checks that the table has no successor.
+    pub(super) fn check_goes_on(&self) -> Result<()> {
+        match self.log.succession() {
+            None => Ok(()),
+            Some(record) => Err(Error::api_misuse(format!(
+                "the table {} ended with its version {}: clients were told that the table {} \
+                 succeeds it, so update that one",
+                self.log.current().id,
+                self.log.current().epoch.0,
+                record.new_table().id
+            ))),
+        }
+    }
+
+    pub(super) fn check_not_stopped(&self) -> Result<()> {
         if self.stopped {
             return Err(Error::unavailable(
                 "an epoch could not be written: open the update log again to see how far it got",
@@ -148,13 +162,18 @@ impl<'s> LogWriter<'s> {
             }
         }
         appended?;
+        self.raise_mark_of_signed()?;
+        Ok(self.log.current())
+    }
+
+    /// Notes in the table file how far the log reaches, after something was signed.
+    pub(super) fn raise_mark_of_signed(&mut self) -> Result<()> {
         // Whatever it was, it was signed: no other blame says that.
         self.raise_mark().map_err(|error| {
-            let epoch = self.log.current().epoch.0;
+            let epoch = self.log.last_epoch();
             Error::unavailable(format!("epoch {epoch} is in the log: {}", error.message()))
                 .caused_by(error)
-        })?;
-        Ok(self.log.current())
+        })
     }
 
     /// Notes in the table file how far the log reaches.
@@ -172,7 +191,7 @@ impl<'s> LogWriter<'s> {
     }
 
     fn mark(&self) -> Mark {
-        Mark { epoch: self.log.current().epoch, hash: self.last_hash() }
+        Mark { epoch: Epoch(self.log.last_epoch()), hash: self.log.last_hash() }
     }
 
     /// Writes the epoch of `changes`, and of the encoded layout if that changes. The changes are
@@ -194,7 +213,7 @@ impl<'s> LogWriter<'s> {
         };
         let draft = Draft {
             before,
-            previous: self.last_hash(),
+            previous: self.log.last_hash(),
             epoch,
             records_digest: digest.get(),
             layout,
@@ -205,27 +224,29 @@ impl<'s> LogWriter<'s> {
         let mut chain = self.log.chain.clone();
         let followed = chain.follow(&bytes)?;
 
-        let len = bytes.len() as u64;
-        let start = self.log.end + 8;
-        self.write_synced(self.log.end, &[&len.to_le_bytes()[..], &bytes].concat())?;
-        let before = std::mem::replace(&mut self.log.chain, chain);
-        let commit = self.commit_record(start + len);
-        if let Err(error) = self.write_synced(commit.offset(), &commit.encode(&self.log.header)) {
-            self.log.chain = before;
-            return Err(error);
-        }
+        let stored = self.write_item(&bytes, (epoch, followed.hash()))?;
+        self.log.chain = chain;
         if let Some(layout) = followed.layout() {
             self.log.layout.clone_from(layout);
         }
-        self.log.appended(Stored::new(start..start + len, &bytes));
+        self.log.appended(stored);
         self.digest = Some(digest);
         Ok(())
     }
 
-    /// The hash of the epoch that made the present version.
-    fn last_hash(&self) -> EpochHash {
-        // The chain of a log knows it: without epochs, from the header.
-        self.log.chain.previous().unwrap_or(EpochHash::NONE)
+    /// Writes what stands after the last epoch, and then the record that it is committed. Only the
+    /// file changes.
+    pub(super) fn write_item(
+        &mut self,
+        bytes: &[u8],
+        (number, last): (Epoch, EpochHash),
+    ) -> Result<Stored> {
+        let len = bytes.len() as u64;
+        let start = self.log.end + 8;
+        self.write_synced(self.log.end, &[&len.to_le_bytes()[..], bytes].concat())?;
+        let commit = Commit { epoch: number.0, end: start + len, last };
+        self.write_synced(commit.offset(), &commit.encode(&self.log.header))?;
+        Ok(Stored::new(start..start + len, bytes))
     }
 
     fn check_update(
@@ -234,6 +255,7 @@ impl<'s> LogWriter<'s> {
         update: &TableUpdate,
         layout: Option<&TableLayout>,
     ) -> Result<()> {
+        self.check_goes_on()?;
         self.check_key(key)?;
         if update.shape() != self.log.current().shape {
             return Err(Error::api_misuse("these changes were made for a table of another shape"));
@@ -245,9 +267,9 @@ impl<'s> LogWriter<'s> {
             .map_err(|error| Error::api_misuse(error.message()))
     }
 
-    /// A record that the log is whole up to `end`, where the chain's present epoch ends.
+    /// A record that the log is whole up to `end`, where its last epoch or its succession ends.
     fn commit_record(&self, end: u64) -> Commit {
-        Commit { epoch: self.log.current().epoch.0, end, last: self.last_hash() }
+        Commit { epoch: self.log.last_epoch(), end, last: self.log.last_hash() }
     }
 
     fn write_synced(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
@@ -272,11 +294,12 @@ impl<'s> LogWriter<'s> {
     ///
     /// # Errors
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if another file is at `output`, or any
-    ///   at its [`log_path`].
+    ///   at its [`log_path`]; or if the table has a successor.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the snapshot's records are damaged.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if a file cannot be written.
     pub fn compact(self, output: &Path, keep: u64) -> Result<Snapshot> {
         self.check_not_stopped()?;
+        self.check_goes_on()?;
         let target = CompactionTarget::of(&self, output)?;
         let is_written = self.is_marked && self.snapshot.identity() == self.log.current();
         if !target.in_place || !is_written {
@@ -297,9 +320,10 @@ impl<'s> LogWriter<'s> {
 
     /// The second step of a compaction: the log.
     pub(super) fn write_new_log(&self, target: &CompactionTarget, keep: u64) -> Result<()> {
-        let (header, epochs) = self.log.latest(keep)?;
+        let (header, lineage, epochs) = self.log.latest(keep)?;
         let existing = if target.in_place { Existing::Replace } else { Existing::Keep };
-        write_log(&target.log, &header, &epochs, self.last_hash(), existing)
+        let header = (&header, &lineage.encode()[..]);
+        write_log(&target.log, header, &epochs, self.log.last_hash(), existing)
     }
 }
 

@@ -2,22 +2,30 @@
 //! module](super) lays them out.
 
 use super::damaged;
-use crate::update_log::{EpochHash, PublisherId};
+use crate::update_log::{
+    EpochHash, Lineage, MAX_LINEAGE_LEN, NextKeyDigest, PublisherId, TableKeys,
+};
 use privet_core::codec::Reader;
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity};
 
 pub(crate) const MAGIC: [u8; 8] = *b"\x89PRVL\r\n\x1a";
+/// The version of a log whose table has neither a next key nor a lineage. Programs that know of
+/// neither read it.
 const VERSION: u32 = 2;
+const VERSION_WITH_LINEAGE: u32 = 3;
 const CHECKSUM_LEN: usize = 32;
 
-pub(crate) const HEADER_LEN: usize = 172;
+/// The longest header.
+pub(crate) const HEADER_LEN: usize = 241;
 
 /// Far enough apart that one interrupted write touches only one of header, commit records and
 /// epochs.
 pub(crate) const COMMIT_OFFSETS: [u64; 2] = [4096, 8192];
 
-/// Where the first epoch begins.
-pub(crate) const FIRST_EPOCH: u64 = 12_288;
+/// Where the lineage begins, if there is one; otherwise the first epoch.
+pub(crate) const LINEAGE_OFFSET: u64 = 12_288;
+
+const PAGE: u64 = 4096;
 
 /// Identifies a log's table, and where the log begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,36 +33,82 @@ pub(crate) struct Header {
     pub(crate) id: TableId,
     pub(crate) base: Epoch,
     pub(crate) digest: TableDigest,
-    pub(crate) publisher: PublisherId,
+    /// Who signs the first epoch.
+    pub(crate) keys: TableKeys,
     /// The hash of the epoch that made the base.
     pub(crate) previous: EpochHash,
     /// How many records the table had when its first log was begun.
     pub(crate) first_records: u64,
+    /// The length and the BLAKE3 digest of the lineage before the base; 0 and zeros if it is
+    /// empty.
+    pub(crate) lineage: (u32, [u8; 32]),
 }
 
 impl Header {
     /// The header of a log that begins with this table.
-    pub(crate) fn new(base: TableIdentity, publisher: PublisherId, previous: EpochHash) -> Self {
+    pub(crate) fn new(base: TableIdentity, keys: TableKeys, previous: EpochHash) -> Self {
         let TableIdentity { id, epoch, digest, shape } = base;
-        Self { id, base: epoch, digest, publisher, previous, first_records: shape.records() }
+        let first_records = shape.records();
+        Self { id, base: epoch, digest, keys, previous, first_records, lineage: (0, [0; 32]) }
+    }
+
+    /// The same after the encoded lineage `lineage`.
+    pub(crate) fn after(self, lineage: &[u8]) -> Self {
+        let digest = if lineage.is_empty() { [0; 32] } else { *blake3::hash(lineage).as_bytes() };
+        // At most `MAX_LINEAGE_LEN`.
+        Self { lineage: (lineage.len() as u32, digest), ..self }
+    }
+
+    fn version(&self) -> u32 {
+        match (self.keys.next, self.lineage.0) {
+            (None, 0) => VERSION,
+            _ => VERSION_WITH_LINEAGE,
+        }
+    }
+
+    /// Where the first epoch begins.
+    pub(crate) fn first_epoch(&self) -> u64 {
+        LINEAGE_OFFSET + u64::from(self.lineage.0).next_multiple_of(PAGE)
+    }
+
+    /// Where the lineage lies.
+    pub(crate) fn lineage_place(&self) -> std::ops::Range<u64> {
+        LINEAGE_OFFSET..LINEAGE_OFFSET + u64::from(self.lineage.0)
+    }
+
+    /// Reads the lineage, whose bytes are these.
+    pub(crate) fn read_lineage(&self, bytes: &[u8]) -> Result<Lineage> {
+        if self.clone().after(bytes) != *self {
+            return Err(damaged("its lineage has another digest than its header says"));
+        }
+        let as_damage = |error: Error| damaged(error.message()).caused_by(error);
+        Lineage::decode(bytes).map_err(as_damage)
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER_LEN);
         out.extend_from_slice(&MAGIC);
-        out.extend_from_slice(&VERSION.to_le_bytes());
+        let version = self.version();
+        out.extend_from_slice(&version.to_le_bytes());
         out.extend_from_slice(&self.id.0);
         out.extend_from_slice(&self.base.0.to_le_bytes());
-        for field in [self.digest.0, self.publisher.0, self.previous.0] {
+        for field in [self.digest.0, self.keys.publisher.0, self.previous.0] {
             out.extend_from_slice(&field);
         }
         out.extend_from_slice(&self.first_records.to_le_bytes());
+        if version == VERSION_WITH_LINEAGE {
+            out.push(u8::from(self.keys.next.is_some()));
+            out.extend_from_slice(&self.keys.next.map_or([0; 32], |next| next.0));
+            out.extend_from_slice(&self.lineage.0.to_le_bytes());
+            out.extend_from_slice(&self.lineage.1);
+        }
         let checksum = blake3::hash(&out);
         out.extend_from_slice(checksum.as_bytes());
         out
     }
 
-    /// Reads the first [`HEADER_LEN`] bytes of a file, or as many as it has.
+    /// Reads the header at the begin of `bytes`: the first [`HEADER_LEN`] of a file, or as many as
+    /// it has.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
         if !bytes.starts_with(&MAGIC) {
             return Err(if MAGIC.starts_with(bytes) {
@@ -66,20 +120,30 @@ impl Header {
         let cut = |error: Error| damaged(error.message());
         let mut reader = Reader::new("the header", &bytes[MAGIC.len()..]);
         let version = reader.u32().map_err(cut)?;
-        if version != VERSION {
+        if version != VERSION && version != VERSION_WITH_LINEAGE {
             return Err(Error::api_misuse(format!(
-                "this update log has version {version}, and this program reads version {VERSION}; use the program that wrote it"
+                "this update log has version {version}, and this program reads versions {VERSION} \
+                 and {VERSION_WITH_LINEAGE}; use the program that wrote it"
             )));
         }
-        let header = Self {
+        let mut header = Self {
             id: TableId(reader.array().map_err(cut)?),
             base: Epoch(reader.u64().map_err(cut)?),
             digest: TableDigest(reader.array().map_err(cut)?),
-            publisher: PublisherId(reader.array().map_err(cut)?),
+            keys: PublisherId(reader.array().map_err(cut)?).into(),
             previous: EpochHash(reader.array().map_err(cut)?),
             first_records: reader.u64().map_err(cut)?,
+            lineage: (0, [0; 32]),
         };
-        if header.encode() != bytes {
+        if version == VERSION_WITH_LINEAGE {
+            let (has_next, next) = (reader.u8().map_err(cut)?, reader.array().map_err(cut)?);
+            header.keys.next = (has_next == 1).then_some(NextKeyDigest(next));
+            header.lineage = (reader.u32().map_err(cut)?, reader.array().map_err(cut)?);
+        }
+        let encoded = header.encode();
+        let too_long = header.lineage.0 as usize > MAX_LINEAGE_LEN;
+        let rest = bytes.strip_prefix(&encoded[..]);
+        if rest.is_none_or(|gap| gap.iter().any(|&byte| byte != 0)) || too_long {
             return Err(damaged("the checksum of its header does not match"));
         }
         Ok(header)
@@ -133,7 +197,8 @@ impl Commit {
         out.extend_from_slice(&self.end.to_le_bytes());
         out.extend_from_slice(&self.last.0);
         let mut hasher = blake3::Hasher::new();
-        hasher.update(&header.encode()[HEADER_LEN - CHECKSUM_LEN..]);
+        let header = header.encode();
+        hasher.update(&header[header.len() - CHECKSUM_LEN..]);
         hasher.update(&out);
         out.extend_from_slice(hasher.finalize().as_bytes());
         out
@@ -143,7 +208,7 @@ impl Commit {
     pub(crate) fn parse(header: &Header, bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader::new("a commit record", bytes);
         let epoch = reader.u64().ok()?;
-        let end = reader.u64().ok().filter(|end| *end >= FIRST_EPOCH)?;
+        let end = reader.u64().ok().filter(|end| *end >= header.first_epoch())?;
         let commit = Self { epoch, end, last: EpochHash(reader.array().ok()?) };
         (commit.encode(header) == bytes).then_some(commit)
     }

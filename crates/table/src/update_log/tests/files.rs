@@ -14,10 +14,13 @@ pub(super) struct Room {
 
 impl Room {
     pub(super) fn new(model: &Model) -> Self {
+        Self::under(model, key(model.publisher).id().into())
+    }
+
+    pub(super) fn under(model: &Model, keys: TableKeys) -> Self {
         let directory = TempDir::new().expect("a directory");
         let snapshot = write_snapshot(model, &directory.path().join("t.privet"));
-        UpdateLog::create(&log_path(snapshot.path()), &snapshot, key(model.publisher).id())
-            .expect("there is none");
+        UpdateLog::create(&log_path(snapshot.path()), &snapshot, keys).expect("there is none");
         Self { directory, snapshot }
     }
 

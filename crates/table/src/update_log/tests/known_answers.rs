@@ -1,14 +1,20 @@
-//! Made by an independent program: `vectors/generate_update_log.py`.
+//! Made by independent programs: `vectors/generate_update_log.py` and
+//! `vectors/generate_succession.py`.
 
 use super::*;
+use crate::update_log::succession::SuccessionDraft;
 use serde_json::Value;
 
+fn vectors(file: &str) -> Vec<Value> {
+    const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors");
+    let text = std::fs::read_to_string(format!("{FOLDER}/{file}")).expect("the vectors are there");
+    let all: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+    assert!(all.len() >= 4);
+    all
+}
+
 fn histories() -> Vec<Value> {
-    const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/update_log.json");
-    let text = std::fs::read_to_string(FILE).expect("the vectors are there");
-    let histories: Vec<Value> = serde_json::from_str(&text).expect("JSON");
-    assert!(histories.len() >= 4);
-    histories
+    vectors("update_log.json")
 }
 
 fn bytes(hexadecimal: &Value) -> Vec<u8> {
@@ -58,6 +64,46 @@ fn epochs_are_followed() {
             update.apply(&mut records).expect("these are the records");
             assert_eq!(records, bytes(&state["records"]));
         }
+    }
+}
+
+#[test]
+fn successions_are_signed_and_followed() {
+    for known in vectors("succession.json") {
+        let secret = |name: &str| -> Option<PublisherKey> {
+            known[name].as_str().map(|_| PublisherKey::from_secret(&array(&known[name])))
+        };
+        let (publisher, next) = (secret("publisher").expect("there is one"), secret("next"));
+        let as_next = next.as_ref().map(|next| next.id().as_next_key());
+        let keys = TableKeys { publisher: publisher.id(), next: as_next };
+        let epoch = known["epoch"].as_u64().expect("a number");
+        let before = identity(&known, &known, epoch);
+        let previous = Some(EpochHash(array(&known["previous"])));
+        let chain = Chain::new(before, layout_of(&known), keys, previous).expect("it fits");
+
+        let record = Succession::decode(&bytes(&known["succession"])).expect("well-formed");
+        assert_eq!(record.hash().0, array(&known["hash"]));
+        let mut lineage = Lineage::default();
+        lineage.push(record.clone()).expect("the first");
+        let end = lineage.walk(&chain, &[]).expect("signed").expect("of this table").end;
+        let new = end.identity();
+        assert_eq!(new.id.0, array(&known["new_id"]));
+        assert_eq!(new.digest.0, array(&known["new_digest"]));
+        assert_eq!(end.keys().publisher.0, array(&known["new_publisher"]));
+        let new_next = known["new_next"].as_str().map(|_| array(&known["new_next"]));
+        assert_eq!(end.keys().next.map(|next| next.0), new_next);
+        let revokes = known["revokes"].as_bool().expect("one of two");
+        assert_eq!(record.revokes(), revokes);
+
+        let parts = DigestParts {
+            layout: layout_digest(&bytes(&known["new_layout"])),
+            records: *blake3::hash(&bytes(&known["new_records"])).as_bytes(),
+        };
+        let (id, shape, keys) = (new.id, new.shape, end.keys());
+        let draft = SuccessionDraft { end: &chain, id, shape, parts, keys };
+        let by_publisher = (!revokes).then_some(&publisher);
+        let made = draft.sign(by_publisher, next.as_ref()).expect("such a record");
+        assert_eq!(made, record);
     }
 }
 
