@@ -16,12 +16,12 @@ use privet_core::{
     Epoch, Error, PIECE_BYTES, ReadRecords, Reason, Result, TableChanges, TableIdentity,
     TableShape, TableSource,
 };
-use privet_server::{EpochSource, NextVersion, ServedTable, UpdateFeed, VersionStep};
+use privet_server::{EpochSource, NextVersion, ServedTable, Signing, UpdateFeed, VersionStep};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::shared_hasher::SharedHasher;
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{
-    Chain, CurrentRecords, EpochHash, PublisherId, StoredEpoch, UpdateLog, find_log,
+    Chain, CurrentRecords, EpochHash, PublisherId, StoredEpoch, TableKeys, UpdateLog, find_log,
 };
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -57,12 +57,12 @@ struct Files {
     stamps: Stamps,
 }
 
-/// A version of the table, and the publisher who must have signed what follows.
+/// A version of the table, and who must have signed what follows.
 #[derive(Clone)]
 struct Position {
     identity: TableIdentity,
     layout_digest: [u8; 32],
-    publisher: Option<PublisherId>,
+    keys: Option<TableKeys>,
     previous: Option<EpochHash>,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn open(table: &TableFile) -> Result<(ServedTable, FollowedTable)> {
     let mut position = Position {
         identity: snapshot.identity(),
         layout_digest: layout_digest(snapshot.layout_bytes()),
-        publisher: files.log.as_ref().map(UpdateLog::publisher),
+        keys: None,
         previous: None,
     };
     let mut served = table.served(Arc::clone(snapshot));
@@ -142,9 +142,7 @@ impl FollowedTable {
         assert!(self.planted.take_if(|place| *place == "look").is_none(), "planted");
         let replaced = self.stamps.are_other_files(&self.files.stamps) || self.broken;
         // A new log may have been offered and not taken: then it is still followed.
-        let offered = self.files.log.as_ref().map(UpdateLog::publisher);
-        let publisher = self.position.publisher.or(offered);
-        let mut chain = publisher.map(|publisher| self.position.chain_of(publisher));
+        let mut chain = self.files.log.as_ref().map(|log| self.position.chain_in(log));
         let mut steps = Vec::new();
         if let Some(log) = self.files.log.as_mut().filter(|_| !self.broken) {
             let mut ahead = chain.clone();
@@ -167,7 +165,7 @@ impl FollowedTable {
         let Some(log) = &files.log else {
             return self.nothing_new(files.snapshot.identity(), opened);
         };
-        if self.position.publisher.is_some_and(|publisher| publisher != log.publisher()) {
+        if !self.position.leads_to(log)? {
             return Err(Error::integrity(format!(
                 "{} is signed by another publisher than before: bring back the log that the table \
                 had",
@@ -175,10 +173,10 @@ impl FollowedTable {
             )));
         }
         let chain = match chain {
-            Some(chain) if chain.publisher() == log.publisher() => chain,
-            _ => {
+            Some(chain) => chain,
+            None => {
                 steps.clear();
-                self.position.chain_of(log.publisher())
+                self.position.chain_in(log)
             }
         };
         self.check_continues(log, &chain)?;
@@ -196,12 +194,7 @@ impl FollowedTable {
         if steps.is_empty() {
             return self.nothing_new(log.current(), opened);
         }
-        let next = NextVersion {
-            publisher: log.publisher().0,
-            keep_from: self.keep_from,
-            steps,
-            ..files.current(log)?
-        };
+        let next = NextVersion { keep_from: self.keep_from, steps, ..files.current(log)? };
         let whole = log.base() <= self.position.identity.epoch;
         // If the new files have everything that is offered, the old ones are not needed.
         let (now, later) = if whole { (opened, None) } else { (None, opened) };
@@ -227,7 +220,7 @@ impl FollowedTable {
     ) -> Result<Option<NextVersion>> {
         let served = self.position.identity;
         let log_lost = opened.as_ref().is_some_and(|files| files.log.is_none())
-            && self.position.publisher.is_some();
+            && self.position.keys.is_some();
         // The table file alone may well be at an earlier epoch: it is still the same table.
         if log_lost && identity.id == served.id {
             return Err(Error::unavailable(format!(
@@ -243,7 +236,7 @@ impl FollowedTable {
             )));
         }
         if let Some(files) = opened {
-            self.position.publisher = files.log.as_ref().map(UpdateLog::publisher);
+            self.position.keys = files.log.as_ref().map(UpdateLog::keys);
             self.replace_files(files);
         }
         Ok(None)
@@ -317,7 +310,8 @@ impl FollowedTable {
                 known.epoch.0
             )));
         }
-        let chain = Chain::new(identity, files.snapshot.layout().clone(), log.publisher(), None)?;
+        let keys = log.keys_at(identity.epoch);
+        let chain = Chain::new(identity, files.snapshot.layout().clone(), keys, None)?;
         Ok((Some(VersionStep { identity, changes, epoch: None }), chain))
     }
 }
@@ -364,7 +358,7 @@ impl Files {
             )));
         }
         Ok(NextVersion {
-            publisher: log.publisher().0,
+            signing: signing(log),
             layout: layout.into(),
             records: Box::new(FileRecords(records)),
             records_digest,
@@ -379,14 +373,25 @@ impl Position {
         Self {
             identity: chain.identity(),
             layout_digest: chain.layout_digest(),
-            publisher: Some(chain.publisher()),
+            keys: Some(chain.keys()),
             previous: chain.previous(),
         }
     }
 
-    /// Where the table's history goes on, if this publisher signs it.
-    fn chain_of(&self, publisher: PublisherId) -> Chain {
-        Chain::knowing_digest(self.identity, self.layout_digest, publisher, self.previous)
+    /// Where the table's history goes on in `log`.
+    fn chain_in(&self, log: &UpdateLog) -> Chain {
+        let keys = self.keys.unwrap_or_else(|| log.keys_at(self.identity.epoch));
+        Chain::knowing_digest(self.identity, self.layout_digest, keys, self.previous)
+    }
+
+    /// Whether the keys of `log` are those of this position, or signed rotations lead to them.
+    fn leads_to(&self, log: &UpdateLog) -> Result<bool> {
+        let known = self.keys.map(|keys| keys.publisher);
+        if known.is_none_or(|publisher| publisher == log.publisher()) {
+            return Ok(true);
+        }
+        let walk = log.lineage().walk(&self.chain_in(log), &[])?;
+        Ok(walk.is_some_and(|walk| walk.end.publisher() == log.publisher()))
     }
 }
 
@@ -395,14 +400,24 @@ fn first_feed(log: &UpdateLog, files: &Files, position: &mut Position) -> Result
     let base = log.base();
     let in_snapshot = position.identity.epoch.0.saturating_sub(base.0);
     let epochs = log.stored_from(base)?.take(in_snapshot as usize).map(source).collect();
-    let mut chain = position.chain_of(log.publisher());
+    let mut chain = position.chain_in(log);
     let steps = follow_chain(&mut chain, log)?;
     let next = match steps.is_empty() {
         true => None,
         false => Some(NextVersion { steps, ..files.current(log)? }),
     };
     *position = Position::at(&chain);
-    Ok(UpdateFeed { publisher: log.publisher().0, first_epoch: base, epochs, next })
+    Ok(UpdateFeed { signing: signing(log), first_epoch: base, epochs, next })
+}
+
+/// What clients are told of who signs.
+fn signing(log: &UpdateLog) -> Signing {
+    let TableKeys { publisher, next } = log.keys();
+    Signing {
+        publisher: publisher.0,
+        next_key: next.map(|next| next.0),
+        lineage: log.lineage().encode().into(),
+    }
 }
 
 /// As [`follow_chain`], if the publisher is known already.

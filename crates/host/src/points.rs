@@ -44,14 +44,14 @@ pub fn with_points(table: ServedTable, file: &Path, points: PointsIn) -> Result<
 /// The same table, beginning with the version after its updates.
 fn as_it_is(table: ServedTable) -> ServedTable {
     let Some(updates) = table.updates else { return table };
-    let UpdateFeed { publisher, first_epoch, mut epochs, next } = updates;
+    let UpdateFeed { signing, first_epoch, mut epochs, next } = updates;
     let (mut identity, mut layout, mut records) = (table.identity, table.layout, table.records);
     if let Some(next) = next {
         identity = next.identity().unwrap_or(identity);
         (layout, records) = (next.layout, next.records);
         epochs.extend(next.steps.into_iter().filter_map(|step| step.epoch));
     }
-    let updates = Some(UpdateFeed { publisher, first_epoch, epochs, next: None });
+    let updates = Some(UpdateFeed { signing, first_epoch, epochs, next: None });
     ServedTable { identity, layout, records, updates, ..table }
 }
 

@@ -1,13 +1,14 @@
 //! How a served table changes: its next versions, and the signed epochs that lead to them.
 
+use bytes::Bytes;
 use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity};
 use std::path::Path;
 use std::sync::Arc;
 
 /// The update log of a table, up to the version that is served first.
 pub struct UpdateFeed {
-    /// The Ed25519 public key of the epochs' signatures.
-    pub publisher: [u8; 32],
+    /// Who signs the epochs.
+    pub signing: Signing,
     /// The oldest version from which clients can follow.
     pub first_epoch: Epoch,
     /// The epochs after that, up to the version of the [`ServedTable`](crate::ServedTable), each
@@ -21,11 +22,29 @@ pub struct UpdateFeed {
     pub next: Option<NextVersion>,
 }
 
+/// Who signs a table's epochs, and how that came about. Clients are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signing {
+    /// The Ed25519 public key of the epochs' signatures.
+    pub publisher: [u8; 32],
+    /// The digest of the key without which no successor is signed, if one was named.
+    pub next_key: Option<[u8; 32]>,
+    /// The encoded successions that lead to the table; empty if there are none.
+    pub lineage: Bytes,
+}
+
+impl From<[u8; 32]> for Signing {
+    /// A publisher without a next key, of a table that continues no other.
+    fn from(publisher: [u8; 32]) -> Self {
+        Self { publisher, next_key: None, lineage: Bytes::new() }
+    }
+}
+
 /// A table's next version, and the steps to it. Its maker has verified that the epochs are signed
 /// and follow one another, and that these are the records after the last of them.
 pub struct NextVersion {
-    /// The Ed25519 public key of the epochs' signatures.
-    pub publisher: [u8; 32],
+    /// Who signs the epochs from this version on.
+    pub signing: Signing,
     /// The encoded record layout after the last step.
     pub layout: Arc<[u8]>,
     /// The source of all records after the last step.

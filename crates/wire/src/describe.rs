@@ -12,8 +12,8 @@
 
 use crate::fields::{array, printable};
 use crate::limits::{
-    MAX_EARLIER, MAX_LAYOUT_LEN, MAX_NAME_LEN, MAX_PARAMETERS_LEN, MAX_QUERIES, MAX_SCHEMES,
-    MAX_SOFTWARE_LEN, MAX_TABLES,
+    MAX_EARLIER, MAX_LAYOUT_LEN, MAX_LINEAGE_LEN, MAX_NAME_LEN, MAX_PARAMETERS_LEN, MAX_QUERIES,
+    MAX_SCHEMES, MAX_SOFTWARE_LEN, MAX_TABLES,
 };
 use crate::{PROTOCOL_VERSION, PartKind, counted, proto};
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
@@ -78,6 +78,10 @@ pub struct UpdatesDescription {
     /// The oldest version from which the epochs that follow it can be fetched; at most the current
     /// version.
     pub first_epoch: Epoch,
+    /// The digest of the key that signs a successor, if one was named.
+    pub next_key: Option<[u8; 32]>,
+    /// The successions that lead to the table, if there are any: 1 to [`MAX_LINEAGE_LEN`] bytes.
+    pub lineage: Option<PartDescription>,
 }
 
 /// One scheme that serves a table.
@@ -434,16 +438,30 @@ impl TryFrom<proto::Updates> for UpdatesDescription {
     type Error = Error;
 
     fn try_from(message: proto::Updates) -> Result<Self> {
+        let next_key = message.next_key.map(|digest| array("the digest of a next key", &digest));
+        let lineage = message.lineage.map(PartDescription::try_from).transpose()?;
+        if lineage.is_some_and(|lineage| !(1..=MAX_LINEAGE_LEN).contains(&lineage.len)) {
+            return Err(Error::invalid_message(format!(
+                "the successions that lead to it take 1 to {MAX_LINEAGE_LEN} bytes"
+            )));
+        }
         Ok(Self {
             publisher: array("the publisher's key", &message.publisher)?,
             first_epoch: Epoch(message.first_epoch),
+            next_key: next_key.transpose()?,
+            lineage,
         })
     }
 }
 
 impl From<UpdatesDescription> for proto::Updates {
     fn from(updates: UpdatesDescription) -> Self {
-        Self { publisher: updates.publisher.to_vec(), first_epoch: updates.first_epoch.0 }
+        Self {
+            publisher: updates.publisher.to_vec(),
+            first_epoch: updates.first_epoch.0,
+            next_key: updates.next_key.map(|digest| digest.to_vec()),
+            lineage: updates.lineage.map(Into::into),
+        }
     }
 }
 

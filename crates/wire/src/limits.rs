@@ -9,7 +9,7 @@
 //! response: [`DESCRIBE_RESPONSE_LIMIT`], [`FETCH_CHUNK_LIMIT`], [`answer_response_limit`] and
 //! [`prepare_response_limit`].
 
-pub use privet_core::table::{MAX_EPOCH_LEN, MAX_LAYOUT_LEN};
+pub use privet_core::table::{MAX_EPOCH_LEN, MAX_LAYOUT_LEN, MAX_LINEAGE_LEN};
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::SchemePlan;
 
@@ -95,9 +95,10 @@ pub fn request_limit<'a>(plans: impl IntoIterator<Item = &'a SchemePlan>) -> usi
     longest.max(FETCH_REQUEST_LIMIT).max(DESCRIBE_REQUEST_LIMIT)
 }
 
-const TABLE_LIMIT: usize = TABLE_ALONE_LIMIT
-    + delimited(delimited(32) + VARINT_64)
-    + MAX_EARLIER * delimited(TABLE_ALONE_LIMIT);
+const TABLE_LIMIT: usize =
+    TABLE_ALONE_LIMIT + delimited(UPDATES_LIMIT) + MAX_EARLIER * delimited(TABLE_ALONE_LIMIT);
+
+const UPDATES_LIMIT: usize = 2 * delimited(32) + VARINT_64 + delimited(PART_LIMIT);
 
 /// A table in one version.
 const TABLE_ALONE_LIMIT: usize = delimited(MAX_NAME_LEN)

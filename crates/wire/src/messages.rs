@@ -29,6 +29,8 @@ pub enum PartKind {
     Table,
     /// The epochs from one version to a later one that is served: see [`updates`](crate::updates).
     Updates,
+    /// The successions that lead to the table.
+    Lineage,
 }
 
 impl PartKind {
@@ -39,6 +41,7 @@ impl PartKind {
             PartKind::Hint => "hint",
             PartKind::Table => "table",
             PartKind::Updates => "updates",
+            PartKind::Lineage => "lineage",
         }
     }
 }
@@ -146,6 +149,7 @@ impl TryFrom<proto::FetchRequest> for FetchRequest {
             proto::Part::Hint => PartKind::Hint,
             proto::Part::Table => PartKind::Table,
             proto::Part::Updates => PartKind::Updates,
+            proto::Part::Lineage => PartKind::Lineage,
             proto::Part::Unspecified => {
                 return Err(Error::invalid_message(format!(
                     "there is no part numbered {} to fetch; known are 1 (layout), 2 (hint), 3 (table) and 4 (updates)",
@@ -171,6 +175,7 @@ impl From<FetchRequest> for proto::FetchRequest {
             PartKind::Hint => proto::Part::Hint,
             PartKind::Table => proto::Part::Table,
             PartKind::Updates => proto::Part::Updates,
+            PartKind::Lineage => proto::Part::Lineage,
         };
         Self {
             table_id: request.table.0.to_vec(),

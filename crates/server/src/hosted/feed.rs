@@ -9,12 +9,12 @@
 //! the earlier version. So for such schemes the epochs begin where this server began.
 
 use super::part::Part;
-use crate::updates::{CheckedBytes, EpochSource};
+use crate::updates::{CheckedBytes, EpochSource, Signing};
 use bytes::Bytes;
 use privet_core::{Epoch, Error, Result};
-use privet_wire::UpdatesDescription;
 use privet_wire::limits::MAX_EPOCH_LEN;
 use privet_wire::updates::encoded_len;
+use privet_wire::{PartDescription, UpdatesDescription};
 use std::sync::Arc;
 
 /// Bytes of the length field before each piece.
@@ -112,7 +112,7 @@ fn fill_from(out: &mut Vec<u8>, len: usize, source: &dyn EpochSource, begin: u64
 /// The epochs that lead up to a table's current version.
 #[derive(Clone)]
 pub(crate) struct Feed {
-    publisher: [u8; 32],
+    signing: Signing,
     first_epoch: Epoch,
     epochs: Vec<FedEpoch>,
     /// Where each epoch ends when all of them are encoded in a row.
@@ -121,16 +121,35 @@ pub(crate) struct Feed {
 
 impl Feed {
     /// A feed without epochs yet, after `epoch`.
-    pub(crate) fn new(publisher: [u8; 32], epoch: Epoch) -> Self {
-        Self { publisher, first_epoch: epoch, epochs: Vec::new(), ends: Vec::new() }
+    pub(crate) fn new(signing: Signing, epoch: Epoch) -> Self {
+        Self { signing, first_epoch: epoch, epochs: Vec::new(), ends: Vec::new() }
     }
 
-    pub(crate) fn publisher(&self) -> [u8; 32] {
-        self.publisher
+    pub(crate) fn signing(&self) -> &Signing {
+        &self.signing
+    }
+
+    /// The same epochs, the last of which may have changed who signs.
+    pub(crate) fn signed_by(self, signing: Signing) -> Self {
+        Self { signing, ..self }
+    }
+
+    /// The successions that lead to the table, as a part to fetch.
+    pub(crate) fn lineage(&self) -> Option<Part> {
+        let lineage = &self.signing.lineage;
+        (!lineage.is_empty()).then(|| Part::Memory(lineage.clone()))
     }
 
     pub(crate) fn description(&self) -> UpdatesDescription {
-        UpdatesDescription { publisher: self.publisher, first_epoch: self.first_epoch }
+        UpdatesDescription {
+            publisher: self.signing.publisher,
+            first_epoch: self.first_epoch,
+            next_key: self.signing.next_key,
+            lineage: self.lineage().map(|part| {
+                let digest = *blake3::hash(&self.signing.lineage).as_bytes();
+                PartDescription::new(part.len(), digest)
+            }),
+        }
     }
 
     /// The version after the last epoch.
@@ -157,7 +176,7 @@ impl Feed {
     /// could follow past it.
     pub(crate) fn push(&mut self, epoch: FedEpoch) {
         if !epoch.is_short_enough() {
-            *self = Self::new(self.publisher, Epoch(self.last_epoch().saturating_add(1)));
+            *self = Self::new(self.signing.clone(), Epoch(self.last_epoch().saturating_add(1)));
             return;
         }
         self.ends.push(self.ends.last().unwrap_or(&0) + epoch.encoded_len());
@@ -171,7 +190,7 @@ impl Feed {
             return;
         }
         let kept = self.epochs.split_off(forgotten as usize);
-        *self = Self::new(self.publisher, Epoch(self.first_epoch.0 + forgotten));
+        *self = Self::new(self.signing.clone(), Epoch(self.first_epoch.0 + forgotten));
         kept.into_iter().for_each(|epoch| self.push(epoch));
     }
 
@@ -248,7 +267,7 @@ mod tests {
     /// Epochs whose lengths are close to that of their length field, and the bytes to send for
     /// each.
     fn feed() -> (Arc<Feed>, Vec<Vec<u8>>) {
-        let mut feed = Feed::new([7; 32], Epoch(10));
+        let mut feed = Feed::new([7; 32].into(), Epoch(10));
         let mut sent = Vec::new();
         for (number, (epoch, commitments)) in
             [(1, 0), (0, 0), (3, 5), (4, 1), (300, 0), (17, 40)].into_iter().enumerate()

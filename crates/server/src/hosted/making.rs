@@ -23,7 +23,7 @@ use crate::ServerConfig;
 use crate::config::Progress;
 use crate::hint_cache::{CacheKey, HintCache};
 use crate::table::{RecordSource, ServedTable, SetupSource};
-use crate::updates::{CheckedBytes, NextVersion, UpdateFeed, VersionStep};
+use crate::updates::{CheckedBytes, NextVersion, Signing, UpdateFeed, VersionStep};
 use bytes::Bytes;
 use privet_core::{
     Epoch, Error, Reason, Result, TableChanges, TableIdentity, TableSource, TableView,
@@ -145,8 +145,8 @@ impl Maker {
             .map_err(|error| Error::api_misuse(error.message().to_owned()))?;
         check_layout(&table.layout)?;
         let (feed, next) = match table.updates.take() {
-            Some(UpdateFeed { publisher, first_epoch, epochs, next }) => {
-                (Some(first_feed(&table, publisher, first_epoch, epochs)?), next)
+            Some(UpdateFeed { signing, first_epoch, epochs, next }) => {
+                (Some(first_feed(&table, signing, first_epoch, epochs)?), next)
             }
             None => (None, None),
         };
@@ -285,14 +285,14 @@ impl Maker {
         cache: Option<&HintCache>,
         started: Instant,
     ) -> Result<Made> {
-        let NextVersion { publisher, layout, records, records_digest, steps, keep_from } = next;
+        let NextVersion { signing, layout, records, records_digest, steps, keep_from } = next;
         check_layout(&layout)?;
         let Some(identity) = steps.last().map(|step| step.identity) else {
             return Err(Error::api_misuse(
                 "nothing leads to this version: it needs one step at least",
             ));
         };
-        base.check_publisher(feed, publisher)?;
+        base.check_signing(feed, &signing)?;
         check_steps(base.identity, &steps)?;
         check_digest(&identity, &layout, records_digest)?;
         let hashed = Hashed::new(&*records, records_digest, self.config.threads);
@@ -327,7 +327,7 @@ impl Maker {
         // served.
         base.version.map_or(Ok(()), |version| version.condition.check())?;
         let told = commitments.is_some() || !needs_commitments(plan.scheme);
-        let mut feed = next_feed(feed, base.identity.epoch, publisher, steps, commitments);
+        let mut feed = next_feed(feed, base.identity.epoch, &signing, steps, commitments);
         feed.forget_before(if told { keep_from } else { identity.epoch });
         let condition = base.version.map(|version| Arc::clone(&version.condition));
         let what = VersionParts {
@@ -492,9 +492,13 @@ impl VersionBefore<'_> {
         matches!(self.origin, HintOrigin::File | HintOrigin::Mapped)
     }
 
-    fn check_publisher(&self, feed: Option<&Feed>, publisher: [u8; 32]) -> Result<()> {
+    /// Whoever made the version has verified it. If keys have changed, that is in the lineage too.
+    fn check_signing(&self, feed: Option<&Feed>, signing: &Signing) -> Result<()> {
+        let goes_on = |before: &Signing| {
+            before.publisher == signing.publisher || before.lineage != signing.lineage
+        };
         match feed {
-            Some(feed) if feed.publisher() != publisher => Err(Error::integrity(
+            Some(feed) if !goes_on(feed.signing()) => Err(Error::integrity(
                 "the table's update log is now signed by another publisher: clients would refuse it; bring back the log that it had",
             )),
             _ => Ok(()),

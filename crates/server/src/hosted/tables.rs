@@ -247,6 +247,14 @@ impl Served {
             return Ok((Arc::new(part), Arc::clone(condition)));
         }
         let version = self.find(id, epoch, &parameter_digest)?;
+        if part == PartKind::Lineage {
+            let table = self.table(id)?;
+            let lineage = table.feed.as_ref().and_then(|feed| feed.lineage());
+            let lineage = lineage.ok_or_else(|| {
+                Error::api_misuse(format!("table {} continues no other", table.current.name))
+            })?;
+            return Ok((Arc::new(lineage), Arc::clone(&version.condition)));
+        }
         let part = version.part(part).cloned().ok_or_else(|| {
             Error::api_misuse(format!(
                 "table {} has no {part} to fetch under {}",

@@ -48,7 +48,7 @@ pub(crate) fn next(table: &ServedTable) -> NextVersion {
         epoch: Some(Arc::new(CheckedBytes::from(vec![1; 100]))),
     };
     NextVersion {
-        publisher: [9; 32],
+        signing: [9; 32].into(),
         layout: Arc::clone(&table.layout),
         records: Box::new(records),
         records_digest: digest,

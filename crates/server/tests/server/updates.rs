@@ -54,8 +54,8 @@ impl Changing {
     /// The first version, with the log of all that followed.
     fn served_with_log(&self) -> ServedTable {
         let next = (self.versions.len() > 1).then(|| self.steps(0));
-        let (publisher, first_epoch) = (PUBLISHER, self.versions[0].0.epoch);
-        let updates = UpdateFeed { publisher, first_epoch, epochs: Vec::new(), next };
+        let (signing, first_epoch) = (PUBLISHER.into(), self.versions[0].0.epoch);
+        let updates = UpdateFeed { signing, first_epoch, epochs: Vec::new(), next };
         ServedTable { updates: Some(updates), ..self.served() }
     }
 
@@ -99,7 +99,7 @@ impl Changing {
             }
         });
         NextVersion {
-            publisher: PUBLISHER,
+            signing: PUBLISHER.into(),
             layout: Arc::from(LAYOUT),
             records_digest: *blake3::hash(&records).as_bytes(),
             records: Box::new(records),

@@ -79,9 +79,17 @@ impl LogWriter<'_> {
         self.log().lineage().with(&record)
     }
 
-    fn signed(&self, draft: &SuccessionDraft<'_>, signers: Signers<'_>) -> Result<Succession> {
+    /// Checks, before a successor is built, that these may sign that `keys` go on.
+    ///
+    /// # Errors
+    /// As [`succeed`](Self::succeed), as far as that can be said beforehand.
+    pub fn check_may_hand_on(&self, signers: Signers<'_>, keys: TableKeys) -> Result<()> {
         self.check_goes_on()?;
-        self.check_signers(signers, draft.keys)?;
+        self.check_signers(signers, keys)
+    }
+
+    fn signed(&self, draft: &SuccessionDraft<'_>, signers: Signers<'_>) -> Result<Succession> {
+        self.check_may_hand_on(signers, draft.keys)?;
         let misused = |error: Error| Error::api_misuse(error.message());
         let record = draft.sign(signers.publisher, signers.next).map_err(misused)?;
         // If this chain does not follow it, no client would.

@@ -198,11 +198,13 @@ impl Succession {
     }
 
     /// The hash of the epoch before it.
+    #[cfg(feature = "files")]
     pub(super) fn previous(&self) -> EpochHash {
         self.previous
     }
 
     /// The digest of that table before it.
+    #[cfg(feature = "files")]
     pub(super) fn digest_before(&self) -> TableDigest {
         self.digest_before
     }

@@ -301,7 +301,7 @@ fn what_is_fetched_and_described_by_no_valid_messages() {
         len: 0,
     };
     FetchRequest::try_from(fetch.clone()).unwrap();
-    for part in [0, 5, -1, i32::MAX] {
+    for part in [0, 6, -1, i32::MAX] {
         invalid(FetchRequest::try_from(proto::FetchRequest { part, ..fetch.clone() }));
     }
     // Any stretch is a valid request, even if its end overflows: it ends with the part.

@@ -81,7 +81,12 @@ fn the_longest_description_has_exactly_the_length_of_its_limit() {
         earlier: Vec::new(),
     };
     let table = proto::Table {
-        updates: Some(proto::Updates { publisher: vec![1; 32], first_epoch: u64::MAX }),
+        updates: Some(proto::Updates {
+            publisher: vec![1; 32],
+            first_epoch: u64::MAX,
+            next_key: Some(vec![1; 32]),
+            lineage: Some(proto::PartDescription { len: u64::MAX, digest: vec![1; 32] }),
+        }),
         earlier: vec![alone.clone(); MAX_EARLIER],
         ..alone
     };

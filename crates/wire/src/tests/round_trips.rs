@@ -23,7 +23,7 @@ proptest! {
     #[test]
     fn fetch(
         id: [u8; 16], epoch: u64, digest: [u8; 32], offset: u64, len: u64,
-        part in prop::sample::select(vec![PartKind::Layout, PartKind::Hint, PartKind::Table, PartKind::Updates]),
+        part in prop::sample::select(vec![PartKind::Layout, PartKind::Hint, PartKind::Table, PartKind::Updates, PartKind::Lineage]),
         data in bytes(2000).prop_filter("not empty", |data| !data.is_empty()),
     ) {
         let request = FetchRequest { table: TableId(id), epoch: Epoch(epoch), parameter_digest: digest, part, offset, len };

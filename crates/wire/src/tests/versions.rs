@@ -12,7 +12,12 @@ fn at(epoch: u64) -> TableDescription {
 }
 
 fn updates(first_epoch: u64) -> Option<UpdatesDescription> {
-    Some(UpdatesDescription { publisher: [5; 32], first_epoch: Epoch(first_epoch) })
+    Some(UpdatesDescription {
+        publisher: [5; 32],
+        first_epoch: Epoch(first_epoch),
+        next_key: None,
+        lineage: None,
+    })
 }
 
 fn read(table: proto::Table) -> Result<TableDescription> {
@@ -63,8 +68,8 @@ fn what_is_no_earlier_version_is_refused() {
     // A log that begins only after the table's version, or with an invalid key.
     assert!(at(10).with_versions(updates(11), Vec::new()).is_err());
     for announced in [
-        proto::Updates { publisher: vec![5; 31], first_epoch: 1 },
-        proto::Updates { publisher: vec![5; 32], first_epoch: 11 },
+        proto::Updates { publisher: vec![5; 31], first_epoch: 1, ..Default::default() },
+        proto::Updates { publisher: vec![5; 32], first_epoch: 11, ..Default::default() },
     ] {
         let announced = proto::Table { updates: Some(announced), ..at(10).into() };
         assert_eq!(read(announced).unwrap_err().blame(), Blame::InvalidMessage);
@@ -114,4 +119,25 @@ fn an_epoch_that_is_announced_too_long_is_refused_before_it_comes() {
         let error = EpochReader::default().take(&bytes).unwrap_err();
         assert_eq!(error.blame(), Blame::InvalidMessage);
     }
+}
+
+#[test]
+fn a_next_key_and_a_lineage_are_read_as_they_were_described() {
+    let lineage = PartDescription::new(400, [6; 32]);
+    let described = UpdatesDescription {
+        next_key: Some([4; 32]),
+        lineage: Some(lineage),
+        ..updates(3).unwrap()
+    };
+    let table = at(10).with_versions(Some(described), Vec::new()).unwrap();
+    assert_eq!(read(table.clone().into()).unwrap(), table);
+    for len in [0, crate::limits::MAX_LINEAGE_LEN + 1] {
+        let lineage = Some(PartDescription::new(len, [6; 32]));
+        let described = UpdatesDescription { lineage, ..described };
+        let table = at(10).with_versions(Some(described), Vec::new()).unwrap();
+        assert_eq!(read(table.into()).unwrap_err().blame(), Blame::InvalidMessage);
+    }
+    let mut short: proto::Table = table.into();
+    short.updates.as_mut().unwrap().next_key = Some(vec![4; 31]);
+    assert_eq!(read(short).unwrap_err().blame(), Blame::InvalidMessage);
 }

@@ -48,7 +48,7 @@ pub(super) fn apply(changes: &TableChanges, records: &mut Vec<u8>) {
 /// The epochs that lead to the first served version of a table.
 pub(super) fn first_feed(
     table: &ServedTable,
-    publisher: [u8; 32],
+    signing: Signing,
     first_epoch: Epoch,
     epochs: Vec<Arc<dyn crate::EpochSource>>,
 ) -> Result<Feed> {
@@ -61,7 +61,7 @@ pub(super) fn first_feed(
             table.identity.epoch.0
         )));
     }
-    let mut feed = Feed::new(publisher, first_epoch);
+    let mut feed = Feed::new(signing, first_epoch);
     for epoch in epochs {
         feed.push(FedEpoch { epoch, commitments: Arc::new(Vec::new().into()) });
     }
@@ -81,19 +81,19 @@ pub(super) fn fitting(mut feed: Feed, scheme: SchemeId, identity: &TableIdentity
 pub(super) fn next_feed(
     feed: Option<&Feed>,
     before: Epoch,
-    publisher: [u8; 32],
+    signing: &Signing,
     steps: Vec<VersionStep>,
     commitments: Option<Vec<CheckedBytes>>,
 ) -> Feed {
-    let mut feed = feed.cloned().unwrap_or_else(|| Feed::new(publisher, before));
+    let mut feed = feed.cloned().unwrap_or_else(|| Feed::new(signing.clone(), before));
     let mut commitments = commitments.unwrap_or_default().into_iter();
     for VersionStep { identity, epoch, .. } in steps {
         let commitments = commitments.next().unwrap_or_else(|| Vec::new().into());
         let commitments = Arc::new(commitments);
         match epoch {
             Some(epoch) => feed.push(FedEpoch { epoch, commitments }),
-            None => feed = Feed::new(publisher, identity.epoch),
+            None => feed = Feed::new(signing.clone(), identity.epoch),
         }
     }
-    feed
+    feed.signed_by(signing.clone())
 }

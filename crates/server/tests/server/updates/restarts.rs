@@ -112,7 +112,7 @@ async fn what_clients_that_verify_must_know_is_told_by_every_server_alike() {
     // A server knows the epochs before its start, but not their commitments.
     let late = ServedTable {
         updates: Some(UpdateFeed {
-            publisher: PUBLISHER,
+            signing: PUBLISHER.into(),
             first_epoch: Epoch(5),
             epochs: (6..=8)
                 .map(|epoch| Arc::new(CheckedBytes::from(epoch_bytes(Epoch(epoch)))) as _)
@@ -129,7 +129,7 @@ async fn what_clients_that_verify_must_know_is_told_by_every_server_alike() {
 async fn epochs_that_do_not_lead_to_the_table_are_refused() {
     let changing = Changing::new(SchemeId::Dpf, 30, 4);
     let updates = UpdateFeed {
-        publisher: PUBLISHER,
+        signing: PUBLISHER.into(),
         first_epoch: Epoch(3),
         epochs: vec![Arc::new(CheckedBytes::from(vec![1]))],
         next: None,
