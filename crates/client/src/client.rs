@@ -25,7 +25,9 @@ pub use crate::conductor::{Progress, Stats, Traffic};
 pub use crate::driver::BatchId;
 use crate::driver::{Command, Driver, FilledShelf, OtherThread};
 use crate::proxies;
-use crate::session::{ChosenTable, Clock, KnownPin, Patience, SessionOptions, Target, Value};
+use crate::session::{
+    ChosenTable, Clock, KnownPin, Patience, SessionOptions, TableLeft, Target, Value,
+};
 use crate::state::{MemoryState, State};
 use crate::store::Store;
 use crate::transport::Transport;
@@ -33,7 +35,7 @@ use privet_core::{Epoch, Error, Result, TableDigest, TableIdentity};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_table::TableRoot;
-use privet_table::update_log::PublisherId;
+use privet_table::update_log::{Left, PublisherId};
 use privet_table::values::Values;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -545,6 +547,9 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     }
     let urls: Vec<&str> = addresses.iter().map(Address::url).collect();
     session.pins_elsewhere = state.pins_elsewhere(&urls)?;
+    let table_left =
+        |(server, left): (String, Left)| TableLeft { here: urls.contains(&server.as_str()), left };
+    session.tables_left = state.tables_left()?.into_iter().map(table_left).collect();
     let mut digest = blake3::Hasher::new();
     for address in &addresses {
         digest.update(address.url().as_bytes()).update(&[0]);

@@ -516,6 +516,9 @@ impl<D: Desk> Conductor<D> {
             Event::Updated { from, to, records, bytes } => {
                 Progress::Updated { from, to, records, bytes }
             }
+            Event::Succeeded { from, to } => Progress::Notice(format!(
+                "the table {to} succeeds the table {from}: those who publish them have signed that"
+            )),
             Event::HintsLeftBehind(why) => Progress::Notice(format!(
                 "the single-use hints cannot follow the table ({why}); new ones are prepared"
             )),

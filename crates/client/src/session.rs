@@ -150,6 +150,7 @@ mod resends;
 mod served;
 mod shared;
 mod streaming;
+mod succession;
 #[cfg(test)]
 mod tests;
 mod timetable;
@@ -161,7 +162,7 @@ pub use interface::{
     ChosenTable, Event, ExchangeId, FetchId, LookupId, Output, Patch, Persist, PreparationEvent,
     Prepare, Request, Response, Target,
 };
-pub use options::{Clock, KnownPin, Patience, SessionOptions, Shelf};
+pub use options::{Clock, KnownPin, Patience, SessionOptions, Shelf, TableLeft};
 pub use query::Query;
 pub use value::Value;
 

@@ -16,7 +16,7 @@ use privet_schemes::SchemeId;
 use privet_schemes::contract::ReservationId;
 use privet_schemes::offline::{Download, HintSource, StreamConsumer};
 use privet_schemes::reservation::{JournalRecord, Receipt, StoredRecord};
-use privet_table::update_log::{EpochHash, PublisherId};
+use privet_table::update_log::{EpochHash, Left, NextKeyDigest, PublisherId, TableKeys};
 use privet_wire::{PartDescription, PartKind};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -88,6 +88,9 @@ pub struct Pin {
     pub table: TableIdentity,
     /// Scheme, parameters and table in one digest.
     pub parameter_digest: [u8; 32],
+    /// The scheme alone, which a successor of the table has to keep. `None` in pins of earlier
+    /// versions.
+    pub scheme: Option<SchemeId>,
     /// The layout: how keys and values lie in records. The layout and the [`hint`](Self::hint)
     /// follow from the table. A client cannot check that, but it can see them change.
     pub layout: PartDescription,
@@ -97,9 +100,17 @@ pub struct Pin {
     pub publisher: Option<PublisherId>,
     /// The hash of the epoch that made this version, if the client followed the table to it.
     pub last_epoch: Option<EpochHash>,
+    /// The digest of the key without which nobody hands the table on, if the servers named one at
+    /// first use, or a succession did since.
+    pub next_key: Option<NextKeyDigest>,
 }
 
 impl Pin {
+    /// Who signs the table's epochs and hands it on, if that is known.
+    pub(crate) fn keys(&self) -> Option<TableKeys> {
+        Some(TableKeys { publisher: self.publisher?, next: self.next_key })
+    }
+
     /// Whether both pins are of the same table in the same version, served in the same way. The
     /// publisher does not count: it may become known later.
     pub fn agrees_with(&self, other: &Self) -> bool {
@@ -108,13 +119,14 @@ impl Pin {
             == (other.table, other.parameter_digest, other.layout, other.hint)
     }
 
-    /// Whether this is a later version of the same table by the same publisher, which both pins
-    /// know: what was prepared for one can follow to the other.
+    /// Whether this is a later version of the same table, and who signs both is known: what was
+    /// prepared for one can follow to the other. The publisher is the same, or the client has
+    /// followed the epoch in which another took over.
     pub(crate) fn follows(&self, earlier: &Self) -> bool {
+        let publishers = self.publisher.zip(earlier.publisher);
         self.table.id == earlier.table.id
             && self.table.epoch > earlier.table.epoch
-            && self.publisher.is_some()
-            && self.publisher == earlier.publisher
+            && publishers.is_some_and(|(now, then)| now == then || self.last_epoch.is_some())
     }
 
     /// Whether `part` is one that the pin names.
@@ -436,6 +448,21 @@ pub trait State: Send {
     /// process has meanwhile stored a pin that contradicts `pin`, under this name or for a table
     /// with this id.
     fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()>;
+
+    /// The same for a table that succeeds others: together with the pin, in one write, this stores
+    /// that the client has `left` those.
+    ///
+    /// # Errors
+    /// As [`pin`](Self::pin); [`Blame::Unavailable`](privet_core::Blame::Unavailable) also if too
+    /// many tables were left.
+    fn pin_successor(&mut self, server: &str, name: &str, pin: &Pin, left: &[Left]) -> Result<()>;
+
+    /// The tables that were left for their successors, with the server at which that was. Of a
+    /// damaged file none, as with [`pins_elsewhere`](Self::pins_elsewhere).
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used.
+    fn tables_left(&mut self) -> Result<Vec<(String, Left)>>;
 }
 
 /// The longest part that is kept in memory; servers decide how long parts are.
@@ -449,6 +476,8 @@ pub struct MemoryState {
     hints: HashMap<(TableId, SchemeId), Kept>,
     /// In the order in which they were pinned.
     pins: Vec<PinElsewhere>,
+    /// The tables that were left, with the server at which that was.
+    left: Vec<(String, Left)>,
 }
 
 impl State for MemoryState {
@@ -516,7 +545,19 @@ impl State for MemoryState {
         Ok(self.pins.iter().filter(elsewhere).cloned().collect())
     }
 
+    fn pin_successor(&mut self, server: &str, name: &str, pin: &Pin, left: &[Left]) -> Result<()> {
+        self.pin(server, name, pin)?;
+        self.left.extend(left.iter().map(|left| (server.to_owned(), *left)));
+        Ok(())
+    }
+
+    fn tables_left(&mut self) -> Result<Vec<(String, Left)>> {
+        Ok(self.left.clone())
+    }
+
     fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()> {
+        // Whoever accepts a table that was left comes back to it.
+        self.left.retain(|(there, left)| there != server || left.id != pin.table.id);
         let known = self.pins.iter().position(|known| known.server == server && known.name == name);
         let replaced = known.map(|at| self.pins.remove(at).pin);
         let (server, name) = (server.to_owned(), name.to_owned());

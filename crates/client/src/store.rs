@@ -57,8 +57,10 @@ use crate::disk::{Directory, Folder, Medium};
 use crate::state::{HintsKey, HintsOpened, Opened, PartKey, PartState, Pin, PinElsewhere, State};
 use hints::{KeptHints, Opening, Others};
 use part_file::{CompletePart, GrowingPart};
+use pin_file::PinFile;
 use privet_core::{Blame, Error, Reason, Result, TableId};
 use privet_schemes::offline::HintSource;
+use privet_table::update_log::Left;
 use privet_wire::PartKind;
 use privet_wire::limits::MAX_TABLES;
 use std::collections::HashMap;
@@ -215,15 +217,20 @@ impl Store {
         }
         let _lock = self.lock_pins()?;
         // Another process may have done it in the meantime.
-        if let (false, Some(pins)) = (self.has_pins(&to)?, self.read_pins(&from)?) {
+        if let (false, Some(known)) = (self.has_pins(&to)?, self.read_pin_file(&from)?) {
             // After each step alone, the next attempt finds the pins.
-            files::replace(&*self.pins, &from, &pin_file::encode(server, &pins))?;
+            let encoded = pin_file::encode(server, &known.pins, &known.left);
+            files::replace(&*self.pins, &from, &encoded)?;
             files::rename(&*self.pins, &from, &to)?;
         }
         Ok(())
     }
 
     fn read_pins(&self, name: &str) -> Result<Option<Pins>> {
+        Ok(self.read_pin_file(name)?.map(|known| known.pins))
+    }
+
+    fn read_pin_file(&self, name: &str) -> Result<Option<PinFile>> {
         let decoded = match files::read_if_there(&*self.pins, name, pin_file::MAX_LEN) {
             Ok(None) => return Ok(None),
             Ok(Some(bytes)) => pin_file::decode(&bytes),
@@ -260,7 +267,8 @@ impl Store {
         for there in pins.iter().filter(same) {
             let (other_name, other) = there;
             let publishers = other.publisher.zip(latest.publisher);
-            let other_publisher = publishers.is_some_and(|(theirs, ours)| theirs != ours);
+            let other_publisher =
+                publishers.is_some_and(|(theirs, ours)| theirs != ours) && !latest.follows(other);
             if other.follows(&latest) {
                 latest = *other;
                 continue;
@@ -497,8 +505,8 @@ impl State for Store {
                 Err(error) if error.blame() == Blame::Unavailable => return Err(error),
                 other => other.ok().flatten(),
             };
-            let decoded = bytes.and_then(|bytes| pin_file::decode_with_server(&bytes).ok());
-            found.extend(decoded.into_iter().flat_map(|(server, pins)| {
+            let decoded = bytes.and_then(|bytes| pin_file::decode(&bytes).ok());
+            found.extend(decoded.into_iter().flat_map(|PinFile { server, pins, .. }| {
                 let known = move |(name, pin)| PinElsewhere { server: server.clone(), name, pin };
                 pins.into_iter().map(known)
             }));
@@ -507,9 +515,29 @@ impl State for Store {
     }
 
     fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()> {
+        self.pin_successor(server, name, pin, &[])
+    }
+
+    fn tables_left(&mut self) -> Result<Vec<(String, Left)>> {
+        let mut found = Vec::new();
+        for name in pin_files(&*self.pins)? {
+            let bytes = match files::read_if_there(&*self.pins, &name, pin_file::MAX_LEN) {
+                Err(error) if error.blame() == Blame::Unavailable => return Err(error),
+                other => other.ok().flatten(),
+            };
+            let decoded = bytes.and_then(|bytes| pin_file::decode(&bytes).ok());
+            found.extend(decoded.into_iter().flat_map(|PinFile { server, left, .. }| {
+                left.into_iter().map(move |left| (server.clone(), left))
+            }));
+        }
+        Ok(found)
+    }
+
+    fn pin_successor(&mut self, server: &str, name: &str, pin: &Pin, left: &[Left]) -> Result<()> {
         let _lock = self.lock_pins()?;
         pin_file::check_server(server)?;
-        let mut pins = self.read_pins(&pin_file_name(server))?.unwrap_or_default();
+        let known = self.read_pin_file(&pin_file_name(server))?.unwrap_or_default();
+        let PinFile { mut pins, left: mut all_left, .. } = known;
         let kept = match self.replace_damaged_pins {
             true => *pin,
             false => self.compared(server, name, pin, &pins)?,
@@ -523,7 +551,26 @@ impl State for Store {
             .because(Reason::TooManyTablesRemembered));
         }
         pins.push((name.to_owned(), kept));
-        files::replace(&*self.pins, &pin_file_name(server), &pin_file::encode(server, &pins))?;
+        if !self.replace_damaged_pins && all_left.iter().any(|known| known.id == pin.table.id) {
+            return Err(Error::integrity(format!(
+                "another process has just left table {name} of {server} for its successor: begin \
+                 again"
+            )));
+        }
+        // Whoever accepts a table that was left comes back to it.
+        all_left.retain(|known| known.id != pin.table.id);
+        let new = left.iter().filter(|new| !all_left.contains(new));
+        all_left = all_left.iter().chain(new).copied().collect();
+        if all_left.len() > pin_file::MAX_TOMBSTONES {
+            return Err(Error::unavailable(format!(
+                "{} tables of {server} that were succeeded by others are remembered, and no more \
+                 are; forget that server",
+                pin_file::MAX_TOMBSTONES
+            ))
+            .because(Reason::TooManyTablesRemembered));
+        }
+        let encoded = pin_file::encode(server, &pins, &all_left);
+        files::replace(&*self.pins, &pin_file_name(server), &encoded)?;
         let known = self.known.entry(server.to_owned()).or_default();
         known.retain(|(known, _)| known != name);
         known.push((name.to_owned(), *pin));

@@ -2,7 +2,7 @@
 
 use super::agreement::{Difference, difference, disagreement, served_by, server_name};
 use super::interface::ChosenTable;
-use super::options::SessionOptions;
+use super::options::{KnownPin, SessionOptions};
 use super::pins::check_publishers;
 use super::shared::PlanIn;
 use crate::state::Pin;
@@ -150,8 +150,16 @@ fn choose_scheme<'d>(
         }
         let common = offered.iter().all(|schemes| schemes.contains(offer.scheme));
         let partial = !common && !options.schemes.is_empty();
-        let new =
-            !options.pins.iter().any(|known| is_of(offer.scheme, &known.pin, version, plan_in));
+        // A successor keeps the scheme that was pinned under its name.
+        let succeeds = |known: &KnownPin| {
+            let KnownPin { name, pin, .. } = known;
+            let other = *name == version.name && pin.table.id != version.identity.id;
+            other && !options.accept_new_table && pin.scheme == Some(plan.scheme)
+        };
+        let new = !options
+            .pins
+            .iter()
+            .any(|known| is_of(offer.scheme, &known.pin, version, plan_in) || succeeds(known));
         let rank = (partial, new, place, plan.parameters.clone(), offer.server);
         Some((rank, offer))
     });

@@ -33,12 +33,12 @@ use super::epochs::{Followed, Follower, Following, Told, ToldEpoch};
 use super::hints::{Loaded, hints_servers};
 use super::interface::{ChosenTable, Event, ExchangeId, Output, Patch, Persist, Request};
 use super::open::{Open, Stage};
-use super::pins::publisher_of;
+use super::pins::keys_of;
 use super::shared::{PlanIn, Shared};
 use crate::state::{HintsKey, Pin, SavedHints};
 use privet_core::{Epoch, Error, Reason, Result, TableChanges, TableIdentity};
 use privet_schemes::registry;
-use privet_table::update_log::{Chain, EpochHash};
+use privet_table::update_log::{Chain, EpochHash, PublisherId, TableKeys};
 use privet_wire::{FetchChunk, FetchRequest, PartKind, SchemeDescription};
 use std::time::Duration;
 
@@ -69,7 +69,8 @@ impl Open {
         now: Duration,
     ) -> Result<()> {
         let table = pin.table;
-        let start = self.chain(shared, table, pin.layout.digest, pin.last_epoch)?;
+        let keys = pin.publisher.and(pin.keys()).or(keys_of(&self.chosen, &shared.options));
+        let start = chain(keys, table, pin.layout.digest, pin.last_epoch)?;
         // Under any name: by now it is certain that they are of this table.
         let pins = shared.options.pins.iter().filter(|known| known.pin.table.id == table.id);
         let milestones = pins.map(|known| known.pin.table).filter(|pinned| *pinned != table);
@@ -77,20 +78,6 @@ impl Open {
         following.milestones = milestones.collect();
         self.follow(shared, following, now);
         Ok(())
-    }
-
-    /// A chain for the epochs that follow `table`; the client has none of them yet.
-    fn chain(
-        &self,
-        shared: &Shared,
-        table: TableIdentity,
-        layout_digest: [u8; 32],
-        last_epoch: Option<EpochHash>,
-    ) -> Result<Chain> {
-        let publisher = publisher_of(&self.chosen, &shared.options).ok_or_else(|| {
-            Error::api_misuse("a table is followed only if it is known who publishes it")
-        })?;
-        Ok(Chain::knowing_digest(table, layout_digest, publisher, last_epoch))
     }
 
     fn follow(&mut self, shared: &mut Shared, following: Following, now: Duration) {
@@ -200,6 +187,15 @@ impl Open {
                 self.chosen.name
             )));
         }
+        let announced = self.chosen.updates.map(|updates| PublisherId(updates.publisher));
+        if announced != Some(following.chain.publisher()) {
+            return Err(Error::integrity(format!(
+                "the publisher that the server names for table {} is not the one to whom its \
+                 signed updates lead; nothing was asked",
+                self.chosen.name
+            ))
+            .because(Reason::PublisherDiffers));
+        }
         match self.take_following() {
             Some(following) => self.followed(shared, following),
             None => Ok(()),
@@ -222,6 +218,7 @@ impl Open {
                     bytes: received,
                 });
                 let last_epoch = chain.previous();
+                self.keys = Some(chain.keys());
                 self.followed = Some(Followed { pin, to: target, changes, last_epoch });
                 self.open_layout(shared);
                 Ok(())
@@ -229,6 +226,20 @@ impl Open {
             Follower::Hints(loaded) => self.bring_up_to_date(shared, *loaded, &changes, epochs),
         }
     }
+}
+
+/// A chain for the epochs that follow `table`, which has these `keys`; the client has none of them
+/// yet.
+fn chain(
+    keys: Option<TableKeys>,
+    table: TableIdentity,
+    layout_digest: [u8; 32],
+    last_epoch: Option<EpochHash>,
+) -> Result<Chain> {
+    let keys = keys.ok_or_else(|| {
+        Error::api_misuse("a table is followed only if it is known who publishes it")
+    })?;
+    Ok(Chain::knowing_digest(table, layout_digest, keys, last_epoch))
 }
 
 /// What depends on the epochs.
@@ -324,9 +335,10 @@ impl Open {
             self.followed = Some(followed);
             return outcome;
         }
-        let known = self.layout_digest_at(shared, then);
-        let layout = known.unwrap_or(self.chosen.layout.digest);
-        let start = self.chain(shared, then, layout, None)?;
+        let known = self.pin_at(shared, then);
+        let layout = known.map_or(self.chosen.layout.digest, |pin| pin.layout.digest);
+        let keys = known.and_then(|pin| pin.keys()).or(keys_of(&self.chosen, &shared.options));
+        let start = chain(keys, then, layout, None)?;
         let servers = if verifies { shared.options.servers } else { 1 };
         let mut following =
             Following::new(Follower::Hints(Box::new(loaded)), start, target, servers);
@@ -344,7 +356,8 @@ impl Open {
                 && plan.scheme == stand_at.scheme
                 && *parameter_digest == stand_at.parameter_digest
         })?;
-        let known = self.layout_digest_at(shared, stand_at.table) == Some(version.layout.digest);
+        let pinned = self.pin_at(shared, stand_at.table);
+        let known = pinned.is_some_and(|pin| pin.layout.digest == version.layout.digest);
         let checked = check_root(version, &shared.options)
             .and_then(|()| check_table_digest(version))
             .and_then(|()| check_download(version, &shared.options));
@@ -431,11 +444,11 @@ impl Open {
         self.stage = Stage::OpeningHints;
     }
 
-    /// The digest of the layout in a version that this client has pinned. (What servers say of an
-    /// earlier version's layout is not signed.)
-    fn layout_digest_at(&self, shared: &Shared, version: TableIdentity) -> Option<[u8; 32]> {
+    /// The pin of a version that this client has pinned. (What servers say of an earlier version's
+    /// layout is not signed.)
+    fn pin_at(&self, shared: &Shared, version: TableIdentity) -> Option<Pin> {
         let followed = self.followed.iter().map(|followed| &*followed.pin);
         let mut pins = shared.options.pins.iter().map(|known| &known.pin).chain(followed);
-        pins.find(|pin| pin.table == version).map(|pin| pin.layout.digest)
+        pins.find(|pin| pin.table == version).copied()
     }
 }

@@ -3,11 +3,12 @@
 use super::query::Query;
 use super::value::Value;
 use crate::state::{HintsKey, PartKey, Pin};
-use privet_core::{Epoch, Error, TableChanges, TableIdentity};
+use privet_core::{Epoch, Error, TableChanges, TableId, TableIdentity};
 use privet_schemes::contract::ReservationId;
 use privet_schemes::registry::SchemePlan;
 use privet_schemes::reservation::JournalRecord;
 use privet_table::TableRoot;
+use privet_table::update_log::Left;
 use privet_wire::prost::bytes::Bytes;
 use privet_wire::{
     AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartDescription, PartKind,
@@ -166,7 +167,12 @@ pub enum Persist {
         name: String,
         /// What was seen.
         pin: Pin,
+        /// The tables that this one succeeds, and that are left with the same write.
+        left: Vec<Left>,
     },
+    /// Close the single-use hints, if any are open: their table has a successor, whose pin erases
+    /// them.
+    CloseHints,
     /// The next bytes of a part.
     Append {
         /// Which part.
@@ -328,6 +334,7 @@ impl std::fmt::Debug for Persist {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
             Persist::Pin { .. } => "Pin(..)",
+            Persist::CloseHints => "CloseHints",
             Persist::Append { .. } => "Append(..)",
             Persist::Complete(_) => "Complete(..)",
             Persist::Discard(_) => "Discard(..)",
@@ -370,8 +377,16 @@ impl ChosenTable {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// The table and scheme are chosen, and agree with the pin if there is one.
+    /// The table and scheme are chosen, and agree with the pin if there is one; or the server says
+    /// that the pinned table is continued by this one, which is checked next.
     Described(Box<ChosenTable>),
+    /// The table that was used before has a successor, which those have signed who must.
+    Succeeded {
+        /// The table that was left.
+        from: TableId,
+        /// The one that is used now.
+        to: TableId,
+    },
     /// The table has changed since it was pinned, and its publisher has signed each change.
     Updated {
         /// The version that was pinned.

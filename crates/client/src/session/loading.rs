@@ -4,7 +4,7 @@ use super::hints::{Loaded, drop_records, for_good, hints_servers, no_hints, sour
 use super::interface::{ChosenTable, Output, Persist};
 use super::open::{Open, Stage};
 use super::options::SessionOptions;
-use super::pins::publisher_of;
+use super::pins::keys_of;
 use super::preparation::{Preparing, Schedule};
 use super::resends::{Resends, Unanswered};
 use super::shared::Shared;
@@ -19,7 +19,7 @@ impl Open {
     pub(super) fn open_hints(&mut self, shared: &mut Shared) -> Result<()> {
         let (chosen, options) = (&self.chosen, &shared.options);
         // A caller who accepts any table that the servers show does not want hints of another.
-        let to_follow = publisher_of(chosen, options).is_some() && !self.versions.accepting;
+        let to_follow = keys_of(chosen, options).is_some() && !self.versions.accepting;
         if chosen.scheme.plan.servers > 1 && options.addresses_digest.is_none() {
             return Err(Error::api_misuse(
                 "hints of this scheme stay with the same servers in the same order, so the session needs the digest of the servers' addresses, and has none",

@@ -18,6 +18,7 @@ use privet_schemes::contract::ReservationId;
 use privet_schemes::offline::Download;
 use privet_schemes::registry::{BlankMaker, ErasedClient, ErasedHints};
 use privet_schemes::reservation::Receipt;
+use privet_table::update_log::{Left, TableKeys};
 use privet_wire::PartKind;
 use std::time::Duration;
 
@@ -28,6 +29,11 @@ pub(super) struct Open {
     pub(super) served: Vec<ChosenTable>,
     /// The epochs from the pinned version to the latest.
     pub(super) followed: Option<Followed>,
+    /// Who signs for the newest version, if a succession or the epochs since the pin have led
+    /// there.
+    pub(super) keys: Option<TableKeys>,
+    /// The tables that are left when the pins move.
+    pub(super) left: Vec<Left>,
     pub(super) versions: Versions,
     /// How to read records, once the layout is there.
     pub(super) records: Option<Records>,
@@ -79,6 +85,8 @@ impl Open {
             chosen,
             served,
             followed: None,
+            keys: None,
+            left: Vec::new(),
             versions: Versions::of(servers),
             records: None,
             hints: HintsInUse::default(),
@@ -168,11 +176,11 @@ impl Open {
             (Incoming::Opening { part, again }, PartState::Complete(source)) => {
                 let (part, again) = (part.clone(), *again);
                 shared.progress(&part, part.len, false);
-                self.use_part(shared, part, source, again)
+                self.use_part(shared, part, source, again, now)
             }
             (Incoming::Completing(part), PartState::Complete(source)) => {
                 let part = part.clone();
-                self.use_part(shared, part, source, true)
+                self.use_part(shared, part, source, true, now)
             }
             (Incoming::Opening { part, .. }, PartState::Partial(download)) => {
                 let part = part.clone();

@@ -8,10 +8,11 @@ use super::choose::{
 };
 use super::interface::{ChosenTable, Event, ExchangeId, Output, Persist, Request};
 use super::open::{Incoming, Open, Stage};
-use super::options::KnownPin;
-use super::pins::{Standing, compare, pin_of, publisher_of};
+use super::options::{KnownPin, TableLeft};
+use super::pins::{Standing, compare, keys_of, pin_of};
 use super::records::Records;
 use super::shared::{Fault, Shared};
+use super::succession::{Ways, is_a_successor, needs_lineage};
 use super::{Phase, Session};
 use crate::state::PartKey;
 use privet_core::{Blame, Error, Reason, Result};
@@ -45,6 +46,14 @@ impl Session {
             Phase::Open(open) => {
                 open.note_version(server, &description, now);
                 let difference = difference(&open.chosen, &description);
+                let succeeded = matches!(difference, Some(Difference::Table(_)))
+                    && is_a_successor(&open.chosen, &description, options);
+                if succeeded && open.may_open_again() {
+                    calls.trust(server, now, outputs);
+                    // The hints of the table that ends are erased with its pin.
+                    outputs.push_back(Output::Persist(Persist::CloseHints));
+                    return self.open_again(now);
+                }
                 if let Some(Difference::Version(epoch)) = difference
                     && open.can_move_to(epoch, options)
                     && open.may_open_again()
@@ -85,9 +94,11 @@ impl Open {
         let served = demanded(served, options)?;
         let Some(chosen) = served.first().cloned() else { return Err(nothing_in_common()) };
         check_root(&chosen, options)?;
+        let needs_lineage = needs_lineage(&chosen, options);
         let standing = match options.accept_new_table {
             true => Standing::AsPinned,
-            false => compare(&chosen, options, shared.parts.plan_in)?,
+            false if needs_lineage.is_some() => Standing::AsPinned,
+            false => compare(&chosen, options, shared.parts.plan_in, &Ways::default())?,
         };
         check_table_digest(&chosen)?;
         check_download(&chosen, options)?;
@@ -97,6 +108,11 @@ impl Open {
         let mut open = Self::new(chosen, served, servers);
         for (server, description) in descriptions.iter().enumerate() {
             open.note_version(server, description, now);
+        }
+        if let Some(lineage) = needs_lineage {
+            let part = open.chosen.part(PartKind::Lineage, lineage);
+            open.open(shared, part, false);
+            return Ok(open);
         }
         match standing {
             Standing::AsPinned => {
@@ -116,7 +132,7 @@ impl Open {
         self.open(shared, layout, false);
     }
 
-    fn open(&mut self, shared: &mut Shared, part: PartKey, again: bool) {
+    pub(super) fn open(&mut self, shared: &mut Shared, part: PartKey, again: bool) {
         shared.outputs.push_back(Output::Open(part.clone()));
         self.stage = Stage::Incoming(Incoming::Opening { part, again });
     }
@@ -276,8 +292,10 @@ impl Open {
         part: PartKey,
         source: Arc<dyn HintSource>,
         last_chance: bool,
+        now: Duration,
     ) -> Result<()> {
         let outcome = match part.kind {
+            PartKind::Lineage => self.use_lineage(shared, &source, now),
             PartKind::Layout => self.use_layout(shared, &source),
             _ if self.late.is_some() => return self.hint_came(&source),
             _ => self.use_downloaded(shared, source),
@@ -401,7 +419,8 @@ impl Open {
         if self.chosen.identity != newest.identity {
             return;
         }
-        let publisher = publisher_of(newest, &shared.options);
+        let keys = self.keys.or(keys_of(newest, &shared.options));
+        let left = std::mem::take(&mut self.left);
         let last_epoch = self.followed.as_ref().and_then(|followed| followed.last_epoch);
         let (name, identity) = (newest.name.clone(), newest.identity);
         for server in 0..shared.options.servers {
@@ -409,7 +428,7 @@ impl Open {
             let here = || pins.iter().filter(move |known| known.server == server);
             let known = here().find(|known| known.pin.table == identity);
             let last_epoch = last_epoch.or(known.and_then(|known| known.pin.last_epoch));
-            let pin = pin_of(newest, publisher, last_epoch);
+            let pin = pin_of(newest, keys, last_epoch);
             // The other names of the table come first, so that the name in use comes last.
             let others = here()
                 .filter(|known| known.name != name && known.pin.table.id == identity.id)
@@ -423,9 +442,14 @@ impl Open {
             for name in changed {
                 shared.options.pins.retain(|known| known.server != server || known.name != name);
                 shared.options.pins.push(KnownPin { server, name: name.clone(), pin });
-                shared.outputs.push_back(Output::Persist(Persist::Pin { server, name, pin }));
+                let left = left.clone();
+                shared.outputs.push_back(Output::Persist(Persist::Pin { server, name, pin, left }));
             }
         }
+        let tables_left = left.iter().map(|left| TableLeft { here: true, left: *left });
+        // Whoever has accepted a table that was left comes back to it.
+        shared.options.tables_left.retain(|known| known.left.id != identity.id);
+        shared.options.tables_left.extend(tables_left);
     }
 }
 

@@ -8,7 +8,7 @@ use privet_schemes::SchemeId;
 use privet_schemes::registry::ErasedClient;
 use privet_schemes::registry::{Blank, BlankMaker};
 use privet_table::TableRoot;
-use privet_table::update_log::PublisherId;
+use privet_table::update_log::{Left, PublisherId};
 use privet_wire::limits::FETCH_CHUNK_LEN;
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,6 +85,8 @@ pub struct SessionOptions {
     pub pins: Vec<KnownPin>,
     /// What was pinned at other servers.
     pub pins_elsewhere: Vec<PinElsewhere>,
+    /// The tables that were left for their successors. The session follows nobody back to one.
+    pub tables_left: Vec<TableLeft>,
     /// Whether to believe a server that shows another table or version than the pinned one, and to
     /// move the pin there.
     pub accept_new_table: bool,
@@ -149,6 +151,7 @@ impl SessionOptions {
             addresses_digest: None,
             pins: Vec::new(),
             pins_elsewhere: Vec::new(),
+            tables_left: Vec::new(),
             accept_new_table: false,
             root: None,
             publisher: None,
@@ -174,6 +177,15 @@ pub struct KnownPin {
     pub name: String,
     /// What was seen there.
     pub pin: Pin,
+}
+
+/// A table that was left in this session or an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableLeft {
+    /// Whether that was at one of this session's servers.
+    pub here: bool,
+    /// Which table, and by which succession.
+    pub left: Left,
 }
 
 /// How long to wait for what. Pauses between attempts double from the first to the longest. A

@@ -17,17 +17,21 @@
 //!   a server could evade every pin with a new name and a new id. A caller who names the table has
 //!   chosen it, so a server may have many.
 //!
+//! A table may also be the *successor* of the pinned one. Then the lineage that the server sends
+//! leads there from the pin, and the module `succession` decides.
+//!
 //! None of this is asked of a caller who accepts whatever the servers show. The new pin then holds
 //! for every name that the table has there, so that the next session has nothing to refuse.
 
 use super::agreement::server_name;
 use super::interface::ChosenTable;
-use super::options::{KnownPin, SessionOptions};
+use super::options::{KnownPin, SessionOptions, TableLeft};
 use super::shared::PlanIn;
+use super::succession::Ways;
 use crate::state::{Pin, PinElsewhere};
 use privet_core::{Error, Reason, Result};
-use privet_table::update_log::{EpochHash, PublisherId};
-use privet_wire::ServerDescription;
+use privet_table::update_log::{Chain, EpochHash, NextKeyDigest, PublisherId, TableKeys};
+use privet_wire::{PartDescription, ServerDescription};
 
 /// How the served table relates to the pin.
 pub(super) enum Standing {
@@ -47,16 +51,18 @@ pub(super) fn compare(
     chosen: &ChosenTable,
     options: &SessionOptions,
     plan_in: PlanIn,
+    ways: &Ways,
 ) -> Result<Standing> {
+    check_not_left(chosen, options)?;
     // A fault of the table comes before a fault of its name.
-    let standing = standing(chosen, options, plan_in)?;
-    check_elsewhere(chosen, options)?;
+    let standing = standing(chosen, options, plan_in, ways)?;
+    check_elsewhere(chosen, options, ways)?;
     check_name(chosen, options)?;
     Ok(standing)
 }
 
 /// The pins at these servers that are of the table `chosen`, by any name, or have its name.
-fn pins_for<'o>(
+pub(super) fn pins_for<'o>(
     chosen: &'o ChosenTable,
     options: &'o SessionOptions,
 ) -> impl Iterator<Item = &'o KnownPin> {
@@ -66,10 +72,24 @@ fn pins_for<'o>(
         .filter(|known| known.name == chosen.name || known.pin.table.id == chosen.identity.id)
 }
 
-fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> Result<Standing> {
+fn standing(
+    chosen: &ChosenTable,
+    options: &SessionOptions,
+    plan_in: PlanIn,
+    ways: &Ways,
+) -> Result<Standing> {
     let seen = pin_of(chosen, None, None);
-    let mut behind: Option<&Pin> = None;
+    let announced = chosen.updates.map(|updates| PublisherId(updates.publisher));
+    let mut behind: Option<Pin> = None;
     for KnownPin { server, name, pin } in pins_for(chosen, options) {
+        // The same check as within one version. Otherwise a server could move its clients to a
+        // scheme that promises less, or to parameters of its own making. That the caller names the
+        // scheme does not change this: parameters of the same scheme hold promises too (a reference
+        // string does).
+        let same_parameters = || {
+            let then_plan = plan_in(&chosen.scheme.plan, &pin.table);
+            then_plan.is_ok_and(|then| then.digest(&pin.table) == pin.parameter_digest)
+        };
         // The server matters only if there are several.
         let mut at = match options.servers {
             1 => String::new(),
@@ -85,20 +105,41 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
             ))
             .because(reason))
         };
+        if let Some(way) = ways.from(pin)
+            && pin.table.id != seen.table.id
+        {
+            // Parameters depend on the table. The client believes them as at first use.
+            let scheme = chosen.scheme.plan.scheme;
+            if pin.scheme.map_or_else(|| !same_parameters(), |pinned| pinned != scheme) {
+                return refused(
+                    "was succeeded by one that is served by another scheme",
+                    "",
+                    Reason::TableReplaced,
+                );
+            }
+            let lower = behind.is_none_or(|lowest| way.identity().epoch < lowest.table.epoch);
+            match way_to(way, chosen) {
+                Ok(None) => {}
+                Ok(Some(from)) => behind = if lower { Some(from) } else { behind },
+                Err(what) => return refused(&what, "", Reason::TableReplaced),
+            }
+            continue;
+        }
         if pin.agrees_with(&seen) {
+            let other = |publisher: PublisherId| announced.is_some_and(|now| now != publisher);
+            if pin.publisher.is_some_and(other) {
+                return refused(
+                    "has another publisher than before under the same version",
+                    "",
+                    Reason::PublisherDiffers,
+                );
+            }
             continue;
         }
         let (then, now) = (pin.table.epoch.0, seen.table.epoch.0);
         if pin.table.id == seen.table.id && then < now {
             let updated = format!("was updated from version {then} to version {now}");
-            // The same check as within one version. Otherwise a server could move its clients to a
-            // scheme that promises less, or to parameters of its own making. That the caller names
-            // the scheme does not change this: parameters of the same scheme hold promises too (a
-            // reference string does).
-            let plan = &chosen.scheme.plan;
-            let then_plan = plan_in(plan, &pin.table);
-            let same = then_plan.is_ok_and(|then| then.digest(&pin.table) == pin.parameter_digest);
-            if !same {
+            if !same_parameters() {
                 return refused(
                     &format!(
                         "{updated}, and is served with another scheme or other parameters than before"
@@ -121,7 +162,7 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
                 }
                 (Some(_), Some(updates)) if updates.first_epoch <= pin.table.epoch => {
                     let lower = behind.is_none_or(|lowest| pin.table.epoch < lowest.table.epoch);
-                    behind = if lower { Some(pin) } else { behind };
+                    behind = if lower { Some(*pin) } else { behind };
                     continue;
                 }
                 (Some(_), Some(updates)) => {
@@ -164,11 +205,61 @@ fn standing(chosen: &ChosenTable, options: &SessionOptions, plan_in: PlanIn) -> 
         };
         return refused(what, "", Reason::TableReplaced);
     }
-    Ok(behind.map_or(Standing::AsPinned, |pin| Standing::Behind(Box::new(*pin))))
+    Ok(behind.map_or(Standing::AsPinned, |pin| Standing::Behind(Box::new(pin))))
+}
+
+/// Where the epochs begin that lead from a succession, which ends at `way`, to the served version.
+/// `None`: it leads to this very version. Otherwise what is wrong.
+fn way_to(way: &Chain, chosen: &ChosenTable) -> Result<Option<Pin>, String> {
+    let (end, served) = (way.identity(), chosen.identity);
+    if end.id != served.id {
+        return Err(format!("was succeeded by another table (id {}, not {})", end.id, served.id));
+    }
+    if (end, way.layout_digest()) == (served, chosen.layout.digest) {
+        return Ok(None);
+    }
+    if end.epoch >= served.epoch {
+        return Err("has other contents than its publisher has signed for the successor".to_owned());
+    }
+    match chosen.updates {
+        Some(updates) if updates.first_epoch <= end.epoch => Ok(Some(Pin {
+            table: end,
+            // Nothing was downloaded for this version, so nothing is patched.
+            parameter_digest: [0; 32],
+            scheme: Some(chosen.scheme.plan.scheme),
+            layout: PartDescription { len: 0, digest: way.layout_digest() },
+            hint: None,
+            publisher: Some(way.publisher()),
+            last_epoch: way.previous(),
+            next_key: way.keys().next,
+        })),
+        _ => Err(format!(
+            "was succeeded by one that has reached version {} since, and the epochs after its \
+             version {} are no longer available",
+            served.epoch.0, end.epoch.0
+        )),
+    }
+}
+
+/// Checks that nobody leads this client back to a table that it has left for its successor.
+fn check_not_left(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
+    let id = chosen.identity.id;
+    let is_known = options.pins.iter().any(|known| known.pin.table.id == id);
+    let left = |known: &&TableLeft| known.left.id == id && (known.here || !is_known);
+    if options.tables_left.iter().any(|known| left(&known)) {
+        return Err(Error::integrity(format!(
+            "table {} is one that was left before for its successor (id {id}), so nobody leads \
+             back to it; nothing was asked. The server is behind, or somebody serves the old \
+             table on purpose. If you want the old table all the same, accept it",
+            chosen.name
+        ))
+        .because(Reason::TableReplaced));
+    }
+    Ok(())
 }
 
 /// Checks that the table does not contradict its pins at other servers.
-fn check_elsewhere(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
+fn check_elsewhere(chosen: &ChosenTable, options: &SessionOptions, ways: &Ways) -> Result<()> {
     let id = chosen.identity.id;
     let seen = pin_of(chosen, None, None);
     let announced = chosen.updates.map(|updates| PublisherId(updates.publisher));
@@ -188,8 +279,12 @@ fn check_elsewhere(chosen: &ChosenTable, options: &SessionOptions) -> Result<()>
         }
         let (then, now) = (pin.table.epoch.0, seen.table.epoch.0);
         let same_contents = (pin.table, pin.layout) == (seen.table, seen.layout);
+        // Its keys may have changed on the way, which is no contradiction.
+        let rotated = ways.from(pin).is_some_and(|way| Some(way.publisher()) == announced);
         let what = match (pin.publisher, announced) {
-            (Some(there), Some(here)) if there != here && options.publisher != Some(here) => {
+            (Some(there), Some(here))
+                if there != here && options.publisher != Some(here) && !rotated =>
+            {
                 format!("has the publisher {here} here, and {there} there")
             }
             (Some(there), None) if then < now => {
@@ -250,11 +345,17 @@ pub(super) fn check_publishers(
         let updates = description.table(table).and_then(|table| table.updates);
         updates.map(|updates| PublisherId(updates.publisher))
     });
-    let mut expected = options.publisher;
+    // With a lineage, keys may have changed on the way. The module `succession` checks that.
+    let has_lineage = !options.accept_new_table
+        && descriptions.iter().any(|description| {
+            let updates = description.table(table).and_then(|table| table.updates);
+            updates.is_some_and(|updates| updates.lineage.is_some())
+        });
+    let mut expected = options.publisher.filter(|_| !has_lineage);
     let id =
         descriptions.first().and_then(|first| first.table(table)).map(|table| table.identity.id);
     let pins = options.pins.iter().filter(|known| Some(known.pin.table.id) == id);
-    for known in pins.filter(|_| !options.accept_new_table) {
+    for known in pins.filter(|_| !options.accept_new_table && !has_lineage) {
         match (expected, known.pin.publisher) {
             (Some(expected), Some(pinned)) if expected != pinned => {
                 return Err(Error::integrity(format!(
@@ -280,6 +381,18 @@ pub(super) fn check_publishers(
             _ => {}
         }
     }
+    let next_keys = descriptions
+        .iter()
+        .filter_map(|description| Some(description.table(table)?.updates?.next_key));
+    let mut next_keys = next_keys.collect::<Vec<_>>();
+    next_keys.dedup();
+    if next_keys.len() > 1 {
+        return Err(Error::integrity(format!(
+            "the servers name different next keys of the publisher of table {table}; nothing was \
+             asked. One of them has another log or does not tell the truth: ask those who run them"
+        ))
+        .because(Reason::ServersDisagree));
+    }
     match options.publisher {
         Some(publisher)
             if descriptions.iter().all(|description| {
@@ -295,33 +408,42 @@ pub(super) fn check_publishers(
     }
 }
 
-/// The pin for the table, with its `publisher` and the epoch `last_epoch` that made this version,
-/// if they are known.
+/// The pin for the table, with its `keys` and the epoch `last_epoch` that made this version, if
+/// they are known.
 pub(super) fn pin_of(
     chosen: &ChosenTable,
-    publisher: Option<PublisherId>,
+    keys: Option<TableKeys>,
     last_epoch: Option<EpochHash>,
 ) -> Pin {
     Pin {
         table: chosen.identity,
         parameter_digest: chosen.scheme.parameter_digest,
+        scheme: Some(chosen.scheme.plan.scheme),
         layout: chosen.layout,
         hint: chosen.scheme.hint,
-        publisher,
+        publisher: keys.map(|keys| keys.publisher),
         last_epoch,
+        next_key: keys.and_then(|keys| keys.next),
     }
 }
 
-/// The publisher of the table: the one that the caller knows, or the pinned one. Servers are
-/// believed on this when the table is first used, and never later. Otherwise a server that wants to
-/// show other contents some day could name a publisher of its own first.
-pub(super) fn publisher_of(chosen: &ChosenTable, options: &SessionOptions) -> Option<PublisherId> {
+/// Who signs for the table: the publisher that the caller knows, or the pinned one; and the pinned
+/// next key. Servers are believed on this when the table is first used, and never later. Otherwise
+/// a server that wants to show other contents some day could name keys of its own first.
+pub(super) fn keys_of(chosen: &ChosenTable, options: &SessionOptions) -> Option<TableKeys> {
     let pins = options.pins.iter().filter(|known| known.pin.table.id == chosen.identity.id);
     let mut pins = pins.peekable();
-    let announced = chosen.updates.map(|updates| PublisherId(updates.publisher));
+    let announced = chosen.updates.map(|updates| TableKeys {
+        publisher: PublisherId(updates.publisher),
+        next: updates.next_key.map(NextKeyDigest),
+    });
     let believed = match pins.peek() {
-        Some(_) if !options.accept_new_table => pins.find_map(|known| known.pin.publisher),
+        Some(_) if !options.accept_new_table => pins.find_map(|known| known.pin.keys()),
         _ => announced,
     };
-    options.publisher.or(believed)
+    match (options.publisher, believed) {
+        (Some(publisher), Some(keys)) => Some(TableKeys { publisher, ..keys }),
+        (Some(publisher), None) => Some(publisher.into()),
+        (None, believed) => believed,
+    }
 }

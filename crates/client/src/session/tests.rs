@@ -28,6 +28,7 @@ mod shelf;
 mod simulator;
 mod single_use;
 mod slow;
+mod succession;
 mod timed;
 mod together;
 mod toy;

@@ -23,7 +23,7 @@ use super::calls::Purpose;
 use super::interface::ChosenTable;
 use super::open::{Incoming, Open, Stage};
 use super::options::SessionOptions;
-use super::pins::publisher_of;
+use super::pins::keys_of;
 use super::shared::Shared;
 use super::{Phase, Session};
 use privet_core::{Epoch, Error};
@@ -63,7 +63,7 @@ impl Open {
     pub(super) fn can_move_to(&self, epoch: Epoch, options: &SessionOptions) -> bool {
         epoch > self.chosen.identity.epoch
             && options.digest.is_none()
-            && publisher_of(&self.chosen, options).is_some()
+            && keys_of(&self.chosen, options).is_some()
     }
 
     /// Whether the session can open again now: it waits for nothing from storage.
@@ -98,7 +98,7 @@ impl Open {
         let keeps_table = matches!(self.chosen.scheme.plan.offline, OfflinePhase::KeepTable { .. });
         let refreshes = shared.lookups.refreshes_since();
         let stays = keeps_table && refreshes.is_none();
-        if stays || publisher_of(&self.chosen, &shared.options).is_none() {
+        if stays || keys_of(&self.chosen, &shared.options).is_none() {
             return false;
         }
         let lifetime = shared.options.patience.description;

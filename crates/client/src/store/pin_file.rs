@@ -5,14 +5,19 @@
 //!     name length u32 ‖ name ‖
 //!     table id 16 ‖ epoch u64 ‖ table digest 32 ‖ records u64 ‖ bytes of a record u64 ‖ parameter digest 32 ‖
 //!     layout: length u64 ‖ digest 32 ‖ hint: whether there is one u8 ‖ length u64 ‖ digest 32 ‖
-//!     publisher: whether known u8 ‖ 32 ‖ hash of the last epoch: whether known u8 ‖ 32
+//!     publisher: whether known u8 ‖ 32 ‖ hash of the last epoch: whether known u8 ‖ 32 ‖
+//!     digest of the next key: whether known u8 ‖ 32 ‖ length of the scheme's name u32 ‖ name
+//! ‖ number of tombstones u32 ‖ for each: table id 16 ‖ hash of the succession that ended it 32
 //! ‖ BLAKE3 of all that 32
 //! ```
 //!
 //! Pins are in the order in which they were written: the last is of the table that was used last.
 //!
+//! A tombstone is of a table that the client has left for its successor. It stands in the same file
+//! as the successor's pin, so that one write makes both.
+//!
 //! A missing or unknown field is zeros. Version 1 had one digest for layout and hint together and
-//! nothing about who signs updates.
+//! nothing about who signs updates. Version 2 had no next keys, schemes and tombstones; it is read.
 //!
 //! The file is replaced as a whole, so a crash leaves the old pins or the new ones. A damaged file
 //! is refused, not rebuilt: a server that changes what it shows would profit from a forgotten pin.
@@ -21,20 +26,42 @@ use super::Pins;
 use super::identity::{IDENTITY_LEN, put_identity, read_identity};
 use crate::state::Pin;
 use privet_core::codec::Reader;
-use privet_core::{Error, Result};
-use privet_table::update_log::{EpochHash, PublisherId};
+use privet_core::{Error, Result, TableId};
+use privet_table::update_log::{EpochHash, Left, NextKeyDigest, PublisherId};
 use privet_wire::PartDescription;
 use privet_wire::limits::{MAX_NAME_LEN, MAX_TABLES};
 
 const MAGIC: &[u8; 8] = b"privetpn";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+const VERSION_WITHOUT_TOMBSTONES: u32 = 2;
 const MAX_SERVER_LEN: usize = 4096;
 const PART_LEN: usize = 8 + 32;
-const PIN_LEN: usize = IDENTITY_LEN + 32 + PART_LEN + (1 + PART_LEN) + 2 * (1 + 32);
+const PIN_LEN: usize =
+    IDENTITY_LEN + 32 + PART_LEN + (1 + PART_LEN) + 3 * (1 + 32) + 4 + MAX_NAME_LEN;
+const TOMBSTONE_LEN: usize = 16 + 32;
+
+/// How many tombstones a file has at most: with one each week, for seventy-eight years.
+pub(crate) const MAX_TOMBSTONES: usize = 4096;
 
 /// The largest file of this kind.
-pub(crate) const MAX_LEN: u64 =
-    (8 + 4 + 4 + MAX_SERVER_LEN + 4 + MAX_TABLES * (4 + MAX_NAME_LEN + PIN_LEN) + 32) as u64;
+pub(crate) const MAX_LEN: u64 = (8
+    + 4
+    + 4
+    + MAX_SERVER_LEN
+    + 4
+    + MAX_TABLES * (4 + MAX_NAME_LEN + PIN_LEN)
+    + TOMBSTONES_LEN
+    + 32) as u64;
+const TOMBSTONES_LEN: usize = 4 + MAX_TOMBSTONES * TOMBSTONE_LEN;
+
+/// What a file says.
+#[derive(Default)]
+pub(crate) struct PinFile {
+    pub(crate) server: String,
+    pub(crate) pins: Pins,
+    /// The tables that were left for their successors.
+    pub(crate) left: Vec<Left>,
+}
 
 /// Checks that `server` fits into the file.
 pub(crate) fn check_server(server: &str) -> Result<()> {
@@ -47,7 +74,7 @@ pub(crate) fn check_server(server: &str) -> Result<()> {
     )))
 }
 
-pub(crate) fn encode(server: &str, pins: &[(String, Pin)]) -> Vec<u8> {
+pub(crate) fn encode(server: &str, pins: &[(String, Pin)], left: &[Left]) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(MAGIC);
     bytes.extend(VERSION.to_le_bytes());
@@ -61,6 +88,13 @@ pub(crate) fn encode(server: &str, pins: &[(String, Pin)]) -> Vec<u8> {
         put_option(&mut bytes, pin.hint.map(part));
         put_option(&mut bytes, pin.publisher.map(|publisher| publisher.0));
         put_option(&mut bytes, pin.last_epoch.map(|epoch| epoch.0));
+        put_option(&mut bytes, pin.next_key.map(|next| next.0));
+        put(&mut bytes, pin.scheme.map_or("", |scheme| scheme.name()));
+    }
+    bytes.extend((left.len() as u32).to_le_bytes());
+    for Left { id, by } in left {
+        bytes.extend(id.0);
+        bytes.extend(by.0);
     }
     let checksum = blake3::hash(&bytes);
     bytes.extend(checksum.as_bytes());
@@ -87,12 +121,7 @@ fn put_option<const N: usize>(bytes: &mut Vec<u8>, option: Option<[u8; N]>) {
 
 /// # Errors
 /// If the bytes are not exactly such a file; the caller adds its name.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Pins> {
-    decode_with_server(bytes).map(|(_, pins)| pins)
-}
-
-/// The same with the server's address.
-pub(crate) fn decode_with_server(bytes: &[u8]) -> Result<(String, Pins)> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<PinFile> {
     let damaged = || Error::corrupted("it is damaged");
     let (fields, checksum) =
         bytes.split_at_checked(bytes.len().wrapping_sub(32)).ok_or_else(damaged)?;
@@ -101,7 +130,7 @@ pub(crate) fn decode_with_server(bytes: &[u8]) -> Result<(String, Pins)> {
         return Err(Error::corrupted("it does not begin like a file of Privet's"));
     }
     let version = reader.u32()?;
-    if version < VERSION {
+    if version < VERSION_WITHOUT_TOMBSTONES {
         return Err(Error::corrupted(format!(
             "an earlier version of Privet wrote it, in format {version}, which does not say enough to follow a table's updates"
         )));
@@ -119,18 +148,31 @@ pub(crate) fn decode_with_server(bytes: &[u8]) -> Result<(String, Pins)> {
     let mut pins = Vec::new();
     for _ in 0..count {
         let name = text(&mut reader, MAX_NAME_LEN)?;
-        let pin = Pin {
+        let mut pin = Pin {
             table: read_identity(&mut reader)?,
             parameter_digest: reader.array()?,
             layout: read_part(&mut reader)?,
             hint: read_option(&mut reader, read_part)?,
             publisher: read_option(&mut reader, |reader| reader.array().map(PublisherId))?,
             last_epoch: read_option(&mut reader, |reader| reader.array().map(EpochHash))?,
+            next_key: None,
+            scheme: None,
         };
+        if version == VERSION {
+            pin.next_key = read_option(&mut reader, |reader| reader.array().map(NextKeyDigest))?;
+            // A scheme that this program does not know cannot be used here either.
+            pin.scheme = text(&mut reader, MAX_NAME_LEN)?.parse().ok();
+        }
         pins.push((name, pin));
     }
+    let mut left = Vec::new();
+    if version == VERSION {
+        for _ in 0..reader.u32()? {
+            left.push(Left { id: TableId(reader.array()?), by: EpochHash(reader.array()?) });
+        }
+    }
     reader.finish()?;
-    Ok((server, pins))
+    Ok(PinFile { server, pins, left })
 }
 
 fn read_part(reader: &mut Reader<'_>) -> Result<PartDescription> {

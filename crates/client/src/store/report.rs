@@ -4,6 +4,7 @@
 
 use super::hints::{self, Condition};
 use super::part_file::CompletePart;
+use super::pin_file::PinFile;
 use super::{
     COMPLETE, PARTIAL, PINS, PRIVATE, TABLES, extension, files, pin_file, pin_files,
     private_folders,
@@ -274,8 +275,8 @@ pub fn report(root: &Path) -> Result<StateReport> {
             other => other?,
         };
         report.pin_bytes += bytes.as_ref().map_or(0, Vec::len) as u64;
-        match bytes.map(|bytes| pin_file::decode_with_server(&bytes)) {
-            Some(Ok((server, pins))) => {
+        match bytes.map(|bytes| pin_file::decode(&bytes)) {
+            Some(Ok(PinFile { server, pins, .. })) => {
                 report.servers += 1;
                 report.pins += pins.len() as u64;
                 report.seen.extend(pins.iter().map(|(name, pin)| SeenTable {

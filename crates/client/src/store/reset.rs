@@ -1,8 +1,9 @@
 //! Erasing stored data: all of it, one table's, or one server's pins.
 
 use super::hints;
+use super::pin_file::PinFile;
 use super::report::{Kept, report};
-use super::{LOCK, Pins, files, pin_file, pin_file_name, private_folders};
+use super::{LOCK, files, pin_file, pin_file_name, private_folders};
 use crate::addresses::Address;
 use crate::disk::Folder;
 use privet_core::{Blame, Error, Reason, Result, TableId};
@@ -81,17 +82,17 @@ pub fn what_reset_would_erase(root: &Path, scope: &Scope) -> Result<Erased> {
 fn pins_to_remove(root: &Path, scope: &Scope) -> Result<u64> {
     let mut count = 0;
     for (folder, name) in Kept::at(root)?.pin_files()? {
-        let (server, pins) = pins_in(folder, &name)?.unwrap_or_default();
+        let PinFile { server, pins, .. } = pins_in(folder, &name)?.unwrap_or_default();
         count += pins.iter().filter(|(_, pin)| scope.has_pin(&server, pin.table.id)).count() as u64;
     }
     Ok(count)
 }
 
-/// The server and the pins in a file; `None` if it is damaged or not there.
-fn pins_in(folder: &dyn Folder, name: &str) -> Result<Option<(String, Pins)>> {
+/// The contents of a file of pins; `None` if it is damaged or not there.
+fn pins_in(folder: &dyn Folder, name: &str) -> Result<Option<PinFile>> {
     match files::read_if_there(folder, name, pin_file::MAX_LEN) {
         Err(error) if error.blame() == Blame::Corrupted => Ok(None),
-        Ok(Some(bytes)) => Ok(pin_file::decode_with_server(&bytes).ok()),
+        Ok(Some(bytes)) => Ok(pin_file::decode(&bytes).ok()),
         other => other.map(|_| None),
     }
 }
@@ -148,13 +149,16 @@ fn reset_table(folder: &dyn Folder) -> Result<()> {
 }
 
 fn remove_pins_of(folder: &dyn Folder, name: &str, scope: &Scope) -> Result<()> {
-    let Some((server, mut pins)) = pins_in(folder, name)? else { return Ok(()) };
-    let before = pins.len();
+    let Some(PinFile { server, mut pins, mut left }) = pins_in(folder, name)? else {
+        return Ok(());
+    };
+    let before = (pins.len(), left.len());
     pins.retain(|(_, pin)| !scope.has_pin(&server, pin.table.id));
-    match pins.len() {
-        len if len == before => Ok(()),
-        0 => files::remove_if_there(folder, name),
-        _ => files::replace(folder, name, &pin_file::encode(&server, &pins)),
+    left.retain(|left| !scope.has_pin(&server, left.id));
+    match (pins.len(), left.len()) {
+        lens if lens == before => Ok(()),
+        (0, 0) => files::remove_if_there(folder, name),
+        _ => files::replace(folder, name, &pin_file::encode(&server, &pins, &left)),
     }
 }
 
@@ -195,8 +199,12 @@ mod tests {
         let mut store = store(directory.path());
         let server = "http://a";
         let names: Vec<_> = (0..MAX_TABLES).map(|name| (name.to_string(), pin(1, 0))).collect();
-        files::replace(&*store.pins, &pin_file_name(server), &pin_file::encode(server, &names))
-            .unwrap();
+        files::replace(
+            &*store.pins,
+            &pin_file_name(server),
+            &pin_file::encode(server, &names, &[]),
+        )
+        .unwrap();
         let error = store.pin(server, "one more", &pin(1, 0)).unwrap_err();
         assert_eq!(error.reason(), Some(Reason::TooManyTablesRemembered), "{error}");
         assert_eq!(store.pins(server).unwrap().len(), MAX_TABLES);

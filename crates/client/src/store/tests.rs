@@ -3,6 +3,7 @@
 mod crashes;
 mod erased_hints;
 mod following;
+mod left;
 
 use super::*;
 use erased_hints::used_hints_in;
@@ -111,6 +112,8 @@ pub(super) fn pin(table: u8, epoch: u64) -> Pin {
         hint: None,
         publisher: None,
         last_epoch: None,
+        next_key: None,
+        scheme: None,
     }
 }
 
@@ -506,7 +509,7 @@ fn pins_under_an_earlier_spelling_of_an_address_are_taken_over() {
     assert_eq!(store.pins("https://a").unwrap(), [("t".to_owned(), pin(1, 3))]);
     assert_eq!(store.pins("HTTPS://A:443").unwrap(), [], "they are in one place");
     let file = std::fs::read(store.pin_path("https://a")).unwrap();
-    assert_eq!(pin_file::decode_with_server(&file).unwrap().0, "https://a");
+    assert_eq!(pin_file::decode(&file).unwrap().server, "https://a");
     assert_eq!(report(directory.path()).unwrap().pins, 1);
 
     // Pins under the present spelling count.

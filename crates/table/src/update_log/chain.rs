@@ -21,8 +21,8 @@ pub struct Chain {
 
 impl Chain {
     /// A chain that begins with the table `identity`, which has the layout `layout` and the keys
-    /// `keys`: a [`PublisherId`] alone if there is no next key. The caller must know that the layout
-    /// is this table's.
+    /// `keys`: a [`PublisherId`] alone if there is no next key. The caller must know that the
+    /// layout is this table's.
     ///
     /// `previous` is the hash of the epoch that made this version, or [`EpochHash::NONE`] if the
     /// table was built like this. A caller that does not know it (because it downloaded the table

@@ -30,9 +30,9 @@
 //! | 16 | 32 | hash of the last epoch, or of the one that made the base |
 //! | 48 | 32 | BLAKE3 digest of the log's header checksum and the bytes before it |
 //!
-//! A rotation of keys stands among the epochs. A [succession](super::Succession) to another table is
-//! the last thing in a log. It counts as an epoch here, and in commit records and marks, and makes
-//! no version of the table.
+//! A rotation of keys stands among the epochs. A [succession](super::Succession) to another table
+//! is the last thing in a log. It counts as an epoch here, and in commit records and marks, and
+//! makes no version of the table.
 //!
 //! # What a crash leaves
 //!

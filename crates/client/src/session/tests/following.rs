@@ -31,7 +31,7 @@ const SCHEMES: [(SchemeId, usize); 13] = [
     (SchemeId::Download, 1),
 ];
 
-fn edits(dice: &mut Dice, count: u64) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+pub(super) fn edits(dice: &mut Dice, count: u64) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     (0..count)
         .map(|_| {
             let key = format!("key-{}", dice.roll(KEYS as u64)).into_bytes();
@@ -41,9 +41,11 @@ fn edits(dice: &mut Dice, count: u64) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
 }
 
 /// A world in which every server is `peer`, and whose client has what `former` had.
-fn later(former: World, peer: &Peer, servers: usize) -> World {
+pub(super) fn later(former: World, peer: &Peer, servers: usize) -> World {
     let mut options = options(servers);
     let mut state = former.keeper.state;
+    let left = state.tables_left().unwrap().into_iter();
+    options.tables_left = left.map(|(_, left)| TableLeft { here: true, left }).collect();
     for server in 0..servers {
         let pins = state.pins(&format!("server {server}")).unwrap();
         options.pins.extend(pins.into_iter().map(|(name, pin)| KnownPin { server, name, pin }));
@@ -56,7 +58,7 @@ fn later(former: World, peer: &Peer, servers: usize) -> World {
 
 /// What was fetched before the first lookup. (Later fetches are the beginning of the next
 /// generation of hints.)
-fn parts_fetched(world: &World) -> Vec<PartKind> {
+pub(super) fn parts_fetched(world: &World) -> Vec<PartKind> {
     let before = world.sent.iter().take_while(|(_, sent)| !matches!(sent, Request::Answer(_)));
     let fetched = before.filter_map(|(_, request)| match request {
         Request::Fetch(request) => Some(request.part),

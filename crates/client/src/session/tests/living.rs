@@ -2,7 +2,7 @@
 
 use super::world::*;
 use crate::session::*;
-use privet_core::{TableChanges, TableIdentity, TableView};
+use privet_core::{Epoch, TableChanges, TableIdentity, TableView};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{self, ServerOptions};
@@ -11,7 +11,10 @@ use privet_table::edit::TableEditor;
 use privet_table::import::Source;
 use privet_table::key_map::KeyMapKind;
 use privet_table::snapshot::Snapshot;
-use privet_table::update_log::{Chain, CurrentTable, LogWriter, PublisherKey, UpdateLog, log_path};
+use privet_table::update_log::{
+    Chain, CurrentTable, LogWriter, NextKeyDigest, PublisherKey, Signers, TableKeys, UpdateLog,
+    log_path,
+};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,6 +25,9 @@ pub(super) struct Living {
     _folder: TempDir,
     path: PathBuf,
     key: Arc<PublisherKey>,
+    /// The digest of the next key.
+    next: Option<NextKeyDigest>,
+    lineage: Vec<u8>,
     /// What the table holds.
     pub(super) model: BTreeMap<Vec<u8>, Vec<u8>>,
     /// Every version so far, each served alone.
@@ -32,10 +38,23 @@ pub(super) struct Living {
 impl Living {
     /// `keys` keys served by `scheme`.
     pub(super) fn new(scheme: SchemeId, kind: KeyMapKind, keys: usize) -> Self {
+        let key = PublisherKey::generate().unwrap();
+        Self::under(Arc::new(key), None, scheme, kind, keys, "value")
+    }
+
+    /// The same under these keys, with values that begin with `value`.
+    pub(super) fn under(
+        key: Arc<PublisherKey>,
+        next: Option<NextKeyDigest>,
+        scheme: SchemeId,
+        kind: KeyMapKind,
+        keys: usize,
+        value: &str,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (input, path) = (folder.path().join("in.csv"), folder.path().join("table.privet"));
         let model: BTreeMap<Vec<u8>, Vec<u8>> = (0..keys)
-            .map(|k| (format!("key-{k}").into_bytes(), format!("value {}", k % 10).into_bytes()))
+            .map(|k| (format!("key-{k}").into_bytes(), format!("{value} {}", k % 10).into_bytes()))
             .collect();
         let mut csv = "key,value\n".to_owned();
         for (key, value) in &model {
@@ -50,13 +69,50 @@ impl Living {
             ..BuildOptions::default()
         };
         build_table(&options, Source::path(&input), &path, &mut |_| Ok(())).unwrap();
-        let key = Arc::new(PublisherKey::generate().unwrap());
         let snapshot = Snapshot::open(&path).unwrap();
-        UpdateLog::create(&log_path(&path), &snapshot, key.id()).unwrap();
+        let all = TableKeys { publisher: key.id(), next };
+        UpdateLog::create(&log_path(&path), &snapshot, all).unwrap();
         let layout = snapshot.layout_bytes().to_vec();
         let first = Peer::of(scheme, snapshot.identity(), layout, snapshot.view().bytes());
         let versions = vec![first];
-        Self { _folder: folder, path, key, model, versions, epochs: Vec::new() }
+        let (lineage, epochs) = (Vec::new(), Vec::new());
+        Self { _folder: folder, path, key, next, lineage, model, versions, epochs }
+    }
+
+    /// Has these keys sign that `successor`, which has no updates yet, continues the table.
+    pub(super) fn succeed(&self, signers: Signers<'_>, successor: &mut Self) {
+        let snapshot = Snapshot::open(&self.path).unwrap();
+        let mut writer = LogWriter::open(&log_path(&self.path), &snapshot).unwrap();
+        let new = Snapshot::open(&successor.path).unwrap();
+        let keys = TableKeys { publisher: successor.key.id(), next: successor.next };
+        let lineage = writer.succeed(signers, &new, keys).unwrap();
+        std::fs::remove_file(log_path(&successor.path)).unwrap();
+        UpdateLog::create_after(&log_path(&successor.path), &new, keys, &lineage).unwrap();
+        successor.lineage = lineage.encode();
+    }
+
+    /// Has `next`, the next key, sign the table's epochs from now on.
+    pub(super) fn rotate(&mut self, next: Arc<PublisherKey>) -> u64 {
+        let snapshot = Snapshot::open(&self.path).unwrap();
+        let mut writer = LogWriter::open(&log_path(&self.path), &snapshot).unwrap();
+        let before = writer.log().current().epoch;
+        let by_next = self.next.map(|_| &*next);
+        let signers = Signers { publisher: Some(&self.key), next: by_next };
+        writer.rotate(signers, next.id().into()).unwrap();
+        self.lineage = writer.log().lineage().encode();
+        let version = self.note(&writer, before);
+        (self.key, self.next) = (next, None);
+        version
+    }
+
+    /// What a thief of the publisher's key has: the table, and a history of his own that knows of
+    /// no next key.
+    pub(super) fn stolen(&self) -> Self {
+        let stolen = self.forked();
+        std::fs::remove_file(log_path(&stolen.path)).unwrap();
+        let snapshot = Snapshot::open(&stolen.path).unwrap();
+        UpdateLog::create(&log_path(&stolen.path), &snapshot, self.key.id()).unwrap();
+        Self { next: None, ..stolen }
     }
 
     /// The same table with a separate history from here on, which the same publisher signs.
@@ -70,6 +126,8 @@ impl Living {
             _folder: folder,
             path,
             key: Arc::clone(&self.key),
+            next: self.next,
+            lineage: self.lineage.clone(),
             model: self.model.clone(),
             versions: self.versions.clone(),
             epochs: self.epochs.clone(),
@@ -100,9 +158,14 @@ impl Living {
             editor.finish().unwrap().expect("something changes")
         };
         writer.append(&self.key, &edits.update, edits.layout.as_ref()).unwrap();
+        self.note(&writer, before.epoch)
+    }
+
+    /// Makes the version that `writer` has made of the version `before`.
+    fn note(&mut self, writer: &LogWriter<'_>, before: Epoch) -> u64 {
         let log = writer.log();
         let (identity, records) = (log.current(), records_of(&writer.table()));
-        let epochs = log.epochs_from(before.epoch).unwrap().map(|epoch| epoch.unwrap());
+        let epochs = log.epochs_from(before).unwrap().map(|epoch| epoch.unwrap());
         let epochs: Vec<_> = epochs.collect();
         let [epoch] = &epochs[..] else { panic!("one epoch") };
         let encoded = log.layout().encode();
@@ -129,7 +192,9 @@ impl Living {
     pub(super) fn peer(&self, version: u64, earlier: &[u64], first: u64) -> Peer {
         let at = |version: u64| self.versions[version as usize].clone();
         let earlier = earlier.iter().map(|version| at(*version)).collect();
-        at(version).with_history(earlier, &self.epochs, self.publisher(), first)
+        at(version)
+            .with_history(earlier, &self.epochs, self.publisher(), first)
+            .with_lineage(self.next, self.lineage.clone())
     }
 
     /// Checks that `world` finds what the newest version of the table holds: some of it, and a key

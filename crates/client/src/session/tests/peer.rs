@@ -10,7 +10,7 @@ use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{self, ErasedServer, SchemePlan, ServerOptions};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::key_map::{KeyMapKind, Pairs, pack_as};
-use privet_table::update_log::PublisherId;
+use privet_table::update_log::{NextKeyDigest, PublisherId};
 use privet_table::{IndexLayout, RecordLayout};
 use privet_wire::{
     AnswerResponse, FetchChunk, PartDescription, PartKind, PrepareResponse, SchemeDescription,
@@ -41,6 +41,8 @@ pub(super) struct Peer {
     pub(super) earlier: Vec<Peer>,
     /// The available epochs, each with the version that it leads to and its commitments.
     pub(super) epochs: Vec<SignedEpoch>,
+    /// The successions that lead to the table.
+    pub(super) lineage: Vec<u8>,
     /// The server, if the registry knows it.
     pub(super) server: Option<Arc<dyn ErasedServer>>,
     answers: Arc<Answers>,
@@ -172,6 +174,7 @@ impl Peer {
             records: records.to_vec(),
             earlier: Vec::new(),
             epochs: Vec::new(),
+            lineage: Vec::new(),
             server: Some(kept),
             answers,
             replies,
@@ -211,12 +214,32 @@ impl Peer {
     ) -> Self {
         let described = |peer: &Peer| -> TableDescription { peer.description.tables[0].clone() };
         self.epochs = epochs.iter().filter(|(epoch, ..)| *epoch > first).cloned().collect();
-        let updates = UpdatesDescription { publisher: publisher.0, first_epoch: Epoch(first) };
+        let updates = UpdatesDescription {
+            publisher: publisher.0,
+            first_epoch: Epoch(first),
+            next_key: None,
+            lineage: None,
+        };
         let table = described(&self);
         let table = table.with_versions(Some(updates), earlier.iter().map(described).collect());
         self.description =
             ServerDescription::new("a peer in memory", vec![table.unwrap()]).unwrap();
         self.earlier = earlier;
+        self
+    }
+
+    /// The same with a next key, and with a lineage that leads here.
+    pub(super) fn with_lineage(mut self, next: Option<NextKeyDigest>, lineage: Vec<u8>) -> Self {
+        let table = self.description.tables.remove(0);
+        let updates = UpdatesDescription {
+            next_key: next.map(|next| next.0),
+            lineage: Some(described(&lineage)).filter(|_| !lineage.is_empty()),
+            ..table.updates.unwrap()
+        };
+        let earlier = table.earlier.clone();
+        let table = table.with_versions(Some(updates), earlier).unwrap();
+        self.description = ServerDescription::new("a peer in memory", vec![table]).unwrap();
+        self.lineage = lineage;
         self
     }
 
@@ -304,6 +327,7 @@ impl Peer {
                 let part = match request.part {
                     PartKind::Layout => &self.layout,
                     PartKind::Hint => &self.hint,
+                    PartKind::Lineage => &self.lineage,
                     PartKind::Updates => {
                         updates = self.updates(request);
                         &updates

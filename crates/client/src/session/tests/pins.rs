@@ -41,7 +41,12 @@ fn called(mut peer: Peer, name: &str, publisher: [u8; 32]) -> Peer {
 fn table(peer: &Peer, name: &str, publisher: [u8; 32]) -> TableDescription {
     let TableDescription { identity, layout, schemes, earlier, updates, .. } =
         peer.description.tables[0].clone();
-    let updates = updates.unwrap_or(UpdatesDescription { publisher, first_epoch: Epoch(0) });
+    let updates = updates.unwrap_or(UpdatesDescription {
+        publisher,
+        first_epoch: Epoch(0),
+        next_key: None,
+        lineage: None,
+    });
     let earlier = earlier.into_iter().map(|version| {
         TableDescription::new(name, version.identity, version.layout, version.schemes).unwrap()
     });
@@ -261,8 +266,11 @@ fn pins_of_one_server_alone_count_under_another_name() {
         for server in [0, 1] {
             let known = having_used(&peer(SchemeId::Dpf, "old", ID), 2);
             for name in [None, Some("new")] {
-                let pin =
-                    pin_of(known.session.table().unwrap(), Some(PublisherId(PUBLISHER)), None);
+                let pin = pin_of(
+                    known.session.table().unwrap(),
+                    Some(PublisherId(PUBLISHER).into()),
+                    None,
+                );
                 let mut options = options(2);
                 options.pins = vec![KnownPin { server, name: "old".to_owned(), pin }];
                 options.table = name.map(str::to_owned);
@@ -352,7 +360,7 @@ fn a_table_that_was_pinned_elsewhere_is_not_contradicted_at_first_use() {
         let known = peer(scheme, "old", ID);
         let pin = {
             let world = having_used(&known, servers);
-            pin_of(world.session.table().unwrap(), Some(PublisherId(PUBLISHER)), None)
+            pin_of(world.session.table().unwrap(), Some(PublisherId(PUBLISHER).into()), None)
         };
         let elsewhere = |pin: Pin| {
             move |options: &mut SessionOptions| {

@@ -21,6 +21,8 @@ fn pin_of(epoch: u64, publisher: Option<u8>, layout: &[u8], hint: &[u8]) -> Pin 
         hint: Some(part(hint)),
         publisher: publisher.map(|byte| PublisherId([byte; 32])),
         last_epoch: publisher.map(|_| EpochHash([epoch as u8; 32])),
+        next_key: None,
+        scheme: None,
     }
 }
 

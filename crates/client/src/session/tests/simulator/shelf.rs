@@ -6,6 +6,7 @@ use super::slow::Passing;
 use crate::state::{HintsKey, HintsOpened, MemoryState, Opened, PartKey, Pin, PinElsewhere, State};
 use privet_core::{Error, Result};
 use privet_schemes::offline::HintSource;
+use privet_table::update_log::Left;
 use privet_wire::PartKind;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -108,5 +109,13 @@ impl State for Shelf {
 
     fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()> {
         self.alive()?.state.pin(server, name, pin)
+    }
+
+    fn pin_successor(&mut self, server: &str, name: &str, pin: &Pin, left: &[Left]) -> Result<()> {
+        self.alive()?.state.pin_successor(server, name, pin, left)
+    }
+
+    fn tables_left(&mut self) -> Result<Vec<(String, Left)>> {
+        self.alive()?.state.tables_left()
     }
 }

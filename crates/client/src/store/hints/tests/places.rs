@@ -517,6 +517,8 @@ fn a_table_that_is_pinned_nowhere_any_more_loses_its_hints() {
         hint: None,
         publisher: None,
         last_epoch: None,
+        next_key: None,
+        scheme: None,
     };
     store.pin("http://a", "t", &pin(1)).unwrap();
     store.pin("http://b", "t", &pin(1)).unwrap();

@@ -1,0 +1,322 @@
+//! Clients of a table that is succeeded by another, or whose keys change; and servers that lie
+//! about it.
+
+use super::following::{edits, later, parts_fetched};
+use super::living::Living;
+use super::world::*;
+use crate::session::*;
+use privet_core::Reason;
+use privet_schemes::SchemeId;
+use privet_table::key_map::KeyMapKind;
+use privet_table::update_log::{PublisherKey, Signers};
+use privet_wire::PartKind;
+use std::sync::Arc;
+
+const KEYS: usize = 60;
+
+/// One scheme of each kind, and its number of servers.
+const SCHEMES: [(SchemeId, usize); 6] = [
+    (SchemeId::SimplePir, 1),
+    (SchemeId::Dpf, 2),
+    (SchemeId::DummySubsets, 1),
+    (SchemeId::SinglePass, 2),
+    (SchemeId::TapirMerkle, 2),
+    (SchemeId::Download, 1),
+];
+
+fn key() -> Arc<PublisherKey> {
+    Arc::new(PublisherKey::generate().unwrap())
+}
+
+/// The keys of a table's owner: the publisher's, and the next one.
+struct Owner {
+    publisher: Arc<PublisherKey>,
+    next: Arc<PublisherKey>,
+}
+
+impl Owner {
+    fn new() -> Self {
+        Self { publisher: key(), next: key() }
+    }
+
+    fn table(&self, scheme: SchemeId) -> Living {
+        let next = Some(self.next.id().as_next_key());
+        Living::under(Arc::clone(&self.publisher), next, scheme, KeyMapKind::Cuckoo, KEYS, "old")
+    }
+
+    /// The successor of a table, with more keys.
+    fn successor(&self, scheme: SchemeId, value: &str) -> Living {
+        let key = Arc::clone(&self.next);
+        Living::under(key, None, scheme, KeyMapKind::Cuckoo, KEYS + 7, value)
+    }
+
+    fn both(&self) -> Signers<'_> {
+        Signers { publisher: Some(&self.publisher), next: Some(&self.next) }
+    }
+}
+
+/// A table of `scheme` at version 2, a client that has used its version 0, and the successor.
+fn succeeded(owner: &Owner, (scheme, servers): (SchemeId, usize)) -> (World, Living, Living) {
+    let mut dice = Dice(5);
+    let mut old = owner.table(scheme);
+    let mut world = World::with_options(vec![old.peer(0, &[], 0); servers], options(servers));
+    old.check(&mut world, &mut dice, 2);
+    for _ in 0..2 {
+        old.update(&edits(&mut dice, 3));
+    }
+    let mut new = owner.successor(scheme, "new");
+    old.succeed(owner.both(), &mut new);
+    (world, old, new)
+}
+
+/// Whether the session failed before it asked anything, and left the pins as they were.
+fn assert_refused(world: &mut World, id: privet_core::TableId, how: &str) {
+    world.run();
+    assert_eq!(world.failed_with(), Blame::Integrity);
+    let error = world.failure.as_ref().unwrap().message().to_owned();
+    assert!(error.contains(how), "{how}: {error}");
+    assert!(world.queries().is_empty());
+    assert!(world.sent.iter().all(|(_, sent)| !matches!(sent, Request::Prepare(_))));
+    let pins = world.state_pins("server 0");
+    assert!(pins.iter().all(|(_, pin)| pin.table.id == id), "{pins:?}");
+}
+
+fn fetched_lineage(world: &World) -> bool {
+    parts_fetched(world).contains(&PartKind::Lineage)
+}
+
+#[test]
+fn who_has_pinned_a_table_follows_to_its_successor_and_never_back() {
+    for scheme in SCHEMES {
+        let (owner, mut dice) = (Owner::new(), Dice(3));
+        let (world, old, mut new) = succeeded(&owner, scheme);
+        let servers = scheme.1;
+        let mut world = later(world, &new.peer(0, &[], 0), servers);
+        new.check(&mut world, &mut dice, 3);
+        assert!(world.failure.is_none(), "{scheme:?}: {:?}", world.failure);
+        assert!(world.events.iter().any(|event| event.starts_with("Succeeded")));
+        assert!(fetched_lineage(&world));
+        let id = new.peer(0, &[], 0).identity().id;
+        for server in 0..servers {
+            let pins = world.state_pins(&format!("server {server}"));
+            let [(_, pin)] = &pins[..] else { panic!("one table: {pins:?}") };
+            assert_eq!((pin.table.id, pin.publisher), (id, Some(new.publisher())));
+        }
+
+        // The next session needs no lineage, and follows the new table's epochs.
+        let version = new.update(&edits(&mut dice, 3));
+        let mut world = later(world, &new.peer(version, &[], 0), servers);
+        new.check(&mut world, &mut dice, 2);
+        assert!(world.failure.is_none() && !fetched_lineage(&world), "{:?}", world.failure);
+
+        // Nobody leads back, whichever version is shown under whatever name.
+        for name in ["table", "other"] {
+            let mut back = old.peer(2, &[], 0);
+            if name == "other" {
+                back.description.tables[0].name = name.to_owned();
+            }
+            world = later(world, &back, servers);
+            assert_refused(&mut world, id, "left before for its successor");
+        }
+        // And the successor still serves.
+        let mut world = later(world, &new.peer(version, &[], 0), servers);
+        new.check(&mut world, &mut dice, 1);
+    }
+}
+
+#[test]
+fn a_client_that_comes_late_follows_the_successors_epochs_too() {
+    let (owner, mut dice) = (Owner::new(), Dice(3));
+    let (world, _, mut new) = succeeded(&owner, (SchemeId::DummySubsets, 1));
+    for _ in 0..3 {
+        new.update(&edits(&mut dice, 3));
+    }
+    let mut world = later(world, &new.peer(3, &[], 0), 1);
+    new.check(&mut world, &mut dice, 3);
+    assert!(world.failure.is_none(), "{:?}", world.failure);
+    let parts = parts_fetched(&world);
+    assert!(parts.contains(&PartKind::Lineage) && parts.contains(&PartKind::Updates), "{parts:?}");
+    assert_eq!(world.state_pins("server 0")[0].1.table.epoch.0, 3);
+}
+
+#[test]
+fn a_session_goes_on_in_the_successor_and_closes_its_hints_first() {
+    for scheme in SCHEMES.into_iter().filter(|(id, _)| *id != SchemeId::Download) {
+        let (owner, mut dice) = (Owner::new(), Dice(3));
+        let (mut world, old, new) = succeeded(&owner, scheme);
+        // The client hears of it when its last description is a minute old.
+        world.peers = vec![new.peer(0, &[], 0); scheme.1];
+        world.now += Duration::from_secs(61);
+        new.check(&mut world, &mut dice, 3);
+        assert!(world.failure.is_none(), "{scheme:?}: {:?}", world.failure);
+        let id = old.peer(0, &[], 0).identity().id;
+        let left = world.keeper.state.tables_left().unwrap();
+        assert!(left.iter().all(|(_, left)| left.id == id) && !left.is_empty());
+        // Two queries through one hint would be equal in length and differ: none is sent twice
+        // with another content, because hints are of one table.
+        let of_old = world.sent.iter().filter(|(_, sent)| match sent {
+            Request::Answer(query) => query.table == id,
+            _ => false,
+        });
+        let before = of_old.count();
+        new.check(&mut world, &mut dice, 2);
+        let after = world
+            .sent
+            .iter()
+            .filter(|(_, sent)| matches!(sent, Request::Answer(query) if query.table == id));
+        assert_eq!(after.count(), before, "nothing more is asked of the old table");
+    }
+}
+
+#[test]
+fn a_thief_of_the_publishers_key_moves_no_client_that_has_pinned_a_next_key() {
+    let (owner, mut dice) = (Owner::new(), Dice(3));
+    let old = owner.table(SchemeId::Dpf);
+    let mut world = World::with_options(vec![old.peer(0, &[], 0); 2], options(2));
+    old.check(&mut world, &mut dice, 1);
+    // The thief has copied the table file, and leads to a table of his own.
+    let stolen = old.stolen();
+    let mut his = Living::under(key(), None, SchemeId::Dpf, KeyMapKind::Cuckoo, KEYS, "false");
+    let by_publisher = Signers { publisher: Some(&owner.publisher), next: None };
+    stolen.succeed(by_publisher, &mut his);
+    let id = old.peer(0, &[], 0).identity().id;
+    let mut world = later(world, &his.peer(0, &[], 0), 2);
+    assert_refused(&mut world, id, "next key");
+}
+
+#[test]
+fn without_a_next_key_whoever_has_the_publishers_key_moves_clients() {
+    let mut dice = Dice(3);
+    let (publisher, thief) = (key(), key());
+    let table = |value| {
+        let key = Arc::clone(&publisher);
+        Living::under(key, None, SchemeId::Dpf, KeyMapKind::Cuckoo, KEYS, value)
+    };
+    let old = table("old");
+    let mut world = World::with_options(vec![old.peer(0, &[], 0); 2], options(2));
+    old.check(&mut world, &mut dice, 1);
+    let mut his = Living::under(thief, None, SchemeId::Dpf, KeyMapKind::Cuckoo, KEYS, "false");
+    old.succeed(Signers { publisher: Some(&publisher), next: None }, &mut his);
+    let mut world = later(world, &his.peer(0, &[], 0), 2);
+    his.check(&mut world, &mut dice, 1);
+    assert!(world.failure.is_none(), "as documented: {:?}", world.failure);
+}
+
+#[test]
+fn a_second_successor_of_a_table_is_refused_by_who_has_followed_the_first() {
+    let owner = Owner::new();
+    let scheme = (SchemeId::SimplePir, 1);
+    let mut dice = Dice(9);
+    let old = owner.table(scheme.0);
+    let mut world = World::with_options(vec![old.peer(0, &[], 0)], options(1));
+    old.check(&mut world, &mut dice, 1);
+    let other_history = old.forked();
+    let (mut first, mut second) =
+        (owner.successor(scheme.0, "first"), owner.successor(scheme.0, "second"));
+    old.succeed(owner.both(), &mut first);
+    other_history.succeed(owner.both(), &mut second);
+    let mut world = later(world, &first.peer(0, &[], 0), 1);
+    first.check(&mut world, &mut dice, 1);
+    let id = first.peer(0, &[], 0).identity().id;
+    let mut world = later(world, &second.peer(0, &[], 0), 1);
+    assert_refused(&mut world, id, "(a fork)");
+}
+
+#[test]
+fn a_successor_that_leaves_out_epochs_that_the_client_has_followed_is_refused() {
+    let owner = Owner::new();
+    let mut dice = Dice(9);
+    let mut old = owner.table(SchemeId::SimplePir);
+    let (before, again) = (old.forked(), old.forked());
+    let version = old.update(&edits(&mut dice, 3));
+    let mut world = World::with_options(vec![old.peer(version, &[], 0)], options(1));
+    old.check(&mut world, &mut dice, 1);
+    let mut new = owner.successor(SchemeId::SimplePir, "new");
+    before.succeed(owner.both(), &mut new);
+    let id = old.peer(0, &[], 0).identity().id;
+    let mut world = later(world, &new.peer(0, &[], 0), 1);
+    assert_refused(&mut world, id, "(a rollback)");
+
+    // A revocation, which the next key alone signs, does just that.
+    let mut revoked = owner.successor(SchemeId::SimplePir, "restored");
+    again.succeed(Signers { publisher: None, next: Some(&owner.next) }, &mut revoked);
+    let mut world = later(world, &revoked.peer(0, &[], 0), 1);
+    revoked.check(&mut world, &mut dice, 1);
+    assert!(world.failure.is_none(), "{:?}", world.failure);
+}
+
+#[test]
+fn a_lineage_of_other_tables_or_of_nobody_leads_nowhere() {
+    let owner = Owner::new();
+    let scheme = (SchemeId::SimplePir, 1);
+    let (world, old, new) = succeeded(&owner, scheme);
+    let id = old.peer(0, &[], 0).identity().id;
+    // Another table claims the lineage of the successor.
+    let stranger = owner.successor(scheme.0, "stranger").peer(0, &[], 0);
+    let claimed = stranger.with_lineage(None, new.peer(0, &[], 0).lineage);
+    let mut world = later(world, &claimed, 1);
+    assert_refused(&mut world, id, "was succeeded by another table");
+    // A lineage of tables that this client never saw.
+    let (other_owner, mut dice) = (Owner::new(), Dice(1));
+    let (_, _, unrelated) = succeeded(&other_owner, scheme);
+    let mut world = later(world, &unrelated.peer(0, &[], 0), 1);
+    assert_refused(&mut world, id, "another table than before");
+    // The true successor with other contents than were signed.
+    let changed = new.peer(0, &[], 0).with_identity(|identity| identity.digest.0[0] ^= 1);
+    let lineage = new.peer(0, &[], 0).lineage;
+    let changed = changed.with_history(Vec::new(), &[], new.publisher(), 0);
+    let mut world = later(world, &changed.with_lineage(None, lineage), 1);
+    assert_refused(&mut world, id, "other contents");
+    // With another publisher than was signed.
+    let lineage = new.peer(0, &[], 0).lineage;
+    let named = new.peer(0, &[], 0).with_history(Vec::new(), &[], key().id(), 0);
+    let mut world = later(world, &named.with_lineage(None, lineage), 1);
+    assert_refused(&mut world, id, "another publisher");
+    let mut world = later(world, &new.peer(0, &[], 0), 1);
+    new.check(&mut world, &mut dice, 1);
+}
+
+#[test]
+fn when_keys_change_hints_stay_and_the_old_key_signs_nothing_more() {
+    for (scheme, servers) in SCHEMES {
+        let (owner, mut dice) = (Owner::new(), Dice(7));
+        let mut table = owner.table(scheme);
+        let mut world = World::with_options(vec![table.peer(0, &[], 0); servers], options(servers));
+        table.check(&mut world, &mut dice, 2);
+        table.update(&edits(&mut dice, 2));
+        let by_old_key = table.forked();
+        table.rotate(Arc::clone(&owner.next));
+        let version = table.update(&edits(&mut dice, 2));
+        assert_eq!(version, 3);
+        let mut world = later(world, &table.peer(version, &[], 0), servers);
+        table.check(&mut world, &mut dice, 2);
+        assert!(world.failure.is_none(), "{scheme}: {:?}", world.failure);
+        assert!(world.sent.iter().all(|(_, sent)| !matches!(sent, Request::Prepare(_))));
+        let pin = world.state_pins("server 0")[0].1;
+        assert_eq!((pin.publisher, pin.next_key), (Some(owner.next.id()), None));
+        assert!(world.keeper.state.tables_left().unwrap().is_empty());
+
+        // The thief of the old key goes on from before the change, in a longer history.
+        let mut thief = by_old_key;
+        for _ in 0..4 {
+            thief.update(&edits(&mut dice, 2));
+        }
+        let id = table.peer(0, &[], 0).identity().id;
+        let mut world = later(world, &thief.peer(5, &[], 0), servers);
+        assert_refused(&mut world, id, "is published by");
+        assert_eq!(world.reason(), Some(Reason::PublisherDiffers));
+    }
+}
+
+#[test]
+fn a_successor_by_another_scheme_is_refused() {
+    let (owner, mut dice) = (Owner::new(), Dice(2));
+    let old = owner.table(SchemeId::SimplePir);
+    let mut world = World::with_options(vec![old.peer(0, &[], 0)], options(1));
+    old.check(&mut world, &mut dice, 1);
+    let mut new = owner.successor(SchemeId::Download, "new");
+    old.succeed(owner.both(), &mut new);
+    let id = old.peer(0, &[], 0).identity().id;
+    let mut world = later(world, &new.peer(0, &[], 0), 1);
+    assert_refused(&mut world, id, "another scheme");
+}
