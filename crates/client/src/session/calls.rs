@@ -11,27 +11,19 @@
 //! *Background* fetches are apart: their failures put no server in doubt and delay no query, and
 //! their successes restore trust in none.
 //!
-//! # The end of patience
-//!
-//! No server can keep a session waiting for ever, whatever it does. A call ends at the latest when:
-//!
-//! - its server has failed, and kept failing, for [`Patience::give_up_after`]. Then the server is
-//!   *given up*: all calls to it end together, and so do lookups that wait for their turn, because
-//!   each would have waited as long. A later call tries once more, briefly;
-//! - its own attempts have failed for as long, even if the server answered other calls meanwhile;
-//! - its response comes slower than [`Patience::least_rate`]. Every new byte puts the end off by
-//!   the time that it may take at that rate, across all attempts. So a server cannot keep a call
-//!   alive with a byte now and then, nor with one byte at each attempt.
+//! No server can keep a session waiting for ever: the module `patience` says when a call ends.
 //!
 //! Nothing here looks at the contents of a request, except that a download goes on at a
 //! [boundary](super::boundaries). No request ever goes to another server than the one that it was
 //! made for.
 
-use super::agreement::server_name;
+mod patience;
+
 use super::boundaries::Boundaries;
 use super::interface::{Event, ExchangeId, FetchId, Output, Request};
 use super::options::Patience;
-use privet_core::{Blame, Error, Reason, SecretRng};
+use patience::Failing;
+use privet_core::{Blame, Error, SecretRng};
 use privet_schemes::contract::ReservationId;
 use privet_wire::{DescribeRequest, FetchChunk};
 use std::collections::VecDeque;
@@ -78,24 +70,6 @@ pub(super) struct Call {
     ends: Option<Duration>,
     /// The server refused the request. The refusal stands if the server still describes the same.
     refusal: Option<Error>,
-}
-
-/// A row of failures without a success in between.
-#[derive(Clone, Copy, Default)]
-struct Failing {
-    count: u32,
-    since: Option<Duration>,
-}
-
-impl Failing {
-    fn add(&mut self, now: Duration) {
-        self.count = self.count.saturating_add(1);
-        self.since.get_or_insert(now);
-    }
-
-    fn for_how_long(&self, now: Duration) -> Duration {
-        self.since.map_or(Duration::ZERO, |since| now.saturating_sub(since))
-    }
 }
 
 #[derive(Default)]
@@ -461,15 +435,6 @@ impl Calls {
         ended
     }
 
-    /// How long a server may go on failing.
-    fn patience_with(&self, server: usize) -> Duration {
-        let link = &self.links[server];
-        match link.described.is_some() && !link.given_up {
-            true => self.patience.give_up_after,
-            false => self.patience.first_contact,
-        }
-    }
-
     /// The server that was given up since this was last asked.
     pub(super) fn take_given_up(&mut self) -> Option<GivenUp> {
         self.given_up.take()
@@ -623,64 +588,5 @@ impl Calls {
         if when <= now {
             self.transmit(self.calls.len() - 1, now, out);
         }
-    }
-
-    /// Names the server that was too slow, and its call. `silent`: no byte came in the time that
-    /// the session waits for one.
-    fn too_late(&self, call: &Call, silent: bool) -> Error {
-        let server = server_name(call.server, self.links.len());
-        let waited = self.patience_for(call).as_secs_f64();
-        let message = match (&call.request, silent) {
-            (Request::Fetch(request), false) => format!(
-                "{server} sends the {} slower than {} bytes a second; if the line is that slow, allow that rate",
-                request.part, self.patience.least_rate
-            ),
-            (Request::Fetch(request), true) => format!(
-                "{server} sent nothing of the {} for {waited} s; allow more time",
-                request.part
-            ),
-            (Request::Describe(_), _) => {
-                format!("{server} did not describe itself within {waited} s; allow more time")
-            }
-            (Request::Prepare(_), _) => {
-                format!("{server} did not send hints within {waited} s; allow more time")
-            }
-            (Request::Answer(_), _) => {
-                format!("{server} did not answer within {waited} s; allow more time")
-            }
-        };
-        let slowly = matches!((&call.request, silent), (Request::Fetch(_), false));
-        let reason = if slowly { Reason::TooSlow } else { Reason::NoAnswerInTime };
-        Error::unavailable(message).because(reason)
-    }
-
-    fn patience_for(&self, call: &Call) -> Duration {
-        match call.request {
-            Request::Describe(_) => self.patience.describe,
-            Request::Fetch(_) => self.patience.chunk,
-            Request::Prepare(_) => self.patience.reply,
-            Request::Answer(_) => self.patience.answer,
-        }
-    }
-}
-
-impl Patience {
-    /// How long a fetch may go on without a new byte, over all its attempts: the longest allowed
-    /// silence, plus the time that a server may be away.
-    fn grace(&self) -> Duration {
-        self.chunk.saturating_add(self.give_up_after)
-    }
-
-    /// The time that so many bytes may take.
-    fn earned(&self, bytes: usize) -> Duration {
-        Duration::from_secs_f64(bytes as f64 / self.least_rate.max(1) as f64)
-    }
-
-    /// The pause after the `failures`-th failure in a row: doubled each time, bounded, and
-    /// shortened by up to half at random.
-    fn pause(&self, failures: u32, rng: &mut SecretRng) -> Duration {
-        let doubled = self.first_pause.saturating_mul(1 << failures.saturating_sub(1).min(20));
-        let full = doubled.min(self.longest_pause);
-        full.mul_f64(0.5 + 0.5 * f64::from(rng.next_u32()) / f64::from(u32::MAX))
     }
 }
