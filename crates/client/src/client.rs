@@ -507,9 +507,9 @@ impl Start {
     }
 }
 
-type Opened = (Conductor<OtherThread>, Vec<Transport>, Instant);
+type Prepared = (Conductor<OtherThread>, Vec<Transport>, Instant);
 
-fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Result<Opened> {
+fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Result<Prepared> {
     let addresses: Vec<Address> =
         options.urls.iter().map(|url| Address::parse(url)).collect::<Result<_>>()?;
     let ways = proxies::ways(&addresses, &options.proxies, &|name| std::env::var_os(name))?;

@@ -120,7 +120,7 @@ impl Open {
             Ok(Prepared::Known(record)) => self.tell(shared, fetch, Ok(record)),
             Ok(Prepared::Reserved(reservation)) => {
                 let (id, record) = (reservation.id(), reservation.record().clone());
-                shared.lookups.commits(fetch, reservation);
+                shared.lookups.mark_committing(fetch, reservation);
                 shared.outputs.push_back(Output::Persist(Persist::Journal { fetch, id, record }));
             }
             Err(error) => {
@@ -152,7 +152,7 @@ impl Open {
                     false => NextLookup::Wait,
                 };
             }
-            if self.hints.preparing.as_mut().is_some_and(Preparing::is_awaited) {
+            if self.hints.preparing.as_mut().is_some_and(Preparing::demand_all) {
                 return NextLookup::AwaitHints;
             }
             return NextLookup::Refuse(Error::exhausted(
@@ -193,7 +193,7 @@ impl Open {
             let error = Error::api_misuse("the scheme made queries for another number of servers");
             return self.fetch_ended(shared, fetch, Err(error));
         }
-        shared.lookups.asks(fetch, pending, shared.options.servers);
+        shared.lookups.mark_asked(fetch, pending, shared.options.servers);
         self.send(shared, &sendable, Purpose::Answer(fetch), now);
         if let Some(id) = shared.lookups.reservation_of(fetch) {
             self.keep_sent(id, sendable);

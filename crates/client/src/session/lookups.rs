@@ -215,7 +215,7 @@ impl Lookups {
     }
 
     /// A hint is reserved for it, and its journal record is handed out.
-    pub(super) fn commits(&mut self, id: FetchId, reservation: Reservation) {
+    pub(super) fn mark_committing(&mut self, id: FetchId, reservation: Reservation) {
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.reservation = Some(reservation.id());
             fetch.stage = Stage::Committing(reservation);
@@ -240,7 +240,7 @@ impl Lookups {
     }
 
     /// Its queries leave, one to each of so many servers.
-    pub(super) fn asks(&mut self, id: FetchId, pending: Pending, servers: usize) {
+    pub(super) fn mark_asked(&mut self, id: FetchId, pending: Pending, servers: usize) {
         let answers = (0..servers).map(|_| None).collect();
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.stage = Stage::Asking(Asked { pending, answers });
@@ -280,7 +280,7 @@ impl Lookups {
     }
 
     /// Its reservation is settled. The fetch waits until its record may be told.
-    pub(super) fn settles(&mut self, id: FetchId, record: Option<Result<Record>>) {
+    pub(super) fn mark_settled(&mut self, id: FetchId, record: Option<Result<Record>>) {
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.stage = Stage::Settled(record);
         }

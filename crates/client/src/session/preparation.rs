@@ -259,7 +259,7 @@ impl Preparing {
     /// A lookup waits for it, because the hints are used up. All of it is due then, and what failed
     /// before is tried again. `false`: that failed as well, so the lookup has to fail; the next one
     /// begins another attempt.
-    pub(super) fn is_awaited(&mut self) -> bool {
+    pub(super) fn demand_all(&mut self) -> bool {
         let failed = self.held || self.stage == Stage::Broken;
         self.awaited = !(self.awaited && failed);
         if self.awaited {
@@ -311,7 +311,7 @@ impl Preparing {
     }
 
     /// Where the stream is, and where the fetch under way ends, if there is one.
-    pub(super) fn awaited(&self) -> Option<(u64, u64)> {
+    pub(super) fn fetch_range(&self) -> Option<(u64, u64)> {
         self.fetching_to.map(|end| (self.received, end))
     }
 

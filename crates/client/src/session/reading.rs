@@ -57,7 +57,7 @@ impl Open {
         };
         let recovered = answers.and_then(|answers| {
             let answers: Vec<&[u8]> = answers.iter().map(|answer| answer.as_slice()).collect();
-            client.recover(pending, &answers).map_err(where_the_record_leads)
+            client.recover(pending, &answers).map_err(as_selective_failure)
         });
         // This may concern every lookup that waits for it.
         let id = shared.lookups.reservation_of(fetch);
@@ -68,7 +68,7 @@ impl Open {
             Ok(Recovered::Record(record)) => self.tell(shared, fetch, Ok(record)),
             Ok(Recovered::Settled { id, change, record }) => {
                 if self.keep_settled(shared, id, change, Some(fetch)) {
-                    shared.lookups.settles(fetch, record);
+                    shared.lookups.mark_settled(fetch, record);
                 }
             }
             Err(error) if error.blame() == Blame::Integrity => {
@@ -207,7 +207,7 @@ impl Shared {
 
 /// The record decides which part of a hint is read to use an answer. So an error of a disk that
 /// cannot be read there also depends on the record.
-fn where_the_record_leads(error: Error) -> Error {
+fn as_selective_failure(error: Error) -> Error {
     match error.blame() {
         Blame::Unavailable => Error::selective(error.message()),
         _ => error,

@@ -100,7 +100,7 @@ impl Open {
     /// Hands the worker what `server` sent, as far as all servers that send it agree.
     fn take_streamed(&mut self, shared: &mut Shared, server: usize, bytes: Bytes) -> Result<()> {
         let Some(preparing) = &mut self.hints.preparing else { return Ok(()) };
-        let Some((mut offset, _)) = preparing.awaited() else { return Ok(()) };
+        let Some((mut offset, _)) = preparing.fetch_range() else { return Ok(()) };
         for bytes in self.hints.leads.take(server, bytes, offset)? {
             let len = bytes.len() as u64;
             shared.outputs.push_back(Output::Prepare(Prepare::Absorb { offset, bytes }));
@@ -156,7 +156,7 @@ impl Open {
         }
         shared.calls.answered(exchange);
         if let Some(preparing) = &mut self.hints.preparing
-            && let Some((offset, _)) = preparing.awaited()
+            && let Some((offset, _)) = preparing.fetch_range()
         {
             let bytes = erased_at_last(Zeroizing::new(response.reply.to_vec()));
             shared.outputs.push_back(Output::Prepare(Prepare::Absorb { offset, bytes }));

@@ -198,7 +198,7 @@ fn a_worker_that_failed_is_tried_again_when_more_is_due_or_the_hints_are_used_up
     preparing.lookup_sent(lookup(399));
     assert!(began(&mut preparing));
     preparing.ended(false);
-    assert!(preparing.is_awaited());
+    assert!(preparing.demand_all());
     assert!(began(&mut preparing));
     preparing.resumed(40);
     assert_eq!(
@@ -207,8 +207,8 @@ fn a_worker_that_failed_is_tried_again_when_more_is_due_or_the_hints_are_used_up
     );
     preparing.fetched(true);
     assert_eq!(preparing.next(Duration::ZERO), None, "given up");
-    assert!(!preparing.is_awaited(), "the lookup that waited fails");
-    assert!(preparing.is_awaited(), "the next one has it tried again");
+    assert!(!preparing.demand_all(), "the lookup that waited fails");
+    assert!(preparing.demand_all(), "the next one has it tried again");
     assert_eq!(
         preparing.next(Duration::ZERO),
         Some(PreparationStep::Fetch { offset: 40, len: 60 })
@@ -305,7 +305,7 @@ fn a_request_is_awaited_and_one_that_was_given_up_is_made_again() {
     assert!(!preparing.is_at_work());
     assert_eq!(preparing.next(Duration::ZERO), None, "one at a time");
     preparing.fetched(true);
-    assert!(preparing.is_awaited());
+    assert!(preparing.demand_all());
     assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Ask));
     assert!(!preparing.requested(0), "not one that belongs elsewhere");
 }

@@ -359,7 +359,7 @@ fn answers_that_are_kept_are_erased_when_they_are_dropped() {
     else {
         panic!("DPF-PIR asks at once")
     };
-    lookups.asks(fetch, prepared.pending, 2);
+    lookups.mark_asked(fetch, prepared.pending, 2);
     for server in [0, 1] {
         lookups.server_answered(fetch, server, Ok(vec![server as u8].into()));
     }
