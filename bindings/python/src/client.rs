@@ -45,68 +45,89 @@ pub(crate) struct Client {
     home: Home,
 }
 
+/// The options of a client, as a dictionary has them.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Options {
+    #[pyo3(default)]
+    table: Option<String>,
+    #[pyo3(default)]
+    scheme: Vec<String>,
+    #[pyo3(default)]
+    verified: bool,
+    #[pyo3(default)]
+    state: Option<PathBuf>,
+    #[pyo3(default = true)]
+    keep: bool,
+    #[pyo3(default)]
+    ca_file: Option<PathBuf>,
+    #[pyo3(default)]
+    proxy: Vec<String>,
+    #[pyo3(default)]
+    accept_new_table: bool,
+    #[pyo3(default)]
+    root: Option<String>,
+    #[pyo3(default)]
+    publisher: Option<String>,
+    #[pyo3(default)]
+    digest: Option<String>,
+    #[pyo3(default)]
+    at_least_epoch: Option<u64>,
+    #[pyo3(default)]
+    insecure: bool,
+    #[pyo3(default)]
+    max_download: Option<u64>,
+    #[pyo3(default)]
+    compare_streams: bool,
+    #[pyo3(default)]
+    timeout: Option<f64>,
+    #[pyo3(default)]
+    max_time: Option<f64>,
+    #[pyo3(default)]
+    in_flight: Option<usize>,
+}
+
+impl Options {
+    fn for_servers(self, urls: Vec<String>) -> Result<ClientOptions> {
+        let mut options = ClientOptions::new(urls);
+        if self.keep {
+            let directory = self.state.map_or_else(privet_client::store::default_directory, Ok);
+            options.state_dir = Some(directory?);
+        }
+        options.ca_file = self.ca_file;
+        options.proxies = self.proxy;
+        options.insecure = self.insecure;
+        options.max_time = self.max_time.map(seconds).transpose()?;
+        let session = &mut options.session;
+        session.table = self.table;
+        session.schemes = self.scheme.iter().map(|name| name.parse()).collect::<Result<_>>()?;
+        session.verified = self.verified;
+        session.accept_new_table = self.accept_new_table;
+        session.root = self.root.map(|root| root.parse()).transpose()?;
+        session.publisher = self.publisher.map(|publisher| publisher.parse()).transpose()?;
+        session.digest = self.digest.map(|digest| digest.parse()).transpose()?;
+        session.at_least_epoch = self.at_least_epoch.map(Epoch);
+        session.max_download = self.max_download.unwrap_or(session.max_download);
+        session.compare_streams = self.compare_streams;
+        session.patience = patience(self.timeout)?;
+        session.in_flight = self.in_flight.unwrap_or(session.in_flight).max(1);
+        Ok(options)
+    }
+}
+
 #[pymethods]
 impl Client {
-    /// Connects, and receives what the scheme needs first.
+    /// Connects, and receives what the scheme needs first. Of `options`, an unknown one is an error.
     #[new]
-    #[pyo3(signature = (
-        urls, *, table=None, schemes=vec![], verified=false, state=None, keep=true, ca_file=None,
-        proxies=vec![], accept_new_table=false, root=None, publisher=None, digest=None,
-        at_least_epoch=None, insecure=false, max_download=None, compare_streams=false,
-        timeout=None, max_time=None, in_flight=None, progress=None,
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "they are named, and have defaults")]
+    #[pyo3(signature = (urls, options, progress=None))]
     fn new(
         py: Python<'_>,
         urls: Vec<String>,
-        table: Option<String>,
-        schemes: Vec<String>,
-        verified: bool,
-        state: Option<PathBuf>,
-        keep: bool,
-        ca_file: Option<PathBuf>,
-        proxies: Vec<String>,
-        accept_new_table: bool,
-        root: Option<String>,
-        publisher: Option<String>,
-        digest: Option<String>,
-        at_least_epoch: Option<u64>,
-        insecure: bool,
-        max_download: Option<u64>,
-        compare_streams: bool,
-        timeout: Option<f64>,
-        max_time: Option<f64>,
-        in_flight: Option<usize>,
+        options: Options,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let state_dir = match (keep, state) {
-            (false, _) => None,
-            (true, Some(directory)) => Some(directory),
-            (true, None) => Some(privet_client::store::default_directory().raise(py)?),
-        };
-        let named = |name: &String| name.parse::<SchemeId>();
         let news = Arc::new(News::of(&urls));
-        let defaults = ClientOptions::new(urls);
-        let options = ClientOptions {
-            table,
-            schemes: schemes.iter().map(named).collect::<Result<_>>().raise(py)?,
-            verified,
-            state_dir,
-            ca_file,
-            proxies,
-            accept_new_table,
-            root: root.map(|root| root.parse()).transpose().raise(py)?,
-            publisher: publisher.map(|publisher| publisher.parse()).transpose().raise(py)?,
-            digest: digest.map(|digest| digest.parse()).transpose().raise(py)?,
-            at_least_epoch: at_least_epoch.map(Epoch),
-            insecure,
-            max_download: max_download.unwrap_or(defaults.max_download),
-            compare_streams,
-            patience: patience(timeout).raise(py)?,
-            max_time: max_time.map(seconds).transpose().raise(py)?,
-            in_flight: in_flight.unwrap_or(defaults.in_flight).max(1),
-            ..defaults
-        };
+        let options = options.for_servers(urls).raise(py)?;
         let told = Arc::clone(&news);
         let connecting = privet_client::Client::connect(options, move |event| told.note(event));
         let tell = |py: Python<'_>| news.tell(py, progress.as_ref());

@@ -25,17 +25,13 @@ pub use crate::conductor::{Progress, Stats, Traffic};
 pub use crate::driver::BatchId;
 use crate::driver::{Command, Driver, FilledShelf, OtherThread};
 use crate::proxies;
-use crate::session::{
-    ChosenTable, Clock, KnownPin, Patience, SessionOptions, TableLeft, Target, Value,
-};
+use crate::session::{ChosenTable, Clock, KnownPin, SessionOptions, TableLeft, Target, Value};
 use crate::state::{MemoryState, State};
 use crate::store::Store;
 use crate::transport::Transport;
-use privet_core::{Epoch, Error, Result, TableDigest, TableIdentity};
+use privet_core::{Error, Result, TableIdentity};
 use privet_kernels::Kernels;
-use privet_schemes::SchemeId;
-use privet_table::TableRoot;
-use privet_table::update_log::{Left, PublisherId};
+use privet_table::update_log::Left;
 use privet_table::values::Values;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,16 +52,9 @@ pub struct ClientOptions {
     /// only as long as the parties that run the servers do not put together what they see. So the
     /// client refuses an address that is named twice.
     pub urls: Vec<String>,
-    /// The table's name. `None`: the only table that the server has. If the client used another
-    /// table there last, it refuses this one until the caller names it.
-    pub table: Option<String>,
-    /// The schemes that may be used, the most wanted first. Empty: any scheme, those that verify
-    /// answers first, in an order that is fixed in the client and public. A table stays with the
-    /// scheme that it was used with before. The order in which a server offers schemes decides
-    /// nothing.
-    pub schemes: Vec<SchemeId>,
-    /// Use only schemes that verify answers ([`SchemeId::verifies`]).
-    pub verified: bool,
+    /// Which table to use, whom to trust, what to receive, how long to wait. The client replaces
+    /// what it knows better: the number of servers, what is pinned, the clock and the shelf.
+    pub session: SessionOptions,
     /// Where to keep hints, tables and pins. `None` keeps them in memory, for this client alone.
     pub state_dir: Option<PathBuf>,
     /// A PEM file with certificates to trust instead of the system's.
@@ -76,49 +65,15 @@ pub struct ClientOptions {
     /// `NO_PROXY`, also in lower case). A proxy that cannot be used is an error, and nothing goes
     /// around it. Names of servers are looked up by the proxy.
     pub proxies: Vec<String>,
-    /// Believe a server that shows another table or version than last time.
-    pub accept_new_table: bool,
-    /// The root of the table, as its builder says. The client refuses a table with another root, or
-    /// with none, before it asks anything of it. Without this, the client verifies records of an
-    /// authenticated table against the root that the server announced at first use. That shows
-    /// damage, but not a server that lied from the beginning.
-    pub root: Option<TableRoot>,
-    /// Who publishes the table, as the table's owner says. The client refuses a table that somebody
-    /// else publishes, or nobody, before it asks anything of it. Without this, the client keeps to
-    /// the publisher that the servers named when the table was first used.
-    pub publisher: Option<PublisherId>,
-    /// The digest of the version to use, as its publisher says. The client asks nothing of servers
-    /// that say that they serve another, and stays with this version as long as they serve it. By
-    /// most schemes a server that lies about the digest is not found out: see
-    /// `docs/security/tables.md`.
-    pub digest: Option<TableDigest>,
-    /// The earliest version to use. The client asks nothing of servers that are behind.
-    pub at_least_epoch: Option<Epoch>,
     /// Ask several servers even if the lines to two or more of them are not encrypted (`http://`,
     /// to other machines than this one). Anybody who listens on those lines sees both queries of
     /// each lookup, and can tell from them what is looked up. This is never needed for one server:
     /// a query to one server hides what is looked up from everybody.
     pub insecure: bool,
-    /// The most bytes that the client receives before the first lookup (layout, hint or table, a
-    /// stream, hints from a server, updates), and the most bytes that a kept generation of hints
-    /// may take. Servers announce these sizes; the client refuses a larger one before it fetches
-    /// anything.
-    pub max_download: u64,
-    /// For a scheme of two servers that stream the table before the first lookup: have both stream
-    /// all of it, compare the streams byte for byte, and stop at the first difference. Otherwise
-    /// each server streams one half, and the client checks the whole against the digest that both
-    /// have announced. That finds a wrong byte as surely, but only at the end.
-    pub compare_streams: bool,
-    /// The instruction set to compute with.
-    pub kernels: Kernels,
-    /// How long to wait for what.
-    pub patience: Patience,
     /// How long the client may take for everything, from its beginning. After that, every open call
     /// fails with [`Blame::Unavailable`](privet_core::Blame::Unavailable). `None`: as long as it
-    /// needs; `patience` bounds each wait.
+    /// needs; [`SessionOptions::patience`] bounds each wait.
     pub max_time: Option<Duration>,
-    /// How many lookups may be under way at once, at least 1.
-    pub in_flight: usize,
     /// How long another process's download of the same hint may stand still before this one gives
     /// up waiting for it.
     pub busy_patience: Duration,
@@ -128,27 +83,14 @@ impl ClientOptions {
     /// Defaults for the servers at `urls`: the only table, any scheme that fits, state in memory,
     /// at most 4 GiB of hint or table, the fastest kernels of this machine.
     pub fn new<U: Into<String>>(urls: impl IntoIterator<Item = U>) -> Self {
-        let session = SessionOptions::new(0, Kernels::detect(), clock(Instant::now()));
         Self {
             urls: urls.into_iter().map(Into::into).collect(),
-            table: None,
-            schemes: Vec::new(),
-            verified: false,
+            session: SessionOptions::new(0, Kernels::detect(), clock(Instant::now())),
             state_dir: None,
             ca_file: None,
             proxies: Vec::new(),
-            accept_new_table: false,
-            root: None,
-            publisher: None,
-            digest: None,
-            at_least_epoch: None,
             insecure: false,
-            max_download: session.max_download,
-            compare_streams: session.compare_streams,
-            kernels: session.kernels,
-            patience: session.patience,
             max_time: None,
-            in_flight: session.in_flight,
             busy_patience: Duration::from_secs(30),
         }
     }
@@ -178,7 +120,7 @@ impl Client {
     /// if the table is not the one seen before, or the servers do not agree on it;
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if one server is named twice, two are to
     /// be asked without encryption, or what is to be kept is larger than
-    /// [`max_download`](ClientOptions::max_download).
+    /// [`max_download`](SessionOptions::max_download).
     pub async fn connect(
         options: ClientOptions,
         progress: impl FnMut(Progress) + Send + 'static,
@@ -490,7 +432,7 @@ impl Start {
             }
         };
         runtime.block_on(async {
-            match prepare(&options, &mut progress) {
+            match prepare(options, &mut progress) {
                 Ok((conductor, transports, started)) => {
                     let ready = Some(ready);
                     let driver =
@@ -509,7 +451,7 @@ impl Start {
 
 type Prepared = (Conductor<OtherThread>, Vec<Transport>, Instant);
 
-fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Result<Prepared> {
+fn prepare(options: ClientOptions, progress: &mut dyn FnMut(Progress)) -> Result<Prepared> {
     let addresses: Vec<Address> =
         options.urls.iter().map(|url| Address::parse(url)).collect::<Result<_>>()?;
     let ways = proxies::ways(&addresses, &options.proxies, &|name| std::env::var_os(name))?;
@@ -527,7 +469,8 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     }
     let mut state: Box<dyn State> = match &options.state_dir {
         Some(directory) => {
-            let store = Store::open(directory)?.replacing_damaged_pins(options.accept_new_table);
+            let store =
+                Store::open(directory)?.replacing_damaged_pins(options.session.accept_new_table);
             // Earlier releases kept pins under the address as the user gave it, without slashes at
             // its end.
             for (given, address) in options.urls.iter().zip(&addresses) {
@@ -539,7 +482,11 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
     };
     let mut transports = Vec::new();
     let started = Instant::now();
-    let mut session = SessionOptions::new(options.urls.len(), options.kernels, clock(started));
+    let mut session = options.session;
+    session.servers = addresses.len();
+    session.pins.clear();
+    session.clock = clock(started);
+    session.shelf = Some(Arc::new(FilledShelf::new()));
     for (server, (address, way)) in addresses.iter().zip(ways).enumerate() {
         let known = state.pins(address.url())?.into_iter();
         session.pins.extend(known.map(|(name, pin)| KnownPin { server, name, pin }));
@@ -555,19 +502,6 @@ fn prepare(options: &ClientOptions, progress: &mut dyn FnMut(Progress)) -> Resul
         digest.update(address.url().as_bytes()).update(&[0]);
     }
     session.addresses_digest = Some(*digest.finalize().as_bytes());
-    session.table = options.table.clone();
-    session.schemes.clone_from(&options.schemes);
-    session.verified = options.verified;
-    session.accept_new_table = options.accept_new_table;
-    session.root = options.root;
-    session.publisher = options.publisher;
-    session.digest = options.digest;
-    session.at_least_epoch = options.at_least_epoch;
-    session.max_download = options.max_download;
-    session.compare_streams = options.compare_streams;
-    session.in_flight = options.in_flight;
-    session.patience = options.patience;
-    session.shelf = Some(Arc::new(FilledShelf::new()));
     let options = ConductorOptions {
         session,
         addresses: addresses.iter().map(|address| address.url().to_owned()).collect(),

@@ -30,7 +30,7 @@ async fn a_thousand_lookups_at_once() {
     let clients: Vec<_> = (0..20)
         .map(|client_number| {
             let mut eager = options(&url);
-            eager.in_flight = 50;
+            eager.session.in_flight = 50;
             tokio::spawn(async move {
                 let client = Client::connect(eager, |_| {}).await.unwrap();
                 let keys: Vec<_> =
@@ -195,13 +195,13 @@ async fn a_changed_table_is_refused_until_accepted() {
     assert_eq!(error.blame(), Blame::Integrity);
     assert_eq!(error.reason(), Some(Reason::TableReplaced), "{error}");
 
-    stored.accept_new_table = true;
+    stored.session.accept_new_table = true;
     let client = Client::connect(stored.clone(), |_| {}).await.unwrap();
     assert_eq!(client.get(&pair(1, 7).0).await.unwrap().unwrap().to_vec(), pair(1, 7).1);
     let left: Vec<_> =
         std::fs::read_dir(&old_files).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["lock"], "the old table's files are gone");
-    stored.accept_new_table = false;
+    stored.session.accept_new_table = false;
     Client::connect(stored, |_| {}).await.unwrap();
 }
 

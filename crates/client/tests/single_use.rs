@@ -94,7 +94,7 @@ async fn queries_that_one_sync_covers_leave_in_one_request() {
     let server = Server::start(config, vec![table_by(SchemeId::DummySubsets)]).await.unwrap();
     let state = tempfile::tempdir().unwrap();
     let mut options = stored(&format!("http://{}", server.local_addr()), state.path());
-    options.in_flight = 32;
+    options.session.in_flight = 32;
     let client = Client::connect(options, |_| {}).await.unwrap();
     get_all(&client, 0..96).await;
     assert_eq!(metric(&server, "privet_batch_size_sum").await, 96.0);
@@ -139,7 +139,7 @@ async fn hints_are_erased_once_no_server_that_is_known_serves_the_table_by_their
 
     let accepting = |url: &str| {
         let mut options = stored(url, state.path());
-        options.accept_new_table = true;
+        options.session.accept_new_table = true;
         options
     };
     let _one = restarted(one, SchemeId::Download).await;

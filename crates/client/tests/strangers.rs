@@ -86,7 +86,8 @@ async fn someone_who_never_says_anything() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     let mut impatient = options(&url);
     let moment = Duration::from_millis(100);
-    impatient.patience = Patience { describe: moment, first_contact: moment, ..impatient.patience };
+    impatient.session.patience =
+        Patience { describe: moment, first_contact: moment, ..impatient.session.patience };
     let error = refusal(impatient).await;
     assert_eq!(error.blame(), Blame::Unavailable);
     drop(listener);
@@ -369,7 +370,9 @@ fn impatient(url: &str) -> ClientOptions {
         least_rate: 10_000,
         ..Patience::default()
     };
-    ClientOptions { patience, ..options(url) }
+    let mut options = options(url);
+    options.session.patience = patience;
+    options
 }
 
 /// The value of the first key, as an impatient client gets it. Whatever servers do, the client has

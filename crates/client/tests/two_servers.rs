@@ -100,22 +100,22 @@ async fn a_table_that_is_updated_at_one_server_first_is_not_used_until_it_is_at_
         "{error}"
     );
     for accept_new_table in [false, true] {
-        stored.accept_new_table = accept_new_table;
+        stored.session.accept_new_table = accept_new_table;
         let error = refusal(stored.clone()).await;
         assert_eq!(error.blame(), Blame::Integrity);
         assert_eq!(error.reason(), Some(Reason::VersionsDiffer), "{error}");
     }
 
     let one = restarted(one, 7).await;
-    stored.accept_new_table = false;
+    stored.session.accept_new_table = false;
     let error = refusal(stored.clone()).await;
     assert_eq!(error.blame(), Blame::Integrity);
     assert_eq!(error.reason(), Some(Reason::TableReplaced), "{error}");
-    stored.accept_new_table = true;
+    stored.session.accept_new_table = true;
     let client = Client::connect(stored.clone(), |_| {}).await.unwrap();
     assert_eq!(client.get(&pair(1, 7).0).await.unwrap().unwrap().to_vec(), pair(1, 7).1);
 
-    stored.accept_new_table = false;
+    stored.session.accept_new_table = false;
     stored.urls.reverse();
     Client::connect(stored.clone(), |_| {}).await.unwrap();
 

@@ -230,7 +230,7 @@ async fn each_server_streams_a_half_or_everything() {
     for compare in [false, true] {
         let state = tempfile::tempdir().unwrap();
         let mut options = served.options(state.path());
-        options.compare_streams = compare;
+        options.session.compare_streams = compare;
         let client = Client::connect(options, |_| {}).await.unwrap();
         assert_eq!(client.get_index(7).await.unwrap()[..], record(7));
         received.push(client.stats().prepare.down);

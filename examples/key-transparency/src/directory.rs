@@ -60,8 +60,8 @@ impl Directory {
     /// prepares secret hints.
     pub(crate) fn open(servers: &Servers) -> Result<Self> {
         let mut options = ClientOptions::new(servers.urls.clone());
-        options.schemes = vec![SchemeId::TapirMerkle];
-        options.publisher = Some(servers.publisher);
+        options.session.schemes = vec![SchemeId::TapirMerkle];
+        options.session.publisher = Some(servers.publisher);
         options.state_dir = Some(servers.state.clone());
         let followed = Arc::new(Mutex::new(None));
         let news = Arc::clone(&followed);

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
-from os import PathLike, fspath
+from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Union
 
@@ -151,20 +151,14 @@ class ClientOptions(TypedDict, total=False):
 
 def _connected(urls: Urls, options: ClientOptions) -> _Open:
     given: dict[str, Any] = dict(options)
-    scheme = given.pop("scheme", None) or []
-    proxy = given.pop("proxy", None) or []
-    for name in ("state", "ca_file"):
-        if given.get(name) is not None:
-            given[name] = fspath(given[name])
+    for name in given.keys() - ClientOptions.__optional_keys__:
+        raise TypeError(f"a client has no option {name!r}")
+    for name in ("scheme", "proxy"):
+        one_or_many = given.get(name) or []
+        given[name] = [one_or_many] if isinstance(one_or_many, str) else list(one_or_many)
     bars = reporter(given.pop("progress", None))
     with bars:
-        inner = _privet.Client(
-            _addresses(urls),
-            schemes=[scheme] if isinstance(scheme, str) else list(scheme),
-            proxies=[proxy] if isinstance(proxy, str) else list(proxy),
-            progress=bars.tell() or log_notice,
-            **given,
-        )
+        inner = _privet.Client(_addresses(urls), given, bars.tell() or log_notice)
     return _Open(inner, bars)
 
 

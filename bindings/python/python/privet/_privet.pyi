@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 from ._errors import PrivetError
@@ -32,25 +32,7 @@ class Client:
     def __new__(
         cls,
         urls: Sequence[str],
-        *,
-        table: str | None = None,
-        schemes: Sequence[str] = ...,
-        verified: bool = False,
-        state: str | None = None,
-        keep: bool = True,
-        ca_file: str | None = None,
-        proxies: Sequence[str] = ...,
-        accept_new_table: bool = False,
-        root: str | None = None,
-        publisher: str | None = None,
-        digest: str | None = None,
-        at_least_epoch: int | None = None,
-        insecure: bool = False,
-        max_download: int | None = None,
-        compare_streams: bool = False,
-        timeout: float | None = None,
-        max_time: float | None = None,
-        in_flight: int | None = None,
+        options: Mapping[str, Any],
         progress: Callable[[str, int, int | None], None] | None = None,
     ) -> Client: ...
     def get(

@@ -127,15 +127,15 @@ impl Addresses {
 impl Trust {
     /// Has a client trust what was typed.
     pub(crate) fn apply_to(&self, options: &mut ClientOptions) {
-        options.schemes.clone_from(&self.scheme);
-        options.verified = self.verified;
+        options.session.schemes.clone_from(&self.scheme);
+        options.session.verified = self.verified;
         options.ca_file.clone_from(&self.ca_file);
         options.proxies.clone_from(&self.proxy);
         options.insecure = self.insecure;
-        options.root = self.root;
-        options.publisher = self.publisher;
-        options.digest = self.digest;
-        options.at_least_epoch = self.at_least_epoch.map(Epoch);
+        options.session.root = self.root;
+        options.session.publisher = self.publisher;
+        options.session.digest = self.digest;
+        options.session.at_least_epoch = self.at_least_epoch.map(Epoch);
     }
 }
 
@@ -147,12 +147,12 @@ impl Limits {
 
     /// Has a client keep to these limits.
     pub(crate) fn apply_to(&self, options: &mut ClientOptions) {
-        options.max_download = self.max_download;
+        options.session.max_download = self.max_download;
         if let Some(limit) = self.timeout() {
-            options.patience = Patience::within(limit);
+            options.session.patience = Patience::within(limit);
         }
         if let Some(rate) = self.min_rate {
-            options.patience = options.patience.at_rate(rate);
+            options.session.patience = options.session.patience.at_rate(rate);
         }
     }
 }

@@ -188,15 +188,15 @@ fn options(arguments: &Get) -> Result<ClientOptions> {
     let mut options = ClientOptions::new(arguments.addresses.urls());
     arguments.trust.apply_to(&mut options);
     arguments.limits.apply_to(&mut options);
-    options.table.clone_from(&arguments.table);
+    options.session.table.clone_from(&arguments.table);
     options.state_dir = Some(match &arguments.state {
         Some(directory) => directory.clone(),
         None => privet_client::store::default_directory().map_err(|error| {
             Error::api_misuse(format!("{} (--state, or PRIVET_STATE)", error.message()))
         })?,
     });
-    options.accept_new_table = arguments.accept_new_table;
-    options.compare_streams = arguments.compare_streams;
+    options.session.accept_new_table = arguments.accept_new_table;
+    options.session.compare_streams = arguments.compare_streams;
     options.max_time = arguments.max_time();
     Ok(options)
 }

@@ -64,8 +64,8 @@ impl Crowd {
         let mut options = ClientOptions::new(arguments.addresses.urls());
         arguments.trust.apply_to(&mut options);
         arguments.limits.apply_to(&mut options);
-        options.table.clone_from(&arguments.table);
-        options.in_flight = IN_FLIGHT;
+        options.session.table.clone_from(&arguments.table);
+        options.session.in_flight = IN_FLIGHT;
 
         // What the first client receives, the others find, if it is public.
         let first = join(&options, place.state(0), &watch)?;
@@ -80,8 +80,8 @@ impl Crowd {
             }
             _ => true,
         };
-        options.schemes = vec![scheme.scheme];
-        options.table = Some(first.table().name.clone());
+        options.session.schemes = vec![scheme.scheme];
+        options.session.table = Some(first.table().name.clone());
         let by_number = is_looked_up_by_number(&first)?;
         let others = usize::from(arguments.clients) - 1;
         let others = side_by_side(others, |number| {

@@ -65,8 +65,10 @@ impl Clock {
 }
 
 /// What a session is to do, and how long it waits.
+#[derive(Clone)]
 pub struct SessionOptions {
-    /// The name of the table to use. `None`: the only served one.
+    /// The name of the table to use. `None`: the only served one. If another table was used at
+    /// these servers last, the session refuses this one until the caller names it.
     pub table: Option<String>,
     /// The schemes that may be used, the most wanted first. Empty: any, in an order that is fixed
     /// in the client, in which schemes that verify answers come first. The order in which servers
@@ -92,14 +94,17 @@ pub struct SessionOptions {
     pub accept_new_table: bool,
     /// The root of the table, if the caller knows it. The session refuses a table with another
     /// root, or with none, before it asks anything. `None`: the session verifies the records of an
-    /// authenticated table against the root that the servers announce.
+    /// authenticated table against the root that the servers announced at first use. That shows
+    /// damage, but not a server that lied from the beginning.
     pub root: Option<TableRoot>,
     /// The publisher of the table, if the caller knows it. The session refuses a table that another
     /// publisher updates, or none, before it asks anything. `None`: the publisher that the servers
     /// named when the table was first used.
     pub publisher: Option<PublisherId>,
     /// The digest of the version to use. The session asks nothing of servers that do not serve that
-    /// very version, and stays with it: an earlier version counts for as long as it is served.
+    /// very version, and stays with it: an earlier version counts for as long as it is served. By
+    /// most schemes a server that lies about the digest is not found out: see
+    /// `docs/security/tables.md`.
     pub digest: Option<TableDigest>,
     /// The earliest version to use. The session asks nothing of servers that are behind.
     pub at_least_epoch: Option<Epoch>,

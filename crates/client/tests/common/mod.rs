@@ -158,7 +158,7 @@ pub(crate) fn options_of(urls: &[&str]) -> ClientOptions {
     let mut options = ClientOptions::new(urls.iter().copied());
     // Whatever proxy the tests' environment has.
     options.proxies = vec!["none".to_owned()];
-    options.patience = Patience {
+    options.session.patience = Patience {
         first_contact: Duration::from_millis(300),
         longest_pause: Duration::from_millis(200),
         ..Patience::default()
