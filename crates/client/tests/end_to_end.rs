@@ -296,7 +296,7 @@ async fn holds_of(scheme: SchemeId, tuning: &Tuning, built: &Built) {
     let mut servers = Servers::start(table).await;
     let state = tempfile::tempdir().unwrap();
     let mut stored = servers.options(Some(state.path()));
-    stored.root = built.root;
+    stored.session.root = built.root;
 
     // Records are those of the table, a missing key says so, and either costs the same.
     let client = Client::connect(stored.clone(), |_| {}).await.unwrap();

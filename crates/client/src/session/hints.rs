@@ -63,7 +63,7 @@ impl HintsInUse {
 
     /// The next byte of the stream that `server` must send, and where the fetch under way ends.
     pub(super) fn awaited(&self, server: usize) -> Option<(u64, u64)> {
-        let (due, end) = self.preparing.as_ref().and_then(Preparing::awaited)?;
+        let (due, end) = self.preparing.as_ref().and_then(Preparing::fetch_range)?;
         Some((due + self.leads.ahead(server), end))
     }
 
