@@ -24,6 +24,11 @@
 //! | recover, client | – | reads the hint: 2^22 · record_len multiply-adds |
 //! | state | the hint (public) on the client; table, second matrix (4096 · rows bytes, up to a sixteenth of the table or 16 MiB) and hint on the server | – |
 //!
+//! **Measured.** On one core of a shared Zen 4 machine that reads 31 GB/s, with 2^25 records of
+//! 32 bytes: a hint of 512 MiB, 258 KiB up and 576 down; 46 ms for a server, 0.79 times a read
+//! of the table; 17 and 53 ms for the client. Eight queries of 2^28 records of one byte share a
+//! pass on two threads at 98 GB/s, on one at 51.
+//!
 //! It suits large tables of short records: the hint is smaller than SimplePIR's if record_len <
 //! √(table bytes) / 4096, which is one byte at 16 MiB and eight bytes at 1 GiB. Records of more
 //! than 64 bytes are refused ([`params`](DoublePirParameters::with_records_per_column)): their hint

@@ -18,9 +18,9 @@
 //! | edits, client | – | the table is read and written once |
 //! | state | N bytes on the client's disk, public; on the server the table file | – |
 //!
-//! It is the right choice for small tables: `auto` chooses it where SimplePIR's hint would be at
-//! least half of the table (up to 64 MiB). It is also the yardstick for other tables: a scheme
-//! whose first use costs more than the table must save that later.
+//! It is the right choice for small tables: `auto` takes it if ten days of lookups by packed
+//! SimplePIR would move as many bytes. It is also the yardstick for other tables: a scheme whose
+//! first use costs more than the table must save that later.
 
 mod client;
 mod descriptor;

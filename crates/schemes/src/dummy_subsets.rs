@@ -25,6 +25,11 @@
 //! | an edit, client | – | 1.5·λ·s/8 AES blocks, about λ XORs of records |
 //! | state | 2·λ·s records and 6·λ·s bytes, secret, on the client; the table on the server | – |
 //!
+//! **Measured.** On one core of a shared Zen 4 machine that reads 31 GB/s, with 2^24 records of
+//! 32 bytes: 3.1 s to prepare 163,840 queries; 3.6 KiB up and 123 bytes down; 34 to 40 µs for
+//! the server, 26 of them for its random reads alone; 85 µs for the client, and 130 µs for an
+//! edit.
+//!
 //! **Correctness.** A hint contains a given record with probability above 1/(2s), so the
 //! probability that none of the `M` live hints does is below e^(-λ/2): see
 //! [`DummySubsetsParameters::failure_probability`]. In that case the client sends a cover, and the

@@ -45,6 +45,11 @@
 //! | an edit, client | – | `(M₁ + Q)/8 + p·M₂/8` AES blocks, about `(M₁ + p·M₂)/s` XORs of records |
 //! | state | `M₁ + p·M₂ + Q` records, secret, on the client, and `p·M₂` more with a single parity; the shuffled table on the server | – |
 //!
+//! **Measured.** On one core of a shared Zen 4 machine that reads 31 GB/s, with 2^24 records of
+//! 32 bytes: 1.5 s to prepare 68,140 queries; 3.3 KiB up and 91 bytes down (64 KiB with all
+//! parities); 17 µs for the server (47); 58 µs for the client, and 120 µs for an edit; 16 to 22
+//! MiB kept.
+//!
 //! **From paper to function** (Zhou, Park, Zheng, Shi: *Piano: Extremely Simple, Single-Server PIR
 //! with Sublinear Server Computation*, S&P 2024):
 //!

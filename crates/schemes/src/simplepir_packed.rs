@@ -31,6 +31,13 @@
 //! costs the server a quarter more work for each query. For smaller tables the share is larger:
 //! 8192 / columns.
 //!
+//! **Measured.** On one core of a shared Zen 3 machine that reads 14 to 16 GB/s, with 1 GiB in
+//! records of 32 bytes: 107 to 134 ms for the server, 1.2 to 1.36 times SimplePIR in the same
+//! run, and 46 to 56 ms for each of eight; 0.8 to 1.1 and 0.1 ms for the client; 10 to 14 s to
+//! set up. The papers have, on other machines: YPIR, single bits, 846 KB up and 12 down, 129 to
+//! 140 ms, 26 to 32 s; InsPIRe, records of 64 bytes, 224 to 392 KB up and 12 down, 280 to 650
+//! ms, 77 to 99 s.
+//!
 //! **Masks on demand** ([`Masks::OnDemand`]), for clients that keep nothing. The masks are a second
 //! byte matrix: a column for each block, of 4352 rows. A query has a second vector, a word for each
 //! block, and the answer has the wanted mask, packed in the same way with the same keys. The client

@@ -40,6 +40,12 @@
 //! | an edit, client | – | M comparisons to find the hint, an XOR of records |
 //! | state | 2·Q·M + M·w, secret, on the client; the table on both servers | – |
 //!
+//! **Measured.** On one core of a shared Zen 4 machine that reads 31 GB/s, with 2^24 records of
+//! 32 bytes: 2 MiB received at first, 0.07 s for server and client; 1.1 KiB up and 16 down for a
+//! query; 6 and 4 µs for the servers; 17 and 8 µs for the client, and 4 µs for an edit; 34 MiB
+//! kept. With 4,096 records in a partition: 128 KiB at first, 16 and 256 KiB for a query, 39 and
+//! 68 µs for the servers.
+//!
 //! **From paper to function** (Lazzaretti and Papamanthou: *Single Pass Client-Preprocessing
 //! Private Information Retrieval*, USENIX Security 2024, as described in §4.1 of Falzon, Hetz,
 //! O'Toole: *TAPIR*. Figures 4 and 5 there, without the commitments, are this scheme; Lemma A.1.1

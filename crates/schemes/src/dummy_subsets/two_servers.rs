@@ -22,6 +22,12 @@
 //! | an edit, client | – | λ·s/8 to λ·s AES blocks, about λ/2 XORs of records |
 //! | state | λ·s records and 12·λ·s bytes, secret, on the client; the table on the servers | – |
 //!
+//! **Measured.** On one core of a shared Zen 4 machine that reads 31 GB/s, with 2^24 records of
+//! 32 bytes: 1.3 MiB up and 10 down at first, 1.1 s for the server and 0.5 s for the client; 3.6
+//! KiB up and 246 bytes down for a query; 38 and 33 µs for the servers. The client takes 79 µs
+//! at first and 160 µs after 700,000 lookups, because used hints leave gaps. It stops after some
+//! 2.3 million, when there are as many groups as hints; `privet state reset` begins anew.
+//!
 //! **From paper to function** (Ren, Mughees, Sun, §3.3): Algorithm 1 is
 //! [`PreparingServer::prepare`](crate::contract::PreparingServer) with
 //! [`DummySubsetsTwoPreparation`]; Algorithm 2 is [`DummySubsetsTwoClient`]'s
