@@ -103,7 +103,7 @@ pub struct BitWriter {
 }
 
 impl BitWriter {
-    /// An empty string that will have so many bytes.
+    /// An empty string with room for `bytes` bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         Self { bytes: Vec::with_capacity(bytes), ..Self::default() }
     }
@@ -162,7 +162,7 @@ impl<'a> BitReader<'a> {
     /// The next `count` numbers of `bits` bits each, at most 56.
     ///
     /// # Errors
-    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if there are not so many bytes.
+    /// [`Blame::InvalidMessage`](crate::Blame::InvalidMessage) if there are too few bytes.
     pub fn numbers(
         &mut self,
         count: usize,

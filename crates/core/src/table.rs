@@ -80,7 +80,7 @@ impl TableShape {
         self.records * self.record_len
     }
 
-    /// Checks that a table of this shape has so many bytes.
+    /// Checks that a table of this shape has `bytes` bytes.
     fn check_bytes(self, bytes: u64) -> Result<()> {
         if bytes == self.bytes() {
             return Ok(());

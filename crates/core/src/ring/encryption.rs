@@ -8,7 +8,7 @@ use privet_kernels::ring::{Products, Residues, RingTransform};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// From so many rows of one block on, the whole product of mask and secret takes less time than the
+/// From this many rows of a block on, the whole product of mask and secret takes less time than the
 /// rows' coefficients one by one, with AVX2.
 const WHOLE_PRODUCT_ROWS: usize = 128;
 

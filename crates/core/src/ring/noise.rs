@@ -88,7 +88,7 @@ pub fn margin(form: Form) -> f64 {
     2f64.powi(-9) - 2f64.powi(-(form.answer_bits as i32 + 1))
 }
 
-/// What a lookup reads of one byte matrix: so many bytes of one of so many columns.
+/// What a lookup reads of one byte matrix: some bytes of one of its columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
     /// Columns of the matrix.

@@ -41,7 +41,7 @@ pub struct PublicCoefficients {
 }
 
 impl PublicCoefficients {
-    /// The polynomials for so many columns, from three sequences: those that mask columns, and
+    /// The polynomials for `columns` columns, from three sequences: those that mask columns, and
     /// those of the two keys.
     pub fn expand(
         kernels: Kernels,

@@ -249,7 +249,7 @@ fn failures_with_a_small_margin_are_as_predicted() {
     }
 }
 
-/// Of `count` bytes, as many of each row, so many were wrong.
+/// Of `count` bytes, as many of each row, `wrong` were wrong.
 fn assert_as_predicted(world: &World, query_bits: u32, wrong: u32, count: u32) {
     let form = world.form;
     let mean_square = world.table.iter().map(|byte| (f64::from(*byte) - 128.0).powi(2));
