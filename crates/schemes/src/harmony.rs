@@ -81,7 +81,7 @@
 //! *How much of the permutation is used.* `y` is drawn from the contents, not from the cells, so it
 //! takes no value of the permutation. The queries of a generation follow from coins and from what
 //! lies in the used segments: at most `M/2` of them, so from `C/2` values. (A walk meets only cells
-//! of used segments before its last one.) For so many, swap-or-not is proved: whoever sees them,
+//! of used segments before its last one.) For that many, swap-or-not is proved: whoever sees them,
 //! chosen adaptively and in both directions, does not tell the permutation from a random one.
 //!
 //! # The rule as it was published

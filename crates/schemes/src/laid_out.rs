@@ -5,7 +5,7 @@ use privet_core::{Error, PIECE_BYTES, Result, TableShape, TableSource};
 use privet_kernels::byte_matrix::TiledBytes;
 use privet_kernels::memory::{HugeBuffer, MemoryError};
 
-/// Columns are put into place fastest in multiples of so many.
+/// Columns are put into place fastest in multiples of this.
 const COLUMNS: usize = 16;
 
 /// Memory for `len` bytes that begins with the records of `table`, in their natural order, and has

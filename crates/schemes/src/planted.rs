@@ -48,7 +48,7 @@ pub(crate) enum Flaw {
     FirstPairAlways,
     /// SinglePass: the used hint changes places with the same hint in all partitions.
     PartnersAlike,
-    /// SinglePass: the used hint, one of so many, never stays in its place.
+    /// SinglePass: the used hint, one of this many, never stays in its place.
     NeverItsOwnPartner(u16),
     /// SinglePass: the decoy for a record of the last partition never lies beyond the table.
     DecoyWithin {
@@ -161,7 +161,7 @@ pub(crate) fn wanted_first(mut values: Vec<u32>, place: u32) -> Vec<u32> {
     values
 }
 
-/// For tests of what happens between two generations: each generation serves so many queries, until
+/// For tests of what happens between two generations: each generation serves `queries`, until
 /// this is called with `None`. Production code reads this number where it computes how many queries
 /// a generation serves.
 pub(crate) fn set_queries_per_generation(queries: Option<u64>) {

@@ -3,7 +3,7 @@
 //! Every test counts something over a number of *coins*: lookups or histories that differ only in
 //! their random numbers. `PRIVET_COINS=10` makes every test toss ten times as many coins, and
 //! `PRIVET_SEED=2026-11-23` other coins than by default. `make nightly` does both. A failure prints
-//! the size of the leak that so many coins show; see [`size_of_leak`].
+//! the size of the leak that this many coins show; see [`size_of_leak`].
 
 use privet_core::SecretRng;
 

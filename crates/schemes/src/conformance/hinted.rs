@@ -42,7 +42,7 @@ pub(crate) trait Hinted: Sized + 'static {
     /// The blame of an edit that comes in the journal while a lookup is open.
     const EDIT_WHILE_OPEN: Blame = Blame::Corrupted;
 
-    /// The parameters of a table that is cut into pieces of so many records; by default, of as
+    /// The parameters of a table that is cut into pieces of `cut` records; by default, of as
     /// many as the scheme chooses.
     fn parameters(shape: TableShape, cut: Option<u64>) -> Self::Parameters;
 

@@ -31,7 +31,7 @@ pub(super) fn identity(shape: TableShape) -> TableIdentity {
     TableIdentity { id: TableId([7; 16]), epoch: Epoch(1), digest: TableDigest([8; 32]), shape }
 }
 
-/// Parameters by default, or of partitions of so many records.
+/// Parameters by default, or of partitions of `records` records.
 pub(in crate::dummy_subsets) fn cut_into(
     shape: TableShape,
     records: Option<u64>,

@@ -4,8 +4,8 @@
 //! operation takes is for the machine to say, by yardsticks. So no time stands in the rooms, and
 //! costs can be told for a machine that is not at hand.
 //!
-//! Counts follow from the scheme's parameters. Some have a factor: so many times as long does the
-//! code take as the operations that it is counted in. The factors come from comparing with
+//! Counts follow from the scheme's parameters. Some have a factor, by which the code takes longer
+//! than the operations that it is counted in. The factors come from comparing with
 //! `privet bench` on some shapes.
 
 use std::ops::{Add, Mul};
@@ -115,7 +115,7 @@ impl Add for Operations {
     }
 }
 
-/// The same so many times over, or by code that is so many times slower than the yardstick.
+/// The same, repeated that often, or by code slower than the yardstick by that factor.
 impl Mul<Operations> for f64 {
     type Output = Operations;
 

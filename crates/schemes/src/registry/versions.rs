@@ -14,7 +14,7 @@
 //! | a downloaded table | written over | it follows |
 //! | dummy subsets, SinglePass | the hints that contain a record are XORed with its change | it follows while its partitions have room: records beyond the table count as zero |
 //! | Harmony | the hint of the segment in which a record lies is XORed with its change | new hints: which cells are empty follows from the number of records |
-//! | Piano | the same as dummy subsets | new hints: the order of records is a permutation of exactly so many |
+//! | Piano | the same as dummy subsets | new hints: the order of records is a permutation of exactly that many |
 //! | TAPIR | the same, and the verifier takes in the commitments | partitions are added |
 //! | points of finite differences | copied and patched, or computed anew, whichever costs less; points in a file do not follow | it follows as long as the polynomial has coefficients left |
 

@@ -49,7 +49,7 @@ impl MatrixLayout {
         self.columns
     }
 
-    /// Rows of a unit: all but the last have so many.
+    /// Rows of each unit but the last.
     pub(super) fn unit_rows(&self) -> u64 {
         self.unit_rows
     }
@@ -99,7 +99,7 @@ impl MatrixLayout {
         self.blocks_per_unit() * self.form.mask_bytes()
     }
 
-    /// Words that are kept of a block of so many rows: its packing matrix, column by column, the
+    /// Words that are kept of a block of `rows` rows: its packing matrix, column by column, the
     /// digits of its fold, and its mask.
     pub(super) fn kept_block_words(&self, rows: u64) -> usize {
         self.form.degree() * (rows as usize + 2)

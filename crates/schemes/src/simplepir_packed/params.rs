@@ -13,7 +13,7 @@ const MAX_COLUMNS: u64 = 1 << 19;
 /// The most rows of a matrix. For each of them a server holds 8 KiB besides the matrix: 8 GiB.
 const MAX_ROWS: u64 = 1 << 20;
 
-/// The bit of the encoding that says that masks are on demand: no column has so many records.
+/// The bit of the encoding that says that masks are on demand: no column has that many records.
 const ON_DEMAND: u64 = 1 << 63;
 
 /// How clients get the masks of the blocks.

@@ -92,7 +92,7 @@ impl View {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dummy_subsets) struct History<'a> {
     pub(in crate::dummy_subsets) indices: &'a [u64],
-    /// After so many lookups the hints are handed over.
+    /// The number of lookups after which hints are handed over.
     pub(in crate::dummy_subsets) hand_over: Option<usize>,
     pub(in crate::dummy_subsets) answered: bool,
 }

@@ -9,7 +9,7 @@ use privet_core::{Error, Result, Secret};
 /// About how many bytes the parities of one request have. Each request costs the offline server a
 /// pass over its table.
 const REPLY_BYTES: usize = 1 << 20;
-/// The number of hints of a request is a multiple of this: so many share a block of the
+/// The number of hints of a request is a multiple of this, because as many share a block of the
 /// pseudorandom function.
 const HINT_BLOCK: usize = 8;
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::contract::Reserved;
 use std::collections::VecDeque;
 
-/// Every lookup of a generation, with so many under way, and edits between if there is one.
+/// Every lookup of a generation, with `in_flight` under way, and edits between if there is one.
 fn whole_generation(world: &mut World, sequence: Sequence, in_flight: usize) {
     let mut client = world.client();
     let total = client.supply().total;

@@ -59,7 +59,7 @@ const SPARSE: Cut = Cut { records: 27, ..SMALL };
 #[derive(Clone, Copy, Debug)]
 struct History<'a> {
     indices: &'a [u64],
-    /// After so many lookups there are other hints.
+    /// The number of lookups after which there are other hints.
     hand_over: Option<usize>,
     answered: bool,
 }
@@ -116,7 +116,7 @@ fn probability(query: &[u32], records: u32, left: u64) -> f64 {
     probability
 }
 
-/// All views of so many lookups in a table with segments of two, and their probabilities.
+/// All views of the lookups of `history` in a table with segments of two, and their probabilities.
 fn all_views(parameters: &HarmonyParameters, history: History<'_>) -> Vec<(Vec<Vec<u32>>, f64)> {
     let records = parameters.records();
     let pairs = (0..=records).flat_map(|a| (0..=records).map(move |b| vec![a, b]));

@@ -25,7 +25,7 @@ use privet_core::hints::planted::Flaw::*;
 struct Cut {
     records: u64,
     chunk: u64,
-    /// Exactly so many hints.
+    /// The exact number of hints.
     hints: Option<u32>,
 }
 
@@ -59,7 +59,7 @@ impl Cut {
 #[derive(Clone, Copy, Debug)]
 struct History<'a> {
     positions: &'a [u64],
-    /// After so many lookups there are other hints.
+    /// The number of lookups after which there are other hints.
     hand_over: Option<usize>,
     answered: bool,
 }

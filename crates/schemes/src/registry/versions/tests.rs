@@ -392,7 +392,7 @@ fn the_coins_of_a_lookup_cannot_be_computed_afterwards() {
     }
 }
 
-/// With edits, and with so many more records that there is another column.
+/// With edits, and with enough more records for another column.
 #[test]
 fn masks_on_demand_go_through_versions() {
     let scheme = SchemeId::SimplePirPacked;

@@ -61,7 +61,7 @@ pub(crate) const OTHER_SERVER: Looks = Looks { role: 1, at: [0, 1, 2] };
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct History<'a> {
     pub(crate) indices: &'a [u64],
-    /// After so many lookups the state is handed over to the next generation.
+    /// The number of lookups after which the state is handed to the next generation.
     pub(crate) hand_over: Option<usize>,
     pub(crate) answered: bool,
 }
