@@ -11,7 +11,7 @@ pub struct SharedHasher {
 }
 
 impl SharedHasher {
-    /// A hasher with so many threads.
+    /// A hasher with `threads` threads.
     pub fn new(threads: NonZero<usize>) -> Self {
         let pool = match threads.get() {
             1 => None,

@@ -43,7 +43,7 @@ const MAX_DEPTH: usize = 64;
 /// The bytes of the shortest column.
 const LEAST_COLUMN: usize = 3;
 
-/// Room is made for so many columns before the first of them was read.
+/// Room is made for at most this many columns before the first is read.
 const MOST_AT_FIRST: usize = 1 << 10;
 
 /// The longest description, encoded.
@@ -101,7 +101,7 @@ pub enum ValueType {
     Bytes,
     /// A date, in ISO 8601.
     Date,
-    /// A time of day in ISO 8601, with so many decimal places of a second: 0, 3, 6 or 9.
+    /// A time of day in ISO 8601, with 0, 3, 6 or 9 decimal places of a second.
     Time(u8),
     /// A date and time in ISO 8601.
     Timestamp {

@@ -60,7 +60,7 @@ fn with_description(description: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A cuckoo map whose stash has so many entries, of values of one byte.
+/// A cuckoo map whose stash has `entries` entries, of values of one byte.
 fn stashed(entries: u32) -> Vec<u8> {
     let mut out = vec![1, 0, 1, 0, 2, 0, 2];
     out.extend([7; 32]);
@@ -76,7 +76,7 @@ fn stashed(entries: u32) -> Vec<u8> {
     out
 }
 
-/// A cuckoo map of so many ranges of one point each.
+/// A cuckoo map of `ranges` of one point each.
 fn of_ranges(ranges: u32) -> Vec<u8> {
     let mut out = vec![1, 0, 1, 0, 4, 0, 2, 1, 0, 0, 0, 0, 0];
     out.extend([7; 32]);

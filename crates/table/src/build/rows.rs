@@ -326,7 +326,7 @@ impl KeptRows {
         }
     }
 
-    /// Notes that so many rows have no place in the table.
+    /// Notes rows that have no place in the table.
     pub(super) fn hide(&mut self, rows: u64) {
         self.hidden = rows;
         self.rows_kept -= rows;

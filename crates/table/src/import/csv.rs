@@ -245,7 +245,7 @@ fn said_delimiter<R: Read>(records: &mut Records<R>) -> Result<Option<Delimiter>
     }
 }
 
-/// The names of the columns of a file without a header, whose first row has so many cells.
+/// The names of the columns of a file without a header, whose first row has `cells` cells.
 fn names_of(names: &[String], cells: usize, spread: bool) -> Result<Vec<String>> {
     let named = names.len();
     if named == 0 {

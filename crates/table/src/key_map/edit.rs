@@ -238,7 +238,7 @@ pub(crate) enum Held {
         /// At least a piece of it lies in the stash.
         in_stash: bool,
     },
-    /// It has another value, of so many bytes.
+    /// It has another value, of this length in bytes.
     Other(usize),
 }
 

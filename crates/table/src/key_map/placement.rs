@@ -387,7 +387,7 @@ impl Totals {
         Self { entry_bytes, key_map_bytes: rule_bytes + stash_bytes }
     }
 
-    /// The same for so many times as many items.
+    /// The same for `number` times as many items.
     fn times(self, number: f64) -> Self {
         let times = |bytes: u64| (bytes as f64 * number) as u64;
         Self { entry_bytes: times(self.entry_bytes), key_map_bytes: times(self.key_map_bytes) }

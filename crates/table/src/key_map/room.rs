@@ -24,7 +24,7 @@ use privet_core::Result;
 /// So many records are looked at, at most.
 const SAMPLE: u64 = 2048;
 
-/// A rehearsal has about so many entries, in so many records at most.
+/// A rehearsal has about the first number of entries, in at most the second of records.
 const REHEARSED: (f64, f64) = (4096.0, 512.0);
 
 /// The room of a table by key. All figures but those of the stash are estimates.
@@ -115,7 +115,7 @@ impl KeyMap {
         Ok(sample)
     }
 
-    /// How many entries of these lengths a cuckoo map of so many records takes until `stash` of
+    /// How many entries of these lengths a cuckoo map of `records` takes until `stash` of
     /// them have no place.
     fn rehearse(&self, lens: &[u64], records: u64, stash: f64) -> f64 {
         let mut lens = lens.iter().cycle();
@@ -148,7 +148,7 @@ impl KeyMap {
     }
 }
 
-/// How many new keys a bucket gets on average when so many of them, for each bucket, have no room.
+/// How many new keys a bucket gets on average when `without_room` of them, for each, have none.
 /// `slots` are the gaps of some buckets.
 fn until_the_stash_is_full(slots: &[u64], without_room: f64) -> f64 {
     let most = slots.iter().copied().max().unwrap_or(0) as usize;

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The longest page, decompressed: 128 MiB. Writers make pages of about 1 MiB, some up to 100 MiB.
 const MOST_BYTES: u64 = 1 << 27;
 
-/// The most bytes of the pages of all columns that are in memory at once: 512 MiB, and so many for
+/// The most bytes of the pages of all columns that are in memory at once: 512 MiB, and 2 MiB for
 /// each column.
 const MOST_HELD: u64 = 1 << 29;
 const HELD_PER_COLUMN: u64 = 2 << 20;
@@ -47,7 +47,7 @@ impl Held {
         self.columns.store(columns as u64, Ordering::Relaxed);
     }
 
-    /// Whether there is room for a page of so many bytes.
+    /// Whether there is room for a page of `page` bytes.
     fn check(&self, page: u64) -> Result<()> {
         limit("a page", page, "bytes", MOST_BYTES)?;
         let most = MOST_HELD + HELD_PER_COLUMN * self.columns.load(Ordering::Relaxed);

@@ -158,7 +158,7 @@ impl Values {
         }
     }
 
-    /// Replaces the batch with the next one, of so many rows, and returns the number of its
+    /// Replaces the batch with the next one, of `rows` rows, and returns the number of its
     /// entries.
     fn read(
         &mut self,

@@ -361,7 +361,7 @@ proptest! {
     }
 }
 
-/// A file that says of its first page that it has so many bytes.
+/// A file that says that its first page has `bytes` bytes.
 fn with_a_page_of(bytes: u64) -> Vec<u8> {
     let mut file = file_of_texts(&[("k", vec!["a"]), ("v", vec!["b"])]);
     // The kind of the page, and the length: a number of 32 bits, each byte of which has seven.
