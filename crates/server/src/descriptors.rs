@@ -1,4 +1,4 @@
-//! Open files, of which the system allows a process only so many.
+//! Open files, whose number the system limits for a process.
 
 use crate::seldom::Seldom;
 use privet_core::Result;

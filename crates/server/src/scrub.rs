@@ -243,7 +243,7 @@ impl Scrub {
     }
 
     /// Has `read` read the next bytes, on a thread that may wait for a disk. Returns how many they
-    /// were, not before the time that so many bytes may take has passed.
+    /// were, not before the time for those bytes has passed.
     async fn step<R: Send + 'static>(
         &self,
         mut reading: R,

@@ -125,7 +125,7 @@ pub trait SetupSource: Send + Sync {
         None
     }
 
-    /// Returns all of it, after checking with so many threads that it is what was written.
+    /// Returns all of it, after checking with `threads` threads that it is what was written.
     /// `progress` is called with the share done, from 0 to 1.
     ///
     /// # Errors

@@ -270,7 +270,7 @@ impl State {
         }
     }
 
-    /// The slowest of the idle places in `pool`, of any peer that holds at least so many.
+    /// The slowest of the idle places in `pool`, of any peer that holds `at_least` of them.
     fn idlest(&self, pool: Pool, at_least: usize) -> Option<u64> {
         let now = Instant::now();
         let asks_nothing = |holder: &Holder| {
@@ -408,7 +408,7 @@ impl Places {
         Ok(())
     }
 
-    /// Gives a request among the answers room for so many bytes.
+    /// Gives a request room for `bytes` among the answers.
     fn hold_answers(&self, id: u64, bytes: usize) -> Result<(), Refusal> {
         let mut leaving = Vec::new();
         let mut state = self.lock();
@@ -560,7 +560,7 @@ impl Place {
         }
     }
 
-    /// The request holds so many bytes of queries and answers from now on.
+    /// The request holds `bytes` of queries and answers from now on.
     pub(crate) fn hold_answers(&self, bytes: usize) -> Result<(), Refusal> {
         self.places.hold_answers(self.id, bytes)
     }

@@ -27,7 +27,7 @@ const REQUEST: usize = 1 << 10;
 /// The shortest wait: the clock of the runtime is no finer.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// Peers are forgotten, once their allowance is full again, whenever so many more are known.
+/// Peers with a full allowance are forgotten whenever this many more are known.
 const FORGET_EVERY: usize = 1024;
 
 /// The allowance of one peer, over all its connections.

@@ -27,14 +27,14 @@ use std::thread;
 /// Bytes hashed at a time: enough to occupy all threads.
 const STEP: usize = 16 << 20;
 
-/// A hasher for so many bytes, with at most so many threads.
+/// A hasher for `len` bytes, with at most `threads` threads.
 fn hasher(len: usize, threads: usize) -> SharedHasher {
     // A thread does not pay for fewer bytes.
     let threads = NonZero::new(threads).filter(|_| len >= STEP / 16);
     SharedHasher::new(threads.unwrap_or(NonZero::<usize>::MIN))
 }
 
-/// The BLAKE3 digest of `bytes`, by so many threads; `None` if `given_up` was set.
+/// The BLAKE3 digest of `bytes`, by `threads` threads; `None` if `given_up` was set.
 fn digest(bytes: &[u8], threads: usize, given_up: &AtomicBool) -> Option<[u8; 32]> {
     let mut hasher = hasher(bytes.len(), threads);
     for step in bytes.chunks(STEP) {
@@ -46,7 +46,7 @@ fn digest(bytes: &[u8], threads: usize, given_up: &AtomicBool) -> Option<[u8; 32
     Some(hasher.digest())
 }
 
-/// The BLAKE3 digest of the records of `table`, by so many threads; `None` if `given_up` was set.
+/// The BLAKE3 digest of the records of `table`, by `threads` threads; `None` if `given_up` was set.
 fn records_digest(
     table: TableSource<'_>,
     threads: usize,
@@ -67,8 +67,8 @@ fn records_digest(
     }
 }
 
-/// Runs `work`, which copies the records of `table`, and meanwhile hashes them with so many
-/// threads. Returns the digest of the records.
+/// Runs `work`, which copies the records of `table`, and meanwhile hashes them with
+/// `threads` threads. Returns the digest of the records.
 ///
 /// # Errors
 /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the table does not have the identity that
@@ -320,7 +320,7 @@ impl Version {
         fetched.filter_map(|kind| self.part(kind)).try_for_each(|part| part.check_unchanged())
     }
 
-    /// Reads everything that its server answers from, at once, with so many threads. The server of
+    /// Reads everything that its server answers from, at once, with `threads`. The server of
     /// another version was made from it, and must not be served before this check.
     ///
     /// # Errors
@@ -329,7 +329,7 @@ impl Version {
         self.check_all(|what| matches!(what, Piece::Held(_)), threads)
     }
 
-    /// Reads all of its hint at once, with so many threads: another version's hint was made from
+    /// Reads all of its hint at once, with `threads`: another version's hint was made from
     /// it.
     ///
     /// # Errors

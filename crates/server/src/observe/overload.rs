@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 const LOOK: Duration = Duration::from_secs(1);
 
-/// In looks. The server counts as overloaded after so many in which newcomers found all places
+/// In looks. The server counts as overloaded after as many in which newcomers found all places
 /// taken, and as ready again after as many in which none did.
 const LASTS: u32 = 10;
 

@@ -25,7 +25,7 @@ pub(crate) const TABLE: &str = "table";
 /// The table whose clients ask for hints.
 pub(crate) const HINTS: &str = "hints";
 
-/// How many errands of the honest client are looked at while an attack is going on: so many, or
+/// How many errands of the honest client are looked at while an attack is going on: this many, or
 /// those of some seconds, but never fewer than a few.
 const ERRANDS: usize = 160;
 const SECONDS: Duration = Duration::from_secs(6);
@@ -36,7 +36,7 @@ const FEWEST: usize = 2 * ROUND.len();
 /// requests and for what the system's allocator keeps.
 const MEMORY: u64 = 160 << 20;
 
-/// With this variable set, each attack goes on for so many seconds, and what it does is printed.
+/// With this variable set, each attack goes on for that many seconds, and what it does is printed.
 const MEASURE: &str = "PRIVET_ABUSE_MEASURE";
 
 fn measured() -> Option<Duration> {

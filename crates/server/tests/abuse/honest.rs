@@ -81,7 +81,7 @@ impl Honest {
         Self { outcomes, count, stop, thread: Some(thread.unwrap()) }
     }
 
-    /// Waits until so many errands are done, from the start on.
+    /// Waits until `count` errands are done, from the start on.
     pub(crate) async fn until_done(&mut self, count: usize) {
         let reached = self.count.wait_for(|done| *done >= count).await;
         reached.expect("the honest client has ended; its panic is above");

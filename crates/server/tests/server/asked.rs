@@ -290,7 +290,7 @@ async fn lookups_go_on_while_others_have_hints_computed_without_a_pause() {
                 })
             })
             .collect();
-        // At least so many lookups, and enough that some run beside every client's preparation.
+        // At least thirty lookups, and enough that some run beside every client's preparation.
         let mut lookups = 0;
         while lookups < 30 || metric(&servers[0], prepared).await < before + 8.0 {
             client.check(&mut stubs, lookups * 7919 % 20_000).await;

@@ -140,7 +140,7 @@ struct Lives {
 }
 
 impl Lives {
-    /// A scheme with a hint and a part that the server keeps, of so many words each.
+    /// A scheme with a hint and a part that the server keeps, of `hint` and `kept` words.
     fn new(hint: u32, kept: u32) -> Self {
         let identity = identity(40, 3);
         let plan = simplepir(identity).plan().clone();
