@@ -29,7 +29,7 @@ pub struct ResponseLimits {
     pub answer: usize,
     /// Replies to requests for hints. 0: the scheme has none.
     pub reply: usize,
-    /// How many queries a request may carry, if the server takes so many.
+    /// The most queries that a request may carry, if the server takes them.
     pub queries: usize,
 }
 

@@ -28,7 +28,7 @@ const MOST_KILLS: u64 = 400;
 /// What a query is made of.
 #[derive(Clone, Copy)]
 enum Form {
-    /// An offset in each partition, of so many bits.
+    /// An offset in each partition, with its number of bits.
     Offsets(usize),
     /// A half and an offset for each of `partitions`. The offsets of each half come from one row of
     /// offsets of `offset_bits` bits.
@@ -36,7 +36,7 @@ enum Form {
     /// A key (16 bytes), the number of a hint, which no other query may use, and where it is cut (4
     /// bytes each).
     Pair,
-    /// So many values of so many bits: a record's index, or the number of records for nothing.
+    /// `count` values of `bits` bits each: a record's index, or the number of records for nothing.
     Values { count: usize, bits: usize },
 }
 

@@ -7,7 +7,7 @@
 //! A *clone* of the process has what lies on the shelf: a virtual machine that is saved and started
 //! twice, for example. Two queries that clones make of one blank would show where they differ. No
 //! fresh coins can mend a blank. So each is erased when it has lain there for [`LIFETIME`], the
-//! shelf is to hold so many less from then on, and nothing lies there while a client is idle.
+//! shelf is to hold fewer by those from then on, and nothing lies there while a client is idle.
 
 use crate::session::Shelf;
 use privet_core::SecretRng;

@@ -73,7 +73,7 @@ pub(crate) fn records_by(scheme: SchemeId, count: u64) -> ServedTable {
     indexed_by(scheme, records, TableShape::new(count, 32).unwrap())
 }
 
-/// The same table, cut into partitions or segments of so many records.
+/// The same table, cut into partitions or segments of `piece_records`.
 pub(crate) fn cut(table: ServedTable, piece_records: u64) -> ServedTable {
     let option = match table.scheme {
         SchemeId::Harmony => &SEGMENT_RECORDS,

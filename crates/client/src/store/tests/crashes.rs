@@ -193,7 +193,7 @@ fn steps() -> Vec<(&'static str, Pin, Option<Vec<u8>>)> {
     ]
 }
 
-/// The pins after so many steps.
+/// The pins after `count` steps.
 fn pins_after(count: usize) -> Pins {
     let mut pins = Pins::new();
     for (name, pin, _) in steps().into_iter().take(count) {
