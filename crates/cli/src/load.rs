@@ -124,7 +124,7 @@ impl Measured {
     }
 }
 
-/// Without a typed objective, p99 may rise to so many times what it is under a light load.
+/// Without a typed objective, p99 may rise by this factor over a light load.
 const RISE: u32 = 10;
 
 /// Raises the rate until the server no longer holds its objectives.

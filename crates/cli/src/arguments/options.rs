@@ -1,5 +1,5 @@
 //! The options of single schemes, as the schemes declare them. They are typed like all others, and
-//! are so many that `--help` leaves them out; with `--scheme NAME` it explains those of one.
+//! are too many for `--help`; with `--scheme NAME` it explains those of one.
 
 use super::{parse_bytes, parse_number};
 use crate::advice;

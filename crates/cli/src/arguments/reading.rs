@@ -51,7 +51,7 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "PREFIX", value_parser = parse_comment)]
     #[arg(help_heading = READING, hide_short_help = true)]
     pub(crate) comment: Option<String>,
-    /// Leave out so many lines at the beginning, before the header
+    /// Skip the first N lines, before the header
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     #[arg(help_heading = READING, hide_short_help = true)]
     pub(crate) skip_lines: u64,

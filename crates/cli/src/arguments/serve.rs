@@ -77,14 +77,14 @@ pub(crate) struct Serve {
     #[arg(long_help = limits(), help_heading = NETWORK, hide_short_help = true)]
     pub(crate) limits: Vec<(String, String)>,
 
-    /// Look for new updates every so many seconds.
+    /// Seconds between two looks for new updates.
     ///
     /// If a table file or its update log has changed, the table is served with the new updates. 0:
     /// only when told to by SIGHUP.
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=86400))]
     #[arg(help_heading = CHANGES)]
     pub(crate) watch: u32,
-    /// After an update, go on serving the version before for so many seconds.
+    /// Seconds for which the previous version is served after an update.
     ///
     /// It stands beside the new one, for clients that are in the middle of something. Each version
     /// takes memory of its own; at most 3 earlier ones are kept.
@@ -136,7 +136,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
     #[arg(help_heading = SPEED)]
     pub(crate) max_batch: u16,
-    /// Read again so many bytes a second, to find damage.
+    /// Bytes to read again each second, to find damage.
     ///
     /// What is answered from is read, in memory and in files. A table in which damage is found is
     /// not served any more. 0: read nothing again.

@@ -77,7 +77,7 @@ pub(crate) struct Update {
     pub(crate) delete_from: Option<PathBuf>,
     /// Afterwards replace the table file by one with all changes.
     ///
-    /// If those that it does not have yet have grown to so many percent of it; 0: in any case. The
+    /// If those that it does not have yet have grown to that percentage of it; 0: in any case. The
     /// log then keeps the last epochs, up to a quarter of the table file, for clients that are
     /// behind.
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "0")]

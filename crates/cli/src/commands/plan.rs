@@ -128,7 +128,7 @@ pub(crate) fn cheaper(served: &SchemePlan, identity: &TableIdentity) -> Option<S
     })
 }
 
-/// A sentence about a table of whose records every lookup asks for so many that it costs far more
+/// A sentence about a table whose lookups ask for several records each, at a cost far higher
 /// than if it asked for one, served as `privet serve` does by default.
 pub(crate) fn many_records(table: &Path) -> Option<String> {
     let how = Use::default();

@@ -148,7 +148,7 @@ impl Voice {
         });
     }
 
-    /// Says so many whole lines.
+    /// Says `bytes`, which are `lines` whole lines.
     pub(crate) fn say(&self, bytes: Vec<u8>, lines: u64) {
         self.put(Piece { bytes, lines }, MOST_WAITING);
     }

@@ -166,7 +166,7 @@ impl Step {
     }
 }
 
-/// Whether a server keeps up that answered this share of the rate, and was so many seconds behind
+/// Whether a server keeps up that answered `share` of the rate, and was `behind_s` seconds behind
 /// at the end.
 fn keeps_up(share: f64, behind_s: f64) -> bool {
     share >= KEEPS_UP || behind_s <= MAY_BE_BEHIND

@@ -646,7 +646,7 @@ fn interrupted(place: &Place, url: &str, arguments: &str, stop: impl FnOnce()) -
     let mut command = place.command(&format!("get {url} --keys-from keys {arguments}"));
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // The command waits for no reader. But so many lookups take longer than it takes to read this.
+    // The command waits for no reader. But the lookups take longer than it takes to read this.
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut printed = String::new();
     out.read_line(&mut printed).unwrap();

@@ -247,7 +247,7 @@ fn build_explains_itself() {
               With `--delimiter whitespace` also the rest of a line.
 
           --skip-lines <N>
-              Leave out so many lines at the beginning, before the header
+              Skip the first N lines, before the header
 
           --types <TYPES>
               What columns of CSV are in JSON: `auto`, or COLUMN=number|boolean|text,…; default: text.
@@ -568,7 +568,7 @@ fn serve_explains_itself() {
 
     Tables that change:
           --watch <SECONDS>
-              Look for new updates every so many seconds.
+              Seconds between two looks for new updates.
 
               If a table file or its update log has changed, the table is served with the new updates.
               0: only when told to by SIGHUP.
@@ -576,7 +576,7 @@ fn serve_explains_itself() {
               [default: 1]
 
           --grace <SECONDS>
-              After an update, go on serving the version before for so many seconds.
+              Seconds for which the previous version is served after an update.
 
               It stands beside the new one, for clients that are in the middle of something. Each
               version takes memory of its own; at most 3 earlier ones are kept.
@@ -631,7 +631,7 @@ fn serve_explains_itself() {
               [default: 16]
 
           --scrub-rate <BYTES>
-              Read again so many bytes a second, to find damage.
+              Bytes to read again each second, to find damage.
 
               What is answered from is read, in memory and in files. A table in which damage is found is
               not served any more. 0: read nothing again.

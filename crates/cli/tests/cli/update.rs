@@ -340,7 +340,7 @@ fn keygen_and_update_explain_themselves() {
           --compact [<PERCENT>]
               Afterwards replace the table file by one with all changes.
 
-              If those that it does not have yet have grown to so many percent of it; 0: in any case.
+              If those that it does not have yet have grown to that percentage of it; 0: in any case.
               The log then keeps the last epochs, up to a quarter of the table file, for clients that
               are behind.
 
@@ -404,7 +404,7 @@ fn keygen_and_update_explain_themselves() {
               With `--delimiter whitespace` also the rest of a line.
 
           --skip-lines <N>
-              Leave out so many lines at the beginning, before the header
+              Skip the first N lines, before the header
 
           --types <TYPES>
               What columns of CSV are in JSON: `auto`, or COLUMN=number|boolean|text,…; default: text.

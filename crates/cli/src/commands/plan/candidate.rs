@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Days of a month.
 const MONTH: f64 = 30.0;
-/// From here on, so many queries come while one is answered that they share passes.
+/// The load from which on queries that come during a pass share the next one.
 const BUSY: f64 = 0.5;
 
 /// How the table is used, with what means.

@@ -65,7 +65,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// How long it takes to send and receive so many bytes in all, without waiting for a reply.
+    /// How long it takes to send and receive `bytes` in all, without waiting for a reply.
     pub(crate) fn time(&self, bytes: u64) -> Duration {
         let seconds = bytes as f64 * 8.0 / self.bits_per_s;
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
