@@ -21,7 +21,7 @@ trap cleanup EXIT
 say() { printf '\n== %s\n' "$*"; }
 fail() { echo "this claim does not hold: $*" >&2; exit 1; }
 
-# until_said FILE WORDS COUNT PROCESS: waits until so many lines of a file have the words.
+# until_said FILE WORDS COUNT PROCESS: waits until COUNT lines of FILE have WORDS.
 until_said() {
     for _ in $(seq 600); do
         if [ "$(grep -c "$2" "$1")" -ge "$3" ]; then return; fi

@@ -148,7 +148,7 @@ impl Client {
     }
 
     /// The value of a key or row: its bytes, a list of them if keys have several values, or `None`.
-    /// Waits for it so many seconds at most.
+    /// Waits for it at most `timeout` seconds.
     #[pyo3(signature = (key, timeout=None))]
     fn get<'py>(
         &self,
@@ -183,7 +183,7 @@ impl Client {
     }
 
     /// The values of several keys or rows, in their order. An error stands in the place of the
-    /// value. As many lookups are made as `pad_to` says, if that are more. After so many seconds it
+    /// value. At least `pad_to` lookups are made. After `timeout` seconds it
     /// waits no longer, and what is not over has an error as well.
     #[pyo3(signature = (keys, pad_to, told, timeout=None))]
     fn get_many<'py>(
@@ -390,7 +390,7 @@ impl Client {
         })
     }
 
-    /// What is to be looked up for these keys, so many at least. All keys are checked before the
+    /// What is to be looked up for these keys, at least `pad_to`. All keys are checked before the
     /// first is sent: a mistake shows the server nothing.
     fn targets(
         &self,
@@ -547,7 +547,7 @@ impl Deadline {
     }
 }
 
-/// How long to wait for what, for a caller who waits about so many seconds for a server that does
+/// How long to wait for what, for a caller who waits about `timeout` seconds for a server that does
 /// not answer.
 fn patience(timeout: Option<f64>) -> Result<Patience> {
     let Some(timeout) = timeout else {

@@ -76,7 +76,7 @@ class Relay:
         return Counter(length for _, length in list(self.sent))
 
     def saw(self, lengths: Counter[int], within: float) -> bool:
-        """Whether the client sends all that within so many seconds, if nothing else happens. Holds
+        """Whether the client sends all that in `within` seconds, if nothing else happens. Holds
         up the thread that calls it.
         """
         until = time.monotonic() + within

@@ -17,7 +17,7 @@ pub enum Reading {
     /// Nothing, until the client has closed its connections; then all of it. If the client does not
     /// close them in this time, it waits for the reader, and is told apart by that.
     Last(Duration),
-    /// All of it, so many bytes a second.
+    /// All of it, at this rate in bytes a second.
     Slowly(u64),
 }
 

@@ -66,7 +66,7 @@ pub struct FetchRequest {
     pub part: PartKind,
     /// The first requested byte, counted from the beginning of the part.
     pub offset: u64,
-    /// At most so many bytes; fewer come if the part ends before. 0: all up to its end.
+    /// The most bytes; fewer come if the part ends before. 0: all up to its end.
     pub len: u64,
 }
 

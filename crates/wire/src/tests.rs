@@ -52,7 +52,7 @@ fn described_as(id: SchemeId, identity: &TableIdentity, parameter: u64) -> Schem
         SchemeId::FiniteDifferencesMany => vec![3, 3, 17, 8],
         // The roots of trees are kept, and no more.
         SchemeId::TapirMerkle => [&number[..], &[0]].concat(),
-        // A reference string for so many records, of some digest.
+        // A reference string for `number` records, of some digest.
         SchemeId::TapirPointproofs => [&number[..], &number[..4], &[8; 32]].concat(),
         _ => number.to_vec(),
     };

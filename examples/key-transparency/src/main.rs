@@ -33,9 +33,9 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(about = "Key transparency on Privet: the messenger's side, an attacker, a measurement")]
 enum Command {
-    /// Print the directory of so many users, as CSV with the columns user and key
+    /// Print the directory of COUNT users, as CSV with the columns user and key
     People { count: u32 },
-    /// Print the key that a user has after so many rotations
+    /// Print the key that a user has after some rotations
     Key {
         user: String,
         #[arg(long, default_value_t = 0)]

@@ -22,7 +22,7 @@ fn name(number: u32) -> String {
     named.map_or_else(|| format!("user-{number}"), |&name| name.to_owned())
 }
 
-/// The key of `user` after so many `rotations`, in 64 hexadecimal digits.
+/// The key of `user` after `rotations`, in 64 hexadecimal digits.
 pub(crate) fn key(user: &str, rotations: u32) -> String {
     let mut hash = blake3::Hasher::new_derive_key(SEED);
     hash.update(&rotations.to_le_bytes()).update(user.as_bytes());

@@ -273,7 +273,7 @@ class Client(_Connected, Closing):
         many lookups in any case. A key that is there twice is looked up twice.
 
         ``progress`` shows nothing either: whether it is slow or raises, all lookups take their
-        course. Two things end them: Ctrl-C, and so many seconds of ``timeout``. Lookups that have
+        course. Two things end them: Ctrl-C, and ``timeout`` in seconds. Lookups that have
         not begun then never begin. After ``timeout`` their answers are errors.
         """
         return self._get_many(self._open.keys(keys, pad_to), pad_to, timeout, progress)

@@ -103,7 +103,7 @@ pub struct FetchRequest {
     pub part: i32,
     #[prost(uint64, tag = "5")]
     pub offset: u64,
-    /// At most so many bytes; 0: to the end of the part.
+    /// The most bytes; 0: to the end of the part.
     #[prost(uint64, tag = "6")]
     pub len: u64,
 }
