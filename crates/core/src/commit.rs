@@ -162,7 +162,7 @@ pub trait Prover: Sized + Send + Sync {
     fn announcement(&self) -> Vec<u8>;
 
     /// Writes the proof that record `offsets[q]` of vector `q` is `records[q]`, for all `q` at
-    /// once. `table` is the table, padded to whole vectors; `role` tells which server's answer this
+    /// once. `table` is the table, padded to whole vectors; `role` says which server's answer this
     /// is.
     ///
     /// There is one offset for each vector, below the vectors' length. `records` are the records at

@@ -35,7 +35,7 @@ pub enum Blame {
     /// Something is used up or full: hints, queries of a window, a size limit, a queue.
     Exhausted,
     /// A lookup failed for a reason that may depend on the wanted record. A client that reacts in a
-    /// way that a server can see, such as asking again, tells that server something about the
+    /// way that a server can see, such as asking again, shows that server something about the
     /// record.
     Selective,
     /// A file of our own is damaged: truncated, bit-rotted or written by something else.
@@ -64,7 +64,7 @@ impl Blame {
         }
     }
 
-    /// Whether nobody may try again: another try could tell a server that lies what was wanted, or
+    /// Whether nobody may try again: another try could show a lying server what was wanted, or
     /// what failed is damaged and stays so.
     pub fn is_final(self) -> bool {
         matches!(self, Blame::Integrity | Blame::Corrupted | Blame::Selective)
@@ -157,7 +157,7 @@ impl Error {
         self
     }
 
-    /// Of two errors of one piece of work, the one to tell of it: this one, unless only the `later`
+    /// Of two errors of one piece of work, the one to report: this one, unless only the `later`
     /// one [is final](Blame::is_final). Otherwise a server could hide one failure behind another.
     /// Returns the other one as well.
     pub fn by_gravity(self, later: Self) -> (Self, Self) {

@@ -95,7 +95,7 @@ impl StateChange {
                 id: reader.u64()?,
                 hint: {
                     let hint = reader.u32()?;
-                    // It is so rare that there is no hint that this reveals nothing in practice:
+                    // A hint is missing with negligible probability, so this reveals nothing:
                     // see the schemes.
                     declassify(hint != u32::MAX).then_some(hint)
                 },

@@ -72,7 +72,7 @@ impl Ledger {
     }
 
     /// The reservation for whose record the parity of `row` waits. Checks all open reservations, in
-    /// a list whose length does not tell how lookups repeat.
+    /// a list whose length does not show how lookups repeat.
     fn waiting_for(&mut self, row: u32) -> Option<&mut Open> {
         let mut found = None;
         for (id, open) in &self.open {

@@ -27,7 +27,7 @@
 //! - **The steps are the same** for every record and every history of the same length. A search
 //!   goes over every group and every row in their order, and then makes closer checks of a fixed
 //!   number of candidates. An exchange also goes over every group, to find the place of an id.
-//!   There is no map whose size or shape would tell how lookups repeat. No branch depends on the
+//!   There is no map whose size or shape would show how lookups repeat. No branch depends on the
 //!   record, on the hint or on the key: a script checks that on the compiled program
 //!   (`scripts/check-constant-time.sh`).
 //! - **Addresses are not the same.** The places of the candidates follow from the record, and so
@@ -37,7 +37,7 @@
 //!   less time for such a record. For this reason, a session does not send a query at the moment at
 //!   which this work is done.
 //!
-//! The length of the list of groups would tell how queries repeat: the hints of a record that is
+//! The length of the list of groups would show how queries repeat: the hints of a record that is
 //! asked for again and again are all young, and the old groups stay as they are. So the list is
 //! padded to a length that depends only on the number of queries: `search_len` of
 //! [`HintTable::exchange`].

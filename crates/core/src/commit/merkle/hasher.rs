@@ -161,7 +161,7 @@ impl MerkleHasher {
 }
 
 /// `node` and `sibling`, in the other order if `node` is the right one. There is no branch: on a
-/// client, the order tells which record was asked for.
+/// client, the order shows which record was asked for.
 fn ordered(node: &Node, sibling: &Node, node_is_right: Choice) -> [Node; 2] {
     let mut pair = [ZERO; 2];
     let words = node.as_chunks::<8>().0.iter().zip(sibling.as_chunks::<8>().0);
