@@ -34,11 +34,11 @@
 //!   place gave the same root, then two different inputs would have the same hash somewhere below
 //!   the root. So an answer with `e ≠ 0` is accepted only with a collision of BLAKE3 (2^128
 //!   computations), and `e = 0` is no lie.
-//! - *Seeing whether the client accepts tells nothing.* It accepts if `e = 0` and rejects
+//! - *Seeing whether the client accepts reveals nothing.* It accepts if `e = 0` and rejects
 //!   otherwise, for every index alike; and the server knows whether it lied. A client that checked
 //!   only the wanted record, by its leaf and its path, would accept a row with errors in other
 //!   places. A server could then alter the first record of every row. The client's reaction would
-//!   tell it whether the wanted record is the first of its row. This attack is called selective
+//!   show whether the wanted record is the first of its row. This attack is called selective
 //!   failure. For the same reason the client checks the padding of the last row like records.
 //!
 //! The client cannot know which of the two lied. Nothing is promised if both lie and collude.

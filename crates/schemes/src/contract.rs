@@ -32,7 +32,7 @@ use privet_core::{
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
 
-/// A record as it came back: its bytes tell which record was wanted, so they are erased when
+/// A record as it came back: its bytes show which record was wanted, so they are erased when
 /// dropped.
 pub type Record = Zeroizing<Vec<u8>>;
 
@@ -385,11 +385,11 @@ pub trait Updatable: HintedClient {
 /// [`take_record`](HintedClient::take_record) returns an error,
 /// [`Blame::Integrity`](privet_core::Blame::Integrity). Whether that happens does not depend on
 /// which record was wanted, so a server that lies learns nothing from it. (A client that checked
-/// only what it needs would tell the server something: this is the selective failure attack.)
+/// only what it needs would show the server something: this is the selective failure attack.)
 ///
 /// Queries go strictly one after the other: the client makes none while another is not settled.
 pub trait Verifying: HintedClient {
-    /// The state change that ends this client because servers told different updates of the table.
+    /// The state change that ends this client because servers sent different updates of the table.
     fn disagreement(&self) -> Zeroizing<Vec<u8>>;
 
     /// Why the client will make no more queries:

@@ -99,7 +99,7 @@ impl Pending {
 
 /// Queries that may go over the wire, one for each server, already encoded. A repetition must send
 /// the same bytes, so there is no way to change them. Erased when dropped: in a scheme with several
-/// servers, all queries together tell which record is wanted.
+/// servers, all queries together show which record is wanted.
 pub struct Sendable(Zeroizing<Vec<Vec<u8>>>);
 
 impl Sendable {

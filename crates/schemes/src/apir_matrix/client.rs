@@ -1,7 +1,7 @@
 //! The client: hides one row among random ones, and accepts only what leads to the root.
 //!
 //! No branch and no address depends on which row is wanted, or on the record's place in it.
-//! Otherwise the time that recovery takes could tell a server about them.
+//! Otherwise the time that recovery takes could reveal them to a server.
 
 use super::tree::{NODE_LEN, RowTree};
 use super::{ApirMatrix, ApirMatrixAnswer, ApirMatrixParameters, ApirMatrixQuery};
@@ -99,7 +99,7 @@ impl StatelessClient for ApirMatrixClient {
     }
 }
 
-/// The record at `place`. Reads all records, so that no address tells which.
+/// The record at `place`. Reads all records, so that no address shows which.
 fn selected(records: &[u8], record_len: usize, place: u64) -> Record {
     let mut selected = Zeroizing::new(vec![0; record_len]);
     for (number, record) in (0..).zip(records.chunks_exact(record_len)) {

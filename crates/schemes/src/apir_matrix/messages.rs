@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 /// The rows that one server adds up: ⌈rows/8⌉ bytes. Bit `r % 8` of byte `r / 8`, counted from the
 /// lowest, is for row `r`; bits beyond the last row are zero. One query alone is noise, but two
-/// tell the wanted row, so it is erased when dropped.
+/// show the wanted row, so it is erased when dropped.
 pub struct ApirMatrixQuery {
     pub(super) bits: Zeroizing<Vec<u8>>,
 }

@@ -88,7 +88,7 @@ impl DummySubsetsClient {
         let cutoff = self.pairs[pair as usize];
         let successor = self.parameters.singles() + pair;
         let above = successor_is_above(&self.table, successor, cutoff, index, self.kernels);
-        // Reads both halves, so that no address tells which of them is used.
+        // Reads both halves, so that no address shows which of them is used.
         let [below, beyond] = [false, true].map(|above| self.half_range(pair, above));
         let mut rest = Zeroizing::new(self.table.bytes()[below].to_vec());
         let is_beyond = Choice::from(u8::from(above));

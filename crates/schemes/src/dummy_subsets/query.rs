@@ -42,7 +42,7 @@ pub(super) fn query_through(
     let (extra_partition, extra_offset) = cut.place(hint.extra.unwrap_or(index));
     let contents = real.iter_mut().zip(selects.iter()).zip(offsets.iter_mut());
     for (partition, ((real, select), offset)) in (0u32..).zip(contents) {
-        // Compares with every partition, so that no address tells which it is.
+        // Compares with every partition, so that no address shows which it is.
         let is_extra = partition.ct_eq(&extra_partition);
         let selected = (*select < hint.cutoff) != hint.above;
         *real = selected | bool::from(is_extra);
@@ -61,7 +61,7 @@ pub(super) fn query_through(
     let mut filled = 0;
     for (real, offset) in real.iter().zip(offsets.iter()) {
         // Always written, and kept only if it is real, so that no branch depends on it. An address
-        // does depend on it: how fast the list fills up, which tells which half of the query is the
+        // does depend on it: how fast the list fills up, which shows which half of the query is the
         // real one.
         kept[admit(filled.min(partitions / 2))] = *offset;
         filled += usize::from(*real);

@@ -236,7 +236,7 @@ impl History {
 }
 
 /// Takes all `walks` to their ends, a step of each at a time: `permute` gets the values of all
-/// walks that have not arrived. `begin` is told which walk it is, and its start; `look` where a
+/// walks that have not arrived. `begin` gets the number of the walk, and its start; `look` where a
 /// step led.
 fn walk_all(
     walks: &mut [u32],

@@ -221,7 +221,7 @@ impl<F: AnswerForm> PianoClient<F> {
             #[cfg(test)]
             self.replace_badly(position, &mut offsets);
         } else {
-            // The last place takes the offset that is dropped. No branch tells from where on
+            // The last place takes the offset that is dropped. No branch shows from where on
             // offsets move up.
             for place in 0..offsets.len() - 1 {
                 // Places from the chunk's on move.

@@ -4,8 +4,8 @@
 //! The client does not ask again for a record that it asked for before in the window. Each query
 //! would use up a spare of that chunk, and a client that looks up one record all the time would
 //! soon run out of hints. Instead it asks for a *filler*, a uniformly chosen record that it has not
-//! asked for yet, and takes the wanted record from here. The server cannot tell: the query is made
-//! in the same way, filler or not.
+//! asked for yet, and takes the wanted record from here. The server sees no difference: the
+//! query is made in the same way.
 //!
 //! **The work is the same for every record**, and depends on the number of queries made before: the
 //! client compares all earlier lookups with the wanted record, and draws a filler whether it is

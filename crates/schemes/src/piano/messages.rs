@@ -1,7 +1,7 @@
 //! Query and answer, in both forms.
 //!
 //! A query is a row of offsets, one for each chunk of the table, or one for each chunk except the
-//! wanted record's. Nothing in it tells which chunk that is.
+//! wanted record's. Nothing in it shows which chunk that is.
 
 use super::{AnswerForm, PianoParameters};
 use crate::contract::Message;

@@ -1,7 +1,7 @@
 //! The rule that chooses a scheme.
 //!
 //! It is a tree of questions, and there is no other rule: `docs/schemes.md` prints it, `privet
-//! plan` recommends by it, and a server that is told no scheme takes what it says for a
+//! plan` recommends by it, and a server without a named scheme takes what it says for a
 //! [`Situation`] that nobody described. What each scheme costs is another matter, which `privet
 //! plan` ranks.
 //!

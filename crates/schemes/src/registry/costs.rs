@@ -2,7 +2,7 @@
 //!
 //! A room counts what its code does: bytes that it reads, blocks of AES, products. How long an
 //! operation takes is for the machine to say, by yardsticks. So no time stands in the rooms, and
-//! costs can be told for a machine that is not at hand.
+//! costs can be computed for a machine that is not at hand.
 //!
 //! Counts follow from the scheme's parameters. Some have a factor, by which the code takes longer
 //! than the operations that it is counted in. The factors come from comparing with

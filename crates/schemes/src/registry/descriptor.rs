@@ -43,7 +43,7 @@ pub struct About {
     pub verifies: bool,
     /// What privacy rests on, besides servers that do not talk.
     pub assumes: Assumption,
-    /// Whether servers commit to the table. If so, they follow edits in place, and tell clients
+    /// Whether servers commit to the table. If so, they follow edits in place, and send clients
     /// with each epoch what they must know of the new commitments.
     pub commits: bool,
     /// Whether a client can make queries before its

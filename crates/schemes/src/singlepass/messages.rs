@@ -83,7 +83,7 @@ impl Message<SinglePassParameters> for SinglePassQuery {
         reader.finish()?;
         let offsets: Vec<u16> = numbers.iter().map(|number| u16::from_le_bytes(*number)).collect();
         let records = parameters.partition_records();
-        // Compares only the largest offset, so that a refusal does not tell which one was too
+        // Compares only the largest offset, so that a refusal does not show which one was too
         // large.
         if offsets.iter().max().is_some_and(|largest| u32::from(*largest) >= records) {
             return Err(Error::invalid_message(format!(

@@ -130,7 +130,7 @@ impl Permutations {
     }
 
     /// Where the record `index` is. Takes the same steps for every record of the table, because it
-    /// searches the whole permutation of its partition. Caches may tell which partition that is.
+    /// searches the whole permutation of its partition. Caches may show which partition that is.
     pub(crate) fn place_of(&self, index: &RecordIndex) -> Place {
         let (partition, offset) = index.divide(self.records as u64);
         let row = &self.offsets[partition as usize * self.records..][..self.records];

@@ -55,7 +55,7 @@ pub(crate) fn making_a_query_draws_as_much_for_every_index<S: Stateless>() {
     }
 }
 
-/// A server's views of two records differ in each bit only by chance. A bit that tells the record
+/// A server's views of two records differ in each bit only by chance. A bit that reveals the record
 /// in one query of four is detected.
 ///
 /// A count of 2,000 bits differs from another by more than seven deviations with a probability

@@ -3,7 +3,7 @@
 //!
 //! The successor of a used hint comes from the pair of the next id. It is the half that does not
 //! select the record's partition, with the record as its extra. The key and the pair's cutoff,
-//! which the client has, tell which half that is. The offline server sends the parities of both
+//! which the client has, say which half that is. The offline server sends the parities of both
 //! halves, and cannot tell which one the client uses.
 
 use super::generation::Layout;
@@ -87,7 +87,7 @@ impl DummySubsetsTwoClient {
     /// live hint in each. Used hints leave gaps. If the choice of used hints were as good as
     /// random, the live ones would be spread over 2.72 times as many groups as they fill (the sum
     /// of 1/k for k up to 8). But repeated lookups of one record use young hints up, and leave more
-    /// gaps. The search time must not tell.
+    /// gaps. The search time must not show.
     fn search_len(&self) -> usize {
         self.next_id.div_ceil(8).min(self.parameters.singles()) as usize
     }
