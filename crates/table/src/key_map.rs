@@ -50,7 +50,7 @@
 //! entries can be moved without knowing their keys.
 //!
 //! The price is that every lookup takes two queries, one for each candidate, whether or not the key
-//! is found. Asking only for the candidate that is needed would tell the server something about the
+//! is found. Asking only for the candidate that is needed would show the server something about the
 //! key.
 //!
 //! This is the map of Zhou, Park, Zheng and Shi (*Piano*, appendix A.1): cuckoo hashing under a
@@ -84,7 +84,7 @@
 //! values go to the *stash*, a part of the key map itself, which every client has downloaded. In a
 //! cuckoo map it also takes the few entries for which no place is found. A client whose key turns
 //! out to be in the stash **still sends the queries for the key's candidates**, as for any other
-//! key: [`KeyMap::candidates`] does not look into the stash, so a server cannot tell.
+//! key: [`KeyMap::candidates`] does not look into the stash, so a server cannot see it.
 //!
 //! # Edits
 //!

@@ -16,7 +16,7 @@ pub enum Others {
 /// Whether `others` have any rights to the file. Always false where the system knows none.
 ///
 /// # Errors
-/// If the system does not tell.
+/// If the system does not know.
 pub fn is_open_to(file: &File, others: Others) -> io::Result<bool> {
     #[cfg(unix)]
     {

@@ -1,7 +1,7 @@
 //! What the values of a table are: raw bytes or JSON objects, of which columns, of which types.
 //!
 //! A program that gets a value could parse it and guess. It would guess that a date is a text, and
-//! a byte string too. So a table whose columns have types tells them, with the
+//! a byte string too. So a table with column types says so, with the
 //! [layout](crate::TableLayout) that every client receives before its first lookup:
 //!
 //! | bytes | content |
@@ -30,7 +30,7 @@
 //! | 13 | struct | its fields, as the columns above |
 //! | 14 | map with keys of text | the type of its values |
 //!
-//! Any value may be `null`, which is not told. A timestamp without a zone has an empty one, and is
+//! Any value may be `null`; no type says so. A timestamp without a zone has an empty one, and is
 //! no instant.
 
 use privet_core::codec::Reader;

@@ -188,7 +188,7 @@ impl Source {
         }
     }
 
-    /// Whether its name, or what was said of it, tells its format.
+    /// Whether its name, or an option, decides its format.
     pub fn tells_format(&self) -> bool {
         self.resolve_format().is_ok()
     }
@@ -357,7 +357,7 @@ pub fn text_of<R: Read>(input: R) -> Result<impl Read + use<R>> {
     Ok(Text::new(compressed::decompressed(input)?))
 }
 
-/// Whether a file whose name tells nothing is Parquet.
+/// Whether a file whose name has no known extension is Parquet.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`] if it is of a kind that is not read.
@@ -372,7 +372,7 @@ fn tells_parquet(path: &Path) -> Result<bool> {
     Ok(first == b"PAR1")
 }
 
-/// The format that a file's extension tells. For a compressed file such as `rows.csv.gz`, the
+/// The format by a file's extension. For a compressed file such as `rows.csv.gz`, the
 /// extension before its last.
 pub(super) fn format_by_name(path: &Path) -> Option<Format> {
     let extension = path.extension()?.to_str()?;

@@ -8,7 +8,7 @@ use super::compressed::first_bytes;
 use super::unreadable::Unreadable;
 use std::io::{self, Chain, Cursor, Read};
 
-/// This many bytes tell an encoding.
+/// An encoding is recognised by at most this many bytes.
 const MOST_BYTES: usize = 8;
 
 /// Text as UTF-8.

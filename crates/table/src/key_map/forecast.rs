@@ -1,7 +1,7 @@
 //! What a table by key will look like, before there are keys.
 //!
 //! The builder decides by a [rehearsal](super::placement) with a sample of the keys, and where keys
-//! go is random. So made-up keys tell as much as the keys themselves. A few are placed as the
+//! go is random. So made-up keys do as well as the keys themselves. A few are placed as the
 //! builder would place them. Of many, only a sample is made and the rehearsal is all there is: the
 //! table that is built may then differ by an entry in the width of its records, and by some in a
 //! hundred in their number.
@@ -43,7 +43,7 @@ pub fn forecast(kind: KeyMapKind, keys: u64, value_len: u64) -> Result<Forecast>
     let options = PackOptions { kind, ..PackOptions::default() };
     let seed = PublicSeed::from_bytes([0; 32]);
     check_count(keys)?;
-    // A longer value is refused all the same.
+    // A longer value is still refused.
     let value = vec![0; value_len.min(MAX_RECORD_LEN + 1) as usize];
     // Where a value may be as long as √E, it may be divided, and that takes all keys to decide.
     if keys <= FEW || value_len + OVERHEAD > keys {
@@ -115,7 +115,7 @@ impl Pairs for MadeUp {
 mod tests {
     use super::*;
 
-    /// A sample tells what all keys tell, within an entry of width and a few records in a hundred.
+    /// A sample shows what all keys would, within an entry of width and a few records in a hundred.
     #[test]
     fn a_table_is_as_it_was_forecast() {
         for (kind, keys, value_len) in [
