@@ -1,6 +1,6 @@
 //! Accepting connections: the cap, TLS, and limits for silent ones.
 //!
-//! What speaks something else than HTTP/2 is told so, shortly: see [`strays`].
+//! What does not speak HTTP/2 gets a short answer that says so: see [`strays`].
 //!
 //! A connection that finds no [place](Places) is closed as soon as it is accepted. The client sees
 //! that at once and can go elsewhere, instead of waiting in a queue without knowing it. TLS
@@ -153,7 +153,7 @@ impl Acceptor {
         let _ = ready.send(Ok(connection)).await;
     }
 
-    /// The connection, if it speaks HTTP/2, as far as one can tell. Anybody else is told what
+    /// The connection, if it seems to speak HTTP/2. Anybody else is told what
     /// listens here.
     async fn greet(&self, stream: TcpStream, handle: &ConnectionHandle) -> Option<Io> {
         let stray = strays::speaks(&stream, self.tls.is_some()).await.ok()?;

@@ -24,7 +24,7 @@ pub struct ServedTable {
     /// The scheme that serves it.
     pub scheme: SchemeId,
     /// The scheme's parameters that are chosen rather than computed from the table's shape;
-    /// [`Tuning::default`] chooses nothing. Clients are told the outcome and choose nothing
+    /// [`Tuning::default`] chooses nothing. Clients receive the outcome and choose nothing
     /// themselves, but both servers of a scheme must make the same choice.
     pub tuning: Tuning,
     /// The shape that the scheme's parameters are chosen for, if it is not the table's: for a table

@@ -31,10 +31,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// For so long a client has to read less than the least rate before its place counts as idle.
+/// A place is idle after its client has read below the least rate for this long.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// What there is only so much of.
+/// A bounded resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pool {
     Connections,
@@ -165,7 +165,7 @@ impl Holder {
         self.pool == pool || (pool == Pool::AnswerBytes && self.answer_bytes > 0)
     }
 
-    /// Tells it, or closes its connection if it can no longer be told.
+    /// Sends it the reason, or closes its connection if that is too late.
     fn oust(mut self, why: Ousted) {
         tracing::debug!(pool = self.pool.name(), ?why, "a place is taken back");
         if self.told.take().is_none_or(|told| told.send(why).is_err()) {

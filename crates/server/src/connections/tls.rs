@@ -19,7 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use webpki::EndEntityCert;
 use zeroize::Zeroizing;
 
-/// The protocols that are agreed on in a handshake: HTTP/2, and what is told apart for strays.
+/// The protocols that are agreed on in a handshake: HTTP/2, and what strays are recognised by.
 const HTTP_2: &[u8] = b"h2";
 pub(super) const HTTP_1: &[u8] = b"http/1.1";
 
