@@ -193,8 +193,8 @@ impl Client {
     }
 
     /// As [`begin`](Self::begin), and calls `reply` with what came of it, on the client's own
-    /// thread. It must be quick, and take as long whatever came. What nobody wants any more it
-    /// returns and does not drop: erasing a longer value takes longer, and the next query must not
+    /// thread. It must be quick, and take as long whatever came. It returns an unwanted value
+    /// undropped: erasing a longer value takes longer, and the next query must not
     /// wait for that. If the client ends before, or the lookup is withdrawn, it is dropped
     /// uncalled.
     pub fn begin_with(

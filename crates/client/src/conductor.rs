@@ -1,4 +1,4 @@
-//! The client without a runtime: a [`Session`], what it keeps, and what it tells.
+//! The client without a runtime: a [`Session`], what it keeps, and what it reports.
 //!
 //! A [`Conductor`] does everything that a session asks for and that needs no socket, thread or
 //! person. It leaves the rest to a *shell*, as [`Errand`]s. The shell of a native client is
@@ -18,7 +18,7 @@
 //!
 //! A session computes in slots of a public length (the module `timetable` in `session` says why).
 //! Nothing leaves before a slot ends. Other work that began during a slot would begin at a moment
-//! that tells how long the slot's work took. So [`Errand::Wait`] asks the polling thread to do
+//! that shows how long the slot's work took. So [`Errand::Wait`] asks the polling thread to do
 //! nothing at all until a moment, to the microsecond if it can.
 //!
 //! # Journal records go together
@@ -32,7 +32,7 @@
 //! Answers are settled without a sync: the next lookup's sync makes that durable too, or one of its
 //! own after a pause of 20 ms, or a call that waits for everything to be kept.
 //!
-//! That tells a server nothing new. The number of gathered records follows from the lookups handed
+//! That shows a server nothing new. The number of gathered records follows from the lookups handed
 //! in so far, the lookups that may be under way, and the hints that are left. Each slot takes the
 //! same time whatever was looked up in it. How long the sync takes follows from the number and
 //! length of the records, which the parameters fix. Queries leave after the last slot and the sync.

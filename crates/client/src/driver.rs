@@ -185,7 +185,7 @@ impl Driver {
         self.started.elapsed()
     }
 
-    /// The next errand. Statistics are published before anything that follows from them is told.
+    /// The next errand. Statistics are published before anything that follows from them.
     fn next_errand(&mut self) -> Option<Errand> {
         let errand = self.conductor.poll(self.now());
         // The statistics stay valid even if another holder of the lock panicked.

@@ -163,7 +163,7 @@ impl Proxy {
     }
 }
 
-/// Host and port, if they can be told.
+/// Host and port, if they can be found.
 fn place(intercept: &Intercept) -> Option<(&str, Option<u16>)> {
     let authority = intercept.uri().authority()?;
     let (host, port) = (authority.host(), authority.port_u16());

@@ -378,7 +378,7 @@ impl Session {
 
     /// Until when nothing leaves the session, because it has computed something whose duration must
     /// stay hidden. The module `timetable` says why. A driver should do nothing at all until then:
-    /// other work would begin at a moment that tells how long the computation took.
+    /// other work would begin at a moment that shows how long the computation took.
     pub fn busy_until(&self) -> Option<Duration> {
         self.shared.timetable.ends()
     }
@@ -539,7 +539,7 @@ impl Session {
         }
     }
 
-    /// Reads one record from its answers, or tells one that was read. Returns whether there was
+    /// Reads one record from its answers, or reports one that was read. Returns whether there was
     /// one.
     fn read_next(&mut self) -> bool {
         let Phase::Open(open) = &mut self.phase else { return false };

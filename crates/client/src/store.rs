@@ -32,7 +32,7 @@
 //! **Damage.** Parts are public: a damaged one is dropped and fetched again, and [`Opened::Have`]
 //! says so. Pins cannot be fetched again: a damaged pin file is refused, and the error names it.
 //!
-//! Opening a part checks all of it. That it is fetched again tells the server that this client's
+//! Opening a part checks all of it. That it is fetched again shows the server that this client's
 //! disk lost some of it, and nothing about what was looked up. If a part is damaged while it is
 //! open, the lookups that read there fail. The next session finds the damage, whatever was looked
 //! up.

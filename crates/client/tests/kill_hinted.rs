@@ -62,7 +62,7 @@ const OFTEN: Case = Case {
     forms: &[Form::Halves { partitions: 128, offset_bits: 5 }],
 };
 const OTHERS: [Case; 6] = [
-    // A generation serves 64 queries.
+    // Each generation of the next two serves 64 queries.
     Case {
         scheme: SchemeId::SinglePass,
         piece_records: 64,
@@ -77,7 +77,7 @@ const OTHERS: [Case; 6] = [
         queries: 400,
         forms: &[Form::Offsets(16), Form::Offsets(16)],
     },
-    // About 600.
+    // A generation serves about 600 queries.
     Case {
         scheme: SchemeId::DummySubsetsTwo,
         piece_records: 16,
@@ -85,7 +85,7 @@ const OTHERS: [Case; 6] = [
         queries: 400,
         forms: &[Form::Pair, Form::Halves { partitions: 256, offset_bits: 4 }],
     },
-    // 533.
+    // A generation of the next two serves 533 queries.
     Case {
         scheme: SchemeId::Piano,
         piece_records: 64,

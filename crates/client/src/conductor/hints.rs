@@ -100,7 +100,7 @@ impl<D: Desk> Conductor<D> {
         true
     }
 
-    /// Makes durable what can be made durable when there is nothing else to do, and tells those who
+    /// Makes durable what can be, when there is nothing else to do, and notifies those who
     /// wait for that.
     pub(super) fn come_to_rest(&mut self) {
         if self.flush_is_due()

@@ -59,7 +59,7 @@ impl<D: Desk> Keeper<D> {
         patch_part(&mut *self.state, patch, self.kernels)
     }
 
-    /// Keeps what `session` asks for, and tells it the outcome. `now` is the time.
+    /// Keeps what `session` asks for, and reports the outcome to it. `now` is the time.
     ///
     /// # Errors
     /// If it may not be kept; the session does not hear of that.
@@ -130,7 +130,7 @@ impl<D: Desk> Keeper<D> {
         Ok(receipts)
     }
 
-    /// Has the hints change to another generation, or to none, and tells the session of it.
+    /// Has the hints change to another generation, or to none, and reports it to the session.
     fn change_over(
         &mut self,
         session: &mut Session,

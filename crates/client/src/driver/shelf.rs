@@ -180,7 +180,7 @@ impl Shared {
                     state.blanks.push_back((Moment::now(), blank));
                 }
                 Some(_) => {}
-                // The session makes the next itself, and tells why that fails.
+                // The session makes the next itself, and reports why that fails.
                 None => state.wanted = 0,
             }
         }

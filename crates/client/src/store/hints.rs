@@ -43,7 +43,7 @@
 //! they were last written. If they lie elsewhere, or a file was changed after that time, the hints
 //! are a copy or a backup. Another process may have used the original in the meantime, so they are
 //! erased. Both files record this: a tool that restores a backup may skip a file that has not
-//! changed since, and the journal changes with every lookup. Each file also tells when the other
+//! changed since, and the journal changes with every lookup. Each file also records when the other
 //! was changed last (see `anchor`), which shows a file that was put back at once.
 //!
 //! **Containers.** Hints that are part of an image are a copy in every container that starts from

@@ -18,7 +18,7 @@
 //!
 //! **Complete** is a matter of the name: once the digest over all bytes is right, the file is
 //! synced and renamed. A reader checks the whole file when it opens it. If only the lookup that
-//! reads there found the damage, fetching the part again would tell the server where that lookup
+//! reads there found the damage, fetching the part again would show the server where that lookup
 //! read. The reader checks each chunk once more when it reads it, because files can be damaged
 //! later: 32 rows of a hint cost the checksums of three chunks.
 

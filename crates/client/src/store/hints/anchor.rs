@@ -29,7 +29,7 @@
 //! another program had changed it. Between two counts, the [journal](super::journal) itself
 //! guarantees its commits.
 //!
-//! **Each file tells when the other was changed last.** The anchor does when it is written, and the
+//! **Each file records when the other last changed.** The anchor does when it is written, and the
 //! journal with each commit. Whichever was written last is right about the other, as long as only
 //! Privet writes to them ([`contradicts`]). A file that is put back contradicts that at once, also
 //! if both are put back, unless the clock of the file system was set back. Both times come from

@@ -70,7 +70,7 @@ use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"privethj";
 const VERSION: u32 = 5;
-/// The last version that does not tell when the anchor was changed.
+/// The last version that does not record when the anchor was changed.
 const WITHOUT_TIME: u32 = 4;
 /// The longest stored reason why hints have ended, in bytes.
 const MAX_REASON: usize = 2048;
