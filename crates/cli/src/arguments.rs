@@ -266,7 +266,7 @@ impl Making {
     }
 }
 
-/// Leaves what tells how a table is built to the long help of a command that seldom builds one.
+/// Leaves options on how a table is built to the long help of a command that seldom builds one.
 fn in_long_help(argument: clap::Arg) -> clap::Arg {
     const OF_KEYS: [&str; 5] = ["range_from", "range_to", "normalize", "on_duplicate", "multi"];
     let heading = argument.get_help_heading();

@@ -172,7 +172,7 @@ fn limits() -> String {
     text
 }
 
-/// NAME=VALUE, for a limit that there is.
+/// NAME=VALUE, for an existing limit.
 fn parse_limit(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once('=')

@@ -131,7 +131,7 @@ fn hand_in(
         }
         news.asked();
         let handed_in = client.begin(lookup.wanted.target());
-        // If the thread that listens panicked, that is told when it is joined.
+        // If the thread that listens panicked, that shows when it is joined.
         if begun.send((lookup, handed_in)).is_err() {
             return (not_begun, Ok(()));
         }
@@ -174,10 +174,10 @@ fn listen(answers: Receiver<(Lookup, Begun)>, mut printer: Printer, news: &News)
     Heard { outcome, failures, printer }
 }
 
-/// The one of two errors that the command ends with. The other one is told here.
+/// Which of two errors the command ends with. The other one is reported here.
 fn told_alone(first: Error, second: Error) -> Error {
     let (told, other) = first.by_gravity(second);
-    // The end of the time allowed shows in several places, and is told once.
+    // The end of the time allowed shows in several places, and is reported once.
     if other.reason().is_none() || other.reason() != told.reason() {
         display::say_lines(&advice::told_anywhere(&other));
     }

@@ -135,7 +135,7 @@ struct Report<'a> {
     normalized: Vec<&'static str>,
     value: &'static str,
     value_columns: Vec<String>,
-    /// Where the table tells its columns' types.
+    /// If the table has column types.
     #[serde(skip_serializing_if = "Option::is_none")]
     columns: Option<Vec<Column>>,
     key_map: Option<&'static str>,
@@ -384,7 +384,7 @@ impl Report<'_> {
         page
     }
 
-    /// The first columns of the values, with their types where the table tells them.
+    /// The first columns of the values, with their types if the table has them.
     fn columns_in_a_line(&self) -> String {
         const SHOWN: usize = 16;
         let mut names: Vec<String> = match &self.columns {

@@ -217,7 +217,7 @@ fn announce(arguments: &Serve, server: &RunningServer) {
     page.announce();
 }
 
-/// What a server that was told no scheme took for granted.
+/// What a server without a named scheme assumed.
 fn assumed() -> String {
     format!(
         "  the scheme is chosen for one operator, clients that keep no secrets, and {LOOKUPS_PER_DAY} lookups of each in a day; `privet plan` can know better"

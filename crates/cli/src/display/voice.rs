@@ -80,7 +80,7 @@ pub(crate) fn settle() {
 
 /// Writes what still waits, if the streams take it in time. Nothing may be said afterwards.
 pub(crate) fn farewell() {
-    // What the one lost is told on the other.
+    // What the one lost is reported on the other.
     OUTPUT.settle(PATIENCE, true);
     ERROR.settle(PATIENCE, true);
 }
@@ -100,7 +100,7 @@ struct Queue {
     waiting: VecDeque<Piece>,
     /// In `waiting` and in the piece that is being written.
     bytes: usize,
-    /// A piece is being written, or its loss told.
+    /// A piece is being written, or its loss reported.
     busy: bool,
     /// Pieces that were written or lost so far.
     finished: u64,
@@ -108,7 +108,7 @@ struct Queue {
     stuck: bool,
     /// The same for room, which is waited for much longer.
     hopeless: bool,
-    /// Lines that were lost, of which nobody was told.
+    /// Lines whose loss was not reported yet.
     untold: u64,
 }
 

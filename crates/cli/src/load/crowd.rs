@@ -182,7 +182,7 @@ fn join(options: &ClientOptions, state: std::path::PathBuf, watch: &Watch) -> Re
     })
 }
 
-/// Whether a lookup was answered. That a random key is no address, say, is told only after that.
+/// Whether a lookup was answered. That a random key is no address, say, shows only after that.
 fn answered(outcome: Result<Option<Value>>) -> Result<()> {
     match outcome {
         Err(error) if error.reason() == Some(Reason::MalformedKey) => Ok(()),

@@ -1,4 +1,4 @@
-//! The errors of failed lookups, told at the end.
+//! The errors of failed lookups, reported at the end.
 
 use crate::display::some;
 use privet_core::{Error, Result};

@@ -66,7 +66,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// What a value may be read as. A table whose columns have types tells it, so that a telephone
+/// What a value may be read as. Column types decide, if the table has them, so that a telephone
 /// number in a column of text stays text. Otherwise each value shows what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
@@ -78,7 +78,7 @@ pub(crate) enum Reading {
 }
 
 impl Reading {
-    /// How to read the values of a table that tells this of them.
+    /// How to read values, by the table's column types.
     pub(crate) fn of(values: Option<&Values>) -> Self {
         match values.filter(|values| values.is_raw).and_then(|values| values.columns.first()) {
             Some(column) if column.of == ValueType::Text => Self::Text,

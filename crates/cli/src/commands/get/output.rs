@@ -59,7 +59,7 @@ pub(super) struct Found<'a> {
     pub(super) is_list: bool,
 }
 
-/// What is told of a lookup.
+/// What is printed of a lookup.
 pub(super) enum Told<'a> {
     Found(Found<'a>),
     NotFound,
@@ -165,7 +165,7 @@ impl Output {
         Ok(true)
     }
 
-    /// A key from a list may be a secret, and is told by its line. One that was typed stands in the
+    /// A key from a list may be secret, and is named by its line. One that was typed stands in the
     /// list of processes already.
     fn named(&self, Lookup { wanted, line }: &Lookup) -> String {
         match (wanted, line, &self.source) {

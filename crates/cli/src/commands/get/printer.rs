@@ -31,7 +31,7 @@ pub(super) enum Came {
     NotFound,
     /// The table can have no such key, and why.
     Malformed(String),
-    /// It failed, which is told at the end.
+    /// It failed, which is reported at the end.
     Failed,
 }
 
@@ -86,7 +86,7 @@ impl Printer {
         self.is_full |= self.waiting.load(Ordering::Relaxed) > MOST_WAITING;
         if !self.is_full {
             self.waiting.fetch_add(size(&lookup, &came), Ordering::Relaxed);
-            // A thread that panicked receives nothing more, which `finish` tells.
+            // A thread that panicked receives nothing more, which `finish` reports.
             let _ = self.results.send((lookup, came));
             #[cfg(test)]
             super::planted::wait_while(|| self.waiting.load(Ordering::Relaxed) > 0);
@@ -201,7 +201,7 @@ fn encode(lookup: &Lookup, came: &Came) -> Vec<u8> {
     piece
 }
 
-/// The lookup and, unless it failed, what is told of it.
+/// The lookup and, unless it failed, what is printed of it.
 fn decode(piece: &[u8]) -> Result<(Lookup, Option<Told<'_>>)> {
     let mut reader = Reader::new("a result", piece);
     let kind = reader.u8()?;
