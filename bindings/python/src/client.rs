@@ -511,7 +511,7 @@ fn call_back(replies: &Receiver<Reply>) {
 type Lost = mpsc::SendError<(usize, Outcome)>;
 
 /// Withdraws `batch` if a person has interrupted the wait for it. Any other error may follow from
-/// what came, for instance one of a function that is told the progress. So it changes nothing that
+/// what came, for instance one of a progress function. So it changes nothing that
 /// servers see.
 fn unless_interrupted<T>(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! What a client's thread tells, until the caller's thread comes to hear it; and the first word on
+//! What a client's thread reports, until the caller's thread reads it; and the first word on
 //! a server that says nothing.
 
 use privet_cli::printable;
@@ -25,7 +25,7 @@ struct Inner {
     waiting: usize,
     /// When something last came, or the first of the callers began to wait.
     heard: Instant,
-    /// The silence that began then was told, or a failure that explains it.
+    /// The silence that began then was reported, or a failure that explains it.
     is_told: bool,
     /// The longest silence that ended with an answer.
     longest: Duration,

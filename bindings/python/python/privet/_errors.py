@@ -12,7 +12,7 @@ class PrivetError(Exception):
 
     @property
     def is_final(self) -> bool:
-        """Whether nobody may try again: another try could tell a server what was wanted, or what
+        """Whether nobody may try again: another try could show a server what was wanted, or what
         failed is damaged and stays so.
         """
         return any(_privet.is_final(kind.__name__) for kind in type(self).__mro__)
@@ -50,7 +50,7 @@ class SelectiveError(PrivetError):
 
 
 class CorruptedError(PrivetError):
-    """A file of our own is damaged. If a lookup met the damage, asking again may tell its key.
+    """A file of our own is damaged. If a lookup met the damage, asking again may reveal its key.
 
     It is no ``OSError``: code that tries again after one would catch this too.
     """
@@ -74,7 +74,7 @@ class NotFound(PrivetError, KeyError):
 
 
 def is_told_before(later: PrivetError, error: BaseException | None) -> bool:
-    """Whether of two errors of one piece of work the later one is told: if only that one is final.
+    """Whether the later of two errors of one call is raised: if only that one is final.
     Otherwise a server could hide one failure behind another.
     """
     return later.is_final and not (isinstance(error, PrivetError) and error.is_final)

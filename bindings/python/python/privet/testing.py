@@ -1,4 +1,4 @@
-"""For tests of programs that look things up: servers that tell what they saw.
+"""For tests of programs that look things up: servers that record what they see.
 
 With pytest, ``from privet.testing import privet_servers`` in a ``conftest.py`` gives a fixture::
 
