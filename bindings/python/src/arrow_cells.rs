@@ -27,7 +27,7 @@ pub(crate) struct ArrowCells {
     rows: usize,
     /// One past the present row.
     next: usize,
-    /// Whether nobody wants the rest any more.
+    /// Whether the rest is no longer wanted.
     stopped: Arc<AtomicBool>,
 }
 

@@ -335,7 +335,7 @@ impl Client {
 
     fn ask(&self, target: Target) -> oneshot::Receiver<Result<Option<Value>>> {
         let (reply, receiver) = oneshot::channel();
-        // The caller may have stopped waiting; the lookup took its course all the same.
+        // The caller may have stopped waiting; the lookup took its course anyway.
         self.begin_with(target, move |outcome| reply.send(outcome).err());
         receiver
     }

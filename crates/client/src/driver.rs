@@ -33,7 +33,7 @@ pub(crate) use shelf::FilledShelf;
 const INCOMING_CAPACITY: usize = 16;
 
 /// Is called with what comes of a lookup, or dropped uncalled if the driver ends before. Returns
-/// what nobody wants any more.
+/// an unwanted value undropped.
 pub(crate) type Reply =
     Box<dyn FnOnce(Result<Option<Value>>) -> Option<Result<Option<Value>>> + Send>;
 

@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn fails(bytes: &mut [u8; 32]) -> Result<()> {
-        // Something was written all the same.
+        // Something was written anyway.
         bytes[..3].fill(1);
         Err(Error::unavailable("no entropy"))
     }

@@ -153,7 +153,7 @@ impl Acceptor {
         let _ = ready.send(Ok(connection)).await;
     }
 
-    /// The connection, if it seems to speak HTTP/2. Anybody else is told what
+    /// The connection, if it seems to speak HTTP/2. Anybody else learns what
     /// listens here.
     async fn greet(&self, stream: TcpStream, handle: &ConnectionHandle) -> Option<Io> {
         let stray = strays::speaks(&stream, self.tls.is_some()).await.ok()?;

@@ -263,7 +263,7 @@ impl HintCache {
             if !modified.is_ok_and(|modified| is_it(name, modified)) {
                 continue;
             }
-            // Whoever opens it after the lock is taken has it all the same, without a name.
+            // Whoever opens it after the lock is taken still has it, without a name.
             if File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
                 && fs::remove_file(entry.path()).is_ok()
             {

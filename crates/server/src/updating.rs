@@ -23,7 +23,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 /// How long the next version waits until answers and hints that are computed from a retired one are
-/// ready. Then it is made all the same, and there may be three versions in memory for a moment.
+/// ready. Then it is made anyway, and there may be three versions in memory for a moment.
 const LEAVING: Duration = Duration::from_secs(10);
 
 /// Replaces versions of a server's tables. Any thread may hold it.

@@ -44,7 +44,7 @@ pub(crate) struct Serve {
     /// to check it.
     #[arg(long, requires = "points", help_heading = SCHEME, hide_short_help = true)]
     pub(crate) mapped: bool,
-    /// Serve tables without a look at whether they are whole.
+    /// Serve tables without verifying their records.
     ///
     /// A start is shorter by the time in which a table is read once, but hints are computed anew.
     /// From a damaged table clients then get wrong records, and nobody notices.

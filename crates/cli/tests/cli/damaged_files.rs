@@ -153,7 +153,7 @@ fn skipping_the_verification_is_said_aloud_and_serves_what_is_damaged() {
     assert!(refused.stderr().contains("phones.privet: damaged"), "{refused}");
     // Without the check the server starts, so the check caused the refusal.
     let served = Served::start(&place, &format!("{serve} --skip-verification"));
-    let warned = "without a look at whether they are whole";
+    let warned = "record verification is off";
     place.server_log(|log| log.contains("WARN") && log.contains(warned));
     assert_eq!(served.terminate(), Some(0));
 }

@@ -503,7 +503,7 @@ fn serve_explains_itself() {
               start, to check it.
 
           --skip-verification
-              Serve tables without a look at whether they are whole.
+              Serve tables without verifying their records.
 
               A start is shorter by the time in which a table is read once, but hints are computed anew.
               From a damaged table clients then get wrong records, and nobody notices.

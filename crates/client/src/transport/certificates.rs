@@ -5,7 +5,7 @@
 //! very certificate that the server shows: a self-signed one as
 //! `openssl req -x509` makes it says of itself that it is an authority, and rustls lets no
 //! authority's certificate be a server's own. Who names its file means just that certificate. Its
-//! dates, its names, and the server's signature of the handshake are checked all the same.
+//! dates, its names, and the server's signature of the handshake are still checked.
 
 use privet_core::{Error, Reason, Result};
 use privet_table::pem;

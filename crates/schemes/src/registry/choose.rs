@@ -35,7 +35,7 @@ pub struct Situation<'a> {
     pub update_bytes: u64,
     /// The most bytes that a client can keep.
     pub client_storage: u64,
-    /// Whether a scheme is to be had at all.
+    /// Whether a scheme is available at all.
     pub allows: &'a dyn Fn(SchemeId) -> bool,
 }
 
@@ -65,7 +65,7 @@ struct Question {
 /// A place in the tree.
 enum Node {
     Ask(&'static Question),
-    /// The first of these that is to be had.
+    /// The first of these that is available.
     Take(&'static [SchemeId]),
     /// No scheme does it, but another table does.
     Authenticate,
@@ -101,7 +101,7 @@ const ROOT: Node = Node::Ask(&Question {
 
 /// What the tree says.
 pub struct Choice {
-    /// The scheme; `None` if none of those that the tree names is to be had.
+    /// The scheme; `None` if none that the tree names is available.
     pub scheme: Option<SchemeId>,
     /// Whether the table should rather be built so that it vouches for its records. Then every
     /// scheme notices a wrong answer, and there is another choice.

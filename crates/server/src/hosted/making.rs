@@ -60,8 +60,8 @@ impl Maker {
     pub(crate) fn new(config: ServerConfig) -> Self {
         if !config.verify_records {
             tracing::warn!(
-                "tables are served without a look at whether they are whole: from a damaged one \
-                 clients get wrong records, and neither they nor this server will notice"
+                "record verification is off: clients get wrong records from a damaged table, and \
+                 neither they nor this server will notice"
             );
         }
         let cache = config.cache_dir.as_deref().and_then(|dir| match HintCache::open(dir) {

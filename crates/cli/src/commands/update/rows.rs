@@ -118,7 +118,7 @@ pub(super) fn value(header: &SnapshotHeader, key: &str, typed: &str) -> Result<V
             "the values of this table are JSON objects: write KEY='{\"column\":\"value\"}'",
         )
     })?;
-    // The key's column stands beside the others, as in a file.
+    // The key's column is among the others, as in a file.
     let line = match &header.key_column {
         Some(column) => {
             let comma = if columns.trim_start().starts_with('}') { "" } else { "," };
