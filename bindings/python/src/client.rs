@@ -51,7 +51,6 @@ pub(crate) struct Client {
 struct Options {
     #[pyo3(default)]
     table: Option<String>,
-    #[pyo3(default)]
     scheme: Vec<String>,
     #[pyo3(default)]
     verified: bool,
@@ -61,7 +60,6 @@ struct Options {
     keep: bool,
     #[pyo3(default)]
     ca_file: Option<PathBuf>,
-    #[pyo3(default)]
     proxy: Vec<String>,
     #[pyo3(default)]
     accept_new_table: bool,
