@@ -285,6 +285,7 @@ async fn parameters_out_of_proof() {
         layout: Some(layout),
         schemes: vec![scheme],
         earlier: Vec::new(),
+        predecessors: Vec::new(),
         updates: None,
     };
     let url = liar(DescribeResponse {

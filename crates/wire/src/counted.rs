@@ -11,6 +11,7 @@ use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_f
 const TABLES: u32 = 3;
 const SCHEMES: u32 = 8;
 const EARLIER: u32 = 10;
+const PREDECESSORS: u32 = 11;
 
 /// # Errors
 /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if `description` is not an encoded
@@ -32,7 +33,7 @@ fn check_table(table: &[u8], most: usize) -> Result<()> {
     let mut earlier = Count::up_to(most, "earlier versions");
     each_field(table, |number, field| match number {
         SCHEMES => schemes.add(),
-        EARLIER => {
+        EARLIER | PREDECESSORS => {
             earlier.add()?;
             check_table(field, 0)
         }

@@ -65,8 +65,9 @@ pub struct TableDescription {
     pub schemes: Vec<SchemeDescription>,
     /// Its update log, if it has one.
     pub updates: Option<UpdatesDescription>,
-    /// Earlier versions that are still served, at most [`MAX_EARLIER`], the latest first. They have
-    /// the same name and id, and no update log or earlier versions of their own.
+    /// Earlier versions that are still served, at most [`MAX_EARLIER`], the latest first, and behind
+    /// them those of tables that this one succeeds. They have the same name and no earlier versions
+    /// of their own. Those with the same id have no update log of their own.
     pub earlier: Vec<TableDescription>,
 }
 
@@ -197,7 +198,7 @@ impl TableDescription {
     /// # Errors
     /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if the log begins after the
     /// table's version; there are more than [`MAX_EARLIER`] earlier versions; or one is not earlier
-    /// than the one before it, is another table, or has a log or earlier versions of its own.
+    /// than the one before it, has another name, or a log or earlier versions that it may not have.
     pub fn with_versions(
         self,
         updates: Option<UpdatesDescription>,
@@ -217,9 +218,14 @@ impl TableDescription {
         }
         let mut later = self.identity;
         for version in &earlier {
-            let nested = version.updates.is_some() || !version.earlier.is_empty();
-            let same_table = version.name == self.name && version.identity.id == later.id;
-            if nested || !same_table || version.identity.epoch >= later.epoch {
+            let is_own = version.identity.id == self.identity.id;
+            let nested = (is_own && version.updates.is_some()) || !version.earlier.is_empty();
+            let comes_before = match version.identity.id == later.id {
+                true => version.identity.epoch < later.epoch,
+                // Of a table that this one succeeds.
+                false => !is_own,
+            };
+            if nested || version.name != self.name || !comes_before {
                 return wrong("with a version that is not an earlier one");
             }
             later = version.identity;
@@ -228,9 +234,19 @@ impl TableDescription {
     }
 
     /// The table in its current version and the earlier ones that are still served, the latest
-    /// first.
+    /// first; then the tables that it succeeds.
     pub fn versions(&self) -> impl Iterator<Item = &TableDescription> {
         std::iter::once(self).chain(&self.earlier)
+    }
+
+    /// The served versions of this table, or of one that it succeeds, the latest first.
+    pub fn versions_of(&self, id: TableId) -> impl Iterator<Item = &TableDescription> {
+        self.versions().filter(move |version| version.identity.id == id)
+    }
+
+    /// The update log of this table, or of one that it succeeds and that is still served.
+    pub fn updates_of(&self, id: TableId) -> Option<UpdatesDescription> {
+        self.versions_of(id).next()?.updates
     }
 
     /// The description of `scheme`, if it serves the table.
@@ -412,21 +428,33 @@ impl TryFrom<proto::Table> for TableDescription {
     fn try_from(mut message: proto::Table) -> Result<Self> {
         check_name(&message.name)?;
         let name = message.name.clone();
-        let (updates, earlier) = (message.updates.take(), std::mem::take(&mut message.earlier));
+        let updates = message.updates.take();
+        let mut earlier = std::mem::take(&mut message.earlier);
+        let own = earlier.len();
+        earlier.append(&mut message.predecessors);
         let checked = || {
             let table = checked_table(message)?;
             let updates = updates.map(UpdatesDescription::try_from).transpose()?;
             // Count before decoding, and look no deeper than one level.
-            let nested =
-                |version: &proto::Table| version.updates.is_some() || !version.earlier.is_empty();
+            let nested = |version: &proto::Table| {
+                !version.earlier.is_empty() || !version.predecessors.is_empty()
+            };
             if earlier.len() > MAX_EARLIER || earlier.iter().any(nested) {
                 return Err(Error::invalid_message(format!(
                     "it has more than {MAX_EARLIER} earlier versions, or they have versions of their own"
                 )));
             }
-            let earlier = earlier.into_iter().map(|version| {
+            let id = table.identity.id;
+            let earlier = earlier.into_iter().enumerate().map(|(place, mut version)| {
                 check_name(&version.name)?;
-                checked_table(version)
+                let updates = version.updates.take().map(UpdatesDescription::try_from);
+                let version = checked_table(version)?;
+                if (version.identity.id == id) != (place < own) {
+                    return Err(Error::invalid_message(
+                        "an earlier version is of another table, or a predecessor of the same",
+                    ));
+                }
+                version.with_versions(updates.transpose()?, Vec::new())
             });
             table.with_versions(updates, earlier.collect::<Result<_>>()?)
         };
@@ -488,6 +516,8 @@ fn checked_table(message: proto::Table) -> Result<TableDescription> {
 
 impl From<TableDescription> for proto::Table {
     fn from(table: TableDescription) -> Self {
+        let is_own = |version: &TableDescription| version.identity.id == table.identity.id;
+        let (earlier, predecessors): (Vec<_>, Vec<_>) = table.earlier.into_iter().partition(is_own);
         Self {
             name: table.name,
             table_id: table.identity.id.0.to_vec(),
@@ -498,7 +528,8 @@ impl From<TableDescription> for proto::Table {
             layout: Some(table.layout.into()),
             schemes: table.schemes.into_iter().map(Into::into).collect(),
             updates: table.updates.map(Into::into),
-            earlier: table.earlier.into_iter().map(Into::into).collect(),
+            earlier: earlier.into_iter().map(Into::into).collect(),
+            predecessors: predecessors.into_iter().map(Into::into).collect(),
         }
     }
 }

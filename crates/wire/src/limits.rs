@@ -95,8 +95,9 @@ pub fn request_limit<'a>(plans: impl IntoIterator<Item = &'a SchemePlan>) -> usi
     longest.max(FETCH_REQUEST_LIMIT).max(DESCRIBE_REQUEST_LIMIT)
 }
 
-const TABLE_LIMIT: usize =
-    TABLE_ALONE_LIMIT + delimited(UPDATES_LIMIT) + MAX_EARLIER * delimited(TABLE_ALONE_LIMIT);
+const TABLE_LIMIT: usize = TABLE_WITH_LOG_LIMIT + MAX_EARLIER * delimited(TABLE_WITH_LOG_LIMIT);
+
+const TABLE_WITH_LOG_LIMIT: usize = TABLE_ALONE_LIMIT + delimited(UPDATES_LIMIT);
 
 const UPDATES_LIMIT: usize = 2 * delimited(32) + VARINT_64 + delimited(PART_LIMIT);
 

@@ -77,19 +77,16 @@ fn the_longest_description_has_exactly_the_length_of_its_limit() {
         record_len: u64::MAX,
         layout: Some(part),
         schemes: vec![scheme; MAX_SCHEMES],
-        updates: None,
-        earlier: Vec::new(),
-    };
-    let table = proto::Table {
         updates: Some(proto::Updates {
             publisher: vec![1; 32],
             first_epoch: u64::MAX,
             next_key: Some(vec![1; 32]),
             lineage: Some(proto::PartDescription { len: u64::MAX, digest: vec![1; 32] }),
         }),
-        earlier: vec![alone.clone(); MAX_EARLIER],
-        ..alone
+        earlier: Vec::new(),
+        predecessors: Vec::new(),
     };
+    let table = proto::Table { predecessors: vec![alone.clone(); MAX_EARLIER], ..alone };
     let response = proto::DescribeResponse {
         protocol_version: u32::MAX,
         software: "s".repeat(MAX_SOFTWARE_LEN),

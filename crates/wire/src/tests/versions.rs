@@ -44,14 +44,12 @@ fn a_table_with_earlier_versions_is_read_as_it_was_described() {
 #[test]
 fn what_is_no_earlier_version_is_refused() {
     let other_name = table("other", identity(1000, 20), 7);
-    let other_id = TableIdentity { id: TableId([6; 16]), ..identity(1000, 20) };
     let wrong = [
         vec![at(10)],
         vec![at(11)],
         vec![at(8), at(9)],
         vec![at(9), at(9)],
         vec![other_name],
-        vec![table("packages", other_id, 7)],
         vec![at(9).with_versions(updates(9), Vec::new()).unwrap()],
         vec![at(9).with_versions(None, vec![at(8)]).unwrap()],
         (0..=MAX_EARLIER as u64).map(|back| at(9 - back)).collect(),
@@ -118,6 +116,41 @@ fn an_epoch_that_is_announced_too_long_is_refused_before_it_comes() {
         bytes.extend((len as u32).to_le_bytes());
         let error = EpochReader::default().take(&bytes).unwrap_err();
         assert_eq!(error.blame(), Blame::InvalidMessage);
+    }
+}
+
+/// Another table of that name, in the version `epoch`.
+fn other(epoch: u64) -> TableDescription {
+    let identity = TableIdentity { id: TableId([6; 16]), ..identity(1000, 20) };
+    table("packages", TableIdentity { epoch: Epoch(epoch), ..identity }, 7)
+}
+
+#[test]
+fn tables_that_are_succeeded_are_described_apart_from_earlier_versions() {
+    let predecessor = |epoch| other(epoch).with_versions(updates(3), Vec::new()).unwrap();
+    // It may have reached a later version.
+    let earlier = vec![at(1), predecessor(12), predecessor(11)];
+    let table = at(2).with_versions(updates(1), earlier).unwrap();
+    let message = proto::Table::from(table.clone());
+    assert_eq!((message.earlier.len(), message.predecessors.len()), (1, 2));
+    assert_eq!(read(message.clone()).unwrap(), table);
+    let (own, old) = (table.identity.id, TableId([6; 16]));
+    let epochs = |id| table.versions_of(id).map(|version| version.identity.epoch.0);
+    assert_eq!((epochs(own).collect(), epochs(old).collect()), (vec![2, 1], vec![12, 11]));
+    assert_eq!((table.updates_of(own), table.updates_of(old)), (updates(1), updates(3)));
+    assert_eq!(table.updates_of(TableId([9; 16])), None);
+
+    let mut unordered = message.clone();
+    unordered.predecessors.reverse();
+    let mut mixed = message.clone();
+    mixed.earlier.append(&mut mixed.predecessors);
+    let own_as_other = proto::Table { predecessors: vec![at(1).into()], ..at(2).into() };
+    let mut nested = message.clone();
+    nested.predecessors[0].predecessors = vec![at(1).into()];
+    let mut too_many = message;
+    too_many.predecessors = (0..MAX_EARLIER as u64).map(|back| other(9 - back).into()).collect();
+    for wrong in [unordered, mixed, own_as_other, nested, too_many] {
+        assert_eq!(read(wrong).unwrap_err().blame(), Blame::InvalidMessage);
     }
 }
 
