@@ -6,6 +6,9 @@
 //! table's earlier ones. Every request says which version it means. Computing an answer or hints
 //! holds the version, so a retired version is freed when the last of these has ended. A stream of
 //! what lies in a version's memory ends with the version: see [`fetch`](crate::fetch).
+//!
+//! When a table has a successor, that takes its place in the same way: the last versions of the
+//! table before stay for a while as earlier ones, with their own id.
 
 mod condition;
 mod feed;
@@ -27,6 +30,7 @@ use std::sync::Arc;
 
 pub(crate) use condition::Condition;
 pub(crate) use feed::EpochReading;
+use feed::Feed;
 pub(crate) use making::{Made, Maker};
 pub(crate) use part::Part;
 pub use setup::HintOrigin;
@@ -79,7 +83,9 @@ pub(crate) struct Version {
     hint: Option<Arc<Part>>,
     records: Arc<Part>,
     /// Its announced description.
-    description: TableDescription,
+    pub(crate) description: TableDescription,
+    /// The epochs that lead up to it, if the table has an update log.
+    pub(crate) feed: Option<Arc<Feed>>,
     /// The settings with which the next version is made.
     tuning: Tuning,
     origin: HintOrigin,

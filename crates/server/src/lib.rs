@@ -112,6 +112,6 @@ pub use hosted::{HintOrigin, ReadyTable};
 pub use limits::{Cap, Limits};
 pub use running::{RunningServer, Server, ShutdownHandle};
 pub use table::{RecordSource, ServedTable, SetupSource};
-pub use updates::{CheckedBytes, EpochSource, NextVersion, Signing, UpdateFeed, VersionStep};
+pub use updates::{CheckedBytes, EpochSource, Next, NextVersion, Signing, UpdateFeed, VersionStep};
 pub use updating::TableUpdates;
 pub use vital::VitalGuard;

@@ -10,7 +10,7 @@ use crate::observe::{Endpoint, Health, Metrics, Probe, overload};
 use crate::preparations::Preparations;
 use crate::scrub;
 use crate::service::{LimitedService, PrivetService};
-use crate::updates::NextVersion;
+use crate::updates::Next;
 use crate::updating::TableUpdates;
 use crate::vital::Vital;
 use crate::{ReadyTable, ServedTable, ServerConfig};
@@ -92,9 +92,8 @@ impl Server {
             })
         });
 
-        let maker = Arc::new(Maker::new(config.clone()));
-        let (tables, ready) = prepare(Arc::clone(&maker), tables).await?;
-        let tables = Arc::new(tables);
+        let (maker, tables, ready) = prepare(Maker::new(config.clone()), tables).await?;
+        let (maker, tables) = (Arc::new(maker.while_serving()), Arc::new(tables));
         ready.iter().for_each(|table| metrics.table(table));
         health.of_tables(tables.now().conditions());
         let settings = BatchSettings {
@@ -230,7 +229,7 @@ impl RunningServer {
     ///
     /// # Errors
     /// As [`TableUpdates::update`].
-    pub async fn update(&self, name: &str, next: NextVersion) -> Result<ReadyTable> {
+    pub async fn update(&self, name: &str, next: impl Into<Next>) -> Result<ReadyTable> {
         self.updates.update(name, next).await
     }
 
@@ -316,10 +315,14 @@ impl ShutdownHandle {
 }
 
 async fn prepare(
-    maker: Arc<Maker>,
+    maker: Maker,
     tables: Vec<ServedTable>,
-) -> Result<(HostedTables, Vec<ReadyTable>)> {
-    let prepared = tokio::task::spawn_blocking(move || HostedTables::prepare(tables, &maker)).await;
+) -> Result<(Maker, HostedTables, Vec<ReadyTable>)> {
+    let preparing = move || {
+        let (tables, ready) = HostedTables::prepare(tables, &maker)?;
+        Ok((maker, tables, ready))
+    };
+    let prepared = tokio::task::spawn_blocking(preparing).await;
     prepared.map_err(|error| {
         Error::unavailable("preparing the tables ended unexpectedly").caused_by(error)
     })?

@@ -1,7 +1,8 @@
 //! How a served table changes: its next versions, and the signed epochs that lead to them.
 
+use crate::ServedTable;
 use bytes::Bytes;
-use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity};
+use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity, TableShape};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,6 +38,35 @@ impl From<[u8; 32]> for Signing {
     /// A publisher without a next key, of a table that continues no other.
     fn from(publisher: [u8; 32]) -> Self {
         Self { publisher, next_key: None, lineage: Bytes::new() }
+    }
+}
+
+/// What takes the place of a table's current version.
+pub enum Next {
+    /// The table's next version.
+    Version(NextVersion),
+    /// Another table of the same name. Whoever made it has checked that it continues the one that
+    /// is served.
+    Successor(Box<ServedTable>),
+}
+
+impl Next {
+    /// The shape that the table will have.
+    pub(crate) fn shape(&self) -> Option<TableShape> {
+        let of_version = |next: &NextVersion| next.identity().map(|identity| identity.shape);
+        match self {
+            Next::Version(next) => of_version(next),
+            Next::Successor(table) => {
+                let next = table.updates.as_ref().and_then(|updates| updates.next.as_ref());
+                Some(next.and_then(of_version).unwrap_or(table.identity.shape))
+            }
+        }
+    }
+}
+
+impl From<NextVersion> for Next {
+    fn from(next: NextVersion) -> Self {
+        Self::Version(next)
     }
 }
 

@@ -10,10 +10,13 @@
 //! [`max_version_memory`](ServerConfig::max_version_memory) allows; and one version is made at a
 //! time. The one that is made counts as well, so earlier ones give way *before* it is made. Without
 //! a setting, a server so holds two versions of a table at most.
+//!
+//! A *successor*, which is another table, takes the place of the one that it continues in the same
+//! way. It is made as at a start, from its own file alone.
 
 use crate::hosted::{HostedTables, Maker, Version, VersionMemory};
 use crate::observe::Metrics;
-use crate::updates::NextVersion;
+use crate::updates::{Next, NextVersion};
 use crate::vital::{Vital, VitalGuard};
 use crate::{ReadyTable, ServerConfig};
 use privet_core::{Error, Reason, Result, TableShape};
@@ -70,8 +73,8 @@ impl TableUpdates {
         Self(Arc::new(updating))
     }
 
-    /// Makes the table's next version ready while the server answers, and then makes it current.
-    /// Returns after that.
+    /// Makes the table's next version, or its successor, ready while the server answers, and then
+    /// makes it current. Returns after that.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if no table of that name is served, or
@@ -81,8 +84,8 @@ impl TableUpdates {
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory, or
     /// the server is stopping. After an error the earlier version is still served, and the failure
     /// has been logged and counted.
-    pub async fn update(&self, name: &str, next: NextVersion) -> Result<ReadyTable> {
-        let updated = self.make_and_switch(name, next).await;
+    pub async fn update(&self, name: &str, next: impl Into<Next>) -> Result<ReadyTable> {
+        let updated = self.make_and_switch(name, next.into()).await;
         if let Err(error) = &updated {
             self.failed(name, error);
         }
@@ -126,32 +129,36 @@ impl TableUpdates {
         let _ = tokio::task::spawn_blocking(keeping).await;
     }
 
-    async fn make_and_switch(&self, name: &str, next: NextVersion) -> Result<ReadyTable> {
+    async fn make_and_switch(&self, name: &str, next: Next) -> Result<ReadyTable> {
         let Updating { tables, maker, metrics, grace, memory, stop, turn, .. } = &*self.0;
         let _turn = turn.lock().await;
         if stop.is_cancelled() {
             return Err(Error::unavailable("the server is stopping"));
         }
         let started = Instant::now();
-        let (before, feed) = {
-            let now = tables.now();
-            let (version, feed) = now.current(name)?;
-            (Arc::clone(version), feed.cloned())
-        };
+        let before = Arc::clone(tables.now().current(name)?);
         if before.condition.has_ended() {
             return Err(Error::integrity(
                 "damage was found in the table, and a later version could be made from it: start the \
                  server again",
             ));
         }
-        let records_changed: usize = next.steps.iter().map(|step| step.changes.len()).sum();
-        let epochs = next.steps.len();
-        if let Some(identity) = next.identity() {
-            self.0.make_room(name, identity.shape).await?;
+        let (epochs, records_changed) = match &next {
+            Next::Version(NextVersion { steps, .. }) => {
+                (steps.len(), steps.iter().map(|step| step.changes.len()).sum())
+            }
+            Next::Successor(_) => (0, 0usize),
+        };
+        if let Some(shape) = next.shape() {
+            self.0.make_room(name, shape).await?;
         }
         let made = {
             let maker = Arc::clone(maker);
-            tokio::task::spawn_blocking(move || maker.next(&before, feed.as_deref(), next)).await
+            let making = move || match next {
+                Next::Version(next) => maker.next(&before, next),
+                Next::Successor(table) => maker.succeed(&before, *table),
+            };
+            tokio::task::spawn_blocking(making).await
         };
         let made = made.map_err(|error| {
             Error::internal("making the next version ended unexpectedly; this is a bug")
@@ -159,21 +166,37 @@ impl TableUpdates {
         })??;
         let ready = made.ready.clone();
         let before = tables.switch(made, *memory)?;
-        metrics.updated(&ready);
         let identity = ready.description.identity;
-        tracing::info!(
-            table = name,
-            epoch = identity.epoch.0,
-            epochs,
-            records_changed,
-            scheme = ready.description.schemes.first().map(|scheme| scheme.plan.scheme.name()),
-            seconds = started.elapsed().as_secs_f64(),
-            "table updated"
-        );
+        let scheme = ready.description.schemes.first().map(|scheme| scheme.plan.scheme.name());
+        let seconds = started.elapsed().as_secs_f64();
+        let epoch = identity.epoch.0;
+        if identity.id == before.identity.id {
+            metrics.updated(&ready);
+            tracing::info!(
+                table = name,
+                epoch,
+                epochs,
+                records_changed,
+                scheme,
+                seconds,
+                "table updated"
+            );
+        } else {
+            metrics.succeeded(&before.description, &ready);
+            tracing::info!(
+                table = name,
+                id = %identity.id,
+                succeeds = %before.identity.id,
+                epoch,
+                scheme,
+                seconds,
+                "table succeeded by another"
+            );
+        }
         self.0.retire(name, |_| false)?;
         let resting = Resting {
             updating: Arc::downgrade(&self.0),
-            version: Arc::downgrade(tables.now().current(name)?.0),
+            version: Arc::downgrade(tables.now().current(name)?),
             name: name.to_owned(),
         };
         let (rest, stopped) = (self.0.keep_hints_after, stop.clone());
@@ -273,7 +296,7 @@ impl Resting {
     fn run(self) {
         let Some(updating) = self.updating.upgrade() else { return };
         let now = updating.tables.now();
-        let Ok((current, _)) = now.current(&self.name) else { return };
+        let Ok(current) = now.current(&self.name) else { return };
         if std::ptr::eq(Arc::as_ptr(current), self.version.as_ptr()) {
             let (maker, version) = (Arc::clone(&updating.maker), Arc::clone(current));
             tokio::task::spawn_blocking(move || maker.keep(&version));

@@ -92,6 +92,11 @@ impl EpochReading {
     }
 }
 
+fn lineage(signing: &Signing) -> Option<Arc<Part>> {
+    let lineage = &signing.lineage;
+    (!lineage.is_empty()).then(|| Arc::new(Part::Memory(lineage.clone())))
+}
+
 fn fill(out: &mut Vec<u8>, len: usize, bytes: &[u8]) {
     out.extend_from_slice(&bytes[..bytes.len().min(len - out.len())]);
 }
@@ -113,6 +118,8 @@ fn fill_from(out: &mut Vec<u8>, len: usize, source: &dyn EpochSource, begin: u64
 #[derive(Clone)]
 pub(crate) struct Feed {
     signing: Signing,
+    /// The successions that lead to the table. Streams of it end with the feed.
+    lineage: Option<Arc<Part>>,
     first_epoch: Epoch,
     epochs: Vec<FedEpoch>,
     /// Where each epoch ends when all of them are encoded in a row.
@@ -122,7 +129,8 @@ pub(crate) struct Feed {
 impl Feed {
     /// A feed without epochs yet, after `epoch`.
     pub(crate) fn new(signing: Signing, epoch: Epoch) -> Self {
-        Self { signing, first_epoch: epoch, epochs: Vec::new(), ends: Vec::new() }
+        let lineage = lineage(&signing);
+        Self { signing, lineage, first_epoch: epoch, epochs: Vec::new(), ends: Vec::new() }
     }
 
     pub(crate) fn signing(&self) -> &Signing {
@@ -131,13 +139,12 @@ impl Feed {
 
     /// The same epochs, the last of which may have changed who signs.
     pub(crate) fn signed_by(self, signing: Signing) -> Self {
-        Self { signing, ..self }
+        Self { lineage: lineage(&signing), signing, ..self }
     }
 
     /// The successions that lead to the table, as a part to fetch.
-    pub(crate) fn lineage(&self) -> Option<Part> {
-        let lineage = &self.signing.lineage;
-        (!lineage.is_empty()).then(|| Part::Memory(lineage.clone()))
+    pub(crate) fn lineage(&self) -> Option<&Arc<Part>> {
+        self.lineage.as_ref()
     }
 
     pub(crate) fn description(&self) -> UpdatesDescription {

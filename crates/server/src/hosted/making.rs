@@ -43,11 +43,10 @@ use std::sync::Arc;
 use std::time::Instant;
 use steps::{apply, changes, check_steps, first_feed, fitting, next_feed};
 
-/// A version that is ready, with its description and the epochs that lead to it.
+/// A version that is ready, with its description.
 pub(crate) struct Made {
     pub(crate) version: Version,
     pub(crate) ready: ReadyTable,
-    pub(crate) feed: Option<Feed>,
 }
 
 /// Makes versions.
@@ -133,12 +132,18 @@ impl Maker {
         ServerOptions { kernels: self.config.kernels, threads: self.config.threads }
     }
 
+    /// The same, once the server runs: then no progress is shown.
+    pub(crate) fn while_serving(mut self) -> Self {
+        self.config.progress = None;
+        self
+    }
+
     /// Makes the first served version. This is the long part of a start: reads the table, and
     /// computes the hint if the cache does not have it.
     ///
     /// # Errors
     /// If the table cannot be served under its scheme.
-    pub(crate) fn first(&self, mut table: ServedTable) -> Result<Made> {
+    pub(crate) fn first(&self, mut table: ServedTable, condition: Arc<Condition>) -> Result<Made> {
         let started = Instant::now();
         // Refuse what can be refused quickly before the long work.
         privet_wire::describe::check_name(&table.name)
@@ -151,17 +156,38 @@ impl Maker {
             None => (None, None),
         };
         match next {
-            None => self.of_table(table, feed, started),
+            None => self.of_table(table, feed, condition, started),
             // Some server must know the earlier versions.
             Some(next) if needs_commitments(table.scheme) || table.setup.is_some() => {
-                let base = self.of_table(table, feed, started)?;
-                self.next(&base.version, base.feed.as_ref(), next)
+                let base = self.of_table(table, feed, condition, started)?;
+                self.next(&base.version, next)
             }
-            Some(next) => self.followed(table, feed, next, started),
+            Some(next) => self.followed(table, feed, next, condition, started),
         }
     }
 
-    fn of_table(&self, table: ServedTable, feed: Option<Feed>, started: Instant) -> Result<Made> {
+    /// Makes the first version of the table that succeeds `before`, which is served meanwhile.
+    ///
+    /// # Errors
+    /// As [`first`](Self::first); [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is no
+    /// other table, or answers come from points in a file.
+    pub(crate) fn succeed(&self, before: &Version, table: ServedTable) -> Result<Made> {
+        if table.identity.id == before.identity.id {
+            return Err(Error::api_misuse("a table does not succeed itself"));
+        }
+        if before.origin.is_a_setup_file() {
+            return Err(points_needed(table.scheme));
+        }
+        self.first(table, Arc::clone(&before.condition))
+    }
+
+    fn of_table(
+        &self,
+        table: ServedTable,
+        feed: Option<Feed>,
+        condition: Arc<Condition>,
+        started: Instant,
+    ) -> Result<Made> {
         let planned = table.plan();
         let ServedTable { name, identity, layout, records, scheme, tuning, setup, .. } = table;
         let source = TableSource::new(identity, &*records)?;
@@ -203,7 +229,6 @@ impl Maker {
                 finish_stored(&*setup, plan, &identity, options, &report)?
             }
         };
-        let condition = Arc::new(Condition::new(&name));
         let what = VersionParts {
             identity,
             layout,
@@ -213,9 +238,10 @@ impl Maker {
             condition,
             held: self.held(setup_digest),
             setup_file,
+            feed: feed.map(|feed| fitting(feed, scheme, &identity)),
         };
         let (version, ready) = what.with(finished, plan, started)?;
-        Ok(Made { version, ready, feed: feed.map(|feed| fitting(feed, scheme, &identity)) })
+        Ok(Made { version, ready })
     }
 
     /// The digests of the memory that answers come from. `setup` is the digest of the precomputed
@@ -235,6 +261,7 @@ impl Maker {
         table: ServedTable,
         feed: Option<Feed>,
         next: NextVersion,
+        condition: Arc<Condition>,
         started: Instant,
     ) -> Result<Made> {
         let plan = table.plan()?;
@@ -249,22 +276,17 @@ impl Maker {
             version: None,
             hint: hint.as_ref().map(|hint| hint as &dyn HintSource),
             origin: HintOrigin::None,
+            condition,
         };
         self.follow(&base, feed.as_ref(), next, self.cache.as_ref(), started)
     }
 
-    /// Makes the version that follows `before`, which is served meanwhile. `feed` has the epochs
-    /// that lead to it.
+    /// Makes the version that follows `before`, which is served meanwhile.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `next` does not follow, or cannot be
     /// served under the scheme; the scheme's own errors.
-    pub(crate) fn next(
-        &self,
-        before: &Version,
-        feed: Option<&Feed>,
-        next: NextVersion,
-    ) -> Result<Made> {
+    pub(crate) fn next(&self, before: &Version, next: NextVersion) -> Result<Made> {
         let base = VersionBefore {
             name: &before.name,
             identity: before.identity,
@@ -273,8 +295,9 @@ impl Maker {
             version: Some(before),
             hint: before.hint.as_deref().map(|hint| hint as &dyn HintSource),
             origin: before.origin,
+            condition: Arc::clone(&before.condition),
         };
-        self.follow(&base, feed, next, None, Instant::now())
+        self.follow(&base, before.feed.as_deref(), next, None, Instant::now())
     }
 
     fn follow(
@@ -301,21 +324,12 @@ impl Maker {
 
         let finished = match server {
             Some(server) => Finished::of_successor(server, base.origin)?,
-            None if base.has_setup_of_a_file() => {
-                return Err(Error::api_misuse(format!(
-                    "the points that {} answers from do not follow the table: compute points of this version, and start the server again with them",
-                    plan.scheme
-                ))
-                .because(Reason::PointsNeeded));
+            None if base.origin.is_a_setup_file() => {
+                return Err(points_needed(plan.scheme));
             }
             None => {
                 let setup = registry::setup_as(plan.clone(), source, base.tuning, self.options())?;
-                let report = |share: f64| {
-                    // While other versions are served, no progress is shown.
-                    if cache.is_some() {
-                        self.report(base.name, share);
-                    }
-                };
+                let report = |share: f64| self.report(base.name, share);
                 let cache = cache.filter(|_| self.config.verify_records);
                 let patch = || self.patched_hint(base, &steps, &plan, &identity, cache);
                 finish(base.name, setup, &identity, cache, Former::Patched(&patch), &report)?
@@ -329,22 +343,22 @@ impl Maker {
         let told = commitments.is_some() || !needs_commitments(plan.scheme);
         let mut feed = next_feed(feed, base.identity.epoch, &signing, steps, commitments);
         feed.forget_before(if told { keep_from } else { identity.epoch });
-        let condition = base.version.map(|version| Arc::clone(&version.condition));
         let what = VersionParts {
             identity,
             layout,
             records,
             records_digest: Some(records_digest),
             tuning: base.tuning.clone(),
-            condition: condition.unwrap_or_else(|| Arc::new(Condition::new(base.name))),
+            condition: Arc::clone(&base.condition),
             held: self.held(None),
             setup_file: None,
+            feed: Some(feed),
         };
         let (version, ready) = what.with(finished, plan, started)?;
         if base.version.is_some() {
             version.held_digests();
         }
-        Ok(Made { version, ready, feed: Some(feed) })
+        Ok(Made { version, ready })
     }
 
     /// The plan after all steps, and a server made from the earlier one, if there is one and the
@@ -484,14 +498,10 @@ struct VersionBefore<'a> {
     version: Option<&'a Version>,
     hint: Option<&'a dyn HintSource>,
     origin: HintOrigin,
+    condition: Arc<Condition>,
 }
 
 impl VersionBefore<'_> {
-    /// Whether its answers come from precomputed data in a file.
-    fn has_setup_of_a_file(&self) -> bool {
-        matches!(self.origin, HintOrigin::File | HintOrigin::Mapped)
-    }
-
     /// Whoever made the version has verified it. If keys have changed, that is in the lineage too.
     fn check_signing(&self, feed: Option<&Feed>, signing: &Signing) -> Result<()> {
         let goes_on = |before: &Signing| {
@@ -525,6 +535,7 @@ struct VersionParts {
     condition: Arc<Condition>,
     held: HeldDigests,
     setup_file: Option<PathBuf>,
+    feed: Option<Feed>,
 }
 
 impl VersionParts {
@@ -582,6 +593,7 @@ impl VersionParts {
             hint: hint.map(|ReadyHint { part, .. }| Arc::new(part)),
             records: Arc::new(Part::Records(records)),
             description,
+            feed: self.feed.map(Arc::new),
             tuning,
             origin,
             condition,
@@ -638,6 +650,14 @@ fn plan_of_setup(
             "{scheme} makes {expected} bytes of points of this table, and there are {found}; compute them again"
         ))),
     }
+}
+
+fn points_needed(scheme: SchemeId) -> Error {
+    Error::api_misuse(format!(
+        "the points that {scheme} answers from do not follow the table: compute points of this \
+         version, and start the server again with them"
+    ))
+    .because(Reason::PointsNeeded)
 }
 
 /// Whether clients receive the table in its natural order.

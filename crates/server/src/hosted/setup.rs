@@ -60,6 +60,11 @@ impl HintOrigin {
             HintOrigin::Mapped => "mapped",
         }
     }
+
+    /// Whether answers come from precomputed data in a file.
+    pub(super) fn is_a_setup_file(self) -> bool {
+        matches!(self, HintOrigin::File | HintOrigin::Mapped)
+    }
 }
 
 /// A server that can answer.

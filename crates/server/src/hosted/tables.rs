@@ -33,10 +33,9 @@ pub(crate) struct Served {
 #[derive(Clone)]
 struct TableVersions {
     current: Arc<Version>,
-    /// The latest first, at most [`MAX_EARLIER`].
+    /// The latest first, at most [`MAX_EARLIER`]. Behind those of this table come those of the
+    /// tables that it succeeds.
     earlier: Vec<Arc<Version>>,
-    /// The epochs that lead up to the current version, if the table has an update log.
-    feed: Option<Arc<Feed>>,
 }
 
 impl HostedTables {
@@ -55,13 +54,11 @@ impl HostedTables {
         let (mut versions, mut ready) = (Vec::new(), Vec::new());
         for table in tables {
             let name = table.name.clone();
-            let made = maker.first(table).map_err(|error| error.within(format!("table {name}")))?;
+            let condition = Arc::new(Condition::new(&name));
+            let made = maker.first(table, condition);
+            let made = made.map_err(|error| error.within(format!("table {name}")))?;
             ready.push(made.ready);
-            versions.push(TableVersions {
-                current: Arc::new(made.version),
-                earlier: Vec::new(),
-                feed: made.feed.map(Arc::new),
-            });
+            versions.push(TableVersions { current: Arc::new(made.version), earlier: Vec::new() });
         }
         maker.tidy(versions.iter().map(|table| &*table.current));
         Ok((Self::serving(versions)?, ready))
@@ -112,11 +109,10 @@ impl HostedTables {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such table, or the new
     /// set of tables cannot be described.
     pub(crate) fn switch(&self, made: Made, memory: VersionMemory) -> Result<Arc<Version>> {
-        let Made { version, feed, .. } = made;
+        let Made { version, .. } = made;
         let name = version.name.clone();
         self.replace(&name, |table, elsewhere| {
             let before = std::mem::replace(&mut table.current, Arc::new(version));
-            table.feed = feed.map(Arc::new);
             table.earlier.insert(0, Arc::clone(&before));
             table.earlier.truncate(MAX_EARLIER);
             table.keep_within(memory, elsewhere, 0);
@@ -177,23 +173,21 @@ impl Served {
         let mut description = ServerDescription::new(software, described)
             .map_err(|error| Error::api_misuse(error.message().to_owned()))?;
         description.max_queries = limits::MAX_QUERIES;
-        let by_id = tables
-            .iter()
-            .enumerate()
-            .map(|(place, table)| (table.current.identity.id, place))
-            .collect();
+        let ids = |(place, table): (usize, &TableVersions)| -> Vec<_> {
+            table.versions().map(|version| (version.identity.id, place)).collect()
+        };
+        let by_id = tables.iter().enumerate().flat_map(ids).collect();
         let request_limit = limits::request_limit(description.plans());
         Ok(Self { tables, by_id, description: description.into(), request_limit })
     }
 
-    /// The current version of the table with that name, and the epochs that lead to it.
+    /// The current version of the table with that name.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no such table.
-    pub(crate) fn current(&self, name: &str) -> Result<(&Arc<Version>, Option<&Arc<Feed>>)> {
-        let table = self.tables.iter().find(|table| table.current.name == name);
-        let table = table.ok_or_else(|| no_such_table(name))?;
-        Ok((&table.current, table.feed.as_ref()))
+    pub(crate) fn current(&self, name: &str) -> Result<&Arc<Version>> {
+        let mut current = self.all_current();
+        current.find(|version| version.name == name).ok_or_else(|| no_such_table(name))
     }
 
     /// The version that a message is about.
@@ -210,7 +204,9 @@ impl Served {
         parameter_digest: &[u8; 32],
     ) -> Result<&Arc<Version>> {
         let table = self.table(id)?;
-        let version = table.versions().find(|version| version.identity.epoch == epoch);
+        let is_meant =
+            |version: &&Arc<Version>| (version.identity.id, version.identity.epoch) == (id, epoch);
+        let version = table.versions().find(is_meant);
         let version = version.ok_or_else(|| {
             Error::peer_misbehaved(format!(
                 "table {} is at epoch {} here, not {}; ask again what is served, and fetch what belongs to it",
@@ -235,25 +231,24 @@ impl Served {
             let table = self.table(id)?;
             let mut versions = table.versions();
             let target = versions.find(|version| version.parameter_digest == parameter_digest);
-            let target = target.ok_or_else(|| table.other_parameters())?.identity.epoch;
-            let feed = table.feed.as_ref().ok_or_else(|| {
+            let target = target.ok_or_else(|| table.other_parameters())?;
+            let feed = target.feed.as_ref().ok_or_else(|| {
                 Error::api_misuse(format!("table {} has no updates to fetch", table.current.name))
             })?;
             let part = feed
-                .part(epoch, target)
+                .part(epoch, target.identity.epoch)
                 .map_err(|error| error.within(format!("table {}", table.current.name)))?;
-            let condition = &table.current.condition;
+            let condition = &target.condition;
             condition.check()?;
             return Ok((Arc::new(part), Arc::clone(condition)));
         }
         let version = self.find(id, epoch, &parameter_digest)?;
         if part == PartKind::Lineage {
-            let table = self.table(id)?;
-            let lineage = table.feed.as_ref().and_then(|feed| feed.lineage());
+            let lineage = version.feed.as_ref().and_then(|feed| feed.lineage());
             let lineage = lineage.ok_or_else(|| {
-                Error::api_misuse(format!("table {} continues no other", table.current.name))
+                Error::api_misuse(format!("table {} continues no other", version.name))
             })?;
-            return Ok((Arc::new(lineage), Arc::clone(&version.condition)));
+            return Ok((Arc::clone(lineage), Arc::clone(&version.condition)));
         }
         let part = version.part(part).cloned().ok_or_else(|| {
             Error::api_misuse(format!(
@@ -276,9 +271,8 @@ impl Served {
 
     /// The update logs of all tables that have one.
     pub(crate) fn feeds(&self) -> impl Iterator<Item = (&Arc<Condition>, &Feed)> {
-        self.tables
-            .iter()
-            .filter_map(|table| Some((&table.current.condition, &**table.feed.as_ref()?)))
+        self.all_current()
+            .filter_map(|version| Some((&version.condition, &**version.feed.as_ref()?)))
     }
 
     /// Whether each table is served. A server's set of tables never changes.
@@ -301,7 +295,8 @@ impl Served {
 pub(crate) enum VersionMemory {
     /// So many bytes, of all tables together.
     Bytes(u64),
-    /// Of each table, as much as its newest version and a tenth more, and at least [`SMALL`].
+    /// Of each table, as much as its newest version or the one before, and a tenth more; and at
+    /// least [`SMALL`].
     AsMuchAgain,
 }
 
@@ -314,7 +309,11 @@ impl TableVersions {
     fn keep_within(&mut self, memory: VersionMemory, elsewhere: u64, making: u64) {
         let room = match memory {
             VersionMemory::Bytes(bytes) => bytes.saturating_sub(elsewhere),
-            VersionMemory::AsMuchAgain => (self.current.memory() / 10 * 11).max(SMALL),
+            VersionMemory::AsMuchAgain => {
+                // A successor may be smaller than the table that it takes the place of.
+                let newest = self.versions().take(2).map(|version| version.memory()).max();
+                (newest.unwrap_or(0) / 10 * 11).max(SMALL)
+            }
         };
         while self.earlier_memory().saturating_add(making) > room
             && let Some(earliest) = self.earlier.pop()
@@ -340,9 +339,14 @@ impl TableVersions {
     }
 
     fn description(&self) -> Result<TableDescription> {
-        let updates = self.feed.as_ref().map(|feed| feed.description());
-        let earlier = self.earlier.iter().map(|version| version.description.clone()).collect();
-        self.current.description.clone().with_versions(updates, earlier)
+        let updates = |version: &Version| version.feed.as_ref().map(|feed| feed.description());
+        let earlier = self.earlier.iter().map(|version| {
+            let is_own = version.identity.id == self.current.identity.id;
+            let updates = if is_own { None } else { updates(version) };
+            version.description.clone().with_versions(updates, Vec::new())
+        });
+        let earlier = earlier.collect::<Result<_>>()?;
+        self.current.description.clone().with_versions(updates(&self.current), earlier)
     }
 
     fn other_parameters(&self) -> Error {
@@ -361,7 +365,7 @@ fn no_such_table(name: &str) -> Error {
 impl HostedTables {
     /// One table in one version.
     pub(super) fn of_version(current: Version) -> Self {
-        let table = TableVersions { current: Arc::new(current), earlier: Vec::new(), feed: None };
+        let table = TableVersions { current: Arc::new(current), earlier: Vec::new() };
         Self::serving(vec![table]).unwrap()
     }
 }

@@ -52,6 +52,7 @@ impl HostedTables {
             hint: None,
             records: part(),
             description,
+            feed: None,
             tuning: Tuning::default(),
             origin: HintOrigin::None,
             condition,

@@ -6,7 +6,7 @@
 
 use super::overload::Refused;
 use crate::hosted::ReadyTable;
-use privet_wire::StatusCode;
+use privet_wire::{StatusCode, TableDescription};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -282,16 +282,22 @@ impl Metrics {
         drop(self.table_damaged.get_or_create(&label));
         drop(self.scrub_passes.get_or_create(&label));
         drop(self.scrub_failures.get_or_create(&label));
-        for scheme in &description.schemes {
-            let info = TableInfo {
-                table: description.name.clone(),
-                id: description.identity.id.to_string(),
-                scheme: scheme.plan.scheme.name(),
-            };
+        for info in infos(description) {
             self.table_info.get_or_create(&info).set(1);
         }
         self.version(table);
         self.versions(&description.name, 1);
+    }
+
+    /// The table `before` has a successor, which is served in its place from now on.
+    pub(crate) fn succeeded(&self, before: &TableDescription, table: &ReadyTable) {
+        for info in infos(before) {
+            self.table_info.remove(&info);
+        }
+        for info in infos(&table.description) {
+            self.table_info.get_or_create(&info).set(1);
+        }
+        self.updated(table);
     }
 
     /// The table's current version is this one now.
@@ -402,6 +408,14 @@ impl Metrics {
         let _ = encode(&mut text, &registry);
         text
     }
+}
+
+fn infos(description: &TableDescription) -> impl Iterator<Item = TableInfo> + '_ {
+    description.schemes.iter().map(|scheme| TableInfo {
+        table: description.name.clone(),
+        id: description.identity.id.to_string(),
+        scheme: scheme.plan.scheme.name(),
+    })
 }
 
 /// Counts something as open for as long as it lives.

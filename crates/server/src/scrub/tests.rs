@@ -71,7 +71,7 @@ pub(crate) fn tables(server: &RunningServer) -> Arc<HostedTables> {
 }
 
 pub(crate) fn version(tables: &HostedTables, name: &str) -> Arc<Version> {
-    Arc::clone(tables.now().current(name).unwrap().0)
+    Arc::clone(tables.now().current(name).unwrap())
 }
 
 /// Waits until the digests of the version's data are known.
@@ -187,7 +187,8 @@ async fn updated(config: ServerConfig, names: &[&str], what: Fetched) -> (Runnin
         server.update(&table.name, next).await.unwrap();
         if table.name == names[0] {
             let now = tables(&server).now();
-            let mut commitments = now.current(&table.name).unwrap().1.unwrap().commitments();
+            let feed = now.current(&table.name).unwrap().feed.as_ref().unwrap();
+            let mut commitments = feed.commitments();
             let commitments = commitments.next().unwrap();
             assert!(crate::EpochSource::len(commitments) > 20);
             address = match what {
