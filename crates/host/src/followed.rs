@@ -8,7 +8,8 @@
 //! saw. Then the records of the two table files are compared instead.
 //!
 //! A new version is offered to the server, and counts when the server has taken it. Until then
-//! every look finds it again.
+//! every look finds it again. If another table lies there that continues the served one, that is
+//! offered: see the module `successor`.
 
 use crate::TableFile;
 use crate::table_file::FileRecords;
@@ -16,7 +17,9 @@ use privet_core::{
     Epoch, Error, PIECE_BYTES, ReadRecords, Reason, Result, TableChanges, TableIdentity,
     TableShape, TableSource,
 };
-use privet_server::{EpochSource, NextVersion, ServedTable, Signing, UpdateFeed, VersionStep};
+use privet_server::{
+    EpochSource, Next, NextVersion, ServedTable, Signing, UpdateFeed, VersionStep,
+};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::shared_hasher::SharedHasher;
 use privet_table::snapshot::Snapshot;
@@ -24,23 +27,23 @@ use privet_table::update_log::{
     Chain, CurrentRecords, EpochHash, PublisherId, StoredEpoch, TableKeys, UpdateLog, find_log,
 };
 use std::fs::Metadata;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+mod successor;
+
 /// A table that is served, and the files from which it is updated.
 pub struct FollowedTable {
-    name: String,
-    path: PathBuf,
+    /// Where it lies, and how it is served: by this scheme, whoever chose it.
+    table: TableFile,
     files: Files,
     /// Reading from the log has failed, so it must be opened again.
     broken: bool,
     /// The version that the server serves.
     position: Position,
-    /// The publisher that the caller named, if any: the log's own header does not change it.
-    publisher: Option<PublisherId>,
-    /// The version that was offered to the server.
-    offered: Option<(Option<Files>, Position)>,
+    /// What was offered to the server.
+    offered: Option<Offered>,
     /// Where the log began before the last compaction: older epochs are no longer available.
     keep_from: Epoch,
     /// The state of the files before they were last read.
@@ -48,6 +51,12 @@ pub struct FollowedTable {
     /// Where a test wants a panic.
     #[cfg(test)]
     pub(crate) planted: Option<&'static str>,
+}
+
+/// What the server was offered, and where this goes on once the server has taken it.
+enum Offered {
+    Version(Option<Files>, Position),
+    Successor(Box<FollowedTable>),
 }
 
 /// A table file with its log, if it has one, opened.
@@ -68,7 +77,13 @@ struct Position {
 
 /// The work of [`TableFile::open`].
 pub(crate) fn open(table: &TableFile) -> Result<(ServedTable, FollowedTable)> {
-    let files = Files::open(&table.path, table.publisher)?;
+    let files = Files::open(&table.path)?;
+    files.check_publisher(table.publisher)?;
+    begin(table, files)
+}
+
+/// The table in `files`, to be served first, and what follows it.
+fn begin(table: &TableFile, files: Files) -> Result<(ServedTable, FollowedTable)> {
     let snapshot = &files.snapshot;
     let mut position = Position {
         identity: snapshot.identity(),
@@ -86,14 +101,12 @@ pub(crate) fn open(table: &TableFile) -> Result<(ServedTable, FollowedTable)> {
         served.updates = Some(first_feed(log, &files, &mut position)?);
     }
     let followed = FollowedTable {
-        name: table.name.clone(),
-        path: table.path.clone(),
+        table: TableFile { scheme: Some(served.scheme), ..table.clone() },
         keep_from: Epoch(0),
         stamps: files.stamps,
         files,
         broken: false,
         position,
-        publisher: table.publisher,
         offered: None,
         #[cfg(test)]
         planted: None,
@@ -104,14 +117,14 @@ pub(crate) fn open(table: &TableFile) -> Result<(ServedTable, FollowedTable)> {
 impl FollowedTable {
     /// The name under which the table is served.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.table.name
     }
 
     /// Whether the files have changed since before they were last read.
     pub fn has_changed(&self) -> bool {
         #[cfg(test)]
         assert!(self.planted != Some("has_changed"), "planted");
-        Stamps::of(&self.path) != self.stamps
+        Stamps::of(&self.table.path) != self.stamps
     }
 
     /// Opens the files again at the next look, whatever was found in them so far.
@@ -119,9 +132,9 @@ impl FollowedTable {
         self.broken = true;
     }
 
-    /// The table's new version, if it has changed since the version that the server serves.
-    /// Verifies every epoch, and the records after the last one. Takes time in proportion to the
-    /// table, and waits for disks.
+    /// The table's new version, or its successor, if it has changed since the version that the
+    /// server serves. Verifies every epoch, and the records after the last one. Takes time in
+    /// proportion to the table, and waits for disks.
     ///
     /// Call [`taken`](Self::taken) when the server has taken it; until then every look finds it
     /// again.
@@ -135,9 +148,9 @@ impl FollowedTable {
     ///   kind;
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the log is gone or a file
     ///   cannot be read.
-    pub fn look(&mut self) -> Result<Option<NextVersion>> {
+    pub fn look(&mut self) -> Result<Option<Next>> {
         self.offered = None;
-        self.stamps = Stamps::of(&self.path);
+        self.stamps = Stamps::of(&self.table.path);
         #[cfg(test)]
         assert!(self.planted.take_if(|place| *place == "look").is_none(), "planted");
         let replaced = self.stamps.are_other_files(&self.files.stamps) || self.broken;
@@ -158,9 +171,18 @@ impl FollowedTable {
             }
         }
         let opened = match replaced || self.files.log.is_none() {
-            true => Some(Files::open(&self.path, self.publisher)?),
+            true => Some(Files::open(&self.table.path)?),
             false => None,
         };
+        let opened = match opened {
+            Some(files) if files.snapshot.identity().id != self.position.identity.id => {
+                return self.successor(files).map(Some);
+            }
+            opened => opened,
+        };
+        if let Some(opened) = &opened {
+            opened.check_publisher(self.table.publisher)?;
+        }
         let files = opened.as_ref().unwrap_or(&self.files);
         let Some(log) = &files.log else {
             return self.nothing_new(files.snapshot.identity(), opened);
@@ -198,17 +220,20 @@ impl FollowedTable {
         let whole = log.base() <= self.position.identity.epoch;
         // If the new files have everything that is offered, the old ones are not needed.
         let (now, later) = if whole { (opened, None) } else { (None, opened) };
-        self.offered = Some((later, Position::at(&chain)));
+        self.offered = Some(Offered::Version(later, Position::at(&chain)));
         now.into_iter().for_each(|files| self.replace_files(files));
-        Ok(Some(next))
+        Ok(Some(next.into()))
     }
 
-    /// Notes that the server serves the version that it was offered last.
+    /// Notes that the server serves what it was offered last.
     pub fn taken(&mut self) {
-        let Some((files, position)) = self.offered.take() else { return };
-        self.position = position;
-        if let Some(files) = files {
-            self.replace_files(files);
+        match self.offered.take() {
+            None => {}
+            Some(Offered::Successor(next)) => *self = *next,
+            Some(Offered::Version(files, position)) => {
+                self.position = position;
+                files.into_iter().for_each(|files| self.replace_files(files));
+            }
         }
     }
 
@@ -217,7 +242,7 @@ impl FollowedTable {
         &mut self,
         identity: TableIdentity,
         opened: Option<Files>,
-    ) -> Result<Option<NextVersion>> {
+    ) -> Result<Option<Next>> {
         let served = self.position.identity;
         let log_lost = opened.as_ref().is_some_and(|files| files.log.is_none())
             && self.position.keys.is_some();
@@ -225,14 +250,14 @@ impl FollowedTable {
         if log_lost && identity.id == served.id {
             return Err(Error::unavailable(format!(
                 "the update log of {} is gone: bring it back",
-                self.path.display()
+                self.table.path.display()
             )));
         }
         if identity != served {
             return Err(Error::integrity(format!(
-                "{} is another table, or another version of it, than the one that is served, and \
-                no update log leads there: start the server again if that is wanted",
-                self.path.display()
+                "{} has another version of the table than the one that is served, and no update \
+                 log leads there: start the server again if that is wanted",
+                self.table.path.display()
             )));
         }
         if let Some(files) = opened {
@@ -252,13 +277,6 @@ impl FollowedTable {
 
     fn check_continues(&self, log: &UpdateLog, chain: &Chain) -> Result<()> {
         let (served, found) = (chain.identity(), log.current());
-        if found.id != served.id {
-            return Err(Error::integrity(format!(
-                "{} is the log of another table than the one that is served: start the server \
-                again if that is wanted",
-                log.path().display()
-            )));
-        }
         if found.epoch < served.epoch {
             return Err(Error::integrity(format!(
                 "{} ends with epoch {}, and epoch {} is served (a rollback): bring back the newer \
@@ -317,12 +335,19 @@ impl FollowedTable {
 }
 
 impl Files {
-    fn open(path: &Path, publisher: Option<PublisherId>) -> Result<Self> {
+    fn open(path: &Path) -> Result<Self> {
         let stamps = Stamps::of(path);
         let snapshot = Arc::new(Snapshot::open_guarded(path)?);
         let log = UpdateLog::of(&snapshot)?;
-        if let (Some(log), Some(publisher)) = (&log, publisher)
+        Ok(Self { snapshot, log, stamps })
+    }
+
+    /// Checks that the log is that of the publisher whom the caller named, or that this one has
+    /// signed who it is now.
+    fn check_publisher(&self, named: Option<PublisherId>) -> Result<()> {
+        if let (Some(log), Some(publisher)) = (&self.log, named)
             && log.publisher() != publisher
+            && !log.lineage().is_signed_by(publisher)
         {
             return Err(Error::integrity(format!(
                 "{} is signed by {}, and not by {publisher}, who was named as the table's \
@@ -333,7 +358,7 @@ impl Files {
             ))
             .because(Reason::PublisherDiffers));
         }
-        Ok(Self { snapshot, log, stamps })
+        Ok(())
     }
 
     /// The table after the last epoch, all of it verified, without its steps.

@@ -2,7 +2,7 @@
 
 use crate::FollowedTable;
 use privet_core::{Blame, Error, Result};
-use privet_server::{NextVersion, TableUpdates};
+use privet_server::{Next, TableUpdates};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 use tokio::sync::watch::{Receiver, channel};
@@ -89,6 +89,8 @@ async fn watch(
     // as they are.
     let mut once_more = false;
     let mut retry = None;
+    // What the last look failed with.
+    let mut failed = None;
     let _guard = updates.guard();
     loop {
         let at_once = tokio::select! {
@@ -124,7 +126,12 @@ async fn watch(
             // Failures are logged where they happen.
             Ok(Some(next)) => updates.update(&name, next).await.map(|_| table.taken()),
             Err(error) => {
-                updates.failed(&name, &error);
+                let message = Some(error.message().to_owned());
+                // A second look at one change says nothing new.
+                if at_once || changed || message != failed {
+                    updates.failed(&name, &error);
+                }
+                failed = message;
                 Err(error)
             }
         };
@@ -137,7 +144,7 @@ async fn watch(
 
 /// As [`FollowedTable::look`]. A panic is a bug, and must not end the watching: then it fails as
 /// anything else that can be wrong with the files.
-fn look_at(table: &mut FollowedTable) -> Result<Option<NextVersion>> {
+fn look_at(table: &mut FollowedTable) -> Result<Option<Next>> {
     let looked = catch_unwind(AssertUnwindSafe(|| table.look()));
     looked.unwrap_or_else(|_| {
         table.distrust();

@@ -7,7 +7,10 @@ use privet_table::layout::{IndexLayout, RecordLayout};
 use privet_table::snapshot::{SnapshotPlan, SnapshotWriter, ValueForm};
 use privet_table::update_log::{LogWriter, PublisherKey, log_path};
 use std::fs;
+use std::path::PathBuf;
 use tempfile::TempDir;
+
+mod successor;
 
 const LEN: u64 = 5;
 
@@ -113,9 +116,11 @@ impl Owner {
     fn check(&self, before: &Position, next: &NextVersion) {
         assert_eq!(next.records.to_vec().unwrap(), self.records);
         assert_eq!(next.records_digest, *blake3::hash(&self.records).as_bytes());
-        assert_eq!(next.publisher, self.key.id().0);
+        assert_eq!(next.signing.publisher, self.key.id().0);
         assert_eq!(next.identity().unwrap().epoch.0, u64::from(self.made));
-        let mut chain = before.chain_of(self.key.id());
+        let keys = self.key.id();
+        let (identity, layout) = (before.identity, before.layout_digest);
+        let mut chain = Chain::knowing_digest(identity, layout, keys, before.previous);
         let mut changes = TableChanges::none(before.identity.shape);
         for step in &next.steps {
             assert_eq!(step.changes.shape_after(), step.identity.shape);
@@ -126,8 +131,7 @@ impl Owner {
                     assert_eq!(chain.follow(&bytes).unwrap().after(), step.identity);
                 }
                 None => {
-                    let (layout, publisher) = (before.layout_digest, self.key.id());
-                    chain = Chain::knowing_digest(step.identity, layout, publisher, None);
+                    chain = Chain::knowing_digest(step.identity, layout, keys, None);
                 }
             }
         }
@@ -139,11 +143,19 @@ impl Owner {
     /// The look finds the table as it is now, and the server takes it.
     fn check_found(&self, table: &mut FollowedTable) -> NextVersion {
         let before = table.position.clone();
-        let next = table.look().unwrap().expect("something new");
+        let next = found(table);
         self.check(&before, &next);
         table.taken();
         assert!(table.look().unwrap().is_none(), "it is found once");
         next
+    }
+}
+
+/// The new version that the look finds.
+fn found(table: &mut FollowedTable) -> NextVersion {
+    match table.look().unwrap().expect("something new") {
+        Next::Version(next) => next,
+        Next::Successor(_) => panic!("the same table"),
     }
 }
 
@@ -182,14 +194,14 @@ fn what_the_server_did_not_take_is_found_again_with_what_came_since() {
         owner.update(&[1], false);
         assert!(table.look().unwrap().is_some());
         let before = table.position.clone();
-        let again = table.look().unwrap().unwrap();
+        let again = found(&mut table);
         owner.check(&before, &again);
         owner.update(&[2], true);
-        let both = table.look().unwrap().unwrap();
+        let both = found(&mut table);
         assert_eq!(epochs(&both), [(1, true), (2, true)]);
         owner.check(&before, &both);
         owner.update(&[3], true);
-        let three = table.look().unwrap().unwrap();
+        let three = found(&mut table);
         owner.check(&before, &three);
         assert_eq!(three.identity().unwrap().epoch, Epoch(3));
     }
@@ -222,7 +234,8 @@ fn a_start_follows_the_log_from_the_snapshot() {
         let (served, mut table) = owner.serve().unwrap();
         assert_eq!(served.identity.epoch, Epoch(1));
         let updates = served.updates.unwrap();
-        assert_eq!((updates.publisher, updates.first_epoch), (owner.key.id().0, Epoch(first)));
+        let publisher = updates.signing.publisher;
+        assert_eq!((publisher, updates.first_epoch), (owner.key.id().0, Epoch(first)));
         assert_eq!(updates.epochs.len(), kept);
         let next = updates.next.unwrap();
         assert_eq!(epochs(&next), [(2, true), (3, true)]);
@@ -301,9 +314,11 @@ fn a_damaged_log_is_refused_until_it_is_whole_again() {
         let before = table.position.identity;
         // One of two commit records may be undamaged; if anything is found then, it is right.
         match table.look() {
-            Ok(found) => {
-                assert!(found.is_none_or(|next| next.records.to_vec().unwrap() == owner.records))
+            Ok(None) => {}
+            Ok(Some(Next::Version(next))) => {
+                assert_eq!(next.records.to_vec().unwrap(), owner.records);
             }
+            Ok(Some(Next::Successor(_))) => panic!("the same table"),
             Err(error) => assert_eq!(error.blame(), Blame::Corrupted, "{at}: {error}"),
         }
         assert_eq!(table.position.identity, before);

@@ -14,7 +14,7 @@
 
 use super::Chain;
 use super::succession::{MAX_SUCCESSION_LEN, Succession, malformed};
-use super::{EpochHash, TableKeys};
+use super::{EpochHash, PublisherId, TableKeys};
 use privet_core::codec::Reader;
 use privet_core::{Epoch, Error, Result, TableId, TableIdentity};
 use std::collections::HashMap;
@@ -131,6 +131,12 @@ impl Lineage {
     /// Whether the table continues no other, and its keys were never changed.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
+    }
+
+    /// Whether `publisher` has signed, as a table's publisher, one of the successions that lead
+    /// here. Nobody has checked that the table before it was that publisher's.
+    pub fn is_signed_by(&self, publisher: PublisherId) -> bool {
+        self.records.iter().any(|record| record.is_signed_by(publisher))
     }
 
     /// The successions, in order.

@@ -326,6 +326,12 @@ impl Succession {
         Ok(self.begin())
     }
 
+    /// Whether `publisher` has signed it, as the publisher of the table that is continued.
+    pub(super) fn is_signed_by(&self, publisher: PublisherId) -> bool {
+        let (body, by_publisher, _) = self.split();
+        by_publisher.is_some_and(|signature| publisher.has_signed(&hash(body), signature))
+    }
+
     fn check_signatures(&self, keys: TableKeys) -> Result<()> {
         let (body, by_publisher, by_next) = self.split();
         let hash = hash(body);
