@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{any_port, config, options, record, records_by, serve};
+use common::{any_port, config, metric, options, record, records_by, serve};
 use privet_client::state::{Pin, State};
 use privet_client::store::Store;
 use privet_client::{Client, ClientOptions, Progress, Target};
@@ -15,8 +15,6 @@ use privet_server::{RunningServer, ServedTable, Server};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 const RECORDS: u64 = 1024;
 
@@ -72,17 +70,6 @@ async fn stored_hints_are_used_by_the_next_process_and_only_by_one_at_a_time() {
     assert_eq!(second.stats().prepare.down, 0);
     get_all(&second, 0..20).await;
     assert_eq!(second.stats().lookups, 20);
-}
-
-/// The value of a metric of `server`, named with its labels.
-async fn metric(server: &RunningServer, name: &str) -> f64 {
-    let mut stream = TcpStream::connect(server.metrics_addr().unwrap()).await.unwrap();
-    let request = b"GET /metrics HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
-    stream.write_all(request).await.unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).await.unwrap();
-    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    value.expect("there is such a metric").parse().unwrap()
 }
 
 /// One sync covers the reservations of lookups that wait together, and one request carries their

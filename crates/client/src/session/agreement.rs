@@ -51,12 +51,13 @@ pub(super) fn difference(
     };
     let SchemeDescription { plan, .. } = &chosen.scheme;
     let said = &chosen.identity;
-    if table.identity.id != said.id {
+    // The version may be an earlier one that is still served, or of a table with a successor.
+    let Some(newest) = table.versions_of(said.id).next() else {
         return Some(Difference::Table(table.identity.id));
-    }
-    // The version may be an earlier one that is still served.
-    let version = table.versions().find(|version| version.identity.epoch == said.epoch);
-    let Some(table) = version else { return Some(Difference::Version(table.identity.epoch)) };
+    };
+    let mut versions = table.versions_of(said.id);
+    let version = versions.find(|version| version.identity.epoch == said.epoch);
+    let Some(table) = version else { return Some(Difference::Version(newest.identity.epoch)) };
     if table.identity != *said {
         Some(Difference::Contents)
     } else if table.layout != chosen.layout {

@@ -6,7 +6,7 @@ use super::options::{KnownPin, SessionOptions};
 use super::pins::check_publishers;
 use super::shared::PlanIn;
 use crate::state::Pin;
-use privet_core::{Error, Reason, Result, TableIdentity};
+use privet_core::{Error, Reason, Result, TableId, TableIdentity};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 use privet_table::TableRoot;
@@ -14,7 +14,8 @@ use privet_table::digest::DigestParts;
 use privet_wire::{SchemeDescription, ServerDescription, TableDescription};
 
 /// Chooses table and scheme from what each server described, in order. All must agree. Returns the
-/// table in every version that all of them serve, the latest first: at least one.
+/// table in every version that all of them serve, the latest first: at least one. Versions of a
+/// table that it succeeds come behind.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the options do not single out a table and
@@ -29,10 +30,17 @@ pub(super) fn choose(
         return Err(Error::api_misuse("a session needs at least one server"));
     };
     let table = choose_table(options, first)?;
-    check_publishers(options, &table.name, descriptions)?;
+    // If a server serves a successor already and another does not yet, both have the table before.
+    let has = |id: TableId| {
+        let has = |other: &TableDescription| other.versions_of(id).next().is_some();
+        descriptions.iter().all(|description| description.table(&table.name).is_some_and(has))
+    };
+    let newest = table.versions().find(|version| has(version.identity.id)).unwrap_or(table);
+    let id = newest.identity.id;
+    check_publishers(options, (&table.name, id), descriptions)?;
     let (mut common, mut behind) = (Vec::new(), None);
-    for version in table.versions() {
-        let is_current = version.identity == table.identity;
+    for version in table.versions().skip_while(|version| version.identity.id != id) {
+        let is_current = version.identity == newest.identity;
         let offer = match choose_scheme(options, version, descriptions, plan_in) {
             Ok(offer) => offer,
             Err(error) if is_current => return Err(error),
@@ -44,7 +52,7 @@ pub(super) fn choose(
             identity: version.identity,
             layout: version.layout,
             scheme: offer.scheme.clone(),
-            updates: table.updates,
+            updates: table.updates_of(version.identity.id),
         };
         let others = descriptions.iter().enumerate().filter(|(server, _)| *server != offer.server);
         let differs = others

@@ -50,8 +50,6 @@ impl Session {
                     && is_a_successor(&open.chosen, &description, options);
                 if succeeded && open.may_open_again() {
                     calls.trust(server, now, outputs);
-                    // The hints of the table that ends are erased with its pin.
-                    outputs.push_back(Output::Persist(Persist::CloseHints));
                     return self.open_again(now);
                 }
                 if let Some(Difference::Version(epoch)) = difference

@@ -29,7 +29,7 @@ use super::options::{KnownPin, SessionOptions, TableLeft};
 use super::shared::PlanIn;
 use super::succession::Ways;
 use crate::state::{Pin, PinElsewhere};
-use privet_core::{Error, Reason, Result};
+use privet_core::{Error, Reason, Result, TableId};
 use privet_table::update_log::{Chain, EpochHash, NextKeyDigest, PublisherId, TableKeys};
 use privet_wire::{PartDescription, ServerDescription};
 
@@ -332,29 +332,26 @@ fn check_name(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
     Ok(())
 }
 
-/// Checks that all servers name the same publisher, and that it is the one that the caller knows.
+/// Checks that all servers name the same publisher of the table with this name and id, and that it
+/// is the one that the caller knows.
 ///
 /// # Errors
 /// [`Blame::Integrity`](privet_core::Blame::Integrity) if they do not.
 pub(super) fn check_publishers(
     options: &SessionOptions,
-    table: &str,
+    (table, id): (&str, TableId),
     descriptions: &[ServerDescription],
 ) -> Result<()> {
-    let announced = descriptions.iter().map(|description| {
-        let updates = description.table(table).and_then(|table| table.updates);
-        updates.map(|updates| PublisherId(updates.publisher))
-    });
+    let updates = || {
+        let of_table = |description: &ServerDescription| description.table(table)?.updates_of(id);
+        descriptions.iter().map(of_table)
+    };
+    let announced = updates().map(|updates| Some(PublisherId(updates?.publisher)));
     // With a lineage, keys may have changed on the way. The module `succession` checks that.
-    let has_lineage = !options.accept_new_table
-        && descriptions.iter().any(|description| {
-            let updates = description.table(table).and_then(|table| table.updates);
-            updates.is_some_and(|updates| updates.lineage.is_some())
-        });
+    let has_lineage =
+        !options.accept_new_table && updates().flatten().any(|updates| updates.lineage.is_some());
     let mut expected = options.publisher.filter(|_| !has_lineage);
-    let id =
-        descriptions.first().and_then(|first| first.table(table)).map(|table| table.identity.id);
-    let pins = options.pins.iter().filter(|known| Some(known.pin.table.id) == id);
+    let pins = options.pins.iter().filter(|known| known.pin.table.id == id);
     for known in pins.filter(|_| !options.accept_new_table && !has_lineage) {
         match (expected, known.pin.publisher) {
             (Some(expected), Some(pinned)) if expected != pinned => {
@@ -381,10 +378,7 @@ pub(super) fn check_publishers(
             _ => {}
         }
     }
-    let next_keys = descriptions
-        .iter()
-        .filter_map(|description| Some(description.table(table)?.updates?.next_key));
-    let mut next_keys = next_keys.collect::<Vec<_>>();
+    let mut next_keys: Vec<_> = updates().flatten().map(|updates| updates.next_key).collect();
     next_keys.dedup();
     if next_keys.len() > 1 {
         return Err(Error::integrity(format!(
@@ -394,11 +388,7 @@ pub(super) fn check_publishers(
         .because(Reason::ServersDisagree));
     }
     match options.publisher {
-        Some(publisher)
-            if descriptions.iter().all(|description| {
-                description.table(table).is_none_or(|table| table.updates.is_none())
-            }) =>
-        {
+        Some(publisher) if updates().all(|updates| updates.is_none()) => {
             Err(Error::integrity(format!(
                 "no server says who signs the updates of table {table}, so the client cannot check that its publisher is {publisher}; nothing was asked. Leave out the publisher if the table has none"
             ))
@@ -427,7 +417,7 @@ pub(super) fn pin_of(
     }
 }
 
-/// Who signs for the table: the publisher that the caller knows, or the pinned one; and the pinned
+/// Who signs for the table: the pinned publisher, or the one that the caller knows; and the pinned
 /// next key. Servers are believed on this when the table is first used, and never later. Otherwise
 /// a server that wants to show other contents some day could name keys of its own first.
 pub(super) fn keys_of(chosen: &ChosenTable, options: &SessionOptions) -> Option<TableKeys> {
@@ -441,9 +431,5 @@ pub(super) fn keys_of(chosen: &ChosenTable, options: &SessionOptions) -> Option<
         Some(_) if !options.accept_new_table => pins.find_map(|known| known.pin.keys()),
         _ => announced,
     };
-    match (options.publisher, believed) {
-        (Some(publisher), Some(keys)) => Some(TableKeys { publisher, ..keys }),
-        (Some(publisher), None) => Some(publisher.into()),
-        (None, believed) => believed,
-    }
+    believed.or_else(|| options.publisher.map(TableKeys::from))
 }

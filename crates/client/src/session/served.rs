@@ -1,6 +1,6 @@
 //! The versions of the table that servers serve, as far as they have said.
 
-use privet_core::Epoch;
+use privet_core::{Epoch, TableId};
 use std::time::Duration;
 
 /// What a session knows of its servers' versions.
@@ -15,10 +15,12 @@ pub(super) struct Versions {
 pub(super) struct Server {
     /// When it last described itself.
     pub(super) asked: Option<Duration>,
-    /// The versions that it serves.
+    /// The versions that it serves of the table that is open.
     pub(super) epochs: Vec<Epoch>,
-    /// The oldest version from which its updates start.
+    /// The oldest version from which the updates of that table start.
     pub(super) first_epoch: Option<Epoch>,
+    /// The other table that it serves in that one's place, if signed successions may lead there.
+    pub(super) successor: Option<TableId>,
 }
 
 impl Versions {
@@ -44,6 +46,12 @@ impl Versions {
         let (first, others) = self.servers.split_first()?;
         let everywhere = |epoch: &&Epoch| others.iter().all(|server| server.epochs.contains(epoch));
         first.epochs.iter().filter(everywhere).max().copied()
+    }
+
+    /// Whether all servers serve the same other table in place of the one that is open.
+    pub(super) fn succeeded_everywhere(&self) -> bool {
+        let first = self.servers.first().and_then(|first| first.successor);
+        first.is_some() && self.servers.iter().all(|server| server.successor == first)
     }
 
     /// The oldest version from which all servers have the updates.

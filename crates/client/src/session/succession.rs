@@ -18,11 +18,14 @@
 //! - Single-use hints belong to a table's id, so they end. In the middle of a session they are
 //!   closed first. The write of the pin erases them, with their journal.
 //!
+//! A caller may go on naming the publisher of the table before. Then the pin decides what is
+//! served, and the lineage has to show a succession that the named publisher has signed.
+//!
 //! If the keys alone have changed (a rotation), the table keeps its id. Then the epochs lead on
 //! from the pinned version, and hints follow as usual: the lineage only shows beforehand that the
 //! new publisher is no stranger.
 
-use super::interface::{ChosenTable, Event};
+use super::interface::{ChosenTable, Event, Output, Persist};
 use super::open::Open;
 use super::options::SessionOptions;
 use super::pins::{Standing, compare, keys_of, pins_for};
@@ -133,11 +136,13 @@ impl Open {
         let lineage = Lineage::decode(&bytes)?;
         let ways = Ways::walk(&self.chosen, &shared.options, &lineage)?;
         let standing = compare(&self.chosen, &shared.options, shared.parts.plan_in, &ways)?;
-        self.check_announced(shared, &ways)?;
+        self.check_announced(shared, &ways, &lineage)?;
         self.left = ways.left(&self.chosen);
         let (from, to) = (self.left.first().map(|left| left.id), self.chosen.identity.id);
         if let Some(from) = from {
             self.keys = ways.keys();
+            // The hints of a table that ends are erased with its pin.
+            shared.outputs.push_back(Output::Persist(Persist::CloseHints));
             shared.event(Event::Succeeded { from, to });
         }
         match standing {
@@ -151,12 +156,19 @@ impl Open {
     }
 
     /// Checks that the announced publisher is the one to whom every way leads, and that the caller
-    /// named no other.
-    fn check_announced(&self, shared: &Shared, ways: &Ways) -> Result<()> {
+    /// named no other: or one who was the publisher before, of a table that is pinned by now.
+    fn check_announced(&self, shared: &Shared, ways: &Ways, lineage: &Lineage) -> Result<()> {
         let announced = self.chosen.updates.map(|updates| PublisherId(updates.publisher));
         let named = shared.options.publisher.filter(|named| Some(*named) != announced);
         let known = |named: PublisherId| {
-            ways.0.iter().any(|(pin, _)| pin.publisher.is_none_or(|pinned| pinned == named))
+            let begins = ways.0.iter().any(|(pin, _)| pin.publisher.is_none_or(|it| it == named));
+            let mut pinned = pins_for(&self.chosen, &shared.options);
+            // Anybody can show a lineage of other tables.
+            let leads_here = lineage.end().is_some_and(|(table, keys)| {
+                table.id == self.chosen.identity.id && Some(keys.publisher) == announced
+            });
+            let is_pinned = pinned.any(|known| known.pin.publisher.is_some());
+            begins || (is_pinned && leads_here && lineage.is_signed_by(named))
         };
         let name = &self.chosen.name;
         let wrong = match named {

@@ -11,6 +11,10 @@
 //! happens, and to which lookups, follows from what servers said and when, and not from what was
 //! looked up.
 //!
+//! A successor, which is another table, is moved to in the same way: while servers still serve the
+//! table before, only when all of them have the successor. So those who run two servers need not
+//! switch at one moment.
+//!
 //! To hear of new versions, a client of a table with an update log asks the servers to describe
 //! themselves before a lookup if their last description is older than
 //! [`Patience::description`](super::Patience::description). A caller who wants the newest version
@@ -49,21 +53,27 @@ impl Open {
         now: Duration,
     ) {
         self.versions.asked(server, now);
-        let table = description.table(&self.chosen.name);
+        let (table, id) = (description.table(&self.chosen.name), self.chosen.identity.id);
         if let Some(server) = self.versions.servers.get_mut(server) {
-            let versions = table.into_iter().flat_map(|table| table.versions());
+            let versions = table.into_iter().flat_map(|table| table.versions_of(id));
             server.epochs = versions.map(|version| version.identity.epoch).collect();
-            let updates = table.and_then(|table| table.updates);
+            let updates = table.and_then(|table| table.updates_of(id));
             server.first_epoch = updates.map(|updates| updates.first_epoch);
+            let other = table.filter(|table| table.identity.id != id);
+            let may_succeed =
+                other.filter(|table| table.updates.is_some_and(|log| log.lineage.is_some()));
+            server.successor = may_succeed.map(|table| table.identity.id);
         }
     }
 
     /// Whether the session may follow the table to a version later than the chosen one: this needs
     /// a known publisher, and no demand for the chosen one.
     pub(super) fn can_move_to(&self, epoch: Epoch, options: &SessionOptions) -> bool {
-        epoch > self.chosen.identity.epoch
-            && options.digest.is_none()
-            && keys_of(&self.chosen, options).is_some()
+        epoch > self.chosen.identity.epoch && self.can_move(options)
+    }
+
+    fn can_move(&self, options: &SessionOptions) -> bool {
+        options.digest.is_none() && keys_of(&self.chosen, options).is_some()
     }
 
     /// Whether the session can open again now: it waits for nothing from storage.
@@ -74,10 +84,12 @@ impl Open {
         )
     }
 
-    /// Whether all servers have a later version, a lookup waits, and nothing is under way.
+    /// Whether all servers have a later version or a successor, a lookup waits, and nothing is under
+    /// way.
     pub(super) fn moves_on(&mut self, shared: &Shared) -> Moving {
         let newest = self.versions.newest_everywhere();
-        let newer = newest.is_some_and(|newest| self.can_move_to(newest, &shared.options));
+        let newer = newest.is_some_and(|newest| self.can_move_to(newest, &shared.options))
+            || (self.versions.succeeded_everywhere() && self.can_move(&shared.options));
         if !newer || self.hints.broken.is_some() || shared.lookups.is_empty() {
             return Moving::Stays;
         }

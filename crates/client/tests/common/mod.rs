@@ -14,6 +14,8 @@ use privet_table::{IndexLayout, RecordLayout};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 pub(crate) const KEYS: usize = 300;
 
@@ -148,6 +150,22 @@ pub(crate) async fn serve(tables: Vec<ServedTable>) -> (RunningServer, String) {
     let server = Server::start(config(any_port(), None), tables).await.unwrap();
     let url = format!("http://{}", server.local_addr());
     (server, url)
+}
+
+/// The value of a metric of `server`, named with its labels; `None` if there is no such metric.
+pub(crate) async fn find_metric(server: &RunningServer, name: &str) -> Option<f64> {
+    let mut stream = TcpStream::connect(server.metrics_addr().unwrap()).await.unwrap();
+    let request = b"GET /metrics HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.map(|value| value.parse().unwrap())
+}
+
+/// The same for a metric that is there.
+pub(crate) async fn metric(server: &RunningServer, name: &str) -> f64 {
+    find_metric(server, name).await.expect("there is such a metric")
 }
 
 pub(crate) fn options(url: &str) -> ClientOptions {

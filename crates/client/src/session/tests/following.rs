@@ -42,7 +42,12 @@ pub(super) fn edits(dice: &mut Dice, count: u64) -> Vec<(Vec<u8>, Option<Vec<u8>
 
 /// A world in which every server is `peer`, and whose client has what `former` had.
 pub(super) fn later(former: World, peer: &Peer, servers: usize) -> World {
-    let mut options = options(servers);
+    later_with(former, peer, options(servers))
+}
+
+/// The same with these options.
+pub(super) fn later_with(former: World, peer: &Peer, mut options: SessionOptions) -> World {
+    let servers = options.servers;
     let mut state = former.keeper.state;
     let left = state.tables_left().unwrap().into_iter();
     options.tables_left = left.map(|(_, left)| TableLeft { here: true, left }).collect();

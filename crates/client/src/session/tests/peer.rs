@@ -243,6 +243,18 @@ impl Peer {
         self
     }
 
+    /// The same, while the table `before`, which it succeeds, is still served beside it.
+    pub(super) fn beside(mut self, before: Peer) -> Self {
+        let table = self.description.tables.remove(0);
+        let updates = table.updates;
+        let old = before.description.tables[0].clone();
+        let earlier = table.earlier.iter().cloned().chain([old]).collect();
+        let table = table.with_versions(updates, earlier).unwrap();
+        self.description = ServerDescription::new("a peer in memory", vec![table]).unwrap();
+        self.earlier.push(before);
+        self
+    }
+
     pub(super) fn identity(&self) -> TableIdentity {
         self.description.tables[0].identity
     }
@@ -275,8 +287,9 @@ impl Peer {
             Request::Describe(_) => return Ok(self),
             // The version that the epochs lead to.
             Request::Fetch(request) if request.part == PartKind::Updates => {
-                self.named_by(request.parameter_digest)?;
-                return Ok(self);
+                let named = self.named_by(request.parameter_digest)?;
+                let is_own = named.identity().id == self.identity().id;
+                return Ok(if is_own { self } else { named });
             }
             Request::Fetch(request) => (request.epoch, request.parameter_digest),
             Request::Prepare(request) => (request.epoch, request.parameter_digest),

@@ -1,11 +1,11 @@
 //! Clients of a table that is succeeded by another, or whose keys change; and servers that lie
 //! about it.
 
-use super::following::{edits, later, parts_fetched};
+use super::following::{edits, later, later_with, parts_fetched};
 use super::living::Living;
 use super::world::*;
 use crate::session::*;
-use privet_core::Reason;
+use privet_core::{Reason, TableId};
 use privet_schemes::SchemeId;
 use privet_table::key_map::KeyMapKind;
 use privet_table::update_log::{PublisherKey, Signers};
@@ -70,7 +70,7 @@ fn succeeded(owner: &Owner, (scheme, servers): (SchemeId, usize)) -> (World, Liv
 }
 
 /// Whether the session failed before it asked anything, and left the pins as they were.
-fn assert_refused(world: &mut World, id: privet_core::TableId, how: &str) {
+fn assert_refused(world: &mut World, id: TableId, how: &str) {
     world.run();
     assert_eq!(world.failed_with(), Blame::Integrity);
     let error = world.failure.as_ref().unwrap().message().to_owned();
@@ -319,4 +319,121 @@ fn a_successor_by_another_scheme_is_refused() {
     let id = old.peer(0, &[], 0).identity().id;
     let mut world = later(world, &new.peer(0, &[], 0), 1);
     assert_refused(&mut world, id, "another scheme");
+}
+
+/// The id of the table that each query was about.
+fn asked(world: &World) -> Vec<TableId> {
+    let table = |(_, sent): &(_, Request)| match sent {
+        Request::Answer(query) => Some(query.table),
+        _ => None,
+    };
+    world.sent.iter().filter_map(table).collect()
+}
+
+#[test]
+fn servers_may_switch_at_different_moments_while_they_serve_the_table_before() {
+    for (scheme, servers) in SCHEMES.into_iter().filter(|(id, _)| *id != SchemeId::Download) {
+        for first in 0..servers {
+            let (owner, mut dice) = (Owner::new(), Dice(4));
+            let (mut world, old, new) = succeeded(&owner, (scheme, servers));
+            let (before, both) = (old.peer(0, &[], 0), new.peer(0, &[], 0));
+            let both = both.beside(before.clone());
+            let [old_id, new_id] = [before.identity().id, both.identity().id];
+
+            // One server has switched. Sessions go on, and others begin, with the table before.
+            if servers == 2 {
+                world.peers[first] = both.clone();
+                for again in [false, true] {
+                    if again {
+                        let peers = world.peers.clone();
+                        world = later(world, &before, servers);
+                        world.peers = peers;
+                    }
+                    world.now += Duration::from_secs(61);
+                    old.check(&mut world, &mut dice, 2);
+                    assert!(world.failure.is_none(), "{scheme}: {:?}", world.failure);
+                    assert!(asked(&world).iter().all(|id| *id == old_id));
+                    assert_eq!(world.state_pins("server 0")[0].1.table.id, old_id);
+                }
+            }
+
+            // All have. Nothing under way is given up: the table before is still served.
+            world.peers = vec![both; servers];
+            world.now += Duration::from_secs(61);
+            new.check(&mut world, &mut dice, 2);
+            assert!(world.failure.is_none(), "{scheme}: {:?}", world.failure);
+            assert_eq!(asked(&world).last(), Some(&new_id));
+            assert_eq!(world.state_pins("server 0")[0].1.table.id, new_id);
+            // Who comes later uses the successor, and never goes back.
+            let mut world = later(world, &new.peer(0, &[], 0).beside(before.clone()), servers);
+            new.check(&mut world, &mut dice, 1);
+            assert!(asked(&world).iter().all(|id| *id == new_id));
+            let mut world = later(world, &before, servers);
+            assert_refused(&mut world, new_id, "left before for its successor");
+        }
+    }
+}
+
+#[test]
+fn servers_that_have_no_table_in_common_are_refused_as_before() {
+    let (owner, mut dice) = (Owner::new(), Dice(4));
+    let (mut world, old, new) = succeeded(&owner, (SchemeId::Dpf, 2));
+    old.check(&mut world, &mut dice, 1);
+    let (before, after) = (old.peer(0, &[], 0), new.peer(0, &[], 0));
+    let id = before.identity().id;
+    // The server that has switched does not serve the table before any more.
+    let mut world = later(world, &before, 2);
+    world.peers[1] = after;
+    assert_refused(&mut world, id, "another table under the name");
+}
+
+#[test]
+fn a_caller_may_go_on_naming_the_publisher_before_and_is_led_to_no_thief() {
+    let (owner, mut dice) = (Owner::new(), Dice(6));
+    let old = owner.table(SchemeId::SimplePir);
+    let naming = |named: &PublisherKey| {
+        let mut options = options(1);
+        options.publisher = Some(named.id());
+        options
+    };
+    let mut world = World::with_options(vec![old.peer(0, &[], 0)], naming(&owner.publisher));
+    old.check(&mut world, &mut dice, 1);
+    let stolen = old.stolen();
+    let mut new = owner.successor(SchemeId::SimplePir, "new");
+    old.succeed(owner.both(), &mut new);
+    let mut version = 0;
+    for _ in 0..3 {
+        let peer = new.peer(version, &[], 0);
+        world = later_with(world, &peer, naming(&owner.publisher));
+        new.check(&mut world, &mut dice, 1);
+        assert!(world.failure.is_none(), "{:?}", world.failure);
+        let pin = world.state_pins("server 0")[0].1;
+        assert_eq!((pin.table.id, pin.publisher), (peer.identity().id, Some(new.publisher())));
+        version = new.update(&edits(&mut dice, 3));
+    }
+    let id = new.peer(0, &[], 0).identity().id;
+
+    // Who is named must have signed something.
+    let peer = new.peer(version, &[], 0);
+    let mut world = later_with(world, &peer, naming(&key()));
+    assert_refused(&mut world, id, "names another publisher");
+
+    // The thief of the named key signs a successor of his own, and serves it under any name. He
+    // also shows the true lineage beside it.
+    let mut his =
+        Living::under(key(), None, SchemeId::SimplePir, KeyMapKind::Cuckoo, KEYS, "false");
+    stolen.succeed(Signers { publisher: Some(&owner.publisher), next: None }, &mut his);
+    let his = his.peer(0, &[], 0);
+    let replayed = his.clone().with_lineage(None, new.peer(0, &[], 0).lineage);
+    for peer in [his, replayed, stolen.peer(0, &[], 0)] {
+        for name in ["table", "other"] {
+            let (mut peer, mut options) = (peer.clone(), naming(&owner.publisher));
+            peer.description.tables[0].name = name.to_owned();
+            options.table = Some(name.to_owned());
+            world = later_with(world, &peer, options);
+            assert_refused(&mut world, id, "nothing was asked");
+        }
+    }
+    let mut world = later_with(world, &new.peer(version, &[], 0), naming(&owner.publisher));
+    new.check(&mut world, &mut dice, 1);
 }

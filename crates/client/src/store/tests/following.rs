@@ -143,7 +143,9 @@ fn a_pin_that_does_not_follow_erases_the_hints_and_one_that_learns_the_publisher
     let (layout, hint) = (bytes(40), bytes(90));
     let pin = |epoch, publisher| pin_of(epoch, publisher, &layout, &hint);
     let cases = [
-        (pin(3, Some(7)), pin(4, Some(8)), false),
+        (pin(3, Some(7)), Pin { last_epoch: None, ..pin(4, Some(8)) }, false),
+        // It has followed the epoch in which another publisher took over.
+        (pin(3, Some(7)), pin(4, Some(8)), true),
         (pin(3, None), pin(4, Some(7)), false),
         (pin(3, Some(7)), pin(4, None), false),
         (pin(3, None), pin(4, None), false),
