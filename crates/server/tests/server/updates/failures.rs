@@ -30,7 +30,7 @@ async fn what_does_not_follow_is_refused_and_changes_nothing() {
             (Blame::ApiMisuse, wrong(|next| starts_or_ends_elsewhere(next, false))),
             (Blame::Corrupted, wrong(|next| next.records_digest = [7; 32])),
             (Blame::Corrupted, wrong(|next| next.steps[0].identity.digest = TableDigest([7; 32]))),
-            (Blame::Integrity, wrong(|next| next.publisher = [7; 32])),
+            (Blame::Integrity, wrong(|next| next.signing.publisher = [7; 32])),
             (Blame::ApiMisuse, wrong(|next| next.records = Box::new(vec![0; 7]))),
         ];
         let count = refusals.len() as f64;
