@@ -553,8 +553,8 @@ impl State for Store {
         pins.push((name.to_owned(), kept));
         if !self.replace_damaged_pins && all_left.iter().any(|known| known.id == pin.table.id) {
             return Err(Error::integrity(format!(
-                "another process has just left table {name} of {server} for its successor: begin \
-                 again"
+                "another process has just left table {name} of {server} for its successor, so this \
+                 one does not come back to it"
             )));
         }
         // Whoever accepts a table that was left comes back to it.
