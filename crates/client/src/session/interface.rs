@@ -166,7 +166,7 @@ pub enum Persist {
         /// The table's name there.
         name: String,
         /// What was seen.
-        pin: Pin,
+        pin: Box<Pin>,
         /// The tables that this one succeeds, and that are left with the same write.
         left: Vec<Left>,
     },

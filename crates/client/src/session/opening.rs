@@ -440,7 +440,7 @@ impl Open {
             for name in changed {
                 shared.options.pins.retain(|known| known.server != server || known.name != name);
                 shared.options.pins.push(KnownPin { server, name: name.clone(), pin });
-                let left = left.clone();
+                let (pin, left) = (Box::new(pin), left.clone());
                 shared.outputs.push_back(Output::Persist(Persist::Pin { server, name, pin, left }));
             }
         }
