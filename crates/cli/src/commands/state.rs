@@ -48,6 +48,9 @@ fn page(root: &Path, report: &StateReport) -> Page {
     if report.damaged_pins > 0 {
         page.entry("damaged pins", some(report.damaged_pins, "file", "files"));
     }
+    for (server, table) in &report.left {
+        page.entry("left", format!("table {table} at {server}, for its successor"));
+    }
     if report.tables.is_empty() {
         page.entry("tables", "none");
     }
@@ -153,6 +156,9 @@ struct Shown {
     pin_bytes: u64,
     damaged_pin_files: u64,
     seen: Vec<ShownSeen>,
+    /// Tables that were left for their successors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left: Vec<ShownLeft>,
     tables: Vec<ShownTable>,
 }
 
@@ -160,6 +166,12 @@ struct Shown {
 struct ShownSeen {
     server: String,
     name: String,
+    table_id: String,
+}
+
+#[derive(Serialize)]
+struct ShownLeft {
+    server: String,
     table_id: String,
 }
 
@@ -213,6 +225,10 @@ impl Shown {
             name: seen.name.clone(),
             table_id: seen.table.to_string(),
         });
+        let left = report.left.iter().map(|(server, table)| ShownLeft {
+            server: server.clone(),
+            table_id: table.to_string(),
+        });
         Self {
             state: root.display().to_string(),
             pinned_tables: report.pins,
@@ -220,6 +236,7 @@ impl Shown {
             pin_bytes: report.pin_bytes,
             damaged_pin_files: report.damaged_pins,
             seen: seen.collect(),
+            left: left.collect(),
             tables: report.tables.iter().map(ShownTable::of).collect(),
         }
     }

@@ -300,7 +300,7 @@ fn a_reset_says_what_would_be_lost_and_needs_a_yes() {
     [exit 0]
     [stdout]
     kept
-      pins                   1 table from 1 server, 322 B
+      pins                   1 table from 1 server, 363 B
     table [ID]
       seen as                table-1 at http://a
       pinned                 epoch 4
@@ -339,7 +339,7 @@ fn a_server_can_be_forgotten() {
     [exit 0]
     [stdout]
     kept
-      pins                   1 table from 1 server, 322 B
+      pins                   1 table from 1 server, 363 B
     table [ID]
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete

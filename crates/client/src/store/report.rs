@@ -27,6 +27,8 @@ pub struct StateReport {
     pub pins: u64,
     /// The same one by one, in the order of servers and names.
     pub seen: Vec<SeenTable>,
+    /// The tables that were left for their successors, each with the server at which that was.
+    pub left: Vec<(String, TableId)>,
     /// Bytes of the pins' files.
     pub pin_bytes: u64,
     /// Files of pins that cannot be read.
@@ -265,6 +267,7 @@ pub fn report(root: &Path) -> Result<StateReport> {
         servers: 0,
         pins: 0,
         seen: Vec::new(),
+        left: Vec::new(),
         pin_bytes: 0,
         damaged_pins: 0,
     };
@@ -276,7 +279,7 @@ pub fn report(root: &Path) -> Result<StateReport> {
         };
         report.pin_bytes += bytes.as_ref().map_or(0, Vec::len) as u64;
         match bytes.map(|bytes| pin_file::decode(&bytes)) {
-            Some(Ok(PinFile { server, pins, .. })) => {
+            Some(Ok(PinFile { server, pins, left })) => {
                 report.servers += 1;
                 report.pins += pins.len() as u64;
                 report.seen.extend(pins.iter().map(|(name, pin)| SeenTable {
@@ -284,12 +287,14 @@ pub fn report(root: &Path) -> Result<StateReport> {
                     name: name.clone(),
                     table: pin.table.id,
                 }));
+                report.left.extend(left.iter().map(|left| (server.clone(), left.id)));
                 all_pins.extend(pins.into_iter().map(|(_, pin)| pin));
             }
             _ => report.damaged_pins += 1,
         }
     }
     report.seen.sort();
+    report.left.sort();
     for (table, folder) in kept.tables()? {
         let of_table = all_pins.iter().filter(|pin| pin.table.id == table);
         let mut pinned: Vec<_> = of_table
