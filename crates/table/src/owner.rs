@@ -31,12 +31,13 @@ use crate::import::{Selection, Source};
 use crate::key_map::{Room, decode_list};
 use crate::snapshot::{Mark, Snapshot};
 use crate::update_log::{
-    LogWriter, PublisherId, PublisherKey, UpdateLog, find_log, find_log_of, lock, log_path,
+    LogWriter, NextKeyDigest, PublisherId, PublisherKey, Signers, Succession, TableKeys, UpdateLog,
+    find_log, find_log_of, lock, log_path,
 };
 use crate::{RecordLayout, TableLayout};
 use privet_core::{Epoch, Error, Reason, Result, SecretRng, TableIdentity};
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A compaction leaves the last epochs in the log, up to one part in this many of the table file's
 /// size: clients at one of these epochs can still follow.
@@ -86,6 +87,91 @@ pub fn begin_history(path: &Path, publisher: PublisherId) -> Result<()> {
     let mark = Mark::before_the_first(Epoch(0));
     snapshot.write_version(path, identity, snapshot.layout(), mark, record)?;
     UpdateLog::create(&log_path, &Snapshot::open(path)?, publisher).map(drop)
+}
+
+/// How a table is handed on, to other keys or to its successor.
+#[derive(Clone, Copy)]
+pub struct Handover<'k> {
+    /// The present publisher's key. Without it a succession revokes.
+    pub publisher: Option<&'k PublisherKey>,
+    /// The key of who publishes from then on: the next key, if the table has one. `None`: who did
+    /// so before.
+    pub to: Option<&'k PublisherKey>,
+    /// The digest of the next key from then on.
+    pub next: Option<NextKeyDigest>,
+}
+
+impl<'k> Handover<'k> {
+    /// The keys afterwards.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if nobody would publish.
+    pub fn keys(&self) -> Result<TableKeys> {
+        let publisher = self.to.or(self.publisher).ok_or_else(|| {
+            Error::api_misuse("a table is handed on to somebody: name the key of who publishes it")
+        })?;
+        Ok(TableKeys { publisher: publisher.id(), next: self.next })
+    }
+
+    /// Those who sign, for a table with the keys `held`.
+    fn signers(&self, held: TableKeys) -> Signers<'k> {
+        Signers { publisher: self.publisher, next: self.to.filter(|_| held.next.is_some()) }
+    }
+}
+
+/// Ends the table at `old` for the one at `new`, which was built with a log but has none yet: has
+/// it signed that this one succeeds it, and begins its log. Clients that know the old table follow
+/// to the new one. If it fails after the old table has ended, [`complete_succession`] goes on.
+/// Returns what was signed.
+///
+/// # Errors
+/// As [`LogWriter::succeed`] and [`UpdateLog::create_after`];
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) also if the old table has no publisher.
+pub fn succeed(old: &Path, new: &Path, handover: Handover<'_>) -> Result<Succession> {
+    let snapshot = Snapshot::open(old)?;
+    let mut writer = LogWriter::open(&log_to_end(&snapshot)?, &snapshot)?;
+    let (successor, keys) = (Snapshot::open(new)?, handover.keys()?);
+    let signers = handover.signers(writer.log().keys());
+    let (record, lineage) = writer.succeed(signers, &successor, keys)?;
+    UpdateLog::create_after(&log_path(new), &successor, keys, &lineage)?;
+    Ok(record)
+}
+
+/// Checks, before a successor of the table at `old` is built, that [`succeed`] can have it signed.
+///
+/// # Errors
+/// As [`succeed`].
+pub fn check_may_succeed(old: &Path, handover: Handover<'_>) -> Result<()> {
+    let snapshot = Snapshot::open(old)?;
+    let writer = LogWriter::open(&log_to_end(&snapshot)?, &snapshot)?;
+    writer.check_may_hand_on(handover.signers(writer.log().keys()), handover.keys()?)
+}
+
+fn log_to_end(snapshot: &Snapshot) -> Result<PathBuf> {
+    find_log_of(snapshot)?.ok_or_else(|| {
+        Error::api_misuse(format!(
+            "{} was built without a publisher, so nobody can sign that another table succeeds it: \
+             the users of clients have to accept the new table",
+            snapshot.path().display()
+        ))
+    })
+}
+
+/// Begins the log of the table at `new` if the table at `old` has ended for it, and that has not
+/// been done. Returns whether it was that.
+///
+/// # Errors
+/// As [`UpdateLog::of`] and [`UpdateLog::create_after`].
+pub fn complete_succession(old: &Path, new: &Path) -> Result<bool> {
+    let Some(log) = UpdateLog::of(&Snapshot::open(old)?)? else { return Ok(false) };
+    let Some(record) = log.succession() else { return Ok(false) };
+    let Ok(successor) = Snapshot::open(new) else { return Ok(false) };
+    if successor.identity() != record.new_table() || find_log(new)?.is_some() {
+        return Ok(false);
+    }
+    let lineage = log.lineage().with(record)?;
+    UpdateLog::create_after(&log_path(new), &successor, record.keys(), &lineage)?;
+    Ok(true)
 }
 
 /// A table file with its update log, open for its publisher alone.
@@ -266,6 +352,25 @@ impl<'s> OwnedTable<'s> {
     /// nothing was signed.
     pub fn publish(&mut self, edits: &TableEdits) -> Result<TableIdentity> {
         self.writer.append(&self.key, &edits.update, edits.layout.as_ref())
+    }
+
+    /// Has `to`, or the same publisher with another next key, sign for the table from now on, by an
+    /// epoch that changes nothing else. Returns its identity afterwards.
+    ///
+    /// # Errors
+    /// As [`LogWriter::rotate`].
+    pub fn hand_over(
+        &mut self,
+        to: Option<&PublisherKey>,
+        next: Option<NextKeyDigest>,
+    ) -> Result<TableIdentity> {
+        let handover = Handover { publisher: Some(&self.key), to, next };
+        self.writer.rotate(handover.signers(self.keys()), handover.keys()?)
+    }
+
+    /// Who signs for the table, and who may hand it on.
+    pub fn keys(&self) -> TableKeys {
+        self.writer.log().keys()
     }
 
     /// Whether the log has at least `percent` percent of the table file's bytes.

@@ -37,9 +37,9 @@ impl LogWriter<'_> {
         Ok(self.log().current())
     }
 
-    /// Ends the table for `successor`, whose epochs are signed by `keys`. Returns the lineage with
-    /// which the successor's log [begins](super::UpdateLog::create_after). If the same was done
-    /// before, does nothing: a crash may have come between the two.
+    /// Ends the table for `successor`, whose epochs are signed by `keys`. Returns what was signed,
+    /// and the lineage with which the successor's log [begins](super::UpdateLog::create_after). If
+    /// the same was done before, does nothing: a crash may have come between the two.
     ///
     /// # Errors
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `signers` are not those who have to
@@ -51,7 +51,7 @@ impl LogWriter<'_> {
         signers: Signers<'_>,
         successor: &Snapshot,
         keys: TableKeys,
-    ) -> Result<Lineage> {
+    ) -> Result<(Succession, Lineage)> {
         let TableIdentity { id, epoch, shape, .. } = successor.identity();
         let table = self.log().current();
         if id == table.id || epoch != Epoch(0) {
@@ -76,7 +76,8 @@ impl LogWriter<'_> {
                 record
             }
         };
-        self.log().lineage().with(&record)
+        let lineage = self.log().lineage().with(&record)?;
+        Ok((record, lineage))
     }
 
     /// Checks, before a successor is built, that these may sign that `keys` go on.
@@ -107,7 +108,7 @@ impl LogWriter<'_> {
                     .to_owned()
             }
             (None, None) if signers.publisher.is_none() => {
-                "no next key was named beforehand, so nothing can be revoked without the \
+                "no next key was named beforehand, so the publisher signs this: name the \
                  publisher's key"
                     .to_owned()
             }

@@ -85,7 +85,7 @@ impl Living {
         let mut writer = LogWriter::open(&log_path(&self.path), &snapshot).unwrap();
         let new = Snapshot::open(&successor.path).unwrap();
         let keys = TableKeys { publisher: successor.key.id(), next: successor.next };
-        let lineage = writer.succeed(signers, &new, keys).unwrap();
+        let (_, lineage) = writer.succeed(signers, &new, keys).unwrap();
         std::fs::remove_file(log_path(&successor.path)).unwrap();
         UpdateLog::create_after(&log_path(&successor.path), &new, keys, &lineage).unwrap();
         successor.lineage = lineage.encode();

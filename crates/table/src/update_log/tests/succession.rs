@@ -355,7 +355,8 @@ fn a_tombstone_is_refused_for_ever_and_shows_a_second_successor() {
     // Nobody leads back, in a lineage or by the client's memory.
     let first = Model { epoch: 0, ..Model::new(5) };
     let back = signed(&records[2].begin(), &first, keys(4, None), (Some(4), None));
-    let error = lineage([&records[..], &[back.clone()]].concat()).expect_err("it leads back");
+    let and_back = [records.clone(), vec![back.clone()]].concat();
+    let error = lineage(and_back).expect_err("it leads back");
     assert!(error.message().contains("leads back"), "{error}");
     let error = lineage([back])
         .expect("alone it may")
