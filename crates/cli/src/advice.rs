@@ -55,6 +55,7 @@ fn ways_out(reason: Reason) -> &'static [&'static str] {
         Reason::PointsFileExceedsMemory => &["--mapped"],
         Reason::NoTableFile => &["`privet build`"],
         Reason::HistoryNotBegun => &["--begin-history"],
+        Reason::NextKeyNeeded => &["--hand-over-to"],
         Reason::LogLost => &[
             "--begin-history, if no copy is left",
             "`privet update --begin-history`, if no copy is left",

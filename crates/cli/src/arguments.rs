@@ -34,7 +34,7 @@ use privet_kernels::dispatch::Arm;
 use privet_schemes::SchemeId;
 use privet_table::TableRoot;
 use privet_table::similar::meant;
-use privet_table::update_log::PublisherId;
+use privet_table::update_log::{NextKeyDigest, PublisherId};
 use reading::{Words, name_of};
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -157,6 +157,25 @@ pub(crate) struct Build {
     /// table before its first update then follow it.
     #[arg(long, value_name = "FILE", help_heading = FORGERY)]
     pub(crate) publisher_key: Option<PathBuf>,
+    /// The digest of the publisher's next key (`privet keygen --next`).
+    ///
+    /// Clients pin it. Whoever steals the publisher's key can then sign updates, and lead no client
+    /// to another table or to other keys.
+    #[arg(long, value_name = "DIGEST", help_heading = FORGERY)]
+    pub(crate) next_key: Option<NextKeyDigest>,
+    /// The table that ends for this one, as its publisher signs.
+    ///
+    /// Clients that know that table follow to this one without a question, and prepare new hints.
+    /// --publisher-key is the key of that table's publisher.
+    #[arg(long, value_name = "TABLE", help_heading = FORGERY)]
+    pub(crate) succeeds: Option<PathBuf>,
+    /// The key of who publishes from now on, if that changes.
+    ///
+    /// If the table that ends names a next key, it has to be that one, and signs too. Without
+    /// --publisher-key, because that was stolen, it signs alone: updates that are not in the log of
+    /// the table that ends are void then, and clients that have followed them leave them.
+    #[arg(long, value_name = "FILE", requires = "succeeds", help_heading = FORGERY)]
+    pub(crate) hand_over_to: Option<PathBuf>,
 }
 
 /// What is made of the rows: what `privet build` and `privet plan` have in common.

@@ -54,9 +54,9 @@ Examples:
   Several rows for a key, of which two columns are kept:
     privet build visits.csv --key country --multi --value year,visitors -o visits.privet
 
-  A table whose records clients can verify, or one whose updates a key will sign:
-    privet build capitals.csv --key country --authenticate -o capitals.privet
-    privet build capitals.csv --key country --publisher-key publisher.key -o capitals.privet";
+  A table whose updates a key will sign, and one to which its clients follow later:
+    privet build old.csv --key country --publisher-key p.key -o old.privet
+    privet build new.csv --key country --succeeds old.privet --publisher-key p.key -o new.privet";
 
 pub(crate) const INSPECT: &str = "\
 Examples:
@@ -171,6 +171,9 @@ Examples:
   Make the key, and print who signs with it:
     privet keygen -o publisher.key
 
+  Make the key that will hand tables on, and print its digest:
+    privet keygen --next -o next.key
+
   The same for a script:
     privet keygen -o publisher.key --json";
 
@@ -188,7 +191,10 @@ Examples:
     privet update t.privet --publisher-key p.key --from changes.csv --compact 20
 
   Follow a list that comes out whole every week:
-    privet update t.privet --publisher-key p.key --replace-with week2.csv";
+    privet update t.privet --publisher-key p.key --replace-with week2.csv
+
+  Have another key sign from now on:
+    privet update t.privet --publisher-key p.key --hand-over-to q.key";
 
 pub(crate) const DOCTOR: &str = "\
 Examples:

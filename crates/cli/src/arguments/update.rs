@@ -2,6 +2,7 @@
 
 use super::{OnDuplicate, Reading, examples};
 use clap::Args;
+use privet_table::update_log::NextKeyDigest;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -12,6 +13,11 @@ pub(crate) struct Keygen {
     /// Only its owner can read it, and an existing file is never replaced.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
+    /// Make a next key: it signs nothing before the table is handed on, and can stay offline.
+    ///
+    /// What is printed is its digest, for `privet build --next-key`.
+    #[arg(long)]
+    pub(crate) next: bool,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -89,6 +95,15 @@ pub(crate) struct Update {
     /// in its file goes on as another table, and clients refuse that in the same way.
     #[arg(long)]
     pub(crate) begin_history: bool,
+    /// Have another key sign the table's updates from now on.
+    ///
+    /// It is the next key that the table names, or any if it names none. Clients follow, and keep
+    /// their hints. The key in --publisher-key signs this, and nothing afterwards.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hand_over_to: Option<PathBuf>,
+    /// The digest of the publisher's next key from now on, which `privet keygen --next` prints
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) next_key: Option<NextKeyDigest>,
     /// Print the report as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,5 +1,6 @@
 //! `privet build`: from an input file to a table file.
 
+use super::keygen::notice_no_next_key;
 use super::plan;
 use crate::arguments::{
     Build, InputFormat, KeyMap, Making, OnDuplicate, OnEmptyKey, Reading, Types,
@@ -15,8 +16,9 @@ use privet_table::build::{
 };
 use privet_table::import::{self, ColumnTypes, Dialect, Format, LinesLeftOut, Source};
 use privet_table::key_map::{KeyMapKind, Normalization};
+use privet_table::owner::{self, Handover, complete_succession};
 use privet_table::snapshot::Snapshot;
-use privet_table::update_log::{PublisherId, PublisherKey, UpdateLog, log_path};
+use privet_table::update_log::{PublisherKey, Succession, TableKeys, UpdateLog, log_path};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,6 +27,17 @@ use std::time::Instant;
 /// Reads the input, writes the table, prints what came of it.
 pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     display::be_quiet(arguments.quiet);
+    if let Some(old) = &arguments.succeeds
+        && complete_succession(old, &arguments.output)?
+    {
+        display::notice(&format!(
+            "{} was built before, and {} had ended for it: its log is there now, and nothing was \
+             built",
+            arguments.output.display(),
+            old.display()
+        ));
+        return Ok(Outcome::Done);
+    }
     let mut bars = Bars::default();
     let report = report(arguments, Vec::new(), &mut |progress| {
         bars.show(progress);
@@ -58,35 +71,55 @@ pub(crate) fn report(
     }
     let mut inputs: Vec<&Path> = arguments.inputs.iter().map(PathBuf::as_path).collect();
     inputs.extend(arguments.publisher_key.as_deref());
+    inputs.extend(arguments.hand_over_to.as_deref());
+    inputs.extend(arguments.succeeds.as_deref());
     let existing = output_file::for_table(&arguments.output, &inputs, arguments.force)?;
     let options = BuildOptions {
-        has_log: arguments.publisher_key.is_some(),
+        has_log: arguments.publisher_key.is_some() || arguments.succeeds.is_some(),
         existing,
         ..options(&arguments.making, &arguments.reading)?
     };
-    let publisher = arguments.publisher_key.as_deref().map(PublisherKey::from_file).transpose()?;
-    let publisher = publisher.map(|key| key.id());
+    let key = |path: &Option<PathBuf>| path.as_deref().map(PublisherKey::from_file).transpose();
+    let (publisher, to) = (key(&arguments.publisher_key)?, key(&arguments.hand_over_to)?);
+    let handover =
+        Handover { publisher: publisher.as_ref(), to: to.as_ref(), next: arguments.next_key };
+    if let Some(old) = &arguments.succeeds {
+        owner::check_may_succeed(old, handover)?;
+    } else if arguments.next_key.is_some() {
+        handover.keys()?;
+    }
     let sources = match given.is_empty() {
         true => arguments.inputs.iter().map(|path| source(path, &arguments.reading)).collect(),
         false => on_empty_key(given, &arguments.reading),
     };
     let start = Instant::now();
     let built = build_table_from(&options, sources, &arguments.output, progress)?;
-    let publisher =
-        publisher.map(|publisher| announce(&arguments.output, publisher)).transpose()?;
+    let succeed = |old: &PathBuf| owner::succeed(old, &arguments.output, handover);
+    let succession = arguments.succeeds.as_ref().map(succeed).transpose()?;
+    let keys = match &succession {
+        Some(record) => Some(record.keys()),
+        None => publisher.is_some().then(|| begin_log(&arguments.output, handover)).transpose()?,
+    };
     let seconds = start.elapsed().as_secs_f64();
     for doubt in &built.doubts {
         display::notice(&format!("{doubt} (--no-header, --comment)"));
     }
-    Ok(Report { publisher, ..Report::of(&built, &arguments.output, seconds) })
+    notice_no_next_key(arguments.hand_over_to.as_deref(), arguments.next_key);
+    Ok(Report {
+        publisher: keys.map(|keys| keys.publisher.to_string()),
+        next_key: keys.and_then(|keys| keys.next).map(|next| next.to_string()),
+        succeeds: arguments.succeeds.as_deref().map(|old| old.display().to_string()),
+        void_after: succession.filter(Succession::revokes).map(|record| record.number().0 - 1),
+        ..Report::of(&built, &arguments.output, seconds)
+    })
 }
 
-/// Makes an update log without epochs beside the table. It names the publisher who will sign them.
-/// Returns that publisher, for the report.
-fn announce(table: &Path, publisher: PublisherId) -> Result<String> {
-    let snapshot = Snapshot::open(table)?;
-    UpdateLog::create(&log_path(table), &snapshot, publisher)?;
-    Ok(publisher.to_string())
+/// Makes an update log without epochs beside the table. It names who will sign them. Returns the
+/// keys.
+fn begin_log(table: &Path, handover: Handover<'_>) -> Result<TableKeys> {
+    let (snapshot, keys) = (Snapshot::open(table)?, handover.keys()?);
+    UpdateLog::create(&log_path(table), &snapshot, keys)?;
+    Ok(keys)
 }
 
 /// The columns whose types were named.
@@ -286,6 +319,11 @@ pub(crate) struct Report {
     digest: String,
     root: Option<String>,
     publisher: Option<String>,
+    next_key: Option<String>,
+    /// The file of the table that ends for this one.
+    succeeds: Option<String>,
+    /// The last epoch of that table that is not void, if the publisher's key was stolen.
+    void_after: Option<u64>,
     seconds: f64,
 }
 
@@ -365,6 +403,9 @@ impl Report {
             digest: built.digest.to_string(),
             root: built.authentication.map(|authentication| authentication.root.to_string()),
             publisher: None,
+            next_key: None,
+            succeeds: None,
+            void_after: None,
             seconds,
         }
     }
@@ -449,6 +490,20 @@ impl Report {
         }
         if let Some(publisher) = &self.publisher {
             page.entry("publisher", publisher);
+        }
+        if let Some(next_key) = &self.next_key {
+            page.entry("next key", next_key);
+        }
+        if let Some(old) = &self.succeeds {
+            page.entry(
+                "succeeds",
+                match self.void_after {
+                    None => format!("{old}, which has ended: no update follows there"),
+                    Some(epoch) => {
+                        format!("{old}, which has ended: its updates after epoch {epoch} are void")
+                    }
+                },
+            );
         }
         page
     }

@@ -217,6 +217,11 @@ struct Updates {
     records: u64,
     digest: String,
     publisher: String,
+    next_key: Option<String>,
+    /// The ids of the tables that this one continues, in order.
+    succeeds: Vec<String>,
+    /// The id of the table that succeeds this one.
+    succeeded_by: Option<String>,
     log_bytes: u64,
 }
 
@@ -226,11 +231,15 @@ impl Updates {
             log.table(snapshot)?.verified_digest()?;
         }
         let table = log.current();
+        let lineage = log.lineage().records().iter().filter(|record| !record.is_rotation());
         Ok(Self {
             epoch: table.epoch.0,
             records: table.shape.records(),
             digest: table.digest.to_string(),
             publisher: log.publisher().to_string(),
+            next_key: log.keys().next.map(|next| next.to_string()),
+            succeeds: lineage.map(|record| record.old().to_string()).collect(),
+            succeeded_by: log.succession().map(|record| record.new_table().id.to_string()),
             log_bytes: log.epoch_bytes(),
         })
     }
@@ -369,6 +378,19 @@ impl Report<'_> {
             );
             page.entry("digest then", &updates.digest);
             page.entry("publisher", &updates.publisher);
+            if let Some(next_key) = &updates.next_key {
+                page.entry("next key", next_key);
+            }
+            if let [earlier @ .., last] = &updates.succeeds[..] {
+                let more = match earlier.len() as u64 {
+                    0 => String::new(),
+                    more => format!(", and {} before it", display::some(more, "table", "tables")),
+                };
+                page.entry("succeeds", format!("the table {last}{more}"));
+            }
+            if let Some(id) = &updates.succeeded_by {
+                page.entry("succeeded by", format!("the table {id}: this one has ended"));
+            }
         }
         page.entry(
             "verified",

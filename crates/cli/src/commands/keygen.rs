@@ -4,14 +4,19 @@ use crate::arguments::Keygen;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use privet_core::Result;
-use privet_table::update_log::PublisherKey;
+use privet_table::update_log::{NextKeyDigest, PublisherKey};
 use serde::Serialize;
+use std::path::Path;
 
 /// Makes a key, writes it, and returns its public half.
 pub(crate) fn report(arguments: &Keygen) -> Result<Report> {
     let key = PublisherKey::generate()?;
     key.create_file(&arguments.output)?;
-    Ok(Report { file: arguments.output.display().to_string(), publisher: key.id().to_string() })
+    Ok(Report {
+        file: arguments.output.display().to_string(),
+        publisher: (!arguments.next).then(|| key.id().to_string()),
+        next_key: arguments.next.then(|| key.id().as_next_key().to_string()),
+    })
 }
 
 /// Makes a key, and prints its public half.
@@ -21,19 +26,46 @@ pub(crate) fn run(arguments: &Keygen) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// Says so if a table was handed to the key in the file `to`, and no next key was named.
+pub(crate) fn notice_no_next_key(to: Option<&Path>, next: Option<NextKeyDigest>) {
+    if let (Some(to), None) = (to, next) {
+        display::notice(&format!(
+            "no next key was named (--next-key): whoever steals {} can lead clients to another \
+             table",
+            to.display()
+        ));
+    }
+}
+
 #[derive(Serialize)]
 pub(crate) struct Report {
     file: String,
-    publisher: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    publisher: Option<String>,
+    /// The digest of a next key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_key: Option<String>,
 }
 
 impl Report {
     fn page(&self) -> Page {
         let mut page = Page::default();
         page.line(format!("{} has a new secret key", self.file));
-        page.entry("publisher", &self.publisher);
+        if let Some(next_key) = &self.next_key {
+            page.entry("next key", next_key);
+            page.line(
+                "Build tables with this digest. The key is needed once a table is handed on, and \
+                 when the publisher's key was stolen: keep it offline, and a copy. If both keys \
+                 are lost, clients have to accept the table anew.",
+            );
+            return page;
+        }
+        page.entry("publisher", self.publisher.as_deref().unwrap_or_default());
         page.line(
-            "Whoever has this file can sign updates in the publisher's name. Without it, a table that it has signed can be built anew, and not updated: keep a copy.",
+            "Whoever has this file can sign updates in the publisher's name. Without it, tables \
+             that it has signed take no more updates: keep a copy. A thief of it can also lead \
+             clients to a table of his own, for good, unless the table names a next key \
+             (`privet keygen --next`).",
         );
         page
     }

@@ -4,6 +4,7 @@ mod rows;
 
 use crate::arguments::Update;
 use crate::commands::build::{Lines, left_out, named_types, on_duplicate, on_empty_key, source};
+use crate::commands::keygen::notice_no_next_key;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::key_list::keys_from;
@@ -30,19 +31,23 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
 pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report> {
     let Update { set, delete, from, replace_with, delete_from, compact, .. } = arguments;
     let begin = &arguments.begin_history;
-    if set.is_empty()
-        && delete.is_empty()
-        && given.is_none()
-        && from.is_none()
-        && replace_with.is_none()
-        && delete_from.is_none()
-        && compact.is_none()
-        && !begin
-    {
-        return Err(Error::api_misuse(
-            "say what is to change: --set, --delete, --from, --delete-from or --replace-with; or \
-             --compact",
-        ));
+    let hands_over = arguments.hand_over_to.is_some() || arguments.next_key.is_some();
+    let changes = !set.is_empty()
+        || !delete.is_empty()
+        || given.is_some()
+        || from.is_some()
+        || replace_with.is_some()
+        || delete_from.is_some()
+        || compact.is_some()
+        || *begin;
+    if changes == hands_over {
+        return Err(Error::api_misuse(match changes {
+            true => "a table's keys change by themselves: first make the other changes",
+            false => {
+                "say what is to change: --set, --delete, --from, --delete-from or --replace-with; \
+                 or --compact or --hand-over-to"
+            }
+        }));
     }
     let key = PublisherKey::from_file(&arguments.publisher_key)?;
     if *begin {
@@ -55,6 +60,14 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report
         Some(path) => replacement(arguments, path, given, &table)?,
         None => edits(arguments, given, &snapshot, &table)?,
     };
+    if hands_over {
+        let to = arguments.hand_over_to.as_deref().map(PublisherKey::from_file).transpose()?;
+        let spinner = display::working("reading the table and signing");
+        let handed_over = table.hand_over(to.as_ref(), arguments.next_key);
+        spinner.finish_and_clear();
+        handed_over?;
+        notice_no_next_key(arguments.hand_over_to.as_deref(), arguments.next_key);
+    }
     let records_changed = epochs.iter().map(|edits| edits.update.written().len() as u64).sum();
     let layout_changed = epochs.iter().any(|edits| edits.layout.is_some());
     for edits in epochs {
@@ -74,6 +87,7 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report
     // What was published stays published, so a failure here is none of the update.
     let room = table.room().ok().flatten().map(|room| Left::of(&room, table_parts));
     let publisher = table.publisher().to_string();
+    let next_key = table.keys().next.map(|next| next.to_string());
     let compacted = arguments.compact.is_some_and(|percent| table.is_worth_compacting(percent));
     if compacted {
         let spinner = display::working("writing the table anew");
@@ -107,6 +121,8 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report
         records: identity.shape.records(),
         digest: identity.digest.to_string(),
         publisher,
+        next_key,
+        hands_over,
         log_bytes: if compacted { 0 } else { log_bytes },
         compacted,
     })
@@ -262,6 +278,10 @@ pub(crate) struct Report {
     digest: String,
     /// Who signs the table's updates.
     publisher: String,
+    /// The digest of the key without which nobody hands the table on.
+    next_key: Option<String>,
+    #[serde(skip)]
+    hands_over: bool,
     log_bytes: u64,
     compacted: bool,
 }
@@ -287,6 +307,9 @@ impl Report {
     fn page(&self) -> Page {
         let mut page = Page::default();
         page.line(match self.records_changed {
+            _ if self.hands_over => {
+                format!("{} is at epoch {}, in which its keys change", self.file, self.epoch)
+            }
             0 if !self.layout_changed => {
                 format!("{}: nothing changed, the table stays at epoch {}", self.file, self.epoch)
             }
@@ -336,6 +359,9 @@ impl Report {
         }
         page.entry("digest", &self.digest);
         page.entry("publisher", &self.publisher);
+        if let Some(next_key) = &self.next_key {
+            page.entry("next key", next_key);
+        }
         page.entry(
             "log",
             match self.compacted {

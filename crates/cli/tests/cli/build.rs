@@ -56,7 +56,7 @@ fn a_csv_file_becomes_a_table_by_key() {
     assert_snapshot!(place.run("build phones.csv --key name -o phones.privet --json"), @r#"
     [exit 0]
     [stdout]
-    {"file":"phones.privet","rows":3,"keys":3,"key_shape":{"shortest":3,"longest":3,"characters":"lower-case letters","spaced":0,"first":["\"ada\"","\"bob\"","\"eve\""]},"records":3,"record_len":38,"path_len":0,"key_map":"buckets","ranges":null,"key_format":"text","normalized":[],"multi":false,"parts":1,"undivided_record_len":null,"records_per_lookup":1,"load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"layout_bytes":105,"value_bytes":84,"overhead":2.607142857142857,"rows_read":3,"rows_hidden":0,"duplicates_dropped":0,"empty_keys_skipped":0,"skipped_lines":0,"comment_lines":0,"blank_lines":0,"types":{},"file_bytes":4210,"table_id":"[ID]","epoch":0,"digest":"[DIGEST]","root":null,"publisher":null,"seconds":[TIME]}
+    {"file":"phones.privet","rows":3,"keys":3,"key_shape":{"shortest":3,"longest":3,"characters":"lower-case letters","spaced":0,"first":["\"ada\"","\"bob\"","\"eve\""]},"records":3,"record_len":38,"path_len":0,"key_map":"buckets","ranges":null,"key_format":"text","normalized":[],"multi":false,"parts":1,"undivided_record_len":null,"records_per_lookup":1,"load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"layout_bytes":105,"value_bytes":84,"overhead":2.607142857142857,"rows_read":3,"rows_hidden":0,"duplicates_dropped":0,"empty_keys_skipped":0,"skipped_lines":0,"comment_lines":0,"blank_lines":0,"types":{},"file_bytes":4210,"table_id":"[ID]","epoch":0,"digest":"[DIGEST]","root":null,"publisher":null,"next_key":null,"succeeds":null,"void_after":null,"seconds":[TIME]}
     "#);
 }
 

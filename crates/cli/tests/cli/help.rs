@@ -200,6 +200,25 @@ fn build_explains_itself() {
               The file is the key of whoever will, made by `privet keygen`. Clients that have used the
               table before its first update then follow it.
 
+          --next-key <DIGEST>
+              The digest of the publisher's next key (`privet keygen --next`).
+
+              Clients pin it. Whoever steals the publisher's key can then sign updates, and lead no
+              client to another table or to other keys.
+
+          --succeeds <TABLE>
+              The table that ends for this one, as its publisher signs.
+
+              Clients that know that table follow to this one without a question, and prepare new hints.
+              --publisher-key is the key of that table's publisher.
+
+          --hand-over-to <FILE>
+              The key of who publishes from now on, if that changes.
+
+              If the table that ends names a next key, it has to be that one, and signs too. Without
+              --publisher-key, because that was stolen, it signs alone: updates that are not in the log
+              of the table that ends are void then, and clients that have followed them leave them.
+
     How files of rows are read:
           --format <FORMAT>
               Format of the files; default: by their names.
@@ -287,9 +306,9 @@ fn build_explains_itself() {
       Several rows for a key, of which two columns are kept:
         privet build visits.csv --key country --multi --value year,visitors -o visits.privet
 
-      A table whose records clients can verify, or one whose updates a key will sign:
-        privet build capitals.csv --key country --authenticate -o capitals.privet
-        privet build capitals.csv --key country --publisher-key publisher.key -o capitals.privet
+      A table whose updates a key will sign, and one to which its clients follow later:
+        privet build old.csv --key country --publisher-key p.key -o old.privet
+        privet build new.csv --key country --succeeds old.privet --publisher-key p.key -o new.privet
     ");
 }
 

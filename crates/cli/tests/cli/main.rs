@@ -36,6 +36,7 @@ mod serve;
 mod served;
 mod setup;
 mod state;
+mod succession;
 #[cfg(unix)]
 mod terminal;
 mod tls;

@@ -257,6 +257,11 @@ fn keygen_and_update_explain_themselves() {
 
               Only its owner can read it, and an existing file is never replaced.
 
+          --next
+              Make a next key: it signs nothing before the table is handed on, and can stay offline.
+
+              What is printed is its digest, for `privet build --next-key`.
+
           --json
               Print as JSON
 
@@ -266,6 +271,9 @@ fn keygen_and_update_explain_themselves() {
     Examples:
       Make the key, and print who signs with it:
         privet keygen -o publisher.key
+
+      Make the key that will hand tables on, and print its digest:
+        privet keygen --next -o next.key
 
       The same for a script:
         privet keygen -o publisher.key --json
@@ -350,6 +358,15 @@ fn keygen_and_update_explain_themselves() {
               Clients that know the table refuse it from then on, with exit code 4, until their users
               type `privet get --accept-new-table`. Also for a table whose log is lost for good: what is
               left in its file goes on as another table, and clients refuse that in the same way.
+
+          --hand-over-to <FILE>
+              Have another key sign the table's updates from now on.
+
+              It is the next key that the table names, or any if it names none. Clients follow, and keep
+              their hints. The key in --publisher-key signs this, and nothing afterwards.
+
+          --next-key <DIGEST>
+              The digest of the publisher's next key from now on, which `privet keygen --next` prints
 
           --json
               Print the report as JSON
@@ -439,6 +456,9 @@ fn keygen_and_update_explain_themselves() {
 
       Follow a list that comes out whole every week:
         privet update t.privet --publisher-key p.key --replace-with week2.csv
+
+      Have another key sign from now on:
+        privet update t.privet --publisher-key p.key --hand-over-to q.key
     "#);
 }
 

@@ -119,6 +119,8 @@ reasons! {
     NoTableFile => "no-table-file",
     /// A table was built without a publisher, and is to be signed for the first time.
     HistoryNotBegun => "history-not-begun",
+    /// A table is handed on without its next key, which has to sign that.
+    NextKeyNeeded => "next-key-needed",
     /// The log of a table's updates is gone.
     LogLost => "log-lost",
     /// There is no file with a publisher's secret key, or the file is not one.

@@ -4,7 +4,7 @@ use super::succession::SuccessionDraft;
 use super::{Lineage, LogWriter, PublisherKey, Succession, TableKeys};
 use crate::digest::DigestParts;
 use crate::snapshot::{Snapshot, mark};
-use privet_core::{Epoch, Error, Result, TableIdentity};
+use privet_core::{Epoch, Error, Reason, Result, TableIdentity};
 
 /// The keys that sign a succession. [`Succession`] says which of them have to.
 #[derive(Clone, Copy)]
@@ -112,10 +112,13 @@ impl LogWriter<'_> {
                  publisher's key"
                     .to_owned()
             }
-            (Some(next), None) => format!(
-                "clients know that the table's next key has to sign this too: the one with the \
-                 digest {next}"
-            ),
+            (Some(next), None) => {
+                return Err(Error::api_misuse(format!(
+                    "clients know that the table's next key has to sign this too: the one with the \
+                     digest {next}"
+                ))
+                .because(Reason::NextKeyNeeded));
+            }
             (Some(next), Some(key)) if key.as_next_key() != next => format!(
                 "this is the next key {}, and clients know that it is {next}",
                 key.as_next_key()
