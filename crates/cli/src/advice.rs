@@ -70,10 +70,10 @@ fn ways_out(reason: Reason) -> &'static [&'static str] {
         Reason::QuotesUnclear => &["--no-quotes"],
         Reason::HeaderUnclear => &["--no-header"],
         Reason::CommentUnclear => &["--comment"],
-        Reason::DoesNotFit => &["`privet build`"],
+        Reason::DoesNotFit => &["`privet build --succeeds`"],
         Reason::ColumnsDiffer => &["--replace"],
         Reason::RangesOverlap => &["--nested"],
-        Reason::OneValueForEachKey => &["`privet build --multi`"],
+        Reason::OneValueForEachKey => &["`privet build --multi --succeeds`"],
         _ => &[],
     }
 }

@@ -224,6 +224,7 @@ pub(crate) fn not_edited() -> Error {
     Error::api_misuse(
         "an authenticated table is not updated: the proofs in all of its records would change; build it anew",
     )
+    .because(Reason::DoesNotFit)
 }
 
 fn other_kind(kind: &str, takes: &str) -> Error {

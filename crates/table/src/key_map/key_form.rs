@@ -18,7 +18,7 @@
 use super::key_format::{KeyFormat, malformed};
 use super::ranges::Directory;
 use privet_core::codec::Reader;
-use privet_core::{Error, Result};
+use privet_core::{Error, Reason, Result};
 use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -318,6 +318,7 @@ pub(crate) fn no_such_range() -> Error {
         "the table has no such range: new ranges come with a whole file that takes the place of all \
          rows, or with a table that is built anew",
     )
+    .because(Reason::DoesNotFit)
 }
 
 fn invalid(why: impl std::fmt::Display) -> Error {
