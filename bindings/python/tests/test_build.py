@@ -319,6 +319,24 @@ def test_a_table_is_signed_for_the_first_time_only_if_that_is_said(tmp_path: pat
         pass
 
 
+def test_a_table_is_handed_on_to_a_successor_and_to_other_keys(tmp_path: pathlib.Path) -> None:
+    key, path, new = tmp_path / "p.key", tmp_path / "t.privet", tmp_path / "new.privet"
+    privet.keygen(key)
+    digest = privet.keygen(tmp_path / "next.key", next=True)
+    table = pyarrow.table({"k": ["a", "b"], "n": [1, 2]})
+    built = privet.build(table, path, key="k", publisher_key=key, next_key=digest)
+    assert built.next_key == privet.inspect(path).next_key == digest
+    later = privet.keygen(tmp_path / "later.key", next=True)
+    report = privet.update(path, key, hand_over_to=tmp_path / "next.key", next_key=later)
+    assert (report.epoch, report.records_changed) == (1, 0)
+    with pytest.raises(privet.UsageError, match="has to sign this too"):
+        privet.build(table, new, key="k", publisher_key=tmp_path / "next.key", succeeds=path)
+    # The next key alone revokes what the publisher's key has signed since.
+    built = privet.build(table, new, key="k", succeeds=path, hand_over_to=tmp_path / "later.key")
+    updates = privet.inspect(path).report["updates"]
+    assert updates["succeeded_by"] == built.table_id and built.next_key is None
+
+
 def test_floats_that_json_does_not_have_come_back(path: pathlib.Path) -> None:
     infinity = float("inf")
     floats = [infinity, -infinity, float("nan"), 1.0]

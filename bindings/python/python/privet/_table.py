@@ -46,6 +46,8 @@ class BuildReport:
     """What clients verify an authenticated table against."""
     publisher: str | None
     """Who signs the table's updates."""
+    next_key: str | None
+    """The digest of the key without which nobody hands the table on."""
     seconds: float
 
     def _repr_html_(self) -> str:
@@ -94,6 +96,9 @@ def build(
     max_value: int | None = None,
     authenticate: bool = False,
     publisher_key: PathName | None = None,
+    next_key: str | None = None,
+    succeeds: PathName | None = None,
+    hand_over_to: PathName | None = None,
     format: Literal["csv", "tsv", "jsonl", "parquet"] | None = None,
     delimiter: str | None = None,
     types: str | None = None,
@@ -121,6 +126,13 @@ def build(
     :param max_value: refuse values of more bytes.
     :param authenticate: store with each record the proof that it belongs to the table.
     :param publisher_key: the key file of whoever will sign updates, as :func:`keygen` makes it.
+    :param next_key: the digest of the key without which nobody hands the table on: of
+        ``keygen(..., next=True)``.
+    :param succeeds: the file of the table that ends for this one. Clients that know it follow to
+        this one. Its publisher signs that, with ``publisher_key``.
+    :param hand_over_to: with ``succeeds``, the key file of who publishes from now on: the next key,
+        if the table before has one. Without ``publisher_key`` it signs alone, and updates that are
+        not in the log of that table are void.
     :param format: the format of files; default: by their names.
     :param delimiter: what separates cells in CSV.
     :param types: what columns of CSV are: ``auto``, or ``column=number,…``.
@@ -138,7 +150,8 @@ def build(
             key=key, raw_value=raw, range_from=range_from, range_to=range_to,
             normalize=",".join(_names(normalize)) or None, key_format=key_format,
             max_value=max_value, parts=parts,
-            publisher_key=publisher_key, format=format, delimiter=delimiter, types=types,
+            publisher_key=publisher_key, next_key=next_key, succeeds=succeeds,
+            hand_over_to=hand_over_to, format=format, delimiter=delimiter, types=types,
             authenticate=authenticate, force=force,
             key_map=None if key_map == "buckets" else key_map,
             on_empty_key=None if on_empty_key == "error" else on_empty_key,
@@ -161,6 +174,8 @@ def update(
     replace: bool = False,
     compact: int | None = None,
     begin_history: bool = False,
+    hand_over_to: PathName | None = None,
+    next_key: str | None = None,
 ) -> UpdateReport:
     """Signs the next version of a table, and appends it to the log beside the table's file.
 
@@ -175,6 +190,9 @@ def update(
         ``set``, ``delete`` or ``from_``. If the table cannot take all rows, it stays as it is.
     :param replace: let a value take the place of one with more columns, or of other types.
     :param compact: afterwards write the table anew, if the log has grown to so many percent of it.
+    :param hand_over_to: the key file of who signs from now on: the next key, if the table has one.
+        Clients follow. It is an update of its own.
+    :param next_key: the digest of the next key from now on, as for :func:`build`.
     :param begin_history: sign a table for the first time that was built without ``publisher_key``.
         Clients that know it refuse it from then on, until they ``accept_new_table``. Also for a
         table whose log is lost for good: what its file has goes on as another table.
@@ -186,7 +204,8 @@ def update(
     typed = [
         "privet", "update", "--json",
         *_options(
-            publisher_key=key_file, replace=replace, compact=compact, begin_history=begin_history
+            publisher_key=key_file, replace=replace, compact=compact, begin_history=begin_history,
+            hand_over_to=hand_over_to, next_key=next_key
         ),
         # The command learns from the flag what given rows are for.
         *(f"--{flag}={name}" for name in paths if not rows or flag == "replace-with"),
@@ -199,13 +218,17 @@ def update(
     return _of(UpdateReport, _report(typed, rows, set=changes, delete=_texts(delete)))
 
 
-def keygen(path: PathName) -> str:
+def keygen(path: PathName, *, next: bool = False) -> str:
     """Makes the key with which a table's owner signs its updates, in a new file.
 
     Whoever has the file can sign in the owner's name. Returns the publisher: what clients pin.
+
+    :param next: make a next key, which signs nothing before a table is handed on, and can stay
+        offline. Returns its digest, for :func:`build`.
     """
-    report = _report(["privet", "keygen", "--json", f"--output={fspath(path)}"])
-    return str(report["publisher"])
+    typed = ["privet", "keygen", "--json", f"--output={fspath(path)}", *_options(next=next)]
+    report = _report(typed)
+    return str(report["next_key" if next else "publisher"])
 
 
 @dataclass(frozen=True)
@@ -229,6 +252,8 @@ class TableReport:
     """What clients verify an authenticated table against."""
     publisher: str | None
     """Who signs the table's updates."""
+    next_key: str | None
+    """The digest of the key without which nobody hands the table on."""
     log_bytes: int
     verified: bool
     """Whether every byte was read and checked."""
@@ -251,6 +276,7 @@ def inspect(path: PathName, *, verify: bool = False) -> TableReport:
     columns = report.get("columns")
     latest = {name: updates[name] for name in ("epoch", "digest", "records") if updates}
     latest["publisher"] = updates.get("publisher")
+    latest["next_key"] = updates.get("next_key")
     latest["log_bytes"] = updates.get("log_bytes", 0)
     latest["columns"] = columns and tuple((each["name"], each["type"]) for each in columns)
     return _of(TableReport, {**report, **latest, "report": report})
