@@ -15,7 +15,7 @@ const MOST_NEWS: usize = 1000;
 const FIRST_WORD: Duration = Duration::from_secs(1);
 
 pub(crate) struct News {
-    servers: String,
+    servers: Vec<String>,
     inner: Mutex<Inner>,
 }
 
@@ -32,7 +32,7 @@ struct Inner {
     /// The servers answered at least once.
     has_begun: bool,
     /// Servers that failed, and have been named since something last came.
-    failing: HashSet<String>,
+    failing: HashSet<usize>,
 }
 
 impl News {
@@ -46,7 +46,7 @@ impl News {
             has_begun: false,
             failing: HashSet::new(),
         };
-        Self { servers: servers.join(" and "), inner: Mutex::new(inner) }
+        Self { servers: servers.to_vec(), inner: Mutex::new(inner) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -91,16 +91,18 @@ impl News {
             }
             Progress::Notice(text) => (printable(&text).into_owned(), 0, 0),
             // A server that was never reached is soon given up, and the error says so.
-            Progress::Retrying { url, error, .. } if inner.has_begun => {
+            Progress::Retrying { server, error, .. } if inner.has_begun => {
+                let url = &self.servers[server];
                 inner.is_told = true;
                 let told = format!("{url}: {}; trying again", printable(&error.to_string()));
-                if !inner.failing.insert(url) {
+                if !inner.failing.insert(server) {
                     return;
                 }
                 (told, 0, 0)
             }
-            Progress::GivenUp { url, error } => {
-                (format!("{url}: {}; given up", printable(&error.to_string())), 0, 0)
+            Progress::GivenUp { server, error } => {
+                let (url, error) = (&self.servers[server], error.to_string());
+                (format!("{url}: {}; given up", printable(&error)), 0, 0)
             }
             _ => return,
         };
@@ -118,7 +120,7 @@ impl News {
             inner.is_told = true;
             let told = format!(
                 "nothing has come from {} for {} s; still waiting (`timeout`)",
-                printable(&self.servers),
+                printable(&self.servers.join(" and ")),
                 silent.as_secs()
             );
             inner.push(told, 0, 0);

@@ -50,13 +50,14 @@ mod hints;
 pub(crate) mod keeper;
 mod report;
 
+pub use crate::session::Progress;
 pub use desk::{Desk, SameThread};
-pub use report::{Progress, Stats, Traffic};
+pub use report::{Stats, Traffic};
 
 use crate::exchange::{Delivery, ResponseLimits, goes_on, request_len};
 use crate::session::{
-    ChosenTable, Event, ExchangeId, LookupId, Output, Patch, Persist, Request, Session,
-    SessionOptions, Target, Value,
+    ChosenTable, ExchangeId, LookupId, Output, Patch, Persist, Request, Session, SessionOptions,
+    Target, Value,
 };
 use crate::state::{HintsKey, Opened, PartKey, PartState, State};
 use keeper::{Keeper, Reserved};
@@ -376,9 +377,7 @@ impl<D: Desk> Conductor<D> {
             | Output::Persist(Persist::Journal { .. }) => {
                 self.stats.query_time += took;
             }
-            Output::Event(
-                Event::Found { .. } | Event::NotFound { .. } | Event::LookupFailed { .. },
-            ) => {
+            Output::Reply { .. } => {
                 self.stats.recover_time += took;
                 self.stats.lookups += 1;
             }
@@ -420,7 +419,14 @@ impl<D: Desk> Conductor<D> {
                     self.session.handle_storage_failure(error);
                 }
             }
-            Output::Event(event) => self.event(event),
+            Output::Reply { lookup, outcome } => {
+                self.errands.push_back(Errand::Reply { lookup, outcome });
+            }
+            Output::Refreshed { refresh, table } => {
+                self.errands.push_back(Errand::Refreshed { refresh, table });
+            }
+            Output::Failed(error) => self.tell_whether_ready(Err(error)),
+            Output::Tell(progress) => self.pass_on(progress),
         }
     }
 
@@ -500,71 +506,27 @@ impl<D: Desk> Conductor<D> {
         }
     }
 
-    fn event(&mut self, event: Event) {
-        let progress = match event {
-            Event::Found { lookup, value } => return self.reply(lookup, Ok(Some(value))),
-            Event::NotFound { lookup } => return self.reply(lookup, Ok(None)),
-            Event::LookupFailed { lookup, error } => return self.reply(lookup, Err(error)),
-            Event::Refreshed { lookup, table } => {
-                return self.errands.push_back(Errand::Refreshed { refresh: lookup, table });
-            }
-            Event::Described(table) => {
-                let limits = ResponseLimits::of(&table.scheme.plan);
-                self.errands.push_back(Errand::Expect(limits));
-                Progress::Described(table)
-            }
-            Event::Updated { from, to, records, bytes } => {
-                Progress::Updated { from, to, records, bytes }
-            }
-            Event::Succeeded { from, to } => Progress::Notice(format!(
-                "the table {to} succeeds the table {from}: those who publish them have signed that"
-            )),
-            Event::HintsLeftBehind(why) => Progress::Notice(format!(
-                "the single-use hints cannot follow the table ({why}); new ones are prepared"
-            )),
-            Event::Authenticated(root) => Progress::Authenticated(root),
-            Event::Progress { part, done, total, fetched } => {
-                Progress::Part { part, done, total, fetched }
-            }
-            Event::Retrying { server, pause, error } => {
-                let url = self.keeper.addresses[server].clone();
-                Progress::Retrying { url, pause, error }
-            }
-            Event::GivenUp { server, error } => {
-                let url = self.keeper.addresses[server].clone();
-                Progress::GivenUp { url, error }
-            }
-            Event::NextGeneration { done, total } => Progress::NextGeneration { done, total },
-            Event::NotPrepared(error) => Progress::Notice(format!(
-                "the next hints cannot be prepared for now ({error}); the present ones stay in use"
-            )),
-            Event::Ready => {
-                self.stats.ready_after = self.now();
-                self.note_hints_origin(true);
-                self.tell(Progress::Ready);
-                if !mem::replace(&mut self.is_ready, true)
-                    && let Some((table, records)) = self.session.table().zip(self.session.records())
-                {
-                    let opened = OpenTable {
-                        table: table.clone(),
-                        is_by_key: records.is_by_key(),
-                        values: records.values().cloned(),
-                    };
-                    self.errands.push_back(Errand::Ready(Ok(Box::new(opened))));
-                }
-                return;
-            }
-            Event::Failed(error) => {
-                if !mem::replace(&mut self.is_ready, true) {
-                    self.errands.push_back(Errand::Ready(Err(error)));
-                }
-                return;
-            }
-        };
+    fn pass_on(&mut self, progress: Progress) {
+        if let Progress::Described(table) = &progress {
+            self.errands.push_back(Errand::Expect(ResponseLimits::of(&table.scheme.plan)));
+        }
+        let begins = matches!(progress, Progress::Ready);
         self.tell(progress);
+        if begins {
+            self.stats.ready_after = self.now();
+            self.note_hints_origin(true);
+            if let Some((table, records)) = self.session.table().zip(self.session.records()) {
+                let (table, is_by_key) = (table.clone(), records.is_by_key());
+                let values = records.values().cloned();
+                self.tell_whether_ready(Ok(Box::new(OpenTable { table, is_by_key, values })));
+            }
+        }
     }
 
-    fn reply(&mut self, lookup: LookupId, outcome: Result<Option<Value>>) {
-        self.errands.push_back(Errand::Reply { lookup, outcome });
+    /// Tells the shell, once, whether lookups can begin.
+    fn tell_whether_ready(&mut self, outcome: Result<Box<OpenTable>>) {
+        if !mem::replace(&mut self.is_ready, true) {
+            self.errands.push_back(Errand::Ready(outcome));
+        }
     }
 }

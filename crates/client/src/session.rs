@@ -12,7 +12,7 @@
 //! storage  ────────────────────────────────►         ──────────────────────►  storage
 //!            handle_preparation                        Prepare
 //! worker   ────────────────────────────────►         ──────────────────────►  worker
-//!            lookup, handle_timeout                    Event
+//!            lookup, handle_timeout                    Reply, Tell
 //! user     ────────────────────────────────►         ──────────────────────►  user
 //! ```
 //!
@@ -159,8 +159,8 @@ mod verified;
 mod versions;
 
 pub use interface::{
-    ChosenTable, Event, ExchangeId, FetchId, LookupId, Output, Patch, Persist, PreparationEvent,
-    Prepare, Request, Response, Target,
+    ChosenTable, ExchangeId, FetchId, LookupId, Output, Patch, Persist, PreparationEvent, Prepare,
+    Progress, Request, Response, Target,
 };
 pub use options::{Clock, KnownPin, Patience, SessionOptions, Shelf, TableLeft};
 pub use query::Query;
@@ -264,8 +264,8 @@ impl Session {
         Ok(Preparer::with_start(table, store, options.kernels, parts.start_preparation))
     }
 
-    /// Asks for a value. The outcome is an [`Event`] with the returned id; every lookup gets
-    /// exactly one.
+    /// Asks for a value. The outcome is an [`Output::Reply`] with the returned id; every lookup
+    /// gets exactly one.
     pub fn lookup(&mut self, target: Target) -> LookupId {
         match &mut self.phase {
             Phase::Describing(_) => {}
@@ -278,7 +278,7 @@ impl Session {
             }
             Phase::Over(error, _) => {
                 let (lookup, error) = (self.shared.lookups.add_nothing(), error.clone());
-                self.shared.event(Event::LookupFailed { lookup, error });
+                self.shared.reply(lookup, Err(error));
                 return lookup;
             }
         }
@@ -287,11 +287,11 @@ impl Session {
 
     /// Asks the servers which versions they serve, and moves on to the newest one, if the session
     /// may follow the table there. Lookups that are handed in later wait for that. The outcome is
-    /// an [`Event`] with the returned id: [`Event::Refreshed`], or [`Event::LookupFailed`].
+    /// [`Output::Refreshed`] with the returned id, or an [`Output::Reply`] with the error.
     pub fn refresh(&mut self) -> LookupId {
         if let Phase::Over(error, _) = &self.phase {
             let (lookup, error) = (self.shared.lookups.add_nothing(), error.clone());
-            self.shared.event(Event::LookupFailed { lookup, error });
+            self.shared.reply(lookup, Err(error));
             return lookup;
         }
         // A description on its way may be older than what the caller knows of.
@@ -602,6 +602,6 @@ impl Session {
         self.shared.fail_all(&error);
         let over = Phase::Over(error.clone(), self.table().cloned().map(Box::new));
         self.phase = over;
-        self.shared.event(Event::Failed(error));
+        self.shared.outputs.push_back(Output::Failed(error));
     }
 }

@@ -215,7 +215,7 @@ async fn a_wrong_byte_in_the_stream_is_noticed_with_and_without_comparison() {
         assert_eq!(error.blame(), Blame::Integrity);
         assert_eq!(error.reason(), Some(Reason::WrongHalf), "{error}");
         let mut comparing = served.options(state.path());
-        comparing.compare_streams = true;
+        comparing.session.compare_streams = true;
         let error = refused(comparing).await;
         assert_eq!(error.blame(), Blame::Integrity);
         assert!(error.message().contains(&format!("from byte {at} ")), "{error}");

@@ -51,8 +51,9 @@ pub(crate) fn run(arguments: &Get) -> Result<Outcome> {
     let news = Arc::new(News::default());
     news.asked();
     let silence = Silence::watch(arguments, Arc::clone(&news))?;
-    let reporter = reporter(arguments.verbose, Arc::clone(&news));
-    let client = Client::connect_blocking(options(arguments)?, reporter)?;
+    let options = options(arguments)?;
+    let reporter = reporter(arguments.verbose, options.urls.clone(), Arc::clone(&news));
+    let client = Client::connect_blocking(options, reporter)?;
     news.answered();
     if arguments.verbose {
         describe(&client);
@@ -202,7 +203,11 @@ fn options(arguments: &Get) -> Result<ClientOptions> {
 }
 
 /// Progress bars for what is received before the first lookup, and notices, on standard error.
-fn reporter(verbose: bool, news: Arc<News>) -> impl FnMut(Progress) + Send + 'static {
+fn reporter(
+    verbose: bool,
+    urls: Vec<String>,
+    news: Arc<News>,
+) -> impl FnMut(Progress) + Send + 'static {
     let seen = Arc::clone(&news);
     let mut retries = Retries::default();
     let mut bar: Option<(PartKind, ProgressBar)> = None;
@@ -260,11 +265,12 @@ fn reporter(verbose: bool, news: Arc<News>) -> impl FnMut(Progress) + Send + 'st
         Progress::Notice(text) => {
             notice(&text);
         }
-        Progress::Retrying { url, pause, error } if verbose => {
+        Progress::Retrying { server, pause, error } if verbose => {
+            let url = &urls[server];
             notice(&format!("{url}: {error}; trying again in {}", display::duration(pause)));
         }
-        Progress::Retrying { url, error, .. } if retries.is_worth_telling(&url) => {
-            notice(&format!("{url}: {error}; trying again"));
+        Progress::Retrying { server, error, .. } if retries.is_worth_telling(server) => {
+            notice(&format!("{}: {error}; trying again", urls[server]));
         }
         Progress::GivenUp { .. } => news.given_up.store(true, Ordering::Relaxed),
         _ => {}

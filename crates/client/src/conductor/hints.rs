@@ -2,9 +2,8 @@
 
 use super::desk::Desk;
 use super::keeper::tell_receipts;
-use super::report::Progress;
 use super::{Busy, Conductor, Errand, FLUSH_PAUSE, Wanted};
-use crate::session::Prepare;
+use crate::session::{Prepare, Progress};
 use crate::state::{HintsKey, HintsOpened};
 use privet_core::{Error, Reason};
 use privet_schemes::offline::OfflinePhase;

@@ -3,7 +3,7 @@
 use super::agreement::server_name;
 use super::calls::Purpose;
 use super::hints::NextLookup;
-use super::interface::{ChosenTable, Event, ExchangeId, FetchId, Output, Persist, Request};
+use super::interface::{ChosenTable, ExchangeId, FetchId, Output, Persist, Request};
 use super::open::{Open, Stage};
 use super::preparation::Preparing;
 use super::query::Query;
@@ -54,8 +54,9 @@ impl Open {
         if begins && self.asks_for_versions(shared, now) {
             return Asked::Nothing;
         }
-        if begins && let Some(lookup) = shared.lookups.take_refresh() {
-            shared.event(Event::Refreshed { lookup, table: self.chosen.identity });
+        if begins && let Some(refresh) = shared.lookups.take_refresh() {
+            let table = self.chosen.identity;
+            shared.outputs.push_back(Output::Refreshed { refresh, table });
             return Asked::Something;
         }
         let refused = match self.next_lookup(shared) {

@@ -20,7 +20,7 @@
 mod patience;
 
 use super::boundaries::Boundaries;
-use super::interface::{Event, ExchangeId, FetchId, Output, Request};
+use super::interface::{ExchangeId, FetchId, Output, Progress, Request};
 use super::options::Patience;
 use patience::Failing;
 use privet_core::{Blame, Error, SecretRng};
@@ -371,7 +371,7 @@ impl Calls {
         }
         let pause = self.patience.pause(call.failing.count, rng);
         call.state = CallState::Pausing { until: now + pause };
-        out.push_back(Output::Event(Event::Retrying { server, pause, error }));
+        out.push_back(Output::Tell(Progress::Retrying { server, pause, error }));
         Vec::new()
     }
 
@@ -416,7 +416,7 @@ impl Calls {
         } else {
             self.describe_again(server, now + pause, now, out);
         }
-        out.push_back(Output::Event(Event::Retrying { server, pause, error }));
+        out.push_back(Output::Tell(Progress::Retrying { server, pause, error }));
         Vec::new()
     }
 

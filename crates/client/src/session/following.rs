@@ -31,7 +31,7 @@ use super::calls::Purpose;
 use super::choose::{check_download, check_root, check_table_digest};
 use super::epochs::{Followed, Follower, Following, Told, ToldEpoch};
 use super::hints::{Loaded, hints_servers};
-use super::interface::{ChosenTable, Event, ExchangeId, Output, Patch, Persist, Request};
+use super::interface::{ChosenTable, ExchangeId, Output, Patch, Persist, Progress, Request};
 use super::open::{Open, Stage};
 use super::pins::keys_of;
 use super::shared::{PlanIn, Shared};
@@ -211,7 +211,7 @@ impl Open {
         let Following { follower, changes, epochs, target, received, chain, .. } = following;
         match follower {
             Follower::Pins(pin) => {
-                shared.event(Event::Updated {
+                shared.tell(Progress::Updated {
                     from: pin.table.epoch,
                     to: target.epoch,
                     records: changes.len() as u64,
@@ -437,7 +437,9 @@ impl Open {
     /// Erases the stored hints, and begins anew. `why` is empty if that loses nothing.
     fn leave_hints_behind(&mut self, shared: &mut Shared, why: &str) {
         if !why.is_empty() {
-            shared.event(Event::HintsLeftBehind(why.to_owned()));
+            shared.tell(Progress::Notice(format!(
+                "the single-use hints cannot follow the table ({why}); new ones are prepared"
+            )));
         }
         let key = self.hints_key(&shared.options);
         shared.outputs.push_back(Output::Persist(Persist::RestartHints(key)));

@@ -3,7 +3,7 @@
 use super::query::Query;
 use super::value::Value;
 use crate::state::{HintsKey, PartKey, Pin};
-use privet_core::{Epoch, Error, TableChanges, TableId, TableIdentity};
+use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity};
 use privet_schemes::contract::ReservationId;
 use privet_schemes::registry::SchemePlan;
 use privet_schemes::reservation::JournalRecord;
@@ -138,8 +138,26 @@ pub enum Output {
     Persist(Persist),
     /// Work on the next generation of hints, beside everything else: see [`Prepare`].
     Prepare(Prepare),
-    /// News for the session's user.
-    Event(Event),
+    /// The outcome of a lookup, or why a refresh failed. A failed lookup does not end the session.
+    Reply {
+        /// Which one.
+        lookup: LookupId,
+        /// Its value, or all values of the key; `None`: the table does not have the key. Erasing a
+        /// long value takes long, so drop it where nothing waits for that.
+        outcome: Result<Option<Value>>,
+    },
+    /// The servers were asked for later versions, and lookups are made in this one now.
+    Refreshed {
+        /// The refresh.
+        refresh: LookupId,
+        /// The newest version that the session can use.
+        table: TableIdentity,
+    },
+    /// The session is over: it cannot begin, or a server changed its description. Lookups still
+    /// open have failed.
+    Failed(Error),
+    /// News for people.
+    Tell(Progress),
 }
 
 /// How a stored part becomes that of a later version.
@@ -373,103 +391,76 @@ impl ChosenTable {
     }
 }
 
-/// News.
+/// What happens before, and around, the lookups.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Event {
-    /// The table and scheme are chosen, and agree with the pin if there is one; or the server says
-    /// that the pinned table is continued by this one, which is checked next.
+pub enum Progress {
+    /// The table and scheme are chosen. If the server says that this table continues the pinned
+    /// one, that is checked next.
     Described(Box<ChosenTable>),
-    /// The table that was used before has a successor, which those have signed who must.
-    Succeeded {
-        /// The table that was left.
-        from: TableId,
-        /// The one that is used now.
-        to: TableId,
-    },
-    /// The table has changed since it was pinned, and its publisher has signed each change.
+    /// The table is authenticated: every record will be verified against this root.
+    Authenticated(TableRoot),
+    /// The table has changed since it was last used, and its publisher has signed each change.
     Updated {
-        /// The version that was pinned.
+        /// The version that was used before.
         from: Epoch,
         /// The version that is used now.
         to: Epoch,
         /// Records that have changed, or are new.
         records: u64,
-        /// Bytes of the epochs that led from one to the other.
+        /// Bytes of the updates that led from one version to the other.
         bytes: u64,
     },
-    /// Why the single-use hints cannot follow the table. New ones are prepared.
-    HintsLeftBehind(String),
-    /// The table is authenticated: the client verifies every record against this root before it
-    /// looks at anything in it.
-    Authenticated(TableRoot),
     /// `done` of `total` bytes of a part are at hand.
-    Progress {
+    Part {
         /// Which part.
         part: PartKind,
         /// Bytes at hand.
         done: u64,
         /// Bytes in all.
         total: u64,
-        /// Whether they came from the server during this session, or were stored.
+        /// Whether they just came from the server, or were stored before.
         fetched: bool,
     },
-    /// Everything is there; lookups begin.
-    Ready,
-    /// `done` of the `total` bytes that the next generation of hints is made from have been taken.
-    NextGeneration {
-        /// Bytes taken.
+    /// Another process is downloading the part, or holds the hints that are made of it; this one
+    /// waits for it.
+    Waiting {
+        /// Which part.
+        part: PartKind,
+        /// Bytes that the other process has, approximately.
         done: u64,
         /// Bytes in all.
         total: u64,
     },
-    /// The next generation of hints cannot be prepared in this session. Lookups go on until the
-    /// present one is used up.
-    NotPrepared(Error),
+    /// While lookups go on, the next generation of single-use hints is prepared: `done` of the
+    /// `total` bytes that it is made from.
+    NextGeneration {
+        /// Bytes processed.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
+    },
+    /// Something that a person should know: that a damaged file will be fetched again, say, or that
+    /// two servers are on one host.
+    Notice(String),
     /// A server failed and will be tried again.
     Retrying {
-        /// Which server.
+        /// Its place among the addresses.
         server: usize,
         /// After how long.
         pause: Duration,
         /// What happened.
         error: Error,
     },
-    /// A server was given up: it failed for longer than [`Patience`](super::Patience) allows. All
-    /// lookups that were under way or waited fail; a later one tries again.
+    /// A server failed for longer than [`Patience`](super::Patience) allows, and is given
+    /// up. Every lookup that was handed in before has failed or will fail; a later one tries the
+    /// server again.
     GivenUp {
-        /// Which server.
+        /// Its place among the addresses.
         server: usize,
         /// Its last failure.
         error: Error,
     },
-    /// The value that was looked up, or all values of the key.
-    Found {
-        /// Which lookup.
-        lookup: LookupId,
-        /// The value.
-        value: Value,
-    },
-    /// The table does not have the key.
-    NotFound {
-        /// Which lookup.
-        lookup: LookupId,
-    },
-    /// A lookup failed. The session goes on.
-    LookupFailed {
-        /// Which lookup.
-        lookup: LookupId,
-        /// Why.
-        error: Error,
-    },
-    /// The session has asked the servers for later versions, and lookups are made in this one now.
-    Refreshed {
-        /// The refresh.
-        lookup: LookupId,
-        /// The newest version that the session can use.
-        table: TableIdentity,
-    },
-    /// The session is over: it cannot begin, or a server changed its description. Lookups still
-    /// open have failed.
-    Failed(Error),
+    /// Lookups can begin.
+    Ready,
 }

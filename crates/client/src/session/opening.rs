@@ -6,7 +6,7 @@ use super::calls::Purpose;
 use super::choose::{
     check_comparable, check_download, check_root, check_table_digest, choose, demanded,
 };
-use super::interface::{ChosenTable, Event, ExchangeId, Output, Persist, Request};
+use super::interface::{ChosenTable, ExchangeId, Output, Persist, Progress, Request};
 use super::open::{Incoming, Open, Stage};
 use super::options::{KnownPin, TableLeft};
 use super::pins::{Standing, compare, keys_of, pin_of};
@@ -102,7 +102,7 @@ impl Open {
         check_download(&chosen, options)?;
         check_comparable(&chosen, options)?;
         let (servers, accepted) = (options.servers, options.accept_new_table);
-        shared.event(Event::Described(Box::new(chosen.clone())));
+        shared.tell(Progress::Described(Box::new(chosen.clone())));
         let mut open = Self::new(chosen, served, servers);
         for (server, description) in descriptions.iter().enumerate() {
             open.note_version(server, description, now);
@@ -323,7 +323,7 @@ impl Open {
         }
         self.records = Some(records);
         if let Some(root) = root {
-            shared.event(Event::Authenticated(root));
+            shared.tell(Progress::Authenticated(root));
         }
         match (scheme.plan.offline, scheme.hint) {
             (OfflinePhase::Nothing, _) => self.use_downloaded(shared, Arc::new(Vec::new())),
@@ -390,7 +390,7 @@ impl Open {
     pub(super) fn lookups_begin(&mut self, shared: &mut Shared) {
         self.move_pins(shared);
         if !std::mem::replace(&mut shared.opened_before, true) {
-            shared.event(Event::Ready);
+            shared.tell(Progress::Ready);
         }
     }
 

@@ -2,7 +2,7 @@
 //! artificial durations of work. Compiled only for this crate's tests.
 
 use super::Value;
-use super::interface::{Event, LookupId, Target};
+use super::interface::{LookupId, Target};
 use super::open::Open;
 use super::shared::Shared;
 use super::timetable::Work;
@@ -91,7 +91,7 @@ impl Open {
         let nothing = vec![None; records.fetches()];
         let value = records.value(target, &nothing).ok().flatten()?;
         let lookup = shared.lookups.add_nothing();
-        shared.event(Event::Found { lookup, value });
+        shared.reply(lookup, Ok(Some(value)));
         Some(lookup)
     }
 }

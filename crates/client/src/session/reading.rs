@@ -5,7 +5,7 @@
 //! show which records those are.
 
 use super::hints::drop_records;
-use super::interface::{Event, FetchId};
+use super::interface::FetchId;
 use super::lookups::Answer;
 use super::open::{Open, Stage};
 use super::records::Piece;
@@ -187,11 +187,7 @@ impl Open {
         });
         #[cfg(test)]
         shared.ask_again(&target, &value);
-        shared.event(match value {
-            Ok(Some(value)) => Event::Found { lookup, value },
-            Ok(None) => Event::NotFound { lookup },
-            Err(error) => Event::LookupFailed { lookup, error },
-        });
+        shared.reply(lookup, value);
     }
 }
 
@@ -200,7 +196,7 @@ impl Shared {
     pub(super) fn fail_all(&mut self, error: &Error) {
         let of_settled = last_words(ended_before(), self.options.servers);
         for (lookup, error) in self.lookups.drop_all(error, &of_settled) {
-            self.event(Event::LookupFailed { lookup, error });
+            self.reply(lookup, Err(error));
         }
     }
 }

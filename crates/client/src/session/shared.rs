@@ -2,13 +2,14 @@
 
 use super::agreement::server_name;
 use super::calls::{Calls, Purpose};
-use super::interface::{Event, Output, Request};
+use super::interface::{LookupId, Output, Progress, Request};
 use super::lookups::Lookups;
 use super::options::SessionOptions;
 use super::preparation::Pace;
 #[cfg(test)]
 use super::timetable::Flaw;
 use super::timetable::{Measuring, Timetable};
+use super::value::Value;
 use crate::preparation::StartPreparation;
 use crate::state::PartKey;
 use privet_core::{Error, Result, SecretRng, TableIdentity};
@@ -77,12 +78,17 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn event(&mut self, event: Event) {
-        self.outputs.push_back(Output::Event(event));
+    pub(super) fn tell(&mut self, progress: Progress) {
+        self.outputs.push_back(Output::Tell(progress));
+    }
+
+    /// A lookup is over.
+    pub(super) fn reply(&mut self, lookup: LookupId, outcome: Result<Option<Value>>) {
+        self.outputs.push_back(Output::Reply { lookup, outcome });
     }
 
     pub(super) fn progress(&mut self, part: &PartKey, done: u64, fetched: bool) {
-        self.event(Event::Progress { part: part.kind, done, total: part.len, fetched });
+        self.tell(Progress::Part { part: part.kind, done, total: part.len, fetched });
     }
 
     /// Asks all servers to describe themselves.
@@ -106,9 +112,9 @@ impl Shared {
     /// and when.
     pub(super) fn server_given_up(&mut self, server: usize, error: &Error) {
         for lookup in self.lookups.drop_waiting() {
-            self.event(Event::LookupFailed { lookup, error: error.clone() });
+            self.reply(lookup, Err(error.clone()));
         }
-        self.event(Event::GivenUp { server, error: error.clone() });
+        self.tell(Progress::GivenUp { server, error: error.clone() });
     }
 }
 

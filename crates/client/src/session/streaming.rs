@@ -4,7 +4,7 @@
 use super::agreement::server_name;
 use super::calls::Purpose;
 use super::compared::{Sources, wrong_shares};
-use super::interface::{Event, ExchangeId, Output, PreparationEvent, Prepare, Request};
+use super::interface::{ExchangeId, Output, PreparationEvent, Prepare, Progress, Request};
 use super::open::{Open, Stage};
 use super::preparation::{PreparationStep, Preparing};
 use super::query::erased_at_last;
@@ -210,7 +210,9 @@ impl Open {
                 preparing.ended(false);
                 preparing.fetched(true);
                 shared.calls.abandon(Purpose::Background, &mut shared.outputs);
-                shared.event(Event::NotPrepared(error));
+                shared.tell(Progress::Notice(format!(
+                    "the next hints cannot be prepared for now ({error}); the present ones stay in use"
+                )));
             }
         }
         Ok(())
@@ -218,10 +220,10 @@ impl Open {
 
     pub(super) fn stream_progress(&self, shared: &mut Shared, done: u64, fetched: bool) {
         let total = self.chosen.scheme.plan.offline.len();
-        shared.event(if self.is_ready() && fetched {
-            Event::NextGeneration { done, total }
+        shared.tell(if self.is_ready() && fetched {
+            Progress::NextGeneration { done, total }
         } else {
-            Event::Progress { part: self.streamed_part(), done, total, fetched }
+            Progress::Part { part: self.streamed_part(), done, total, fetched }
         });
     }
 }

@@ -25,7 +25,7 @@
 //! from the pinned version, and hints follow as usual: the lineage only shows beforehand that the
 //! new publisher is no stranger.
 
-use super::interface::{ChosenTable, Event, Output, Persist};
+use super::interface::{ChosenTable, Output, Persist, Progress};
 use super::open::Open;
 use super::options::SessionOptions;
 use super::pins::{Standing, compare, keys_of, pins_for};
@@ -143,7 +143,9 @@ impl Open {
             self.keys = ways.keys();
             // The hints of a table that ends are erased with its pin.
             shared.outputs.push_back(Output::Persist(Persist::CloseHints));
-            shared.event(Event::Succeeded { from, to });
+            shared.tell(Progress::Notice(format!(
+                "the table {to} succeeds the table {from}: those who publish them have signed that"
+            )));
         }
         match standing {
             Standing::AsPinned => {

@@ -310,7 +310,8 @@ impl Succession {
         let continues = chain.previous().is_none_or(|previous| previous == self.previous)
             && self.digest_before == table.digest;
         let is_next = known.checked_add(1) == Some(number);
-        if is_next && !continues {
+        // Who revokes knows that others may have signed another history.
+        if is_next && !continues && !self.revokes() {
             return Err(Error::integrity(format!(
                 "the succession after version {known} of the table is signed and does not continue \
                  the history known so far (a fork): two were signed, and some clients see the \

@@ -77,7 +77,7 @@ impl News {
 #[derive(Default)]
 pub(super) struct Retries {
     begun: bool,
-    told: HashMap<String, Instant>,
+    told: HashMap<usize, Instant>,
 }
 
 impl Retries {
@@ -88,13 +88,13 @@ impl Retries {
 
     /// Whether to report that a server failed and is tried again: the first time, then at
     /// intervals.
-    pub(super) fn is_worth_telling(&mut self, url: &str) -> bool {
+    pub(super) fn is_worth_telling(&mut self, server: usize) -> bool {
         let now = Instant::now();
-        let recently = self.told.get(url).is_some_and(|told| now - *told < BETWEEN_RETRIES);
+        let recently = self.told.get(&server).is_some_and(|told| now - *told < BETWEEN_RETRIES);
         if !self.begun || recently {
             return false;
         }
-        self.told.insert(url.to_owned(), now);
+        self.told.insert(server, now);
         true
     }
 }
@@ -146,13 +146,13 @@ mod tests {
     #[test]
     fn a_failing_server_is_named_once_in_a_while() {
         let mut retries = Retries::default();
-        assert!(!retries.is_worth_telling("http://a"));
+        assert!(!retries.is_worth_telling(0));
         retries.begin();
-        assert!(retries.is_worth_telling("http://a"));
-        assert!(!retries.is_worth_telling("http://a"));
-        assert!(retries.is_worth_telling("http://b"));
+        assert!(retries.is_worth_telling(0));
+        assert!(!retries.is_worth_telling(0));
+        assert!(retries.is_worth_telling(1));
         let long_ago = Instant::now().checked_sub(BETWEEN_RETRIES).unwrap();
-        retries.told.insert("http://a".to_owned(), long_ago);
-        assert!(retries.is_worth_telling("http://a"));
+        retries.told.insert(0, long_ago);
+        assert!(retries.is_worth_telling(0));
     }
 }

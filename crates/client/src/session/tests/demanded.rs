@@ -126,10 +126,11 @@ fn a_session_stays_with_the_demanded_version_and_ends_when_that_is_gone() {
         assert_eq!(world.found(Target::key(b"key-1")), b"value 1", "{scheme}");
         let refresh = world.session.refresh();
         world.run();
-        assert!(world.events.contains(&format!(
-            "{:?}",
-            Event::Refreshed { lookup: refresh, table: first.identity() }
-        )));
+        assert!(
+            world
+                .events
+                .contains(&format!("{:?}", Output::Refreshed { refresh, table: first.identity() }))
+        );
         world.peers = vec![living.peer(1, &[], 0); servers];
         let lookup = world.session.lookup(Target::key(b"key-1"));
         world.run();
@@ -159,7 +160,7 @@ fn a_refreshed_session_has_the_newest_version_at_once() {
             let found = world.outcomes.remove(&lookup).unwrap().unwrap().unwrap();
             assert_eq!(found.to_vec(), value.as_bytes(), "{scheme}");
             let table = world.peers[0].identity();
-            let told = format!("{:?}", Event::Refreshed { lookup: refresh, table });
+            let told = format!("{:?}", Output::Refreshed { refresh, table });
             assert!(world.events.contains(&told), "{scheme}: {:?}", world.events);
         }
     }
@@ -186,7 +187,7 @@ fn a_refresh_waits_for_what_was_asked_for_after_it() {
             let lookup = world.session.lookup(Target::key(b"key-1"));
             world.run();
             let table = world.peers[0].identity();
-            let told = format!("{:?}", Event::Refreshed { lookup: refresh, table });
+            let told = format!("{:?}", Output::Refreshed { refresh, table });
             assert!(world.events.contains(&told), "{scheme}: {:?}", world.events);
             let found = world.outcomes.remove(&lookup).unwrap().unwrap().unwrap();
             assert_eq!(found.to_vec(), b"new", "{scheme}");

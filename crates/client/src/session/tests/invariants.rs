@@ -216,7 +216,7 @@ fn queries_go_out_before_records_are_read() {
     let response = world.peers[0].respond(&request).remove(0).unwrap();
     world.session.handle_message(exchange, response, world.now);
     assert!(matches!(world.poll(), Some(Output::Transmit { .. })), "the second query first");
-    let Some(Output::Event(Event::Found { lookup, .. })) = world.poll() else {
+    let Some(Output::Reply { lookup, outcome: Ok(Some(_)) }) = world.poll() else {
         panic!("no record")
     };
     assert_eq!(lookup, first);

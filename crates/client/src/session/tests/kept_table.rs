@@ -37,7 +37,7 @@ fn the_table_is_fetched_once_and_lookups_send_nothing() {
     assert_eq!(kinds(&world), ["describe", "fetch", "fetch"], "layout and table");
     let (len, events) = (world.peers[0].records.len(), &world.events);
     assert!(len > 5000, "it comes in more than one chunk");
-    let whole = format!("Progress {{ part: Table, done: {len}, total: {len}, fetched: true }}");
+    let whole = format!("Part {{ part: Table, done: {len}, total: {len}, fetched: true }}");
     assert!(events.contains(&whole), "{events:?}");
 
     // Hits, one of them in the stash, then misses, then all of it again.
@@ -83,11 +83,11 @@ fn lookups_that_came_early_are_told_in_order_and_all_at_once() {
     // None of them waits for another: nothing is ever under way.
     while let Some(output) = world.poll() {
         match output {
-            Output::Event(Event::Found { lookup, value }) => {
+            Output::Reply { lookup, outcome: Ok(Some(value)) } => {
                 assert_eq!(value.to_vec(), pair(told.len() % 60).1);
                 told.push(lookup);
             }
-            Output::Event(_) => {}
+            Output::Tell(_) => {}
             other => panic!("{other:?} of a lookup that needs nobody"),
         }
     }

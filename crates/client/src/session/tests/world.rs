@@ -219,7 +219,15 @@ impl World {
                     self.session.handle_preparation(event, self.now);
                 }
             }
-            Output::Event(event) => self.event(event),
+            Output::Reply { lookup, outcome } => {
+                let before = self.outcomes.insert(lookup, outcome);
+                assert!(before.is_none(), "a lookup has one outcome");
+            }
+            Output::Failed(error) => {
+                assert!(self.failure.replace(error).is_none(), "a session fails once");
+            }
+            Output::Tell(progress) => self.events.push(format!("{progress:?}")),
+            Output::Refreshed { .. } => self.events.push(format!("{output:?}")),
         }
     }
 
@@ -269,20 +277,6 @@ impl World {
     /// What is pinned for a server.
     pub(super) fn state_pins(&mut self, server: &str) -> Vec<(String, crate::state::Pin)> {
         self.keeper.state.pins(server).unwrap()
-    }
-
-    fn event(&mut self, event: Event) {
-        let (lookup, outcome) = match event {
-            Event::Found { lookup, value } => (lookup, Ok(Some(value))),
-            Event::NotFound { lookup } => (lookup, Ok(None)),
-            Event::LookupFailed { lookup, error } => (lookup, Err(error)),
-            Event::Failed(error) => {
-                assert!(self.failure.replace(error).is_none(), "a session fails once");
-                return;
-            }
-            other => return self.events.push(format!("{other:?}")),
-        };
-        assert!(self.outcomes.insert(lookup, outcome).is_none(), "a lookup has one outcome");
     }
 
     fn transmit(&mut self, exchange: ExchangeId, server: usize, request: Request) {
