@@ -70,7 +70,7 @@ impl Tables {
         let mut writer = LogWriter::open(&log_path(&path), &copy).unwrap();
         let signers = Signers { publisher: Some(publisher), next: Some(next) };
         let keys = TableKeys::from(next.id());
-        let lineage = writer.succeed(signers, &self.new, keys).unwrap();
+        let (_, lineage) = writer.succeed(signers, &self.new, keys).unwrap();
         let log = log_path(self.new.path());
         UpdateLog::create_after(&log, &self.new, keys, &lineage).unwrap();
         self
@@ -212,14 +212,14 @@ async fn clients_look_up_while_servers_take_a_successor_and_no_lookup_fails() {
         let folder = tempfile::tempdir().unwrap();
         let mut options: ClientOptions = options_of(&urls);
         options.state_dir = Some(folder.path().to_owned());
-        options.patience.description = Duration::from_millis(50);
+        options.session.patience.description = Duration::from_millis(50);
         let client = Arc::new(Client::connect(options.clone(), |_| {}).await.unwrap());
         let seen = Arc::new(Seen::default());
         let refresh = scheme == SchemeId::Download;
         let looking = look_up(Arc::clone(&client), Arc::clone(&seen), refresh);
         // A client that does not hear of anything, as its last description is new enough.
         options.state_dir = None;
-        options.patience.description = Duration::from_secs(3600);
+        options.session.patience.description = Duration::from_secs(3600);
         let deaf = Arc::new(Client::connect(options, |_| {}).await.unwrap());
         let heard = Arc::new(Seen::default());
         let not_hearing = look_up(Arc::clone(&deaf), Arc::clone(&heard), false);

@@ -171,6 +171,9 @@ fn a_succession_of_another_last_version_is_a_fork() {
     fork.next(&[edit(1, 9)], None);
     let record = signed(&at(&fork, keys(1, 2)), &new, keys(2, None), (Some(1), Some(2)));
     refused(&record, &last, "(a fork)");
+    // A thief may have signed the version that is known: who revokes leads back from that, too.
+    let record = signed(&at(&fork, keys(1, 2)), &new, keys(2, None), (None, Some(2)));
+    assert_eq!(walk(&record, &last).expect("it may").end.identity(), new.identity());
     // The hash alone differs.
     let mut by_hash = Model::new(5);
     by_hash.next(&[edit(0, 1)], None);
