@@ -212,7 +212,7 @@ async fn one_server_has_several_tables() {
     assert_eq!(error.message(), "the server has several tables: one, two; choose one by name");
     assert_eq!(error.reason(), Some(Reason::TableNotChosen));
     let mut chosen = options(&url);
-    chosen.table = Some("two".to_owned());
+    chosen.session.table = Some("two".to_owned());
     let client = Client::connect(chosen, |_| {}).await.unwrap();
     assert_eq!(client.get(&pair(4, 9).0).await.unwrap().unwrap().to_vec(), pair(4, 9).1);
 }
