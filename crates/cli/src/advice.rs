@@ -73,6 +73,7 @@ fn ways_out(reason: Reason) -> &'static [&'static str] {
         Reason::DoesNotFit => &["`privet build --succeeds`"],
         Reason::ColumnsDiffer => &["--replace"],
         Reason::RangesOverlap => &["--nested"],
+        Reason::RangesNested => &["--replace-with"],
         Reason::OneValueForEachKey => &["`privet build --multi --succeeds`"],
         _ => &[],
     }

@@ -198,8 +198,8 @@ pub(crate) struct Making {
     /// Ranges may lie in one another: of those that hold a key, the narrowest answers.
     ///
     /// The others are cut, so the table has more records than rows. Clients still make one lookup.
-    /// A range may not lie partly in another, and no two may be the same. Change such a table as a
-    /// whole (`privet update --replace-with FILE --nested`): any other update changes one piece.
+    /// A range may not lie partly in another, and no two may be the same. Such a table is changed
+    /// as a whole, with `privet update --replace-with`.
     #[arg(long, requires = "range_from", hide_short_help = true)]
     pub(crate) nested: bool,
     /// Differences between keys that do not count: trim, trim-invisible, nfc, lower, upper, fold,

@@ -9,6 +9,8 @@ use serde::Serialize;
 pub(crate) struct Ranges {
     count: u64,
     points: &'static str,
+    /// Whether they were cut from ranges that may lie in one another.
+    nested: bool,
     /// Bytes of the key map that the bounds take.
     bytes: u64,
 }
@@ -18,6 +20,7 @@ impl Ranges {
         key_form.ranges.as_ref().map(|directory| Self {
             count: directory.ranges(),
             points: directory.points().name(),
+            nested: directory.is_nested(),
             bytes: directory.bytes(),
         })
     }
@@ -30,9 +33,10 @@ pub(crate) fn describe(
     format: Option<&str>,
     normalized: &[&str],
 ) {
-    if let Some(Ranges { count, points, bytes }) = ranges {
+    if let Some(Ranges { count, points, nested, bytes }) = ranges {
         let (count, bytes) = (display::count(*count), display::bytes(*bytes));
-        page.entry("ranges", format!("{count} of {points}, whose bounds take {bytes}"));
+        let cut = if *nested { ", cut from nested ones" } else { "" };
+        page.entry("ranges", format!("{count} of {points}{cut}, whose bounds take {bytes}"));
     }
     if let Some(format) = format.filter(|format| *format != KeyFormat::Text.name()) {
         page.entry("keys written in", format);

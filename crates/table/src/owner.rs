@@ -28,7 +28,7 @@ use crate::build::{BuildOptions, KeptRows, OnDuplicate, Progress, RangeColumns};
 use crate::edit::replacement::{EPOCH_BYTES, check_columns, replacement};
 use crate::edit::{HowReplaced, Replacement, RowEditor, TableEdits, not_edited};
 use crate::import::{Selection, Source};
-use crate::key_map::{Room, decode_list};
+use crate::key_map::{Directory, Room, decode_list};
 use crate::snapshot::{Mark, Snapshot};
 use crate::update_log::{
     LogWriter, NextKeyDigest, PublisherId, PublisherKey, Signers, Succession, TableKeys, UpdateLog,
@@ -259,12 +259,13 @@ impl<'s> OwnedTable<'s> {
         let (header, layout) = (self.snapshot.header(), self.layout());
         let name = source.name();
         let key_map = layout.records().key_map();
-        let has_ranges = key_map.is_some_and(|map| map.key_form().ranges.is_some());
+        let ranges = key_map.and_then(|map| map.key_form().ranges.as_ref());
         let (key, until) = (header.key_column.clone(), header.until_column.clone());
-        let bounds = |from| RangeColumns { from, to: until.clone(), nested: how.nested };
+        let nested = how.nested || ranges.is_some_and(Directory::is_nested);
+        let bounds = |from| RangeColumns { from, to: until.clone(), nested };
         let options = BuildOptions {
-            ranges: key.clone().filter(|_| has_ranges).map(bounds),
-            key: key.clone().filter(|_| !has_ranges),
+            ranges: key.clone().filter(|_| ranges.is_some()).map(bounds),
+            key: key.clone().filter(|_| ranges.is_none()),
             normalization: key_map.map(|map| map.key_form().normalization).unwrap_or_default(),
             key_format: key_map.map(|map| map.key_form().format),
             on_duplicate: match key_map {

@@ -196,6 +196,21 @@ fn of_ranges_in_ranges_the_narrowest_answers() {
     let expected = "10.9.9.9\t{\"who\":\"carrier\"}\n10.1.9.9\t{\"who\":\"customer\"}\n\
                     10.1.2.9\t{\"who\":\"office\"}\n";
     assert_eq!((run.code(), run.stdout()), (1, expected), "{run}");
+    drop(served);
+    // A row lies in several pieces, so all rows change, or none.
+    let shown = place.run("inspect nested.privet");
+    assert!(shown.stdout().contains("5 of addresses, cut from nested ones"), "{shown}");
+    place.begin_history("nested.privet");
+    let update = "update nested.privet --publisher-key publisher.key";
+    for edit in ["--set 10.9.9.9={\"who\":\"x\"}", "--delete 10.9.9.9", "--from nested.csv"] {
+        let words = &["lie in one another", "(--replace-with)"];
+        refused_for(&place, &format!("{update} {edit}"), words);
+    }
+    place.write("nested.csv", nested.replace("carrier", "another"));
+    let replaced = place.run(&format!("{update} --replace-with nested.csv --json"));
+    assert_eq!((replaced.code(), &replaced.json()["replaced"]), (0, &2.into()), "{replaced}");
+    let compacted = place.run(&format!("{update} --compact"));
+    assert_eq!(compacted.code(), 0, "{compacted}");
 }
 
 #[test]

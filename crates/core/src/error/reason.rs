@@ -147,6 +147,8 @@ reasons! {
     ColumnsDiffer => "columns-differ",
     /// Two ranges of keys overlap, in a table in which a key lies in one at most.
     RangesOverlap => "ranges-overlap",
+    /// A row is to change alone, in a table whose ranges lie in one another.
+    RangesNested => "ranges-nested",
     /// Neither the name of an input nor the caller says which format it has.
     FormatUnknown => "format-unknown",
     /// A table cannot take what it is to hold: it has no room, or another form. It has to be built

@@ -29,7 +29,7 @@ impl KeptRows {
         self.hide(is_hidden.iter().filter(|is_hidden| **is_hidden).count() as u64);
         self.rename(pieces.iter().map(|(range, row)| (*row, range.name())));
         let ranges: Vec<Range> = pieces.into_iter().map(|(range, _)| range).collect();
-        Directory::new(points, &ranges)
+        Directory::new(points, &ranges, nested)
     }
 
     /// The range of each row with the row's number, by first points; those that begin at the same

@@ -78,6 +78,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
             self.counts.inserted += 1;
             return Ok(());
         };
+        key_map.key_form().check_edited_alone()?;
         let key = key_map.key_form().key_of_row(key)?.ok_or_else(no_such_range)?;
         if key_map.has_lists() {
             self.lists.add(&key, value);

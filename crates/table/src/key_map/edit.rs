@@ -125,7 +125,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
     /// The operation has then changed nothing.
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the value is too long for the
     ///   table's records and there is no room in the stash, if no range of a table of ranges holds
-    ///   the key, or if `read` gave a record of another length.
+    ///   the key, if its ranges were nested ([`Reason::RangesNested`]), or if `read` gave a record
+    ///   of another length.
     /// - [`Blame::Exhausted`](privet_core::Blame::Exhausted), with figures, if the table is full.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if a record is malformed.
     /// - Whatever `read` fails with.
@@ -157,6 +158,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
     /// Sets what the table has for a key.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<Effect> {
         let key_map = self.key_map;
+        key_map.key_form.check_edited_alone()?;
         if !key_map.key_form.has_place_for(key) {
             return Err(no_such_range());
         }
@@ -192,6 +194,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
     /// # Errors
     /// As [`set`](Editor::set), except that there is always room.
     pub fn delete(&mut self, key: &[u8]) -> Result<Effect> {
+        self.key_map.key_form.check_edited_alone()?;
         let hashes = self.key_map.hashes_of(key);
         let mut operation = Operation::new(self);
         let mut was_there = false;

@@ -47,7 +47,8 @@
 //! on; or 1 and a directory of [ranges](super::ranges): the kind of points (1 byte: 0 numbers, 1
 //! signed numbers, 2 addresses), the number of ranges (4), the number of bytes that they take (8),
 //! and these bytes; or 2 and one byte for how keys are [written](super::KeyFormat): 1 in
-//! hexadecimal, 2 in base64.
+//! hexadecimal, 2 in base64; or 3 and a directory as after 1, whose ranges were
+//! [nested](super::Directory::is_nested).
 //!
 //! [`Normalization::NAMES`]: super::Normalization::NAMES
 //!

@@ -71,6 +71,21 @@ impl KeyForm {
         }
     }
 
+    /// Refuses to edit a key alone whose row may answer for more.
+    ///
+    /// # Errors
+    /// [`Reason::RangesNested`] if ranges were nested.
+    pub(crate) fn check_edited_alone(&self) -> Result<()> {
+        if !self.ranges.as_ref().is_some_and(Directory::is_nested) {
+            return Ok(());
+        }
+        Err(Error::api_misuse(
+            "the ranges of this table lie in one another, so a row may answer for several pieces, \
+             and a change would meet one of them alone: replace all rows by those of a whole file",
+        )
+        .because(Reason::RangesNested))
+    }
+
     /// Whether a key can have a value: not if there are ranges and none holds it.
     pub(super) fn has_place_for(&self, key: &[u8]) -> bool {
         self.ranges.as_ref().is_none_or(|directory| directory.holds(key))
@@ -96,7 +111,7 @@ impl KeyForm {
             (None, KeyFormat::Text) => out.extend_from_slice(&[PLAIN, self.normalization.bits()]),
             (None, format) => out.extend_from_slice(&[FORMATTED, format.code()]),
             (Some(directory), _) => {
-                out.push(RANGES);
+                out.push(if directory.is_nested() { NESTED_RANGES } else { RANGES });
                 directory.encode(out);
             }
         }
@@ -108,7 +123,10 @@ impl KeyForm {
                 let normalization = Normalization::from_bits(reader.u8()?)?;
                 Ok(Self { normalization, ..Self::default() })
             }
-            RANGES => Ok(Self { ranges: Some(Directory::decode(reader)?), ..Self::default() }),
+            form @ (RANGES | NESTED_RANGES) => {
+                let directory = Directory::decode(reader, form == NESTED_RANGES)?;
+                Ok(Self { ranges: Some(directory), ..Self::default() })
+            }
             FORMATTED => {
                 let code = reader.u8()?;
                 let mut formats = KeyFormat::ALL.into_iter();
@@ -127,6 +145,7 @@ impl KeyForm {
 const PLAIN: u8 = 0;
 const RANGES: u8 = 1;
 const FORMATTED: u8 = 2;
+const NESTED_RANGES: u8 = 3;
 
 /// Differences between keys that do not count. They are removed in the order of the fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

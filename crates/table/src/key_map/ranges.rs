@@ -201,6 +201,7 @@ const BLOCK: usize = 64;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Directory {
     points: Points,
+    is_nested: bool,
     ranges: u32,
     bytes: Vec<u8>,
     /// Where every block begins; at least one.
@@ -218,12 +219,13 @@ struct Block {
 }
 
 impl Directory {
-    /// The directory of `ranges`, which are in ascending order.
+    /// The directory of `ranges`, which are in ascending order. They `are_nested` if they are what
+    /// is left of ranges that may lie in one another, so that several may belong to one row.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are none, or 2^32 and more; if
     /// a range ends before it begins, or begins before the one before it has ended.
-    pub fn new(points: Points, ranges: &[Range]) -> Result<Self> {
+    pub fn new(points: Points, ranges: &[Range], are_nested: bool) -> Result<Self> {
         let mut bytes = Vec::new();
         // `None` once no point is left.
         let mut after = Some(0);
@@ -239,7 +241,12 @@ impl Directory {
         let count = count.ok_or_else(|| {
             Error::api_misuse(format!("a table has 1 to {} ranges, not {}", u32::MAX, ranges.len()))
         })?;
-        Self::read(points, count, bytes)
+        Self::read(points, are_nested, count, bytes)
+    }
+
+    /// Whether several ranges may belong to one row.
+    pub fn is_nested(&self) -> bool {
+        self.is_nested
     }
 
     /// What the bounds are.
@@ -332,7 +339,7 @@ impl Directory {
         out.extend_from_slice(&self.bytes);
     }
 
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self> {
+    pub(super) fn decode(reader: &mut Reader<'_>, is_nested: bool) -> Result<Self> {
         let code = reader.u8()?;
         let points = Points::ALL.into_iter().find(|points| points.code() == code);
         let points = points.ok_or_else(|| invalid("this program does not know its points"))?;
@@ -342,11 +349,11 @@ impl Directory {
         if ranges == 0 {
             return Err(invalid("it has no ranges"));
         }
-        Self::read(points, ranges, bytes)
+        Self::read(points, is_nested, ranges, bytes)
     }
 
     /// Reads all of `bytes`, and notes where blocks begin.
-    fn read(points: Points, ranges: u32, bytes: Vec<u8>) -> Result<Self> {
+    fn read(points: Points, is_nested: bool, ranges: u32, bytes: Vec<u8>) -> Result<Self> {
         let mut reader = Reader::new(WHAT, &bytes);
         let (mut blocks, mut after) = (Vec::new(), Some(0));
         let mut encoded = Vec::new();
@@ -365,7 +372,7 @@ impl Directory {
             after = range.to.checked_add(1);
         }
         reader.finish()?;
-        Ok(Self { points, ranges, bytes, blocks })
+        Ok(Self { points, is_nested, ranges, bytes, blocks })
     }
 }
 
@@ -374,6 +381,7 @@ impl std::fmt::Debug for Directory {
         formatter
             .debug_struct("Directory")
             .field("points", &self.points)
+            .field("is_nested", &self.is_nested)
             .field("ranges", &self.ranges)
             .finish_non_exhaustive()
     }

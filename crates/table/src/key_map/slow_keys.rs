@@ -155,7 +155,7 @@ mod tests {
         }
         for points in Points::ALL {
             let ranges = [Range { from: 5, to: 9 }, Range { from: 1 << 127, to: u128::MAX }];
-            let ranges = Some(Directory::new(points, &ranges).unwrap());
+            let ranges = Some(Directory::new(points, &ranges, false).unwrap());
             forms.push(KeyForm { ranges, ..KeyForm::default() });
         }
         forms

@@ -68,7 +68,7 @@ fn dummy_keys_are_brought_into_the_tables_form() {
     let pairs = [(b"key".to_vec(), vec![1])];
     let options = PackOptions { kind: KeyMapKind::Buckets, parts: Some(1), lists: false };
     let normalization = Normalization { case: Some(Case::Lower), ..Normalization::default() };
-    let ranges = Some(Directory::new(Points::Numbers, &[Range { from: 5, to: 9 }]).unwrap());
+    let ranges = Some(Directory::new(Points::Numbers, &[Range { from: 5, to: 9 }], false).unwrap());
     for form in [
         KeyForm { normalization, ..KeyForm::default() },
         KeyForm { ranges, ..KeyForm::default() },

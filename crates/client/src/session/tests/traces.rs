@@ -123,7 +123,7 @@ fn table(layout: Layout, few: bool, spoilt: bool) -> (Vec<u8>, Vec<u8>, TableSha
     let mut key_form = KeyForm::default();
     if layout == Layout::Ranges {
         let ranges: Vec<Range> = (0..pairs.len()).map(range).collect();
-        key_form.ranges = Some(Directory::new(Points::Numbers, &ranges).unwrap());
+        key_form.ranges = Some(Directory::new(Points::Numbers, &ranges, false).unwrap());
     }
     let packed = packed.unwrap().with_key_form(key_form);
     let map = packed.key_map().clone();

@@ -2,11 +2,11 @@ use super::*;
 use crate::key_map::ranges::Bounds;
 
 fn directory(points: Points, ranges: &[Range]) -> Directory {
-    let directory = Directory::new(points, ranges).expect("in order");
+    let directory = Directory::new(points, ranges, false).expect("in order");
     let mut bytes = Vec::new();
     directory.encode(&mut bytes);
     let mut reader = privet_core::codec::Reader::new("a directory", &bytes);
-    assert_eq!(Directory::decode(&mut reader).expect("just encoded"), directory);
+    assert_eq!(Directory::decode(&mut reader, false).expect("just encoded"), directory);
     reader.finish().expect("nothing is left");
     directory
 }
@@ -60,7 +60,7 @@ proptest! {
         encoded.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
         encoded.extend_from_slice(&bytes);
         let mut reader = privet_core::codec::Reader::new("a directory", &encoded);
-        match Directory::decode(&mut reader) {
+        match Directory::decode(&mut reader, false) {
             Ok(directory) => {
                 let mut again = Vec::new();
                 directory.encode(&mut again);
@@ -100,6 +100,22 @@ fn ranges_are_written_as_the_module_says() {
     assert_eq!(bytes[13..], [129, 128, 0]);
 }
 
+/// A program that does not know that ranges may be nested refuses the form of keys by its number.
+#[test]
+fn nested_ranges_are_a_form_of_their_own() {
+    let ranges = [Range { from: 5, to: 9 }];
+    for (is_nested, first) in [(false, 1), (true, 3)] {
+        let ranges = Some(Directory::new(Points::Numbers, &ranges, is_nested).expect("in order"));
+        let form = KeyForm { ranges, ..KeyForm::default() };
+        let mut bytes = Vec::new();
+        form.encode(&mut bytes);
+        assert_eq!(bytes[0], first);
+        let mut reader = privet_core::codec::Reader::new("a form", &bytes);
+        assert_eq!(KeyForm::decode(&mut reader).expect("just encoded"), form);
+        assert_eq!(form.check_edited_alone().is_err(), is_nested);
+    }
+}
+
 #[test]
 fn ranges_that_overlap_or_end_before_they_begin_are_refused() {
     for ranges in [
@@ -109,7 +125,7 @@ fn ranges_that_overlap_or_end_before_they_begin_are_refused() {
         &[Range { from: 8, to: 9 }, Range { from: 1, to: 2 }],
         &[Range { from: 0, to: u128::MAX }, Range { from: 0, to: 0 }],
     ] {
-        let error = Directory::new(Points::Numbers, ranges).expect_err("not ascending");
+        let error = Directory::new(Points::Numbers, ranges, false).expect_err("not ascending");
         assert_eq!(error.blame(), Blame::ApiMisuse, "{ranges:?}");
     }
 }
