@@ -67,7 +67,7 @@ pub use cell::Cell;
 pub use cells::Cells;
 pub use dialect::{Delimiter, Dialect};
 pub use json_fields::Fields;
-pub use of_table::check_value;
+pub use of_table::{Columns, check_value, common_columns};
 pub use source::{OnEmptyKey, Source, open_text, text_of};
 pub use types::{ColumnType, ColumnTypes};
 pub(crate) use {source::Like, types::guess as guess_types};

@@ -68,14 +68,15 @@ pub(crate) struct Update {
     #[arg(long, value_enum, default_value_t = OnDuplicate::Error, value_name = "WHAT")]
     #[arg(requires = "replace_with")]
     pub(crate) on_duplicate: OnDuplicate,
-    /// Ranges in the file of --replace-with may lie in one another, as for `privet build`
+    /// Ranges in the file of --replace-with may lie in one another, as for `privet build`, and in
+    /// the table from then on
     #[arg(long, requires = "replace_with")]
     pub(crate) nested: bool,
     /// Let values have other columns than the table's, or columns of other types
     ///
     /// Without it, each new value must have the columns that the table was built with, and their
     /// types. In a table that was built from JSON Lines, rows may differ; there a value is refused
-    /// only if it leaves out columns that the key's present value has.
+    /// only if it leaves out columns that the key's present value has, or changes their types.
     #[arg(long)]
     pub(crate) replace: bool,
     /// Remove the keys in a file, one on each line; `-` for standard input

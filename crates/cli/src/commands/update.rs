@@ -11,9 +11,9 @@ use crate::key_list::keys_from;
 use crate::room::{Left, NEARLY_FULL};
 use privet_core::{Blame, Error, Result};
 use privet_table::edit::{Counts, HowReplaced, Replacement, TableEdits};
-use privet_table::import::{Source, check_value};
+use privet_table::import::{Columns, Source, check_value, common_columns};
 use privet_table::owner::{OwnedTable, begin_history};
-use privet_table::snapshot::Snapshot;
+use privet_table::snapshot::{Snapshot, ValueForm};
 use privet_table::update_log::PublisherKey;
 use serde::Serialize;
 use std::collections::HashSet;
@@ -191,21 +191,15 @@ fn edits(
         false => table.values_of(key),
     };
     let values = table.layout().values();
+    let is_raw = matches!(snapshot.header().value_form, ValueForm::Raw(_));
     // Where rows of a file may have different columns, each row lists its own, and none counts as
     // missing.
     let check = |key: &[u8], value: &[u8], row_of_any: bool, is_row: bool| {
-        let header = snapshot.header();
         let checked = match values {
             _ if arguments.replace => Ok(()),
-            Some(values) => check_value(values, value),
-            None if row_of_any || key.is_empty() => Ok(()),
-            None => {
-                let present = present(key)?;
-                rows::check_nothing_is_lost(header, &present, value).and_then(|()| match is_row {
-                    true => rows::check_types_stay(header, &present, value),
-                    false => Ok(()),
-                })
-            }
+            Some(values) => check_value(values, value, Columns::Exactly),
+            None if row_of_any || is_raw || key.is_empty() => Ok(()),
+            None => check_value(&common_columns(&present(key)?), value, Columns::AtLeast),
         };
         checked.map_err(|error| match key.is_empty() || !is_row {
             true => error,

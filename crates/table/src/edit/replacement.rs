@@ -13,9 +13,10 @@
 //!
 //! An epoch has a limit, so a large difference becomes several. After each of them the table is
 //! whole: a key has its old value or its new one. Where that cannot be, there is one epoch or none:
-//! if the bounds of ranges change, and for what is removed where values lie in parts (nobody knows
-//! which pieces belong together). All epochs are made before the first is signed, so a table that
-//! cannot take all rows stays as it is.
+//! if the bounds of ranges change, or what the table tells of its values (their columns, their
+//! types), and for what is removed where values lie in parts (nobody knows which pieces belong
+//! together). All epochs are made before the first is signed, so a table that cannot take all rows
+//! stays as it is.
 
 #[cfg(test)]
 mod tests;
@@ -23,11 +24,11 @@ mod tests;
 use super::rows::Counts;
 use super::{TableEditor, TableEdits, edits_of};
 use crate::build::{KeptRows, OnDuplicate};
-use crate::import::{LinesLeftOut, check_value};
-use crate::key_map::{Editor, Effect, Held, KeyMap, Pairs as _, decode_list};
+use crate::import::{Columns, LinesLeftOut, check_value};
+use crate::key_map::{Editor, Effect, Held, KeyForm, KeyMap, Pairs as _, decode_list};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::update_log::check_can_be_sent;
-use crate::values::{ValueType, Values};
+use crate::values::Values;
 use privet_core::quantities::count;
 use privet_core::{Error, Reason, Result, TableShape, TableUpdate};
 use std::cmp::Reverse;
@@ -62,7 +63,7 @@ pub struct Replacement {
 pub struct HowReplaced {
     /// What becomes of a key that occurs again, in a table of one value for each key.
     pub on_duplicate: OnDuplicate,
-    /// Ranges may lie in one another.
+    /// Ranges may lie in one another. In a table whose ranges were nested, they may in any case.
     pub nested: bool,
     /// Values may lack columns that they have in the table, or have other types.
     pub columns_may_change: bool,
@@ -85,13 +86,19 @@ pub(crate) fn replacement(
     rows: &KeptRows,
     epoch_bytes: u64,
 ) -> Result<Replacement> {
+    let described = described(layout, rows);
+    let changes = !described.is_that_of(layout);
+    // Rows of two descriptions are never in one version.
+    let epoch_bytes = if changes { u64::MAX } else { epoch_bytes };
     let mut planned =
         Planned { layout: layout.clone(), shape, read, epochs: Vec::new(), epoch_bytes };
     let counts = match layout.records() {
         RecordLayout::Keyed(key_map) => planned.by_key(key_map, rows)?,
         RecordLayout::Index(index) => planned.by_index(*index, rows)?,
     };
-    planned.describe(rows)?;
+    if changes {
+        planned.describe(described)?;
+    }
     Ok(Replacement {
         epochs: planned.epochs,
         counts,
@@ -102,12 +109,13 @@ pub(crate) fn replacement(
     })
 }
 
-/// Refuses rows whose values lack columns that the table's values have, or have text where those
-/// have numbers, or the reverse. Where rows may differ, each value is compared.
+/// Refuses rows whose values lack columns that the table's values have, or have them of other
+/// types. Where all rows have the same columns, further ones are fine: the table tells them then.
 pub(crate) fn check_columns(layout: &TableLayout, rows: &KeptRows) -> Result<()> {
-    let (before, now) = match (layout.values(), rows.columns()) {
-        (Some(before), Some(now)) => (before, now),
-        (Some(before), None) => return check_values(before, layout, rows),
+    let columns = match (layout.values(), rows.columns()) {
+        (Some(before), Some(now)) if before.columns == now => return Ok(()),
+        (Some(_), Some(_)) => Columns::AtLeast,
+        (Some(_), None) => Columns::Exactly,
         (None, None) => return Ok(()),
         (None, Some(_)) => {
             return Err(Error::api_misuse(
@@ -118,58 +126,49 @@ pub(crate) fn check_columns(layout: &TableLayout, rows: &KeptRows) -> Result<()>
             .because(Reason::ColumnsDiffer));
         }
     };
-    if before.is_raw {
-        return Ok(());
-    }
-    let find = |name: &str| now.iter().find(|column| column.name == name);
-    let missing = before.columns.iter().filter(|column| find(&column.name).is_none());
-    let missing: Vec<_> = missing.map(|column| format!("{:?}", column.name)).collect();
-    if !missing.is_empty() {
-        return Err(Error::api_misuse(format!(
-            "the values in the table have {} too, and these rows have not: give all columns, or \
-             say that they may go",
-            missing.join(", ")
-        ))
-        .because(Reason::ColumnsDiffer));
-    }
-    for column in &before.columns {
-        let types = find(&column.name).map(|now| (is_text(&column.of), is_text(&now.of)));
-        let (then, now) = match types {
-            Some((Some(true), Some(false))) => ("text", "no text"),
-            Some((Some(false), Some(true))) => ("no text", "text"),
-            _ => continue,
-        };
-        return Err(Error::api_misuse(format!(
-            "the column {:?} is {then} in the table, and would be {now} here: say its type as the \
-             table was built, or say that it may change",
-            column.name
-        ))
-        .because(Reason::ColumnsDiffer));
-    }
-    Ok(())
-}
-
-/// Compares each value with what the table tells of its values.
-fn check_values(values: &Values, layout: &TableLayout, rows: &KeptRows) -> Result<()> {
+    let Some(values) = layout.values() else { return Ok(()) };
     let has_lists = layout.records().key_map().is_some_and(KeyMap::has_lists);
     for row in 0..rows.rows() {
         let value = rows.value_of(row);
         let several = if has_lists { decode_list(value)? } else { vec![value] };
-        several.into_iter().try_for_each(|value| check_value(values, value))?;
+        several.into_iter().try_for_each(|value| check_value(values, value, columns))?;
     }
     Ok(())
 }
 
-/// Whether values of that type are text in JSON, if that is known.
-fn is_text(of: &ValueType) -> Option<bool> {
-    match of {
-        ValueType::Any | ValueType::Null => None,
-        ValueType::Boolean
-        | ValueType::Integer { .. }
-        | ValueType::Float(_)
-        | ValueType::Number
-        | ValueType::Decimal { .. } => Some(false),
-        _ => Some(true),
+/// How the table is described that has `rows`: which ranges there are, and what the values are.
+fn described(layout: &TableLayout, rows: &KeptRows) -> Described {
+    let values = match (layout.values(), rows.columns()) {
+        (Some(before), Some(columns)) => {
+            let now = Values { is_raw: before.is_raw, columns: columns.to_vec() };
+            Some(now).filter(Values::fits)
+        }
+        (before, _) => before.cloned(),
+    };
+    Described { key_form: rows.key_form().clone(), values }
+}
+
+/// What a table's layout says of keys and values, besides where they lie.
+struct Described {
+    key_form: KeyForm,
+    values: Option<Values>,
+}
+
+impl Described {
+    /// Whether `layout` says this.
+    fn is_that_of(&self, layout: &TableLayout) -> bool {
+        let key_map = layout.records().key_map();
+        self.values.as_ref() == layout.values()
+            && key_map.is_none_or(|key_map| *key_map.key_form() == self.key_form)
+    }
+
+    /// `layout`, saying this.
+    fn within(self, layout: &TableLayout) -> TableLayout {
+        let records = match layout.records().clone() {
+            RecordLayout::Keyed(map) => RecordLayout::Keyed(map.with_key_form(self.key_form)),
+            records => records,
+        };
+        TableLayout::from(records).describing(self.values)
     }
 }
 
@@ -195,7 +194,7 @@ impl<R: Fn(u64) -> Result<Vec<u8>>> Planned<R> {
 
     fn add(&mut self, edits: Option<TableEdits>) -> Result<()> {
         let Some(edits) = edits else { return Ok(()) };
-        check_can_be_sent(&edits.update, edits.layout.as_ref())?;
+        check_can_be_sent(&edits.update, edits.layout.as_ref()).map_err(at_once)?;
         self.shape = edits.update.shape_after();
         if let Some(layout) = &edits.layout {
             self.layout = layout.clone();
@@ -241,9 +240,8 @@ impl<R: Fn(u64) -> Result<Vec<u8>>> Planned<R> {
     }
 
     fn by_key(&mut self, key_map: &KeyMap, rows: &KeptRows) -> Result<Counts> {
-        let same_ranges = rows.key_form().ranges == key_map.key_form().ranges;
-        let epoch_bytes = if same_ranges { self.epoch_bytes } else { u64::MAX };
-        let mut work = ByKey::new(key_map, rows, epoch_bytes / bytes_of_a_change(self.shape))?;
+        let most_records = self.epoch_bytes / bytes_of_a_change(self.shape);
+        let mut work = ByKey::new(key_map, rows, most_records)?;
         loop {
             let layout = self.layout.clone();
             let Some(key_map) = layout.records().key_map() else { return Ok(work.counts) };
@@ -257,36 +255,25 @@ impl<R: Fn(u64) -> Result<Vec<u8>>> Planned<R> {
         }
     }
 
-    /// Has the last epoch say what the values are, and which ranges there are, where that changes.
-    fn describe(&mut self, rows: &KeptRows) -> Result<()> {
-        let mut records = self.layout.records().clone();
-        if let RecordLayout::Keyed(key_map) = records {
-            records = RecordLayout::Keyed(key_map.with_key_form(rows.key_form().clone()));
-        }
-        let before = self.layout.values();
-        let values = match (before, rows.columns()) {
-            (Some(before), Some(columns)) => {
-                let now = Values { is_raw: before.is_raw, columns: columns.to_vec() };
-                Some(now).filter(Values::fits)
-            }
-            _ => before.cloned(),
-        };
-        let layout = TableLayout::from(records).describing(values);
-        if layout == self.layout {
-            return Ok(());
-        }
-        match self.epochs.last_mut() {
-            Some(last) => last.layout = Some(layout),
+    /// Has the one epoch say this of the table. Makes one if no record changes.
+    fn describe(&mut self, described: Described) -> Result<()> {
+        let layout = described.within(&self.layout);
+        let edits = match self.epochs.pop() {
+            Some(edits) => TableEdits { layout: Some(layout), ..edits },
             None => {
                 let update = TableUpdate::new(self.shape, Vec::new())?;
-                self.epochs.push(TableEdits { update, layout: Some(layout) });
+                TableEdits { update, layout: Some(layout) }
             }
-        }
-        match self.epochs.last() {
-            Some(last) => check_can_be_sent(&last.update, last.layout.as_ref()),
-            None => Ok(()),
-        }
+        };
+        check_can_be_sent(&edits.update, edits.layout.as_ref()).map_err(at_once)?;
+        self.epochs.push(edits);
+        Ok(())
     }
+}
+
+/// The error for an epoch that is larger than any may be, because nothing of it may come later.
+fn at_once(error: Error) -> Error {
+    error.within("all rows change at once").because(Reason::DoesNotFit)
 }
 
 /// The bytes that an epoch has for a record that changes.

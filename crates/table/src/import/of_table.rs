@@ -2,7 +2,7 @@
 
 use super::quoted;
 use crate::similar;
-use crate::values::{ValueType, Values};
+use crate::values::{ValueColumn, ValueType, Values};
 use privet_core::{Error, Reason, Result};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -10,12 +10,24 @@ use std::collections::BTreeMap;
 /// How many characters of a value an error shows.
 const MOST_SHOWN: usize = 40;
 
-/// Checks a new value of a table whose values are `values`: it must have all of the columns, no
-/// others, and of the same types. Raw values are not checked.
+/// Which columns a value has to have, and which it may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Columns {
+    /// Those that are known, all of them.
+    Exactly,
+    /// All that are known, and others.
+    AtLeast,
+    /// Some of those that are known.
+    AtMost,
+}
+
+/// Checks a new value of a table whose values are `values`: the columns must be there that
+/// `columns` says, and of the same types. Raw values are not checked.
 ///
 /// # Errors
-/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), naming the column.
-pub fn check_value(values: &Values, value: &[u8]) -> Result<()> {
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), naming the column;
+/// [`Reason::ColumnsDiffer`] if it has others.
+pub fn check_value(values: &Values, value: &[u8], columns: Columns) -> Result<()> {
     if values.is_raw {
         return Ok(());
     }
@@ -25,7 +37,8 @@ pub fn check_value(values: &Values, value: &[u8]) -> Result<()> {
     let names = || values.columns.iter().map(|column| column.name.as_str());
     let missing: Vec<String> =
         names().filter(|name| !fields.contains_key(*name)).map(quoted).collect();
-    if let Some(other) = fields.keys().find(|name| names().all(|known| known != *name)) {
+    let other = fields.keys().find(|name| names().all(|known| known != *name));
+    if let Some(other) = other.filter(|_| columns != Columns::AtLeast) {
         let known = names().map(quoted).collect::<Vec<_>>().join(", ");
         let meant = similar::meant(other, names());
         let meant = meant.map(|name| format!("; did you mean {}?", quoted(name)));
@@ -35,9 +48,9 @@ pub fn check_value(values: &Values, value: &[u8]) -> Result<()> {
             meant.unwrap_or_default()
         ));
     }
-    if !missing.is_empty() {
+    if !missing.is_empty() && columns != Columns::AtMost {
         return differs(format!(
-            "the values of this table have {} too, and this one has not: give all of their columns",
+            "the values in the table have {} too, and this one has not: give all of their columns",
             missing.join(", ")
         ));
     }
@@ -53,6 +66,36 @@ pub fn check_value(values: &Values, value: &[u8]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What all of these JSON objects have in common: the columns, and of these the types. For tables
+/// that do not tell what their values are.
+pub fn common_columns<V: AsRef<[u8]>>(values: &[V]) -> Values {
+    let columns = values.iter().map(|value| {
+        let fields: BTreeMap<String, &RawValue> =
+            serde_json::from_slice(value.as_ref()).unwrap_or_default();
+        let typed = |(name, field): (String, &RawValue)| (name, type_of(field.get()));
+        fields.into_iter().map(typed).collect::<BTreeMap<_, _>>()
+    });
+    let common = columns.reduce(|all, more| {
+        let joined = |(name, one): (String, ValueType)| {
+            let joined = one.joined(more.get(&name)?);
+            Some((name, joined))
+        };
+        all.into_iter().filter_map(joined).collect()
+    });
+    let columns = common.unwrap_or_default().into_iter();
+    Values { is_raw: false, columns: columns.map(|(name, of)| ValueColumn { name, of }).collect() }
+}
+
+/// The type that has this JSON token among its values, as far as one token tells.
+fn type_of(token: &str) -> ValueType {
+    match token.as_bytes().first() {
+        Some(b'"') => ValueType::Text,
+        Some(b't' | b'f') => ValueType::Boolean,
+        Some(b'-' | b'0'..=b'9') => ValueType::Number,
+        _ => ValueType::Any,
+    }
 }
 
 /// Whether values of a column may be written as this JSON token.

@@ -356,7 +356,7 @@ pub(crate) fn check_can_be_sent(update: &TableUpdate, layout: Option<&TableLayou
     let len = layout_len + records_len + EPOCH_FIELDS_LEN;
     if len > MAX_EPOCH_LEN as u64 {
         return Err(Error::api_misuse(format!(
-            "these changes take {len} bytes, and clients accept at most {MAX_EPOCH_LEN} at once: make several updates of them, one after the other"
+            "these changes take {len} bytes, and clients accept at most {MAX_EPOCH_LEN} at once: make several updates of them, one after the other, or build the table anew"
         )));
     }
     Ok(())

@@ -2,13 +2,12 @@
 //! typed.
 
 use privet_core::{Error, Result};
-use privet_table::import::{Format, LinesLeftOut, Rows, Selection, Source};
+use privet_table::import::{
+    Columns, Format, LinesLeftOut, Rows, Selection, Source, check_value,
+};
 use privet_table::key_map::KeyFormat;
-use privet_table::similar::meant;
 use privet_table::snapshot::{SnapshotHeader, ValueForm};
-use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
-use std::collections::BTreeMap;
+use privet_table::values::{ValueColumn, ValueType, Values};
 
 /// What was read of a file.
 #[derive(Default)]
@@ -43,70 +42,6 @@ pub(super) fn read(
     Ok(Read { rows: count, empty_keys: rows.empty_keys(), lines: rows.left_out() })
 }
 
-/// Refuses a value that lacks columns which all `present` values of the key have. Somebody who
-/// names only a few columns rarely wants to remove the others. For a table that does not say which
-/// columns it has.
-pub(super) fn check_nothing_is_lost(
-    header: &SnapshotHeader,
-    present: &[Vec<u8>],
-    value: &[u8],
-) -> Result<()> {
-    if let ValueForm::Raw(_) = header.value_form {
-        return Ok(());
-    }
-    let present = present.iter().map(|value| columns_of(value)).reduce(|all, more| {
-        all.into_iter().filter(|(column, _)| more.contains_key(column)).collect()
-    });
-    let (present, given) = (present.unwrap_or_default(), columns_of(value));
-    let missing = present.keys().filter(|column| !given.contains_key(*column));
-    let missing: Vec<_> = missing.map(|column| json(column)).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    Err(Error::api_misuse(format!(
-        "the value in the table has {} too, and this one has not: give all of its columns, or \
-         remove them with --replace",
-        missing.join(", ")
-    )))
-}
-
-/// Refuses text where the key's `present` values have a number or a boolean, and the reverse. For a
-/// table that does not say what its columns are, as one from JSON Lines.
-pub(super) fn check_types_stay(
-    header: &SnapshotHeader,
-    present: &[Vec<u8>],
-    value: &[u8],
-) -> Result<()> {
-    if let ValueForm::Raw(_) = header.value_form {
-        return Ok(());
-    }
-    let is_text = |json: &RawValue| match json.get().as_bytes().first() {
-        Some(b'"') => Some(true),
-        Some(b'n') | None => None,
-        Some(_) => Some(false),
-    };
-    let given = columns_of(value);
-    for (column, json_before) in present.iter().flat_map(|value| columns_of(value)) {
-        let types = (is_text(json_before), given.get(&column).and_then(|json| is_text(json)));
-        let (before, now) = match types {
-            (Some(true), Some(false)) => ("text", "no text"),
-            (Some(false), Some(true)) => ("no text", "text"),
-            _ => continue,
-        };
-        return Err(Error::api_misuse(format!(
-            "the column {} is {before} in the table, and would be {now} here: say its type as the table was built \
-             (--types), or --replace if it is to change",
-            json(&column)
-        )));
-    }
-    Ok(())
-}
-
-/// The columns of a value that is a JSON object. Any other value has none.
-fn columns_of(value: &[u8]) -> BTreeMap<String, &RawValue> {
-    serde_json::from_slice(value).unwrap_or_default()
-}
-
 /// The value that was typed for `key`. In a table of JSON objects, this is an object with the typed
 /// columns, in the form of the table's values. In any other table, it is the typed bytes.
 pub(super) fn value(header: &SnapshotHeader, key: &str, typed: &str) -> Result<Vec<u8>> {
@@ -134,32 +69,13 @@ pub(super) fn value(header: &SnapshotHeader, key: &str, typed: &str) -> Result<V
         Some(row) => row.value.to_vec(),
         None => return Err(Error::api_misuse("the value is empty")),
     };
-    check_columns(header, typed)?;
-    Ok(value)
-}
-
-/// Refuses fields that are not among the table's columns. In a file, further columns are normal. In
-/// what was typed, they are a mistake.
-fn check_columns(header: &SnapshotHeader, typed: &str) -> Result<()> {
-    let ValueForm::JsonColumns(columns) = &header.value_form else { return Ok(()) };
-    let fields: BTreeMap<String, IgnoredAny> = serde_json::from_str(typed)
-        .map_err(|_| Error::api_misuse("the value is no JSON object"))?;
-    let listed = || columns.iter().map(|column| json(column)).collect::<Vec<_>>().join(", ");
-    match fields.keys().find(|field| !columns.contains(field)) {
-        Some(field) => Err(Error::api_misuse(format!(
-            "the values of this table have no column {}: they have {}{}",
-            json(field),
-            listed(),
-            meant(field, columns.iter().map(String::as_str))
-                .map(|column| format!("; did you mean {}?", json(column)))
-                .unwrap_or_default()
-        ))),
-        None if fields.is_empty() => Err(Error::api_misuse(format!(
-            "the value has no column: give it at least one of {}",
-            listed()
-        ))),
-        None => Ok(()),
+    // In a file, further columns are normal. In what was typed, they are a mistake.
+    if let ValueForm::JsonColumns(names) = &header.value_form {
+        let any = |name: &String| ValueColumn { name: name.clone(), of: ValueType::Any };
+        let columns = names.iter().map(any).collect();
+        check_value(&Values { is_raw: false, columns }, typed.as_bytes(), Columns::AtMost)?;
     }
+    Ok(value)
 }
 
 /// A key, as messages name it.

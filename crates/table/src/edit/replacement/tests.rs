@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::build::{BuildOptions, OnDuplicate, RangeColumns, build_table};
-use crate::import::{Format, Source};
+use crate::import::{ColumnType, Format, Source};
 use crate::key_map::{KeyMapKind, Normalization};
 use crate::owner::OwnedTable;
 use crate::snapshot::Snapshot;
@@ -354,6 +354,75 @@ fn ranges_become_those_of_the_file() {
     assert_eq!((value("7"), value("10.1.3.200")), (vec!["x".into()], vec!["y".into()]));
 }
 
+/// A row of nested ranges may lie in several pieces, so none is changed alone.
+#[test]
+fn a_table_of_nested_ranges_is_changed_as_a_whole() {
+    let options = BuildOptions {
+        key: None,
+        ranges: Some(RangeColumns { from: "net".into(), to: None, nested: true }),
+        ..keyed()
+    };
+    let rows = "net,value\n10.0.0.0/8,carrier\n10.1.0.0/16,customer\n".to_owned();
+    let owned = Owned::build(rows.clone(), &options);
+    {
+        let table = owned.open();
+        let mut editor = table.editor().unwrap();
+        for row in ["10.9.9.9", "10.0.0.0/8", "10.1.0.0/16", "11.0.0.0"] {
+            for edit in [editor.set(row.as_bytes(), b"x"), editor.delete(row.as_bytes())] {
+                assert_eq!(edit.unwrap_err().reason(), Some(Reason::RangesNested), "{row}");
+            }
+        }
+        let key_map = table.layout().records().key_map().unwrap();
+        let read = |number| Ok(owned.snapshot.view().record(number).unwrap().to_vec());
+        let mut editor = Editor::new(key_map, read);
+        for edit in [editor.set(b"10.9.9.9", b"x"), editor.delete(b"10.9.9.9")] {
+            assert_eq!(edit.unwrap_err().reason(), Some(Reason::RangesNested));
+        }
+        assert_eq!(values_of(&table, "10.9.9.9"), ["carrier"]);
+    }
+    // The file that takes its place may have ranges in ranges, without saying so again.
+    let other = rows.replace("carrier", "another") + "10.1.2.0/24,office\n";
+    owned.replace(other, OnDuplicate::Error, |_| ()).unwrap();
+    let table = owned.open();
+    for (key, value) in [("10.0.9.9", "another"), ("10.9.9.9", "another"), ("10.1.2.3", "office")] {
+        assert_eq!(values_of(&table, key), [value]);
+    }
+}
+
+/// No version has rows that its description is not of.
+#[test]
+fn what_describes_the_values_changes_with_all_of_them() {
+    let rows = |from: u32, column: &str| {
+        let rows = (from..from + 60).map(|key| format!("key {key},{key}\n"));
+        format!("name,{column}\n{}", rows.collect::<String>())
+    };
+    let options = BuildOptions { raw_value: None, ..keyed() };
+    for key in [Some("name".to_owned()), None] {
+        let options = BuildOptions { key, ..options.clone() };
+        let owned = Owned::build(rows(0, "phone"), &options);
+        let (layout, shape) = (owned.snapshot.layout(), owned.snapshot.identity().shape);
+        let made = |csv: String| {
+            let selection = crate::import::Selection {
+                key: options.key.clone(),
+                until: None,
+                value: owned.snapshot.header().value_form.clone(),
+            };
+            let rows = KeptRows::read(vec![source(csv)], &selection, &options, &mut |_| Ok(()));
+            let read = |number| Ok(owned.snapshot.view().record(number).unwrap().to_vec());
+            replacement(layout, shape, read, &rows.unwrap(), 1).unwrap().epochs
+        };
+        let named = |edits: &TableEdits| {
+            let values = edits.layout.as_ref()?.values()?.columns.clone();
+            values.last().map(|column| column.name.clone())
+        };
+        let same = made(rows(1, "phone"));
+        assert!(same.len() > 1, "one epoch is not enough");
+        assert!(same.iter().all(|edits| named(edits).is_none_or(|name| name == "phone")));
+        let other = made(rows(1, "photo"));
+        assert_eq!(other.iter().map(named).collect::<Vec<_>>(), [Some("photo".to_owned())]);
+    }
+}
+
 #[test]
 fn columns_stay_unless_that_is_said() {
     let options = BuildOptions { raw_value: None, ..keyed() };
@@ -383,6 +452,18 @@ fn columns_stay_unless_that_is_said() {
         assert_eq!(error.reason(), Some(Reason::ColumnsDiffer));
         assert!(error.message().contains(named), "{error}");
     }
+    // Nor do they become of another type, also where that is no text either.
+    let typed = Owned::build("name,on\nada,true\n".into(), &BuildOptions {
+        types: vec![("on".into(), ColumnType::Boolean)],
+        ..options.clone()
+    });
+    let source_of = || source("name,on\nada,5\n".into()).types([("on".into(), ColumnType::Number)]);
+    let how_made = |may_change| {
+        let how = how(OnDuplicate::Error, may_change);
+        typed.open().replacement(source_of(), how, &mut |_| Ok(())).map(|made| made.epochs.len())
+    };
+    assert_eq!(how_made(false).unwrap_err().reason(), Some(Reason::ColumnsDiffer));
+    assert_eq!(how_made(true).unwrap(), 1);
     // Clients are told what the values are then.
     assert_eq!(made("name,phone\nada,1\n", true).unwrap(), ["phone"]);
     assert_eq!(made("name,phone,fax\nada,1,5\n", false).unwrap(), ["phone", "fax"]);
