@@ -180,18 +180,20 @@ impl Records {
     /// The key map and the key, if a key of a table by key is looked up.
     fn keyed<'t>(&self, target: &'t Target) -> Option<(&KeyMap, Key<'t>)> {
         let map = self.layout.records().key_map()?;
-        let key = match target {
+        let read = match target {
             Target::Index(_) => return None,
-            Target::Key(key) => {
-                Key { bytes: Cow::Borrowed(key), is_well_formed: map.key_form().check(key) }
-            }
-            Target::Written(written) => match map.key_form().read(written) {
-                Ok(bytes) => Key { bytes, is_well_formed: Ok(()) },
-                // It has candidates all the same.
-                Err(why) => Key { bytes: Cow::Borrowed(written), is_well_formed: Err(why) },
-            },
+            Target::Key(key) => map.key_form().check(key).map(|()| Cow::Borrowed(&key[..])),
+            Target::Written(written) => map.key_form().read(written),
         };
-        Some((map, key))
+        Some((
+            map,
+            match read {
+                Ok(bytes) => Key { bytes, is_well_formed: Ok(()) },
+                // It has candidates all the same: those of no key, which take least to find. So it
+                // takes no longer than the dummies, all of which are read to their end.
+                Err(why) => Key { bytes: Cow::Borrowed(b""), is_well_formed: Err(why) },
+            },
+        ))
     }
 
     fn not_that_record(&self, error: Error) -> Error {

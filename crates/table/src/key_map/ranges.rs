@@ -73,12 +73,14 @@ impl Points {
     }
 
     /// Refuses what is no point of this kind, and says why. The words do not have the key in them:
-    /// it may be a secret.
+    /// it may be a secret. Why a long text is none is not looked for: it would take longer than
+    /// reading a point does.
     pub(super) fn check(self, key: &[u8]) -> Result<(), &'static str> {
         if self.parse(key).is_some() {
             return Ok(());
         }
-        let text = std::str::from_utf8(key).unwrap_or_default().trim();
+        let short = Some(key).filter(|key| key.len() <= LONGEST_EXPLAINED);
+        let text = short.and_then(|key| std::str::from_utf8(key).ok()).unwrap_or_default().trim();
         let octets = || text.split('.');
         Err(match self {
             Points::Numbers => "this is no number from 0 to 2^128 - 1, and no address",
@@ -211,6 +213,9 @@ pub struct Directory {
 /// Where a block of ranges begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Block {
+/// Of texts up to this length it is said why they are no points. No address is longer.
+const LONGEST_EXPLAINED: usize = 128;
+
     /// The first point of its first range.
     first: u128,
     /// The point after the range before it.
@@ -272,7 +277,7 @@ impl Directory {
     /// read.
     pub(super) fn name_for(&self, key: &[u8]) -> [u8; NAME_LEN] {
         let point = self.points.parse(key);
-        // A key that is no point takes as long as a point that no range holds.
+        // From here on, a key that is no point takes as long as a point that no range holds.
         let (is_point, point) = (point.is_some(), conceal(point.unwrap_or(u128::MAX)));
         let mut block = 0;
         let mut blocks_left = self.blocks.len();

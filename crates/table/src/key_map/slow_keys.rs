@@ -1,4 +1,4 @@
-//! Keys that take as long as any to bring into a table's form.
+//! Keys that take about as long as any to bring into a table's form.
 //!
 //! A client measures with them how long a lookup may take, before it makes any. Which text takes
 //! longest depends on the processor, so there are several kinds.

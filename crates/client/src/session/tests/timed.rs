@@ -65,7 +65,7 @@ fn reading_is_measured_with_what_takes_longest() {
 /// So are keys of the table's own form, as long as is promised.
 #[test]
 fn dummy_keys_are_brought_into_the_tables_form() {
-    let pairs = [(b"key".to_vec(), vec![1])];
+    let pairs: Vec<_> = (0..1000).map(|n: u32| (n.to_string().into_bytes(), vec![1])).collect();
     let options = PackOptions { kind: KeyMapKind::Buckets, parts: Some(1), lists: false };
     let normalization = Normalization { case: Some(Case::Lower), ..Normalization::default() };
     let ranges = Some(Directory::new(Points::Numbers, &[Range { from: 5, to: 9 }], false).unwrap());
@@ -84,6 +84,16 @@ fn dummy_keys_are_brought_into_the_tables_form() {
             let Target::Written(key) = records.dummy(number, 1024, &mut rng) else { panic!() };
             assert!(key.len() > 1020 && std::str::from_utf8(&key).is_ok(), "{number}");
             assert!(form.read(&key).is_ok(), "{number}: it takes as long as a key");
+        }
+        // What is malformed takes no longer: it is not hashed, however long it is.
+        let located = |key: &[u8]| {
+            let index = records.locate(&Target::written(key), 0).unwrap();
+            index.expose()
+        };
+        for malformed in [&b"~".repeat(1024), &b"1.".repeat(512), &b"ab ".repeat(341)] {
+            if form.read(malformed).is_err() {
+                assert!(located(malformed) == located(b""), "{form:?}");
+            }
         }
     }
 }
