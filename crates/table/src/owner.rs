@@ -347,6 +347,14 @@ impl<'s> OwnedTable<'s> {
 
     /// Makes `edits` the table's next epoch. Durable on return.
     ///
+    /// Refuses what [`publish`](Self::publish) would refuse, and writes nothing.
+    ///
+    /// # Errors
+    /// As there, before anything is written.
+    pub fn check(&self, edits: &TableEdits) -> Result<()> {
+        self.writer.check_update(&self.key, &edits.update, edits.layout.as_ref())
+    }
+
     /// # Errors
     /// As [`LogWriter::append`]. After [`Blame::Unavailable`](privet_core::Blame::Unavailable) the
     /// epoch may or may not be in the log: look there before making it again. After other errors

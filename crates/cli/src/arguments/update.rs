@@ -107,6 +107,9 @@ pub(crate) struct Update {
     pub(crate) next_key: Option<NextKeyDigest>,
     /// Print the report as JSON
     #[arg(long)]
+    /// Say what would change, and whether it fits, and sign nothing
+    #[arg(long, conflicts_with_all = ["compact", "begin_history"])]
+    pub(crate) dry_run: bool,
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) reading: Reading,

@@ -70,9 +70,14 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report
     }
     let records_changed = epochs.iter().map(|edits| edits.update.written().len() as u64).sum();
     let layout_changed = epochs.iter().any(|edits| edits.layout.is_some());
-    for edits in epochs {
+    let made = epochs.len() as u64;
+    if arguments.dry_run {
+        // Of several epochs each was checked as it was made.
+        epochs.first().map(|edits| table.check(edits)).transpose()?;
+    }
+    for edits in epochs.iter().filter(|_| !arguments.dry_run) {
         let spinner = display::working("reading the table and signing");
-        let published = table.publish(&edits);
+        let published = table.publish(edits);
         spinner.finish_and_clear();
         published.map_err(|error| match error.blame() {
             Blame::Unavailable => error.within(
@@ -85,7 +90,8 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report
     let (identity, log_bytes) = (table.identity(), table.unfolded_bytes());
     let table_parts = table.layout().records().key_map().map_or(1, |map| map.parts() as u64);
     // What was published stays published, so a failure here is none of the update.
-    let room = table.room().ok().flatten().map(|room| Left::of(&room, table_parts));
+    let room = table.room().ok().flatten().filter(|_| !arguments.dry_run);
+    let room = room.map(|room| Left::of(&room, table_parts));
     let publisher = table.publisher().to_string();
     let next_key = table.keys().next.map(|next| next.to_string());
     let compacted = arguments.compact.is_some_and(|percent| table.is_worth_compacting(percent));
@@ -103,8 +109,9 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report
     }
     Ok(Report {
         file: arguments.table.display().to_string(),
-        epoch: identity.epoch.0,
-        epochs: identity.epoch.0 - before,
+        dry_run: arguments.dry_run,
+        epoch: before + made,
+        epochs: made,
         counts: Shown {
             unchanged: replace_with.as_ref().map(|_| counts.unchanged),
             ..counts.into()
@@ -250,6 +257,8 @@ fn edits(
 pub(crate) struct Report {
     file: String,
     epoch: u64,
+    /// Nothing was signed. Records and digest are those of the table as it is.
+    dry_run: bool,
     /// How many epochs this update made.
     epochs: u64,
     #[serde(flatten)]
@@ -308,6 +317,10 @@ impl Report {
                 format!("{}: nothing changed, the table stays at epoch {}", self.file, self.epoch)
             }
             _ if self.epochs > 1 => {
+            _ if self.dry_run => {
+                let epochs = display::some(self.epochs, "epoch", "epochs");
+                format!("{} would be at epoch {}, {epochs} later", self.file, self.epoch)
+            }
                 format!("{} is at epoch {}, {} later", self.file, self.epoch, self.epochs)
             }
             _ => format!("{} is at epoch {}", self.file, self.epoch),
@@ -352,6 +365,10 @@ impl Report {
             room.add_to(&mut page);
         }
         page.entry("digest", &self.digest);
+        if self.dry_run {
+            page.line("It fits. Nothing was signed.");
+            return page;
+        }
         page.entry("publisher", &self.publisher);
         if let Some(next_key) = &self.next_key {
             page.entry("next key", next_key);

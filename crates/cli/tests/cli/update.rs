@@ -370,6 +370,9 @@ fn keygen_and_update_explain_themselves() {
 
           --json
               Print the report as JSON
+          --dry-run
+              Say what would change, and whether it fits, and sign nothing
+
 
       -h, --help
               Print help (see a summary with '-h')

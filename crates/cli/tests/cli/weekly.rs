@@ -79,6 +79,30 @@ fn a_client_follows_a_weekly_list_for_three_weeks() {
 #[test]
 fn the_report_says_what_came_what_went_and_what_stayed() {
     let place = place_with_weeks("cuckoo");
+    // First without doing it.
+    let files = || {
+        ["list.privet", "list.privet.updates"].map(|name| std::fs::read(place.path(name)).unwrap())
+    };
+    let before = files();
+    let dry = "update list.privet --publisher-key p.key --dry-run";
+    let told = place.run(&format!("{dry} --replace-with week2.csv"));
+    let lines = told.stdout().lines().filter(|line| !line.contains("changed"));
+    assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r"
+    list.privet would be at epoch 1, 1 epoch later
+      new                    40
+      replaced               87
+      deleted                40
+      as before              173
+    It fits. Nothing was signed.
+    ");
+    let report =
+        place.run(&format!("{dry} --delete nobody --set new={{\"city\":\"x\"}} --json")).json();
+    let counts = ["dry_run", "epoch", "epochs", "inserted", "absent"].map(|name| &report[name]);
+    assert_eq!(counts.map(ToString::to_string), ["true", "1", "1", "1", "1"]);
+    place.write("wide.csv", format!("name,city\nada,{}\n", "long".repeat(40_000)));
+    let refused = place.run(&format!("{dry} --replace-with wide.csv"));
+    assert!(refused.code() != 0 && refused.stderr().contains("do not fit"), "{refused}");
+    assert!(files() == before, "nothing is written");
     let told = replace(&place, 2);
     assert_snapshot!(told.stdout().lines().take(5).collect::<Vec<_>>().join("\n"), @r"
     list.privet is at epoch 1

@@ -249,7 +249,7 @@ impl<'s> LogWriter<'s> {
         Ok(Stored::new(start..start + len, bytes))
     }
 
-    fn check_update(
+    pub(crate) fn check_update(
         &self,
         key: &PublisherKey,
         update: &TableUpdate,
