@@ -256,6 +256,10 @@ pub(crate) struct Making {
     pub(crate) parts: Option<u8>,
 
     /// Store with each record the proof that it belongs to the table.
+    /// Make room for so many keys that updates may add, with --key-map cuckoo
+    #[arg(long, value_name = "N", value_parser = parse_number, requires = "by_key")]
+    #[arg(help_heading = LAYOUT)]
+    pub(crate) room: Option<u64>,
     ///
     /// It takes 32 bytes for each doubling of the number of records. The root that clients verify
     /// against (`get --root`) is printed.
@@ -282,6 +286,7 @@ impl Making {
         typed.value("--parts", self.parts);
         typed.flag("--authenticate", self.authenticate);
         typed.0
+        typed.value("--room", self.room);
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// What is said where little room is left.
 pub(crate) const NEARLY_FULL: &str = "The table takes few new keys before it is full. Build a \
-    larger one in time; with --key-map cuckoo it takes new keys best.";
+    larger one in time (--key-map cuckoo --room N).";
 
 /// The room of a table by key. Estimates.
 #[derive(Clone, Copy, Serialize)]

@@ -24,7 +24,7 @@ use crate::authentication::{MerkleTree, TableRoot, path_len, shape_with_paths};
 use crate::import::{
     ColumnType, ColumnTypes, Format, LinesLeftOut, Selection, Source, guess_types,
 };
-use crate::key_map::{KeyForm, KeyFormat, KeyMapKind, Normalization, PackOptions, pack_with};
+use crate::key_map::{KeyForm, KeyFormat, KeyMapKind, Normalization, PackOptions, pack_with_room};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::new_file::Existing;
 use crate::snapshot::{Mark, SnapshotPlan, SnapshotWriter, ValueForm};
@@ -59,6 +59,8 @@ pub struct BuildOptions {
     /// How many parts each key has, for a table by key: [`PackOptions::parts`].
     pub parts: Option<u8>,
     /// The columns that make the value, as a JSON object. Empty for all columns except the key or
+    /// For so many more keys there is to be room, in a table by key with a cuckoo map.
+    pub room: u64,
     /// the bounds.
     pub value_columns: Vec<String>,
     /// The one column whose bytes are the value. Not together with `value_columns`.
@@ -384,7 +386,8 @@ fn write_table(
             parts: options.parts,
             lists: options.on_duplicate == OnDuplicate::All,
         };
-        let packed = pack_with(&pack, kept, seed)?.with_key_form(kept.key_form().clone());
+        let packed = pack_with_room(&pack, kept, options.room, seed)?;
+        let packed = packed.with_key_form(kept.key_form().clone());
         let layout = RecordLayout::Keyed(packed.key_map().clone());
         let shape = packed.key_map().shape();
         let write = |number: u64, record: &mut Vec<u8>| packed.write_record(kept, number, record);

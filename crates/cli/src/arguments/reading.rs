@@ -269,7 +269,7 @@ mod tests {
             &["--delimiter=;", "--types=auto,a=b=text", "--on-empty-key=skip", "--key=k"],
             &["--key=k", "--key-format=hex", "--on-duplicate=last", "--value=a,b", "--max-value=9"],
             &["--range-from=a", "--range-to=b", "--nested", "--raw-value=v"],
-            &["--key=k", "--key-map=cuckoo", "--authenticate"],
+            &["--key=k", "--key-map=cuckoo", "--room=7", "--authenticate"],
         ] {
             let as_two = |word: &str| match word.split_once('=') {
                 Some((option, value)) if !value.starts_with('-') => format!("{option} {value}"),

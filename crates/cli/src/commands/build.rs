@@ -157,6 +157,7 @@ pub(crate) fn options(making: &Making, reading: &Reading) -> Result<BuildOptions
         key: making.key.clone(),
         normalization: Normalization::from_names(&making.normalize)?,
         key_format: making.key_format.map(Into::into),
+        room: making.room.unwrap_or(0),
         ranges: making.range_from.clone().map(|from| RangeColumns {
             from,
             to: making.range_to.clone(),

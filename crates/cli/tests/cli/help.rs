@@ -186,6 +186,9 @@ fn build_explains_itself() {
               Every lookup fetches as many, however long the value is, and twice as many with cuckoo.
               Long values then need no wide records. Default: 1, or more where values of many kilobytes
               make that cheaper for clients.
+          --room <N>
+              Make room for so many keys that updates may add, with --key-map cuckoo
+
 
     Changes and forgery:
           --authenticate

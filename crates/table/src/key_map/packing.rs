@@ -133,7 +133,29 @@ pub fn pack_with<P: Pairs + ?Sized>(
     pairs: &P,
     seed: PublicSeed,
 ) -> Result<Packed> {
-    check(options, pairs)?;
+    pack_with_room(options, pairs, 0, seed)
+}
+
+/// As [`pack_with`], with room for `room` more keys, with values as long as these: the table is
+/// packed with as many others, which are then left out.
+///
+/// # Errors
+/// As [`pack_with`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is to be room in
+/// a bucket map, where gaps are of little use to new keys.
+pub fn pack_with_room<P: Pairs + ?Sized>(
+    options: &PackOptions,
+    real: &P,
+    room: u64,
+    seed: PublicSeed,
+) -> Result<Packed> {
+    check(options, real)?;
+    if room > 0 && options.kind != KeyMapKind::Cuckoo {
+        return Err(Error::api_misuse(
+            "keys that come later find room in a cuckoo map alone: choose that kind",
+        ));
+    }
+    check_count((real.len() as u64).saturating_add(room))?;
+    let pairs = &WithRoom::new(real, room, seed);
     let kind = options.kind;
     let (parts, undivided) = parts::choose(options, pairs, attempt_seed(seed, 0));
     let limits = StashLimits::of(payload_lens(pairs, parts));
@@ -165,7 +187,7 @@ pub fn pack_with<P: Pairs + ?Sized>(
     let Outcome { buckets, record_len, rule, homes, .. } = outcome;
     let key_map = KeyMap {
         seed,
-        keys: pairs.len() as u64,
+        keys: real.len() as u64,
         shape: TableShape::new(buckets, record_len)?,
         key_form: KeyForm::default(),
         entry_bytes: 0,
@@ -174,7 +196,44 @@ pub fn pack_with<P: Pairs + ?Sized>(
         lists: options.lists,
         stash: Vec::new(),
     };
-    Ok(assemble(pairs, key_map, undivided, &items, &homes))
+    // Others that are left out come last.
+    let items: Vec<Item> =
+        items.into_iter().take_while(|item| (item.pair as usize) < real.len()).collect();
+    Ok(assemble(real, key_map, undivided, &items, &homes))
+}
+
+/// Pairs, and made-up ones behind them in the place of those that may come later.
+struct WithRoom<'p, P: ?Sized> {
+    pairs: &'p P,
+    later: Vec<[u8; 32]>,
+}
+
+impl<'p, P: Pairs + ?Sized> WithRoom<'p, P> {
+    fn new(pairs: &'p P, room: u64, seed: PublicSeed) -> Self {
+        let later = (0..room).map(|number| {
+            let material = [&seed.as_bytes()[..], &number.to_le_bytes()].concat();
+            *PublicSeed::derive("privet key map v1, a key that may come later", &material)
+                .as_bytes()
+        });
+        Self { pairs, later: later.collect() }
+    }
+}
+
+impl<P: Pairs + ?Sized> Pairs for WithRoom<'_, P> {
+    fn len(&self) -> usize {
+        self.pairs.len() + self.later.len()
+    }
+
+    fn key(&self, number: usize) -> &[u8] {
+        match number.checked_sub(self.pairs.len()) {
+            Some(later) => &self.later[later],
+            None => self.pairs.key(number),
+        }
+    }
+
+    fn value(&self, number: usize) -> &[u8] {
+        self.pairs.value(number % self.pairs.len())
+    }
 }
 
 pub(super) fn check_count(keys: u64) -> Result<()> {
@@ -283,7 +342,7 @@ fn assemble<P: Pairs + ?Sized>(
     let buckets = key_map.buckets() as usize;
     // A counting sort by record, then each record by tag.
     let mut starts = vec![0u32; buckets + 1];
-    for home in homes {
+    for (_, home) in items.iter().zip(homes) {
         if let Home::Record(record) = home {
             starts[*record as usize + 1] += 1;
         }

@@ -21,6 +21,36 @@ fn fill(table: &Table, len: impl Fn(usize) -> usize) -> u64 {
 }
 
 #[test]
+fn a_table_takes_as_many_keys_as_it_was_built_with_room_for() {
+    let pair = |i: usize| -> Pair { (key(i), vec![5; i * 7 % 90]) };
+    let pairs: Vec<Pair> = (0..500).map(pair).collect();
+    let seed = fixed_seed();
+    for (parts, room) in [(1, 0), (1, 500), (1, 5000), (3, 2000)] {
+        let options = PackOptions { kind: KeyMapKind::Cuckoo, parts: Some(parts), lists: false };
+        let packed = pack_with_room(&options, &pairs[..], room, seed).expect("packs");
+        let map = KeyMap::decode(&packed.key_map().encode()).expect("just encoded");
+        assert_eq!(map.keys(), 500);
+        let records: Vec<Vec<u8>> = (0..map.buckets())
+            .map(|number| {
+                let mut record = Vec::new();
+                packed.write_record(&pairs[..], number, &mut record);
+                record
+            })
+            .collect();
+        for (key, value) in &pairs {
+            assert_eq!(look_up(&map, &records, key).as_ref(), Some(value));
+        }
+        let mut editor = Editor::new(&map, |number| Ok(records[number as usize].clone()));
+        for i in 0..room as usize {
+            let (key, value) = pair(1000 + i);
+            editor.set(&key, &value).expect("there is room");
+        }
+    }
+    let buckets = PackOptions { parts: Some(1), ..PackOptions::default() };
+    assert!(pack_with_room(&buckets, &pairs[..], 1, seed).is_err());
+}
+
+#[test]
 fn about_as_many_keys_fit_as_is_said() {
     type Len = fn(usize) -> usize;
     let lengths: [(&str, Len); 3] =
