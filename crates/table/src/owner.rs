@@ -241,8 +241,8 @@ impl<'s> OwnedTable<'s> {
     /// as for a table that is built. [`publish`](Self::publish) them one by one; nothing is written
     /// before. The rows are in memory meanwhile, and the records that change.
     ///
-    /// Unless columns may change, rows must have all columns that the table's values have, with
-    /// text where those have text.
+    /// Unless columns may change, rows must have all columns that the table's values have, and of
+    /// the same types.
     ///
     /// # Errors
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the rows are not as they should be;

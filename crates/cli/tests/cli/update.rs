@@ -148,7 +148,7 @@ fn columns_are_not_lost_unless_that_is_said() {
     let short = |flags: &str| place.run(&format!(r#"{UPDATE} --set ada={{"phone":"1"}} {flags}"#));
     assert_snapshot!(short("").refusal(), @r#"
     [exit 2]
-    privet: the key "ada": the values of this table have "floor" too, and this one has not: give all of their columns (--replace)
+    privet: the key "ada": the values in the table have "floor" too, and this one has not: give all of their columns (--replace)
     "#);
     // A new key has the same columns, and none has more.
     for other in [r#"new={"phone":"1"}"#, r#"bob={"phone":"1","floor":"2","fax":"3"}"#] {

@@ -143,7 +143,8 @@ fn described(layout: &TableLayout, rows: &KeptRows) -> Described {
             let now = Values { is_raw: before.is_raw, columns: columns.to_vec() };
             Some(now).filter(Values::fits)
         }
-        (before, _) => before.cloned(),
+        // Rows that may differ, of which all are like those of the table, or not.
+        (before, _) => before.filter(|_| check_columns(layout, rows).is_ok()).cloned(),
     };
     Described { key_form: rows.key_form().clone(), values }
 }
