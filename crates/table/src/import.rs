@@ -72,7 +72,7 @@ pub use source::{OnEmptyKey, Source, open_text, text_of};
 pub use types::{ColumnType, ColumnTypes};
 pub(crate) use {source::Like, types::guess as guess_types};
 
-use crate::key_map::BETWEEN_BOUNDS;
+use crate::key_map::RowKey;
 pub(crate) use crate::key_map::quoted;
 use crate::similar;
 use crate::snapshot::ValueForm;
@@ -130,13 +130,19 @@ impl Format {
     }
 }
 
+    has_until: bool,
+    cells: RowBytes,
+}
+
+/// The bytes of one row.
+#[derive(Default)]
+struct RowBytes {
 /// What is wanted of each row.
 #[derive(Clone, Debug)]
 pub struct Selection {
     /// The column that gives the key, if any; for a table of ranges, the first point.
     pub key: Option<String>,
-    /// The column that gives the last point of a range, if it is not the column of the first. The
-    /// key is then both texts, with a unit separator (U+001F) between them.
+    /// The column that gives the last point of a range, if it is not the column of the first.
     pub until: Option<String>,
     /// What makes the value.
     pub value: ValueForm,
@@ -159,8 +165,8 @@ impl Selection {
 pub struct Row<'a> {
     /// The line on which it begins (CSV, JSON Lines) or its number (Parquet), counted from 1.
     pub position: u64,
-    /// The bytes of its key; empty if none was selected.
-    pub key: &'a [u8],
+    /// Its key; empty if none was selected.
+    pub key: RowKey<'a>,
     /// The bytes of its value.
     pub value: &'a [u8],
 }
@@ -181,7 +187,7 @@ trait RowReader {
     /// Appends the next row's key and value to `key` and `value`, which are empty, and returns its
     /// position, or `None` after the last. A row without a key is an error with the
     /// [reason](Reason::EmptyKey) for that; the next call goes on with the row after it.
-    fn next_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<Option<u64>>;
+    fn next_row(&mut self, row: &mut RowBytes) -> Result<Option<u64>>;
 
     /// What positions count: "line" or "row".
     fn unit(&self) -> &'static str;
@@ -241,44 +247,11 @@ impl Rows {
 
     fn open_unnamed(source: Source, selection: Selection) -> Result<Self> {
         let (name, on_empty_key) = (source.name(), source.on_empty_key);
-        let rows = |reader, bytes_total| Self {
-            name,
-            reader,
-            bytes_total,
-            on_empty_key,
-            empty_keys: 0,
-            key: vec![],
-            value: vec![],
-        };
+        let has_until = selection.until.is_some();
         let format = source.resolve_format()?;
-        let dialect = source.checked_dialect(format)?.clone();
-        let wanted = source.wanted(selection);
-        if format == Format::Parquet
-            && let Some((file, len)) = source.plain_file()?
-        {
-            let reader = Box::new(parquet::ParquetRows::open(file, wanted)?);
-            return Ok(rows(reader, Some(len)));
-        }
-        if format == Format::Cells {
-            let cells = source.into_cells()?;
-            let bytes_total = cells.size().map(|(_, bytes)| bytes);
-            return Ok(rows(Box::new(CellRows::open(cells, &wanted)?), bytes_total));
-        }
-        let Opened { bytes, counter, bytes_total } = source.open()?;
-        let reader: Box<dyn RowReader> = match format {
-            Format::Csv | Format::Tsv => {
-                Box::new(csv::CsvRows::open(bytes, counter, wanted, &dialect, format)?)
-            }
-            Format::JsonLines => Box::new(json_lines::JsonLinesRows::open(
-                bytes,
-                counter,
-                wanted.selection,
-                dialect.no_rows(format),
-            )),
-            Format::Parquet => Box::new(parquet::ParquetRows::spool(bytes, wanted)?),
-            Format::Cells => return Err(Error::internal("rows of cells were opened before")),
-        };
-        Ok(rows(reader, bytes_total))
+        let (reader, bytes_total) = format.open(source, selection)?;
+        let (empty_keys, cells) = (0, RowBytes::default());
+        Ok(Self { name, reader, bytes_total, on_empty_key, empty_keys, has_until, cells })
     }
 
     /// The next row, or `None` after the last.
@@ -289,12 +262,14 @@ impl Rows {
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if reading fails.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>> {
         loop {
-            self.key.clear();
-            self.value.clear();
-            return match self.reader.next_row(&mut self.key, &mut self.value) {
+            let RowBytes { key, until, value } = &mut self.cells;
+            [key, until, value].into_iter().for_each(Vec::clear);
+            return match self.reader.next_row(&mut self.cells) {
                 Ok(None) => Ok(None),
                 Ok(Some(position)) => {
-                    Ok(Some(Row { position, key: &self.key, value: &self.value }))
+                    let RowBytes { key, until, value } = &self.cells;
+                    let until = self.has_until.then_some(until.as_slice());
+                    Ok(Some(Row { position, key: RowKey { key, until }, value }))
                 }
                 Err(error)
                     if error.reason() == Some(Reason::EmptyKey)
@@ -462,11 +437,6 @@ impl ResolvedColumns {
         };
         Ok(Self { key, until, value, raw: matches!(selection.value, ValueForm::Raw(_)) })
     }
-}
-
-/// Appends what separates the two bounds of a range.
-fn push_between_bounds(key: &mut Vec<u8>) {
-    key.push(BETWEEN_BOUNDS as u8);
 }
 
 /// The error for a cell that cannot be a key.

@@ -155,8 +155,8 @@ pub(crate) use key_format::quoted;
 pub use packing::{PackOptions, Packed, Pairs, pack, pack_as, pack_with, pack_with_room};
 pub use pieces::MOST_PARTS;
 #[cfg(feature = "files")]
-pub(crate) use ranges::{BETWEEN_BOUNDS, Bounds, NAME_LEN};
-pub use ranges::{Directory, Points, Range};
+pub(crate) use ranges::{Bounds, NAME_LEN};
+pub use ranges::{Directory, Points, Range, RowKey};
 pub use room::Room;
 pub use values::{decode_list, encode_list, values_of_list};
 #[cfg(feature = "files")]

@@ -28,7 +28,7 @@ use crate::build::{BuildOptions, KeptRows, OnDuplicate, Progress, RangeColumns};
 use crate::edit::replacement::{EPOCH_BYTES, check_columns, replacement};
 use crate::edit::{HowReplaced, Replacement, RowEditor, TableEdits, not_edited};
 use crate::import::{Selection, Source};
-use crate::key_map::{Directory, Room, decode_list};
+use crate::key_map::{Directory, Room, RowKey, decode_list};
 use crate::snapshot::{Mark, Snapshot};
 use crate::update_log::{
     LogWriter, NextKeyDigest, PublisherId, PublisherKey, Signers, Succession, TableKeys, UpdateLog,
@@ -309,13 +309,14 @@ impl<'s> OwnedTable<'s> {
     /// As [`KeyForm::read`](crate::key_map::KeyForm::read), and
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) or
     /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the table is damaged.
-    pub fn values_of(&self, key: &[u8]) -> Result<Vec<Vec<u8>>> {
+    pub fn values_of<'k>(&self, key: impl Into<RowKey<'k>>) -> Result<Vec<Vec<u8>>> {
+        let row = key.into();
         let read = self.reader();
         match self.layout().records() {
             RecordLayout::Keyed(map) => {
                 // A row of a file may name the bounds of a range. One that is not there has no
                 // values.
-                let key = &*map.key_form().key_of_row(key)?.unwrap_or(Cow::Borrowed(key));
+                let key = &*map.key_form().key_of_row(row)?.unwrap_or(Cow::Borrowed(row.key));
                 let records = map.candidates(key).map(&read).collect::<Result<Vec<_>>>()?;
                 let value = map.find(key, records.iter().map(Vec::as_slice))?;
                 match value {
@@ -326,7 +327,8 @@ impl<'s> OwnedTable<'s> {
                 }
             }
             RecordLayout::Index(layout) => {
-                let row = std::str::from_utf8(key).ok().and_then(|number| number.parse().ok());
+                let number = std::str::from_utf8(row.key).ok();
+                let row = number.and_then(|number| number.parse().ok());
                 match row.filter(|row| *row < self.identity().shape.records()) {
                     Some(row) => Ok(vec![layout.value_in(&read(row)?)?.to_vec()]),
                     None => Ok(Vec::new()),
@@ -345,8 +347,6 @@ impl<'s> OwnedTable<'s> {
         key_map.map(|key_map| key_map.room(self.reader())).transpose()
     }
 
-    /// Makes `edits` the table's next epoch. Durable on return.
-    ///
     /// Refuses what [`publish`](Self::publish) would refuse, and writes nothing.
     ///
     /// # Errors
@@ -355,6 +355,8 @@ impl<'s> OwnedTable<'s> {
         self.writer.check_update(&self.key, &edits.update, edits.layout.as_ref())
     }
 
+    /// Makes `edits` the table's next epoch. Durable on return.
+    ///
     /// # Errors
     /// As [`LogWriter::append`]. After [`Blame::Unavailable`](privet_core::Blame::Unavailable) the
     /// epoch may or may not be in the log: look there before making it again. After other errors

@@ -12,6 +12,7 @@ use crate::room::{Left, NEARLY_FULL};
 use privet_core::{Blame, Error, Result};
 use privet_table::edit::{Counts, HowReplaced, Replacement, TableEdits};
 use privet_table::import::{Columns, Source, check_value, common_columns};
+use privet_table::key_map::RowKey;
 use privet_table::owner::{OwnedTable, begin_history};
 use privet_table::snapshot::{Snapshot, ValueForm};
 use privet_table::update_log::PublisherKey;
@@ -193,7 +194,7 @@ fn edits(
         deleted.insert(key);
     }
     // Columns of a key that is deleted in the same update are not missed.
-    let present = |key: &[u8]| match arguments.replace || deleted.contains(key) {
+    let present = |key: RowKey<'_>| match arguments.replace || deleted.contains(key.key) {
         true => Ok(Vec::new()),
         false => table.values_of(key),
     };
@@ -201,16 +202,16 @@ fn edits(
     let is_raw = matches!(snapshot.header().value_form, ValueForm::Raw(_));
     // Where rows of a file may have different columns, each row lists its own, and none counts as
     // missing.
-    let check = |key: &[u8], value: &[u8], row_of_any: bool, is_row: bool| {
+    let check = |key: RowKey<'_>, value: &[u8], row_of_any: bool, is_row: bool| {
         let checked = match values {
             _ if arguments.replace => Ok(()),
             Some(values) => check_value(values, value, Columns::Exactly),
-            None if row_of_any || is_raw || key.is_empty() => Ok(()),
+            None if row_of_any || is_raw || key.key.is_empty() => Ok(()),
             None => check_value(&common_columns(&present(key)?), value, Columns::AtLeast),
         };
-        checked.map_err(|error| match key.is_empty() || !is_row {
+        checked.map_err(|error| match key.key.is_empty() || !is_row {
             true => error,
-            false => error.within(rows::named(key)),
+            false => error.within(rows::named(key.key)),
         })
     };
     let mut read = rows::Read::default();
@@ -243,7 +244,7 @@ fn edits(
     for (key, value) in &arguments.set {
         rows::value(snapshot.header(), key, value)
             .and_then(|value| {
-                check(key.as_bytes(), &value, false, false)?;
+                check(key.as_bytes().into(), &value, false, false)?;
                 editor.set(key.as_bytes(), &value)
             })
             .map_err(|error| error.within(rows::named(key.as_bytes())))?;

@@ -1,8 +1,7 @@
 //! Rows that answer for ranges of keys: their bounds are read, put in order, and named.
 
 use super::rows::KeptRows;
-use crate::import::quoted;
-use crate::key_map::{BETWEEN_BOUNDS, Bounds, Directory, Points, Range};
+use crate::key_map::{Bounds, Directory, Points, Range};
 use privet_core::{Error, Reason, Result};
 
 impl KeptRows {
@@ -38,7 +37,8 @@ impl KeptRows {
         let mut bounds: Vec<(Bounds, usize)> = Vec::with_capacity(self.rows() as usize);
         for row in 0..self.rows() as usize {
             // `kind_of_points` has parsed the bounds of all rows, so no row is skipped here.
-            bounds.extend(points.parse_bounds(self.bounds_of(row)).map(|bounds| (bounds, row)));
+            let (from, until) = self.bounds_of(row);
+            bounds.extend(points.parse_bounds(from, until).map(|bounds| (bounds, row)));
         }
         bounds.sort_unstable_by_key(|(Bounds { from, to }, row)| {
             (*from, std::cmp::Reverse(to.filter(|_| nested)), *row)
@@ -68,19 +68,18 @@ impl KeptRows {
 
     /// A row in a message: its place and its bounds.
     fn shown(&self, row: usize, unit: &str) -> String {
-        let bounds = self.bounds_of(row).replace(BETWEEN_BOUNDS, " to ");
-        format!("{} ({})", self.place_of(row, unit), quoted(&bounds))
+        format!("{} ({})", self.place_of(row, unit), self.shown_key(self.key_of(row)))
     }
 
     /// The first kind of points that fits the bounds of all rows.
     fn kind_of_points(&self, unit: &str) -> Result<Points> {
         let mut possible = Points::ALL.to_vec();
         for row in 0..self.rows() as usize {
-            let bounds = self.bounds_of(row);
+            let (from, until) = self.bounds_of(row);
             let before = possible.clone();
-            possible.retain(|points| points.parse_bounds(bounds).is_some());
+            possible.retain(|points| points.parse_bounds(from, until).is_some());
             if possible.is_empty() {
-                let shown = quoted(&bounds.replace(BETWEEN_BOUNDS, " to "));
+                let shown = self.shown_key(self.key_of(row));
                 let expected = match before[0] {
                     _ if before.len() == Points::ALL.len() => "whole numbers, or addresses",
                     points => points.name(),
@@ -94,8 +93,8 @@ impl KeptRows {
         Ok(possible[0])
     }
 
-    fn bounds_of(&self, row: usize) -> &str {
-        std::str::from_utf8(self.key_of(row)).unwrap_or_default()
+    fn bounds_of(&self, row: usize) -> (&str, Option<&str>) {
+        self.bounds_in(self.key_of(row))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::arena::{Arena, Place};
 use super::key_shape::KeyShape;
 use super::{BuildOptions, OnDuplicate, Progress, REPORT_EVERY, Stage};
-use crate::import::{Like, LinesLeftOut, Row, Rows, Selection, Source};
+use crate::import::{Like, LinesLeftOut, Row, Rows, Selection, Source, quoted};
 use crate::key_map::{
     KeyForm, KeyFormat, NAME_LEN, Normalization, Pairs, listed_len, push_to_list,
 };
@@ -28,6 +28,8 @@ pub(crate) struct KeptRows {
     /// key's first row.
     further: HashMap<u32, Further>,
     by_key: bool,
+    /// Keys have two bounds each: see [`both_bounds`].
+    two_bounds: bool,
     rows_kept: u64,
     value_bytes: u64,
     duplicates_dropped: u64,
@@ -78,6 +80,7 @@ impl KeptRows {
             rows: Vec::new(),
             further: HashMap::new(),
             by_key: options.key.is_some() || options.ranges.is_some(),
+            two_bounds: selection.until.is_some(),
             rows_kept: 0,
             value_bytes: 0,
             duplicates_dropped: 0,
@@ -153,20 +156,21 @@ impl KeptRows {
             let at = |error: Error, row: &Row<'_>| {
                 error.within(format!("{unit} {}", row.position)).within(&name)
             };
-            let key = match self.key_form.format {
-                KeyFormat::Text => options.normalization.apply(row.key),
-                _ if has_byte_keys => Cow::Borrowed(row.key),
-                format => format.read(row.key).map_err(|error| {
-                    let written = KeyFormat::Text.shown(row.key);
+            let written = row.key.key;
+            let key = match (self.key_form.format, row.key.until) {
+                (_, Some(until)) => Cow::Owned(both_bounds(written, until)),
+                (KeyFormat::Text, None) => options.normalization.apply(written),
+                _ if has_byte_keys => Cow::Borrowed(written),
+                (format, None) => format.read(written).map_err(|error| {
+                    let written = KeyFormat::Text.shown(written);
                     at(error.within(format!("the key {written}")), &row)
                 })?,
             };
             if self.by_key && key.is_empty() {
-                return Err(at(nothing_left(row.key), &row));
+                return Err(at(nothing_left(written), &row));
             }
-            let row = Row { key: &key, ..row };
-            let format = self.by_key.then_some(self.key_form.format);
-            check_length(&row, format, options.max_value).map_err(|error| at(error, &row))?;
+            let row = Row { key: (&*key).into(), ..row };
+            self.check_length(&row, options.max_value).map_err(|error| at(error, &row))?;
             if self.by_key {
                 self.add_keyed(&row, by_hash, options.on_duplicate, unit)
                     .map_err(|error| at(error, &row))?;
@@ -245,7 +249,7 @@ impl KeptRows {
     }
 
     fn add(&mut self, row: &Row<'_>) {
-        let (key, value) = (self.arena.keep(row.key), self.arena.keep(row.value));
+        let (key, value) = (self.arena.keep(row.key.key), self.arena.keep(row.value));
         self.rows.push(KeptRow { key, value, position: row.position });
     }
 
@@ -259,7 +263,7 @@ impl KeptRows {
         if self.rows.len() >= u32::MAX as usize {
             return Err(Error::api_misuse(format!("more than {} keys; split the input", u32::MAX)));
         }
-        let Some(earlier) = index.find_or_add(row.key, self) else {
+        let Some(earlier) = index.find_or_add(row.key.key, self) else {
             self.add(row);
             return Ok(());
         };
@@ -268,7 +272,7 @@ impl KeptRows {
                 return Err(Error::api_misuse(format!(
                     "the key {} occurs twice, first in {}; keep one of the rows, or choose which to keep: \
                      the first, the last, or all of them",
-                    self.key_form.format.shown(row.key),
+                    self.shown_key(row.key.key),
                     self.place_of(earlier, unit)
                 ))
                 .because(Reason::KeyTwice));
@@ -289,16 +293,56 @@ impl KeptRows {
         let first_len = listed_len(self.rows[first].value.len()) as u64;
         let further = self.further.entry(first as u32).or_default();
         further.listed_bytes += listed_len(row.value.len()) as u64;
-        if first_len + further.listed_bytes > MAX_VALUE {
+        let (values, bytes) = (further.values.len() + 2, first_len + further.listed_bytes);
+        if bytes > MAX_VALUE {
             return Err(Error::api_misuse(format!(
-                "with this row, the {} values of the key {} have {} bytes together, and the limit is {MAX_VALUE}; no table can hold them",
-                further.values.len() + 2,
-                self.key_form.format.shown(row.key),
-                first_len + further.listed_bytes
+                "with this row, the {values} values of the key {} have {bytes} bytes together, and the limit is {MAX_VALUE}; no table can hold them",
+                self.shown_key(row.key.key),
             )));
         }
         further.values.push(self.arena.keep(row.value));
         Ok(())
+    }
+
+    /// The bounds of a range that are a key.
+    pub(super) fn bounds_in<'k>(&self, key: &'k [u8]) -> (&'k str, Option<&'k str>) {
+        let text = |bytes| std::str::from_utf8(bytes).unwrap_or_default();
+        let both = |key: &'k [u8]| {
+            let (len, both) = key.split_first_chunk()?;
+            both.split_at_checked(u32::from_le_bytes(*len) as usize)
+        };
+        match both(key).filter(|_| self.two_bounds) {
+            Some((from, until)) => (text(from), Some(text(until))),
+            None => (text(key), None),
+        }
+    }
+
+    /// A key in a message.
+    pub(super) fn shown_key(&self, key: &[u8]) -> String {
+        match self.bounds_in(key) {
+            (from, Some(until)) => quoted(&format!("{from} to {until}")),
+            _ => self.key_form.format.shown(key),
+        }
+    }
+
+    fn check_length(&self, row: &Row<'_>, max_value: Option<u64>) -> Result<()> {
+        let limit = max_value.unwrap_or(MAX_VALUE).min(MAX_VALUE);
+        let len = row.value.len() as u64;
+        if len <= limit {
+            return Ok(());
+        }
+        let whose = match self.by_key {
+            true => format!("the value of the key {}", self.shown_key(row.key.key)),
+            false => "the value".to_owned(),
+        };
+        let advice = if limit < MAX_VALUE {
+            "raise the limit or shorten the value"
+        } else {
+            "no table can hold it"
+        };
+        Err(Error::api_misuse(format!(
+            "{whose} has {len} bytes, and the limit is {limit}; {advice}"
+        )))
     }
 
     /// What the keys look like, in a table by key.
@@ -426,6 +470,12 @@ impl KeyIndex {
     }
 }
 
+/// The key of a row with two bounds, as one: the length of the first, and both.
+fn both_bounds(from: &[u8], until: &[u8]) -> Vec<u8> {
+    // A row has fewer than 2^32 bytes.
+    [&(from.len() as u32).to_le_bytes(), from, until].concat()
+}
+
 fn nothing_left(key: &[u8]) -> Error {
     Error::api_misuse(format!(
         "the key {} is empty in the form of this table's keys",
@@ -440,25 +490,6 @@ fn key_format(options: &BuildOptions, rows: &Rows) -> KeyFormat {
         true => KeyFormat::Hex,
         false => KeyFormat::Text,
     })
-}
-
-/// `keys`: how keys are written, in a table by key.
-fn check_length(row: &Row<'_>, keys: Option<KeyFormat>, max_value: Option<u64>) -> Result<()> {
-    let limit = max_value.unwrap_or(MAX_VALUE).min(MAX_VALUE);
-    let len = row.value.len() as u64;
-    if len <= limit {
-        return Ok(());
-    }
-    let whose = match keys {
-        Some(format) => format!("the value of the key {}", format.shown(row.key)),
-        None => "the value".to_owned(),
-    };
-    let advice = if limit < MAX_VALUE {
-        "raise the limit or shorten the value"
-    } else {
-        "no table can hold it"
-    };
-    Err(Error::api_misuse(format!("{whose} has {len} bytes, and the limit is {limit}; {advice}")))
 }
 
 /// How many bytes all inputs have, if that is known of each.

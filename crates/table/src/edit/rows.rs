@@ -1,7 +1,7 @@
 //! Rows as a file has them, or a person types them, for a table of any kind.
 
 use super::{TableEditor, TableEdits};
-use crate::key_map::{Effect, KeyFormat, KeyMap, no_such_range};
+use crate::key_map::{Effect, KeyFormat, KeyMap, RowKey, no_such_range};
 use crate::layout::TableLayout;
 use privet_core::{Error, Result, TableShape};
 use std::borrow::Cow;
@@ -58,7 +58,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
     /// # Errors
     /// As [`TableEditor::delete`] and [`KeyForm::read`](crate::key_map::KeyForm::read).
     pub fn delete(&mut self, key: &[u8]) -> Result<()> {
-        let read = self.key_map.map(|key_map| key_map.key_form().key_of_row(key)).transpose();
+        let read = self.key_map.map(|map| map.key_form().key_of_row(key.into())).transpose();
         let effect =
             read.and_then(|read| self.editor.delete(&read.flatten().unwrap_or(Cow::Borrowed(key))));
         let named = || format!("the key {}", KeyFormat::Text.shown(key));
@@ -72,14 +72,14 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
     /// As [`TableEditor::set`], [`TableEditor::append_row`] and
     /// [`KeyForm::read`](crate::key_map::KeyForm::read). They do not name the key: whoever reads a
     /// file knows the row.
-    pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn add<'k>(&mut self, key: impl Into<RowKey<'k>>, value: &[u8]) -> Result<()> {
         let Some(key_map) = self.key_map else {
             self.editor.append_row(value)?;
             self.counts.inserted += 1;
             return Ok(());
         };
         key_map.key_form().check_edited_alone()?;
-        let key = key_map.key_form().key_of_row(key)?.ok_or_else(no_such_range)?;
+        let key = key_map.key_form().key_of_row(key.into())?.ok_or_else(no_such_range)?;
         if key_map.has_lists() {
             self.lists.add(&key, value);
         } else {

@@ -2,7 +2,7 @@
 //! so that the same column makes the same table whichever way it comes.
 
 use super::json_text::write_string;
-use super::{ResolvedColumns, bad_key, bad_raw_value, no_key, push_between_bounds, quoted};
+use super::{ResolvedColumns, RowBytes, bad_key, bad_raw_value, no_key, quoted};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, NaiveTime};
@@ -140,15 +140,13 @@ pub(super) trait RowCells {
 pub(super) fn write_row(
     cells: &mut (impl RowCells + ?Sized),
     columns: &ResolvedColumns,
-    key: &mut Vec<u8>,
-    value: &mut Vec<u8>,
+    RowBytes { key, until, value }: &mut RowBytes,
 ) -> Result<()> {
     if let Some(column) = columns.key {
         write_key(cells, column, key)?;
     }
     if let Some(column) = columns.until {
-        push_between_bounds(key);
-        write_key(cells, column, key)?;
+        write_key(cells, column, until)?;
     }
     if columns.raw {
         return write_raw(cells, columns.value[0], value);

@@ -1,7 +1,8 @@
 //! Rows that a program supplies itself, such as those of a table in memory.
 
 use super::cell::{Cell, RowCells, write_row};
-use super::{ResolvedColumns, RowReader, Wanted};
+use super::formats::Opened;
+use super::{ResolvedColumns, RowBytes, RowReader, Selection, Source, Wanted};
 use crate::values::{ValueColumn, ValueType};
 use privet_core::{Error, Result};
 
@@ -50,12 +51,12 @@ impl CellRows {
 }
 
 impl RowReader for CellRows {
-    fn next_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<Option<u64>> {
+    fn next_row(&mut self, row: &mut RowBytes) -> Result<Option<u64>> {
         if !self.cells.next_row()? {
             return Ok(None);
         }
         self.row += 1;
-        let read = write_row(&mut *self.cells, &self.columns, key, value);
+        let read = write_row(&mut *self.cells, &self.columns, row);
         read.map(|()| Some(self.row)).map_err(|error| error.within(format!("row {}", self.row)))
     }
 

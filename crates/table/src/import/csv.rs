@@ -14,7 +14,8 @@ use super::json_text::write_string;
 use super::lines::{NoRows, not_utf8, without_end};
 use super::types::{self, ColumnType, Evidence, is_number};
 use super::{
-    Format, LinesLeftOut, ResolvedColumns, RowReader, Wanted, no_key, push_between_bounds, quoted,
+    Format, LinesLeftOut, ResolvedColumns, RowBytes, RowReader, Selection, Source, Wanted, no_key,
+    quoted,
 };
 use crate::values::{ValueColumn, ValueType};
 use privet_core::{Error, Reason, Result};
@@ -195,7 +196,7 @@ impl<R: Read> CsvRows<R> {
         }))
     }
 
-    fn read_row(&self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<()> {
+    fn read_row(&self, RowBytes { key, until, value }: &mut RowBytes) -> Result<()> {
         self.check_cells()?;
         if let Some(column) = self.resolved.key {
             let text = self.cell(column);
@@ -205,8 +206,7 @@ impl<R: Read> CsvRows<R> {
             key.extend_from_slice(text.as_bytes());
         }
         if let Some(column) = self.resolved.until {
-            push_between_bounds(key);
-            key.extend_from_slice(self.cell(column).as_bytes());
+            until.extend_from_slice(self.cell(column).as_bytes());
         }
         if self.resolved.raw {
             value.extend_from_slice(self.cell(self.resolved.value[0]).as_bytes());
@@ -336,9 +336,9 @@ fn called(delimiter: Delimiter) -> String {
 }
 
 impl<R: Read> RowReader for CsvRows<R> {
-    fn next_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<Option<u64>> {
+    fn next_row(&mut self, row: &mut RowBytes) -> Result<Option<u64>> {
         let Some(line) = self.next_record()? else { return Ok(None) };
-        self.read_row(key, value).map_err(|error| error.within(format!("line {line}")))?;
+        self.read_row(row).map_err(|error| error.within(format!("line {line}")))?;
         Ok(Some(line))
     }
 

@@ -4,8 +4,8 @@ use super::json_fields::Fields;
 use super::json_text::{reason, string_text, write_compact, write_string};
 use super::lines::{Lines, NoRows};
 use super::{
-    LinesLeftOut, RowReader, Selection, bad_key, bad_raw_value, no_key, no_such_column,
-    push_between_bounds, quoted,
+    Format, LinesLeftOut, RowBytes, RowReader, Selection, Source, bad_key, bad_raw_value,
+    cannot_read, no_key, no_such_column, quoted,
 };
 use crate::snapshot::ValueForm;
 use privet_core::{Error, Reason, Result};
@@ -50,14 +50,15 @@ impl<R: Read> JsonLinesRows<R> {
     }
 }
 
-impl<R: Read> RowReader for JsonLinesRows<R> {
-    fn next_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<Option<u64>> {
+impl RowReader for JsonLinesRows {
+    fn next_row(&mut self, row: &mut RowBytes) -> Result<Option<u64>> {
+        let unit = self.unit();
         let Some((number, line)) = self.lines.next_row()? else {
             return self.columns.check_seen().map(|()| None);
         };
         let line = line.trim_matches([' ', '\t', '\r', '\n']);
-        let row = read_object(line).and_then(|fields| self.columns.read_row(&fields, key, value));
-        row.map(|()| Some(number)).map_err(|error| error.within(format!("line {number}")))
+        let read = read_object(line).and_then(|fields| self.columns.read_row(&fields, row));
+        read.map(|()| Some(number)).map_err(|error| error.within(format!("{unit} {number}")))
     }
 
     fn unit(&self) -> &'static str {
@@ -81,8 +82,7 @@ impl Columns {
     fn read_row(
         &mut self,
         fields: &Fields<'_>,
-        key: &mut Vec<u8>,
-        value: &mut Vec<u8>,
+        RowBytes { key, until, value }: &mut RowBytes,
     ) -> Result<()> {
         if let Some(column) = &self.selection.key {
             match fields.find(column) {
@@ -101,8 +101,7 @@ impl Columns {
             let Some(token) = fields.find(column) else {
                 return Err(no_such_column(column, fields.names()));
             };
-            push_between_bounds(key);
-            write_key(column, token, key)?;
+            write_key(column, token, until)?;
         }
         self.remember(fields);
         match &self.selection.value {

@@ -12,7 +12,11 @@ mod leaf;
 mod schema;
 
 use super::cell::{Cell, RowCells, write_row};
-use super::{ResolvedColumns, RowReader, Wanted, cannot_read, cannot_spool, quoted};
+use super::formats::Opened;
+use super::{
+    ResolvedColumns, RowBytes, RowReader, Selection, Source, Wanted, cannot_read, cannot_spool,
+    quoted,
+};
 use crate::values::{ValueColumn, ValueType};
 use ::parquet::basic::Compression;
 use ::parquet::errors::ParquetError;
@@ -144,7 +148,7 @@ impl RowCells for PresentRow<'_> {
 }
 
 impl RowReader for ParquetRows {
-    fn next_row(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<Option<u64>> {
+    fn next_row(&mut self, bytes: &mut RowBytes) -> Result<Option<u64>> {
         if !self.open_group()? {
             return Ok(None);
         }
@@ -152,7 +156,7 @@ impl RowReader for ParquetRows {
             guarded(|| leaf.fill())?.map_err(|error| damaged(&error, self.row))?;
         }
         let mut row = PresentRow { columns: &self.columns, leaves: &mut self.leaves };
-        let read = write_row(&mut row, &self.resolved, key, value);
+        let read = write_row(&mut row, &self.resolved, bytes);
         for leaf in &mut self.leaves {
             leaf.next_row();
         }

@@ -38,7 +38,7 @@ fn rows_of(source: Source, selection: Selection) -> Result<Vec<Plain>, String> {
         let mut rows = Rows::open(source, selection)?;
         let mut all = Vec::new();
         while let Some(row) = rows.next_row()? {
-            all.push((row.position, text(row.key), text(row.value)));
+            all.push((row.position, text(row.key.key), text(row.value)));
         }
         Ok(all)
     };
@@ -123,7 +123,7 @@ fn csv_goes_on_after_an_error() {
     for _ in 0..5 {
         outcomes.push(match rows.next_row() {
             Ok(None) => "the end".to_owned(),
-            Ok(Some(row)) => format!("{} {:?} {:?}", row.position, row.key, row.value),
+            Ok(Some(row)) => format!("{} {:?} {:?}", row.position, row.key.key, row.value),
             Err(error) => error.message()[..13].to_owned(),
         });
     }
@@ -292,14 +292,14 @@ fn rows_without_a_key_are_refused_for_that_reason_or_skipped_and_counted() {
             Rows::open(source, selection(Some("k"), raw("v"))).expect("valid")
         };
         let mut rows = open(OnEmptyKey::Error);
-        assert_eq!(rows.next_row().expect("valid").expect("a row").key, b"a");
+        assert_eq!(rows.next_row().expect("valid").expect("a row").key.key, b"a");
         let error = rows.next_row().expect_err("no key");
         assert_eq!(error.reason(), Some(Reason::EmptyKey), "{format:?}: {error}");
 
         let mut rows = open(OnEmptyKey::Skip);
         let mut all = Vec::new();
         while let Some(row) = rows.next_row().expect("skipped") {
-            all.push((row.position, row.key.to_vec(), row.value.to_vec()));
+            all.push((row.position, row.key.key.to_vec(), row.value.to_vec()));
         }
         let first = if format == Format::Parquet { 1 } else { last - 3 - (skipped - 2) };
         let expected =

@@ -16,7 +16,7 @@
 //! that time.
 
 use super::key_format::{KeyFormat, malformed};
-use super::ranges::Directory;
+use super::ranges::{Directory, RowKey};
 use privet_core::codec::Reader;
 use privet_core::{Error, Reason, Result};
 use std::borrow::Cow;
@@ -91,18 +91,18 @@ impl KeyForm {
         self.ranges.as_ref().is_none_or(|directory| directory.holds(key))
     }
 
-    /// The key to edit for a row that is written as `written`: its normalised form. In a table of
-    /// ranges, a row may name the bounds of its range; `None` if the table has no such range.
+    /// The key to edit for a row: its normalised form. In a table of ranges, a row may name the
+    /// bounds of its range; `None` if the table has no such range.
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub(crate) fn key_of_row<'k>(&self, written: &'k [u8]) -> Result<Option<Cow<'k, [u8]>>> {
+    pub(crate) fn key_of_row<'k>(&self, row: RowKey<'k>) -> Result<Option<Cow<'k, [u8]>>> {
         match &self.ranges {
-            None => Ok(Some(match self.format.read(written)? {
+            None => Ok(Some(match self.format.read(row.key)? {
                 Cow::Borrowed(key) => self.normalization.apply(key),
                 key => key,
             })),
-            Some(directory) => directory.key_of_row(written),
+            Some(directory) => directory.key_of_row(row),
         }
     }
 
@@ -131,10 +131,9 @@ impl KeyForm {
                 let code = reader.u8()?;
                 let mut formats = KeyFormat::ALL.into_iter();
                 let format = formats.find(|format| format.code() == code);
-                let format =
-                    format.filter(|format| *format != KeyFormat::Text).ok_or_else(|| {
-                        invalid("this program does not know how its keys are written")
-                    })?;
+                let format = format.ok_or_else(|| {
+                    invalid("this program does not know how its keys are written")
+                })?;
                 Ok(Self { format, ..Self::default() })
             }
             form => Err(invalid(format!("this program does not know keys of the form {form}"))),

@@ -105,12 +105,12 @@ impl Points {
         })
     }
 
-    /// The bounds in a row: `from` and `to` with [`BETWEEN_BOUNDS`] between them; a network,
-    /// `1.2.3.0/24`; two addresses, `1.2.3.0-1.2.3.255`; or `from` alone.
-    pub(crate) fn parse_bounds(self, text: &str) -> Option<Bounds> {
+    /// The bounds in a row: `from` and `until`; or in `from` alone a network, `1.2.3.0/24`, two
+    /// addresses, `1.2.3.0-1.2.3.255`, or the first point.
+    pub(crate) fn parse_bounds(self, text: &str, until: Option<&str>) -> Option<Bounds> {
         let bound = |text: &str| self.parse_bound(text.trim());
-        if let Some((from, to)) = text.split_once(BETWEEN_BOUNDS) {
-            return Some(Bounds { from: bound(from)?, to: Some(bound(to)?) });
+        if let Some(to) = until {
+            return Some(Bounds { from: bound(text)?, to: Some(bound(to)?) });
         }
         if let (Points::Addresses, Some((address, bits))) = (self, text.split_once('/')) {
             return network(address.trim(), bits.trim());
@@ -181,9 +181,26 @@ pub(crate) struct Bounds {
     pub(crate) to: Option<u128>,
 }
 
-/// Stands between the two bounds of a row where they come from two columns (the unit separator of
-/// ASCII).
-pub(crate) const BETWEEN_BOUNDS: char = '\x1f';
+/// What a row says of its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowKey<'a> {
+    /// The key. In a table of ranges, the bounds of a range, its first point, or any of its points.
+    pub key: &'a [u8],
+    /// The last point of a range, if it stands in a column of its own.
+    pub until: Option<&'a [u8]>,
+}
+
+impl<'a> From<&'a [u8]> for RowKey<'a> {
+    fn from(key: &'a [u8]) -> Self {
+        Self { key, until: None }
+    }
+}
+
+impl<'a, const LEN: usize> From<&'a [u8; LEN]> for RowKey<'a> {
+    fn from(key: &'a [u8; LEN]) -> Self {
+        key.as_slice().into()
+    }
+}
 
 /// The bounds of a network: an address in which all but the first `bits` bits are zero.
 fn network(address: &str, bits: &str) -> Option<Bounds> {
@@ -195,6 +212,9 @@ fn network(address: &str, bits: &str) -> Option<Bounds> {
     let rest = u128::MAX.checked_shr(128 - free).unwrap_or(0);
     (from & rest == 0).then_some(Bounds { from, to: Some(from | rest) })
 }
+
+/// Of texts up to this length it is said why they are no points. No address is longer.
+const LONGEST_EXPLAINED: usize = 128;
 
 /// Ranges are found by blocks of this many. A client looks through one block for each key.
 const BLOCK: usize = 64;
@@ -213,9 +233,6 @@ pub struct Directory {
 /// Where a block of ranges begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Block {
-/// Of texts up to this length it is said why they are no points. No address is longer.
-const LONGEST_EXPLAINED: usize = 128;
-
     /// The first point of its first range.
     first: u128,
     /// The point after the range before it.
@@ -320,8 +337,15 @@ impl Directory {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if these are no bounds and no point.
-    pub(super) fn key_of_row<'k>(&self, key: &'k [u8]) -> Result<Option<Cow<'k, [u8]>>> {
-        let bounds = std::str::from_utf8(key).ok().and_then(|text| self.points.parse_bounds(text));
+    pub(super) fn key_of_row<'k>(&self, row: RowKey<'k>) -> Result<Option<Cow<'k, [u8]>>> {
+        let RowKey { key, until } = row;
+        // What is no text is no point, as the empty text is none.
+        let until = until.map(|until| std::str::from_utf8(until).unwrap_or_default());
+        let text = std::str::from_utf8(key).ok();
+        let bounds = text.and_then(|text| self.points.parse_bounds(text, until));
+        if bounds.is_none() && until.is_some() {
+            return Err(malformed("these are no bounds of a range"));
+        }
         let Some(Bounds { from, to: Some(to) }) = bounds else {
             self.points.check(key).map_err(malformed)?;
             return Ok(self.holds(key).then_some(Cow::Borrowed(key)));

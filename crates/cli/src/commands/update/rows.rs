@@ -2,10 +2,8 @@
 //! typed.
 
 use privet_core::{Error, Result};
-use privet_table::import::{
-    Columns, Format, LinesLeftOut, Rows, Selection, Source, check_value,
-};
-use privet_table::key_map::KeyFormat;
+use privet_table::import::{Columns, Format, LinesLeftOut, Rows, Selection, Source, check_value};
+use privet_table::key_map::{KeyFormat, RowKey};
 use privet_table::snapshot::{SnapshotHeader, ValueForm};
 use privet_table::values::{ValueColumn, ValueType, Values};
 
@@ -26,7 +24,7 @@ pub(super) fn read(
     source: Source,
     header: &SnapshotHeader,
     format: KeyFormat,
-    mut take: impl FnMut(&[u8], &[u8], bool) -> Result<()>,
+    mut take: impl FnMut(RowKey<'_>, &[u8], bool) -> Result<()>,
 ) -> Result<Read> {
     let mut rows = Rows::open(source, selection(header))?;
     let (name, unit) = (rows.name().to_owned(), rows.unit());
@@ -36,7 +34,8 @@ pub(super) fn read(
     let mut count = 0;
     while let Some(row) = rows.next_row()? {
         count += 1;
-        take(&format.write(row.key), row.value, same_columns)
+        let key = RowKey { key: &format.write(row.key.key), ..row.key };
+        take(key, row.value, same_columns)
             .map_err(|error| error.within(format!("{unit} {}", row.position)).within(&name))?;
     }
     Ok(Read { rows: count, empty_keys: rows.empty_keys(), lines: rows.left_out() })

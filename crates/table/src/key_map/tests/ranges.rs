@@ -150,7 +150,8 @@ fn points_are_read_as_people_write_them() {
 #[test]
 fn bounds_are_read_as_rows_have_them() {
     let bounds = |points: Points, text: &str| {
-        let Bounds { from, to } = points.parse_bounds(text)?;
+        let (from, until) = text.split_once(" to ").map_or((text, None), |(a, b)| (a, Some(b)));
+        let Bounds { from, to } = points.parse_bounds(from, until)?;
         Some((points.text(from), to.map(|to| points.text(to))))
     };
     let both = |from: &str, to: &str| Some((from.to_owned(), Some(to.to_owned())));
@@ -161,28 +162,33 @@ fn bounds_are_read_as_rows_have_them() {
     assert_eq!(bounds(addresses, "2001:db8::/127"), both("2001:db8::", "2001:db8::1"));
     assert_eq!(bounds(addresses, "::/0").expect("all").0, "::");
     assert_eq!(bounds(addresses, "1.0.0.1-1.0.0.9"), both("1.0.0.1", "1.0.0.9"));
-    assert_eq!(bounds(addresses, "1.0.0.1 \x1f1.0.0.9"), both("1.0.0.1", "1.0.0.9"));
+    assert_eq!(bounds(addresses, "1.0.0.1  to 1.0.0.9"), both("1.0.0.1", "1.0.0.9"));
     assert_eq!(bounds(addresses, "1.0.0.1"), Some(("1.0.0.1".to_owned(), None)));
     for none in ["1.0.0.1/24", "1.0.0.0/33", "1.0.0.0/", "::/129", "5", "1.0.0.0-", ""] {
         assert_eq!(bounds(addresses, none), None, "{none}");
     }
-    assert_eq!(bounds(Points::Numbers, "7\x1f9"), both("7", "9"));
-    for none in ["1.0.0.0\x1f1.0.0.9", "-1\x1f9", "", "\x1f", "1-2"] {
+    assert_eq!(bounds(Points::Numbers, "7 to 9"), both("7", "9"));
+    for none in ["1.0.0.0 to 1.0.0.9", "-1 to 9", "", " to ", "1 to ", "1-2", "1\x1f2"] {
         assert_eq!(bounds(Points::Numbers, none), None, "{none}");
     }
-    assert_eq!(bounds(Points::SignedNumbers, "-9\x1f-7"), both("-9", "-7"));
+    assert_eq!(bounds(Points::SignedNumbers, "-9 to -7"), both("-9", "-7"));
 }
 
 #[test]
 fn a_row_to_edit_names_a_range_that_is_there() {
     let ranges = [Range { from: 5, to: 9 }, Range { from: 10, to: 10 }];
     let directory = directory(Points::Numbers, &ranges);
-    let key =
-        |row: &str| directory.key_of_row(row.as_bytes()).ok().flatten().map(|key| key.into_owned());
-    assert_eq!(key("5\x1f9"), Some(b"5".to_vec()));
-    assert_eq!(key("10\x1f10"), Some(b"10".to_vec()));
+    let key = |row: &str| {
+        let (key, until) = row.split_once(" to ").map_or((row, None), |(a, b)| (a, Some(b)));
+        let row = RowKey { key: key.as_bytes(), until: until.map(str::as_bytes) };
+        directory.key_of_row(row).ok().flatten().map(|key| key.into_owned())
+    };
+    assert_eq!(key("5 to 9"), Some(b"5".to_vec()));
+    assert_eq!(key("10 to 10"), Some(b"10".to_vec()));
     assert_eq!(key("7"), Some(b"7".to_vec()));
-    for other in ["5\x1f8", "6\x1f9", "5\x1f10", "4\x1f9", "4", "11", "x"] {
+    for other in
+        ["5 to 8", "6 to 9", "5 to 10", "4 to 9", "5 to x", "5 to ", "4", "11", "x", "5\x1f9"]
+    {
         assert_eq!(key(other), None, "{other}");
     }
 }
