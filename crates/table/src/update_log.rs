@@ -1,11 +1,11 @@
 //! A table that changes: the epochs that follow a snapshot. Each is signed and tied to the one
 //! before.
 //!
-//! A snapshot is never altered. Later changes come in *epochs*: an epoch is one batch of changed
-//! records, and its number is the table's version so far plus one. A server or client that has one
-//! version of the table, and gets the epochs that follow, has the next versions too: a server
-//! updates its records, a client its hints. So epochs travel from the owner's file to every client,
-//! through servers that need no trust. Each of them makes the same checks:
+//! The records of a snapshot are never altered. Later changes come in *epochs*: an epoch is one
+//! batch of changed records, and its number is the table's version so far plus one. A server or
+//! client that has one version of the table, and gets the epochs that follow, has the next versions
+//! too: a server updates its records, a client its hints. So epochs travel from the owner's file to
+//! every client, through servers that need no trust. Each of them makes the same checks:
 //!
 //! - They are *signed* by the table's publisher (Ed25519, RFC 8032). A server cannot invent one.
 //! - They are *chained*: each names the hash of the epoch before and the table's digest before. A

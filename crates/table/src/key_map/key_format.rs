@@ -80,8 +80,9 @@ impl KeyFormat {
         }
     }
 
-    /// A key for people. No two keys of a table look the same: text stands in quotes, bytes that
-    /// are no text are in hexadecimal without them, and all keys of another format are in that one.
+    /// A key for people: text stands in quotes, bytes that are no text are in hexadecimal without
+    /// them, and all keys of another format are in that one. So no two short keys of a table look
+    /// the same. Of a long key, the beginning is shown.
     pub fn shown(self, key: &[u8]) -> String {
         match (self, std::str::from_utf8(key)) {
             (Self::Text, Ok(text)) => quoted(text),
