@@ -1,9 +1,11 @@
 mod cells;
+mod compression;
 mod dialects;
 mod encodings;
+mod json;
 mod parquet;
 
-use super::source::format_by_name;
+use super::formats::format_by_name;
 use super::*;
 use crate::snapshot::ValueForm;
 use privet_core::{Blame, Reason};
@@ -159,34 +161,6 @@ fn columns_are_selected_in_the_order_asked_for() {
 }
 
 #[test]
-fn json_values_keep_their_meaning_to_the_last_digit() {
-    let text = concat!(
-        "\u{feff}{ \"k\" : \"a\" , \"n\" : [ 1.10 , 1e400, -0, 123456789012345678901234567890 ] , \"o\" : { \"x\" : null } }\r\n",
-        "\n",
-        "{\"k\":17,\"s\":\"\\u00e9\\n \\/ \\ud83d\\ude00 \\\" : , }\",\"t\":true}\n",
-        "{\"k\":1.0,\"\\u0061b\":\" spaces  stay \"}\n",
-        "{\"k\":false}",
-    );
-    let rows = json_rows(text, selection(Some("k"), ValueForm::JsonRest)).expect("valid");
-    let expected = [
-        (1, "a", r#"{"n":[1.10,1e400,-0,123456789012345678901234567890],"o":{"x":null}}"#),
-        (3, "17", "{\"s\":\"é\\n / 😀 \\\" : , }\",\"t\":true}"),
-        (4, "1.0", r#"{"ab":" spaces  stay "}"#),
-        (5, "false", "{}"),
-    ];
-    assert_eq!(rows, plain(&expected));
-}
-
-#[test]
-fn a_json_row_may_lack_a_column_but_not_every_row() {
-    let text = "{\"k\":1,\"a\":2}\n{\"k\":2,\"b\":3}\n";
-    let rows = json_rows(text, selection(Some("k"), columns(&["b", "a"]))).expect("valid");
-    assert_eq!(rows, plain(&[(1, "1", r#"{"a":2}"#), (2, "2", r#"{"b":3}"#)]));
-    let error = json_rows(text, selection(Some("k"), columns(&["a", "c"]))).expect_err("no c");
-    assert_eq!(error, r#"input: there is no column "c"; the columns are "a", "b", "k""#);
-}
-
-#[test]
 fn csv_errors_name_the_line() {
     let key = || selection(Some("name"), ValueForm::JsonRest);
     for (text, message) in [
@@ -224,55 +198,6 @@ fn csv_errors_name_the_line() {
     ] {
         assert_eq!(csv_rows(text, key()).expect_err(message), message);
     }
-}
-
-#[test]
-fn json_errors_name_the_line() {
-    let key = || selection(Some("k"), ValueForm::JsonRest);
-    let not_an_object =
-        "input: line 2: this is not a JSON object; every line must be one, like {\"name\":\"…\"}";
-    let bad_key = |why: &str| {
-        format!(
-            "input: line 2: the key (column \"k\") {why}; every row needs a text or a number there"
-        )
-    };
-    for (line, message) in [
-        (
-            "[1]",
-            "input: line 2: this is a JSON array; write each of its objects on a line of its own (jq -c '.[]')"
-                .to_owned(),
-        ),
-        ("17", not_an_object.to_owned()),
-        (
-            "{\"k\":1",
-            "input: line 2: column 6: not valid JSON: EOF while parsing an object; an object stands on one line, whole (jq -c . writes it so)".to_owned(),
-        ),
-        ("{\"k\":1}}", "input: line 2: column 8: not valid JSON: trailing characters".to_owned()),
-        ("{\"k\":01}", "input: line 2: column 7: not valid JSON: invalid number".to_owned()),
-        ("{\"k\":2,\"a\":1,\"a\":2}", "input: line 2: the field \"a\" occurs twice".to_owned()),
-        (
-            "{\"k\":2,\"a\":\"\\ud800\"}",
-            "input: line 2: a string is not valid: unexpected end of hex escape".to_owned(),
-        ),
-        (
-            "{\"K\":2}",
-            "input: line 2: there is no column \"k\"; the columns are \"K\"; did you mean \"K\"?"
-                .to_owned(),
-        ),
-        ("{\"k\":null}", bad_key("is null")),
-        ("{\"k\":[1]}", bad_key("is an array")),
-        ("{\"k\":{}}", bad_key("is an object")),
-        ("{\"k\":\"\"}", bad_key("is empty")),
-    ] {
-        let text = format!("{{\"k\":1}}\n{line}\n");
-        assert_eq!(json_rows(&text, key()).expect_err(&message), message);
-    }
-    let error =
-        json_rows("{\"k\":1,\"v\":2}\n", selection(Some("k"), raw("v"))).expect_err("a number");
-    let message = "input: line 1: the column \"v\" is a number; a raw value must be text or bytes (as JSON, any value will do)";
-    assert_eq!(error, message);
-    let error = json_rows("{\"k\":1}\n", selection(Some("k"), raw("v"))).expect_err("missing");
-    assert_eq!(error, "input: line 1: there is no column \"v\"; the columns are \"k\"");
 }
 
 #[test]
@@ -486,154 +411,6 @@ fn cells_have_the_types_that_were_said() {
     }
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    std::io::Write::write_all(&mut encoder, bytes).expect("in memory");
-    encoder.finish().expect("in memory")
-}
-
-fn zstd(bytes: &[u8]) -> Vec<u8> {
-    zstd::encode_all(bytes, 1).expect("in memory")
-}
-
-type Compress = fn(&[u8]) -> Vec<u8>;
-const COMPRESSIONS: [(&str, Compress); 2] = [("gzip", gzip), ("zstd", zstd)];
-
-#[test]
-fn compressed_input_is_recognised_by_its_content() {
-    let csv: String = (0..20_000).map(|number| format!("{number},{}\n", number * 7)).collect();
-    let json: String = (0..3).map(|number| format!("{{\"a\":{number},\"b\":1}}\n")).collect();
-    let strings = || vec!["x", "y"];
-    let parquet = file_of_texts(&[("a", strings()), ("b", strings())]);
-    let columns = || selection(Some("a"), ValueForm::JsonRest);
-    for (format, bytes) in [
-        (Format::Csv, format!("a,b\n{csv}").into_bytes()),
-        (Format::Tsv, format!("a\tb\n{}", csv.replace(',', "\t")).into_bytes()),
-        (Format::JsonLines, json.into_bytes()),
-        (Format::Parquet, parquet),
-    ] {
-        let expected = read(format, &bytes, columns()).expect("valid");
-        for (name, compress) in COMPRESSIONS {
-            let whole = read(format, &compress(&bytes), columns());
-            assert_eq!(whole.as_ref(), Ok(&expected), "{format:?} in {name}");
-            // Several members or frames, with a boundary within a row.
-            let (first, second) = bytes.split_at(bytes.len() / 2);
-            let parts = [compress(first), compress(second)].concat();
-            assert_eq!(read(format, &parts, columns()).as_ref(), Ok(&expected), "{name}");
-            // From a file, by any name.
-            let directory = tempfile::tempdir().expect("a directory");
-            let path = directory.path().join("rows");
-            std::fs::write(&path, compress(&bytes)).expect("written");
-            let rows = rows_of(Source::path(path).format(format), columns());
-            assert_eq!(rows.as_ref(), Ok(&expected), "{format:?} in {name}");
-        }
-    }
-    let skippable = [&b"\x50\x2a\x4d\x18\x02\0\0\0xx"[..], &zstd(b"a\nx\n")].concat();
-    let rows = read(Format::Csv, &skippable, selection(Some("a"), ValueForm::JsonRest));
-    assert_eq!(rows, Ok(plain(&[(2, "x", "{}")])));
-}
-
-#[test]
-fn bytes_are_counted_as_the_file_has_them() {
-    let csv: String = (0..100_000).map(|number| format!("{number},same\n")).collect();
-    for (name, compress) in COMPRESSIONS {
-        let bytes = compress(format!("a,b\n{csv}").as_bytes());
-        let source = in_memory(bytes.clone()).format(Format::Csv);
-        let mut rows = Rows::open(source, selection(None, raw("b"))).expect("valid");
-        while rows.next_row().expect("valid").is_some() {
-            assert!(rows.bytes_read() <= bytes.len() as u64);
-        }
-        assert_eq!(rows.bytes_read(), bytes.len() as u64, "{name}");
-    }
-}
-
-#[test]
-fn compressed_input_that_is_cut_off_or_damaged_is_an_error() {
-    let rows: String = (0..5000).map(|number| format!("{number},{}\n", number * 7919)).collect();
-    let csv = format!("a,b\n{rows}");
-    for (name, compress) in COMPRESSIONS {
-        let whole = compress(csv.as_bytes());
-        for len in [5, 20, whole.len() / 2, whole.len() - 1] {
-            let error = read(Format::Csv, &whole[..len], selection(None, raw("b")));
-            let error = error.expect_err("cut off");
-            assert!(error.starts_with("input: "), "{error}");
-            assert!(error.contains(&format!("{name}, and ends too early")), "{len}: {error}");
-        }
-        let mut damaged = whole.clone();
-        damaged[whole.len() / 2] ^= 0x10;
-        damaged[whole.len() / 2 + 1] ^= 0x55;
-        let error = read(Format::Csv, &damaged, selection(None, raw("b"))).expect_err("damaged");
-        // What was decompressed before the damage was found may be invalid CSV.
-        assert!(error.contains(name) || error.contains("line "), "{error}");
-        let followed = [&whole[..], b"something else"].concat();
-        let error = read(Format::Csv, &followed, selection(None, raw("b"))).expect_err("more");
-        assert!(error.contains(&format!("{name}, and ")), "{error}");
-        let parquet = read(Format::Parquet, &whole[..50], selection(None, raw("b")));
-        assert!(parquet.expect_err("cut off").contains("ends too early"));
-    }
-}
-
-#[test]
-fn a_failure_to_read_is_no_damage() {
-    struct Fails(Cursor<Vec<u8>>);
-    impl Read for Fails {
-        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            match self.0.read(buffer)? {
-                0 => Err(io::Error::other("the cable is out")),
-                count => Ok(count),
-            }
-        }
-    }
-    let rows: String = (0..5000).map(|number| format!("{number}\n")).collect();
-    for (name, compress) in COMPRESSIONS {
-        let mut bytes = compress(format!("a\n{rows}").as_bytes());
-        bytes.truncate(bytes.len() / 2);
-        let source = Source::reader("input", Fails(Cursor::new(bytes))).format(Format::Csv);
-        let opened = Rows::open(source, selection(None, raw("a")));
-        let error = opened.and_then(|mut rows| {
-            loop {
-                if rows.next_row()?.is_none() {
-                    return Ok(());
-                }
-            }
-        });
-        let error = error.expect_err("it fails");
-        assert_eq!(error.blame(), Blame::Unavailable, "{name}");
-        assert!(error.message().contains("the cable is out"), "{error}");
-    }
-}
-
-#[test]
-fn what_others_have_compressed_is_named() {
-    for (bytes, what) in [
-        (&b"PK\x03\x04\x14\0\0\0\x08\0"[..], "a ZIP archive"),
-        (b"PK\x03\x04\x14\0\0\0\x08\0    [Content_Types].xml", "a spreadsheet's workbook"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "an old spreadsheet's workbook"),
-        (b"\xfd7zXZ\0\0\x04\xe6\xd6", "compressed with xz"),
-        (b"BZh91AY&SY\x50", "compressed with bzip2"),
-        (b"SQLite format 3\0", "a SQLite database"),
-    ] {
-        for format in [Format::Csv, Format::JsonLines, Format::Parquet] {
-            let error = read(format, bytes, selection(None, raw("a"))).expect_err("no rows");
-            assert!(
-                error.starts_with(&format!("input: this is {what}, which is not read; ")),
-                "{error}"
-            );
-        }
-        // So it is if its name says nothing, or something else.
-        let directory = tempfile::tempdir().expect("a folder");
-        for name in ["rows", "rows.csv.xz", "rows.xlsx", "rows.csv"] {
-            let path = directory.path().join(name);
-            std::fs::write(&path, bytes).expect("written");
-            let error =
-                rows_of(Source::path(path), selection(None, raw("a"))).expect_err("no rows");
-            assert!(error.contains(&format!("this is {what}, which is not read; ")), "{error}");
-        }
-    }
-    let rows = read(Format::Csv, b"BZh9\nx\n", selection(None, raw("BZh9"))).expect("CSV");
-    assert_eq!(rows, plain(&[(2, "", "x")]));
-}
-
 #[test]
 fn formats_follow_from_names() {
     let open = |source| Rows::open(source, selection(None, ValueForm::JsonRest)).map(|_| ());
@@ -641,13 +418,14 @@ fn formats_follow_from_names() {
     let path = directory.path().join("table.txt");
     std::fs::write(&path, "a,b\n1,2\n").expect("written");
     let error = open(Source::path(&path)).expect_err("unknown");
-    let ends = "table.txt: its name does not tell its format; say which it has: csv, tsv, jsonl or parquet";
+    let ends =
+        "table.txt: its name does not tell its format; say which it has: csv, tsv, jsonl, parquet";
     assert!(error.message().ends_with(ends), "{error}");
     assert_eq!(error.reason(), Some(Reason::FormatUnknown));
     let error = open(Source::path("-")).expect_err("no name");
     assert_eq!(
         error.message(),
-        "standard input: say which format it has: csv, tsv, jsonl or parquet"
+        "standard input: say which format it has: csv, tsv, jsonl, parquet"
     );
     let error = open(Source::path("/no/such.csv")).expect_err("missing");
     assert_eq!(error.blame(), Blame::ApiMisuse);

@@ -1,5 +1,6 @@
 //! Bytes on their way to text: compression, encodings.
 
+use super::compression::COMPRESSIONS;
 use super::*;
 
 #[test]
