@@ -18,24 +18,24 @@ pub(crate) use load::Load;
 pub(crate) use options::{SchemeOptions, Typed};
 pub(crate) use papers::Papers;
 pub(crate) use plan::Plan;
-pub(crate) use reading::{InputFormat, KeyFormat, OnEmptyKey, Reading, Types};
+pub(crate) use reading::{Reading, Types};
 pub(crate) use serve::Serve;
 pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};
 pub(crate) use update::{Keygen, Update};
 
 use crate::advice;
 use crate::commands::tradeoff::Tradeoff;
-use clap::{
-    ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
-};
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use privet_core::TableDigest;
 use privet_core::quantities::{typed_bytes, typed_count};
 use privet_kernels::dispatch::Arm;
 use privet_schemes::SchemeId;
 use privet_table::TableRoot;
+use privet_table::build::OnDuplicate;
+use privet_table::key_map::{KeyFormat, KeyMapKind};
 use privet_table::similar::meant;
 use privet_table::update_log::{NextKeyDigest, PublisherId};
-use reading::{Words, name_of};
+use reading::{Words, choice};
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -218,10 +218,12 @@ pub(crate) struct Making {
     ///
     /// With hex and base64, the keys of the table are bytes. Clients give and see them in that
     /// form.
-    #[arg(long, value_enum, value_name = "FORMAT", requires = "key", hide_short_help = true)]
+    #[arg(long, value_parser = choice(KeyFormat::CHOICES), value_name = "FORMAT")]
+    #[arg(requires = "key", hide_short_help = true)]
     pub(crate) key_format: Option<KeyFormat>,
     /// What to do when a key appears twice
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnDuplicate::Error)]
+    #[arg(long, value_parser = choice(OnDuplicate::CHOICES), default_value = "error")]
+    #[arg(value_name = "WHAT")]
     pub(crate) on_duplicate: OnDuplicate,
     /// Keep all rows with the same key.
     ///
@@ -243,9 +245,9 @@ pub(crate) struct Making {
     ///
     /// With buckets every lookup takes one query; with cuckoo it takes two, and tables can change
     /// without clients having to learn where keys went.
-    #[arg(long, value_enum, default_value_t = KeyMap::Buckets, value_name = "KIND", requires = "by_key")]
-    #[arg(help_heading = LAYOUT)]
-    pub(crate) key_map: KeyMap,
+    #[arg(long, value_parser = choice(KeyMapKind::CHOICES), default_value = "buckets")]
+    #[arg(value_name = "KIND", requires = "by_key", help_heading = LAYOUT)]
+    pub(crate) key_map: KeyMapKind,
     /// How many records the value of a key may lie in, 1 to 16.
     ///
     /// Every lookup fetches as many, however long the value is, and twice as many with cuckoo. Long
@@ -254,12 +256,12 @@ pub(crate) struct Making {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16), requires = "by_key")]
     #[arg(help_heading = LAYOUT)]
     pub(crate) parts: Option<u8>,
-
-    /// Store with each record the proof that it belongs to the table.
     /// Make room for so many keys that updates may add, with --key-map cuckoo
     #[arg(long, value_name = "N", value_parser = parse_number, requires = "by_key")]
     #[arg(help_heading = LAYOUT)]
     pub(crate) room: Option<u64>,
+
+    /// Store with each record the proof that it belongs to the table.
     ///
     /// It takes 32 bytes for each doubling of the number of records. The root that clients verify
     /// against (`get --root`) is printed.
@@ -276,17 +278,17 @@ impl Making {
         typed.value("--range-to", self.range_to.as_ref());
         typed.flag("--nested", self.nested);
         typed.list("--normalize", &self.normalize);
-        typed.value("--key-format", self.key_format.map(name_of));
-        typed.chosen("--on-duplicate", self.on_duplicate, OnDuplicate::Error);
+        typed.value("--key-format", self.key_format.map(KeyFormat::name));
+        typed.chosen("--on-duplicate", OnDuplicate::CHOICES, self.on_duplicate);
         typed.flag("--multi", self.multi);
         typed.list("--value", &self.value);
         typed.value("--raw-value", self.raw_value.as_ref());
         typed.value("--max-value", self.max_value);
-        typed.chosen("--key-map", self.key_map, KeyMap::Buckets);
+        typed.chosen("--key-map", KeyMapKind::CHOICES, self.key_map);
         typed.value("--parts", self.parts);
+        typed.value("--room", self.room);
         typed.flag("--authenticate", self.authenticate);
         typed.0
-        typed.value("--room", self.room);
     }
 }
 
@@ -298,24 +300,6 @@ fn in_long_help(argument: clap::Arg) -> clap::Arg {
         .is_some_and(|it| [LAYOUT, FORGERY, reading::READING].contains(&it))
         || OF_KEYS.contains(&argument.get_id().as_str());
     if is_of_building { argument.hide_short_help(true) } else { argument }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum KeyMap {
-    /// One candidate record for each key
-    Buckets,
-    /// Two candidate records for each key
-    Cuckoo,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnDuplicate {
-    /// Stop and name the key and its lines
-    Error,
-    /// Keep the first row
-    First,
-    /// Keep the last row
-    Last,
 }
 
 #[derive(Args)]

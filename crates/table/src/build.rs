@@ -21,6 +21,7 @@ mod tests;
 pub use key_shape::KeyShape;
 
 use crate::authentication::{MerkleTree, TableRoot, path_len, shape_with_paths};
+use crate::choice::Choice;
 use crate::import::{
     ColumnType, ColumnTypes, Format, LinesLeftOut, Selection, Source, guess_types,
 };
@@ -58,9 +59,9 @@ pub struct BuildOptions {
     pub key_map: KeyMapKind,
     /// How many parts each key has, for a table by key: [`PackOptions::parts`].
     pub parts: Option<u8>,
-    /// The columns that make the value, as a JSON object. Empty for all columns except the key or
     /// For so many more keys there is to be room, in a table by key with a cuckoo map.
     pub room: u64,
+    /// The columns that make the value, as a JSON object. Empty for all columns except the key or
     /// the bounds.
     pub value_columns: Vec<String>,
     /// The one column whose bytes are the value. Not together with `value_columns`.
@@ -115,6 +116,15 @@ pub enum OnDuplicate {
     /// Keep all rows. Every key has a [list](crate::key_map::encode_list) of values, in the order
     /// of the rows, even a key that occurs once.
     All,
+}
+
+impl OnDuplicate {
+    /// What keeps one row for each key, as people choose it.
+    pub const CHOICES: [Choice<Self>; 3] = [
+        Choice::new(Self::Error, "error", "Stop and name the key and its lines"),
+        Choice::new(Self::First, "first", "Keep the first row"),
+        Choice::new(Self::Last, "last", "Keep the last row"),
+    ];
 }
 
 /// How far a build is.

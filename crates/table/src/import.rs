@@ -36,7 +36,8 @@
 //!
 //! # Input that is not as it should be
 //!
-//! Every error names the input and the line (CSV, JSON Lines) or row (Parquet), counted from 1. A
+//! Every error names the input and the line (CSV, JSON Lines) or row (Parquet, an array in JSON),
+//! counted from 1. A
 //! byte order mark, UTF-16, Windows line ends and blank lines are fine. Bad UTF-8, rows with too
 //! few or too many cells, unclosed quotes and text after them, lines that are no JSON object, and
 //! columns or fields that occur twice are errors. A [`Dialect`] says where a file is written by
@@ -49,6 +50,8 @@ mod cells;
 mod compressed;
 mod csv;
 mod dialect;
+mod formats;
+mod json_array;
 mod json_fields;
 mod json_lines;
 mod json_text;
@@ -66,6 +69,7 @@ pub(crate) mod tests;
 pub use cell::Cell;
 pub use cells::Cells;
 pub use dialect::{Delimiter, Dialect};
+pub use formats::Format;
 pub use json_fields::Fields;
 pub use of_table::{Columns, check_value, common_columns};
 pub use source::{OnEmptyKey, Source, open_text, text_of};
@@ -77,9 +81,7 @@ pub(crate) use crate::key_map::quoted;
 use crate::similar;
 use crate::snapshot::ValueForm;
 use crate::values::ValueColumn;
-use cells::CellRows;
 use privet_core::{Error, Reason, Result};
-use source::Opened;
 use std::io::{self, Read};
 use std::rc::Rc;
 use unreadable::Unreadable;
@@ -87,56 +89,6 @@ use unreadable::Unreadable;
 /// The most bytes that one row may take.
 pub const MAX_ROW_BYTES: usize = 64 << 20;
 
-/// A file format that can be imported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Format {
-    /// Comma-separated values with a header line (RFC 4180), in UTF-8. Another
-    /// [delimiter](Source::delimiter) may stand for the comma.
-    Csv,
-    /// As CSV, with tabs in place of commas. Quotes have the same meaning, except that no cell has
-    /// both tabs and line ends.
-    Tsv,
-    /// One JSON object per line, in UTF-8.
-    JsonLines,
-    /// Apache Parquet.
-    Parquet,
-    /// No file: [rows of cells](Cells) that a program supplies.
-    Cells,
-}
-
-impl Format {
-    /// The format that a name or a file extension stands for: `csv`; `tsv` or `tab`; `jsonl`,
-    /// `ndjson`, `json` or `json-lines`; `parquet`.
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name.to_ascii_lowercase().as_str() {
-            "csv" => Some(Format::Csv),
-            "tsv" | "tab" => Some(Format::Tsv),
-            "jsonl" | "ndjson" | "json" | "json-lines" => Some(Format::JsonLines),
-            "parquet" => Some(Format::Parquet),
-            _ => None,
-        }
-    }
-
-    /// The format's name, for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Csv => "CSV",
-            Format::Tsv => "TSV",
-            Format::JsonLines => "JSON Lines",
-            Format::Parquet => "Parquet",
-            Format::Cells => "a table in memory",
-        }
-    }
-}
-
-    has_until: bool,
-    cells: RowBytes,
-}
-
-/// The bytes of one row.
-#[derive(Default)]
-struct RowBytes {
 /// What is wanted of each row.
 #[derive(Clone, Debug)]
 pub struct Selection {
@@ -178,13 +130,22 @@ pub struct Rows {
     bytes_total: Option<u64>,
     on_empty_key: OnEmptyKey,
     empty_keys: u64,
+    has_until: bool,
+    cells: RowBytes,
+}
+
+/// The bytes of one row.
+#[derive(Default)]
+struct RowBytes {
     key: Vec<u8>,
+    /// The last point of a range, if a column of its own is selected for it.
+    until: Vec<u8>,
     value: Vec<u8>,
 }
 
 /// A reader of one format. Its errors name the line or row, but not the input.
 trait RowReader {
-    /// Appends the next row's key and value to `key` and `value`, which are empty, and returns its
+    /// Appends the next row's key and value to those of `row`, which are empty, and returns its
     /// position, or `None` after the last. A row without a key is an error with the
     /// [reason](Reason::EmptyKey) for that; the next call goes on with the row after it.
     fn next_row(&mut self, row: &mut RowBytes) -> Result<Option<u64>>;

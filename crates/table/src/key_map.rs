@@ -162,6 +162,7 @@ pub use values::{decode_list, encode_list, values_of_list};
 #[cfg(feature = "files")]
 pub(crate) use values::{listed_len, push_to_list};
 
+use crate::choice::{Choice, name_of};
 use hash::KeyHash;
 use pairing::Pairing;
 use pieces::Parts;
@@ -184,12 +185,15 @@ impl KeyMapKind {
     /// All kinds, the usual one first.
     pub const ALL: [Self; 2] = [Self::Buckets, Self::Cuckoo];
 
-    /// The kind's name, as it is written on the command line.
+    /// All kinds, as people choose them.
+    pub const CHOICES: [Choice<Self>; 2] = [
+        Choice::new(Self::Buckets, "buckets", "One candidate record for each key"),
+        Choice::new(Self::Cuckoo, "cuckoo", "Two candidate records for each key"),
+    ];
+
+    /// The kind's name.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Buckets => "buckets",
-            Self::Cuckoo => "cuckoo",
-        }
+        name_of(&Self::CHOICES, &self)
     }
 
     /// How many records a lookup fetches from a table with more than one.

@@ -53,6 +53,7 @@
 //! ```
 
 pub mod authentication;
+mod choice;
 pub mod digest;
 pub mod edit;
 pub mod key_map;
@@ -89,6 +90,7 @@ pub mod similar;
 pub mod snapshot;
 
 pub use authentication::TableRoot;
+pub use choice::Choice;
 #[cfg(feature = "files")]
 pub use file_kind::FileKind;
 pub use key_map::KeyMap;

@@ -1,9 +1,10 @@
 //! How a file of rows is read: what `privet build`, `privet update` and `privet plan` have in
 //! common.
 
-use clap::{Args, ValueEnum};
-use privet_table::import::{ColumnType, Delimiter};
-use privet_table::key_map;
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use privet_table::Choice;
+use privet_table::import::{ColumnType, Delimiter, Format, OnEmptyKey};
 
 /// The heading of these options.
 pub(super) const READING: &str = "How files of rows are read";
@@ -15,8 +16,8 @@ pub(crate) struct Reading {
     /// Input that gzip or zstd has compressed is recognised by its content: big.csv.gz is CSV. So
     /// is UTF-16. What another program unpacks comes through standard input: `xz -dc big.csv.xz |
     /// privet build - --format csv -o big.privet`.
-    #[arg(long, value_enum, help_heading = READING)]
-    pub(crate) format: Option<InputFormat>,
+    #[arg(long, value_parser = choice(Format::choices()), help_heading = READING)]
+    pub(crate) format: Option<Format>,
     /// What separates the cells of a row in CSV; default: a comma, in TSV a tab.
     ///
     /// A single character, such as `;` or `|` (in quotes, for the shell), or `tab`, or
@@ -67,7 +68,8 @@ pub(crate) struct Reading {
     /// What to do with a row that has no key.
     ///
     /// It has none where the cell is empty or null.
-    #[arg(long, value_enum, default_value_t = OnEmptyKey::Error, value_name = "WHAT")]
+    #[arg(long, value_parser = choice(OnEmptyKey::CHOICES), default_value = "error")]
+    #[arg(value_name = "WHAT")]
     #[arg(help_heading = READING, hide_short_help = true)]
     pub(crate) on_empty_key: OnEmptyKey,
 }
@@ -81,7 +83,7 @@ impl Reading {
     /// The words that say the same.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut typed = Words::default();
-        typed.value("--format", self.format.map(name_of));
+        typed.value("--format", self.format.and_then(|one| name_of(Format::choices(), one)));
         typed.value(
             "--delimiter",
             self.delimiter.map(|delimiter| match delimiter {
@@ -101,7 +103,7 @@ impl Reading {
             Types::Column(column, kind) => format!("{column}={}", kind.name()),
         });
         typed.list("--types", &types.collect::<Vec<_>>());
-        typed.chosen("--on-empty-key", self.on_empty_key, OnEmptyKey::Error);
+        typed.chosen("--on-empty-key", OnEmptyKey::CHOICES, self.on_empty_key);
         typed.0
     }
 }
@@ -127,56 +129,37 @@ impl Words {
         self.value(option, (!values.is_empty()).then(|| values.join(",")));
     }
 
-    pub(super) fn chosen<T: ValueEnum + PartialEq>(&mut self, option: &str, value: T, default: T) {
-        self.value(option, (value != default).then(|| name_of(value)));
+    /// Of choices, the first is the default.
+    pub(super) fn chosen<T: Copy + PartialEq, const N: usize>(
+        &mut self,
+        option: &str,
+        choices: [Choice<T>; N],
+        value: T,
+    ) {
+        self.value(option, name_of(choices.into_iter().skip(1), value));
     }
 }
 
 /// How a choice is typed.
-pub(super) fn name_of(choice: impl ValueEnum) -> String {
-    choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+fn name_of<T: PartialEq>(
+    choices: impl IntoIterator<Item = Choice<T>>,
+    value: T,
+) -> Option<&'static str> {
+    choices.into_iter().find(|one| one.value == value).map(|one| one.name)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InputFormat {
-    /// Comma-separated values, the first line with the names of the columns
-    Csv,
-    /// The same with tabs
-    Tsv,
-    /// JSON Lines: one object on each line
-    #[value(alias = "json-lines")]
-    Jsonl,
-    /// Apache Parquet
-    Parquet,
-}
-
-/// How keys are written.
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum KeyFormat {
-    /// As they are
-    Text,
-    /// Two digits for each byte, in upper or lower case, with or without 0x
-    Hex,
-    /// Also as it stands in URLs, with or without padding
-    Base64,
-}
-
-impl From<KeyFormat> for key_map::KeyFormat {
-    fn from(typed: KeyFormat) -> Self {
-        match typed {
-            KeyFormat::Text => Self::Text,
-            KeyFormat::Hex => Self::Hex,
-            KeyFormat::Base64 => Self::Base64,
-        }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnEmptyKey {
-    /// Stop and name the line
-    Error,
-    /// Leave the row out; the report says how many there were
-    Skip,
+/// Takes the names of choices.
+pub(super) fn choice<T: Copy + Send + Sync + 'static>(
+    choices: impl IntoIterator<Item = Choice<T>>,
+) -> impl TypedValueParser<Value = T> {
+    let choices: Vec<_> = choices.into_iter().collect();
+    let named = choices.iter().map(|one| {
+        PossibleValue::new(one.name).help(one.words).aliases(one.other_names.iter().copied())
+    });
+    PossibleValuesParser::new(named.collect::<Vec<_>>()).try_map(move |typed| {
+        let is_it = |one: &&Choice<T>| one.name == typed || one.other_names.contains(&&*typed);
+        choices.iter().find(is_it).map(|one| one.value).ok_or("there is no such choice")
+    })
 }
 
 fn parse_delimiter(typed: &str) -> Result<Delimiter, String> {

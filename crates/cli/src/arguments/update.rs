@@ -1,7 +1,9 @@
 //! What can be typed after `privet keygen` and `privet update`.
 
-use super::{OnDuplicate, Reading, examples};
+use super::reading::choice;
+use super::{Reading, examples};
 use clap::Args;
+use privet_table::build::OnDuplicate;
 use privet_table::update_log::NextKeyDigest;
 use std::path::PathBuf;
 
@@ -65,8 +67,8 @@ pub(crate) struct Update {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["set", "delete", "from", "delete_from"])]
     pub(crate) replace_with: Option<PathBuf>,
     /// What to do with a key that occurs again in the file of --replace-with, as for `privet build`
-    #[arg(long, value_enum, default_value_t = OnDuplicate::Error, value_name = "WHAT")]
-    #[arg(requires = "replace_with")]
+    #[arg(long, value_parser = choice(OnDuplicate::CHOICES), default_value = "error")]
+    #[arg(value_name = "WHAT", requires = "replace_with")]
     pub(crate) on_duplicate: OnDuplicate,
     /// Ranges in the file of --replace-with may lie in one another, as for `privet build`, and in
     /// the table from then on
@@ -105,11 +107,11 @@ pub(crate) struct Update {
     /// The digest of the publisher's next key from now on, which `privet keygen --next` prints
     #[arg(long, value_name = "DIGEST")]
     pub(crate) next_key: Option<NextKeyDigest>,
-    /// Print the report as JSON
-    #[arg(long)]
     /// Say what would change, and whether it fits, and sign nothing
     #[arg(long, conflicts_with_all = ["compact", "begin_history"])]
     pub(crate) dry_run: bool,
+    /// Print the report as JSON
+    #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) reading: Reading,

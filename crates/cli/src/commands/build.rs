@@ -2,9 +2,7 @@
 
 use super::keygen::notice_no_next_key;
 use super::plan;
-use crate::arguments::{
-    Build, InputFormat, KeyMap, Making, OnDuplicate, OnEmptyKey, Reading, Types,
-};
+use crate::arguments::{Build, Making, Reading, Types};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::key_form::{Ranges, describe};
@@ -12,10 +10,11 @@ use crate::output_file;
 use indicatif::ProgressBar;
 use privet_core::{Error, Result};
 use privet_table::build::{
-    self, BuildOptions, BuildReport, KeyShape, Progress, RangeColumns, Stage, build_table_from,
+    BuildOptions, BuildReport, KeyShape, OnDuplicate, Progress, RangeColumns, Stage,
+    build_table_from,
 };
-use privet_table::import::{self, ColumnTypes, Dialect, Format, LinesLeftOut, Source};
-use privet_table::key_map::{KeyMapKind, Normalization};
+use privet_table::import::{ColumnTypes, Dialect, LinesLeftOut, OnEmptyKey, Source};
+use privet_table::key_map::Normalization;
 use privet_table::owner::{self, Handover, complete_succession};
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{PublisherKey, Succession, TableKeys, UpdateLog, log_path};
@@ -131,15 +130,6 @@ pub(crate) fn named_types(types: &[Types]) -> ColumnTypes {
     named.collect()
 }
 
-/// What becomes of a key that occurs again.
-pub(crate) fn on_duplicate(typed: OnDuplicate) -> build::OnDuplicate {
-    match typed {
-        OnDuplicate::Error => build::OnDuplicate::Error,
-        OnDuplicate::First => build::OnDuplicate::First,
-        OnDuplicate::Last => build::OnDuplicate::Last,
-    }
-}
-
 /// What is made of rows, as it was typed.
 ///
 /// # Errors
@@ -156,24 +146,21 @@ pub(crate) fn options(making: &Making, reading: &Reading) -> Result<BuildOptions
     Ok(BuildOptions {
         key: making.key.clone(),
         normalization: Normalization::from_names(&making.normalize)?,
-        key_format: making.key_format.map(Into::into),
-        room: making.room.unwrap_or(0),
+        key_format: making.key_format,
         ranges: making.range_from.clone().map(|from| RangeColumns {
             from,
             to: making.range_to.clone(),
             nested: making.nested,
         }),
-        key_map: match making.key_map {
-            KeyMap::Buckets => KeyMapKind::Buckets,
-            KeyMap::Cuckoo => KeyMapKind::Cuckoo,
-        },
+        key_map: making.key_map,
         value_columns: making.value.clone(),
         raw_value: making.raw_value.clone(),
         max_value: making.max_value,
         parts: making.parts,
+        room: making.room.unwrap_or(0),
         on_duplicate: match making.multi {
-            true => build::OnDuplicate::All,
-            false => on_duplicate(making.on_duplicate),
+            true => OnDuplicate::All,
+            false => making.on_duplicate,
         },
         types: named_types(&reading.types),
         guess_types: reading.types.contains(&Types::Auto),
@@ -193,9 +180,9 @@ pub(crate) fn source(path: &Path, reading: &Reading) -> Source {
         spread: reading.spread,
     });
     if let Some(format) = reading.format {
-        source = source.format(format_of(format));
+        source = source.format(format);
     }
-    source.on_empty_key(empty_key(reading))
+    source.on_empty_key(reading.on_empty_key)
 }
 
 /// Rows that a program gives, and what becomes of those without a key.
@@ -203,14 +190,7 @@ pub(crate) fn on_empty_key(
     given: impl IntoIterator<Item = Source>,
     reading: &Reading,
 ) -> Vec<Source> {
-    given.into_iter().map(|rows| rows.on_empty_key(empty_key(reading))).collect()
-}
-
-fn empty_key(reading: &Reading) -> import::OnEmptyKey {
-    match reading.on_empty_key {
-        OnEmptyKey::Error => import::OnEmptyKey::Error,
-        OnEmptyKey::Skip => import::OnEmptyKey::Skip,
-    }
+    given.into_iter().map(|rows| rows.on_empty_key(reading.on_empty_key)).collect()
 }
 
 /// What was left out of files, in words; nothing if nothing was.
@@ -237,15 +217,6 @@ pub(crate) struct Lines {
 impl From<LinesLeftOut> for Lines {
     fn from(lines: LinesLeftOut) -> Self {
         Self { skipped_lines: lines.first, comment_lines: lines.comments, blank_lines: lines.blank }
-    }
-}
-
-fn format_of(named: InputFormat) -> Format {
-    match named {
-        InputFormat::Csv => Format::Csv,
-        InputFormat::Tsv => Format::Tsv,
-        InputFormat::Jsonl => Format::JsonLines,
-        InputFormat::Parquet => Format::Parquet,
     }
 }
 

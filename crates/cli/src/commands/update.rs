@@ -3,7 +3,7 @@
 mod rows;
 
 use crate::arguments::Update;
-use crate::commands::build::{Lines, left_out, named_types, on_duplicate, on_empty_key, source};
+use crate::commands::build::{Lines, left_out, named_types, on_empty_key, source};
 use crate::commands::keygen::notice_no_next_key;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
@@ -160,7 +160,7 @@ fn replacement(
     }
     let spinner = display::working("reading the rows and comparing them with the table");
     let how = HowReplaced {
-        on_duplicate: on_duplicate(arguments.on_duplicate),
+        on_duplicate: arguments.on_duplicate,
         nested: arguments.nested,
         columns_may_change: arguments.replace,
     };
@@ -257,9 +257,9 @@ fn edits(
 #[derive(Serialize)]
 pub(crate) struct Report {
     file: String,
-    epoch: u64,
     /// Nothing was signed. Records and digest are those of the table as it is.
     dry_run: bool,
+    epoch: u64,
     /// How many epochs this update made.
     epochs: u64,
     #[serde(flatten)]
@@ -317,11 +317,11 @@ impl Report {
             0 if !self.layout_changed => {
                 format!("{}: nothing changed, the table stays at epoch {}", self.file, self.epoch)
             }
-            _ if self.epochs > 1 => {
             _ if self.dry_run => {
                 let epochs = display::some(self.epochs, "epoch", "epochs");
                 format!("{} would be at epoch {}, {epochs} later", self.file, self.epoch)
             }
+            _ if self.epochs > 1 => {
                 format!("{} is at epoch {}, {} later", self.file, self.epoch, self.epochs)
             }
             _ => format!("{} is at epoch {}", self.file, self.epoch),
@@ -365,11 +365,11 @@ impl Report {
         if let Some(room) = self.room.filter(|room| *inserted > 0 || room.is_short()) {
             room.add_to(&mut page);
         }
-        page.entry("digest", &self.digest);
         if self.dry_run {
             page.line("It fits. Nothing was signed.");
             return page;
         }
+        page.entry("digest", &self.digest);
         page.entry("publisher", &self.publisher);
         if let Some(next_key) = &self.next_key {
             page.entry("next key", next_key);

@@ -108,7 +108,7 @@ fn standard_input_needs_a_format() {
     assert_snapshot!(place.run_with_input("build - -o x.privet", PHONES.as_bytes()), @r#"
     [exit 2]
     [stderr]
-    privet: standard input: say which format it has: csv, tsv, jsonl or parquet (--format)
+    privet: standard input: say which format it has: csv, tsv, jsonl, parquet (--format)
     "#);
     assert_eq!(place.files(), Vec::<String>::new());
     let run = place
@@ -479,7 +479,7 @@ fn files_that_cannot_be_used_are_named() {
     assert_snapshot!(refused(&place, "phones.txt -o x.privet"), @r#"
     [exit 2]
     [stderr]
-    privet: phones.txt: its name does not tell its format; say which it has: csv, tsv, jsonl or parquet (--format)
+    privet: phones.txt: its name does not tell its format; say which it has: csv, tsv, jsonl, parquet (--format)
     "#);
     assert_snapshot!(refused(&place, "phones.csv -o nowhere/x.privet"), @r#"
     [exit 2]

@@ -98,9 +98,8 @@ fn build_explains_itself() {
               Ranges may lie in one another: of those that hold a key, the narrowest answers.
 
               The others are cut, so the table has more records than rows. Clients still make one
-              lookup. A range may not lie partly in another, and no two may be the same. Change such a
-              table as a whole (`privet update --replace-with FILE --nested`): any other update changes
-              one piece.
+              lookup. A range may not lie partly in another, and no two may be the same. Such a table is
+              changed as a whole, with `privet update --replace-with`.
 
           --normalize <NAME,…>
               Differences between keys that do not count: trim, trim-invisible, nfc, lower, upper, fold,
@@ -186,9 +185,9 @@ fn build_explains_itself() {
               Every lookup fetches as many, however long the value is, and twice as many with cuckoo.
               Long values then need no wide records. Default: 1, or more where values of many kilobytes
               make that cheaper for clients.
+
           --room <N>
               Make room for so many keys that updates may add, with --key-map cuckoo
-
 
     Changes and forgery:
           --authenticate
@@ -233,7 +232,7 @@ fn build_explains_itself() {
               Possible values:
               - csv:     Comma-separated values, the first line with the names of the columns
               - tsv:     The same with tabs
-              - jsonl:   JSON Lines: one object on each line
+              - jsonl:   JSON Lines: one object on each line; or one JSON array of objects
               - parquet: Apache Parquet
 
           --delimiter <CHARACTER>

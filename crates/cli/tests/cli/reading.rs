@@ -105,7 +105,8 @@ fn what_cannot_be_read_is_named_whatever_its_name() {
     place.write("rows.zip", b"PK\x03\x04\x14\0\0\0\x08\0rows.csv");
     place.write("rows.xlsx", b"PK\x03\x04\x14\0\x06\0\x08\0\0\0!\0          [Content_Types].xml");
     place.write("pretty.jsonl", "{\n \"id\":\"1\"\n}\n");
-    place.write("array.json", "[{\"id\":\"1\",\"n\":\"a\"},\n{\"id\":\"2\",\"n\":\"b\"}]\n");
+    place.write("array.json", "[[{\"id\":\"1\",\"n\":\"a\"},\n{\"id\":\"2\",\"n\":\"b\"}]]\n");
+    place.write("cut.json", "[{\"id\":\"1\",\"n\":\"a\"},\n{\"id\"");
     std::fs::create_dir(place.path("parts")).unwrap();
     for (name, words) in [
         ("rows.csv.xz", ["compressed with xz", "xz -dk"]),
@@ -115,7 +116,7 @@ fn what_cannot_be_read_is_named_whatever_its_name() {
         ("parts", ["it is a folder", "name the files in it"]),
         ("pretty.jsonl", ["line 1", "jq -c"]),
         ("array.json", ["a JSON array", "jq -c '.[]'"]),
-        ("array.json --format jsonl", ["a JSON array", "jq -c '.[]'"]),
+        ("cut.json", ["after element 1 of the JSON array", "cut off"]),
     ] {
         for command in ["build", "plan"] {
             let output = if command == "build" { "-o t.privet" } else { "" };

@@ -333,14 +333,16 @@ fn keygen_and_update_explain_themselves() {
               [default: error]
 
           --nested
-              Ranges in the file of --replace-with may lie in one another, as for `privet build`
+              Ranges in the file of --replace-with may lie in one another, as for `privet build`, and in
+              the table from then on
 
           --replace
               Let values have other columns than the table's, or columns of other types
 
               Without it, each new value must have the columns that the table was built with, and their
               types. In a table that was built from JSON Lines, rows may differ; there a value is
-              refused only if it leaves out columns that the key's present value has.
+              refused only if it leaves out columns that the key's present value has, or changes their
+              types.
 
           --delete-from <FILE>
               Remove the keys in a file, one on each line; `-` for standard input
@@ -368,11 +370,11 @@ fn keygen_and_update_explain_themselves() {
           --next-key <DIGEST>
               The digest of the publisher's next key from now on, which `privet keygen --next` prints
 
-          --json
-              Print the report as JSON
           --dry-run
               Say what would change, and whether it fits, and sign nothing
 
+          --json
+              Print the report as JSON
 
       -h, --help
               Print help (see a summary with '-h')
@@ -388,7 +390,7 @@ fn keygen_and_update_explain_themselves() {
               Possible values:
               - csv:     Comma-separated values, the first line with the names of the columns
               - tsv:     The same with tabs
-              - jsonl:   JSON Lines: one object on each line
+              - jsonl:   JSON Lines: one object on each line; or one JSON array of objects
               - parquet: Apache Parquet
 
           --delimiter <CHARACTER>

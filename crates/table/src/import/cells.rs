@@ -40,7 +40,15 @@ pub(super) struct CellRows {
 }
 
 impl CellRows {
-    pub(super) fn open(cells: Box<dyn Cells>, wanted: &Wanted) -> Result<Self> {
+    /// Opens an input of cells.
+    pub(super) fn open_source(source: Source, selection: Selection) -> Result<Opened> {
+        let wanted = source.wanted(selection);
+        let cells = source.into_cells()?;
+        let bytes_total = cells.size().map(|(_, bytes)| bytes);
+        Ok((Box::new(Self::open(cells, &wanted)?), bytes_total))
+    }
+
+    fn open(cells: Box<dyn Cells>, wanted: &Wanted) -> Result<Self> {
         let names: Vec<_> = cells.columns().iter().map(|column| column.name.clone()).collect();
         let columns = ResolvedColumns::resolve(wanted, &names)?;
         if columns.key.is_none() && columns.value.is_empty() {

@@ -10,6 +10,7 @@ mod quotes;
 mod records;
 
 use super::dialect::{Delimiter, Dialect};
+use super::formats::Opened;
 use super::json_text::write_string;
 use super::lines::{NoRows, not_utf8, without_end};
 use super::types::{self, ColumnType, Evidence, is_number};
@@ -42,6 +43,12 @@ pub(super) struct CsvRows<R> {
     first: Option<u64>,
     /// The line of the present row, and the cell that its last column has.
     at: Option<(u64, usize)>,
+}
+
+/// Opens an input in CSV or TSV.
+pub(super) fn open(source: Source, selection: Selection) -> Result<Opened> {
+    let (rows, bytes_total) = source.open_csv(selection)?;
+    Ok((Box::new(rows), bytes_total))
 }
 
 impl<R: Read> CsvRows<R> {
@@ -154,7 +161,7 @@ impl<R: Read> CsvRows<R> {
         }
         let line = records.next_record().map_err(|error| match records.bad_cell() {
             Some((line, valid, cell)) => {
-                not_utf8(line, valid, columns.get(cell).map(String::as_str))
+                not_utf8("line", line, valid, columns.get(cell).map(String::as_str))
             }
             None => error,
         })?;

@@ -1,8 +1,10 @@
-//! One JSON object per line.
+//! One JSON object per line, or one [array](super::json_array) of objects.
 
+use super::formats::Opened;
+use super::json_array::as_lines;
 use super::json_fields::Fields;
 use super::json_text::{reason, string_text, write_compact, write_string};
-use super::lines::{Lines, NoRows};
+use super::lines::Lines;
 use super::{
     Format, LinesLeftOut, RowBytes, RowReader, Selection, Source, bad_key, bad_raw_value,
     cannot_read, no_key, no_such_column, quoted,
@@ -19,8 +21,8 @@ use std::rc::Rc;
 /// How many different field names are remembered for the error about a column that no row has.
 const REMEMBERED_FIELDS: usize = 64;
 
-pub(super) struct JsonLinesRows<R> {
-    lines: Lines<R>,
+struct JsonLinesRows {
+    lines: Lines<Box<dyn Read>>,
     counter: Rc<Cell<u64>>,
     columns: Columns,
 }
@@ -35,19 +37,22 @@ struct Columns {
     fields: BTreeSet<String>,
 }
 
-impl<R: Read> JsonLinesRows<R> {
-    pub(super) fn open(
-        input: R,
-        counter: Rc<Cell<u64>>,
-        selection: Selection,
-        no_rows: NoRows,
-    ) -> Self {
-        let seen = vec![false; selection.value.columns().len()];
-        let all_seen = seen.is_empty();
-        let columns =
-            Columns { selection, key_seen: false, seen, all_seen, fields: BTreeSet::new() };
-        Self { lines: Lines::new(input, no_rows), counter, columns }
-    }
+/// Opens an input in JSON.
+pub(super) fn open(source: Source, selection: Selection) -> Result<Opened> {
+    let no_rows = source.checked_dialect(Format::JsonLines)?.no_rows(Format::JsonLines);
+    let input = source.open()?;
+    // An array has no lines that could be left out.
+    let (lines, is_array) = match no_rows.leaves_out_lines() {
+        true => (input.bytes, false),
+        false => as_lines(input.bytes).map_err(cannot_read)?,
+    };
+    let seen = vec![false; selection.value.columns().len()];
+    let all_seen = seen.is_empty();
+    let columns = Columns { selection, key_seen: false, seen, all_seen, fields: BTreeSet::new() };
+    let unit = if is_array { "row" } else { "line" };
+    let lines = Lines::new(lines, no_rows).counted_as(unit);
+    let rows = JsonLinesRows { lines, counter: input.counter, columns };
+    Ok((Box::new(rows), input.bytes_total))
 }
 
 impl RowReader for JsonLinesRows {
@@ -62,7 +67,7 @@ impl RowReader for JsonLinesRows {
     }
 
     fn unit(&self) -> &'static str {
-        "line"
+        self.lines.unit()
     }
 
     fn value_columns(&self) -> Option<Vec<crate::values::ValueColumn>> {

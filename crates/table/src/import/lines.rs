@@ -17,6 +17,11 @@ pub(super) struct NoRows {
 }
 
 impl NoRows {
+    /// Whether other lines than blank ones may be none.
+    pub(super) fn leaves_out_lines(&self) -> bool {
+        self.first > 0 || self.comment.is_some()
+    }
+
     /// Whether a line is a comment. So may be what remains of it, from one of its cells on.
     pub(super) fn is_comment(&self, line: &[u8]) -> bool {
         self.comment.as_ref().is_some_and(|comment| line.starts_with(comment.as_bytes()))
@@ -28,6 +33,8 @@ pub(super) struct Lines<R> {
     input: BufReader<Text<R>>,
     line: Vec<u8>,
     number: u64,
+    /// What is counted.
+    unit: &'static str,
     no_rows: NoRows,
     left_out: LinesLeftOut,
     /// Whether the present line is to be given out once more.
@@ -42,11 +49,22 @@ impl<R: Read> Lines<R> {
             input: BufReader::with_capacity(1 << 18, Text::new(input)),
             line: Vec::new(),
             number: 0,
+            unit: "line",
             no_rows,
             left_out: LinesLeftOut::default(),
             again: false,
             valid: None,
         }
+    }
+
+    /// Says what a line is to whoever reads errors.
+    pub(super) fn counted_as(self, unit: &'static str) -> Self {
+        Self { unit, ..self }
+    }
+
+    /// What is counted.
+    pub(super) fn unit(&self) -> &'static str {
+        self.unit
     }
 
     /// The number of the line that was read last, from 1.
@@ -121,7 +139,7 @@ impl<R: Read> Lines<R> {
             let end = available.iter().position(|&byte| byte == b'\n');
             let taken = end.map_or(available.len(), |end| end + 1);
             if self.line.len() + taken > MAX_ROW_BYTES {
-                return Err(row_too_long().within(format!("line {}", self.number)));
+                return Err(row_too_long().within(format!("{} {}", self.unit, self.number)));
             }
             self.line.extend_from_slice(&available[..taken]);
             self.input.consume(taken);
@@ -137,7 +155,7 @@ impl<R: Read> Lines<R> {
             Ok(line) => Ok((self.number, line)),
             Err(error) => {
                 self.valid = Some(error.valid_up_to());
-                Err(not_utf8(self.number, error.valid_up_to(), None))
+                Err(not_utf8(self.unit, self.number, error.valid_up_to(), None))
             }
         }
     }
@@ -151,10 +169,10 @@ impl<R: Read> Lines<R> {
 
 /// The error for a line whose first `valid` bytes are UTF-8 and whose next byte is not. Names the
 /// column of that byte if it is known.
-pub(super) fn not_utf8(line: u64, valid: usize, column: Option<&str>) -> Error {
+pub(super) fn not_utf8(unit: &str, line: u64, valid: usize, column: Option<&str>) -> Error {
     let column = column.map(|name| format!(", in the column {},", quoted(name)));
     Error::api_misuse(format!(
-        "line {line}: byte {}{} is not UTF-8; convert the file to UTF-8 first",
+        "{unit} {line}: byte {}{} is not UTF-8; convert the file to UTF-8 first",
         valid + 1,
         column.unwrap_or_default()
     ))

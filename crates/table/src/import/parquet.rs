@@ -48,8 +48,18 @@ pub(super) struct ParquetRows {
     row: u64,
 }
 
+/// Opens an input in Parquet.
+pub(super) fn open(source: Source, selection: Selection) -> Result<Opened> {
+    let wanted = source.wanted(selection);
+    if let Some((file, len)) = source.plain_file()? {
+        return Ok((Box::new(ParquetRows::open(file, wanted)?), Some(len)));
+    }
+    let input = source.open()?;
+    Ok((Box::new(ParquetRows::spool(input.bytes, wanted)?), input.bytes_total))
+}
+
 impl ParquetRows {
-    pub(super) fn open(file: File, wanted: Wanted) -> Result<Self> {
+    fn open(file: File, wanted: Wanted) -> Result<Self> {
         let bytes_total = file.metadata().map_err(cannot_read)?.len();
         let held = Arc::new(Held::default());
         let file = Pages { file, held: Arc::clone(&held) };
@@ -97,7 +107,7 @@ impl ParquetRows {
     }
 
     /// Copies the input to a temporary file first: Parquet keeps its table of contents at the end.
-    pub(super) fn spool(mut input: impl Read, wanted: Wanted) -> Result<Self> {
+    fn spool(mut input: impl Read, wanted: Wanted) -> Result<Self> {
         let mut file = tempfile::tempfile().map_err(cannot_spool)?;
         io::copy(&mut input, &mut file).map_err(cannot_spool)?;
         Self::open(file, wanted)

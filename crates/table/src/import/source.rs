@@ -2,10 +2,12 @@
 
 use super::csv::CsvRows;
 use super::dialect::{Delimiter, Dialect};
+use super::formats::format_by_name;
 use super::text::Text;
 use super::{
     Cells, ColumnType, ColumnTypes, Counted, Format, Wanted, cannot_read, cannot_spool, compressed,
 };
+use crate::choice::Choice;
 use crate::values::Values;
 use privet_core::{Blame, Error, Reason, Result};
 use std::fs::{self, File};
@@ -49,6 +51,14 @@ pub enum OnEmptyKey {
     Error,
     /// Leave the row out, and count it.
     Skip,
+}
+
+impl OnEmptyKey {
+    /// All of them, as people choose them.
+    pub const CHOICES: [Choice<Self>; 2] = [
+        Choice::new(Self::Error, "error", "Stop and name the line"),
+        Choice::new(Self::Skip, "skip", "Leave the row out; the report says how many there were"),
+    ];
 }
 
 /// The value columns of another input. This input must have them all, and no others.
@@ -194,7 +204,6 @@ impl Source {
     }
 
     pub(crate) fn resolve_format(&self) -> Result<Format> {
-        const FORMATS: &str = "csv, tsv, jsonl or parquet";
         if let Input::Cells { .. } = self.input {
             return Ok(Format::Cells);
         }
@@ -218,7 +227,8 @@ impl Source {
                     }
                     _ => "say which format it has",
                 };
-                let error = Error::api_misuse(format!("{words}: {FORMATS}"));
+                let names: Vec<_> = Format::choices().map(|choice| choice.name).collect();
+                let error = Error::api_misuse(format!("{words}: {}", names.join(", ")));
                 Err(error.because(Reason::FormatUnknown))
             }
         }
@@ -287,13 +297,16 @@ impl Source {
         Ok(Opened { bytes, counter, bytes_total })
     }
 
-    /// The rows of an input in CSV.
-    pub(super) fn open_csv(self, selection: super::Selection) -> Result<CsvRows<Box<dyn Read>>> {
+    /// The rows of an input in CSV, and how many bytes it has.
+    pub(super) fn open_csv(
+        self,
+        selection: super::Selection,
+    ) -> Result<(CsvRows<Box<dyn Read>>, Option<u64>)> {
         let format = self.resolve_format()?;
         let dialect = self.checked_dialect(format)?.clone();
         let wanted = self.wanted(selection);
-        let Opened { bytes, counter, .. } = self.open()?;
-        CsvRows::open(bytes, counter, wanted, &dialect, format)
+        let Opened { bytes, counter, bytes_total } = self.open()?;
+        Ok((CsvRows::open(bytes, counter, wanted, &dialect, format)?, bytes_total))
     }
 
     /// Makes sure that the input can be read again: an input that can be read only once is copied
@@ -370,18 +383,6 @@ fn tells_parquet(path: &Path) -> Result<bool> {
     compressed::is_compressed(&mut file)?;
     let first = compressed::first_bytes(&mut file, 4).map_err(cannot_read)?;
     Ok(first == b"PAR1")
-}
-
-/// The format by a file's extension. For a compressed file such as `rows.csv.gz`, the
-/// extension before its last.
-pub(super) fn format_by_name(path: &Path) -> Option<Format> {
-    let extension = path.extension()?.to_str()?;
-    match extension.to_ascii_lowercase().as_str() {
-        "gz" | "gzip" | "zst" | "zstd" => {
-            Format::from_name(Path::new(path.file_stem()?).extension()?.to_str()?)
-        }
-        _ => Format::from_name(extension),
-    }
 }
 
 fn open_file(path: &Path) -> Result<(File, u64)> {

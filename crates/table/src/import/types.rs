@@ -222,7 +222,7 @@ pub(crate) fn guess(
         // If the value columns are named, the inputs may differ in their other columns.
         let like = columns.clone().filter(|_| selection.value == ValueForm::JsonRest);
         let again = source.again().map_err(within)?.like(like);
-        let mut rows = again.open_csv(selection.clone()).map_err(within)?;
+        let (mut rows, _) = again.open_csv(selection.clone()).map_err(within)?;
         if columns.is_none() {
             let of = rows.value_names();
             evidence.resize(of.len(), Evidence::default());

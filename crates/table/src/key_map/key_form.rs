@@ -129,7 +129,7 @@ impl KeyForm {
             }
             FORMATTED => {
                 let code = reader.u8()?;
-                let mut formats = KeyFormat::ALL.into_iter();
+                let mut formats = [KeyFormat::Hex, KeyFormat::Base64].into_iter();
                 let format = formats.find(|format| format.code() == code);
                 let format = format.ok_or_else(|| {
                     invalid("this program does not know how its keys are written")

@@ -5,6 +5,7 @@
 //! hexadecimal, or in base64. Every client reads keys in that form, and every message shows them in
 //! it. What is hashed is the bytes.
 
+use crate::choice::{Choice, name_of};
 use data_encoding::{BASE64, BASE64_NOPAD, HEXLOWER, HEXLOWER_PERMISSIVE};
 use privet_core::{Error, Reason, Result};
 use std::borrow::Cow;
@@ -24,16 +25,20 @@ pub enum KeyFormat {
 }
 
 impl KeyFormat {
-    /// All formats.
-    pub const ALL: [Self; 3] = [Self::Text, Self::Hex, Self::Base64];
+    /// All formats, as people choose them.
+    pub const CHOICES: [Choice<Self>; 3] = [
+        Choice::new(Self::Text, "text", "As they are"),
+        Choice::new(
+            Self::Hex,
+            "hex",
+            "Two digits for each byte, in upper or lower case, with or without 0x",
+        ),
+        Choice::new(Self::Base64, "base64", "Also as it stands in URLs, with or without padding"),
+    ];
 
-    /// The format's name, as it is written on the command line.
+    /// The format's name.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Hex => "hex",
-            Self::Base64 => "base64",
-        }
+        name_of(&Self::CHOICES, &self)
     }
 
     /// The key that is written as `written`.

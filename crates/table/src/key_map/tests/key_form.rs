@@ -221,7 +221,8 @@ fn keys_of_bytes_are_read_as_they_are_written() {
 #[test]
 fn what_is_no_point_is_told_apart_from_what_no_range_holds() {
     let form = |points| {
-        let directory = Directory::new(points, &[Range { from: 5, to: 9 }], false).expect("a range");
+        let directory =
+            Directory::new(points, &[Range { from: 5, to: 9 }], false).expect("a range");
         KeyForm { ranges: Some(directory), ..KeyForm::default() }
     };
     for (points, key, words) in [

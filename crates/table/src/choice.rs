@@ -1,0 +1,25 @@
+//! Things that people choose by name: in a library by the value, elsewhere by what they type.
+
+/// One of a few things to choose from.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice<T> {
+    /// What is chosen.
+    pub value: T,
+    /// What it is called.
+    pub name: &'static str,
+    /// What it is called besides.
+    pub other_names: &'static [&'static str],
+    /// What it means, in a few words.
+    pub words: &'static str,
+}
+
+impl<T> Choice<T> {
+    pub(crate) const fn new(value: T, name: &'static str, words: &'static str) -> Self {
+        Self { value, name, other_names: &[], words }
+    }
+}
+
+/// The name of `value` among `choices`.
+pub(crate) fn name_of<T: PartialEq>(choices: &[Choice<T>], value: &T) -> &'static str {
+    choices.iter().find(|choice| choice.value == *value).map_or("", |choice| choice.name)
+}
