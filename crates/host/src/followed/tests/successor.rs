@@ -11,7 +11,7 @@ impl Owner {
         let mut writer = LogWriter::open(&self.log_path(), &old).unwrap();
         let signers = Signers { publisher: Some(&self.key), next: None };
         let keys = TableKeys::from(heir.key.id());
-        let lineage = writer.succeed(signers, &new, keys).unwrap();
+        let (_, lineage) = writer.succeed(signers, &new, keys).unwrap();
         UpdateLog::create_after(&heir.log_path(), &new, keys, &lineage).unwrap();
         heir
     }
