@@ -13,9 +13,15 @@ pub struct Choice<T> {
     pub words: &'static str,
 }
 
-impl<T> Choice<T> {
+impl<T: Copy> Choice<T> {
     pub(crate) const fn new(value: T, name: &'static str, words: &'static str) -> Self {
         Self { value, name, other_names: &[], words }
+    }
+
+    /// With other names.
+    #[cfg(feature = "files")]
+    pub(crate) const fn or(self, other_names: &'static [&'static str]) -> Self {
+        Self { other_names, ..self }
     }
 }
 

@@ -35,40 +35,36 @@ struct FileFormat {
     open: fn(Source, Selection) -> Result<Opened>,
 }
 
+/// Every format of files, in one place.
 const FILE_FORMATS: [FileFormat; 4] = [
     FileFormat {
+        title: "CSV",
+        open: csv::open,
         choice: Choice::new(
             Format::Csv,
             "csv",
             "Comma-separated values, the first line with the names of the columns",
         ),
-        title: "CSV",
-        open: csv::open,
     },
     FileFormat {
-        choice: Choice {
-            other_names: &["tab"],
-            ..Choice::new(Format::Tsv, "tsv", "The same with tabs")
-        },
         title: "TSV",
         open: csv::open,
+        choice: Choice::new(Format::Tsv, "tsv", "The same with tabs").or(&["tab"]),
     },
     FileFormat {
-        choice: Choice {
-            other_names: &["ndjson", "json", "json-lines"],
-            ..Choice::new(
-                Format::JsonLines,
-                "jsonl",
-                "JSON Lines: one object on each line; or one JSON array of objects",
-            )
-        },
         title: "JSON Lines",
         open: json_lines::open,
+        choice: Choice::new(
+            Format::JsonLines,
+            "jsonl",
+            "JSON Lines: one object on each line; or one JSON array of objects",
+        )
+        .or(&["ndjson", "json", "json-lines"]),
     },
     FileFormat {
-        choice: Choice::new(Format::Parquet, "parquet", "Apache Parquet"),
         title: "Parquet",
         open: parquet::open,
+        choice: Choice::new(Format::Parquet, "parquet", "Apache Parquet"),
     },
 ];
 

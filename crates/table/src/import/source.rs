@@ -15,6 +15,9 @@ use std::io::{self, Read, Seek as _};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+/// CSV, wherever it comes from.
+type AnyCsv = CsvRows<Box<dyn Read>>;
+
 /// Where rows come from.
 pub struct Source {
     input: Input,
@@ -298,10 +301,7 @@ impl Source {
     }
 
     /// The rows of an input in CSV, and how many bytes it has.
-    pub(super) fn open_csv(
-        self,
-        selection: super::Selection,
-    ) -> Result<(CsvRows<Box<dyn Read>>, Option<u64>)> {
+    pub(super) fn open_csv(self, selection: super::Selection) -> Result<(AnyCsv, Option<u64>)> {
         let format = self.resolve_format()?;
         let dialect = self.checked_dialect(format)?.clone();
         let wanted = self.wanted(selection);
