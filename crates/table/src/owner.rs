@@ -108,7 +108,7 @@ impl<'k> Handover<'k> {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if nobody would publish.
     pub fn keys(&self) -> Result<TableKeys> {
         let publisher = self.to.or(self.publisher).ok_or_else(|| {
-            Error::api_misuse("a table is handed on to somebody: name the key of who publishes it")
+            Error::api_misuse("nobody is to publish the table: give the key of whoever does")
         })?;
         Ok(TableKeys { publisher: publisher.id(), next: self.next })
     }
