@@ -423,9 +423,9 @@ fn a_caller_may_go_on_naming_the_publisher_before_and_is_led_to_no_thief() {
     let mut his =
         Living::under(key(), None, SchemeId::SimplePir, KeyMapKind::Cuckoo, KEYS, "false");
     stolen.succeed(Signers { publisher: Some(&owner.publisher), next: None }, &mut his);
-    let his = his.peer(0, &[], 0);
-    let replayed = his.clone().with_lineage(None, new.peer(0, &[], 0).lineage);
-    for peer in [his, replayed, stolen.peer(0, &[], 0)] {
+    let shown = his.peer(0, &[], 0);
+    let replayed = shown.clone().with_lineage(None, new.peer(0, &[], 0).lineage);
+    for peer in [shown, replayed.clone(), stolen.peer(0, &[], 0)] {
         for name in ["table", "other"] {
             let (mut peer, mut options) = (peer.clone(), naming(&owner.publisher));
             peer.description.tables[0].name = name.to_owned();
@@ -436,4 +436,11 @@ fn a_caller_may_go_on_naming_the_publisher_before_and_is_led_to_no_thief() {
     }
     let mut world = later_with(world, &new.peer(version, &[], 0), naming(&owner.publisher));
     new.check(&mut world, &mut dice, 1);
+
+    // Who has believed him at first use, and names the publisher only then, learns of it.
+    let id = replayed.identity().id;
+    let mut world = World::with_options(vec![replayed.clone()], options(1));
+    his.check(&mut world, &mut dice, 1);
+    let mut world = later_with(world, &replayed, naming(&owner.publisher));
+    assert_refused(&mut world, id, "names another publisher");
 }
