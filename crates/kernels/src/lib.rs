@@ -34,6 +34,11 @@
 //! the tests. All arms give the same bits. The arm is chosen once, at run time, from what the
 //! processor reports, so one binary serves all machines.
 //!
+//! A new kernel is a method of [`Kernels`] that checks the shapes and calls `on_arm!`, a portable
+//! form, a form for vectors, and a test that runs all arms. The form for vectors is one body for
+//! AVX2 and AVX-512 where they do the same (`x86_64/vectors.rs`), and otherwise a file for each. A
+//! new arm is a value of [`Arm`], with a module for `on_arm!` to choose.
+//!
 //! # Unsafe code
 //!
 //! This is the only crate of the workspace that may contain `unsafe`. There are four reasons. It

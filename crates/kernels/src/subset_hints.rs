@@ -54,7 +54,7 @@ mod order_statistic;
 mod partition_group;
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use order_statistic::{Bracket, Window, look_in_windows, narrow};
+pub(crate) use order_statistic::{Bracket, Window, narrow};
 pub use partition_group::PartitionGroup;
 
 use crate::dispatch::Kernels;

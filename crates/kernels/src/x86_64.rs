@@ -1,19 +1,29 @@
 //! Arms for x86-64. The functions are compiled for instructions beyond the baseline, and called
 //! only through the macros of [`dispatch`](crate::dispatch).
+//!
+//! A kernel that both arms share is a module here, written for any [`Vectors`](vectors::Vectors).
+//! [`avx2`] and [`avx512`] have those that differ, and name the entries of the others.
 
 use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
 
 mod aes_key;
 pub(crate) mod avx2;
 pub(crate) mod avx512;
+mod byte_matrix;
 pub(crate) mod gather;
+mod hash_lanes;
+mod keystream;
 mod line_reads;
 pub(crate) mod permutations;
 mod ring;
+mod strassen;
+mod subset_hints;
 mod subset_sums;
 mod swap_or_not;
 mod thresholds;
+mod vectors;
 mod xor;
+mod yardstick;
 
 /// Asks for the cache line `distance` bytes after `from`. Prefetching an address that is not mapped
 /// does nothing, so any address will do.

@@ -37,29 +37,11 @@ impl Window {
         let enough = mean + 8 * mean.isqrt() + 64;
         Window { low, high, capacity: enough.min(partitions as usize + 1) }
     }
-}
 
-/// The cutoffs of some hints, searched in wider and wider windows. `look` returns those that it
-/// finds; with the window of all numbers, it must find all.
-///
-/// The first window misses so rarely that it costs nothing to search for all of them again.
-#[inline(always)]
-pub(crate) fn look_in_windows<const HINTS: usize>(
-    partitions: u32,
-    rank: u32,
-    mut look: impl FnMut(&Window) -> [Option<u32>; HINTS],
-) -> [u32; HINTS] {
-    let mut found = [None; HINTS];
-    for doublings in 0..=32 {
-        let now = look(&Window::around(partitions, rank, doublings));
-        for (found, now) in found.iter_mut().zip(now) {
-            *found = found.or(now);
-        }
-        if !found.contains(&None) {
-            break;
-        }
+    /// Wider and wider windows, of which the last holds all numbers.
+    pub(crate) fn all(partitions: u32, rank: u32) -> impl Iterator<Item = Window> {
+        (0..=32).map(move |doublings| Window::around(partitions, rank, doublings))
     }
-    found.map(|cutoff| cutoff.expect("the last window holds all values"))
 }
 
 /// The numbers `low..=high`, which include the value of the wanted rank.

@@ -1,348 +1,436 @@
-//! Transforms modulo a prime with vectors: the algorithm, for each arm's width.
+//! Transforms modulo a prime with vectors.
 //!
 //! While the halves of a block are whole vectors, a level is a loop over vectors with one factor.
 //! The remaining levels, of blocks no longer than a vector, take as many vectors as one has words,
 //! and transpose this square. Then a vector has the same word of neighbouring blocks, and a factor
 //! for each of them.
 
+use std::arch::x86_64::*;
+
+use super::vectors::{Avx2, Avx512, MOST_WORDS, Operations, Vectors, entries};
 use crate::portable::ring as portable;
 use crate::ring::{Factor, Field, Roots};
 
-/// A vector of 32-bit words.
-///
-/// # Safety
-///
-/// For all methods: the processor must have the instructions that they use.
-pub(super) trait Words: Copy {
-    /// How many words: a power of two.
-    const COUNT: usize;
+pub(crate) mod column_sums;
+pub(crate) mod dft;
 
+entries! {
+    fn reduce(field: &Field, coefficients: &[i64], words: &mut [u32]);
+    fn forward(field: &Field, words: &mut [u32]);
+    fn inverse(field: &Field, words: &mut [u32]);
+    fn multiply(field: &Field, a: &[u32], b: &[u32], products: &mut [u32]);
+    fn multiply_add(field: &Field, a: &[u32], b: &[u32], products: &mut [u32]);
+    fn combine_residues(fields: &[Field; 3], residues: &[u32], coefficients: &mut [u64]);
+}
+
+/// What transforms need besides the operations that all kernels share.
+pub(crate) trait Transforms: Vectors {
     /// The factors of the levels within a square, in the order of [`Roots::squares`].
     fn squares(roots: &Roots) -> &[u32];
-
-    /// # Safety
-    ///
-    /// `COUNT` words may be read at `from`; no alignment needed.
-    unsafe fn load(from: *const u32) -> Self;
-
-    /// # Safety
-    ///
-    /// `COUNT` words may be written at `to`; no alignment needed.
-    unsafe fn store(self, to: *mut u32);
-
-    /// # Safety
-    ///
-    /// As for all methods, here and below.
-    unsafe fn splat(word: u32) -> Self;
-
-    /// # Safety
-    ///
-    /// As for all methods.
-    unsafe fn add(self, other: Self) -> Self;
-
-    /// # Safety
-    ///
-    /// As for all methods.
-    unsafe fn sub(self, other: Self) -> Self;
-
-    /// The lesser of each two words, without a sign.
-    ///
-    /// # Safety
-    ///
-    /// As for all methods.
-    unsafe fn min(self, other: Self) -> Self;
-
-    /// `self · word / 2³²` modulo the prime, where `quotient` is `word` times the prime's inverse.
-    /// With a sign: below the prime in absolute value, if `word` is below the prime.
-    ///
-    /// # Safety
-    ///
-    /// As for all methods.
-    unsafe fn montgomery(self, word: Self, quotient: Self, prime: Self) -> Self;
-
-    /// The same for two factors, one of which is below the prime.
-    ///
-    /// # Safety
-    ///
-    /// As for all methods.
-    unsafe fn montgomery_product(self, other: Self, prime_inverse: Self, prime: Self) -> Self;
 
     /// Stores the numbers of three digits: the first, plus the second times the first prime, plus
     /// the third times the first two primes. Less all three primes' product where `negative` is
     /// negative. Modulo 2⁶⁴.
-    ///
-    /// # Safety
-    ///
-    /// `COUNT` 64-bit words may be written at `to`; no alignment needed.
-    unsafe fn store_combined(garner: &Garner, digits: [Self; 3], negative: Self, to: *mut u64);
-
-    /// Transposes the square of `COUNT` vectors from `square` on, in place.
-    ///
-    /// # Safety
-    ///
-    /// `COUNT²` words may be read and written at `square`; no alignment needed.
-    unsafe fn transpose(square: *mut u32);
+    fn store_combined(
+        self,
+        garner: &Garner,
+        digits: [Self::Vector; 3],
+        negative: Self::Vector,
+        to: &mut [u64],
+    );
 }
 
 /// The constants that make a number of its digits to the bases of the primes.
-pub(super) struct Garner {
+pub(crate) struct Garner {
     /// The first prime.
-    pub(super) first: u32,
+    first: u32,
     /// The product of the first two.
-    pub(super) pair: u64,
+    pair: u64,
     /// The product of all three, modulo 2⁶⁴.
-    pub(super) all: u64,
+    all: u64,
+}
+
+impl Garner {
+    /// Numbers of their digits, which are the low halves of 64 bits.
+    #[inline(always)]
+    fn combine<A: Vectors>(&self, arm: A, [v1, v2, v3]: [A::Vector; 3]) -> A::Vector {
+        let high = arm.mul_even_u32(v3, arm.splat_u64(self.pair >> 32));
+        let low = arm.mul_even_u32(v3, arm.splat_u64(u64::from(self.pair as u32)));
+        let third = arm.add_u64(arm.shift_left_u64(high, 32), low);
+        let second = arm.mul_even_u32(v2, arm.splat_u64(u64::from(self.first)));
+        arm.add_u64(arm.add_u64(third, second), v1)
+    }
+}
+
+/// See [`portable::reduce`], which the compiler vectorises for each arm.
+#[inline(always)]
+fn reduce<A>(_: A, field: &Field, coefficients: &[i64], words: &mut [u32]) {
+    portable::reduce(field, coefficients, words);
+}
+
+/// `a · word / 2³²` modulo the prime, where `quotient` is `word` times the prime's inverse. With a
+/// sign: below the prime in absolute value, if `word` is below the prime.
+#[inline(always)]
+fn montgomery<A: Vectors>(
+    arm: A,
+    a: A::Vector,
+    [word, quotient]: [A::Vector; 2],
+    prime: A::Vector,
+) -> A::Vector {
+    let odd = arm.shift_right_u64(a, 32);
+    let multiples =
+        [arm.mul_even_u32(a, quotient), arm.mul_even_u32(odd, arm.shift_right_u64(quotient, 32))];
+    let products =
+        [arm.mul_even_u32(a, word), arm.mul_even_u32(odd, arm.shift_right_u64(word, 32))];
+    difference(arm, products, multiples, prime)
+}
+
+/// The same for two factors, one of which is below the prime.
+#[inline(always)]
+fn montgomery_product<A: Vectors>(
+    arm: A,
+    [a, b]: [A::Vector; 2],
+    prime_inverse: A::Vector,
+    prime: A::Vector,
+) -> A::Vector {
+    let even = arm.mul_even_u32(a, b);
+    let odd = arm.mul_even_u32(arm.shift_right_u64(a, 32), arm.shift_right_u64(b, 32));
+    let multiples = [arm.mul_even_u32(even, prime_inverse), arm.mul_even_u32(odd, prime_inverse)];
+    difference(arm, [even, odd], multiples, prime)
+}
+
+/// The high halves of the products of the even and the odd words, less those of the multiples of
+/// the prime with the same low halves. The multiples are the low halves of `multiples`.
+#[inline(always)]
+fn difference<A: Vectors>(
+    arm: A,
+    products: [A::Vector; 2],
+    multiples: [A::Vector; 2],
+    prime: A::Vector,
+) -> A::Vector {
+    let even = arm.sub_u64(products[0], arm.mul_even_u32(multiples[0], prime));
+    let odd = arm.sub_u64(products[1], arm.mul_even_u32(multiples[1], prime));
+    arm.blend(arm.shift_right_u64(even, 32), odd)
 }
 
 /// `word`, or `word - bound` if that is not negative.
-///
-/// # Safety
-///
-/// The processor has the instructions of `V`.
 #[inline(always)]
-unsafe fn below<V: Words>(word: V, bound: V) -> V {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe { word.min(word.sub(bound)) }
+fn below<A: Vectors>(arm: A, word: A::Vector, bound: A::Vector) -> A::Vector {
+    arm.min_u32(word, arm.sub_u32(word, bound))
 }
 
 /// `word · factor`, between 1 and twice the prime.
-///
-/// # Safety
-///
-/// The processor has the instructions of `V`.
 #[inline(always)]
-unsafe fn times<V: Words>(word: V, factor: [V; 2], prime: V) -> V {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe { word.montgomery(factor[0], factor[1], prime).add(prime) }
+fn times<A: Vectors>(
+    arm: A,
+    word: A::Vector,
+    factor: [A::Vector; 2],
+    prime: A::Vector,
+) -> A::Vector {
+    arm.add_u32(montgomery(arm, word, factor, prime), prime)
 }
 
-/// # Safety
-///
-/// The processor has the instructions of `V`.
 #[inline(always)]
-unsafe fn splat_factor<V: Words>(factor: Factor) -> [V; 2] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe { [V::splat(factor.word), V::splat(factor.quotient)] }
+fn splat_factor<A: Vectors>(arm: A, factor: Factor) -> [A::Vector; 2] {
+    [arm.splat_u32(factor.word), arm.splat_u32(factor.quotient)]
 }
 
 /// A butterfly on the way to values: `a + factor · b` and `a - factor · b`. From words below `4p`
 /// to words below `4p`.
-///
-/// # Safety
-///
-/// The processor has the instructions of `V`.
 #[inline(always)]
-unsafe fn split<V: Words>([a, b]: [V; 2], factor: [V; 2], [prime, twice]: [V; 2]) -> [V; 2] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe {
-        let low = below(a, twice).add(prime);
-        let high = b.montgomery(factor[0], factor[1], prime);
-        [low.add(high), low.sub(high)]
-    }
+fn split<A: Vectors>(
+    arm: A,
+    [a, b]: [A::Vector; 2],
+    factor: [A::Vector; 2],
+    [prime, twice]: [A::Vector; 2],
+) -> [A::Vector; 2] {
+    let low = arm.add_u32(below(arm, a, twice), prime);
+    let high = montgomery(arm, b, factor, prime);
+    [arm.add_u32(low, high), arm.sub_u32(low, high)]
 }
 
 /// A butterfly on the way back: `a + b` and `factor · (a - b)`. From words below `2p` to words
 /// below `2p`.
-///
-/// # Safety
-///
-/// The processor has the instructions of `V`.
 #[inline(always)]
-unsafe fn join<V: Words>([a, b]: [V; 2], factor: [V; 2], [prime, twice]: [V; 2]) -> [V; 2] {
-    // SAFETY: the caller vouches for the instructions.
-    unsafe { [below(a.add(b), twice), times(a.add(twice).sub(b), factor, prime)] }
+fn join<A: Vectors>(
+    arm: A,
+    [a, b]: [A::Vector; 2],
+    factor: [A::Vector; 2],
+    [prime, twice]: [A::Vector; 2],
+) -> [A::Vector; 2] {
+    let difference = arm.sub_u32(arm.add_u32(a, twice), b);
+    [below(arm, arm.add_u32(a, b), twice), times(arm, difference, factor, prime)]
+}
+
+/// A butterfly towards values, or with `BACK` back.
+#[inline(always)]
+fn butterfly<A: Vectors, const BACK: bool>(
+    arm: A,
+    pair: [A::Vector; 2],
+    factor: [A::Vector; 2],
+    primes: [A::Vector; 2],
+) -> [A::Vector; 2] {
+    match BACK {
+        false => split(arm, pair, factor, primes),
+        true => join(arm, pair, factor, primes),
+    }
+}
+
+/// The butterflies of a block's first half with its second half. Both are whole vectors.
+#[inline(always)]
+fn butterflies<A: Vectors, const BACK: bool>(
+    arm: A,
+    block: &mut [u32],
+    factor: [A::Vector; 2],
+    primes: [A::Vector; 2],
+) {
+    let (a, b) = block.split_at_mut(block.len() / 2);
+    for (a, b) in a.chunks_exact_mut(A::WORDS).zip(b.chunks_exact_mut(A::WORDS)) {
+        let [low, high] = butterfly::<A, BACK>(arm, [arm.load(a), arm.load(b)], factor, primes);
+        arm.store(low, a);
+        arm.store(high, b);
+    }
+}
+
+/// The rows of a square of words, which are the columns of its transpose.
+#[inline(always)]
+fn load_square<A: Vectors>(arm: A, square: &[u32]) -> [A::Vector; MOST_WORDS] {
+    let mut rows = [arm.zero(); MOST_WORDS];
+    for (row, words) in rows.iter_mut().zip(square.chunks_exact(A::WORDS)) {
+        *row = arm.load(words);
+    }
+    arm.transpose(&mut rows[..A::WORDS]);
+    rows
+}
+
+#[inline(always)]
+fn store_square<A: Vectors>(arm: A, mut rows: [A::Vector; MOST_WORDS], square: &mut [u32]) {
+    arm.transpose(&mut rows[..A::WORDS]);
+    for (row, words) in rows.iter().zip(square.chunks_exact_mut(A::WORDS)) {
+        arm.store(*row, words);
+    }
+}
+
+/// The level of a transposed square with so many blocks. They are constant, so that the compiler
+/// keeps the rows in registers.
+#[inline(always)]
+fn level<A: Vectors, const BLOCKS: usize, const BACK: bool>(
+    arm: A,
+    rows: &mut [A::Vector; MOST_WORDS],
+    factors: &[u32],
+    primes: [A::Vector; 2],
+) {
+    let half = A::WORDS / BLOCKS / 2;
+    for block in 0..BLOCKS {
+        let factor = &factors[2 * A::WORDS * (BLOCKS - 1 + block)..];
+        let factor = [arm.load(factor), arm.load(&factor[A::WORDS..])];
+        for a in 2 * half * block..2 * half * block + half {
+            let pair = [rows[a], rows[a + half]];
+            [rows[a], rows[a + half]] = butterfly::<A, BACK>(arm, pair, factor, primes);
+        }
+    }
 }
 
 /// See [`portable::forward`].
-///
-/// # Safety
-///
-/// The processor has the instructions of `V`.
 #[inline(always)]
-pub(super) unsafe fn forward<V: Words>(field: &Field, words: &mut [u32]) {
-    if words.len() < V::COUNT * V::COUNT {
+fn forward<A: Transforms>(arm: A, field: &Field, words: &mut [u32]) {
+    let square_len = A::WORDS * A::WORDS;
+    if words.len() < square_len {
         return portable::forward(field, words);
     }
-    // SAFETY: the caller vouches for the instructions, here and below.
-    let (prime, twice) = unsafe { (V::splat(field.prime), V::splat(2 * field.prime)) };
+    let primes @ [prime, twice] = [arm.splat_u32(field.prime), arm.splat_u32(2 * field.prime)];
     let mut half = words.len() / 2;
-    while half >= V::COUNT {
+    while half >= A::WORDS {
         let first = words.len() / (2 * half);
-        for (block, pair) in words.chunks_exact_mut(2 * half).enumerate() {
-            let root = field.roots.factor(first + block);
-            let (a, b) = pair.split_at_mut(half);
-            // SAFETY: as above; the chunks are vectors.
-            unsafe {
-                let factor = splat_factor::<V>(root);
-                for (a, b) in a.chunks_exact_mut(V::COUNT).zip(b.chunks_exact_mut(V::COUNT)) {
-                    let [low, high] =
-                        split([V::load(a.as_ptr()), V::load(b.as_ptr())], factor, [prime, twice]);
-                    low.store(a.as_mut_ptr());
-                    high.store(b.as_mut_ptr());
-                }
-            }
+        for (i, block) in words.chunks_exact_mut(2 * half).enumerate() {
+            let factor = splat_factor(arm, field.roots.factor(first + i));
+            butterflies::<A, false>(arm, block, factor, primes);
         }
         half /= 2;
     }
-    let factors = V::squares(&field.roots).chunks_exact(2 * V::COUNT * (V::COUNT - 1));
-    for (square, factors) in words.chunks_exact_mut(V::COUNT * V::COUNT).zip(factors) {
-        // SAFETY: as above; the square's vectors and the factors lie within the chunks.
-        unsafe {
-            let square = square.as_mut_ptr();
-            V::transpose(square);
-            let mut next = factors.as_ptr();
-            let mut half = V::COUNT / 2;
-            while half > 0 {
-                for block in 0..V::COUNT / (2 * half) {
-                    let factor = [V::load(next), V::load(next.add(V::COUNT))];
-                    next = next.add(2 * V::COUNT);
-                    for i in 0..half {
-                        let a = square.add((2 * half * block + i) * V::COUNT);
-                        let b = a.add(half * V::COUNT);
-                        let [low, high] = split([V::load(a), V::load(b)], factor, [prime, twice]);
-                        low.store(a);
-                        high.store(b);
-                    }
-                }
-                half /= 2;
-            }
-            for i in 0..V::COUNT {
-                let vector = square.add(i * V::COUNT);
-                below(below(V::load(vector), twice), prime).store(vector);
-            }
-            V::transpose(square);
+    let factors = A::squares(&field.roots).chunks_exact(2 * (square_len - A::WORDS));
+    for (square, factors) in words.chunks_exact_mut(square_len).zip(factors) {
+        let mut rows = load_square(arm, square);
+        level::<A, 1, false>(arm, &mut rows, factors, primes);
+        level::<A, 2, false>(arm, &mut rows, factors, primes);
+        level::<A, 4, false>(arm, &mut rows, factors, primes);
+        if A::WORDS == 16 {
+            level::<A, 8, false>(arm, &mut rows, factors, primes);
         }
+        for row in &mut rows[..A::WORDS] {
+            *row = below(arm, below(arm, *row, twice), prime);
+        }
+        store_square(arm, rows, square);
     }
 }
 
 /// See [`portable::inverse`].
-///
-/// # Safety
-///
-/// The processor has the instructions of `V`.
 #[inline(always)]
-pub(super) unsafe fn inverse<V: Words>(field: &Field, words: &mut [u32]) {
-    if words.len() < V::COUNT * V::COUNT {
+fn inverse<A: Transforms>(arm: A, field: &Field, words: &mut [u32]) {
+    let square_len = A::WORDS * A::WORDS;
+    if words.len() < square_len {
         return portable::inverse(field, words);
     }
-    // SAFETY: the caller vouches for the instructions, here and below.
-    let (prime, twice) = unsafe { (V::splat(field.prime), V::splat(2 * field.prime)) };
-    let factors = V::squares(&field.inverse_roots).chunks_exact(2 * V::COUNT * (V::COUNT - 1));
-    for (square, factors) in words.chunks_exact_mut(V::COUNT * V::COUNT).zip(factors) {
-        // SAFETY: as above; the square's vectors and the factors lie within the chunks.
-        unsafe {
-            let square = square.as_mut_ptr();
-            V::transpose(square);
-            let mut half = 1;
-            while half < V::COUNT {
-                let blocks = V::COUNT / (2 * half);
-                for block in 0..blocks {
-                    let factor = factors.as_ptr().add((blocks - 1 + block) * 2 * V::COUNT);
-                    let factor = [V::load(factor), V::load(factor.add(V::COUNT))];
-                    for i in 0..half {
-                        let a = square.add((2 * half * block + i) * V::COUNT);
-                        let b = a.add(half * V::COUNT);
-                        let [low, high] = join([V::load(a), V::load(b)], factor, [prime, twice]);
-                        low.store(a);
-                        high.store(b);
-                    }
-                }
-                half *= 2;
-            }
-            V::transpose(square);
+    let primes @ [prime, _] = [arm.splat_u32(field.prime), arm.splat_u32(2 * field.prime)];
+    let factors = A::squares(&field.inverse_roots).chunks_exact(2 * (square_len - A::WORDS));
+    for (square, factors) in words.chunks_exact_mut(square_len).zip(factors) {
+        let mut rows = load_square(arm, square);
+        if A::WORDS == 16 {
+            level::<A, 8, true>(arm, &mut rows, factors, primes);
         }
+        level::<A, 4, true>(arm, &mut rows, factors, primes);
+        level::<A, 2, true>(arm, &mut rows, factors, primes);
+        level::<A, 1, true>(arm, &mut rows, factors, primes);
+        store_square(arm, rows, square);
     }
-    let mut half = V::COUNT;
+    let mut half = A::WORDS;
     while half < words.len() {
         let first = words.len() / (2 * half);
-        for (block, pair) in words.chunks_exact_mut(2 * half).enumerate() {
-            let root = field.inverse_roots.factor(first + block);
-            let (a, b) = pair.split_at_mut(half);
-            // SAFETY: as above; the chunks are vectors.
-            unsafe {
-                let factor = splat_factor::<V>(root);
-                for (a, b) in a.chunks_exact_mut(V::COUNT).zip(b.chunks_exact_mut(V::COUNT)) {
-                    let [low, high] =
-                        join([V::load(a.as_ptr()), V::load(b.as_ptr())], factor, [prime, twice]);
-                    low.store(a.as_mut_ptr());
-                    high.store(b.as_mut_ptr());
-                }
-            }
+        for (i, block) in words.chunks_exact_mut(2 * half).enumerate() {
+            let factor = splat_factor(arm, field.inverse_roots.factor(first + i));
+            butterflies::<A, true>(arm, block, factor, primes);
         }
         half *= 2;
     }
-    // SAFETY: as above; the chunks are vectors.
-    unsafe {
-        let scale = splat_factor::<V>(field.scale);
-        for words in words.chunks_exact_mut(V::COUNT) {
-            below(times(V::load(words.as_ptr()), scale, prime), prime).store(words.as_mut_ptr());
-        }
+    let scale = splat_factor(arm, field.scale);
+    for words in words.chunks_exact_mut(A::WORDS) {
+        let scaled = times(arm, arm.load(words), scale, prime);
+        arm.store(below(arm, scaled, prime), words);
     }
 }
 
-/// See [`portable::multiply`], and with `ADD` [`portable::multiply_add`].
-///
-/// # Safety
-///
-/// The processor has the instructions of `V`.
+/// See [`portable::multiply`].
 #[inline(always)]
-pub(super) unsafe fn multiply<V: Words, const ADD: bool>(
+fn multiply<A: Vectors>(arm: A, field: &Field, a: &[u32], b: &[u32], products: &mut [u32]) {
+    multiply_and::<A, false>(arm, field, a, b, products);
+}
+
+/// See [`portable::multiply_add`].
+#[inline(always)]
+fn multiply_add<A: Vectors>(arm: A, field: &Field, a: &[u32], b: &[u32], products: &mut [u32]) {
+    multiply_and::<A, true>(arm, field, a, b, products);
+}
+
+#[inline(always)]
+fn multiply_and<A: Vectors, const ADD: bool>(
+    arm: A,
     field: &Field,
     a: &[u32],
     b: &[u32],
     products: &mut [u32],
 ) {
-    assert!(products.len().is_multiple_of(V::COUNT), "a degree is a multiple of a vector");
-    // SAFETY: the caller vouches for the instructions; the chunks are vectors.
-    unsafe {
-        let [prime, prime_inverse] = [V::splat(field.prime), V::splat(field.prime_inverse)];
-        let factors = a.chunks_exact(V::COUNT).zip(b.chunks_exact(V::COUNT));
-        for ((a, b), to) in factors.zip(products.chunks_exact_mut(V::COUNT)) {
-            let [a, b] = [V::load(a.as_ptr()), V::load(b.as_ptr())];
-            let product = a.montgomery_product(b, prime_inverse, prime).add(prime);
-            let mut result = below(product, prime);
-            if ADD {
-                result = below(result.add(V::load(to.as_ptr())), prime);
-            }
-            result.store(to.as_mut_ptr());
+    assert!(products.len().is_multiple_of(A::WORDS), "a degree is a multiple of a vector");
+    let [prime, prime_inverse] = [arm.splat_u32(field.prime), arm.splat_u32(field.prime_inverse)];
+    let factors = a.chunks_exact(A::WORDS).zip(b.chunks_exact(A::WORDS));
+    for ((a, b), to) in factors.zip(products.chunks_exact_mut(A::WORDS)) {
+        let product = montgomery_product(arm, [arm.load(a), arm.load(b)], prime_inverse, prime);
+        let mut result = below(arm, arm.add_u32(product, prime), prime);
+        if ADD {
+            result = below(arm, arm.add_u32(result, arm.load(to)), prime);
         }
+        arm.store(result, to);
     }
 }
 
 /// See [`portable::combine_residues`].
-///
-/// # Safety
-///
-/// The processor has the instructions of `V`.
 #[inline(always)]
-pub(super) unsafe fn combine<V: Words>(
+fn combine_residues<A: Transforms>(
+    arm: A,
     fields: &[Field; 3],
     residues: &[u32],
     coefficients: &mut [u64],
 ) {
     let degree = coefficients.len();
-    assert!(degree.is_multiple_of(V::COUNT), "a degree is a multiple of a vector");
+    assert!(degree.is_multiple_of(A::WORDS), "a degree is a multiple of a vector");
     let [first, second, third] = [0, 1, 2].map(|i| &residues[i * degree..][..degree]);
     let [p1, p2, p3] = fields.each_ref().map(|field| field.prime);
     let pair = u64::from(p1) * u64::from(p2);
     let garner = Garner { first: p1, pair, all: pair.wrapping_mul(u64::from(p3)) };
-    // SAFETY: the caller vouches for the instructions; all places are vectors of the polynomials.
-    unsafe {
-        let [p2, p3] = [V::splat(p2), V::splat(p3)];
-        let [twice_p2, twice_p3] = [p2.add(p2), p3.add(p3)];
-        let half = V::splat(fields[2].prime / 2);
-        let first_in_second = splat_factor::<V>(fields[1].earlier_inverses[0]);
-        let first_in_third = splat_factor::<V>(fields[2].earlier_inverses[0]);
-        let second_in_third = splat_factor::<V>(fields[2].earlier_inverses[1]);
-        for at in (0..degree).step_by(V::COUNT) {
-            let v1 = V::load(first[at..].as_ptr());
-            let v2 = V::load(second[at..].as_ptr()).add(twice_p2).sub(v1);
-            let v2 = below(times(v2, first_in_second, p2), p2);
-            let v3 = V::load(third[at..].as_ptr()).add(twice_p3).sub(v1);
-            let v3 = times(v3, first_in_third, p3).add(twice_p3).sub(v2);
-            let v3 = below(times(v3, second_in_third, p3), p3);
-            let to = coefficients[at..].as_mut_ptr();
-            V::store_combined(&garner, [v1, v2, v3], half.sub(v3), to);
+    let [p2, p3] = [arm.splat_u32(p2), arm.splat_u32(p3)];
+    let [twice_p2, twice_p3] = [arm.add_u32(p2, p2), arm.add_u32(p3, p3)];
+    let half = arm.splat_u32(fields[2].prime / 2);
+    let first_in_second = splat_factor(arm, fields[1].earlier_inverses[0]);
+    let first_in_third = splat_factor(arm, fields[2].earlier_inverses[0]);
+    let second_in_third = splat_factor(arm, fields[2].earlier_inverses[1]);
+    for (i, to) in coefficients.chunks_exact_mut(A::WORDS).enumerate() {
+        let at = i * A::WORDS;
+        let v1 = arm.load(&first[at..]);
+        let v2 = arm.sub_u32(arm.add_u32(arm.load(&second[at..]), twice_p2), v1);
+        let v2 = below(arm, times(arm, v2, first_in_second, p2), p2);
+        let v3 = arm.sub_u32(arm.add_u32(arm.load(&third[at..]), twice_p3), v1);
+        let v3 = arm.add_u32(times(arm, v3, first_in_third, p3), twice_p3);
+        let v3 = times(arm, arm.sub_u32(v3, v2), second_in_third, p3);
+        let v3 = below(arm, v3, p3);
+        arm.store_combined(&garner, [v1, v2, v3], arm.sub_u32(half, v3), to);
+    }
+}
+
+impl Transforms for Avx2 {
+    fn squares(roots: &Roots) -> &[u32] {
+        &roots.eights
+    }
+
+    #[inline(always)]
+    fn store_combined(
+        self,
+        garner: &Garner,
+        digits: [__m256i; 3],
+        negative: __m256i,
+        to: &mut [u64],
+    ) {
+        // Words 0, 1, 4, 5 and 2, 3, 6, 7, each as the low half of 64 bits.
+        let (mut lows, mut highs) = (digits, digits);
+        for (i, digit) in digits.into_iter().enumerate() {
+            lows[i] = self.zip_low_u32(digit, self.zero());
+            highs[i] = self.zip_high_u32(digit, self.zero());
         }
+        let (negative, all) = (self.signs(negative), self.splat_u64(garner.all));
+        let low_all = self.and(self.zip_low_u32(negative, negative), all);
+        let high_all = self.and(self.zip_high_u32(negative, negative), all);
+        let low = self.sub_u64(garner.combine(self, lows), low_all);
+        let high = self.sub_u64(garner.combine(self, highs), high_all);
+        // SAFETY: the arm's value proves that the processor has the instructions.
+        let [first, second] = unsafe {
+            [
+                _mm256_permute2x128_si256::<0x20>(low, high),
+                _mm256_permute2x128_si256::<0x31>(low, high),
+            ]
+        };
+        self.store(first, &mut to[..4]);
+        self.store(second, &mut to[4..]);
+    }
+}
+
+impl Transforms for Avx512 {
+    fn squares(roots: &Roots) -> &[u32] {
+        &roots.sixteens
+    }
+
+    #[inline(always)]
+    fn store_combined(
+        self,
+        garner: &Garner,
+        digits: [__m512i; 3],
+        negative: __m512i,
+        to: &mut [u64],
+    ) {
+        // The first and the last eight words, each as the low half of 64 bits.
+        let (mut lows, mut highs) = (digits, digits);
+        let all = self.splat_u64(garner.all);
+        // SAFETY: the arm's value proves that the processor has the instructions.
+        let [low, high] = unsafe {
+            for (i, digit) in digits.into_iter().enumerate() {
+                lows[i] = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(digit));
+                highs[i] = _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64::<1>(digit));
+            }
+            let negative = _mm512_cmplt_epi32_mask(negative, self.zero());
+            let [low, high] = [garner.combine(self, lows), garner.combine(self, highs)];
+            [
+                _mm512_mask_sub_epi64(low, negative as u8, low, all),
+                _mm512_mask_sub_epi64(high, (negative >> 8) as u8, high, all),
+            ]
+        };
+        self.store(low, &mut to[..8]);
+        self.store(high, &mut to[8..]);
     }
 }

@@ -40,37 +40,18 @@ pub(super) trait Lanes: Copy {
     /// `COUNT` words may be written at `to`; no alignment needed.
     unsafe fn store(self, to: *mut u32);
 
-    /// # Safety
-    ///
-    /// As for all methods, here and below.
     unsafe fn splat(word: &u32) -> Self;
 
     /// The lanes that have the single bit of `pivot`. If it has none: all of them or none.
-    ///
-    /// # Safety
-    ///
-    /// As for all methods.
     unsafe fn having(self, pivot: &u32) -> Self::Having;
 
     /// XORs a word to the lanes that have a pivot.
-    ///
-    /// # Safety
-    ///
-    /// As for all methods.
     unsafe fn xor_having(self, having: Self::Having, word: &u32) -> Self;
 
     /// The coins of a round: all bits of a lane, or none. `self` is the words in which they are.
-    ///
-    /// # Safety
-    ///
-    /// As for all methods.
     unsafe fn coins(self, counts: Self, round: usize) -> Self;
 
     /// XORs a word to the lanes whose coin is 1.
-    ///
-    /// # Safety
-    ///
-    /// As for all methods.
     unsafe fn xor_coins(self, coins: Self, word: &u32) -> Self;
 }
 
@@ -84,24 +65,12 @@ pub(super) trait Cipher<V> {
     type Blocks;
 
     /// A phase's blocks, with the first round key.
-    ///
-    /// # Safety
-    ///
-    /// As for all methods.
     unsafe fn begin(&self, phase: usize, representatives: V) -> Self::Blocks;
 
     /// One of the rounds 1 to 9.
-    ///
-    /// # Safety
-    ///
-    /// As for all methods.
     unsafe fn round(&self, blocks: &mut Self::Blocks, round: usize);
 
     /// Round 10. Returns the first three words of each block.
-    ///
-    /// # Safety
-    ///
-    /// As for all methods.
     unsafe fn end(&self, blocks: Self::Blocks) -> [V; 3];
 }
 

@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use crate::authenticated_sum::{ELEMENT_BYTES, LANES, Lanes, elements};
 
 /// See [`crate::portable::authenticated_sum::accumulate`].
-#[target_feature(enable = "avx2,pclmulqdq")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(crate) fn accumulate(
     nodes: &[u128],
     leaves: &[u128],
@@ -35,7 +35,7 @@ struct Sums {
 
 impl Sums {
     #[inline]
-    #[target_feature(enable = "avx2,pclmulqdq")]
+    #[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
     fn load(from: &Lanes, lane: usize) -> Sums {
         Sums {
             value: load(&from.values[lane]),
@@ -46,7 +46,7 @@ impl Sums {
     }
 
     #[inline]
-    #[target_feature(enable = "avx2,pclmulqdq")]
+    #[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
     fn store(&self, to: &mut Lanes, lane: usize) {
         store(&mut to.values[lane], self.value);
         store(&mut to.lows[lane], self.low);
@@ -55,7 +55,7 @@ impl Sums {
     }
 
     #[inline]
-    #[target_feature(enable = "avx2,pclmulqdq")]
+    #[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
     fn add(&mut self, node: __m128i, leaf: __m128i, element: __m128i) {
         // Spreads the control bit to all bits of a mask.
         let selected = _mm_slli_epi32::<31>(_mm_shuffle_epi32::<0>(node));

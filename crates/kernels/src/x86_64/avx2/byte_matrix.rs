@@ -1,4 +1,4 @@
-//! Tiles and their products with vectors.
+//! Products of tiles with vectors.
 //!
 //! AVX2 has a byte multiplication too (`vpmaddubsw`), but it saturates its 16-bit sums and so gives
 //! wrong results for large bytes. Widening the bytes and multiplying half-words (`vpmaddwd`) is
@@ -6,83 +6,14 @@
 
 use std::arch::x86_64::*;
 
-use super::{load, load_words, store_words};
-use crate::byte_matrix::{GROUP_BYTES, GROUP_COLUMNS, PANEL_ROWS};
-use crate::portable::byte_matrix::tile_panel;
-use crate::x86_64::{prefetch, prefetch_second_level};
+pub(crate) use crate::x86_64::byte_matrix::avx2::tile_rows;
 
-/// How far ahead of the loads each column is prefetched while tiling, in bytes.
-const TILE_AHEAD: usize = 512;
+use super::{load, store};
+use crate::byte_matrix::{GROUP_BYTES, PANEL_ROWS};
+use crate::x86_64::prefetch_second_level;
 
 /// The number of groups that fit into half of a first-level cache. A chunk is read twice.
 const CACHED_GROUPS: usize = 64;
-
-/// See [`crate::portable::byte_matrix::tile_rows`].
-#[target_feature(enable = "avx2,aes")]
-pub(crate) fn tile_rows(
-    columns: &[&[u8]],
-    first_row: usize,
-    panels: &mut [u8],
-    stride: usize,
-    offset: usize,
-) {
-    let aligned = panels.as_ptr().addr().is_multiple_of(32)
-        && stride.is_multiple_of(32)
-        && offset.is_multiple_of(32);
-    assert!(aligned, "tiles lie on cache lines");
-    let rows = columns.first().map_or(0, |column| column.len());
-    for (p, panel) in panels.chunks_exact_mut(stride).enumerate() {
-        let row = first_row + p * PANEL_ROWS;
-        let tiles = &mut panel[offset..];
-        if rows < row + PANEL_ROWS {
-            tile_panel(columns, row, tiles);
-            continue;
-        }
-        let groups = tiles.as_chunks_mut::<GROUP_BYTES>().0;
-        for (group, columns) in groups.iter_mut().zip(columns.as_chunks::<GROUP_COLUMNS>().0) {
-            let (top, bottom) = group.split_at_mut(GROUP_BYTES / 2);
-            tile_half_group(columns, row, top);
-            tile_half_group(columns, row + PANEL_ROWS / 2, bottom);
-        }
-    }
-    // Non-temporal stores are weakly ordered; the next user of the matrix must see them.
-    _mm_sfence();
-}
-
-/// Interleaves rows `row..row + 32` of four columns into 128 bytes aligned to 32.
-#[inline]
-#[target_feature(enable = "avx2,aes")]
-fn tile_half_group(columns: &[&[u8]; 4], row: usize, tiles: &mut [u8]) {
-    let mut column = [_mm256_setzero_si256(); 4];
-    for c in 0..4 {
-        let bytes = columns[c][row..].first_chunk().expect("the caller checked the length");
-        prefetch(bytes, TILE_AHEAD);
-        column[c] = load(bytes);
-    }
-    let [a, b, c, d] = column;
-    // Unpacking works within lanes of 128 bits; lane i holds rows 16 i .. 16 i + 15. So lane i of
-    // `quarter[j]` has the rows 16 i + 4 j .. 16 i + 4 j + 3, with all four columns side by side.
-    let (ab_low, ab_high) = (_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b));
-    let (cd_low, cd_high) = (_mm256_unpacklo_epi8(c, d), _mm256_unpackhi_epi8(c, d));
-    let quarter = [
-        _mm256_unpacklo_epi16(ab_low, cd_low),
-        _mm256_unpackhi_epi16(ab_low, cd_low),
-        _mm256_unpacklo_epi16(ab_high, cd_high),
-        _mm256_unpackhi_epi16(ab_high, cd_high),
-    ];
-    let vectors = [
-        _mm256_permute2x128_si256::<0x20>(quarter[0], quarter[1]),
-        _mm256_permute2x128_si256::<0x20>(quarter[2], quarter[3]),
-        _mm256_permute2x128_si256::<0x31>(quarter[0], quarter[1]),
-        _mm256_permute2x128_si256::<0x31>(quarter[2], quarter[3]),
-    ];
-    for (bytes, vector) in tiles.as_chunks_mut::<32>().0.iter_mut().zip(vectors) {
-        // SAFETY: the array has 32 bytes and is aligned to 32 as `tile_rows` checked. The store
-        // goes around the caches, because a table is larger than they are; `tile_rows` ends with a
-        // fence.
-        unsafe { _mm256_stream_si256(bytes.as_mut_ptr().cast(), vector) };
-    }
-}
 
 /// The signed half-words of the words of one vector for the four columns of a group, paired as the
 /// widened bytes will be: low halves of columns 0 and 2, of columns 1 and 3, then the high halves.
@@ -101,7 +32,7 @@ pub(crate) fn prepare_group(words: [u32; 4]) -> [u32; 4] {
 /// will be needed next, two of each group while it processes either half of this chunk for the only
 /// vector. Of several vectors, each pair processes four quarters; among all these passes, four at
 /// even distances prefetch one line of each group.
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(crate) fn multiply_chunk(
     chunk: &[[u8; GROUP_BYTES]],
     prepared: &[[u32; 4]],
@@ -145,7 +76,7 @@ pub(crate) fn multiply_chunk(
 /// Two vectors and 16 rows: 2 × 2 vectors of 8 rows × 2 half-words are 8 sums, as many as 16
 /// registers allow besides the operands.
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn multiply_quarter<const LINES_AHEAD: usize>(
     chunk: &[[u8; GROUP_BYTES]],
     quarter: usize,
@@ -187,7 +118,7 @@ fn multiply_quarter<const LINES_AHEAD: usize>(
 
 /// One vector and all 64 rows, half of them at a time.
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn multiply_halves<const LINES_AHEAD: usize>(
     chunk: &[[u8; GROUP_BYTES]],
     prepared: &[[u32; 4]],
@@ -202,7 +133,7 @@ fn multiply_halves<const LINES_AHEAD: usize>(
 /// One vector and the upper (0) or lower (1) 32 rows: 4 vectors of 8 rows × 2 half-words are 8
 /// sums, as many as 16 registers allow besides the operands.
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn multiply_half<const HALF: usize, const LINES_AHEAD: usize>(
     chunk: &[[u8; GROUP_BYTES]],
     prepared: &[[u32; 4]],
@@ -241,17 +172,17 @@ fn multiply_half<const HALF: usize, const LINES_AHEAD: usize>(
 
 /// Adds the sums of low and of high half-words of 8 rows each.
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn add_digits(sums: &mut [u32], digits: &[[__m256i; 2]]) {
     for (sums, [low, high]) in sums.as_chunks_mut::<8>().0.iter_mut().zip(digits) {
         let sum = _mm256_add_epi32(*low, _mm256_slli_epi32::<16>(*high));
-        store_words(sums, _mm256_add_epi32(load_words(sums), sum));
+        store(sums, _mm256_add_epi32(load(sums), sum));
     }
 }
 
 /// At least `multiplications` half-word products by the kernel itself, on a chunk that stays in the
 /// first-level cache; returns their number.
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(crate) fn multiply_accumulate(multiplications: u64) -> u64 {
     let chunk = [[3u8; GROUP_BYTES]; CACHED_GROUPS];
     let prepared = [[5u32; 4]; CACHED_GROUPS];

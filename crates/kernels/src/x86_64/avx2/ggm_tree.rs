@@ -12,7 +12,7 @@ struct Sides {
 }
 
 /// See [`Kernels::ggm_expand`](crate::Kernels::ggm_expand).
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(crate) fn expand(
     keys: &TreeKeys,
     parents: &[u128],
@@ -41,7 +41,7 @@ pub(crate) fn expand(
 }
 
 /// See [`Kernels::ggm_convert`](crate::Kernels::ggm_convert).
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(crate) fn convert(keys: &TreeKeys, nodes: &[u128], correction: u128, leaves: &mut [u128]) {
     let sides = Sides { keys: [round_keys(keys, 0); 2], corrections: [load(&correction); 2] };
     let (batches, rest) = leaves.as_chunks_mut::<LANES>();
@@ -64,7 +64,7 @@ pub(crate) fn convert(keys: &TreeKeys, nodes: &[u128], correction: u128, leaves:
 impl Sides {
     /// Replaces each node by its child: the left one in even places, the right one in odd places.
     #[inline]
-    #[target_feature(enable = "avx2,aes")]
+    #[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
     fn grow<const NODES: usize>(&self, nodes: &mut [__m128i; NODES]) {
         let control_bit = _mm_set_epi64x(0, 1);
         let mut feed_forward = *nodes;
@@ -85,7 +85,7 @@ impl Sides {
 }
 
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn round_keys(keys: &TreeKeys, side: usize) -> [__m128i; 11] {
     let mut round_keys = [_mm_setzero_si128(); 11];
     for (round_key, sides) in round_keys.iter_mut().zip(&keys.round_keys) {
@@ -96,7 +96,7 @@ fn round_keys(keys: &TreeKeys, side: usize) -> [__m128i; 11] {
 }
 
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn load(node: &u128) -> __m128i {
     // SAFETY: the number has 16 bytes, and the load needs no alignment.
     unsafe { _mm_loadu_si128(std::ptr::from_ref(node).cast()) }
@@ -104,7 +104,7 @@ fn load(node: &u128) -> __m128i {
 
 /// The first nodes, as many as `out` takes.
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn store(out: &mut [u128], nodes: &[__m128i]) {
     for (out, node) in out.iter_mut().zip(nodes) {
         // SAFETY: the number has 16 bytes, and the store needs no alignment.

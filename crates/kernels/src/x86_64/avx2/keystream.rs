@@ -3,9 +3,13 @@
 
 use std::arch::x86_64::*;
 
-use super::{load_words, store_words};
+pub(crate) use crate::x86_64::keystream::avx2::words_times_vector;
+
+use super::{load, store};
 use crate::keystream::{BLOCK_WORDS, GROUP_ROWS};
 use crate::x86_64::aes_key::round_keys;
+use crate::x86_64::keystream::dot;
+use crate::x86_64::vectors::Avx2;
 use zeroize::Zeroizing;
 
 /// The number of blocks that are computed at a time.
@@ -16,7 +20,7 @@ const BUFFER: usize = 1024;
 
 /// Encrypts the counter blocks `counter..counter + 8` and advances the counter.
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(super) fn encrypt_counters(keys: &[__m128i; 11], counter: &mut __m128i) -> [__m128i; LANES] {
     let one = _mm_set_epi64x(0, 1);
     let mut blocks = [*counter; LANES];
@@ -30,7 +34,7 @@ pub(super) fn encrypt_counters(keys: &[__m128i; 11], counter: &mut __m128i) -> [
 
 /// Encrypts the blocks, those at even places under the first key.
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(super) fn encrypt<const BLOCKS: usize>(
     keys: [&[__m128i; 11]; 2],
     blocks: &mut [__m128i; BLOCKS],
@@ -50,13 +54,13 @@ pub(super) fn encrypt<const BLOCKS: usize>(
 }
 
 /// See [`crate::portable::keystream::aes128_ctr_words`].
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(crate) fn aes128_ctr_words(key: &[u8; 16], first_block: u64, out: &mut [u32]) {
     ctr_words(&Zeroizing::new(round_keys(key)), first_block, out);
 }
 
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn ctr_words(keys: &[__m128i; 11], first_block: u64, out: &mut [u32]) {
     const BATCH: usize = LANES * BLOCK_WORDS;
     let mut counter = _mm_set_epi64x(0, first_block as i64);
@@ -72,22 +76,23 @@ fn ctr_words(keys: &[__m128i; 11], first_block: u64, out: &mut [u32]) {
 }
 
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(super) fn store_blocks(words: &mut [u32; LANES * BLOCK_WORDS], blocks: [__m128i; LANES]) {
     let pairs = blocks.as_chunks::<2>().0;
     for (words, [low, high]) in words.as_chunks_mut::<8>().0.iter_mut().zip(pairs) {
-        store_words(words, _mm256_set_m128i(*high, *low));
+        store(words, _mm256_set_m128i(*high, *low));
     }
 }
 
 /// See [`crate::portable::keystream::keystream_times_vector`].
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(crate) fn keystream_times_vector(
     key: &[u8; 16],
     first_block: u64,
     vector: &[u32],
     out: &mut [u32],
 ) {
+    let arm = Avx2::new();
     let keys = round_keys(key);
     let mut buffer = [0; BUFFER];
     let mut block = first_block;
@@ -100,7 +105,7 @@ pub(crate) fn keystream_times_vector(
             ctr_words(&keys, block, words);
             block = block.wrapping_add((words.len() / BLOCK_WORDS) as u64);
             for (out, row) in out.iter_mut().zip(words.chunks(vector.len())) {
-                *out = out.wrapping_add(dot(row, vector));
+                *out = out.wrapping_add(dot(arm, row, vector));
             }
         }
     }
@@ -110,7 +115,7 @@ pub(crate) fn keystream_times_vector(
 ///
 /// Makes eight columns of half a group of rows at a time, and multiplies them with all vectors. A
 /// row's last four columns may extend into the next row; that part is dropped.
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(crate) fn vectors_times_keystream(
     key: &[u8; 16],
     first_block: u64,
@@ -140,12 +145,12 @@ pub(crate) fn vectors_times_keystream(
                     rows[r] = _mm256_set_m128i(blocks[2 * r + 1], blocks[2 * r]);
                 }
                 for (sums, words) in sums.iter_mut().zip(group) {
-                    let mut sum = load_words(sums);
+                    let mut sum = load(sums);
                     for r in 0..ROWS {
                         let word = _mm256_set1_epi32(words[half * ROWS + r] as i32);
                         sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(rows[r], word));
                     }
-                    store_words(sums, sum);
+                    store(sums, sum);
                 }
             }
             block = block.wrapping_add(row_blocks.wrapping_mul(ROWS as u64));
@@ -158,37 +163,4 @@ pub(crate) fn vectors_times_keystream(
             }
         }
     }
-}
-
-/// See [`crate::portable::keystream::words_times_vector`].
-#[target_feature(enable = "avx2,aes")]
-pub(crate) fn words_times_vector(matrix: &[u32], vector: &[u32], out: &mut [u32]) {
-    for (j, out) in out.iter_mut().enumerate() {
-        *out = dot(&matrix[j * vector.len()..(j + 1) * vector.len()], vector);
-    }
-}
-
-/// The product of two slices of the same length.
-#[inline]
-#[target_feature(enable = "avx2,aes")]
-fn dot(row: &[u32], vector: &[u32]) -> u32 {
-    let mut sum = [_mm256_setzero_si256(); 4];
-    let (rows, row_rest) = row.as_chunks::<32>();
-    let (vectors, vector_rest) = vector.as_chunks::<32>();
-    for (row, vector) in rows.iter().zip(vectors) {
-        let (row, vector) = (row.as_chunks::<8>().0, vector.as_chunks::<8>().0);
-        for i in 0..4 {
-            let product = _mm256_mullo_epi32(load_words(&row[i]), load_words(&vector[i]));
-            sum[i] = _mm256_add_epi32(sum[i], product);
-        }
-    }
-    let low = _mm256_add_epi32(sum[0], sum[1]);
-    let high = _mm256_add_epi32(sum[2], sum[3]);
-    let mut lanes = [0u32; 8];
-    store_words(&mut lanes, _mm256_add_epi32(low, high));
-    let mut total = lanes.into_iter().fold(0, u32::wrapping_add);
-    for (a, b) in row_rest.iter().zip(vector_rest) {
-        total = total.wrapping_add(a.wrapping_mul(*b));
-    }
-    total
 }

@@ -1,7 +1,7 @@
 //! Permuted records with AVX2.
 
 /// See [`Kernels::xor_accumulate_permuted`](crate::Kernels::xor_accumulate_permuted).
-#[target_feature(enable = "avx2,aes,popcnt")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(crate) fn xor_accumulate(
     partition: &[u8],
     record_len: usize,

@@ -1,37 +1,16 @@
-//! Sums of parts and their products, for [`byte_matrix::strassen`](crate::byte_matrix).
+//! Products of sums of parts, for [`byte_matrix::strassen`](crate::byte_matrix).
 
 use std::arch::x86_64::*;
 
-use super::{load_words, store_words};
-use crate::byte_matrix::{GROUP_BYTES, PANEL_ROWS, WideGroup};
-use crate::portable::strassen as portable;
+pub(crate) use crate::x86_64::strassen::avx2::*;
 
-/// See [`portable::sum_groups`], which the compiler vectorises for this arm.
-#[target_feature(enable = "avx2,aes")]
-pub(crate) fn sum_groups(
-    plus: &[&[[u8; GROUP_BYTES]]],
-    minus: &[&[[u8; GROUP_BYTES]]],
-    out: &mut [WideGroup],
-) {
-    portable::sum_groups(plus, minus, out);
-}
+use super::{load, store};
+use crate::byte_matrix::{PANEL_ROWS, WideGroup};
 
-/// See [`portable::sum_words`], which the compiler vectorises for this arm.
-#[target_feature(enable = "avx2,aes")]
-pub(crate) fn sum_words(words: &[u32], places: &[(usize, bool)], out: &mut [u32]) {
-    portable::sum_words(words, places, out);
-}
-
-/// See [`portable::accumulate_words`], which the compiler vectorises for this arm.
-#[target_feature(enable = "avx2,aes")]
-pub(crate) fn accumulate_words(words: &[u32], minus: bool, out: &mut [u32]) {
-    portable::accumulate_words(words, minus, out);
-}
-
-/// See [`portable::multiply_wide`]; the prepared form is half-words in pairs. Processes a quarter
-/// of a panel at a time: 2 halves × 2 vectors of 8 rows for each of two vectors are 8 sums in
-/// registers.
-#[target_feature(enable = "avx2,aes")]
+/// See [`crate::portable::strassen::multiply_wide`]; the prepared form is half-words in pairs.
+/// Processes a quarter of a panel at a time: 2 halves × 2 vectors of 8 rows for each of two vectors
+/// are 8 sums in registers.
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(crate) fn multiply_wide(
     wide: &[WideGroup],
     prepared: &[[u32; 4]],
@@ -51,7 +30,7 @@ pub(crate) fn multiply_wide(
 /// A pair of products of half-words fits 32 bits (see the bound at the end of the driver); the
 /// additions are modulo 2³².
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn multiply_quarter(
     wide: &[WideGroup],
     prepared: &[[u32; 4]],
@@ -66,7 +45,7 @@ fn multiply_quarter(
             let low_digits = _mm256_set1_epi32(words[half] as i32);
             let high_digits = _mm256_set1_epi32(words[2 + half] as i32);
             for v in 0..2 {
-                let rows = load_half_words(rows, 2 * quarter + v);
+                let rows = load(&rows.as_chunks::<16>().0[2 * quarter + v]);
                 low[half][v] = _mm256_add_epi32(low[half][v], _mm256_madd_epi16(rows, low_digits));
                 high[half][v] =
                     _mm256_add_epi32(high[half][v], _mm256_madd_epi16(rows, high_digits));
@@ -77,15 +56,6 @@ fn multiply_quarter(
         let low = _mm256_add_epi32(low[0][v], low[1][v]);
         let high = _mm256_add_epi32(high[0][v], high[1][v]);
         let sum = _mm256_add_epi32(low, _mm256_slli_epi32::<16>(high));
-        store_words(words, _mm256_add_epi32(load_words(words), sum));
+        store(words, _mm256_add_epi32(load(words), sum));
     }
-}
-
-/// The eight rows numbered `v` of one half of a group.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn load_half_words(rows: &[i16; 2 * PANEL_ROWS], v: usize) -> __m256i {
-    let half_words = &rows.as_chunks::<16>().0[v];
-    // SAFETY: the array has 32 bytes, and the load needs no alignment.
-    unsafe { _mm256_loadu_si256(half_words.as_ptr().cast()) }
 }

@@ -6,6 +6,7 @@
 
 use std::arch::x86_64::*;
 
+use super::{load, store};
 use crate::authenticated_sum::{ELEMENT_BYTES, LANES, Lanes, elements};
 use crate::x86_64::prefetch_second_level;
 
@@ -194,18 +195,4 @@ fn load_up_to_quarter(bytes: &[u8]) -> __m128i {
 fn mask_of<const MOST: usize>(bytes: &[u8]) -> __mmask64 {
     assert!((1..=MOST).contains(&bytes.len()));
     u64::MAX >> (64 - bytes.len())
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,vpclmulqdq")]
-fn load(numbers: &[u128; LANES]) -> __m512i {
-    // SAFETY: the array has 64 bytes, and the load needs no alignment.
-    unsafe { _mm512_loadu_si512(numbers.as_ptr().cast()) }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,vpclmulqdq")]
-fn store(numbers: &mut [u128; LANES], vector: __m512i) {
-    // SAFETY: the array has 64 bytes, and the store needs no alignment.
-    unsafe { _mm512_storeu_si512(numbers.as_mut_ptr().cast(), vector) }
 }

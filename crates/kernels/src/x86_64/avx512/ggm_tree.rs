@@ -4,6 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::keystream::{Cipher, LANES};
+use super::load;
 use crate::ggm_tree::TreeKeys;
 
 /// Nodes of one vector.
@@ -145,14 +146,6 @@ fn twice(nodes: __m512i) -> [__m512i; 2] {
         _mm512_shuffle_i64x2::<0b01_01_00_00>(nodes, nodes),
         _mm512_shuffle_i64x2::<0b11_11_10_10>(nodes, nodes),
     ]
-}
-
-/// Loads four nodes; no alignment needed.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-fn load(nodes: &[u128; VECTOR_NODES]) -> __m512i {
-    // SAFETY: the array has 64 bytes, and the load needs no alignment.
-    unsafe { _mm512_loadu_si512(nodes.as_ptr().cast()) }
 }
 
 /// Stores a batch of nodes; no alignment needed.

@@ -3,12 +3,13 @@
 
 use std::arch::x86_64::*;
 
+pub(crate) use crate::x86_64::keystream::avx512::words_times_vector;
+
 use zeroize::{Zeroize, Zeroizing};
 
-use super::{load_words, store_words};
+use super::{load, store};
 use crate::keystream::{BLOCK_WORDS, GROUP_ROWS};
 use crate::x86_64::aes_key::round_keys;
-use crate::x86_64::prefetch;
 
 /// The number of vectors that are computed at a time.
 pub(super) const LANES: usize = 8;
@@ -20,8 +21,8 @@ const VECTOR_WORDS: usize = VECTOR_BLOCKS * BLOCK_WORDS;
 const ROWS: usize = LANES;
 
 /// An expanded key, each round key in all four lanes. Erased when dropped.
-pub(super) struct Cipher {
-    pub(in crate::x86_64::avx512) keys: [__m512i; 11],
+pub(crate) struct Cipher {
+    pub(in crate::x86_64) keys: [__m512i; 11],
 }
 
 impl Drop for Cipher {
@@ -33,7 +34,7 @@ impl Drop for Cipher {
 impl Cipher {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-    pub(super) fn new(key: &[u8; 16]) -> Cipher {
+    pub(in crate::x86_64) fn new(key: &[u8; 16]) -> Cipher {
         let narrow = round_keys(key);
         let mut keys = [_mm512_setzero_si512(); 11];
         for r in 0..11 {
@@ -107,7 +108,7 @@ fn keystream_batch(
     }
     cipher.encrypt(&mut blocks);
     for (words, block) in out.as_chunks_mut::<VECTOR_WORDS>().0.iter_mut().zip(blocks) {
-        store_words(words, block);
+        store(words, block);
     }
 }
 
@@ -139,7 +140,7 @@ pub(crate) fn keystream_times_vector(
         let mut counter = counters(block);
         let mut sum = [_mm512_setzero_si512(); ROWS];
         for words in padded.iter() {
-            let words = load_words(words);
+            let words = load(words);
             let mut blocks = [_mm512_setzero_si512(); ROWS];
             for r in 0..ROWS {
                 blocks[r] = _mm512_add_epi64(counter, row_offset[r]);
@@ -186,12 +187,12 @@ pub(crate) fn vectors_times_keystream(
             }
             cipher.encrypt(&mut blocks);
             for (sums, words) in sums.iter_mut().zip(group) {
-                let mut sum = load_words(sums);
+                let mut sum = load(sums);
                 for r in 0..GROUP_ROWS {
                     let word = _mm512_set1_epi32(words[r] as i32);
                     sum = _mm512_add_epi32(sum, _mm512_mullo_epi32(blocks[r], word));
                 }
-                store_words(sums, sum);
+                store(sums, sum);
             }
         }
         block = block.wrapping_add(row_blocks.wrapping_mul(GROUP_ROWS as u64));
@@ -203,42 +204,4 @@ pub(crate) fn vectors_times_keystream(
             }
         }
     }
-}
-
-/// See [`crate::portable::keystream::words_times_vector`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-pub(crate) fn words_times_vector(matrix: &[u32], vector: &[u32], out: &mut [u32]) {
-    const BATCH: usize = 4 * VECTOR_WORDS;
-    let width = vector.len();
-    let (vector_batches, vector_rest) = vector.as_chunks::<BATCH>();
-    for (j, out) in out.iter_mut().enumerate() {
-        let (batches, rest) = matrix[j * width..(j + 1) * width].as_chunks::<BATCH>();
-        let mut sum = [_mm512_setzero_si512(); 4];
-        for (row, vector) in batches.iter().zip(vector_batches) {
-            let (row, vector) =
-                (row.as_chunks::<VECTOR_WORDS>().0, vector.as_chunks::<VECTOR_WORDS>().0);
-            for i in 0..4 {
-                prefetch(&row[i], 4096);
-                let product = _mm512_mullo_epi32(load_words(&row[i]), load_words(&vector[i]));
-                sum[i] = _mm512_add_epi32(sum[i], product);
-            }
-        }
-        for (row, vector) in rest.chunks(VECTOR_WORDS).zip(vector_rest.chunks(VECTOR_WORDS)) {
-            let product = _mm512_mullo_epi32(load_up_to(row), load_up_to(vector));
-            sum[0] = _mm512_add_epi32(sum[0], product);
-        }
-        let low = _mm512_add_epi32(sum[0], sum[1]);
-        let high = _mm512_add_epi32(sum[2], sum[3]);
-        *out = _mm512_reduce_add_epi32(_mm512_add_epi32(low, high)) as u32;
-    }
-}
-
-/// Up to 16 words, padded with zeros.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-fn load_up_to(words: &[u32]) -> __m512i {
-    assert!(words.len() <= VECTOR_WORDS);
-    let mask = ((1u32 << words.len()) - 1) as __mmask16;
-    // SAFETY: the mask selects the slice's own words, and a masked load touches nothing else.
-    unsafe { _mm512_maskz_loadu_epi32(mask, words.as_ptr().cast()) }
 }

@@ -69,7 +69,7 @@ fn take_bytes<'a>(
             let line = load(&lines[line_of(step, walk.first_line)]);
             let taken = _mm512_permutexvar_epi8(_mm512_xor_si512(order, walk.flip), line);
             let rest = &mut walk.out[at..];
-            match rest.first_chunk_mut() {
+            match rest.first_chunk_mut::<LINE>() {
                 // The next steps overwrite the surplus bytes.
                 Some(rest) => store(rest, taken),
                 None => store_up_to(&mut rest[..class.count()], taken),
@@ -108,7 +108,7 @@ impl<'a> BitWalk<'a> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni,bmi2,popcnt")]
     fn new(query: &'a mut LineQuery<'_>) -> BitWalk<'a> {
-        let identity = std::array::from_fn(|byte| byte as u8);
+        let identity: [u8; LINE] = std::array::from_fn(|byte| byte as u8);
         let byte_flip = _mm512_set1_epi8((query.first / 8 % LINE as u64) as i8);
         BitWalk {
             first_line: query.first / LINE_BITS as u64,

@@ -1,35 +1,14 @@
-//! Sums of parts and their products, for [`byte_matrix::strassen`](crate::byte_matrix).
+//! Products of sums of parts, for [`byte_matrix::strassen`](crate::byte_matrix).
 
 use std::arch::x86_64::*;
 
-use super::{load_words, store_words};
-use crate::byte_matrix::{GROUP_BYTES, PANEL_ROWS, WideGroup};
-use crate::portable::strassen as portable;
+pub(crate) use crate::x86_64::strassen::avx512::*;
 
-/// See [`portable::sum_groups`], which the compiler vectorises for this arm.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-pub(crate) fn sum_groups(
-    plus: &[&[[u8; GROUP_BYTES]]],
-    minus: &[&[[u8; GROUP_BYTES]]],
-    out: &mut [WideGroup],
-) {
-    portable::sum_groups(plus, minus, out);
-}
+use super::{load, store};
+use crate::byte_matrix::{PANEL_ROWS, WideGroup};
 
-/// See [`portable::sum_words`], which the compiler vectorises for this arm.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-pub(crate) fn sum_words(words: &[u32], places: &[(usize, bool)], out: &mut [u32]) {
-    portable::sum_words(words, places, out);
-}
-
-/// See [`portable::accumulate_words`], which the compiler vectorises for this arm.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-pub(crate) fn accumulate_words(words: &[u32], minus: bool, out: &mut [u32]) {
-    portable::accumulate_words(words, minus, out);
-}
-
-/// See [`portable::multiply_wide`]; the prepared form is that of AVX2, half-words in pairs.
-/// Processes two vectors at a time: 2 × 2 halves × 64 rows are 16 sums in registers.
+/// See [`crate::portable::strassen::multiply_wide`]; the prepared form is that of AVX2, half-words
+/// in pairs. Processes two vectors at a time: 2 × 2 halves × 64 rows are 16 sums in registers.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
 pub(crate) fn multiply_wide(
     wide: &[WideGroup],
@@ -65,7 +44,7 @@ fn multiply_vectors<const VECTORS: usize>(
     let prepared = prepared.map(|prepared| &prepared[..wide.len()]);
     for (g, group) in wide.iter().enumerate() {
         for (half, rows) in group.0.iter().enumerate() {
-            let rows: [__m512i; 4] = std::array::from_fn(|v| load_half_words(rows, v));
+            let rows: [__m512i; 4] = std::array::from_fn(|v| load(&rows.as_chunks::<32>().0[v]));
             for k in 0..VECTORS {
                 let low_digits = _mm512_set1_epi32(prepared[k][g][half] as i32);
                 let high_digits = _mm512_set1_epi32(prepared[k][g][2 + half] as i32);
@@ -79,7 +58,7 @@ fn multiply_vectors<const VECTORS: usize>(
     for ((sums, low), high) in sums.iter_mut().zip(low).zip(high) {
         for ((words, low), high) in sums.as_chunks_mut::<16>().0.iter_mut().zip(low).zip(high) {
             let sum = _mm512_add_epi32(low, _mm512_slli_epi32::<16>(high));
-            store_words(words, _mm512_add_epi32(load_words(words), sum));
+            store(words, _mm512_add_epi32(load(words), sum));
         }
     }
 }
@@ -103,13 +82,4 @@ fn add_products(mut sums: __m512i, rows: __m512i, digits: __m512i) -> __m512i {
         );
     }
     sums
-}
-
-/// The sixteen rows numbered `v` of one half of a group.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn load_half_words(rows: &[i16; 2 * PANEL_ROWS], v: usize) -> __m512i {
-    let half_words = &rows.as_chunks::<32>().0[v];
-    // SAFETY: the array has 64 bytes, and the load needs no alignment.
-    unsafe { _mm512_loadu_si512(half_words.as_ptr().cast()) }
 }

@@ -3,36 +3,12 @@
 use std::arch::x86_64::*;
 
 pub(crate) use super::byte_matrix::multiply_accumulate;
+use super::keystream::{Cipher, LANES, VECTOR_BLOCKS, counters, each_block};
+use crate::portable::yardstick::xor_blocks;
+pub(crate) use crate::x86_64::yardstick::avx512::read_sum;
 // Memory is the limit here, and a masked load of a whole vector would also wait for the line after
 // the record.
-use super::keystream::{Cipher, LANES, VECTOR_BLOCKS, counters, each_block};
-use super::load;
-use crate::portable;
-use crate::portable::yardstick::xor_blocks;
 pub(crate) use crate::x86_64::avx2::yardstick::gather_xor;
-use crate::x86_64::prefetch;
-
-/// How far ahead of the loads a sequential reading prefetches, in bytes.
-const READ_AHEAD: usize = 4096;
-
-/// See [`crate::portable::yardstick::read_sum`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes")]
-pub(crate) fn read_sum(bytes: &[u8]) -> u64 {
-    let (batches, rest) = bytes.as_chunks::<512>();
-    let mut sum = [_mm512_setzero_si512(); 8];
-    for batch in batches {
-        let vectors = batch.as_chunks::<64>().0;
-        for i in 0..8 {
-            prefetch(&vectors[i], READ_AHEAD);
-            sum[i] = _mm512_add_epi64(sum[i], load(&vectors[i]));
-        }
-    }
-    let mut total = portable::yardstick::read_sum(rest);
-    for sum in sum {
-        total = total.wrapping_add(_mm512_reduce_add_epi64(sum) as u64);
-    }
-    total
-}
 
 /// Up to 64 bytes, padded with zeros.
 #[inline]
@@ -83,7 +59,7 @@ pub(crate) fn aes_blocks(key: &[u8; 16], blocks: u64) -> [u8; 16] {
     let mut total = xor_blocks(words);
     for vector in sum {
         let mut words = [0; 16];
-        super::store_words(&mut words, vector);
+        super::store(&mut words, vector);
         total ^= xor_blocks(&words);
     }
     total.to_le_bytes()

@@ -27,7 +27,7 @@ const STREAM_AHEAD: usize = 8192;
 /// See [`crate::portable::selected_xor::one_by_one::narrow`].
 ///
 /// Uses only the sums of the first 32 places, except for a remainder.
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(crate) fn narrow(records: &[u8], pattern: &[[u8; LINE]], bits: Bits, sums: &mut [[u8; LINE]]) {
     let selections = bits.selections();
     for (k, sums) in sums.chunks_exact_mut(pattern.len()).enumerate() {
@@ -43,7 +43,7 @@ pub(crate) fn narrow(records: &[u8], pattern: &[[u8; LINE]], bits: Bits, sums: &
 
 /// For one selection, prefetching `distance` bytes ahead into the cache of this level.
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn narrow_ahead<const LEVEL: usize>(
     records: &[u8],
     pattern: &[[u8; LINE]],
@@ -88,7 +88,7 @@ fn narrow_ahead<const LEVEL: usize>(
 
 /// For each byte of a vector: the byte of a mask of 32 bits with its own bit, and that bit.
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn byte_and_bit(pattern: &[u8; VECTOR]) -> (__m256i, __m256i) {
     let record = load(pattern);
     let byte = _mm256_and_si256(_mm256_srli_epi16::<3>(record), _mm256_set1_epi8(3));
@@ -98,7 +98,7 @@ fn byte_and_bit(pattern: &[u8; VECTOR]) -> (__m256i, __m256i) {
 }
 
 /// See [`crate::portable::selected_xor::one_by_one::wide`].
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(crate) fn wide(
     records: &[u8],
     record_len: usize,
@@ -127,7 +127,7 @@ pub(crate) fn wide(
 
 /// For one selection, prefetching `distance` bytes ahead into the cache of this level.
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn wide_ahead<const ROWS: usize, const LEVEL: usize>(
     records: &[u8],
     record_len: usize,
@@ -154,7 +154,7 @@ fn wide_ahead<const ROWS: usize, const LEVEL: usize>(
 
 /// Adds up those of `rows` whose bit is set. All rows have the same length.
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn add_rows<const ROWS: usize, const LEVEL: usize>(
     rows: [&[u8]; ROWS],
     columns: Range<usize>,
@@ -191,7 +191,7 @@ fn add_rows<const ROWS: usize, const LEVEL: usize>(
 
 /// `sum ^= line & mask` for each line.
 #[inline]
-#[target_feature(enable = "avx2,aes")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn add_lines<const ROWS: usize>(
     lines: [&[u8; LINE]; ROWS],
     masks: [__m256i; ROWS],

@@ -7,70 +7,35 @@ use super::{SecretCipher, input};
 use crate::subset_hints::{
     OFFSET_TAG, OFFSETS_PER_BLOCK, PartitionGroup, SELECT_TAG, SELECTS_PER_BLOCK,
 };
-use crate::x86_64::avx2::{load, load_words, store_words};
+use crate::x86_64::avx2::{load, store};
+use crate::x86_64::subset_hints::parities::{ALL, HINTS, Hints, PAIRS, Parities, TILE};
+use crate::x86_64::vectors::Avx2;
 
-/// Hints that share a block of offsets.
-const HINTS: usize = OFFSETS_PER_BLOCK;
-/// The number of partitions in which a hint's places are computed before any record is read.
-const TILE: usize = 32;
 /// How many partitions' blocks are computed together; they are six blocks.
 const STEP: usize = 2;
 /// The longest records whose whole parity stays in one vector.
 const VECTOR: usize = 32;
 
-/// The kind of parities where each hint has one parity, of the partitions that it selects.
-const SINGLE: u8 = 0;
-/// The kind of parities where each hint has two: of the partitions that it selects, and of the
-/// others.
-const PAIRS: u8 = 1;
-/// The kind of parities where each hint has one parity, of all partitions.
-const ALL: u8 = 2;
-
-/// See [`Kernels::subset_accumulate_single`](crate::Kernels::subset_accumulate_single).
-#[target_feature(enable = "avx2,aes,popcnt")]
-pub(crate) fn accumulate_single(
-    key: &[u8; 16],
-    first_id: u32,
-    cutoffs: &[u32],
-    first_partition: u32,
-    group: &PartitionGroup,
-    parities: &mut [u8],
-) {
-    accumulate::<SINGLE>(key, first_id, cutoffs, first_partition, group, parities);
+impl Parities for Avx2 {
+    #[inline(always)]
+    fn accumulate<const KIND: u8>(
+        self,
+        key: &[u8; 16],
+        hints: &Hints<'_>,
+        first_partition: u32,
+        group: &PartitionGroup,
+        parities: &mut [u8],
+    ) {
+        // SAFETY: the arm's value proves that the processor has the instructions.
+        unsafe { accumulate::<KIND>(key, hints, first_partition, group, parities) }
+    }
 }
 
-/// See [`Kernels::subset_accumulate_pairs`](crate::Kernels::subset_accumulate_pairs).
-#[target_feature(enable = "avx2,aes,popcnt")]
-pub(crate) fn accumulate_pairs(
-    key: &[u8; 16],
-    first_id: u32,
-    cutoffs: &[u32],
-    first_partition: u32,
-    group: &PartitionGroup,
-    parities: &mut [u8],
-) {
-    accumulate::<PAIRS>(key, first_id, cutoffs, first_partition, group, parities);
-}
-
-/// See [`Kernels::subset_accumulate_all`](crate::Kernels::subset_accumulate_all).
-#[target_feature(enable = "avx2,aes,popcnt")]
-pub(crate) fn accumulate_all(
-    key: &[u8; 16],
-    first_id: u32,
-    first_partition: u32,
-    group: &PartitionGroup,
-    parities: &mut [u8],
-) {
-    accumulate::<ALL>(key, first_id, &[], first_partition, group, parities);
-}
-
-/// Cutoffs are one for each hint, or none if no hint selects.
 #[inline]
-#[target_feature(enable = "avx2,aes,popcnt")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn accumulate<const KIND: u8>(
     key: &[u8; 16],
-    first_id: u32,
-    cutoffs: &[u32],
+    hints: &Hints<'_>,
     first_partition: u32,
     group: &PartitionGroup,
     parities: &mut [u8],
@@ -79,7 +44,6 @@ fn accumulate<const KIND: u8>(
     let octet_bytes = HINTS * record_len * if KIND == PAIRS { 2 } else { 1 };
     let locator = Locator::new(key, group);
     let mut tile = [Places::ZERO; TILE];
-    let cutoffs = cutoffs.as_chunks::<HINTS>().0;
     for first in (0..group.len()).step_by(TILE) {
         let mut partitions: [&[u8]; TILE] = [&[]; TILE];
         let partitions = &mut partitions[..TILE.min(group.len() - first)];
@@ -88,9 +52,9 @@ fn accumulate<const KIND: u8>(
         }
         let first_partition = first_partition.wrapping_add(first as u32);
         for (o, parities) in parities.chunks_exact_mut(octet_bytes).enumerate() {
-            let id = first_id + (HINTS * o) as u32;
+            let id = hints.first_id + (HINTS * o) as u32;
             let tile = &mut tile[..partitions.len()];
-            match cutoffs.get(o) {
+            match hints.cutoffs.get(o) {
                 Some(cutoffs) => locator.locate(id, cutoffs, first_partition, tile),
                 None => locator.locate_all(id, first_partition, tile),
             }
@@ -128,7 +92,7 @@ struct Locator {
 
 impl Locator {
     #[inline]
-    #[target_feature(enable = "avx2,aes,popcnt")]
+    #[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
     fn new(key: &[u8; 16], group: &PartitionGroup) -> Locator {
         let scale = if group.record_len() <= VECTOR { group.record_len() } else { 1 };
         let records = group.records_per_partition();
@@ -142,12 +106,12 @@ impl Locator {
 
     /// The places of an octet of hints in consecutive partitions.
     #[inline]
-    #[target_feature(enable = "avx2,aes,popcnt")]
+    #[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
     fn locate(&self, id: u32, cutoffs: &[u32; HINTS], first_partition: u32, tile: &mut [Places]) {
         // AVX2 has only a signed comparison. With the highest bits flipped, it compares unsigned
         // numbers.
         let flip = _mm256_set1_epi32(i32::MIN);
-        let cutoffs = _mm256_xor_si256(load_words(cutoffs), flip);
+        let cutoffs = _mm256_xor_si256(load(cutoffs), flip);
         let quotient = id / SELECTS_PER_BLOCK as u32;
         for (step, tile) in tile.chunks_mut(STEP).enumerate() {
             let mut blocks = [_mm_setzero_si128(); 3 * STEP];
@@ -165,16 +129,16 @@ impl Locator {
                 let below = _mm256_cmpgt_epi32(cutoffs, selects);
                 let offsets = _mm256_and_si256(_mm256_cvtepu16_epi32(*offsets), self.mask);
                 let all = _mm256_mullo_epi32(offsets, self.scale);
-                store_words(&mut places.all, all);
+                store(&mut places.all, all);
                 let selected = _mm256_blendv_epi8(self.zero_record, all, below);
-                store_words(&mut places.selected, selected);
+                store(&mut places.selected, selected);
             }
         }
     }
 
     /// The same if no hint selects.
     #[inline]
-    #[target_feature(enable = "avx2,aes,popcnt")]
+    #[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
     fn locate_all(&self, id: u32, first_partition: u32, tile: &mut [Places]) {
         /// How many partitions' blocks, one of each, are computed together.
         const STEP: usize = 8;
@@ -187,7 +151,7 @@ impl Locator {
             self.cipher.encrypt(&mut blocks);
             for (places, offsets) in tile.iter_mut().zip(blocks) {
                 let offsets = _mm256_and_si256(_mm256_cvtepu16_epi32(offsets), self.mask);
-                store_words(&mut places.all, _mm256_mullo_epi32(offsets, self.scale));
+                store(&mut places.all, _mm256_mullo_epi32(offsets, self.scale));
             }
         }
     }
@@ -195,7 +159,7 @@ impl Locator {
 
 /// Adds partitions to the parities of an octet whose records fit in one vector.
 #[inline]
-#[target_feature(enable = "avx2,aes,popcnt")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn short<const KIND: u8>(
     partitions: &[&[u8]],
     tile: &[Places],
@@ -232,7 +196,7 @@ fn short<const KIND: u8>(
 
 /// A vector from the beginning of a record on.
 #[inline]
-#[target_feature(enable = "avx2,aes,popcnt")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn record_at(partition: &[u8], place: usize) -> __m256i {
     debug_assert!(place + VECTOR <= partition.len());
     // SAFETY: a place is that of one of the partition's records or of its record of zeros, and all
@@ -242,7 +206,7 @@ fn record_at(partition: &[u8], place: usize) -> __m256i {
 
 /// Adds the first bytes of a vector to up to as many bytes.
 #[inline]
-#[target_feature(enable = "avx2,aes,popcnt")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn add_to(bytes: &mut [u8], vector: __m256i) {
     let mut sum = [0; VECTOR];
     if let Ok(whole) = <&[u8; VECTOR]>::try_from(&*bytes) {
@@ -263,7 +227,7 @@ fn add_to(bytes: &mut [u8], vector: __m256i) {
 /// Adds partitions to the parities of an octet whose records are longer than a vector. Here most
 /// work is in the records, so those that a hint does not take are left out.
 #[inline]
-#[target_feature(enable = "avx2,aes,popcnt")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn long<const KIND: u8>(
     partitions: &[&[u8]],
     tile: &[Places],
@@ -292,7 +256,7 @@ fn long<const KIND: u8>(
 
 /// Adds records, each followed by enough bytes for whole vectors, to a parity.
 #[inline]
-#[target_feature(enable = "avx2,aes,popcnt")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn xor_records(records: &[&[u8]], parity: &mut [u8]) {
     const PIECE: usize = 4 * VECTOR;
     for (i, parity) in parity.chunks_mut(PIECE).enumerate() {
@@ -308,7 +272,7 @@ fn xor_records(records: &[&[u8]], parity: &mut [u8]) {
 
 /// Adds the bytes from `start` on of records to a piece of a parity of up to as many vectors.
 #[inline]
-#[target_feature(enable = "avx2,aes,popcnt")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn xor_pieces<const VECTORS: usize>(records: &[&[u8]], start: usize, parity: &mut [u8]) {
     let mut sums = [_mm256_setzero_si256(); VECTORS];
     for record in records {

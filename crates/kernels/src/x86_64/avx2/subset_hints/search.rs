@@ -3,16 +3,14 @@
 
 use std::arch::x86_64::*;
 
-use super::super::load_words;
 use super::{SecretCipher, input};
-use crate::portable;
 use crate::subset_hints::{OFFSET_TAG, OFFSETS_PER_BLOCK, SELECT_TAG, SELECTS_PER_BLOCK};
 
 /// The number of blocks that are computed at a time.
 const BLOCKS: usize = 8;
 
 /// See [`Kernels::subset_offset_matches`](crate::Kernels::subset_offset_matches).
-#[target_feature(enable = "avx2,aes,popcnt")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(crate) fn offset_matches(
     key: &[u8; 16],
     partition: u32,
@@ -40,7 +38,7 @@ pub(crate) fn offset_matches(
 }
 
 /// See [`Kernels::subset_group_matches`](crate::Kernels::subset_group_matches).
-#[target_feature(enable = "avx2,aes,popcnt")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(crate) fn group_matches(
     key: &[u8; 16],
     partition: u32,
@@ -75,7 +73,7 @@ pub(crate) fn group_matches(
 
 /// Which half-words of some blocks equal `offset` in the bits of `mask`.
 #[inline]
-#[target_feature(enable = "avx2,aes,popcnt")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn matching_lanes(blocks: [__m128i; BLOCKS], offset: __m128i, mask: __m128i) -> u64 {
     let equal = blocks.map(|block| _mm_cmpeq_epi16(_mm_and_si128(block, mask), offset));
     let mut word = 0;
@@ -86,48 +84,8 @@ fn matching_lanes(blocks: [__m128i; BLOCKS], offset: __m128i, mask: __m128i) -> 
     word
 }
 
-/// See [`Kernels::subset_equal_words`](crate::Kernels::subset_equal_words).
-#[target_feature(enable = "avx2,aes,popcnt")]
-pub(crate) fn equal_words(words: &[u32], wanted: u32, matches: &mut [u64]) {
-    const LANES: usize = 8;
-    let wanted_lanes = _mm256_set1_epi32(wanted as i32);
-    let (whole, rest) = words.as_chunks::<64>();
-    for (words, matches) in whole.iter().zip(matches.iter_mut()) {
-        *matches = 0;
-        for (v, vector) in words.as_chunks::<LANES>().0.iter().enumerate() {
-            let bits = {
-                let equal = _mm256_cmpeq_epi32(load_words(vector), wanted_lanes);
-                u64::from(_mm256_movemask_ps(_mm256_castsi256_ps(equal)) as u8)
-            };
-            *matches |= bits << (LANES * v);
-        }
-    }
-    portable::subset_hints::equal_words(rest, wanted, &mut matches[whole.len()..]);
-}
-
-/// See [`Kernels::subset_equal_halfwords`](crate::Kernels::subset_equal_halfwords).
-#[target_feature(enable = "avx2,aes,popcnt")]
-pub(crate) fn equal_halfwords(words: &[u16], wanted: u16, matches: &mut [u64]) {
-    const LANES: usize = 8;
-    let wanted_lanes = _mm_set1_epi16(wanted as i16);
-    let equal = |lanes: &[u16; LANES]| {
-        // SAFETY: eight half-words are 16 bytes, and the load needs no alignment.
-        _mm_cmpeq_epi16(unsafe { _mm_loadu_si128(lanes.as_ptr().cast()) }, wanted_lanes)
-    };
-    let (whole, rest) = words.as_chunks::<64>();
-    for (words, matches) in whole.iter().zip(matches.iter_mut()) {
-        *matches = 0;
-        let vectors = words.as_chunks::<LANES>().0.as_chunks::<2>().0;
-        for (v, [low, high]) in vectors.iter().enumerate() {
-            let bits = _mm_movemask_epi8(_mm_packs_epi16(equal(low), equal(high))) as u64;
-            *matches |= bits << (2 * LANES * v);
-        }
-    }
-    portable::subset_hints::equal_halfwords(rest, wanted, &mut matches[whole.len()..]);
-}
-
 /// See [`Kernels::subset_selects_at`](crate::Kernels::subset_selects_at).
-#[target_feature(enable = "avx2,aes,popcnt")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(crate) fn selects_at(key: &[u8; 16], partition: u32, ids: &[u32], out: &mut [u32]) {
     let cipher = SecretCipher::new(key);
     for (ids, out) in ids.chunks(BLOCKS).zip(out.chunks_mut(BLOCKS)) {
@@ -143,7 +101,7 @@ pub(crate) fn selects_at(key: &[u8; 16], partition: u32, ids: &[u32], out: &mut 
 }
 
 /// See [`Kernels::subset_rebuild`](crate::Kernels::subset_rebuild).
-#[target_feature(enable = "avx2,aes,popcnt")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 pub(crate) fn rebuild(
     key: &[u8; 16],
     id: u32,
@@ -176,7 +134,7 @@ pub(crate) fn rebuild(
 
 /// Word `id % 4` of a block.
 #[inline]
-#[target_feature(enable = "avx2,aes,popcnt")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn word(block: __m128i, id: u32) -> u32 {
     let wanted = _mm_set1_epi32((id % SELECTS_PER_BLOCK as u32) as i32);
     let moved = _mm_permutevar_ps(_mm_castsi128_ps(block), wanted);
@@ -185,7 +143,7 @@ fn word(block: __m128i, id: u32) -> u32 {
 
 /// Half-word `id % 8` of a block.
 #[inline]
-#[target_feature(enable = "avx2,aes,popcnt")]
+#[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
 fn half_word(block: __m128i, id: u32) -> u16 {
     let low_byte = 2 * (id % OFFSETS_PER_BLOCK as u32) as i16;
     let wanted = _mm_set1_epi16(low_byte | (low_byte + 1) << 8);

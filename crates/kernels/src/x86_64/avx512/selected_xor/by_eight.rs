@@ -115,7 +115,8 @@ pub(crate) fn stage_short(
     let order = load(order);
     let transposing = _mm512_set1_epi64(TRANSPOSING);
     for (tile, line) in out.iter_mut().enumerate() {
-        let bytes = records[tile * tile_bytes..].first_chunk().expect("the caller left room");
+        let bytes =
+            records[tile * tile_bytes..].first_chunk::<LINE>().expect("the caller left room");
         prefetch_line(records, ahead, tile);
         let matrices = _mm512_permutexvar_epi8(order, load(bytes));
         store(line, _mm512_gf2p8affine_epi64_epi8::<0>(transposing, matrices));
@@ -141,7 +142,7 @@ pub(crate) fn stage_blocks(
             for s in 0..EIGHT {
                 prefetch_line(records, ahead, (block * EIGHT / groups + j) * EIGHT + s);
                 let records = &records[(first + EIGHT * s) * record_len..];
-                let bytes = records.first_chunk().expect("the caller left room");
+                let bytes = records.first_chunk::<LINE>().expect("the caller left room");
                 slots[s] = _mm512_permutexvar_epi8(order, load(bytes));
             }
             store_matrices(lines, slots);
@@ -163,7 +164,7 @@ pub(crate) fn stage_rows(
         for s in 0..EIGHT {
             prefetch_line(records, ahead, tile * EIGHT + s);
             let records = &records[(EIGHT * tile + s) * record_len + column..];
-            let bytes = records.first_chunk().expect("the caller left room");
+            let bytes = records.first_chunk::<LINE>().expect("the caller left room");
             slots[EIGHT - 1 - s] = load(bytes);
         }
         store_matrices(lines, slots);
@@ -205,14 +206,14 @@ fn multiply_lines<const LINES: usize>(
     group_of_word: &[u64; EIGHT],
     sums: &mut [[u8; LINE]; LINES],
 ) {
-    let group_of_word = load_words(group_of_word);
+    let group_of_word = load(group_of_word);
     let mut sum = [_mm512_setzero_si512(); LINES];
     for i in 0..LINES {
         sum[i] = load(&sums[i]);
     }
     for (tile, lines) in matrices.as_chunks::<LINES>().0.iter().enumerate() {
-        let words = words[tile * groups..].first_chunk().expect("the caller left room");
-        let selections = _mm512_permutexvar_epi64(group_of_word, load_words(words));
+        let words = words[tile * groups..].first_chunk::<EIGHT>().expect("the caller left room");
+        let selections = _mm512_permutexvar_epi64(group_of_word, load(words));
         for i in 0..LINES {
             let product = _mm512_gf2p8affine_epi64_epi8::<0>(selections, load(&lines[i]));
             sum[i] = _mm512_xor_si512(sum[i], product);
@@ -221,11 +222,4 @@ fn multiply_lines<const LINES: usize>(
     for i in 0..LINES {
         store(&mut sums[i], sum[i]);
     }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni,gfni,vaes,aes")]
-fn load_words(words: &[u64; EIGHT]) -> __m512i {
-    // SAFETY: the array has 64 bytes, and the load needs no alignment.
-    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
 }

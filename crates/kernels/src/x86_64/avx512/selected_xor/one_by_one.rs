@@ -75,14 +75,16 @@ fn several<const SELECTIONS: usize>(
         }
         let mut record = record_of;
         for v in 0..vectors {
-            let bytes = load(group[v * vector_bytes..].first_chunk().expect("not the last group"));
+            let bytes =
+                load(group[v * vector_bytes..].first_chunk::<LINE>().expect("not the last group"));
             for k in 0..SELECTIONS {
                 sum[k] = add(sum[k], record, masks[k], bytes);
             }
             record = _mm512_add_epi8(record, next_records);
         }
         if rest_mask != 0 {
-            let bytes = load(group[vectors * vector_bytes..].first_chunk().expect("as before"));
+            let bytes =
+                load(group[vectors * vector_bytes..].first_chunk::<LINE>().expect("as before"));
             let bytes = _mm512_maskz_mov_epi8(rest_mask, bytes);
             for k in 0..SELECTIONS {
                 sum[k] = add(sum[k], record, masks[k], bytes);
@@ -239,7 +241,7 @@ fn add_rows<const ROWS: usize>(
         let line = &mut last_sum[0];
         let mut sum = load(line);
         for r in 0..ROWS {
-            let last = rows[r].last_chunk().expect("wide records are longer than a line");
+            let last = rows[r].last_chunk::<LINE>().expect("wide records are longer than a line");
             sum = _mm512_ternarylogic_epi64::<XOR_AND>(sum, masks[r], load(last));
         }
         store(line, sum);

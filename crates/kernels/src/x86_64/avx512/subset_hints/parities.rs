@@ -12,102 +12,50 @@ use super::{SecretCipher, VECTOR_PARTITIONS, consecutive_partitions, each_block}
 use crate::subset_hints::{
     OFFSET_TAG, OFFSETS_PER_BLOCK, PartitionGroup, SELECT_TAG, SELECTS_PER_BLOCK,
 };
-use crate::x86_64::avx512::load;
 use crate::x86_64::avx512::yardstick::{load_up_to, mask_of, store_up_to};
 use crate::x86_64::prefetch;
+use crate::x86_64::subset_hints::parities::{ALL, HINTS, Hints, PAIRS, Parities, TILE};
+use crate::x86_64::vectors::{Avx512, Operations, Vectors};
 
-/// Hints handled at a time.
-const HINTS: usize = OFFSETS_PER_BLOCK;
 /// Partitions of one vector of blocks.
 const QUAD: usize = VECTOR_PARTITIONS as usize;
-/// Partitions handled at a time.
-const TILE: usize = 32;
 /// The longest records whose whole parity stays in one vector.
 const VECTOR: usize = 64;
 
-/// The kind of parities where each hint has one parity, of the partitions that it selects.
-const SINGLE: u8 = 0;
-/// The kind of parities where each hint has two: of the partitions that it selects, and of the
-/// others.
-const PAIRS: u8 = 1;
-/// The kind of parities where each hint has one parity, of all partitions.
-const ALL: u8 = 2;
-
-/// See [`Kernels::subset_accumulate_single`](crate::Kernels::subset_accumulate_single).
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
-pub(crate) fn accumulate_single(
-    key: &[u8; 16],
-    first_id: u32,
-    cutoffs: &[u32],
-    first_partition: u32,
-    group: &PartitionGroup,
-    parities: &mut [u8],
-) {
-    accumulate::<SINGLE>(key, first_id, cutoffs, first_partition, group, parities);
+impl Parities for Avx512 {
+    #[inline(always)]
+    fn accumulate<const KIND: u8>(
+        self,
+        key: &[u8; 16],
+        hints: &Hints<'_>,
+        first_partition: u32,
+        group: &PartitionGroup,
+        parities: &mut [u8],
+    ) {
+        // SAFETY: the arm's value proves that the processor has the instructions.
+        unsafe { accumulate::<KIND>(self, key, hints, first_partition, group, parities) }
+    }
 }
 
-/// See [`Kernels::subset_accumulate_pairs`](crate::Kernels::subset_accumulate_pairs).
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
-pub(crate) fn accumulate_pairs(
-    key: &[u8; 16],
-    first_id: u32,
-    cutoffs: &[u32],
-    first_partition: u32,
-    group: &PartitionGroup,
-    parities: &mut [u8],
-) {
-    accumulate::<PAIRS>(key, first_id, cutoffs, first_partition, group, parities);
-}
-
-/// See [`Kernels::subset_accumulate_all`](crate::Kernels::subset_accumulate_all).
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
-pub(crate) fn accumulate_all(
-    key: &[u8; 16],
-    first_id: u32,
-    first_partition: u32,
-    group: &PartitionGroup,
-    parities: &mut [u8],
-) {
-    accumulate::<ALL>(key, first_id, &[], first_partition, group, parities);
-}
-
-/// Cutoffs are one for each hint, or none if no hint selects.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
 fn accumulate<const KIND: u8>(
+    arm: Avx512,
     key: &[u8; 16],
-    first_id: u32,
-    cutoffs: &[u32],
+    hints: &Hints<'_>,
     first_partition: u32,
     group: &PartitionGroup,
     parities: &mut [u8],
 ) {
-    let hints = Hints { first_id, cutoffs: cutoffs.as_chunks::<HINTS>().0 };
     let cipher = SecretCipher::new(key);
     for first in (0..group.len()).step_by(TILE) {
         let slice = Slice::new(&cipher, first_partition, group, first);
         match group.record_len() {
-            0..=16 => short_16::<KIND>(&slice, &hints, parities),
-            17..=32 => short_32::<KIND>(&slice, &hints, parities),
-            33..=VECTOR => short_64::<KIND>(&slice, &hints, parities),
-            _ => long::<KIND>(&slice, &hints, parities),
+            0..=16 => short_16::<KIND>(&slice, hints, parities),
+            17..=32 => short_32::<KIND>(&slice, hints, parities),
+            33..=VECTOR => short_64::<KIND>(&slice, hints, parities),
+            _ => long::<KIND>(arm, &slice, hints, parities),
         }
-    }
-}
-
-/// The hints whose parities are made, in octets.
-struct Hints<'a> {
-    first_id: u32,
-    /// The cutoffs of each octet, or none if no hint selects.
-    cutoffs: &'a [[u32; HINTS]],
-}
-
-impl Hints<'_> {
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
-    fn octet(&self, o: usize) -> Octet {
-        let cutoffs = self.cutoffs.get(o).unwrap_or(&[0; HINTS]);
-        Octet::new(self.first_id + (HINTS * o) as u32, cutoffs)
     }
 }
 
@@ -246,6 +194,13 @@ struct Octet {
 impl Octet {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
+    fn of(hints: &Hints<'_>, o: usize) -> Octet {
+        let cutoffs = hints.cutoffs.get(o).unwrap_or(&[0; HINTS]);
+        Octet::new(hints.first_id + (HINTS * o) as u32, cutoffs)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
     fn new(id: u32, cutoffs: &[u32; HINTS]) -> Octet {
         let select_quotient = id / SELECTS_PER_BLOCK as u32;
         let [low, high] = cutoffs.as_chunks::<{ HINTS / 2 }>().0 else {
@@ -367,7 +322,7 @@ macro_rules! short {
             let Some(last_octet) = (parities.len() / octet_bytes).checked_sub(1) else { return };
             let mut current = &mut [Quad::ZERO; TILE / QUAD];
             let mut next = &mut [Quad::ZERO; TILE / QUAD];
-            let octet = hints.octet(0);
+            let octet = Octet::of(hints, 0);
             for q in 0..slice.quads() {
                 slice.locate::<KIND>(&octet, q, &mut current[q]);
             }
@@ -376,7 +331,7 @@ macro_rules! short {
                     prefetch(parities.as_ptr(), distance);
                 }
                 // After the last octet, this computes its places once more, without use.
-                let octet = hints.octet((o + 1).min(last_octet));
+                let octet = Octet::of(hints, (o + 1).min(last_octet));
                 let mut below = [$zero(); HINTS];
                 let mut total = [$zero(); HINTS];
                 let (quads, rest) = slice.partitions[..slice.len].as_chunks::<QUAD>();
@@ -448,12 +403,12 @@ short!(
 /// gains nothing.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
-fn long<const KIND: u8>(slice: &Slice, hints: &Hints, parities: &mut [u8]) {
+fn long<const KIND: u8>(arm: Avx512, slice: &Slice, hints: &Hints, parities: &mut [u8]) {
     let record_len = slice.record_len;
     let octet_bytes = HINTS * record_len * if KIND == PAIRS { 2 } else { 1 };
     let mut quads = [Quad::ZERO; TILE / QUAD];
     for (o, parities) in parities.chunks_exact_mut(octet_bytes).enumerate() {
-        let octet = hints.octet(o);
+        let octet = Octet::of(hints, o);
         for q in 0..slice.quads() {
             if KIND == ALL {
                 slice.locate::<ALL>(&octet, q, &mut quads[q]);
@@ -461,60 +416,80 @@ fn long<const KIND: u8>(slice: &Slice, hints: &Hints, parities: &mut [u8]) {
                 slice.locate::<PAIRS>(&octet, q, &mut quads[q]);
             }
         }
-        let mut parities = parities.chunks_exact_mut(record_len);
-        for i in 0..HINTS {
-            let mut below: [&[u8]; TILE] = [&[]; TILE];
-            let mut above = below;
-            let mut count = 0;
-            for (k, partition) in slice.partitions[..slice.len].iter().enumerate() {
-                let quad = &quads[k / QUAD];
-                let record = &partition[quad.place(k % QUAD, i) * record_len..];
-                // In the list to which the record does not belong, the next record will overwrite
-                // it.
-                below[count] = record;
-                above[k - count] = record;
-                count += usize::from(KIND == ALL || quad.selected(k % QUAD, i) != 0);
-            }
-            let lists = [&below[..count], &above[..slice.len - count]];
-            for list in &lists[..if KIND == PAIRS { 2 } else { 1 }] {
-                let Some(parity) = parities.next() else { return };
-                xor_records(list, parity);
-            }
+        add_long::<KIND>(arm, &slice.partitions[..slice.len], record_len, parities, |k, i| {
+            let quad = &quads[k / QUAD];
+            (quad.place(k % QUAD, i), quad.selected(k % QUAD, i) != 0)
+        });
+    }
+}
+
+/// Adds partitions to the parities of an octet whose records are longer than a vector. `place`
+/// says which record of partition `k` is hint `i`'s, and whether it selects the partition. Here
+/// most work is in the records, so those that a hint does not take are left out.
+#[inline(always)]
+fn add_long<const KIND: u8>(
+    arm: Avx512,
+    partitions: &[&[u8]],
+    record_len: usize,
+    parities: &mut [u8],
+    place: impl Fn(usize, usize) -> (usize, bool),
+) {
+    let mut parities = parities.chunks_exact_mut(record_len);
+    for i in 0..HINTS {
+        let mut below: [&[u8]; TILE] = [&[]; TILE];
+        let mut above = below;
+        let mut count = 0;
+        for (k, partition) in partitions.iter().enumerate() {
+            let (record, selected) = place(k, i);
+            let record = &partition[record * record_len..];
+            // In the list to which the record does not belong, the next record will overwrite it.
+            below[count] = record;
+            above[k - count] = record;
+            count += usize::from(KIND == ALL || selected);
+        }
+        let lists = [&below[..count], &above[..partitions.len() - count]];
+        for list in &lists[..if KIND == PAIRS { 2 } else { 1 }] {
+            let Some(parity) = parities.next() else { return };
+            xor_records(arm, list, parity);
         }
     }
 }
 
 /// Adds records, each followed by enough bytes for whole vectors, to a parity.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
-fn xor_records(records: &[&[u8]], parity: &mut [u8]) {
-    for (i, parity) in parity.chunks_mut(512).enumerate() {
-        let start = 512 * i;
-        match parity.len().div_ceil(64) {
-            1 => xor_pieces::<1>(records, start, parity),
-            2 => xor_pieces::<2>(records, start, parity),
-            3 => xor_pieces::<3>(records, start, parity),
-            4 => xor_pieces::<4>(records, start, parity),
-            5 => xor_pieces::<5>(records, start, parity),
-            6 => xor_pieces::<6>(records, start, parity),
-            7 => xor_pieces::<7>(records, start, parity),
-            _ => xor_pieces::<8>(records, start, parity),
+#[inline(always)]
+fn xor_records(arm: Avx512, records: &[&[u8]], parity: &mut [u8]) {
+    for (i, parity) in parity.chunks_mut(8 * VECTOR).enumerate() {
+        let start = 8 * VECTOR * i;
+        match parity.len().div_ceil(VECTOR) {
+            1 => xor_pieces::<1>(arm, records, start, parity),
+            2 => xor_pieces::<2>(arm, records, start, parity),
+            3 => xor_pieces::<3>(arm, records, start, parity),
+            4 => xor_pieces::<4>(arm, records, start, parity),
+            5 => xor_pieces::<5>(arm, records, start, parity),
+            6 => xor_pieces::<6>(arm, records, start, parity),
+            7 => xor_pieces::<7>(arm, records, start, parity),
+            _ => xor_pieces::<8>(arm, records, start, parity),
         }
     }
 }
 
 /// Adds the bytes from `start` on of records to a piece of a parity of up to as many vectors.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
-fn xor_pieces<const VECTORS: usize>(records: &[&[u8]], start: usize, parity: &mut [u8]) {
-    let mut sums = [_mm512_setzero_si512(); VECTORS];
+#[inline(always)]
+fn xor_pieces<const VECTORS: usize>(
+    arm: Avx512,
+    records: &[&[u8]],
+    start: usize,
+    parity: &mut [u8],
+) {
+    let mut sums = [arm.zero(); VECTORS];
     for record in records {
-        let vectors = record[start..start + 64 * VECTORS].as_chunks::<64>().0;
-        for (sum, vector) in sums.iter_mut().zip(vectors) {
-            *sum = _mm512_xor_si512(*sum, load(vector));
+        let piece = &record[start..start + VECTORS * VECTOR];
+        for (sum, vector) in sums.iter_mut().zip(piece.chunks_exact(VECTOR)) {
+            *sum = arm.xor(*sum, arm.load(vector));
         }
     }
-    for (parity, sum) in parity.chunks_mut(64).zip(sums) {
-        store_up_to(parity, _mm512_xor_si512(load_up_to(parity), sum));
+    for (parity, sum) in parity.chunks_mut(VECTOR).zip(sums) {
+        // SAFETY: the arm's value proves that the processor has the instructions.
+        unsafe { store_up_to(parity, arm.xor(load_up_to(parity), sum)) };
     }
 }

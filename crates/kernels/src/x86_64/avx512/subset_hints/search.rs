@@ -3,11 +3,10 @@
 
 use std::arch::x86_64::*;
 
-use super::super::load_words;
+use super::super::load;
 use super::{
     SecretCipher, VECTOR_PARTITIONS, consecutive_hints, consecutive_partitions, each_block,
 };
-use crate::portable;
 use crate::subset_hints::{OFFSET_TAG, OFFSETS_PER_BLOCK, SELECT_TAG, SELECTS_PER_BLOCK};
 
 /// Blocks of a vector.
@@ -127,7 +126,7 @@ impl GroupMatching {
         let spread = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
         let mut blocks = [self.rest_of_input; VECTORS];
         for (i, block) in blocks.iter_mut().enumerate() {
-            let groups = load_words(&groups.as_chunks::<LOADED>().0[BLOCKS * i / LOADED]);
+            let groups = load(&groups.as_chunks::<LOADED>().0[BLOCKS * i / LOADED]);
             let first_group = _mm512_set1_epi32((BLOCKS * i % LOADED) as i32);
             let places = _mm512_add_epi32(spread, first_group);
             *block = _mm512_mask_permutexvar_epi32(*block, FIRST_WORDS, places, groups);
@@ -137,39 +136,6 @@ impl GroupMatching {
             *matches = _mm512_testn_epi16_mask(block, self.mask).to_le_bytes();
         }
     }
-}
-
-/// See [`Kernels::subset_equal_words`](crate::Kernels::subset_equal_words).
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
-pub(crate) fn equal_words(words: &[u32], wanted: u32, matches: &mut [u64]) {
-    const LANES: usize = 16;
-    let wanted_lanes = _mm512_set1_epi32(wanted as i32);
-    let (whole, rest) = words.as_chunks::<64>();
-    for (words, matches) in whole.iter().zip(matches.iter_mut()) {
-        *matches = 0;
-        for (v, vector) in words.as_chunks::<LANES>().0.iter().enumerate() {
-            let bits = u64::from(_mm512_cmpeq_epi32_mask(load_words(vector), wanted_lanes));
-            *matches |= bits << (LANES * v);
-        }
-    }
-    portable::subset_hints::equal_words(rest, wanted, &mut matches[whole.len()..]);
-}
-
-/// See [`Kernels::subset_equal_halfwords`](crate::Kernels::subset_equal_halfwords).
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,vaes,aes,popcnt")]
-pub(crate) fn equal_halfwords(words: &[u16], wanted: u16, matches: &mut [u64]) {
-    const LANES: usize = 32;
-    let wanted_lanes = _mm512_set1_epi16(wanted as i16);
-    let (whole, rest) = words.as_chunks::<64>();
-    for (words, matches) in whole.iter().zip(matches.iter_mut()) {
-        *matches = 0;
-        for (v, vector) in words.as_chunks::<LANES>().0.iter().enumerate() {
-            // SAFETY: 32 half-words are 64 bytes, and the load needs no alignment.
-            let vector = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
-            *matches |= u64::from(_mm512_cmpeq_epi16_mask(vector, wanted_lanes)) << (LANES * v);
-        }
-    }
-    portable::subset_hints::equal_halfwords(rest, wanted, &mut matches[whole.len()..]);
 }
 
 /// See [`Kernels::subset_selects_at`](crate::Kernels::subset_selects_at).
