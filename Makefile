@@ -29,7 +29,7 @@ nightly: tools
 	@echo "coins of $(SEED); make nightly SEED=$(SEED) repeats this run"
 	PRIVET_COINS=10 PRIVET_SEED=$(SEED) PRIVET_SIMULATOR_SEEDS=$(SIMULATOR_SEEDS) \
 		cargo test --profile nightly --locked --lib \
-		--package privet-core --package privet-schemes --package privet-client
+		--package privet-core --package privet-schemes --package privet-laboratory --package privet-client
 
 # The Debian package index: built, served, and looked up from a second process. Needs Debian's apt.
 example: tools

@@ -27,6 +27,8 @@ use pyo3::prelude::*;
 /// What the package `privet` is made of.
 #[pymodule]
 mod _privet {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use super::arrow_values::stream;
     #[pymodule_export]
@@ -39,10 +41,16 @@ mod _privet {
     use super::scheme_names;
     #[pymodule_export]
     use super::server::Server;
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        privet_laboratory::register();
+        Ok(())
+    }
 }
 
 /// The names of all schemes.
 #[pyfunction]
 fn scheme_names() -> Vec<String> {
-    privet_schemes::SchemeId::ALL.iter().map(ToString::to_string).collect()
+    privet_schemes::SchemeId::all().map(|scheme| scheme.to_string()).collect()
 }

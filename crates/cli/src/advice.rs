@@ -4,6 +4,7 @@
 //! which flag of the command does that, and appends it to their message: `choose one by name
 //! (--table)`.
 
+use crate::laboratory;
 use crate::printable::printable;
 use privet_core::{Error, Reason};
 use std::error::Error as StdError;
@@ -46,10 +47,7 @@ fn ways_out(reason: Reason) -> &'static [&'static str] {
         }
         Reason::CertificateNotTrusted => &["--ca-file"],
         Reason::ProxyUnusable => &["--proxy"],
-        Reason::ReferenceStringNeeded => &[
-            "--reference-string; `privet setup pointproofs` makes one",
-            "`privet setup pointproofs` makes one",
-        ],
+        Reason::ReferenceStringNeeded => laboratory::reference_string::WAYS_TO_ONE,
         Reason::PointsNeeded => &["`privet setup points`"],
         Reason::PointsExceedMemory => &["`privet setup points`, or --storage-limit"],
         Reason::PointsFileExceedsMemory => &["--mapped"],

@@ -5,26 +5,24 @@ mod get;
 mod keys;
 mod load;
 mod options;
-mod papers;
 mod plan;
 mod reading;
 mod serve;
 mod servers;
-mod setup;
 mod update;
 
 pub(crate) use get::{Get, OutputFormat};
 pub(crate) use load::Load;
 pub(crate) use options::{SchemeOptions, Typed};
-pub(crate) use papers::Papers;
 pub(crate) use plan::Plan;
 pub(crate) use reading::{Reading, Types};
 pub(crate) use serve::Serve;
-pub(crate) use setup::{Setup, SetupAction, SetupPointproofs, SetupPoints};
 pub(crate) use update::{Keygen, Update};
 
 use crate::advice;
-use crate::commands::tradeoff::Tradeoff;
+use crate::laboratory::papers::arguments::Papers;
+use crate::laboratory::setup::arguments::Setup;
+use crate::laboratory::tradeoff::Tradeoff;
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use privet_core::TableDigest;
 use privet_core::quantities::{typed_bytes, typed_count};
@@ -98,7 +96,7 @@ pub(crate) enum Command {
     /// Make what some schemes need beside a table.
     ///
     /// The reference string of tapir-pp, the points of finite-differences.
-    #[command(after_long_help = examples::SETUP)]
+    #[command(after_long_help = crate::laboratory::examples::SETUP)]
     Setup(Setup),
     /// Say which scheme suits a table, and what each would cost
     Plan(Plan),
@@ -495,17 +493,23 @@ fn measured_schemes() -> String {
 }
 
 fn verifying_schemes() -> String {
-    let mut schemes: Vec<_> = SchemeId::ALL.iter().filter(|scheme| scheme.verifies()).collect();
+    let mut schemes: Vec<_> = schemes().filter(|scheme| scheme.verifies()).collect();
     schemes.sort_by_key(|scheme| scheme.about().preference);
     format!("Use only schemes that verify answers: {}", names(schemes))
 }
 
 fn scheme_names() -> String {
-    names(SchemeId::ALL)
+    names(schemes())
 }
 
-fn names<'s>(schemes: impl IntoIterator<Item = &'s SchemeId>) -> String {
-    schemes.into_iter().map(|scheme| scheme.name()).collect::<Vec<_>>().join(", ")
+/// All schemes that can be typed. Help and values ask for them here, before anything else of the
+/// command does, so that none lacks those of the laboratory.
+fn schemes() -> impl Iterator<Item = SchemeId> {
+    privet_laboratory::all()
+}
+
+fn names(schemes: impl IntoIterator<Item = SchemeId>) -> String {
+    schemes.into_iter().map(SchemeId::name).collect::<Vec<_>>().join(", ")
 }
 
 fn parse_scheme(text: &str) -> Result<SchemeChoice, String> {
@@ -525,9 +529,9 @@ fn parse_subject(text: &str) -> Result<Subject, String> {
     parse_scheme_name(text).map(Subject::Scheme)
 }
 
-fn parse_scheme_name(text: &str) -> Result<SchemeId, String> {
+pub(crate) fn parse_scheme_name(text: &str) -> Result<SchemeId, String> {
     text.parse().map_err(|error: privet_core::Error| {
-        let meant = meant(text, SchemeId::ALL.iter().map(|scheme| scheme.name()));
+        let meant = meant(text, schemes().map(SchemeId::name));
         let meant = meant.map(|name| format!("; did you mean {name}?"));
         format!("{error}{}", meant.unwrap_or_default())
     })
@@ -551,7 +555,7 @@ fn parse_table_id(text: &str) -> Result<[u8; 16], String> {
 }
 
 /// A number of records in a partition; how many are too many is for the scheme to say.
-fn parse_size(text: &str) -> Result<u32, String> {
+pub(crate) fn parse_size(text: &str) -> Result<u32, String> {
     let number = parse_number(text)?;
     u32::try_from(number).map_err(|_| format!("a partition has far fewer than {number} records"))
 }
@@ -568,7 +572,7 @@ fn parse_digest(text: &str) -> Result<TableDigest, String> {
     text.parse().map_err(|error: privet_core::Error| advice::told_anywhere(&error))
 }
 
-fn parse_arm(text: &str) -> Result<Arm, String> {
+pub(crate) fn parse_arm(text: &str) -> Result<Arm, String> {
     text.parse().map_err(|error| format!("{error}"))
 }
 

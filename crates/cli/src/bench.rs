@@ -23,13 +23,13 @@ mod table;
 use crate::arguments::{Bench, Subject};
 use crate::display;
 use crate::exit::Outcome;
+use crate::laboratory::schemes::zero_bit;
 use crate::{traffic, tuning, yardsticks};
 use offline::{Measured, ReadyClient, ReadyServer};
 use online::Timings;
 use privet_core::{Error, Result, TableShape};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
-use privet_schemes::finite_differences::{DIGITS, ONE_BIT};
 use privet_schemes::registry::{self, PARTITION_RECORDS, ServerOptions, Tuning, Work};
 use report::{EditsInPlace, Offline, Online, Ratios, Report, ServerTime};
 use std::time::Instant;
@@ -54,8 +54,7 @@ pub(crate) fn measure(arguments: &Bench) -> Result<Report> {
         )));
     }
     let mut table = BenchTable::new(arguments.seed, shape);
-    if arguments.options.has(&ONE_BIT) {
-        let zero = if arguments.options.has(&DIGITS) { b'0' } else { 0 };
+    if let Some(zero) = zero_bit(&arguments.options) {
         table = table.of_single_bits(zero);
     }
     let measured = match arguments.scheme {

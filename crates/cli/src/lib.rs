@@ -8,6 +8,7 @@
 //! | `arguments` | what can be typed, and the help that explains it |
 //! | `commands` | one module for each command |
 //! | `bench` | `privet bench`: one scheme measured on one shape, with the machine's limits taken in the same run |
+//! | `laboratory` | commands about schemes for study, and what the others need of these schemes |
 //! | `load` | `privet load`: a running server under lookups that come at a fixed rate |
 //! | `traffic` | bytes that cross the wire |
 //! | `machine` | how fast a machine does what schemes count |
@@ -28,6 +29,7 @@ mod display;
 mod exit;
 mod key_form;
 mod key_list;
+mod laboratory;
 mod load;
 mod machine;
 mod output_file;
@@ -97,18 +99,18 @@ pub fn run(typed: Vec<OsString>) -> u8 {
     let outcome = match arguments.command {
         Command::Build(build) => commands::build::run(&build),
         Command::Inspect(inspect) => commands::inspect::run(&inspect),
-        Command::Setup(setup) => commands::setup::run(&setup),
+        Command::Setup(setup) => laboratory::setup::run(&setup),
         Command::Keygen(keygen) => commands::keygen::run(&keygen),
         Command::Update(update) => commands::update::run(&update),
         Command::Serve(serve) => commands::serve::run(&serve),
         Command::Get(get) => commands::get::run(&get),
         Command::State(state) => commands::state::run(&state),
         Command::Demo(demo) => commands::demo::run(&demo),
-        Command::Papers(papers) => commands::papers::run(&papers),
+        Command::Papers(papers) => laboratory::papers::run(&papers),
         Command::Plan(plan) => commands::plan::run(&plan),
         Command::Bench(bench) => bench::run(&bench),
         Command::Load(load) => load::run(&load),
-        Command::Tradeoff(tradeoff) => commands::tradeoff::run(&tradeoff),
+        Command::Tradeoff(tradeoff) => laboratory::tradeoff::run(&tradeoff),
         Command::Completions(completions) => commands::manual::completions(&completions),
         Command::Man(man) => commands::manual::pages(&man),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),

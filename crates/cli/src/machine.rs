@@ -2,9 +2,9 @@
 //! yardstick for each kind of operation, measured here or read from a file.
 
 use crate::display;
+use crate::laboratory::schemes;
 use privet_core::{Error, Result};
 use privet_kernels::Kernels;
-use privet_kernels::bls12_381::{G1, Scalar};
 use privet_kernels::rates::{LINE, best, copy_rate, filled, step_rate};
 use privet_schemes::registry::{Operations, Pass, RandomReads};
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ impl Machine {
                 black_box(blake3::hash(&buffer[..1 << 24]));
             }),
             short_hashes_per_s: kernels.short_hash_rate(&buffer[..1 << 20]),
-            point_products_per_s: point_products(),
+            point_products_per_s: schemes::point_products(),
             steps_per_s: step_rate(),
         })
     }
@@ -200,18 +200,6 @@ fn speed(speeds: &[Speed], bytes: f64) -> f64 {
         }
         None => speeds.last().map_or(f64::INFINITY, |speed| speed.per_s),
     }
-}
-
-fn point_products() -> f64 {
-    const PRODUCTS: u64 = 64;
-    let exponent = Scalar::from_uniform(&[0x5a; 48]);
-    let mut point = G1::generator().to_sum();
-    best(PRODUCTS, || {
-        for _ in 0..PRODUCTS {
-            point = point.power(&exponent);
-        }
-        black_box(&point);
-    })
 }
 
 #[cfg(test)]

@@ -88,7 +88,9 @@ pub(crate) fn for_own_kind(
 pub(crate) fn for_values(output: &Path, inputs: &[&Path]) -> Result<()> {
     let refused = match FileKind::of(output) {
         _ if inputs.iter().any(|input| is_same_file(input, output)) => "read by this command",
-        _ if crate::tuning::is_reference_string(output) => "a reference string of tapir-pp",
+        _ if crate::laboratory::reference_string::is_one(output) => {
+            "a reference string of tapir-pp"
+        }
         Some(_) => "a file of Privet's",
         None => return Ok(()),
     };
@@ -114,7 +116,7 @@ fn kept_because(output: &Path) -> Option<Kept> {
         Some(FileKind::UpdateLog) => Some(Kept::Always("the update log of a table")),
         Some(FileKind::Points) => Some(Kept::Always("a file of a table's points")),
         Some(FileKind::PublisherKey) => Some(Kept::Always("a publisher's secret key")),
-        None if crate::tuning::is_reference_string(output) => {
+        None if crate::laboratory::reference_string::is_one(output) => {
             Some(Kept::Always("a reference string of tapir-pp"))
         }
         None => Some(Kept::UnlessForced("not a table")),

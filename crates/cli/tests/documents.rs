@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-use privet_schemes::SchemeId;
 use privet_schemes::registry::{chosen, tree};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -138,9 +137,14 @@ fn links_between_documents_lead_somewhere() {
     {
         pages.push(root().join(name));
     }
-    for name in
-        ["schemes.md", "glossary.md", "bench.md", "tradeoff.md", "operating.md", "python.md"]
-    {
+    for name in [
+        "schemes.md",
+        "glossary.md",
+        "bench.md",
+        "laboratory/tradeoff.md",
+        "operating.md",
+        "python.md",
+    ] {
         pages.push(root().join("docs").join(name));
     }
     let mut broken = Vec::new();
@@ -180,7 +184,7 @@ fn table_of_schemes() -> String {
     let mut table = String::from(
         "| scheme | what it is | servers | verifies answers | its own options |\n|---|---|---|---|---|\n",
     );
-    for scheme in SchemeId::ALL {
+    for scheme in privet_laboratory::all() {
         let about = scheme.about();
         let (fewest, most) = (about.servers.start(), about.servers.end());
         let servers = match fewest == most {

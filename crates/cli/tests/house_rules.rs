@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("privet-core", &["privet-kernels"]),
     ("privet-schemes", &["privet-kernels", "privet-core"]),
     ("privet-table", &["privet-kernels", "privet-core"]),
+    ("privet-laboratory", &["privet-kernels", "privet-core", "privet-schemes"]),
     ("privet-wire", &["privet-kernels", "privet-core", "privet-schemes"]),
     (
         "privet-client",
@@ -36,6 +37,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "privet-client",
             "privet-server",
             "privet-host",
+            "privet-laboratory",
         ],
     ),
     // It watches clients from outside, of whatever program they are.
@@ -43,6 +45,31 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("debian-packages", &[]),
     ("key-transparency", &["privet-core", "privet-schemes", "privet-wire", "privet-client"]),
 ];
+
+const ROOMS_OF_THE_LABORATORY: &[&str] =
+    &["finite_differences", "FiniteDifferences", "FINITE_DIFFERENCES"];
+
+/// The schemes for study stand in a wing of their own: their crate, which of the crates above only
+/// the command may use, and the command's module of that name. Nothing else names them, so that a
+/// build without them works.
+#[test]
+fn only_the_laboratory_names_its_rooms() {
+    let (mut outside, mut within) = (Vec::new(), 0);
+    for package in packages().values() {
+        for path in sources(&package.manifest.with_file_name("src")) {
+            let source = std::fs::read_to_string(&path).unwrap();
+            if !ROOMS_OF_THE_LABORATORY.iter().any(|name| source.contains(name)) {
+                continue;
+            }
+            match path.iter().any(|part| part == "laboratory") {
+                true => within += 1,
+                false => outside.push(path),
+            }
+        }
+    }
+    assert!(outside.is_empty(), "{outside:#?}");
+    assert!(within > 10, "{within} files are not all there are");
+}
 
 /// What only client, server, host, command and an example with a server of its own may use:
 /// sockets, and the runtime below them.
@@ -274,7 +301,7 @@ fn the_package_for_python_is_made_of_the_same_versions() {
 #[test]
 fn no_kernel_and_no_scheme_reads_the_environment() {
     let packages = packages();
-    for name in ["privet-kernels", "privet-core", "privet-schemes"] {
+    for name in ["privet-kernels", "privet-core", "privet-schemes", "privet-laboratory"] {
         let mut directories = vec![packages[name].manifest.with_file_name("src")];
         let mut files = 0;
         while let Some(directory) = directories.pop() {
@@ -307,6 +334,7 @@ const LIBRARIES: &[&str] = &[
     "privet-kernels",
     "privet-core",
     "privet-schemes",
+    "privet-laboratory",
     "privet-table",
     "privet-wire",
     "privet-client",
@@ -345,7 +373,8 @@ fn no_library_speaks_of_the_commands_flags() {
 }
 
 /// The crates whose errors can come out of a lookup.
-const LOOKS_UP: &[&str] = &["privet-core", "privet-schemes", "privet-table", "privet-client"];
+const LOOKS_UP: &[&str] =
+    &["privet-core", "privet-schemes", "privet-laboratory", "privet-table", "privet-client"];
 
 /// Files of these crates whose errors cannot, because only a server, or the owner of a table, uses
 /// them.

@@ -256,9 +256,10 @@ impl Servers {
 /// failed.
 fn with_every_scheme(case: impl AsyncFn(SchemeId) + Sync) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (runtime, case) = (&runtime, &case);
     let failed: Vec<_> = std::thread::scope(|scope| {
-        let tried = SchemeId::ALL.iter().map(|scheme| {
-            let case = AssertUnwindSafe(|| runtime.block_on(case(*scheme)));
+        let tried = privet_laboratory::all().map(|scheme| {
+            let case = AssertUnwindSafe(move || runtime.block_on(case(scheme)));
             (scheme, scope.spawn(|| catch_unwind(case)))
         });
         let tried: Vec<_> = tried.collect();

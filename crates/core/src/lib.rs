@@ -7,7 +7,6 @@
 //! | [`secret`] | [`Secret`]: zeroized, never printed, never cloned |
 //! | [`randomness`] | [`SecretRng`] for everything secret, [`PublicSeed`] for everything public; unrelated types |
 //! | [`codec`] | bounded little-endian reading and writing of bytes from outside |
-//! | [`combinations`] | words of given weight in ascending order, and Hamming balls |
 //! | [`hints`] | secret single-use hints over partitions of a table |
 //! | [`dpf`] | distributed point functions: two short keys whose expansions differ in one bit |
 //! | [`permutation`] | a public pseudorandom permutation of any number of records, in constant time for a secret record |
@@ -19,7 +18,6 @@
 //! Nothing in this crate opens a file or a socket, reads a clock or starts a thread.
 
 pub mod codec;
-pub mod combinations;
 pub mod commit;
 pub mod dpf;
 pub mod error;

@@ -15,7 +15,7 @@ const COLUMNS: usize = 16;
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is not of the shape that the
 /// parameters are for, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
 /// enough memory; as [`TableSource::copy_to`].
-pub(crate) fn in_natural_order<'t>(
+pub fn in_natural_order<'t>(
     table: impl Into<TableSource<'t>>,
     shape: TableShape,
     len: u64,
@@ -31,7 +31,7 @@ pub(crate) fn in_natural_order<'t>(
 ///
 /// # Errors
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
-pub(crate) fn zeroed(len: u64) -> Result<HugeBuffer<u8>> {
+pub fn zeroed(len: u64) -> Result<HugeBuffer<u8>> {
     let len = usize::try_from(len).map_err(|_| Error::unavailable("no memory for the table"))?;
     HugeBuffer::new_zeroed(len).map_err(no_memory)
 }
@@ -43,11 +43,7 @@ pub(crate) fn zeroed(len: u64) -> Result<HugeBuffer<u8>> {
 ///
 /// # Panics
 /// If they do not fit.
-pub(crate) fn in_columns(
-    table: TableSource<'_>,
-    matrix: &mut TiledBytes,
-    threads: usize,
-) -> Result<()> {
+pub fn in_columns(table: TableSource<'_>, matrix: &mut TiledBytes, threads: usize) -> Result<()> {
     let rows = matrix.rows();
     let columns = (PIECE_BYTES / rows / COLUMNS).max(1) * COLUMNS;
     table.pieces(columns.saturating_mul(rows), |offset, piece| {

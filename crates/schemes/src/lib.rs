@@ -18,25 +18,27 @@
 //! | [`singlepass`] | two servers that do not collude, secret hints from one pass over the table that never run out |
 //! | [`tapir`] | SinglePass whose answers are verified: one of the two servers may lie |
 //! | [`piano`] | one server, one random read for each of about √n/2 chunks of the shuffled table, secret single-use hints for a window of queries |
-//! | [`finite_differences`] | two servers that do not collude; each reads a small part of a preprocessed table; privacy without an assumption; nothing kept |
 //! | [`download`] | the trivial scheme: the client fetches the whole table once |
+//!
+//! Other crates have rooms, too: [`registry::add_rooms`] makes them known. With the feature
+//! `testing`, their tests take the suites from here.
 //!
 //! Every scheme's folder has the same files (`params`, `messages`, `server`, `client`, …). A scheme
 //! without a file does not have that capability.
 
 pub mod apir_dpf;
 pub mod apir_matrix;
-#[cfg(test)]
-mod conformance;
+#[cfg(any(test, feature = "testing"))]
+#[allow(missing_docs, clippy::unwrap_used)]
+pub mod conformance;
 pub mod contract;
 pub mod doublepir;
 pub mod download;
 pub mod dpf;
 pub mod dummy_subsets;
-pub mod finite_differences;
 pub mod harmony;
 mod hint_rows;
-mod laid_out;
+pub mod laid_out;
 pub mod offline;
 pub mod piano;
 #[cfg(test)]
@@ -44,16 +46,18 @@ mod planted;
 pub mod registry;
 pub mod reservation;
 mod scheme_id;
-mod sharing;
+pub mod sharing;
 pub mod simplepir;
 pub mod simplepir_packed;
 pub mod singlepass;
 pub mod stored_setup;
 pub mod tapir;
-#[cfg(test)]
-mod test_statistics;
-#[cfg(test)]
-mod test_tables;
+#[cfg(any(test, feature = "testing"))]
+#[allow(missing_docs, clippy::unwrap_used)]
+pub mod test_statistics;
+#[cfg(any(test, feature = "testing"))]
+#[allow(missing_docs, clippy::unwrap_used)]
+pub mod test_tables;
 #[cfg(test)]
 mod toy;
 

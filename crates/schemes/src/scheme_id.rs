@@ -3,7 +3,6 @@
 
 use crate::contract::Scheme;
 use crate::dummy_subsets::{self, two_servers};
-use crate::finite_differences::{self, many_servers};
 use crate::{
     apir_dpf, apir_matrix, doublepir, download, dpf, harmony, piano, simplepir, simplepir_packed,
     singlepass, tapir,
@@ -13,7 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A scheme's name. It leads to the scheme's description: [`about`](Self::about) and the functions
-/// of [`registry`](crate::registry). Only the names in the registry's table exist.
+/// of [`registry`](crate::registry).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SchemeId(&'static str);
 
@@ -48,17 +47,13 @@ impl SchemeId {
     pub const ApirDpf: Self = apir_dpf::ApirDpf::ID;
     /// APIR-Matrix with a Merkle tree.
     pub const ApirMatrix: Self = apir_matrix::ApirMatrix::ID;
-    /// Finite differences with two servers.
-    pub const FiniteDifferences: Self = finite_differences::FiniteDifferences::ID;
-    /// Finite differences with three or more servers.
-    pub const FiniteDifferencesMany: Self = many_servers::FiniteDifferencesMany::ID;
     /// The whole table, fetched once.
     pub const Download: Self = download::Download::ID;
 }
 
 impl SchemeId {
-    /// The scheme called `name`. Only for the scheme's folder, which registers it.
-    pub(crate) const fn named(name: &'static str) -> Self {
+    /// The scheme called `name`. Only for the scheme's room, which the registry must know.
+    pub const fn named(name: &'static str) -> Self {
         Self(name)
     }
 
@@ -90,8 +85,8 @@ impl FromStr for SchemeId {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        Self::ALL.iter().copied().find(|id| id.name() == name).ok_or_else(|| {
-            let known: Vec<_> = Self::ALL.iter().map(|id| id.name()).collect();
+        Self::all().find(|id| id.name() == name).ok_or_else(|| {
+            let known: Vec<_> = Self::all().map(Self::name).collect();
             Error::api_misuse(format!(
                 "there is no scheme {name:?} here; known are: {}",
                 known.join(", ")

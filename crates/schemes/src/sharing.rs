@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// # Errors
 /// The first error of a worker. No item is begun after that.
-pub(crate) fn share<I, W>(
+pub fn share<I, W>(
     threads: usize,
     items: impl Iterator<Item = I> + Send,
     worker: impl Fn() -> W + Sync,
@@ -51,7 +51,7 @@ where
 }
 
 /// Reports how much of some work is done, in ascending order.
-pub(crate) struct Progress<'a> {
+pub struct Progress<'a> {
     done: Mutex<u128>,
     total: u128,
     report: &'a (dyn Fn(f64) + Sync),
@@ -59,12 +59,12 @@ pub(crate) struct Progress<'a> {
 
 impl<'a> Progress<'a> {
     /// Begins at zero. `total` is the whole work, in any unit.
-    pub(crate) fn new(total: u128, report: &'a (dyn Fn(f64) + Sync)) -> Self {
+    pub fn new(total: u128, report: &'a (dyn Fn(f64) + Sync)) -> Self {
         Self { done: Mutex::new(0), total, report }
     }
 
     /// Reports that so much more is done.
-    pub(crate) fn add(&self, work: u128) {
+    pub fn add(&self, work: u128) {
         // Holds the lock during the report: otherwise a thread could overtake another between its
         // count and its report.
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +73,7 @@ impl<'a> Progress<'a> {
     }
 
     /// Reports that the given share of the next `work` is done. The caller adds the whole later.
-    pub(crate) fn within(&self, work: u128, share: f64) {
+    pub fn within(&self, work: u128, share: f64) {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         (self.report)((*done as f64 + work as f64 * share) / self.total as f64);
     }

@@ -55,7 +55,7 @@ impl StoredSetup {
 
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) unless it has `bytes` bytes.
-    pub(crate) fn check_len(&self, bytes: u64) -> Result<()> {
+    pub fn check_len(&self, bytes: u64) -> Result<()> {
         match self.len() as u64 {
             len if len == bytes => Ok(()),
             len => Err(Error::corrupted(format!(
@@ -69,7 +69,7 @@ impl StoredSetup {
     /// all other queries wait. The announcement takes a system call for each page, ten times as
     /// long as the read itself if the page is already in memory. So it is left out if all of a
     /// `sample` of the bytes are in memory.
-    pub(crate) fn expect(
+    pub fn expect(
         &self,
         sample: impl IntoIterator<Item = Range<u64>>,
         ranges: impl IntoIterator<Item = Range<u64>>,
@@ -91,7 +91,7 @@ impl StoredSetup {
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if somebody has.
-    pub(crate) fn check_unchanged(&self) -> Result<()> {
+    pub fn check_unchanged(&self) -> Result<()> {
         match &self.0 {
             Place::Memory(_) => Ok(()),
             #[cfg(not(target_family = "wasm"))]
@@ -102,7 +102,7 @@ impl StoredSetup {
     }
 
     /// All of the data, if it is in memory.
-    pub(crate) fn in_memory(&self) -> Option<&[u8]> {
+    pub fn in_memory(&self) -> Option<&[u8]> {
         match &self.0 {
             Place::Memory(buffer) => Some(buffer),
             #[cfg(not(target_family = "wasm"))]

@@ -8,7 +8,7 @@
 use privet_core::SecretRng;
 
 /// A test's number of coins, times what `PRIVET_COINS` says.
-pub(crate) fn coins(by_default: usize) -> usize {
+pub fn coins(by_default: usize) -> usize {
     by_default * times()
 }
 
@@ -20,7 +20,7 @@ fn times() -> usize {
 
 /// The seed of everything that a statistical test draws: always the same, unless `PRIVET_SEED` is
 /// set.
-pub(crate) fn seed() -> [u8; 32] {
+pub fn seed() -> [u8; 32] {
     match std::env::var("PRIVET_SEED") {
         Ok(seed) => *blake3::hash(seed.as_bytes()).as_bytes(),
         Err(_) => [3; 32],
@@ -28,7 +28,7 @@ pub(crate) fn seed() -> [u8; 32] {
 }
 
 /// The same for each of many indices, with different numbers for each.
-pub(crate) fn rng_for(number: u64) -> SecretRng {
+pub fn rng_for(number: u64) -> SecretRng {
     let mut of_number = [0; 32];
     of_number[..8].copy_from_slice(&(number + 1).to_le_bytes());
     if std::env::var_os("PRIVET_SEED").is_some() {
@@ -39,27 +39,27 @@ pub(crate) fn rng_for(number: u64) -> SecretRng {
 
 /// A result deviates from its expectation by more than this, in [`Measured::deviations`], with a
 /// probability of about 2·10^-8 (less if there are few cells).
-pub(crate) const THRESHOLD: f64 = 5.5;
+pub const THRESHOLD: f64 = 5.5;
 
 /// How far counts deviate from their expectation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Measured {
+pub struct Measured {
     /// Chi-square as a number of standard deviations of the normal distribution (Wilson and
     /// Hilferty's formula), so that one threshold works for any number of cells.
-    pub(crate) deviations: f64,
+    pub deviations: f64,
     coins: f64,
     freedom: f64,
 }
 
 impl Measured {
     /// Counts that should all be about the same.
-    pub(crate) fn uniform(counts: &[u64]) -> Self {
+    pub fn uniform(counts: &[u64]) -> Self {
         let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
         Self::of(counts, &vec![expected; counts.len()])
     }
 
     /// Counts, and the expectation of each.
-    pub(crate) fn of(counts: &[u64], expected: &[f64]) -> Self {
+    pub fn of(counts: &[u64], expected: &[f64]) -> Self {
         let cells = counts.iter().zip(expected).filter(|(_, expected)| **expected > 0.0);
         let chi_square =
             cells.map(|(count, expected)| (*count as f64 - expected).powi(2) / expected).sum();
@@ -68,7 +68,7 @@ impl Measured {
     }
 
     /// Two rows of counts that should have the same distribution, whatever that is.
-    pub(crate) fn difference(one: &[u64], other: &[u64]) -> Self {
+    pub fn difference(one: &[u64], other: &[u64]) -> Self {
         let (chi_square, freedom) = chi_square_of_two(one, other);
         let (ones, others) = (one.iter().sum::<u64>() as f64, other.iter().sum::<u64>() as f64);
         Self::from_chi_square(chi_square, ones * others / (ones + others), freedom)
@@ -81,17 +81,17 @@ impl Measured {
     }
 
     /// The one with the larger deviation.
-    pub(crate) fn worse(self, other: Self) -> Self {
+    pub fn worse(self, other: Self) -> Self {
         if other.deviations > self.deviations { other } else { self }
     }
 
     /// The one with the largest deviation.
-    pub(crate) fn worst(all: impl Iterator<Item = Self>) -> Self {
+    pub fn worst(all: impl Iterator<Item = Self>) -> Self {
         all.reduce(Self::worse).expect("something is measured")
     }
 
     /// Asserts that all is well.
-    pub(crate) fn assert_fits(self, what: &str) {
+    pub fn assert_fits(self, what: &str) {
         assert!(
             self.deviations < THRESHOLD,
             "{what}: {:.1} deviations from what is expected, beyond {THRESHOLD}. (A leak in {:.2} % of {:.0} coins would show.)",
@@ -102,7 +102,7 @@ impl Measured {
     }
 
     /// Asserts that a planted mistake shows, and clearly.
-    pub(crate) fn assert_shows(self, what: &str) {
+    pub fn assert_shows(self, what: &str) {
         assert!(
             self.deviations > 1.5 * THRESHOLD,
             "{what}: {:.1} deviations from what is expected, not clearly beyond {THRESHOLD}. (A leak in {:.2} % of {:.0} coins would show.)",
@@ -118,7 +118,7 @@ impl Measured {
 ///
 /// A leak of share `e` adds `coins·e²·(cells - 1)` to chi-square, and widens its distribution:
 /// the count of that cell is spread around `coins·(e + 1/cells)`.
-pub(crate) fn size_of_leak(coins: f64, cells: f64) -> f64 {
+pub fn size_of_leak(coins: f64, cells: f64) -> f64 {
     let freedom = cells - 1.0;
     let spread = 2.0 / (9.0 * freedom);
     let threshold = freedom * (1.0 - spread + THRESHOLD * spread.sqrt()).powi(3);
@@ -136,19 +136,19 @@ pub(crate) fn size_of_leak(coins: f64, cells: f64) -> f64 {
 /// The bias of one bit that shows nearly always (in 999 of 1000 runs), if `coins` of them are
 /// summed and the sum may deviate from its half by `threshold` standard deviations. 0.5 is a bit
 /// that is always set.
-pub(crate) fn size_of_bias(coins: f64, threshold: f64) -> f64 {
+pub fn size_of_bias(coins: f64, threshold: f64) -> f64 {
     (threshold + 3.0) / (2.0 * coins.sqrt())
 }
 
 /// Asserts the sizes in a file's table that show by default and in a nightly run, in percent.
-pub(crate) fn assert_documented(size: impl Fn(f64) -> f64, coins: f64, documented: (f64, f64)) {
+pub fn assert_documented(size: impl Fn(f64) -> f64, coins: f64, documented: (f64, f64)) {
     let percent = |coins: f64| (1000.0 * size(coins)).round() / 10.0;
     assert_eq!((percent(coins), percent(10.0 * coins)), documented, "{coins} coins");
 }
 
 /// How far counts deviate from their expectation, in standard deviations of the chi-square
 /// distribution.
-pub(crate) fn excess(counts: &[u64], expected: &[f64]) -> f64 {
+pub fn excess(counts: &[u64], expected: &[f64]) -> f64 {
     let terms = counts.iter().zip(expected).filter(|(_, expected)| **expected > 0.0);
     let chi_square: f64 =
         terms.map(|(count, expected)| (*count as f64 - expected).powi(2) / expected).sum();
@@ -157,7 +157,7 @@ pub(crate) fn excess(counts: &[u64], expected: &[f64]) -> f64 {
 }
 
 /// How far two rows of counts are from having the same distribution.
-pub(crate) fn difference(one: &[u64], other: &[u64]) -> f64 {
+pub fn difference(one: &[u64], other: &[u64]) -> f64 {
     let (chi_square, freedom) = chi_square_of_two(one, other);
     (chi_square - freedom) / (2.0f64 * freedom).sqrt()
 }
@@ -176,14 +176,14 @@ fn chi_square_of_two(one: &[u64], other: &[u64]) -> (f64, f64) {
 }
 
 /// The largest deviation of counts from half of `coins`, in standard deviations.
-pub(crate) fn deviation_of_coins(counts: &[u32], coins: usize) -> f64 {
+pub fn deviation_of_coins(counts: &[u32], coins: usize) -> f64 {
     let half = coins as f64 / 2.0;
     let worst = counts.iter().map(|count| (f64::from(*count) - half).abs()).fold(0.0, f64::max);
     worst / (coins as f64).sqrt() * 2.0
 }
 
 /// In how many rows each bit is set.
-pub(crate) fn count_bits<I: Iterator<Item = bool>>(rows: impl Iterator<Item = I>) -> Vec<u32> {
+pub fn count_bits<I: Iterator<Item = bool>>(rows: impl Iterator<Item = I>) -> Vec<u32> {
     let mut counts = Vec::new();
     for row in rows {
         for (place, bit) in row.enumerate() {

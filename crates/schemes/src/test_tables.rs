@@ -8,13 +8,13 @@ use privet_core::{
 use proptest::strategy::Strategy;
 
 /// The identity of a table of that shape: always the same id, so that public parameters are known.
-pub(crate) fn identity(records: u64, record_len: u64) -> TableIdentity {
+pub fn identity(records: u64, record_len: u64) -> TableIdentity {
     let shape = TableShape::new(records, record_len).unwrap();
     TableIdentity { id: TableId([7; 16]), epoch: Epoch(0), digest: TableDigest([9; 32]), shape }
 }
 
 /// Bytes that anyone can compute: BLAKE3's output stream of a name.
-pub(crate) fn public_bytes(name: &str, len: usize) -> Vec<u8> {
+pub fn public_bytes(name: &str, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     blake3::Hasher::new().update(name.as_bytes()).finalize_xof().fill(&mut bytes);
     bytes
@@ -22,7 +22,7 @@ pub(crate) fn public_bytes(name: &str, len: usize) -> Vec<u8> {
 
 /// Looks several records up in one batch, every message through its encoding, and compares each
 /// with the table.
-pub(crate) fn look_up<C, A>(client: &C, servers: &[&A], table: TableView<'_>, wanted: &[u64])
+pub fn look_up<C, A>(client: &C, servers: &[&A], table: TableView<'_>, wanted: &[u64])
 where
     C: StatelessClient,
     A: Answerer<Scheme = C::Scheme>,
@@ -62,7 +62,7 @@ where
 }
 
 /// A query as the server of role `role` reads it.
-pub(crate) fn query_through_its_encoding<P, Q: QueryMessage<P>>(
+pub fn query_through_its_encoding<P, Q: QueryMessage<P>>(
     parameters: &P,
     role: Role,
     query: &Q,
@@ -80,7 +80,7 @@ fn through_its_encoding<P, M: Message<P>>(parameters: &P, message: M) -> M {
 
 /// Sequences of indices, each of which stresses one property.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Sequence {
+pub enum Sequence {
     Random,
     OneForEver,
     FewOverAndOver,
@@ -89,7 +89,7 @@ pub(crate) enum Sequence {
 }
 
 impl Sequence {
-    pub(crate) const ALL: [Sequence; 5] = [
+    pub const ALL: [Sequence; 5] = [
         Sequence::Random,
         Sequence::OneForEver,
         Sequence::FewOverAndOver,
@@ -98,7 +98,7 @@ impl Sequence {
     ];
 
     /// `count` indices into a table of `records` records, cut into partitions of `partition`.
-    pub(crate) fn indices(
+    pub fn indices(
         self,
         records: u64,
         partition: u64,
@@ -120,17 +120,17 @@ impl Sequence {
     }
 }
 
-pub(crate) fn sequences() -> impl Strategy<Value = Sequence> {
+pub fn sequences() -> impl Strategy<Value = Sequence> {
     proptest::sample::select(&Sequence::ALL[..])
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A table of shape `before` that has grown to `after`, with `edits` random edits and random new
 /// records; and the changes.
-pub(crate) fn changed(
+pub fn changed(
     table: &[u8],
     before: TableShape,
     after: TableShape,

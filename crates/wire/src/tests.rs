@@ -43,13 +43,14 @@ fn streaming_scheme(identity: &TableIdentity) -> SchemeDescription {
 /// A scheme whose parameters, if it has any, are `parameter`: the number of records in a column,
 /// partition or chunk.
 fn described_as(id: SchemeId, identity: &TableIdentity, parameter: u64) -> SchemeDescription {
+    privet_laboratory::register();
     let number = parameter.to_le_bytes();
     let parameters = match id {
         SchemeId::Dpf | SchemeId::ApirDpf | SchemeId::ApirMatrix | SchemeId::Download => Vec::new(),
         // Sixteen variables, degree seven, whole bytes: up to 11 440 records.
-        SchemeId::FiniteDifferences => vec![16, 7, 0],
+        privet_laboratory::FINITE_DIFFERENCES => vec![16, 7, 0],
         // Three servers, three elements, seventeen variables, degree eight: up to 24 310 records.
-        SchemeId::FiniteDifferencesMany => vec![3, 3, 17, 8],
+        privet_laboratory::FINITE_DIFFERENCES_MANY => vec![3, 3, 17, 8],
         // The roots of trees are kept, and no more.
         SchemeId::TapirMerkle => [&number[..], &[0]].concat(),
         // A reference string for `number` records, of some digest.

@@ -1,7 +1,7 @@
 //! The options of single schemes, as the schemes declare them. They are typed like all others, and
 //! are too many for `--help`; with `--scheme NAME` it explains those of one.
 
-use super::{parse_bytes, parse_number};
+use super::{parse_bytes, parse_number, schemes};
 use crate::advice;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use privet_schemes::SchemeId;
@@ -126,8 +126,7 @@ fn options(points: bool) -> Vec<&'static SchemeOption> {
 }
 
 fn offered(points: bool) -> impl Iterator<Item = SchemeId> {
-    let schemes = SchemeId::ALL.iter().copied();
-    schemes.filter(move |scheme| !points || registry::stores_setup(*scheme))
+    schemes().filter(move |scheme| !points || registry::stores_setup(*scheme))
 }
 
 /// The help of an option beside those of other schemes that make points.
@@ -195,7 +194,7 @@ mod tests {
 
     #[test]
     fn an_option_of_one_name_means_one_thing() {
-        for scheme in SchemeId::ALL {
+        for scheme in privet_laboratory::all() {
             for option in scheme.about().options {
                 let known = options(false).into_iter().find(|known| known.name == option.name);
                 assert!(std::ptr::eq(known.unwrap(), *option), "{scheme}, --{}", option.name);

@@ -44,16 +44,16 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
         .enable_all()
         .build()
         .map_err(unavailable("the system gives no threads to serve with"))?;
-    let schemes = if arguments.all { SchemeId::ALL } else { &SHOWN };
-    for (number, scheme) in (2..).zip(schemes) {
+    let schemes = if arguments.all { SchemeId::all().collect() } else { SHOWN.to_vec() };
+    for (number, scheme) in (2..).zip(schemes.iter().copied()) {
         let identity = Snapshot::open(book.path())?.identity();
         // Client and servers are one process here, so no secret has to be kept from either of them.
-        let tuning = tuning::completed(Tuning::default(), *scheme, &identity)?;
-        if let Some(why) = unsuitable(*scheme, &identity, &tuning) {
+        let tuning = tuning::completed(Tuning::default(), scheme, &identity)?;
+        if let Some(why) = unsuitable(scheme, &identity, &tuning) {
             Page::default().line(format!("\n{number}. Not with {scheme}: {why}.")).print()?;
             continue;
         }
-        let servers = runtime.block_on(Servers::start(book.path(), *scheme, &tuning))?;
+        let servers = runtime.block_on(Servers::start(book.path(), scheme, &tuning))?;
         scheme::show(number, &servers, &book)?;
         runtime.block_on(servers.stop())?;
     }
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
     show_a_lie(schemes.len() + 2, &servers, &book)?;
     runtime.block_on(servers.stop())?;
     if !arguments.all {
-        let others = SchemeId::ALL.len() - SHOWN.len();
+        let others = SchemeId::all().count() - SHOWN.len();
         let mut page = Page::default();
         page.line(format!("\n`privet demo --all` shows the other {others} schemes as well."));
         page.print()?;

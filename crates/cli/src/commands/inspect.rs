@@ -1,14 +1,13 @@
 //! `privet inspect`: what a table file, or a file of its points, says about itself, and whether it
 //! is whole.
 
-mod points;
-
 use crate::arguments::Inspect;
 use crate::commands::get::json_lines::{Reading, Shown};
 use crate::commands::get::output::plain_lines;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::key_form::{Ranges, describe};
+use crate::laboratory::inspect_points;
 use crate::machine;
 use crate::room::Left;
 use privet_core::{Error, Result, TableIdentity};
@@ -30,7 +29,7 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
                 arguments.file.display()
             )));
         }
-        return points::run(arguments);
+        return inspect_points::run(arguments);
     }
     look(arguments, |report, head| {
         display::report(arguments.json, report, || report.page())?;

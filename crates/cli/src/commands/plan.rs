@@ -25,6 +25,7 @@ pub(crate) use means::{Assumed, ClientKind, Link, Prices};
 use crate::arguments::Plan;
 use crate::display;
 use crate::exit::Outcome;
+use crate::laboratory::schemes;
 use crate::machine::Machine;
 use candidate::{Candidate, Machines, Use};
 use privet_core::{Error, Result, TableIdentity};
@@ -57,8 +58,8 @@ pub(crate) fn report(arguments: &Plan, given: Vec<Source>) -> Result<Report> {
     let machines = Machines::new(machine, arguments.client)
         .ok_or_else(|| Error::internal("the yardsticks of browsers cannot be read"))?;
     let (mut candidates, mut refused) = (Vec::new(), Vec::new());
-    for scheme in SchemeId::ALL {
-        match candidate(*scheme, &subject, arguments, &how, &machines) {
+    for scheme in SchemeId::all() {
+        match candidate(scheme, &subject, arguments, &how, &machines) {
             Ok(candidate) => candidates.push(candidate),
             Err(why) => refused.push(Refused { scheme: scheme.name(), why }),
         }
@@ -162,7 +163,7 @@ fn candidate(
     machines: &Machines,
 ) -> Result<Candidate, Why> {
     untrusted(scheme.about(), subject, arguments)?;
-    if arguments.client == ClientKind::Browser && scheme == SchemeId::TapirPointproofs {
+    if arguments.client == ClientKind::Browser && !schemes::is_in_browsers(scheme) {
         return Err(Why::of_all("it is not a part of Privet in browsers"));
     }
     let plan = plan(scheme, &subject.identity, &Tuning::default())

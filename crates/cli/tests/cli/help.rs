@@ -2,7 +2,6 @@
 
 use crate::place::Place;
 use insta::assert_snapshot;
-use privet_schemes::SchemeId;
 
 #[test]
 fn the_command_explains_itself() {
@@ -501,7 +500,7 @@ fn serve_explains_itself() {
           --scheme <SCHEME>
               Scheme to answer with: simplepir, simplepir-packed, doublepir, dpf, dummy-subsets,
               dummy-subsets-two, harmony, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp,
-              apir-dpf, apir-matrix-mt, finite-differences, finite-differences-many, download; or
+              apir-dpf, apir-matrix-mt, download, finite-differences, finite-differences-many; or
               `auto`, by the rule of `privet plan`, for one operator, clients that keep no secrets, and
               ten lookups of each in a day: download for tables of a few MiB, simplepir-packed for
               larger ones, and simplepir where simplepir-packed refuses the table.
@@ -941,7 +940,7 @@ fn bench_explains_itself() {
           --scheme <SCHEME>
               Scheme to measure: simplepir, simplepir-packed, doublepir, dpf, dummy-subsets,
               dummy-subsets-two, harmony, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp,
-              apir-dpf, apir-matrix-mt, finite-differences, finite-differences-many, download; or
+              apir-dpf, apir-matrix-mt, download, finite-differences, finite-differences-many; or
               `plain`, a lookup that is not private, for comparison.
 
               With --help it explains the options of that scheme.
@@ -1007,7 +1006,7 @@ fn a_schemes_own_options_are_explained_with_the_scheme() {
     let place = Place::new();
     let lines = |arguments: &str| place.run(arguments).stdout().lines().count();
     assert!(lines("serve -h") <= 45 && lines("bench -h") <= 40);
-    for scheme in SchemeId::ALL {
+    for scheme in privet_laboratory::all() {
         let own: Vec<_> = scheme.about().options.iter().map(|option| option.name).collect();
         for arguments in ["serve --help --scheme", "bench --help --scheme"] {
             let help = place.run(&format!("{arguments} {scheme}"));

@@ -203,7 +203,7 @@ fn bytes_are_those_of_bench() {
     let plan = plan(&place, &format!("{shape} --servers 13"));
     let planned = schemes(&plan);
     // All but the one that needs a file.
-    assert_eq!(planned.len(), SchemeId::ALL.len() - 1);
+    assert_eq!(planned.len(), privet_laboratory::all().count() - 1);
     assert!(reason(&plan, "tapir-pp").contains("reference string"));
     for scheme in OF_EACH_KIND {
         let planned = planned[scheme];

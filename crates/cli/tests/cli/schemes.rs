@@ -21,7 +21,7 @@ const WORDS: &[(SchemeId, &str)] = &[
         SchemeId::Piano,
         "lookups of records chosen by somebody who knows the table's public shuffle may use up one chunk's spare hints; such a lookup fails with an error, and the query that was sent looks like any other",
     ),
-    (SchemeId::FiniteDifferencesMany, "on each of 3 servers"),
+    (privet_laboratory::FINITE_DIFFERENCES_MANY, "on each of 3 servers"),
 ];
 
 const ASKED_FIRST: &str = "the first server computes the hints and learns their key; the second answers and must not learn it";
@@ -35,9 +35,8 @@ fn every_scheme_is_served_by_processes_and_asked_by_others() {
     let identity = Snapshot::open(&place.path("phones.privet")).unwrap().identity();
     let string = "--reference-string string";
     let with_openings = format!("{string} --precompute-openings");
-    let cases = SchemeId::ALL
-        .iter()
-        .map(|scheme| (*scheme, if scheme.about().has("reference-string") { string } else { "" }));
+    let cases = privet_laboratory::all()
+        .map(|scheme| (scheme, if scheme.about().has("reference-string") { string } else { "" }));
     for (scheme, options) in cases.chain([(SchemeId::TapirPointproofs, &*with_openings)]) {
         // Its hint is 16 MiB for each byte of a record. It has a test of its own.
         if scheme == SchemeId::DoublePir {

@@ -247,7 +247,9 @@ fn is_number_of_seconds(word: &str) -> bool {
 fn every_tour_runs_as_it_is_printed() {
     let mut report = String::new();
     let mut toured = Vec::new();
-    for document in ["README.md", "docs/operating.md", "docs/tradeoff.md", "docs/schemes.md"] {
+    for document in
+        ["README.md", "docs/operating.md", "docs/laboratory/tradeoff.md", "docs/schemes.md"]
+    {
         let text = std::fs::read_to_string(root().join(document)).unwrap();
         let steps = steps(&text);
         if steps.is_empty() {

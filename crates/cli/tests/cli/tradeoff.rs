@@ -1,4 +1,5 @@
-//! `privet tradeoff`: what it prints, that this agrees with what is served, and that input can only fail by being refused.
+//! `privet tradeoff`: what it prints, that this agrees with what is served, and that input can
+//! only fail by being refused.
 
 use crate::place::Place;
 use insta::assert_snapshot;

@@ -191,7 +191,7 @@ fn is_of(
 /// The order of preference if the caller lists no schemes, as the schemes say: see
 /// [`About::preference`](privet_schemes::registry::About).
 fn preference() -> Vec<SchemeId> {
-    let mut schemes = SchemeId::ALL.to_vec();
+    let mut schemes: Vec<_> = SchemeId::all().collect();
     schemes.sort_by_key(|scheme| scheme.about().preference);
     schemes
 }
@@ -405,6 +405,7 @@ mod tests {
 
     #[test]
     fn every_scheme_has_a_place_and_those_that_verify_come_first() {
+        privet_laboratory::register();
         let order = preference();
         let places = order.iter().map(|scheme| scheme.about().preference);
         // If two schemes had the same place, a server's description would decide between them.

@@ -20,10 +20,10 @@ use std::collections::HashSet;
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub(crate) use queries::*;
+pub use queries::*;
 
 /// A scheme, as the suite tests it.
-pub(crate) trait Stateless: Sized + 'static {
+pub trait Stateless: Sized + 'static {
     type Scheme: Offline;
     type Server: Answerer<Scheme = Self::Scheme>;
     type Client: StatelessClient<Scheme = Self::Scheme>;
@@ -98,15 +98,15 @@ pub(crate) trait Stateless: Sized + 'static {
 }
 
 /// Number of records, bytes of each, and a form.
-pub(crate) type Table<S> = (u64, u64, <S as Stateless>::Form);
+pub type Table<S> = (u64, u64, <S as Stateless>::Form);
 
 /// Tables of these sizes in the form that the scheme chooses.
-pub(crate) fn by_default<F: Default>(sizes: &[(u64, u64)]) -> Vec<(u64, u64, F)> {
+pub fn by_default<F: Default>(sizes: &[(u64, u64)]) -> Vec<(u64, u64, F)> {
     sizes.iter().map(|(records, record_len)| (*records, *record_len, F::default())).collect()
 }
 
 /// Small tables on both sides of every edge: of a leaf, a byte of bits, a row, a column.
-pub(crate) const SMALL: [(u64, u64); 16] = [
+pub const SMALL: [(u64, u64); 16] = [
     (1, 1),
     (1, 300),
     (2, 1),
@@ -126,29 +126,29 @@ pub(crate) const SMALL: [(u64, u64); 16] = [
 ];
 
 /// A table, servers that hold it, and a client.
-pub(crate) struct World<S: Stateless> {
-    pub(crate) identity: TableIdentity,
-    pub(crate) table: Vec<u8>,
-    pub(crate) hint: Vec<u8>,
-    pub(crate) servers: Vec<S::Server>,
-    pub(crate) client: S::Client,
+pub struct World<S: Stateless> {
+    pub identity: TableIdentity,
+    pub table: Vec<u8>,
+    pub hint: Vec<u8>,
+    pub servers: Vec<S::Server>,
+    pub client: S::Client,
 }
 
 type PendingOf<S> = <<S as Stateless>::Client as StatelessClient>::Pending;
 
 impl<S: Stateless> World<S> {
-    pub(crate) fn new(records: u64, record_len: u64) -> Self {
+    pub fn new(records: u64, record_len: u64) -> Self {
         Self::of(&(records, record_len, S::Form::default()))
     }
 
-    pub(crate) fn of((records, record_len, form): &Table<S>) -> Self {
+    pub fn of((records, record_len, form): &Table<S>) -> Self {
         let identity = identity(*records, *record_len);
         let mut table = public_bytes("a table", identity.shape.bytes() as usize);
         S::fit(form, &mut table);
         Self::with_table(identity, form, table)
     }
 
-    pub(crate) fn with_table(identity: TableIdentity, form: &S::Form, table: Vec<u8>) -> Self {
+    pub fn with_table(identity: TableIdentity, form: &S::Form, table: Vec<u8>) -> Self {
         let (parameters, kernels) = (S::parameters(&identity, form).unwrap(), Kernels::detect());
         let view = TableView::new(identity, &table).unwrap();
         let made = |threads| S::setup(&parameters, form, view, kernels, threads).unwrap();
@@ -159,36 +159,36 @@ impl<S: Stateless> World<S> {
         Self { identity, hint: hint.clone(), servers, client, table }
     }
 
-    pub(crate) fn parameters(&self) -> &ParametersOf<S::Server> {
+    pub fn parameters(&self) -> &ParametersOf<S::Server> {
         self.servers[0].parameters()
     }
 
-    pub(crate) fn records(&self) -> u64 {
+    pub fn records(&self) -> u64 {
         self.identity.shape.records()
     }
 
-    pub(crate) fn index(&self, of: u64) -> RecordIndex {
+    pub fn index(&self, of: u64) -> RecordIndex {
         RecordIndex::new(of, self.identity.shape).unwrap()
     }
 
-    pub(crate) fn record(&self, of: u64) -> &[u8] {
+    pub fn record(&self, of: u64) -> &[u8] {
         let len = self.identity.shape.record_len() as usize;
         &self.table[of as usize * len..][..len]
     }
 
     /// The server of each role.
-    pub(crate) fn roles(&self) -> Vec<&S::Server> {
+    pub fn roles(&self) -> Vec<&S::Server> {
         let roles = 0..S::Scheme::servers(self.parameters());
         roles.map(|role| &self.servers[role % self.servers.len()]).collect()
     }
 
     /// The encoded queries of one lookup, one for each server, and what the client keeps.
-    pub(crate) fn lookup(&self, of: u64, rng: &mut SecretRng) -> (Vec<Vec<u8>>, PendingOf<S>) {
+    pub fn lookup(&self, of: u64, rng: &mut SecretRng) -> (Vec<Vec<u8>>, PendingOf<S>) {
         let (queries, pending) = self.client.query(&self.index(of), rng).unwrap();
         (queries.iter().map(QueryMessage::encode_query).collect(), pending)
     }
 
-    pub(crate) fn queries<const SERVERS: usize>(
+    pub fn queries<const SERVERS: usize>(
         &self,
         of: u64,
         rng: &mut SecretRng,
@@ -196,34 +196,34 @@ impl<S: Stateless> World<S> {
         self.lookup(of, rng).0.try_into().expect("one query for each server")
     }
 
-    pub(crate) fn query(&self, bytes: &[u8]) -> QueryOf<S::Server> {
+    pub fn query(&self, bytes: &[u8]) -> QueryOf<S::Server> {
         QueryOf::<S::Server>::decode_query(self.parameters(), Role(0), bytes).unwrap()
     }
 
     /// The bytes of one server's answer to one query.
-    pub(crate) fn answer(&self, role: usize, query: &[u8]) -> Vec<u8> {
+    pub fn answer(&self, role: usize, query: &[u8]) -> Vec<u8> {
         let mut answers = self.roles()[role].answer(Role(role as u8), &[self.query(query)]);
         assert_eq!(answers.len(), 1);
         answers.remove(0).encode()
     }
 
     /// The answers to all queries of one lookup, as each server sends them.
-    pub(crate) fn answers(&self, queries: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    pub fn answers(&self, queries: &[Vec<u8>]) -> Vec<Vec<u8>> {
         (0..).zip(queries).map(|(role, query)| self.answer(role, query)).collect()
     }
 
     /// Answers as the client reads them.
-    pub(crate) fn read<B: AsRef<[u8]>>(&self, answers: &[B]) -> Vec<AnswerOf<S::Server>> {
+    pub fn read<B: AsRef<[u8]>>(&self, answers: &[B]) -> Vec<AnswerOf<S::Server>> {
         let read = |bytes: &B| AnswerOf::<S::Server>::decode(self.parameters(), bytes.as_ref());
         answers.iter().map(|bytes| read(bytes).unwrap()).collect()
     }
 
-    pub(crate) fn check(&self, wanted: &[u64]) {
+    pub fn check(&self, wanted: &[u64]) {
         let table = TableView::new(self.identity, &self.table).unwrap();
         look_up(&self.client, &self.roles(), table, wanted);
     }
 
-    pub(crate) fn check_all(&self) {
+    pub fn check_all(&self) {
         self.check(&(0..self.records()).collect::<Vec<_>>());
     }
 }
@@ -240,7 +240,7 @@ fn all_parameters<S: Stateless>() -> Vec<(TableIdentity, ParametersOf<S::Server>
         .collect()
 }
 
-pub(crate) fn any_table_returns_the_records_asked_for<S: Stateless>() {
+pub fn any_table_returns_the_records_asked_for<S: Stateless>() {
     let picks = prop::collection::vec(any::<u64>(), 1..=(S::CASES as usize / 4).min(11));
     proptest!(ProptestConfig::with_cases(S::CASES), |(table in S::tables(), picks in picks)| {
         let world = World::<S>::of(&table);
@@ -250,11 +250,11 @@ pub(crate) fn any_table_returns_the_records_asked_for<S: Stateless>() {
     });
 }
 
-pub(crate) fn every_record_of_small_tables_comes_back<S: Stateless>() {
+pub fn every_record_of_small_tables_comes_back<S: Stateless>() {
     S::small().iter().for_each(|table| World::<S>::of(table).check_all());
 }
 
-pub(crate) fn the_extreme_tables_come_back_too<S: Stateless>() {
+pub fn the_extreme_tables_come_back_too<S: Stateless>() {
     for (records, record_len, form) in S::kinds() {
         for byte in [0, 255] {
             let identity = identity(records, record_len);
@@ -266,7 +266,7 @@ pub(crate) fn the_extreme_tables_come_back_too<S: Stateless>() {
     }
 }
 
-pub(crate) fn large_batches_and_empty_ones_are_answered<S: Stateless>() {
+pub fn large_batches_and_empty_ones_are_answered<S: Stateless>() {
     let world = World::<S>::of(&S::kinds()[0]);
     world.check(&(0..70).map(|k| k * 43 % world.records()).collect::<Vec<_>>());
     world.check(&[7; 9]);
@@ -274,7 +274,7 @@ pub(crate) fn large_batches_and_empty_ones_are_answered<S: Stateless>() {
 }
 
 /// All arms make the same queries, hints, answers and records, with any number of threads.
-pub(crate) fn no_arm_and_no_number_of_threads_makes_a_difference<S: Stateless>() {
+pub fn no_arm_and_no_number_of_threads_makes_a_difference<S: Stateless>() {
     for table in S::kinds() {
         let (records, record_len, form) = &table;
         let identity = identity(*records, *record_len);
@@ -321,7 +321,7 @@ pub(crate) fn no_arm_and_no_number_of_threads_makes_a_difference<S: Stateless>()
     }
 }
 
-pub(crate) fn parameters_are_read_back_and_nothing_else_is<S: Stateless>() {
+pub fn parameters_are_read_back_and_nothing_else_is<S: Stateless>() {
     messages::parameters_are_read_back::<S::Scheme>(all_parameters::<S>(), S::FORM_IS_ANNOUNCED);
 }
 
@@ -339,7 +339,7 @@ fn is_read<S: Stateless>(parameters: &ParametersOf<S::Server>, answer: bool, byt
     encoded.is_ok()
 }
 
-pub(crate) fn a_message_of_any_other_length_is_refused<S: Stateless>() {
+pub fn a_message_of_any_other_length_is_refused<S: Stateless>() {
     for (identity, parameters) in all_parameters::<S>() {
         for answer in [false, true] {
             let right = match answer {
@@ -362,7 +362,7 @@ pub(crate) fn a_message_of_any_other_length_is_refused<S: Stateless>() {
     }
 }
 
-pub(crate) fn bits_that_mean_nothing_are_refused<S: Stateless>() {
+pub fn bits_that_mean_nothing_are_refused<S: Stateless>() {
     if !S::ALL_BITS_FREE {
         return;
     }
@@ -386,7 +386,7 @@ pub(crate) fn bits_that_mean_nothing_are_refused<S: Stateless>() {
 }
 
 /// Bytes that no client made: random ones, all equal ones, and a client's with one wrong bit.
-pub(crate) fn what_a_stranger_sends_is_answered_or_refused<S: Stateless>() {
+pub fn what_a_stranger_sends_is_answered_or_refused<S: Stateless>() {
     let worlds: Vec<_> = S::small().iter().map(World::<S>::of).collect();
     let config = ProptestConfig::with_cases(256);
     proptest!(config, |(number in 0..worlds.len(), seed: u64, plain: u8)| {
@@ -436,7 +436,7 @@ pub(crate) fn what_a_stranger_sends_is_answered_or_refused<S: Stateless>() {
     });
 }
 
-pub(crate) fn a_record_takes_one_answer_of_each_server<S: Stateless>() {
+pub fn a_record_takes_one_answer_of_each_server<S: Stateless>() {
     let world = World::<S>::of(&S::kinds()[0]);
     let servers = S::Scheme::servers(world.parameters());
     let mut rng = SecretRng::from_os().unwrap();
@@ -451,14 +451,14 @@ pub(crate) fn a_record_takes_one_answer_of_each_server<S: Stateless>() {
     }
 }
 
-pub(crate) fn a_server_refuses_a_table_of_another_shape<S: Stateless>() {
+pub fn a_server_refuses_a_table_of_another_shape<S: Stateless>() {
     let parameters = S::parameters(&identity(20, 2), &S::Form::default()).unwrap();
     let view = TableView::new(identity(10, 4), &[0; 40]).unwrap();
     let refusal = S::setup(&parameters, &S::Form::default(), view, Kernels::detect(), 1).err();
     assert_eq!(refusal.unwrap().blame(), Blame::ApiMisuse);
 }
 
-pub(crate) fn a_client_needs_exactly_what_is_announced<S: Stateless>() {
+pub fn a_client_needs_exactly_what_is_announced<S: Stateless>() {
     let world = World::<S>::of(&S::small()[2]);
     let phase = S::Scheme::offline_phase(world.parameters());
     match phase {
@@ -473,7 +473,7 @@ pub(crate) fn a_client_needs_exactly_what_is_announced<S: Stateless>() {
     }
 }
 
-pub(crate) fn lookups_outlive_epochs_and_belong_to_one_table<S: Stateless>() {
+pub fn lookups_outlive_epochs_and_belong_to_one_table<S: Stateless>() {
     let world = World::<S>::of(&S::kinds()[0]);
     let (_, _, form) = &S::kinds()[0];
     let mut rng = SecretRng::from_os().unwrap();
@@ -500,7 +500,7 @@ pub(crate) fn lookups_outlive_epochs_and_belong_to_one_table<S: Stateless>() {
     }
 }
 
-pub(crate) fn the_index_of_a_larger_table_is_a_bug<S: Stateless>() {
+pub fn the_index_of_a_larger_table_is_a_bug<S: Stateless>() {
     let Some(expected) = S::INDEX_OF_ANOTHER_TABLE else { return };
     let (shape, client) = S::wide();
     let larger = TableShape::new(2 * shape.records(), shape.record_len()).unwrap();
@@ -513,6 +513,7 @@ pub(crate) fn the_index_of_a_larger_table_is_a_bug<S: Stateless>() {
 }
 
 /// One test for each property of a scheme without client state.
+#[macro_export]
 macro_rules! stateless_suite {
     ($scheme:ty) => {
         $crate::conformance::stateless::stateless_suite! { $scheme:
@@ -548,4 +549,4 @@ macro_rules! stateless_suite {
         }
     };
 }
-pub(crate) use stateless_suite;
+pub use stateless_suite;

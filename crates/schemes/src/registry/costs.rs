@@ -139,13 +139,13 @@ impl Mul<Operations> for f64 {
 }
 
 /// One pass over `bytes` bytes.
-pub(crate) fn pass(bytes: u64) -> Operations {
+pub fn pass(bytes: u64) -> Operations {
     let bytes = bytes as f64;
     Operations { pass: Pass { bytes, of: bytes }, ..Operations::default() }
 }
 
 /// A copy of `bytes` bytes into memory that is asked for.
-pub(crate) fn copied(bytes: u64) -> Operations {
+pub fn copied(bytes: u64) -> Operations {
     const HUGE_PAGE: u64 = 2 << 20;
     let copied = Operations { copied: bytes as f64, ..Operations::default() };
     // The system finds smaller memory in small pages, one by one.
@@ -153,12 +153,12 @@ pub(crate) fn copied(bytes: u64) -> Operations {
 }
 
 /// What a client does to start: parameters, keys, memory.
-pub(crate) fn started() -> Operations {
+pub fn started() -> Operations {
     steps(8_000)
 }
 
 /// `count` reads of `len` bytes from random places of `of` bytes.
-pub(crate) fn random_reads(count: u64, len: u64, of: u64) -> Operations {
+pub fn random_reads(count: u64, len: u64, of: u64) -> Operations {
     let random = RandomReads { count: count as f64, len: len as f64, of: of as f64 };
     Operations { random, ..Operations::default() }
 }
@@ -167,7 +167,7 @@ macro_rules! arithmetic {
     ($($(#[$doc:meta])* $kind:ident;)*) => {
         $(
             $(#[$doc])*
-            pub(crate) fn $kind(count: u64) -> Operations {
+            pub fn $kind(count: u64) -> Operations {
                 let arithmetic = Arithmetic { $kind: count as f64, ..Arithmetic::default() };
                 Operations { arithmetic, ..Operations::default() }
             }

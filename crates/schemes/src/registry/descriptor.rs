@@ -66,7 +66,7 @@ pub struct About {
 impl About {
     /// The defaults: one server, AES, no options, no weaker promise. A scheme overrides what is
     /// different.
-    pub(crate) const fn new(summary: &'static str, preference: u8) -> Self {
+    pub const fn new(summary: &'static str, preference: u8) -> Self {
         Self {
             summary,
             servers: RangeInclusive::new(1, 1),
@@ -97,7 +97,7 @@ pub struct Makeshift {
 }
 
 /// A scheme as its folder registers it, in `descriptor.rs`. Parameters come decoded.
-pub(crate) trait Registered: Offline + Sized + 'static {
+pub trait Registered: Offline + Sized + 'static {
     /// The properties that are the same on every table.
     const ABOUT: About;
     /// How clients patch their download when the table is edited, if they can.
@@ -185,16 +185,19 @@ pub(crate) trait Registered: Offline + Sized + 'static {
 }
 
 /// The arguments with which a server starts.
-pub(crate) struct ServerStart<'t> {
+pub struct ServerStart<'t> {
     plan: SchemePlan,
-    pub(crate) table: TableSource<'t>,
-    pub(crate) kernels: Kernels,
-    pub(crate) threads: usize,
+    /// The records.
+    pub table: TableSource<'t>,
+    /// The instruction set to compute with.
+    pub kernels: Kernels,
+    /// Threads to compute with.
+    pub threads: usize,
 }
 
 impl ServerStart<'_> {
     /// A server that computes nothing: it is ready. `with` adds what it can do besides answering.
-    pub(crate) fn ready<A: Answerer + 'static>(
+    pub fn ready<A: Answerer + 'static>(
         self,
         server: A,
         with: fn(ServerHost<A>) -> ServerHost<A>,
@@ -204,7 +207,7 @@ impl ServerStart<'_> {
 
     /// A server that computes something, but keeps nothing of it in a file: `make` makes the server
     /// at each start.
-    pub(crate) fn after<A: Answerer + 'static>(
+    pub fn after<A: Answerer + 'static>(
         self,
         make: impl FnOnce(&(dyn Fn(f64) + Sync)) -> Result<A> + Send + Sync + 'static,
         with: fn(ServerHost<A>) -> ServerHost<A>,
@@ -215,7 +218,7 @@ impl ServerStart<'_> {
     }
 
     /// A server that computes something that may be kept in a file.
-    pub(crate) fn precomputing<S>(
+    pub fn precomputing<S>(
         self,
         setup: S,
         with: fn(ServerHost<S::Server>) -> ServerHost<S::Server>,
@@ -227,21 +230,22 @@ impl ServerStart<'_> {
     }
 
     /// A server of a table that clients fetch whole: it answers no queries.
-    pub(crate) fn fetched(self) -> NewServer {
+    pub fn fetched(self) -> NewServer {
         Ok(Box::new(Ready::at_once(FetchedHost { plan: self.plan })))
     }
 }
 
 /// The arguments with which a client starts.
-pub(crate) struct ClientStart {
+pub struct ClientStart {
     plan: SchemePlan,
     identity: TableIdentity,
-    pub(crate) kernels: Kernels,
+    /// The instruction set to compute with.
+    pub kernels: Kernels,
 }
 
 impl ClientStart {
     /// A client without state.
-    pub(crate) fn stateless<C>(self, parameters: ParametersOf<C>, client: C) -> NewClient
+    pub fn stateless<C>(self, parameters: ParametersOf<C>, client: C) -> NewClient
     where
         C: StatelessClient + Send + 'static,
         ParametersOf<C>: 'static,
@@ -250,7 +254,7 @@ impl ClientStart {
     }
 
     /// A client without state whose queries are made ahead.
-    pub(crate) fn ahead<C>(self, parameters: ParametersOf<C>, client: C) -> NewClient
+    pub fn ahead<C>(self, parameters: ParametersOf<C>, client: C) -> NewClient
     where
         C: Ahead + Send + 'static,
         ParametersOf<C>: 'static,
@@ -259,7 +263,7 @@ impl ClientStart {
     }
 
     /// A client with hints that run out.
-    pub(crate) fn hinted<C>(self, parameters: ParametersOf<C>, generation: Generation) -> NewClient
+    pub fn hinted<C>(self, parameters: ParametersOf<C>, generation: Generation) -> NewClient
     where
         C: Updatable + Rehearsed + Send + 'static,
         C::Scheme: Offline,
@@ -269,7 +273,7 @@ impl ClientStart {
     }
 
     /// A client with hints that never run out.
-    pub(crate) fn endless<C>(self, parameters: ParametersOf<C>, generation: Generation) -> NewClient
+    pub fn endless<C>(self, parameters: ParametersOf<C>, generation: Generation) -> NewClient
     where
         C: Updatable + Endless + Rehearsed + Send + 'static,
         C::Scheme: Offline,
@@ -279,11 +283,7 @@ impl ClientStart {
     }
 
     /// The same, and its answers are verified.
-    pub(crate) fn verifying<C>(
-        self,
-        parameters: ParametersOf<C>,
-        generation: Generation,
-    ) -> NewClient
+    pub fn verifying<C>(self, parameters: ParametersOf<C>, generation: Generation) -> NewClient
     where
         C: Updatable + Endless + Verifying + Rehearsed + Send + 'static,
         C::Scheme: Offline,
@@ -293,13 +293,13 @@ impl ClientStart {
     }
 
     /// A client that holds the table.
-    pub(crate) fn local<C: LocalClient + Send + 'static>(self, client: C) -> NewClient {
+    pub fn local<C: LocalClient + Send + 'static>(self, client: C) -> NewClient {
         Ok(Box::new(LocalHost { plan: self.plan, client }))
     }
 }
 
 /// The arguments with which a generation of hints begins or goes on.
-pub(crate) struct HintsStart<'c> {
+pub struct HintsStart<'c> {
     records_digest: [u8; 32],
     checkpoint: Option<&'c [u8]>,
     kernels: Kernels,
@@ -307,7 +307,7 @@ pub(crate) struct HintsStart<'c> {
 
 impl HintsStart<'_> {
     /// Hints that are made from the streamed table.
-    pub(crate) fn streaming<P: Preparation + Send + 'static>(
+    pub fn streaming<P: Preparation + Send + 'static>(
         self,
         parameters: ParametersOf<P>,
     ) -> NewHints {
@@ -315,7 +315,7 @@ impl HintsStart<'_> {
     }
 
     /// Hints that the client asks a server for.
-    pub(crate) fn asking<P: AskingPreparation + Send + 'static>(
+    pub fn asking<P: AskingPreparation + Send + 'static>(
         self,
         parameters: ParametersOf<P>,
     ) -> NewHints
@@ -395,7 +395,7 @@ pub(crate) struct Told {
 }
 
 /// A scheme's types, without any of its state.
-pub(crate) struct Of<S>(PhantomData<fn() -> S>);
+pub struct Of<S>(PhantomData<fn() -> S>);
 
 impl<S: Registered> Of<S> {
     pub(super) const DESCRIPTOR: &'static dyn Descriptor = &Self(PhantomData);
@@ -403,7 +403,7 @@ impl<S: Registered> Of<S> {
 
 impl<S> Of<S> {
     /// The same as a value, for the other traits that a scheme may implement.
-    pub(crate) const VALUE: Self = Self(PhantomData);
+    pub const VALUE: Self = Self(PhantomData);
 }
 
 impl<S: Registered> Descriptor for Of<S> {

@@ -32,7 +32,7 @@ pub struct SchemeOption {
 
 impl SchemeOption {
     /// An option that does not depend on others.
-    pub(crate) const fn new(name: &'static str, kind: OptionKind, help: &'static str) -> Self {
+    pub const fn new(name: &'static str, kind: OptionKind, help: &'static str) -> Self {
         Self {
             name,
             kind,
@@ -46,7 +46,7 @@ impl SchemeOption {
 
     /// The schemes that have it.
     pub fn schemes(&self) -> impl Iterator<Item = SchemeId> {
-        SchemeId::ALL.iter().copied().filter(|scheme| scheme.about().has(self.name))
+        SchemeId::all().filter(|scheme| scheme.about().has(self.name))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::offline::OfflinePhase;
 use privet_core::{Error, Result, TableIdentity};
 
 /// The most bytes of a query, answer, request or reply: 128 MiB. Both sides hold them in memory.
-pub(crate) const MAX_MESSAGE_LEN: usize = 1 << 27;
+pub const MAX_MESSAGE_LEN: usize = 1 << 27;
 
 /// What is known about a scheme on a table before any of its state exists: the sizes of all
 /// messages, and what clients must receive first.

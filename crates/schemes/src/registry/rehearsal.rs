@@ -39,7 +39,7 @@ pub trait Rehearsal: Send {
 }
 
 /// A client with single-use hints that can become a rehearsal.
-pub(crate) trait Rehearsed: HintedClient {
+pub trait Rehearsed: HintedClient {
     /// Settles a lookup with answers that no server gave.
     fn settle_rehearsed(&mut self, id: ReservationId, answers: &[AnswerOf<Self>]) -> Result<()> {
         let change = self.settle(id, answers)?;

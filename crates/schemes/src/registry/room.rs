@@ -1,25 +1,26 @@
-//! Everything that a scheme's `descriptor.rs` uses of the registry: `use crate::registry::room::*`.
+//! Everything that a scheme's `descriptor.rs` uses of the registry: `use crate::registry::room::*`,
+//! or `privet_schemes::…` in other crates.
 
 // The build for browsers lacks a scheme, so some of these have no user there.
 #![cfg_attr(target_family = "wasm", allow(unused_imports))]
 
-pub(crate) use super::costs::{
+pub use super::costs::{
     Costs, Operations, aes_blocks, byte_products, copied, hashed, pass, point_products,
     random_reads, short_hashes, started, steps, xored,
 };
-pub(crate) use super::descriptor::{
+pub use super::descriptor::{
     About, Assumption, ClientStart, HintsStart, Makeshift, Of, Registered, ServerStart,
 };
-pub(crate) use super::options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value};
-pub(crate) use super::rehearsal::Rehearsed;
-pub(crate) use super::servers::ServerHost;
-pub(crate) use super::stored_setup::StoresSetup;
-pub(crate) use super::versions::ErasedPatches;
-pub(crate) use super::{ServerOptions, Work};
-pub(crate) use crate::contract::Role;
-pub(crate) use privet_core::quantities::{bytes, count};
-pub(crate) use privet_core::{Error, Reason, Result, SecretRng, TableIdentity};
-pub(crate) use std::sync::Arc;
+pub use super::options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value};
+pub use super::rehearsal::Rehearsed;
+pub use super::servers::ServerHost;
+pub use super::stored_setup::StoresSetup;
+pub use super::versions::ErasedPatches;
+pub use super::{ServerOptions, Work};
+pub use crate::contract::Role;
+pub use privet_core::quantities::{bytes, count};
+pub use privet_core::{Error, Reason, Result, SecretRng, TableIdentity};
+pub use std::sync::Arc;
 
 use crate::offline::HintSource;
 use zeroize::Zeroizing;
@@ -27,15 +28,15 @@ use zeroize::Zeroizing;
 use super::{ErasedClient, ErasedPreparation, ErasedSetup};
 
 /// A server that is starting.
-pub(crate) type NewServer = Result<Box<dyn ErasedSetup>>;
+pub type NewServer = Result<Box<dyn ErasedSetup>>;
 /// A client.
-pub(crate) type NewClient = Result<Box<dyn ErasedClient>>;
+pub type NewClient = Result<Box<dyn ErasedClient>>;
 /// Hints in preparation.
-pub(crate) type NewHints = Result<Box<dyn ErasedPreparation>>;
+pub type NewHints = Result<Box<dyn ErasedPreparation>>;
 /// What a client downloaded.
-pub(crate) type Downloaded = Arc<dyn HintSource>;
+pub type Downloaded = Arc<dyn HintSource>;
 /// A generation of hints, as it is written down.
-pub(crate) type Generation = Zeroizing<Vec<u8>>;
+pub type Generation = Zeroizing<Vec<u8>>;
 
 /// The part of a descriptor that is the same for schemes in which one server computes hints and the
 /// other answers from the table. Its types are those of the scheme's folder, so it is a macro and

@@ -1,4 +1,4 @@
-//! The table of all schemes.
+//! The table of all schemes: those of this crate, and those that a program adds.
 
 use super::descriptor::{About, Descriptor, Of, Registered};
 use crate::SchemeId;
@@ -9,8 +9,6 @@ use crate::download::Download;
 use crate::dpf::Dpf;
 use crate::dummy_subsets::DummySubsets;
 use crate::dummy_subsets::two_servers::DummySubsetsTwo;
-use crate::finite_differences::FiniteDifferences;
-use crate::finite_differences::many_servers::FiniteDifferencesMany;
 use crate::harmony::Harmony;
 use crate::piano::{Piano, PianoAllParities};
 use crate::simplepir::SimplePir;
@@ -18,67 +16,81 @@ use crate::simplepir_packed::SimplePirPacked;
 use crate::singlepass::SinglePass;
 use crate::tapir::{MerkleForm, Tapir};
 use privet_core::{Error, Result};
+use std::sync::OnceLock;
 
-/// All schemes, in the order in which they are listed. A new scheme needs its folder, and a line
-/// here.
-const SCHEMES: &[Line] = &[
-    of::<SimplePir>(),
-    of::<SimplePirPacked>(),
-    of::<DoublePir>(),
-    of::<Dpf>(),
-    of::<DummySubsets>(),
-    of::<DummySubsetsTwo>(),
-    of::<Harmony>(),
-    of::<Piano>(),
-    of::<PianoAllParities>(),
-    of::<SinglePass>(),
-    of::<Tapir<MerkleForm>>(),
+/// The schemes of this crate, in the order in which they are listed. A new scheme needs its folder,
+/// and a line here.
+const OWN: &[Room] = &[
+    Room::of::<SimplePir>(),
+    Room::of::<SimplePirPacked>(),
+    Room::of::<DoublePir>(),
+    Room::of::<Dpf>(),
+    Room::of::<DummySubsets>(),
+    Room::of::<DummySubsetsTwo>(),
+    Room::of::<Harmony>(),
+    Room::of::<Piano>(),
+    Room::of::<PianoAllParities>(),
+    Room::of::<SinglePass>(),
+    Room::of::<Tapir<MerkleForm>>(),
     #[cfg(not(target_family = "wasm"))]
-    of::<Tapir<crate::tapir::PointproofsForm>>(),
+    Room::of::<Tapir<crate::tapir::PointproofsForm>>(),
     // Its curve is not in the build for browsers. They know only the name.
     #[cfg(target_family = "wasm")]
-    Line {
+    Room {
         id: crate::tapir::POINTPROOFS,
         about: &crate::tapir::POINTPROOFS_ABOUT,
         descriptor: None,
     },
-    of::<ApirDpf>(),
-    of::<ApirMatrix>(),
-    of::<FiniteDifferences>(),
-    of::<FiniteDifferencesMany>(),
-    of::<Download>(),
+    Room::of::<ApirDpf>(),
+    Room::of::<ApirMatrix>(),
+    Room::of::<Download>(),
     #[cfg(test)]
-    of::<crate::toy::Toy>(),
+    Room::of::<crate::toy::Toy>(),
 ];
 
-/// A scheme by its name.
+/// The rooms of other crates.
+static FURTHER: OnceLock<&'static [Room]> = OnceLock::new();
+
+/// Adds schemes whose rooms are in other crates, all at once. From then on, they are as those of
+/// this crate. A program does so when it starts, and may do so again.
+///
+/// # Panics
+/// If others were added before.
+pub fn add_rooms(rooms: &'static [Room]) {
+    let added = FURTHER.get_or_init(|| rooms);
+    let same = added.iter().map(|room| room.id).eq(rooms.iter().map(|room| room.id));
+    assert!(same, "a program adds the rooms of all crates at once");
+}
+
+fn rooms() -> impl Iterator<Item = &'static Room> + Clone {
+    OWN.iter().chain(FURTHER.get().copied().unwrap_or_default())
+}
+
+/// A scheme's name with its description.
 #[derive(Clone, Copy)]
-struct Line {
+pub struct Room {
     id: SchemeId,
     about: &'static About,
     /// `None`: it is not in this build.
     descriptor: Option<&'static dyn Descriptor>,
 }
 
-const fn of<S: Registered>() -> Line {
-    Line { id: S::ID, about: &S::ABOUT, descriptor: Some(Of::<S>::DESCRIPTOR) }
+impl Room {
+    /// The room that registers `S`.
+    pub const fn of<S: Registered>() -> Self {
+        Self { id: S::ID, about: &S::ABOUT, descriptor: Some(Of::<S>::DESCRIPTOR) }
+    }
 }
 
 impl SchemeId {
-    /// All schemes.
-    pub const ALL: &'static [SchemeId] = &{
-        let mut all = [SCHEMES[0].id; SCHEMES.len()];
-        let mut place = 0;
-        while place < all.len() {
-            all[place] = SCHEMES[place].id;
-            place += 1;
-        }
-        all
-    };
+    /// All schemes that this program knows.
+    pub fn all() -> impl Iterator<Item = Self> + Clone {
+        rooms().map(|room| room.id)
+    }
 
     /// The properties that are the same on every table.
     pub fn about(self) -> &'static About {
-        self.line().about
+        self.room().about
     }
 
     /// The descriptor that its folder registers.
@@ -86,14 +98,14 @@ impl SchemeId {
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if this build has only its name.
     pub(super) fn descriptor(self) -> Result<&'static dyn Descriptor> {
-        self.line().descriptor.ok_or_else(|| {
+        self.room().descriptor.ok_or_else(|| {
             Error::api_misuse(format!("{self} is not a part of Privet for browsers"))
         })
     }
 
-    fn line(self) -> &'static Line {
-        let line = SCHEMES.iter().find(|line| line.id == self);
-        line.expect("only rooms make names, and each has a line, as a test checks")
+    fn room(self) -> &'static Room {
+        let room = rooms().find(|room| room.id == self);
+        room.expect("a program adds the rooms of other crates when it starts")
     }
 }
 
@@ -105,8 +117,9 @@ mod tests {
 
     #[test]
     fn what_a_scheme_says_of_itself_is_so() {
-        for (place, scheme) in SchemeId::ALL.iter().enumerate() {
-            assert!(!SchemeId::ALL[..place].contains(scheme), "{scheme} is there twice");
+        let all: Vec<_> = SchemeId::all().collect();
+        for (place, scheme) in all.iter().enumerate() {
+            assert!(!all[..place].contains(scheme), "{scheme} is there twice");
             assert_eq!(scheme.name().parse::<SchemeId>().unwrap(), *scheme);
             let about = scheme.about();
             assert!(about.summary.len() <= 80 && !about.summary.ends_with('.'), "{scheme}");
@@ -139,10 +152,8 @@ mod tests {
             SchemeId::TapirPointproofs,
             SchemeId::ApirDpf,
             SchemeId::ApirMatrix,
-            SchemeId::FiniteDifferences,
-            SchemeId::FiniteDifferencesMany,
             SchemeId::Download,
         ];
-        assert!(named.iter().all(|scheme| SchemeId::ALL.contains(scheme)));
+        assert!(named.iter().all(|named| SchemeId::all().any(|scheme| scheme == *named)));
     }
 }

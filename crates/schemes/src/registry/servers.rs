@@ -223,7 +223,7 @@ impl ErasedSetup for Ready {
 }
 
 /// A server that answers. Its successor gets a copy of its abilities.
-pub(crate) struct ServerHost<A: Answerer> {
+pub struct ServerHost<A: Answerer> {
     plan: SchemePlan,
     server: A,
     prepare: fn(&A, Role, &[u8]) -> Result<Vec<u8>>,
@@ -238,7 +238,8 @@ type Succeed<A> =
     fn(&A, ParametersOf<A>, TableSource<'_>, &TableChanges, usize) -> Result<Option<(A, Vec<u8>)>>;
 
 impl<A: Answerer> ServerHost<A> {
-    pub(crate) fn new(plan: SchemePlan, server: A) -> Self {
+    /// A server that answers, and does nothing else.
+    pub fn new(plan: SchemePlan, server: A) -> Self {
         Self {
             plan,
             server,
@@ -251,7 +252,7 @@ impl<A: Answerer> ServerHost<A> {
     }
 
     /// The same, for a server that clients ask for their hints.
-    pub(crate) fn preparing(mut self) -> Self
+    pub fn preparing(mut self) -> Self
     where
         A: PreparingServer,
         A::Scheme: Asked,
@@ -261,7 +262,7 @@ impl<A: Answerer> ServerHost<A> {
     }
 
     /// The same, for a server from which clients stream the table in the order of its memory.
-    pub(crate) fn streaming(mut self) -> Self
+    pub fn streaming(mut self) -> Self
     where
         A: StreamingServer,
     {
@@ -270,7 +271,7 @@ impl<A: Answerer> ServerHost<A> {
     }
 
     /// The same, for a server that holds what its clients download.
-    pub(crate) fn announcing(mut self) -> Self
+    pub fn announcing(mut self) -> Self
     where
         A: AnnouncingServer,
     {
@@ -279,7 +280,7 @@ impl<A: Answerer> ServerHost<A> {
     }
 
     /// The same, for a server from which what it keeps can be had again.
-    pub(crate) fn keeping(mut self) -> Self
+    pub fn keeping(mut self) -> Self
     where
         A: KeepingServer,
     {
@@ -290,7 +291,7 @@ impl<A: Answerer> ServerHost<A> {
 
 impl<A: Succession> ServerHost<A> {
     /// The same, for a server that makes the server of the table's next version.
-    pub(crate) fn succeeding(mut self) -> Self {
+    pub fn succeeding(mut self) -> Self {
         self.succeed = A::successor;
         self
     }

@@ -1,6 +1,5 @@
 //! A server's setup, computed apart from the server: once, into a store, from which servers answer
-//! later. A scheme that supports this says so in its descriptor. The points of finite differences
-//! are such a setup.
+//! later. A scheme that supports this says so in its descriptor.
 
 use super::{ErasedServer, SchemePlan, ServerOptions};
 use crate::SchemeId;
@@ -66,19 +65,28 @@ fn setup_of(scheme: SchemeId) -> Option<&'static dyn StoresSetup> {
 
 fn of(plan: &SchemePlan) -> Result<&'static dyn StoresSetup> {
     setup_of(plan.scheme).ok_or_else(|| {
-        let schemes = SchemeId::ALL.iter().filter(|scheme| stores_setup(**scheme));
-        let names: Vec<&str> = schemes.map(|scheme| scheme.name()).collect();
-        Error::api_misuse(format!(
-            "{} makes no points of a table: only {} do",
-            plan.scheme,
-            names.join(" and ")
-        ))
+        let schemes = SchemeId::all().filter(|scheme| stores_setup(*scheme));
+        let names: Vec<&str> = schemes.map(SchemeId::name).collect();
+        let others = match names[..] {
+            [] => String::new(),
+            _ => format!(": only {} do", names.join(" and ")),
+        };
+        Error::api_misuse(format!("{} makes no points of a table{others}", plan.scheme))
     })
 }
 
 /// How a scheme's setup is computed apart from a server. Plans are of this scheme.
-pub(crate) trait StoresSetup: Sync {
+pub trait StoresSetup: Sync {
+    /// As [`setup_bytes`].
+    ///
+    /// # Errors
+    /// As there.
     fn bytes(&self, plan: &SchemePlan, identity: &TableIdentity) -> Result<u64>;
+
+    /// As [`write_setup`].
+    ///
+    /// # Errors
+    /// As there.
     fn write(
         &self,
         plan: &SchemePlan,
@@ -88,6 +96,11 @@ pub(crate) trait StoresSetup: Sync {
         store: &dyn SetupStore,
         progress: &(dyn Fn(f64) + Sync),
     ) -> Result<()>;
+
+    /// As [`server_of_setup`].
+    ///
+    /// # Errors
+    /// As there.
     fn server(
         &self,
         plan: SchemePlan,
@@ -100,25 +113,21 @@ pub(crate) trait StoresSetup: Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::Role;
-    use crate::registry::{Tuning, plan, setup};
-    use crate::test_tables::{identity, public_bytes};
+    use crate::registry::{Tuning, plan};
+    use crate::test_tables::identity;
     use privet_core::Blame;
     use privet_kernels::Kernels;
     use privet_kernels::memory::HugeBuffer;
-    use std::sync::Mutex;
 
-    struct InMemory(Mutex<HugeBuffer<u8>>);
+    struct Nowhere;
 
-    impl SetupStore for InMemory {
-        fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
-            self.0.lock().unwrap()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
-            Ok(())
+    impl SetupStore for Nowhere {
+        fn write_at(&self, _offset: u64, _bytes: &[u8]) -> Result<()> {
+            unreachable!("nothing is written")
         }
 
-        fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
-            bytes.copy_from_slice(&self.0.lock().unwrap()[offset as usize..][..bytes.len()]);
-            Ok(())
+        fn read_at(&self, _offset: u64, _bytes: &mut [u8]) -> Result<()> {
+            unreachable!("nothing is read")
         }
     }
 
@@ -127,47 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_written_points_answers_as_one_that_computed_them() {
-        let identity = identity(300, 7);
-        let table = public_bytes("a table", identity.shape.bytes() as usize);
-        let table = TableView::new(identity, &table).unwrap();
-        let tuning = Tuning::default();
-        for scheme in [SchemeId::FiniteDifferences, SchemeId::FiniteDifferencesMany] {
-            let plan = plan(scheme, &identity, &tuning).unwrap();
-            let bytes = setup_bytes(&plan, &identity).unwrap();
-            let setup = setup(scheme, table, &tuning, options()).unwrap();
-            let computed = setup.finish(&[], &|_| {}).unwrap();
-            let queries: Vec<Vec<u8>> = (0..9u64)
-                .map(|point| (point * 101).to_le_bytes()[..plan.query_lens[0]].to_vec())
-                .collect();
-            let queries: Vec<&[u8]> = queries.iter().map(Vec::as_slice).collect();
-            let answers = |server: &dyn ErasedServer| -> Vec<Vec<u8>> {
-                server.answer(Role(0), &queries).into_iter().map(Result::unwrap).collect()
-            };
-            // Once in pieces, and once as a whole.
-            for memory in [bytes / 5, bytes] {
-                let store = InMemory(Mutex::new(HugeBuffer::new_zeroed(bytes as usize).unwrap()));
-                write_setup(&plan, table, options(), memory, &store, &|_| {}).unwrap();
-                let points = StoredSetup::from(store.0.into_inner().unwrap());
-                let server = server_of_setup(plan.clone(), &identity, points, options()).unwrap();
-                assert!(answers(&*server) == answers(&*computed), "{scheme}, {memory}");
-            }
-            let short = StoredSetup::from(HugeBuffer::new_zeroed(bytes as usize - 1).unwrap());
-            let refusal = server_of_setup(plan, &identity, short, options()).err().unwrap();
-            assert_eq!(refusal.blame(), Blame::Corrupted);
-        }
-    }
-
-    #[test]
     fn schemes_without_points_say_so() {
         let identity = identity(10, 1);
         let plan = plan(SchemeId::Dpf, &identity, &Tuning::default()).unwrap();
-        let store = InMemory(Mutex::new(HugeBuffer::new_zeroed(1).unwrap()));
         let table = TableView::new(identity, &[0; 10]).unwrap();
         let nothing = || StoredSetup::from(HugeBuffer::new_zeroed(0).unwrap());
         let refusals = [
             setup_bytes(&plan, &identity).err().unwrap(),
-            write_setup(&plan, table, options(), 1, &store, &|_| {}).err().unwrap(),
+            write_setup(&plan, table, options(), 1, &Nowhere, &|_| {}).err().unwrap(),
             server_of_setup(plan, &identity, nothing(), options()).err().unwrap(),
         ];
         assert!(refusals.iter().all(|refusal| refusal.blame() == Blame::ApiMisuse));

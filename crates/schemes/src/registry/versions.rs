@@ -16,7 +16,7 @@
 //! | Harmony | the hint of the segment in which a record lies is XORed with its change | new hints: which cells are empty follows from the number of records |
 //! | Piano | the same as dummy subsets | new hints: the order of records is a permutation of exactly that many |
 //! | TAPIR | the same, and the verifier takes in the commitments | partitions are added |
-//! | points of finite differences | copied and patched, or computed anew, whichever costs less; points in a file do not follow | it follows as long as the polynomial has coefficients left |
+//! | setups that are [stored](super::stores_setup) | the scheme says; those in a file do not follow | |
 
 use super::descriptor::Of;
 use super::{SchemePlan, Tuning, plan};
@@ -87,8 +87,14 @@ fn patches_of(version: Version<'_>) -> Option<&'static dyn ErasedPatches> {
 pub type Version<'a> = (&'a SchemePlan, &'a TableIdentity);
 
 /// [`PatchedDownload`] with its types erased. Both versions are of this scheme.
-pub(crate) trait ErasedPatches: Sync {
+pub trait ErasedPatches: Sync {
+    /// As [`patches_downloads`].
     fn suits(&self, before: Version<'_>, after: Version<'_>) -> bool;
+
+    /// As [`patch_downloaded`].
+    ///
+    /// # Errors
+    /// As there.
     fn patch(
         &self,
         before: Version<'_>,

@@ -2,6 +2,7 @@ use super::*;
 use crate::hosted::HostedTables;
 use crate::{CheckedBytes, NextVersion, RunningServer, ServedTable, Server, VersionStep};
 use privet_core::{Epoch, TableChanges, TableId, TableIdentity, TableShape};
+use privet_laboratory::{FINITE_DIFFERENCES, FINITE_DIFFERENCES_MANY};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
 use privet_schemes::registry::{ErasedServer, SchemePlan};
@@ -120,13 +121,14 @@ pub(crate) const ANSWERING: [SchemeId; 14] = [
     SchemeId::PianoAllParities,
     SchemeId::SinglePass,
     SchemeId::TapirMerkle,
-    SchemeId::FiniteDifferences,
-    SchemeId::FiniteDifferencesMany,
+    FINITE_DIFFERENCES,
+    FINITE_DIFFERENCES_MANY,
 ];
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bit_that_flips_in_memory_ends_the_service_of_its_table_and_of_no_other() {
+    privet_laboratory::register();
     for scheme in ANSWERING {
         let served = vec![table("bent", 1, scheme), table("whole", 2, scheme)];
         let server = Server::start(config(), served).await.unwrap();

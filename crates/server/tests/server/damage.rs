@@ -92,7 +92,7 @@ fn damaged(scheme: SchemeId) -> ServedTable {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_flipped_bit_is_not_served_by_any_scheme() {
-    for &scheme in SchemeId::ALL {
+    for scheme in privet_laboratory::all() {
         let refused = Server::start(config(), vec![damaged(scheme)]).await.err();
         let refused = refused.unwrap_or_else(|| panic!("{scheme} serves a damaged table"));
         assert_eq!(refused.blame(), Blame::Corrupted, "{scheme}: {refused}");
@@ -106,7 +106,7 @@ async fn one_flipped_bit_is_not_served_by_any_scheme() {
 async fn without_the_check_a_flipped_bit_is_served() {
     let config = || ServerConfig { verify_records: false, ..config() };
     let mut served = 0;
-    for &scheme in SchemeId::ALL {
+    for scheme in privet_laboratory::all() {
         served += u32::from(Server::start(config(), vec![damaged(scheme)]).await.is_ok());
     }
     // Schemes that announce a digest of the records are not served: they must compute it.

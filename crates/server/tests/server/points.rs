@@ -4,6 +4,7 @@ use crate::common::*;
 use privet_core::{Blame, Epoch, Error, Result, TableIdentity, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
+use privet_laboratory::{FINITE_DIFFERENCES, FINITE_DIFFERENCES_MANY};
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{self, ServerOptions, Tuning};
 use privet_schemes::stored_setup::{SetupStore, StoredSetup};
@@ -86,8 +87,8 @@ fn held(scheme: SchemeId) -> Held {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_with_points_agree_with_those_that_compute_them() {
-    for (scheme, count) in [(SchemeId::FiniteDifferences, 2), (SchemeId::FiniteDifferencesMany, 3)]
-    {
+    privet_laboratory::register();
+    for (scheme, count) in [(FINITE_DIFFERENCES, 2), (FINITE_DIFFERENCES_MANY, 3)] {
         let (mut servers, mut stubs) = (Vec::new(), Vec::new());
         for number in 0..count {
             let points = (number == 0).then(|| Box::new(held(scheme)) as Box<dyn SetupSource>);
@@ -119,7 +120,8 @@ async fn servers_with_points_agree_with_those_that_compute_them() {
 
 #[tokio::test]
 async fn points_that_do_not_belong_to_the_table_are_refused() {
-    let good = || held(SchemeId::FiniteDifferences);
+    privet_laboratory::register();
+    let good = || held(FINITE_DIFFERENCES);
     let identity = good().identity;
     let another = TableIdentity { epoch: Epoch(identity.epoch.0 + 1), ..identity };
     let mut more = good();
@@ -129,13 +131,13 @@ async fn points_that_do_not_belong_to_the_table_are_refused() {
     let mut more_parameters = good();
     more_parameters.parameters.push(0);
     let cases = [
-        (Held { identity: another, ..good() }, SchemeId::FiniteDifferences, Blame::ApiMisuse),
-        (Held { len: 1 << 40, ..good() }, SchemeId::FiniteDifferences, Blame::Corrupted),
-        (more, SchemeId::FiniteDifferences, Blame::Corrupted),
-        (fewer, SchemeId::FiniteDifferences, Blame::Corrupted),
-        (more_parameters, SchemeId::FiniteDifferences, Blame::Corrupted),
-        (Held { parameters: Vec::new(), ..good() }, SchemeId::FiniteDifferences, Blame::Corrupted),
-        (good(), SchemeId::FiniteDifferencesMany, Blame::Corrupted),
+        (Held { identity: another, ..good() }, FINITE_DIFFERENCES, Blame::ApiMisuse),
+        (Held { len: 1 << 40, ..good() }, FINITE_DIFFERENCES, Blame::Corrupted),
+        (more, FINITE_DIFFERENCES, Blame::Corrupted),
+        (fewer, FINITE_DIFFERENCES, Blame::Corrupted),
+        (more_parameters, FINITE_DIFFERENCES, Blame::Corrupted),
+        (Held { parameters: Vec::new(), ..good() }, FINITE_DIFFERENCES, Blame::Corrupted),
+        (good(), FINITE_DIFFERENCES_MANY, Blame::Corrupted),
         // The parameters of this scheme are empty, so it is not its parameters that are wrong.
         (Held { parameters: Vec::new(), ..good() }, SchemeId::Dpf, Blame::ApiMisuse),
     ];

@@ -1,12 +1,12 @@
 //! The client's computations with secrets before it sends a query.
 
 use super::{Case, mark_key, secret, secret_coins, send};
-use privet_core::combinations::FixedWeight;
 use privet_core::permutation::Permutation;
 use privet_core::{
     Epoch, PublicSeed, RecordIndex, TableDigest, TableId, TableIdentity, TableShape, TableView,
 };
 use privet_kernels::{Arm, Kernels, taint};
+use privet_laboratory::combinations::FixedWeight;
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{self, SchemePlan, ServerOptions, Tuning};
@@ -29,8 +29,10 @@ pub(crate) const CASES: &[Case] = &[
     Case::clean("query of dpf: DPF keys", || queries(SchemeId::Dpf)),
     Case::clean("query of apir-dpf: DPF keys with a payload", || queries(SchemeId::ApirDpf)),
     Case::clean("query of apir-matrix: a hidden row", || queries(SchemeId::ApirMatrix)),
-    Case::clean("query of finite-differences", || queries(SchemeId::FiniteDifferences)),
-    Case::clean("query of finite-differences-many", || queries(SchemeId::FiniteDifferencesMany)),
+    Case::clean("query of finite-differences", || queries(privet_laboratory::FINITE_DIFFERENCES)),
+    Case::clean("query of finite-differences-many", || {
+        queries(privet_laboratory::FINITE_DIFFERENCES_MANY);
+    }),
     Case::clean("reservations of dummy-subsets: search, exchange", || {
         reservations(SchemeId::DummySubsets);
     }),
@@ -74,6 +76,7 @@ fn secret_index(shape: TableShape, index: u64) -> RecordIndex {
 
 /// Queries of a scheme without state, up to their bytes.
 fn queries(scheme: SchemeId) {
+    privet_laboratory::register();
     queries_tuned(scheme, &Tuning::default());
 }
 

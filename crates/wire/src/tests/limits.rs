@@ -183,7 +183,7 @@ fn keys_of_two_servers_set_the_limit_of_their_messages() {
 fn parameters_and_number_of_all_schemes_fit() {
     let identity = identity(5000, 20);
     let descriptions: Vec<_> =
-        SchemeId::ALL.iter().map(|id| described_as(*id, &identity, 16)).collect();
+        privet_laboratory::all().map(|id| described_as(id, &identity, 16)).collect();
     assert!(descriptions.len() <= MAX_SCHEMES);
     for described in &descriptions {
         assert!(described.plan.parameters.len() <= MAX_PARAMETERS_LEN);

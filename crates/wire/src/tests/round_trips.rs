@@ -63,7 +63,7 @@ proptest! {
         let shape = TableShape::new(records, record_len).unwrap();
         let identity = TableIdentity { id: TableId(id), epoch: Epoch(epoch), digest: TableDigest(digest), shape };
         let per_column = per_column.index(records as usize) as u64 + 1;
-        let covered = |id: &&SchemeId| match **id {
+        let covered = |id: &SchemeId| match *id {
             SchemeId::DoublePir => record_len <= 64,
             SchemeId::SimplePirPacked => per_column * record_len <= 1 << 20,
             _ => true,
@@ -72,7 +72,7 @@ proptest! {
             matches!(id, SchemeId::SimplePir | SchemeId::SimplePirPacked | SchemeId::DoublePir)
         };
         let parameter = |id| if in_columns(id) { per_column } else { 16 };
-        let schemes = SchemeId::ALL.iter().filter(covered).map(|id| described_as(*id, &identity, parameter(*id))).collect();
+        let schemes = privet_laboratory::all().filter(covered).map(|id| described_as(id, &identity, parameter(id))).collect();
         let table = TableDescription::new(&name, identity, PartDescription::new(records, layout), schemes).unwrap();
         let mut description = ServerDescription::new(&software, vec![table]).unwrap();
         description.max_queries = max_queries;
@@ -103,7 +103,8 @@ fn describe_request() {
 #[test]
 fn what_is_received_first_is_named_by_the_kind_of_scheme() {
     let identity = identity(1000, 20);
-    let kinds = SchemeId::ALL.iter().map(|id| (*id, described_as(*id, &identity, 16).hint_kind()));
+    let kinds =
+        privet_laboratory::all().map(|id| (id, described_as(id, &identity, 16).hint_kind()));
     assert_eq!(
         kinds.collect::<Vec<_>>(),
         [
@@ -121,9 +122,9 @@ fn what_is_received_first_is_named_by_the_kind_of_scheme() {
             (SchemeId::TapirPointproofs, Some(PartKind::Hint)),
             (SchemeId::ApirDpf, None),
             (SchemeId::ApirMatrix, Some(PartKind::Hint)),
-            (SchemeId::FiniteDifferences, None),
-            (SchemeId::FiniteDifferencesMany, None),
             (SchemeId::Download, Some(PartKind::Table)),
+            (privet_laboratory::FINITE_DIFFERENCES, None),
+            (privet_laboratory::FINITE_DIFFERENCES_MANY, None),
         ]
     );
     // For all schemes whose clients receive the table, in whatever order, that is all of its

@@ -146,8 +146,7 @@ mod forked {
             assert!(said.contains("1 passed"), "{said}");
             return;
         }
-        let schemes: Vec<_> =
-            SchemeId::ALL.iter().copied().filter(|id| is_stateless(*id)).collect();
+        let schemes: Vec<_> = privet_laboratory::all().filter(|id| is_stateless(*id)).collect();
         assert!(schemes.contains(&SchemeId::SimplePir) && schemes.len() >= 8, "{schemes:?}");
         let worlds = |from: Source| -> Vec<World> {
             schemes.iter().map(|scheme| world(*scheme, from)).collect()

@@ -27,7 +27,7 @@ const SCHEMES: [(SchemeId, usize); 13] = [
     (SchemeId::TapirMerkle, 2),
     (SchemeId::ApirDpf, 2),
     (SchemeId::ApirMatrix, 2),
-    (SchemeId::FiniteDifferences, 2),
+    (privet_laboratory::FINITE_DIFFERENCES, 2),
     (SchemeId::Download, 1),
 ];
 
@@ -78,7 +78,7 @@ fn updated(world: &World) -> usize {
 
 /// A different number for each scheme.
 fn place(scheme: SchemeId) -> u64 {
-    SchemeId::ALL.iter().take_while(|known| **known != scheme).count() as u64
+    privet_laboratory::all().take_while(|known| *known != scheme).count() as u64
 }
 
 #[test]

@@ -323,8 +323,8 @@ fn assert_the_same(scheme: SchemeId, layout: Layout) {
 }
 
 fn assert_the_same_for_every_scheme(layout: Layout) {
-    for scheme in SchemeId::ALL {
-        assert_the_same(*scheme, layout);
+    for scheme in privet_laboratory::all() {
+        assert_the_same(scheme, layout);
     }
 }
 

@@ -13,7 +13,7 @@ fn wide_queries<S: Stateless>(
     queries.iter().map(QueryMessage::encode_query).collect()
 }
 
-pub(crate) fn no_two_queries_are_alike_and_lengths_never_depend_on_the_index<S: Stateless>() {
+pub fn no_two_queries_are_alike_and_lengths_never_depend_on_the_index<S: Stateless>() {
     let wide = S::wide();
     let records = wide.0.records();
     let mut rng = SecretRng::from_os().unwrap();
@@ -32,7 +32,7 @@ pub(crate) fn no_two_queries_are_alike_and_lengths_never_depend_on_the_index<S: 
 }
 
 /// The draws are the same for every index, and nothing else goes into a query.
-pub(crate) fn making_a_query_draws_as_much_for_every_index<S: Stateless>() {
+pub fn making_a_query_draws_as_much_for_every_index<S: Stateless>() {
     let wide = S::wide();
     let next = |of: u64| {
         let mut rng = SecretRng::from_fixed_seed([3; 32]);
@@ -60,7 +60,7 @@ pub(crate) fn making_a_query_draws_as_much_for_every_index<S: Stateless>() {
 ///
 /// A count of 2,000 bits differs from another by more than seven deviations with a probability
 /// below 10^-11, and some 50,000 bits are compared.
-pub(crate) fn one_server_sees_the_same_whatever_the_index<S: Stateless>() {
+pub fn one_server_sees_the_same_whatever_the_index<S: Stateless>() {
     const THRESHOLD: f64 = 7.0;
     let wide = S::wide();
     let queries = coins(2_000);

@@ -10,6 +10,7 @@ use crate::scrub::tests::{
 };
 use crate::{RunningServer, Server, ServerConfig};
 use privet_core::{Blame, Epoch, Result};
+use privet_laboratory::{FINITE_DIFFERENCES, FINITE_DIFFERENCES_MANY};
 use privet_schemes::SchemeId;
 use std::borrow::Cow;
 use std::path::Path;
@@ -56,6 +57,7 @@ fn ended(server: &RunningServer, refused: &privet_core::Error) {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_server_has_no_damaged_successor() {
+    privet_laboratory::register();
     let mut refusals = Vec::new();
     for scheme in ANSWERING {
         let whole = started(scheme, None).await;
@@ -77,8 +79,7 @@ async fn a_damaged_server_has_no_damaged_successor() {
         }
     }
     // All others make the server anew, from the records.
-    let of_the_one_before =
-        [SchemeId::TapirMerkle, SchemeId::FiniteDifferences, SchemeId::FiniteDifferencesMany];
+    let of_the_one_before = [SchemeId::TapirMerkle, FINITE_DIFFERENCES, FINITE_DIFFERENCES_MANY];
     assert_eq!(refusals, of_the_one_before);
 }
 

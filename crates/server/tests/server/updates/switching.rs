@@ -10,12 +10,14 @@ use std::sync::{Mutex, Weak};
 use std::time::Instant;
 use tonic::Code;
 
-const SCHEMES: [SchemeId; 3] = [SchemeId::SimplePir, SchemeId::Dpf, SchemeId::FiniteDifferences];
+const SCHEMES: [SchemeId; 3] =
+    [SchemeId::SimplePir, SchemeId::Dpf, privet_laboratory::FINITE_DIFFERENCES];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_query_fails_while_versions_follow_each_other() {
     const CLIENTS: usize = 4;
     const VERSIONS: u64 = 3 * MAX_EARLIER as u64;
+    privet_laboratory::register();
     for scheme in SCHEMES {
         let mut changing = Changing::new(scheme, 600, 5);
         let first = changing.last().0.epoch.0;
@@ -78,6 +80,7 @@ async fn no_query_fails_while_versions_follow_each_other() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_versions_are_served_side_by_side_and_others_are_refused() {
+    privet_laboratory::register();
     for scheme in SCHEMES {
         let mut changing = Changing::new(scheme, 300, 4);
         let server = start(keeping(), vec![changing.served()]).await;
@@ -214,6 +217,7 @@ impl RecordSource for Probed {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_memory_of_a_retired_version_is_freed() {
+    privet_laboratory::register();
     for scheme in SCHEMES {
         let config = ServerConfig { grace: Duration::ZERO, ..config() };
         let mut changing = Changing::new(scheme, 100, 4);
@@ -323,7 +327,7 @@ async fn queries_grow_with_the_table_and_no_request_is_longer_than_the_longest()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_next_version_is_announced_as_a_server_would_that_began_with_it() {
-    for &scheme in SchemeId::ALL {
+    for scheme in privet_laboratory::all() {
         if scheme == SchemeId::TapirPointproofs {
             continue;
         }

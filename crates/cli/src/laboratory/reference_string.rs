@@ -1,0 +1,37 @@
+//! Reference strings: files that `tapir-pp` needs.
+
+use crate::display;
+use privet_core::commit::pointproofs::ReferenceString;
+use privet_core::{Result, SecretRng};
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a person types to have one.
+pub(crate) const WAYS_TO_ONE: &[&str] = &[
+    "--reference-string; `privet setup pointproofs` makes one",
+    "`privet setup pointproofs` makes one",
+];
+
+/// Whether the file begins with the magic bytes of reference strings. The rest is not checked.
+pub(crate) fn is_one(path: &Path) -> bool {
+    let mut beginning = [0; ReferenceString::MAGIC.len()];
+    let mut read = || File::open(path)?.read_exact(&mut beginning);
+    path.is_file() && read().is_ok() && beginning == ReferenceString::MAGIC
+}
+
+/// Makes a reference string for partitions of up to `size` records in this process. Whoever reads
+/// the memory of the process meanwhile can forge proofs.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are none of that size.
+pub(crate) fn make(size: u32) -> Result<Arc<ReferenceString>> {
+    let spinner = display::working(&format!(
+        "making a reference string for partitions of {} records",
+        display::count(size.into())
+    ));
+    let string = ReferenceString::generate(size, &mut SecretRng::from_os()?);
+    spinner.finish_and_clear();
+    string.map(Arc::new)
+}
