@@ -28,8 +28,9 @@
 //! It is written under a temporary name, synced, renamed, and the directory is synced. A crash at
 //! any moment leaves either no entry or a whole one (and perhaps a temporary file, which the next
 //! start removes). A writer holds a shared lock on the directory meanwhile, and who removes
-//! temporary files holds it alone, so no writer loses its own. Entries are not held in memory: clients' downloads are read from the file, piece
-//! by piece. The server's part is mapped while a server is being made of it.
+//! temporary files holds it alone, so no writer loses its own. Entries are not held in memory:
+//! clients' downloads are read from the file, piece by piece. The server's part is mapped while a
+//! server is being made of it.
 //!
 //! # What is removed
 //!
