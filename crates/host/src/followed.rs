@@ -55,7 +55,7 @@ pub struct FollowedTable {
 
 /// What the server was offered, and where this goes on once the server has taken it.
 enum Offered {
-    Version(Option<Files>, Position),
+    Version(Box<(Option<Files>, Position)>),
     Successor(Box<FollowedTable>),
 }
 
@@ -220,7 +220,7 @@ impl FollowedTable {
         let whole = log.base() <= self.position.identity.epoch;
         // If the new files have everything that is offered, the old ones are not needed.
         let (now, later) = if whole { (opened, None) } else { (None, opened) };
-        self.offered = Some(Offered::Version(later, Position::at(&chain)));
+        self.offered = Some(Offered::Version(Box::new((later, Position::at(&chain)))));
         now.into_iter().for_each(|files| self.replace_files(files));
         Ok(Some(next.into()))
     }
@@ -230,7 +230,8 @@ impl FollowedTable {
         match self.offered.take() {
             None => {}
             Some(Offered::Successor(next)) => *self = *next,
-            Some(Offered::Version(files, position)) => {
+            Some(Offered::Version(version)) => {
+                let (files, position) = *version;
                 self.position = position;
                 files.into_iter().for_each(|files| self.replace_files(files));
             }

@@ -235,7 +235,8 @@ fn way_to(way: &Chain, chosen: &ChosenTable) -> Result<Option<Pin>, String> {
         })),
         _ => Err(format!(
             "was succeeded by one that has reached version {} since, and the epochs after its \
-             version {} are no longer available",
+             version {}, which show that, are no longer available; who runs the server may still \
+             have a log with them",
             served.epoch.0, end.epoch.0
         )),
     }
