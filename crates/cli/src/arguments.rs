@@ -254,9 +254,9 @@ pub(crate) struct Making {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16), requires = "by_key")]
     #[arg(help_heading = LAYOUT)]
     pub(crate) parts: Option<u8>,
-    /// Make room for so many keys that updates may add, with --key-map cuckoo
+    /// Leave room for N keys that updates may add, with --key-map cuckoo
     #[arg(long, value_name = "N", value_parser = parse_number, requires = "by_key")]
-    #[arg(help_heading = LAYOUT)]
+    #[arg(help_heading = LAYOUT, hide_short_help = true)]
     pub(crate) room: Option<u64>,
 
     /// Store with each record the proof that it belongs to the table.

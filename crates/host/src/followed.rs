@@ -189,8 +189,8 @@ impl FollowedTable {
         };
         if !self.position.leads_to(log)? {
             return Err(Error::integrity(format!(
-                "{} is signed by another publisher than before: bring back the log that the table \
-                had",
+                "{} is signed by another publisher than before, or names another next key: bring \
+                back the log that the table had",
                 log.path().display()
             )));
         }
@@ -262,7 +262,8 @@ impl FollowedTable {
             )));
         }
         if let Some(files) = opened {
-            self.position.keys = files.log.as_ref().map(UpdateLog::keys);
+            // Keys that are known stay: `leads_to` has compared them.
+            self.position.keys = self.position.keys.or(files.log.as_ref().map(UpdateLog::keys));
             self.replace_files(files);
         }
         Ok(None)
@@ -410,14 +411,14 @@ impl Position {
         Chain::knowing_digest(self.identity, self.layout_digest, keys, self.previous)
     }
 
-    /// Whether the keys of `log` are those of this position, or signed rotations lead to them.
+    /// Whether the keys of `log` are those of this position, or signed rotations lead to them. The
+    /// next key counts as well: a log's header names it unsigned.
     fn leads_to(&self, log: &UpdateLog) -> Result<bool> {
-        let known = self.keys.map(|keys| keys.publisher);
-        if known.is_none_or(|publisher| publisher == log.publisher()) {
+        if self.keys.is_none_or(|keys| keys == log.keys()) {
             return Ok(true);
         }
         let walk = log.lineage().walk(&self.chain_in(log), &[])?;
-        Ok(walk.is_some_and(|walk| walk.end.publisher() == log.publisher()))
+        Ok(walk.is_some_and(|walk| walk.end.keys() == log.keys()))
     }
 }
 

@@ -186,7 +186,7 @@ fn build_explains_itself() {
               make that cheaper for clients.
 
           --room <N>
-              Make room for so many keys that updates may add, with --key-map cuckoo
+              Leave room for N keys that updates may add, with --key-map cuckoo
 
     Changes and forgery:
           --authenticate

@@ -272,9 +272,12 @@ pub(super) fn demanded(
     options: &SessionOptions,
 ) -> Result<Vec<ChosenTable>> {
     let SessionOptions { digest, at_least_epoch, .. } = options;
+    // A successor counts from 0 again, so the versions of the table before say nothing of it.
+    let newest = served.first().map(|version| version.identity.id);
     let is_demanded = |version: &ChosenTable| {
+        let TableIdentity { id, epoch, .. } = version.identity;
         digest.is_none_or(|digest| version.identity.digest == digest)
-            && at_least_epoch.is_none_or(|least| version.identity.epoch >= least)
+            && at_least_epoch.is_none_or(|least| epoch >= least && Some(id) == newest)
     };
     let (accepted, others): (Vec<_>, Vec<_>) = served.into_iter().partition(is_demanded);
     let Some(first) = others.first().filter(|_| accepted.is_empty()) else { return Ok(accepted) };

@@ -12,7 +12,7 @@ use super::options::{KnownPin, TableLeft};
 use super::pins::{Standing, compare, keys_of, pin_of};
 use super::records::Records;
 use super::shared::{Fault, Shared};
-use super::succession::{Ways, is_a_successor, needs_lineage};
+use super::succession::{Ways, check_named, is_a_successor, needs_lineage};
 use super::{Phase, Session};
 use crate::state::PartKey;
 use privet_core::{Blame, Error, Reason, Result};
@@ -93,6 +93,9 @@ impl Open {
         let Some(chosen) = served.first().cloned() else { return Err(nothing_in_common()) };
         check_root(&chosen, options)?;
         let needs_lineage = needs_lineage(&chosen, options);
+        if needs_lineage.is_none() {
+            check_named(&chosen, options)?;
+        }
         let standing = match options.accept_new_table {
             true => Standing::AsPinned,
             false if needs_lineage.is_some() => Standing::AsPinned,

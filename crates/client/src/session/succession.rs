@@ -179,12 +179,29 @@ impl Open {
         };
         let elsewhere = ways.0.iter().map(|(_, walk)| walk.end.publisher());
         let mut others = elsewhere.filter(|publisher| Some(*publisher) != announced);
-        let Some(other) = wrong.or_else(|| others.next()) else { return Ok(()) };
-        Err(Error::integrity(format!(
-            "the server names another publisher of table {name} than {other}, and no signed \
-             succession leads from the one to the other; nothing was asked. Ask the table's owner \
-             who publishes it, and accept what the server says if that is right"
-        ))
-        .because(Reason::PublisherDiffers))
+        wrong.or_else(|| others.next()).map_or(Ok(()), |other| Err(another_publisher(name, other)))
     }
+}
+
+/// Checks that the table has the publisher whom the caller named, as no lineage explains another.
+///
+/// # Errors
+/// [`Blame::Integrity`](privet_core::Blame::Integrity) if it has not.
+pub(super) fn check_named(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
+    let announced = chosen.updates.map(|updates| PublisherId(updates.publisher));
+    match (options.publisher, announced) {
+        (Some(named), Some(announced)) if named != announced => {
+            Err(another_publisher(&chosen.name, named))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn another_publisher(table: &str, other: PublisherId) -> Error {
+    Error::integrity(format!(
+        "the server names another publisher of table {table} than {other}, and no signed \
+         succession leads from the one to the other; nothing was asked. Ask the table's owner who \
+         publishes it, and accept what the server says if that is right"
+    ))
+    .because(Reason::PublisherDiffers)
 }

@@ -444,3 +444,16 @@ fn a_caller_may_go_on_naming_the_publisher_before_and_is_led_to_no_thief() {
     let mut world = later_with(world, &replayed, naming(&owner.publisher));
     assert_refused(&mut world, id, "names another publisher");
 }
+
+/// A lineage explains another publisher only if it is fetched.
+#[test]
+fn a_lineage_at_the_second_server_excuses_no_other_publisher_than_the_named_one() {
+    let (owner, scheme) = (Owner::new(), (SchemeId::Dpf, 2));
+    let (_, _, new) = succeeded(&owner, scheme);
+    let peer = new.peer(0, &[], 0);
+    let without = peer.clone().with_lineage(None, Vec::new());
+    let mut options = options(2);
+    options.publisher = Some(key().id());
+    let mut world = World::with_options(vec![without, peer.clone()], options);
+    assert_refused(&mut world, peer.identity().id, "names another publisher");
+}

@@ -115,6 +115,20 @@ fn a_table_that_does_not_continue_the_served_one_is_refused_and_the_served_one_g
     assert!(error.message().contains("a signature of the succession"), "{error}");
 }
 
+/// A log's header names the next key, and nobody signs the header.
+#[test]
+fn the_same_table_with_another_next_key_is_refused() {
+    let owner = Owner::new();
+    let mut table = owner.follow();
+    let stranger = PublisherKey::generate().unwrap();
+    let keys = TableKeys { publisher: owner.key.id(), next: Some(stranger.id().as_next_key()) };
+    fs::remove_file(owner.log_path()).unwrap();
+    let snapshot = Snapshot::open(&owner.path()).unwrap();
+    UpdateLog::create(&owner.log_path(), &snapshot, keys).unwrap();
+    let error = refused(&mut table);
+    assert!(error.message().contains("names another next key"), "{error}");
+}
+
 #[test]
 fn the_publisher_who_was_named_before_a_succession_may_still_be_named() {
     let mut owner = Owner::new();
