@@ -15,6 +15,7 @@ fn security_pages() -> Vec<PathBuf> {
     let folder = fs::read_dir(root().join("docs/security")).unwrap();
     let mut pages: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
     pages.push(root().join("SECURITY.md"));
+    pages.push(root().join("docs/laboratory/security.md"));
     pages.sort();
     pages
 }
