@@ -54,7 +54,9 @@ pub use report::{
 pub use reset::{Erased, Scope, reset, what_reset_would_erase};
 
 use crate::disk::{Directory, Folder, Medium};
-use crate::state::{HintsKey, HintsOpened, Opened, PartKey, PartState, Pin, PinElsewhere, State};
+use crate::state::{
+    HintsKey, HintsOpened, MemoryState, Opened, PartKey, PartState, Pin, PinElsewhere, State,
+};
 use hints::{KeptHints, Opening, Others};
 use part_file::{CompletePart, GrowingPart};
 use pin_file::PinFile;
@@ -101,6 +103,9 @@ pub struct Store {
     replace_damaged_pins: bool,
     chunk_len: u32,
     growing: Vec<(PartKey, GrowingPart, Arc<dyn Medium>)>,
+    /// Has lineages. They are short, and fetched before anything is known of their table: a server
+    /// must not fill the disk with tables that it makes up.
+    lineages: MemoryState,
     /// The pins as this process read them, with its own later changes. A session compared them with
     /// the servers' descriptions. They never include what another process has written meanwhile.
     known: HashMap<String, Pins>,
@@ -145,6 +150,7 @@ impl Store {
             replace_damaged_pins: false,
             chunk_len: part_file::CHUNK_LEN,
             growing: Vec::new(),
+            lineages: MemoryState::default(),
             known: HashMap::new(),
         })
     }
@@ -421,6 +427,9 @@ fn private_folders(table: &dyn Folder) -> Result<Vec<(String, Arc<dyn Folder>)>>
 
 impl State for Store {
     fn open(&mut self, part: &PartKey) -> Result<Opened> {
+        if part.kind == PartKind::Lineage {
+            return self.lineages.open(part);
+        }
         self.growing.retain(|(key, ..)| key != part);
         if let Ok(Some(complete)) = self.open_complete(part)? {
             return Ok(Opened::Have {
@@ -456,17 +465,26 @@ impl State for Store {
     }
 
     fn append(&mut self, part: &PartKey, offset: u64, bytes: &[u8]) -> Result<()> {
+        if part.kind == PartKind::Lineage {
+            return self.lineages.append(part, offset, bytes);
+        }
         let at = self.growing(part)?;
         self.growing[at].1.append(offset, bytes)
     }
 
     fn complete(&mut self, part: &PartKey) -> Result<Arc<dyn HintSource>> {
+        if part.kind == PartKind::Lineage {
+            return self.lineages.complete(part);
+        }
         let at = self.growing(part)?;
         let (_, growing, _lock) = self.growing.remove(at);
         Ok(Arc::new(growing.complete(&part_file_name(part, COMPLETE))?))
     }
 
     fn discard(&mut self, part: &PartKey) -> Result<()> {
+        if part.kind == PartKind::Lineage {
+            return self.lineages.discard(part);
+        }
         let held =
             self.growing.iter().position(|(key, ..)| key == part).map(|at| self.growing.remove(at));
         if let (Some(_held), Some(folder)) = (held, self.table(part.table.id)?) {

@@ -152,7 +152,7 @@ impl TryFrom<proto::FetchRequest> for FetchRequest {
             proto::Part::Lineage => PartKind::Lineage,
             proto::Part::Unspecified => {
                 return Err(Error::invalid_message(format!(
-                    "there is no part numbered {} to fetch; known are 1 (layout), 2 (hint), 3 (table) and 4 (updates)",
+                    "there is no part numbered {} to fetch; known are 1 (layout), 2 (hint), 3 (table), 4 (updates) and 5 (lineage)",
                     message.part
                 )));
             }

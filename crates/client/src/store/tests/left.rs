@@ -46,6 +46,21 @@ fn a_successors_pin_and_the_table_that_was_left_are_one_write() {
     assert_eq!(file(&accepting).left, []);
 }
 
+/// It comes before anything is known of its table, so a server must not fill the disk with it.
+#[test]
+fn a_lineage_leaves_no_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store(directory.path());
+    let part = part_of(b"lineage", PartKind::Lineage);
+    let opened = store.open(&part).unwrap();
+    assert!(matches!(opened, Opened::Have { part: PartState::Partial(_), notice: None }));
+    store.append(&part, 0, b"lineage").unwrap();
+    let mut read = [0; 7];
+    store.complete(&part).unwrap().read_at(0, &mut read).unwrap();
+    assert_eq!(&read, b"lineage");
+    assert!(!store.table_directory(part.table.id).exists());
+}
+
 #[test]
 fn a_file_of_the_version_before_is_read() {
     let directory = tempfile::tempdir().unwrap();
