@@ -25,6 +25,7 @@
 //! | [`rates`] | how fast one core runs these loops, and some kernels |
 //! | `bls12_381` | the curve of that name: scalars, points, products of powers, pairings (not on WebAssembly) |
 //! | [`memory`] | huge-page buffers and read-only file mappings |
+//! | [`progress`] | how far work on several threads is, told in ascending order |
 //! | [`taint`] | marks on secrets, for a tool that reports branches and addresses that depend on them |
 //!
 //! # One algorithm, several arms
@@ -67,6 +68,7 @@ pub mod keystream;
 pub mod line_reads;
 pub mod memory;
 pub mod permutations;
+pub mod progress;
 pub mod rates;
 pub mod ring;
 pub mod selected_xor;

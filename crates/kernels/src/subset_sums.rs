@@ -35,6 +35,7 @@ use crate::dispatch::on_arm;
 use std::sync::{Mutex, PoisonError};
 
 use crate::dispatch::Kernels;
+use crate::progress::ProgressReporter;
 use crate::threads;
 
 /// The most bytes of a block, unless an entry is longer; and of a tile.
@@ -97,18 +98,16 @@ impl Kernels {
         let block_entries = 1 << (block_bytes / entry_len).clamp(1, entries).ilog2();
         let block_len = block_entries * entry_len;
         let passes = tile_passes((entries / block_entries).ilog2());
-        let progress = Progress {
-            done: Mutex::new(0),
-            total: points.len() as u128 * (1 + passes.len()) as u128,
-            report: progress,
-        };
+        // Bytes summed, counted once in each pass.
+        let total = points.len() as u128 * (1 + passes.len()) as u128;
+        let progress = ProgressReporter::new(total, progress);
 
         let blocks = points.chunks_exact_mut(block_len).enumerate();
         each(threads, blocks, || {
             |(i, block): (usize, &mut [u8])| {
                 fill((i * block_entries) as u64, block);
                 on_arm!(self, subset_sums::sum_block(block, entry_len));
-                progress.add(block.len());
+                progress.add(block.len() as u128);
             }
         });
 
@@ -121,7 +120,7 @@ impl Kernels {
                 let progress = &progress;
                 move |mut rows: Vec<&mut [u8]>| {
                     on_arm!(self, subset_sums::sum_tile(&mut rows, &mut stage));
-                    progress.add(rows.iter().map(|row| row.len()).sum());
+                    progress.add(rows.iter().map(|row| row.len() as u128).sum());
                 }
             });
             row_len <<= variables;
@@ -166,22 +165,4 @@ where
             }
         }
     });
-}
-
-/// Reports the share of the work done, in ascending order.
-struct Progress<'a> {
-    /// Bytes summed, counted once in each pass.
-    done: Mutex<u128>,
-    total: u128,
-    report: &'a (dyn Fn(f64) + Sync),
-}
-
-impl Progress<'_> {
-    fn add(&self, bytes: usize) {
-        // Reports under the lock: otherwise a thread could overtake another between its count and
-        // its report.
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        *done += bytes as u128;
-        (self.report)(*done as f64 / self.total as f64);
-    }
 }

@@ -3,12 +3,12 @@
 use super::layout::MatrixLayout;
 use super::packing::pack_blocks;
 use crate::laid_out::no_memory;
-use crate::sharing::Progress;
 use privet_core::Result;
 use privet_core::codec::{BitReader, BitWriter};
 use privet_core::ring::{Folding, PLANES, PublicKeys, pass_words};
 use privet_kernels::Kernels;
 use privet_kernels::byte_matrix::TiledBytes;
+use privet_kernels::progress::ProgressReporter;
 
 /// Columns of the packing matrix that are put into place at a time.
 const COLUMNS_AT_ONCE: usize = 16;
@@ -51,7 +51,7 @@ pub(super) fn pack_all(
     kernels: Kernels,
     threads: usize,
     kept: &mut [u32],
-    progress: &Progress<'_>,
+    progress: &ProgressReporter<'_>,
 ) -> Result<()> {
     let (mut blocks, mut left) = (Vec::new(), kept);
     for (block, rows) in (0..).zip(layout.block_rows()) {
@@ -138,7 +138,7 @@ impl PackedMatrix {
                 (block, vec![0; layout.kept_block_words(rows.end - rows.start)])
             })
             .collect();
-        let progress = Progress::new(kept.len() as u128, &|_| {});
+        let progress = ProgressReporter::new(kept.len() as u128, &|_| {});
         let blocks = kept.iter_mut().map(|(block, kept)| (*block, kept.as_mut_slice())).collect();
         pack_blocks(layout, matrix, kernels, threads, blocks, &progress)?;
         for (block, kept) in kept {

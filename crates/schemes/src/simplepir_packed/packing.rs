@@ -1,11 +1,12 @@
 //! Packing blocks of a byte matrix, on several threads.
 
 use super::layout::MatrixLayout;
-use crate::sharing::{Progress, share};
+use crate::sharing::share;
 use privet_core::Result;
 use privet_core::ring::{BlockOut, PackingFactors};
 use privet_kernels::Kernels;
 use privet_kernels::byte_matrix::TiledBytes;
+use privet_kernels::progress::ProgressReporter;
 use std::ops::Range;
 
 /// What a thread needs for the block that it works on: 48 MiB.
@@ -24,7 +25,7 @@ pub(super) fn pack_blocks(
     kernels: Kernels,
     threads: usize,
     blocks: Vec<(u64, &mut [u32])>,
-    progress: &Progress<'_>,
+    progress: &ProgressReporter<'_>,
 ) -> Result<()> {
     let (degree, columns) = (layout.form().degree(), layout.columns() as usize);
     let factors = PackingFactors::new(kernels, layout.form(), &layout.public(kernels));

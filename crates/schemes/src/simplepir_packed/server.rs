@@ -8,12 +8,12 @@ use super::{
 use crate::contract::{AnnouncingServer, Answerer, KeepingServer, Role, SchemeOf, Setup};
 use crate::laid_out::in_columns;
 use crate::offline::{Precomputed, PublicWords, check_len};
-use crate::sharing::Progress;
 use privet_core::ring::{Folding, PublicKeys};
 use privet_core::{Error, Result, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::byte_matrix::TiledBytes;
 use privet_kernels::memory::{HugeBuffer, little_endian_bytes};
+use privet_kernels::progress::ProgressReporter;
 
 /// A server that holds the table. It must still pack it, or read back what it packed.
 pub struct SimplePirPackedSetup {
@@ -78,7 +78,7 @@ impl Setup for SimplePirPackedSetup {
             Error::unavailable("no memory for the packed table").caused_by(error)
         })?;
         let blocks: u64 = parameters.matrices().map(|layout| layout.blocks()).sum();
-        let progress = Progress::new(blocks.into(), progress);
+        let progress = ProgressReporter::new(blocks.into(), progress);
         let table = parameters.table_layout();
         let (of_table, of_masks) = kept.split_at_mut(table.kept_bytes() as usize / 4);
         pack_all(table, matrix, *kernels, *threads, of_table, &progress)?;

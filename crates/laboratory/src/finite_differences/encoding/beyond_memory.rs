@@ -26,7 +26,8 @@
 
 use crate::finite_differences::points::room_to_compute;
 use privet_core::Result;
-use privet_schemes::sharing::{Progress, share};
+use privet_kernels::progress::ProgressReporter;
+use privet_schemes::sharing::share;
 use privet_schemes::stored_setup::SetupStore;
 
 /// The least length of a part of a column, if memory allows it. Reads of this length come close to
@@ -177,7 +178,7 @@ pub(in crate::finite_differences) fn write(
 ) -> Result<()> {
     let cut = Cut::new(transform, memory, least_part);
     let mut buffer = room_to_compute(cut.buffer_len())?;
-    let progress = Progress::new(cut.total(), report);
+    let progress = ProgressReporter::new(cut.total(), report);
 
     // The buffer has room for this many bytes, and for all lengths below.
     let piece = &mut buffer[..cut.piece_len as usize];

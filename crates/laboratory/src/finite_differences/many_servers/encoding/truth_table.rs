@@ -19,7 +19,8 @@ use crate::finite_differences::encoding::beyond_memory::{
 };
 use crate::finite_differences::many_servers::ManyServersParameters;
 use privet_core::{Error, Result, TableView};
-use privet_schemes::sharing::{Progress, share};
+use privet_kernels::progress::ProgressReporter;
+use privet_schemes::sharing::share;
 use privet_schemes::stored_setup::SetupStore;
 
 /// Computes the truth table of the polynomial whose coefficients are the records of `table`, into
@@ -165,7 +166,7 @@ impl<'a> FieldSums<'a> {
         &self,
         points: &mut [u8],
         mut row_len: usize,
-        progress: &Progress<'_>,
+        progress: &ProgressReporter<'_>,
     ) -> Result<()> {
         for variables in self.passes((points.len() / row_len).ilog(self.order)) {
             let rows = self.order.pow(variables);
@@ -265,7 +266,7 @@ impl Transform for FieldSums<'_> {
         let block_len = self.entry_len * self.order.pow(lowest);
         let filled = (block_len as u128) << (low - lowest);
         let work = filled + self.work(piece.len() as u128, block_len as u128);
-        let progress = Progress::new(work, progress);
+        let progress = ProgressReporter::new(work, progress);
         let words = word << (low - lowest)..(word + 1) << (low - lowest);
         let blocks = piece
             .chunks_exact_mut(block_len)
@@ -289,7 +290,8 @@ impl Transform for FieldSums<'_> {
         row_len: usize,
         progress: &(dyn Fn(f64) + Sync),
     ) -> Result<()> {
-        let progress = Progress::new(self.work(rows.len() as u128, row_len as u128), progress);
+        let progress =
+            ProgressReporter::new(self.work(rows.len() as u128, row_len as u128), progress);
         self.sum_over(rows, row_len, &progress)
     }
 }
