@@ -191,20 +191,20 @@ impl Walk<'_> {
 }
 
 /// Lines, zero at first. Each is one cache line, because stores that cross cache lines are slow.
-struct Lines {
+struct CacheLines {
     bytes: Vec<u8>,
     start: usize,
 }
 
-impl Lines {
-    fn zeroed(lines: usize) -> Lines {
+impl CacheLines {
+    fn zeroed(lines: usize) -> CacheLines {
         let bytes = vec![0; lines * LINE + LINE - 1];
         let start = bytes.as_ptr().addr().wrapping_neg() % LINE;
-        Lines { bytes, start }
+        CacheLines { bytes, start }
     }
 }
 
-impl Deref for Lines {
+impl Deref for CacheLines {
     type Target = [[u8; LINE]];
 
     fn deref(&self) -> &[[u8; LINE]] {
@@ -212,7 +212,7 @@ impl Deref for Lines {
     }
 }
 
-impl DerefMut for Lines {
+impl DerefMut for CacheLines {
     fn deref_mut(&mut self) -> &mut [[u8; LINE]] {
         self.bytes[self.start..].as_chunks_mut().0
     }

@@ -25,9 +25,9 @@ pub trait SetupStore: Sync {
 }
 
 /// The data that a server answers from, computed before it starts: in memory, or in a file.
-pub struct StoredSetup(Place);
+pub struct StoredSetup(SetupStorage);
 
-enum Place {
+enum SetupStorage {
     Memory(HugeBuffer<u8>),
     /// From this byte of a file on, to its end.
     #[cfg(not(target_family = "wasm"))]
@@ -50,7 +50,7 @@ impl StoredSetup {
             return Err(Error::corrupted("the file does not hold what should begin there"));
         }
         file.advise_random();
-        Ok(Self(Place::File(file, start)))
+        Ok(Self(SetupStorage::File(file, start)))
     }
 
     /// # Errors
@@ -75,7 +75,7 @@ impl StoredSetup {
         ranges: impl IntoIterator<Item = Range<u64>>,
     ) {
         #[cfg(not(target_family = "wasm"))]
-        if let Place::File(file, start) = &self.0 {
+        if let SetupStorage::File(file, start) = &self.0 {
             // A mapping has no more bytes than an address can count.
             let place =
                 |range: Range<u64>| start + range.start as usize..start + range.end as usize;
@@ -93,9 +93,9 @@ impl StoredSetup {
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with the file's name, if somebody has.
     pub fn check_unchanged(&self) -> Result<()> {
         match &self.0 {
-            Place::Memory(_) => Ok(()),
+            SetupStorage::Memory(_) => Ok(()),
             #[cfg(not(target_family = "wasm"))]
-            Place::File(file, _) => file
+            SetupStorage::File(file, _) => file
                 .check_unchanged()
                 .map_err(|error| Error::corrupted(error.to_string()).caused_by(error)),
         }
@@ -104,18 +104,18 @@ impl StoredSetup {
     /// All of the data, if it is in memory.
     pub fn in_memory(&self) -> Option<&[u8]> {
         match &self.0 {
-            Place::Memory(buffer) => Some(buffer),
+            SetupStorage::Memory(buffer) => Some(buffer),
             #[cfg(not(target_family = "wasm"))]
-            Place::File(..) => None,
+            SetupStorage::File(..) => None,
         }
     }
 
     /// How many bytes the system backs with huge pages, if it says; none of a file.
     pub fn huge_page_bytes(&self) -> Option<u64> {
         match &self.0 {
-            Place::Memory(buffer) => buffer.huge_page_bytes().map(|bytes| bytes as u64),
+            SetupStorage::Memory(buffer) => buffer.huge_page_bytes().map(|bytes| bytes as u64),
             #[cfg(not(target_family = "wasm"))]
-            Place::File(..) => None,
+            SetupStorage::File(..) => None,
         }
     }
 
@@ -123,16 +123,16 @@ impl StoredSetup {
     /// needs them.
     pub fn resident_bytes(&self) -> u64 {
         match &self.0 {
-            Place::Memory(buffer) => buffer.len() as u64,
+            SetupStorage::Memory(buffer) => buffer.len() as u64,
             #[cfg(not(target_family = "wasm"))]
-            Place::File(..) => 0,
+            SetupStorage::File(..) => 0,
         }
     }
 }
 
 impl From<HugeBuffer<u8>> for StoredSetup {
     fn from(buffer: HugeBuffer<u8>) -> Self {
-        Self(Place::Memory(buffer))
+        Self(SetupStorage::Memory(buffer))
     }
 }
 
@@ -141,9 +141,9 @@ impl Deref for StoredSetup {
 
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Place::Memory(buffer) => buffer,
+            SetupStorage::Memory(buffer) => buffer,
             #[cfg(not(target_family = "wasm"))]
-            Place::File(file, start) => file.get(*start..).unwrap_or_default(),
+            SetupStorage::File(file, start) => file.get(*start..).unwrap_or_default(),
         }
     }
 }

@@ -22,12 +22,12 @@ type Bytes = Zeroizing<Vec<u8>>;
 #[derive(Default)]
 pub struct Ledger {
     reservations: u64,
-    open: BTreeMap<u64, Open>,
+    open: BTreeMap<u64, OpenReservation>,
     records: BTreeMap<u64, Result<Bytes>>,
 }
 
 /// A reservation whose record is not known yet.
-struct Open {
+struct OpenReservation {
     /// The row of the used hint. `None`: a cover was sent.
     row: Option<u32>,
     /// The parity of that hint. `None`: it waits for another reservation.
@@ -67,13 +67,13 @@ impl Ledger {
                 None => used = Some(parity),
             }
         }
-        self.open.insert(id, Open { row, used, rest, sum: None, next: None, note });
+        self.open.insert(id, OpenReservation { row, used, rest, sum: None, next: None, note });
         self.reservations += 1;
     }
 
     /// The reservation for whose record the parity of `row` waits. Checks all open reservations, in
     /// a list whose length does not show how lookups repeat.
-    fn waiting_for(&mut self, row: u32) -> Option<&mut Open> {
+    fn waiting_for(&mut self, row: u32) -> Option<&mut OpenReservation> {
         let mut found = None;
         for (id, open) in &self.open {
             // The values here follow from how lookups repeat, and so does a branch.
@@ -146,7 +146,7 @@ impl Ledger {
     fn complete_successor(
         &mut self,
         row: u32,
-        open: &Open,
+        open: &OpenReservation,
         record: &[u8],
         table: &mut HintTable,
     ) -> Option<u64> {

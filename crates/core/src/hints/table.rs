@@ -82,7 +82,7 @@ pub struct LiveHint {
 
 /// The contents of a row.
 #[derive(Clone, Copy, Default)]
-struct Row {
+struct HintRow {
     /// The extra record. All ones: none.
     extra: u64,
     cutoff: u32,
@@ -94,9 +94,9 @@ struct Row {
 const ABOVE: u32 = 1 << 31;
 const NO_LANE: u32 = ABOVE - 1;
 
-impl DefaultIsZeroes for Row {}
+impl DefaultIsZeroes for HintRow {}
 
-impl Row {
+impl HintRow {
     fn lane(self) -> u32 {
         self.lane & !ABOVE
     }
@@ -117,7 +117,7 @@ pub struct HintTable {
     salt: u64,
     /// Counts searches, so that they fill their surplus places differently.
     searches: AtomicU32,
-    rows: Zeroizing<Vec<Row>>,
+    rows: Zeroizing<Vec<HintRow>>,
     /// For each row, a fingerprint of 16 bits of its extra record, for searches.
     fingerprints: Zeroizing<Vec<u16>>,
     /// The numbers of the groups, in no particular order; [`NO_GROUP`] in places that are free.
@@ -185,7 +185,7 @@ impl HintTable {
         };
         let mut by_id = Zeroizing::new(Vec::with_capacity(rows));
         for (row, hint) in hints.enumerate() {
-            table.rows.push(Row { extra: u64::MAX, cutoff: 0, lane: NO_LANE });
+            table.rows.push(HintRow { extra: u64::MAX, cutoff: 0, lane: NO_LANE });
             if let Some(hint) = hint {
                 if hint.extra.is_some_and(|extra| extra >= partitions.shape().records()) {
                     return Err(Error::corrupted("stored hints contradict each other"));
@@ -247,7 +247,7 @@ impl HintTable {
     /// No branch depends on the hint. (A check whether an `Option` is `None` would be one. It is
     /// secret here, because only hints that replaced others have an extra record.)
     pub fn hint_for(&self, row: Option<u32>, index: u64) -> (LiveHint, bool) {
-        let none = Row { extra: u64::MAX, cutoff: 0, lane: NO_LANE };
+        let none = HintRow { extra: u64::MAX, cutoff: 0, lane: NO_LANE };
         let row = row.and_then(|row| self.rows.get(admit(row) as usize));
         let row = conceal(row.copied().unwrap_or(none));
         let lane = row.lane();
@@ -391,7 +391,7 @@ impl HintTable {
         self.fingerprints[at] =
             u16::conditional_select(&fingerprint, &NO_FINGERPRINT, extra.ct_eq(&u64::MAX));
         let lane = lane | u32::from(hint.above) << ABOVE.trailing_zeros();
-        self.rows[at] = Row { extra, cutoff: hint.cutoff, lane };
+        self.rows[at] = HintRow { extra, cutoff: hint.cutoff, lane };
     }
 
     /// The row of a live hint. Checks all groups, whichever hint it is.
@@ -586,7 +586,7 @@ impl Found {
 impl HintTable {
     /// Leaves a row without a hint, which no client may do.
     fn leave_empty(&mut self, row: u32) {
-        self.rows[row as usize] = Row { extra: u64::MAX, cutoff: 0, lane: NO_LANE };
+        self.rows[row as usize] = HintRow { extra: u64::MAX, cutoff: 0, lane: NO_LANE };
         self.fingerprints[row as usize] = NO_FINGERPRINT;
     }
 }

@@ -49,18 +49,18 @@ pub const PIECE_BYTES: usize = 4 << 20;
 #[derive(Clone, Copy)]
 pub struct TableSource<'a> {
     identity: TableIdentity,
-    records: Records<'a>,
+    records: SourceRecords<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Records<'a> {
+enum SourceRecords<'a> {
     Here(&'a [u8]),
     Read(&'a dyn ReadRecords),
 }
 
 impl<'a> From<TableView<'a>> for TableSource<'a> {
     fn from(table: TableView<'a>) -> Self {
-        Self { identity: table.identity(), records: Records::Here(table.bytes()) }
+        Self { identity: table.identity(), records: SourceRecords::Here(table.bytes()) }
     }
 }
 
@@ -72,7 +72,7 @@ impl<'a> TableSource<'a> {
     /// `identity.shape.bytes()` bytes of them.
     pub fn new(identity: TableIdentity, records: &'a dyn ReadRecords) -> Result<Self> {
         identity.shape.check_bytes(records.len())?;
-        Ok(Self { identity, records: Records::Read(records) })
+        Ok(Self { identity, records: SourceRecords::Read(records) })
     }
 
     /// Which table this is.
@@ -106,8 +106,8 @@ impl<'a> TableSource<'a> {
         let into = len.and_then(|len| into.get_mut(..len));
         let into = into.ok_or_else(|| Error::api_misuse("there is no room for the table"))?;
         match self.records {
-            Records::Here(records) => into.copy_from_slice(records),
-            Records::Read(records) => records.read(0, into)?,
+            SourceRecords::Here(records) => into.copy_from_slice(records),
+            SourceRecords::Read(records) => records.read(0, into)?,
         }
         Ok(())
     }
@@ -135,11 +135,11 @@ impl<'a> TableSource<'a> {
     pub fn pieces(&self, len: usize, mut each: impl FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
         let offsets = (0..).step_by(len.max(1));
         match self.records {
-            Records::Here(records) => {
+            SourceRecords::Here(records) => {
                 let pieces = offsets.zip(records.chunks(len.max(1)));
                 pieces.into_iter().try_for_each(|(offset, piece)| each(offset, piece))
             }
-            Records::Read(records) => {
+            SourceRecords::Read(records) => {
                 let total = self.shape().bytes();
                 let left = |offset: u64| usize::try_from(total - offset).unwrap_or(usize::MAX);
                 let mut buffer = vec![0; left(0).min(len.max(1))];

@@ -32,7 +32,7 @@
 //! Records of more than 64 bytes have several *segments* of 64 columns. The last one is moved back
 //! until it ends with the record.
 
-use super::{LINE, Lines, Shape, ThreadSums, WORD_RECORDS, xor};
+use super::{CacheLines, LINE, Shape, ThreadSums, WORD_RECORDS, xor};
 use crate::dispatch::on_avx512;
 use crate::dispatch::{Arm, Kernels};
 
@@ -235,7 +235,7 @@ pub(super) struct Sums {
     tiles: Tiles,
     /// The lines of each eight selections, by segment and line: byte `8 w + k` of a line is the sum
     /// of selection `k` in word `w`.
-    sums: Lines,
+    sums: CacheLines,
     /// Bits of one chunk, for eight selections.
     bits: Vec<u128>,
     /// Words of one chunk, for as many eights as are processed at a time.
@@ -243,7 +243,7 @@ pub(super) struct Sums {
     /// Words of one eight. After them there is room to read a whole vector.
     words_of_eight: usize,
     /// The matrices of one piece, by segment, tile and line.
-    matrices: Lines,
+    matrices: CacheLines,
     /// The last records of a chunk, and zeros after them.
     last_records: Vec<u8>,
 }
@@ -258,11 +258,11 @@ impl Sums {
         Sums {
             kernels,
             shape,
-            sums: Lines::zeroed(tiles.segments.len() * tiles.lines * eights),
+            sums: CacheLines::zeroed(tiles.segments.len() * tiles.lines * eights),
             bits: vec![0; words * EIGHT],
             interleaved: vec![0; words_of_eight * at_a_time],
             words_of_eight,
-            matrices: Lines::zeroed(PIECE_LINES),
+            matrices: CacheLines::zeroed(PIECE_LINES),
             last_records: Vec::new(),
             tiles,
         }

@@ -15,7 +15,7 @@
 //! GB/s with prefetches from front to back, and 12 GB/s otherwise. As a share of read bandwidth,
 //! one query runs at 0.95; an earlier form with software prefetches ran at 0.4.
 
-use super::{LINE, Lines, Shape, ThreadSums, WORD_RECORDS, xor};
+use super::{CacheLines, LINE, Shape, ThreadSums, WORD_RECORDS, xor};
 use crate::dispatch::Kernels;
 use crate::dispatch::on_arm;
 
@@ -52,7 +52,7 @@ pub(super) struct Sums {
     /// The record to which each byte of a group of narrow records belongs. Empty for wide ones.
     pattern: Vec<[u8; LINE]>,
     /// The lines of each selection.
-    sums: Lines,
+    sums: CacheLines,
     /// Bits of one chunk, for as many selections as are processed at a time.
     bits: Vec<u128>,
 }
@@ -71,7 +71,7 @@ impl Sums {
         let words = shape.chunk_records.div_ceil(WORD_RECORDS);
         let at_a_time = (SELECTION_BYTES / size_of::<u128>() / words).max(SELECTIONS_AT_A_TIME);
         let bits = vec![0; words * at_a_time.min(shape.selections)];
-        let sums = Lines::zeroed(lines * shape.selections);
+        let sums = CacheLines::zeroed(lines * shape.selections);
         Sums { kernels, shape, lines, pattern, sums, bits }
     }
 }

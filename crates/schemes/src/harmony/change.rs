@@ -8,9 +8,9 @@ use privet_kernels::taint::declassify;
 use zeroize::Zeroizing;
 
 /// One state change, as it is read.
-pub(super) enum StateChange<'a> {
+pub(super) enum HarmonyChange<'a> {
     /// A reservation: a segment is used.
-    Lookup(Lookup),
+    Lookup(HarmonyReservation),
     /// The answer to a reservation's query.
     Answer {
         /// Which reservation.
@@ -23,7 +23,7 @@ pub(super) enum StateChange<'a> {
 }
 
 /// A reservation.
-pub(super) struct Lookup {
+pub(super) struct HarmonyReservation {
     /// Its number.
     pub(super) id: u64,
     /// The cell in which the wanted record is.
@@ -43,7 +43,7 @@ const LOOKUP: u8 = 1;
 const ANSWER: u8 = 2;
 const EDITS: u8 = 3;
 
-impl Lookup {
+impl HarmonyReservation {
     /// `1 ‖ id (u64) ‖ cell (u32) ‖ contents (u32 each) ‖ segments (u32 each)`
     pub(super) fn encode(&self) -> Zeroizing<Vec<u8>> {
         let mut bytes = with_room(LOOKUP, 12 + 4 * (self.contents.len() + self.segments.len()));
@@ -111,7 +111,7 @@ fn read_words(
     Ok(Zeroizing::new(words_from_bytes(reader.bytes(len)?)))
 }
 
-impl<'a> StateChange<'a> {
+impl<'a> HarmonyChange<'a> {
     /// Reads a change.
     ///
     /// # Errors
@@ -126,8 +126,8 @@ impl<'a> StateChange<'a> {
     fn read(parameters: &HarmonyParameters, bytes: &'a [u8]) -> Result<Self> {
         let mut reader = Reader::new("a change of hints", bytes);
         let change = match reader.u8()? {
-            LOOKUP => StateChange::Lookup(Lookup::read(&mut reader, parameters)?),
-            ANSWER => StateChange::Answer {
+            LOOKUP => HarmonyChange::Lookup(HarmonyReservation::read(&mut reader, parameters)?),
+            ANSWER => HarmonyChange::Answer {
                 id: reader.u64()?,
                 records: {
                     let len = parameters.segment_records() as usize * parameters.record_len();
@@ -136,7 +136,7 @@ impl<'a> StateChange<'a> {
             },
             EDITS => {
                 let record_len = parameters.shape().record_len();
-                StateChange::Edits(TableDelta::read(&mut reader, record_len)?)
+                HarmonyChange::Edits(TableDelta::read(&mut reader, record_len)?)
             }
             other => {
                 return Err(Error::invalid_message(format!("there is no change of kind {other}")));

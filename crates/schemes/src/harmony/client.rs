@@ -17,7 +17,7 @@
 //! generation as early: the time for reading it need not grow. And a client that applies its
 //! journal again permutes nothing.
 
-use super::change::{Lookup, NOWHERE, StateChange, encode_answer, encode_edits};
+use super::change::{HarmonyChange, HarmonyReservation, NOWHERE, encode_answer, encode_edits};
 use super::generation::Generation;
 use super::history::History;
 use super::{Harmony, HarmonyAnswer, HarmonyParameters, HarmonyQuery};
@@ -43,14 +43,14 @@ pub struct HarmonyClient {
     /// All reservations.
     pub(super) history: History,
     /// Reservations whose records are not known yet.
-    pending: BTreeMap<u64, Pending>,
+    pending: BTreeMap<u64, OpenReservation>,
     /// Records of this generation that are known and not taken yet. There may be many, because one
     /// late answer can make any number of records known.
     records: BTreeMap<u64, Record>,
 }
 
 /// A reservation whose record is not known yet.
-struct Pending {
+struct OpenReservation {
     cell: u32,
     /// Where the contents of its segment move.
     segments: Zeroizing<Vec<u32>>,
@@ -133,13 +133,13 @@ impl HarmonyClient {
         let segments = self.history.destinations(cell, &contents);
         Ok(Reserved {
             id: ReservationId(id),
-            change: Lookup { id, cell, contents, segments }.encode(),
+            change: HarmonyReservation { id, cell, contents, segments }.encode(),
             queries: vec![HarmonyQuery { values, value_bits: self.parameters.value_bits() }],
         })
     }
 
     /// The reservation that waits for an answer.
-    fn unanswered(&self, id: u64) -> Option<&Pending> {
+    fn unanswered(&self, id: u64) -> Option<&OpenReservation> {
         self.pending.get(&id).filter(|pending| pending.kept.is_none())
     }
 }
@@ -173,10 +173,10 @@ impl HintedClient for HarmonyClient {
     }
 
     fn apply(&mut self, change: &[u8]) -> Result<()> {
-        match StateChange::decode(&self.parameters, change)? {
-            StateChange::Lookup(lookup) => self.look_up(lookup),
-            StateChange::Answer { id, records } => self.answered(id, records),
-            StateChange::Edits(delta) => {
+        match HarmonyChange::decode(&self.parameters, change)? {
+            HarmonyChange::Lookup(lookup) => self.look_up(lookup),
+            HarmonyChange::Answer { id, records } => self.answered(id, records),
+            HarmonyChange::Edits(delta) => {
                 self.parameters = self.parameters.grown_by(&delta)?;
                 self.edit(&delta)
             }
@@ -247,8 +247,8 @@ impl Updatable for HarmonyClient {
 /// State changes.
 impl HarmonyClient {
     /// Uses the segment that a query asks for.
-    fn look_up(&mut self, lookup: Lookup) -> Result<()> {
-        let Lookup { id, cell, contents, segments } = lookup;
+    fn look_up(&mut self, lookup: HarmonyReservation) -> Result<()> {
+        let HarmonyReservation { id, cell, contents, segments } = lookup;
         if id != u64::from(self.history.steps()) || self.supply().left() == 0 {
             return Err(impossible("a change is missing or comes twice"));
         }
@@ -256,7 +256,7 @@ impl HarmonyClient {
         if !self.history.use_segment(cell, wanted) {
             return Err(impossible("a segment was used twice"));
         }
-        self.pending.insert(id, Pending { cell, segments, kept: None });
+        self.pending.insert(id, OpenReservation { cell, segments, kept: None });
         Ok(())
     }
 
@@ -287,7 +287,7 @@ impl HarmonyClient {
     }
 
     /// Recovers the record, and moves all records of its segment to the hints of others.
-    fn take_in(&mut self, id: u64, pending: &Pending, records: &[u8]) {
+    fn take_in(&mut self, id: u64, pending: &OpenReservation, records: &[u8]) {
         let (record_len, segments) = (self.parameters.record_len(), &pending.segments);
         let hint = self.generation.hint_mut(self.history.segment_of(pending.cell));
         // The hint is used up, and nothing is XORed onto it any more.

@@ -69,7 +69,7 @@ pub(super) struct History {
 }
 
 /// How a walk goes on.
-enum Next {
+enum WalkStep {
     /// It has arrived.
     End(u32),
     /// It goes on from the image of this value.
@@ -136,7 +136,7 @@ impl History {
     pub(super) fn locate(&self, records: &mut [u32]) {
         let begin = |_: usize, record| match self.shortcuts.cell_of(record) {
             Some(cell) => self.follow(cell, NO_SEGMENT),
-            None => Next::Permute(record),
+            None => WalkStep::Permute(record),
         };
         self.walk_forward(records, begin, NO_SEGMENT);
     }
@@ -149,7 +149,7 @@ impl History {
         let mut walks = Zeroizing::new(cells.collect::<Vec<u32>>());
         let begin = |number: usize, cell| match admit(contents[number] != self.records) {
             true => self.follow(cell, using),
-            false => Next::End(NOWHERE),
+            false => WalkStep::End(NOWHERE),
         };
         self.walk_forward(&mut walks, begin, using);
         for walk in walks.iter_mut().filter(|walk| admit(**walk != NOWHERE)) {
@@ -158,7 +158,7 @@ impl History {
         walks
     }
 
-    fn walk_forward(&self, walks: &mut [u32], begin: impl Fn(usize, u32) -> Next, using: u32) {
+    fn walk_forward(&self, walks: &mut [u32], begin: impl Fn(usize, u32) -> WalkStep, using: u32) {
         let permute = |values: &mut [u32]| {
             #[cfg(test)]
             self.permuted.set(self.permuted.get() + values.len() as u64);
@@ -169,17 +169,17 @@ impl History {
 
     /// From a cell in which a record was to the next one, if the cell's segment has been used, or
     /// is the one that is `using`, as the next step.
-    fn follow(&self, cell: u32, using: u32) -> Next {
+    fn follow(&self, cell: u32, using: u32) -> WalkStep {
         let segment = self.segment_of(cell);
         let step = match admit(segment == using) {
             true => self.steps(),
             false => conceal(self.steps[admit(segment) as usize]),
         };
         if admit(step == NEVER) {
-            return Next::End(cell);
+            return WalkStep::End(cell);
         }
         let empty = (step << self.segment_log2) + self.place_of(cell);
-        Next::Permute(self.records + empty)
+        WalkStep::Permute(self.records + empty)
     }
 
     /// What lies in the segment of `cell`, in the order of its cells: indices of records, and `N`
@@ -204,21 +204,21 @@ impl History {
             self.kernels.unpermute(&self.permutation, values);
         };
         let begin = |number, cell| match known(number) {
-            Some(content) => Next::End(content),
+            Some(content) => WalkStep::End(content),
             None => self.look_into(cell),
         };
         walk_all(cells, begin, unpermute, |value| {
             if admit(value < self.records) {
-                return Next::End(value);
+                return WalkStep::End(value);
             }
             let empty = value - self.records;
             let step = admit(empty >> self.segment_log2) as usize;
             #[cfg(test)]
             if planted::is(planted::Flaw::NothingMoves) {
-                return Next::End(self.records);
+                return WalkStep::End(self.records);
             }
             match self.used.get(step) {
-                None => Next::End(self.records),
+                None => WalkStep::End(self.records),
                 Some(segment) => {
                     let segment = conceal(*segment);
                     self.look_into(segment << self.segment_log2 | self.place_of(empty))
@@ -227,10 +227,10 @@ impl History {
         });
     }
 
-    fn look_into(&self, cell: u32) -> Next {
+    fn look_into(&self, cell: u32) -> WalkStep {
         match self.shortcuts.record_in(cell) {
-            Some(record) => Next::End(record),
-            None => Next::Permute(cell),
+            Some(record) => WalkStep::End(record),
+            None => WalkStep::Permute(cell),
         }
     }
 }
@@ -240,16 +240,16 @@ impl History {
 /// step led.
 fn walk_all(
     walks: &mut [u32],
-    begin: impl Fn(usize, u32) -> Next,
+    begin: impl Fn(usize, u32) -> WalkStep,
     permute: impl Fn(&mut [u32]),
-    look: impl Fn(u32) -> Next,
+    look: impl Fn(u32) -> WalkStep,
 ) {
     let mut numbers = Zeroizing::new(Vec::with_capacity(walks.len()));
     let mut values = Zeroizing::new(Vec::with_capacity(walks.len()));
     for (number, walk) in walks.iter_mut().enumerate() {
         match begin(number, *walk) {
-            Next::End(end) => *walk = end,
-            Next::Permute(value) => {
+            WalkStep::End(end) => *walk = end,
+            WalkStep::Permute(value) => {
                 numbers.push(number);
                 values.push(value);
             }
@@ -260,8 +260,8 @@ fn walk_all(
         let mut left = 0;
         for walk in 0..values.len() {
             match look(values[walk]) {
-                Next::End(end) => walks[numbers[walk]] = end,
-                Next::Permute(value) => {
+                WalkStep::End(end) => walks[numbers[walk]] = end,
+                WalkStep::Permute(value) => {
                     (numbers[left], values[left]) = (numbers[walk], value);
                     left += 1;
                 }

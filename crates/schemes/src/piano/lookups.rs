@@ -31,14 +31,14 @@ pub(super) struct Lookups {
     /// For each reservation, the entry of the wanted record: the reservation's own if the record
     /// was not known before.
     wanted: Zeroizing<Vec<u64>>,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<EntryState>,
     told: Vec<bool>,
     known: Zeroizing<Vec<u8>>,
 }
 
 /// The state of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+enum EntryState {
     Open,
     Known,
     Failed(Failure),
@@ -135,7 +135,7 @@ impl Lookups {
         self.lower.push(position as u32);
         self.upper.push((position >> 32) as u32);
         self.wanted.push(wanted);
-        self.outcomes.push(asked.map_or_else(Outcome::Failed, |_| Outcome::Open));
+        self.outcomes.push(asked.map_or_else(EntryState::Failed, |_| EntryState::Open));
         self.told.push(false);
         let len = self.known.len() + self.record_len;
         self.known.resize(len, 0);
@@ -144,14 +144,14 @@ impl Lookups {
     /// The position that reservation `id` asked for.
     pub(super) fn position(&self, id: u64) -> Option<u64> {
         let at = id as usize;
-        let failed = matches!(self.outcomes.get(at)?, Outcome::Failed(_));
+        let failed = matches!(self.outcomes.get(at)?, EntryState::Failed(_));
         let upper = if self.is_wide() { u64::from(self.upper[at]) << 32 } else { 0 };
         (!failed).then_some(upper | u64::from(self.lower[at]))
     }
 
     /// Keeps the record that reservation `id` brought.
     pub(super) fn resolve(&mut self, id: u64, record: &[u8]) {
-        self.outcomes[id as usize] = Outcome::Known;
+        self.outcomes[id as usize] = EntryState::Known;
         self.known_mut(id).copy_from_slice(record);
     }
 
@@ -162,9 +162,9 @@ impl Lookups {
             return None;
         }
         let record = match self.outcomes[wanted as usize] {
-            Outcome::Open => return None,
-            Outcome::Known => Ok(Zeroizing::new(self.known_mut(wanted).to_vec())),
-            Outcome::Failed(failure) => Err(failure.error()),
+            EntryState::Open => return None,
+            EntryState::Known => Ok(Zeroizing::new(self.known_mut(wanted).to_vec())),
+            EntryState::Failed(failure) => Err(failure.error()),
         };
         self.told[id as usize] = true;
         Some(record)

@@ -1,7 +1,7 @@
 //! The client: encrypts the number of the wanted column, and reads its record from the answer.
 
 use super::layout::MatrixLayout;
-use super::params::Place;
+use super::params::MatrixPlace;
 use super::{
     SimplePirPacked, SimplePirPackedAnswer, SimplePirPackedParameters, SimplePirPackedQuery,
 };
@@ -125,7 +125,7 @@ impl Ahead for SimplePirPackedClient {
         let (form, query_bits) = (self.parameters.form(), self.parameters.query_bits());
         let lens = self.parameters.vector_lens();
         blank.check(form, &lens, query_bits)?;
-        let Place { column, unit, first_row } = self.parameters.place(index);
+        let MatrixPlace { column, unit, first_row } = self.parameters.place(index);
         let (words, keys, key) = blank.into_query(&[column, unit][..lens.len()]);
         let (first_row, unit) = (Secret::new(first_row), Secret::new(unit));
         let pending = SimplePirPackedPending { key, first_row, unit };

@@ -67,7 +67,7 @@ impl PackedMatrix {
     pub(super) fn new(
         layout: MatrixLayout,
         mut matrix: TiledBytes,
-        kept: &Kept<'_>,
+        kept: &KeptMatrix<'_>,
         threads: usize,
     ) -> Self {
         kept.fill_planes(&layout, &mut matrix, threads);
@@ -234,13 +234,13 @@ impl PackedMatrix {
 }
 
 /// What was kept of a matrix, block by block, in bytes.
-pub(super) struct Kept<'a> {
+pub(super) struct KeptMatrix<'a> {
     degree: usize,
     rows: usize,
     blocks: Vec<&'a [[u8; 4]]>,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> KeptMatrix<'a> {
     /// # Panics
     /// If `kept` is not of the layout's length.
     pub(super) fn new(layout: &MatrixLayout, kept: &'a [u8]) -> Self {

@@ -229,10 +229,10 @@ impl SimplePirPackedParameters {
     }
 
     /// Where a record lies. All of it is secret.
-    pub(super) fn place(&self, index: &RecordIndex) -> Place {
+    pub(super) fn place(&self, index: &RecordIndex) -> MatrixPlace {
         let (column, place) = index.divide(self.records_per_column());
         let (unit, _) = divide_secret(place, self.table.unit_rows() / self.shape.record_len());
-        Place { column, unit, first_row: place * self.shape.record_len() }
+        MatrixPlace { column, unit, first_row: place * self.shape.record_len() }
     }
 
     /// Records in a column.
@@ -242,7 +242,7 @@ impl SimplePirPackedParameters {
 }
 
 /// Where a record lies in the table's matrix.
-pub(super) struct Place {
+pub(super) struct MatrixPlace {
     pub(super) column: u64,
     /// The unit of its rows.
     pub(super) unit: u64,

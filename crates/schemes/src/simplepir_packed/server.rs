@@ -1,7 +1,7 @@
 //! The server: the table as a byte matrix in memory, packed, and its masks as another if they are
 //! on demand.
 
-use super::matrix::{Kept, PackedMatrix, pack_all, room, tiled};
+use super::matrix::{KeptMatrix, PackedMatrix, pack_all, room, tiled};
 use super::{
     SimplePirPacked, SimplePirPackedAnswer, SimplePirPackedParameters, SimplePirPackedQuery,
 };
@@ -82,11 +82,11 @@ impl Setup for SimplePirPackedSetup {
         let table = parameters.table_layout();
         let (of_table, of_masks) = kept.split_at_mut(table.kept_bytes() as usize / 4);
         pack_all(table, matrix, *kernels, *threads, of_table, &progress)?;
-        let mut masks = Kept::new(table, &little_endian_bytes(of_table)).masks(table);
+        let mut masks = KeptMatrix::new(table, &little_endian_bytes(of_table)).masks(table);
         if let Some(layout) = parameters.masks_layout() {
             let matrix = tiled(layout, &masks, *threads)?;
             pack_all(layout, &matrix, *kernels, *threads, of_masks, &progress)?;
-            masks = Kept::new(layout, &little_endian_bytes(of_masks)).masks(layout);
+            masks = KeptMatrix::new(layout, &little_endian_bytes(of_masks)).masks(layout);
         }
         Ok(Precomputed { hint: PublicWords::from_bytes(&masks)?, kept: PublicWords::new(kept) })
     }
@@ -96,14 +96,14 @@ impl Setup for SimplePirPackedSetup {
         let Self { parameters, matrix, kernels, threads } = self;
         let layout = parameters.table_layout();
         let (of_table, of_masks) = kept.split_at(layout.kept_bytes() as usize);
-        let of_table = Kept::new(layout, of_table);
+        let of_table = KeptMatrix::new(layout, of_table);
         let mut downloaded = of_table.masks(layout);
         let table = PackedMatrix::new(layout.clone(), matrix, &of_table, threads);
         let masks = match parameters.masks_layout() {
             None => None,
             Some(layout) => {
                 let matrix = tiled(layout, &downloaded, threads)?;
-                let of_masks = Kept::new(layout, of_masks);
+                let of_masks = KeptMatrix::new(layout, of_masks);
                 downloaded = of_masks.masks(layout);
                 Some(PackedMatrix::new(layout.clone(), matrix, &of_masks, threads))
             }

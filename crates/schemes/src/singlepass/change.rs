@@ -7,9 +7,9 @@ use privet_core::{Error, RecordIndex, Result, Secret, TableDelta};
 use zeroize::Zeroizing;
 
 /// One state change, as it is read.
-pub(super) enum StateChange<'a> {
+pub(super) enum SinglePassChange<'a> {
     /// A reservation: the numbers that the query shows are shuffled in again.
-    Lookup(Lookup),
+    Lookup(SinglePassReservation),
     /// The values from the answers to a reservation's queries.
     Answers {
         /// Which reservation.
@@ -22,7 +22,7 @@ pub(super) enum StateChange<'a> {
 }
 
 /// A reservation.
-pub(super) struct Lookup {
+pub(super) struct SinglePassReservation {
     /// Its number.
     pub(super) id: u64,
     /// The record that is wanted.
@@ -44,7 +44,7 @@ const LOOKUP: u8 = 1;
 const ANSWERS: u8 = 2;
 const EDITS: u8 = 3;
 
-impl Lookup {
+impl SinglePassReservation {
     /// `1 ‖ id (u64) ‖ index (u64) ‖ seed (32)`
     pub(super) fn encode(&self) -> Zeroizing<Vec<u8>> {
         let mut bytes = with_room(LOOKUP, 48);
@@ -85,7 +85,7 @@ fn with_room(kind: u8, room: usize) -> Zeroizing<Vec<u8>> {
     bytes
 }
 
-impl<'a> StateChange<'a> {
+impl<'a> SinglePassChange<'a> {
     /// Reads a change.
     ///
     /// # Errors
@@ -101,19 +101,19 @@ impl<'a> StateChange<'a> {
         let (shape, record_len) = (parameters.shape(), parameters.record_len());
         let mut reader = Reader::new("a change of hints", bytes);
         let change = match reader.u8()? {
-            LOOKUP => StateChange::Lookup(Lookup {
+            LOOKUP => SinglePassChange::Lookup(SinglePassReservation {
                 id: reader.u64()?,
                 index: RecordIndex::new(reader.u64()?, shape)?,
                 seed: Secret::new(reader.array()?),
             }),
-            ANSWERS => StateChange::Answers {
+            ANSWERS => SinglePassChange::Answers {
                 id: reader.u64()?,
                 brought: Brought {
                     others: reader.bytes(record_len)?,
                     differences: reader.bytes(parameters.answer_len())?,
                 },
             },
-            EDITS => StateChange::Edits(TableDelta::read(&mut reader, shape.record_len())?),
+            EDITS => SinglePassChange::Edits(TableDelta::read(&mut reader, shape.record_len())?),
             other => {
                 return Err(Error::invalid_message(format!("there is no change of kind {other}")));
             }

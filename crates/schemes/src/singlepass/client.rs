@@ -27,11 +27,13 @@
 //! queries. Answers may come in any order: the client keeps an answer that comes before its turn,
 //! and recovers its record when the earlier answers are there.
 
-use super::change::{Brought, Lookup, StateChange, encode_answers, encode_edits};
+use super::change::{
+    Brought, SinglePassChange, SinglePassReservation, encode_answers, encode_edits,
+};
 use super::draws::Seed;
 use super::generation::Generation;
 use super::messages::{SinglePassAnswer, SinglePassQuery};
-use super::permutations::{Coins, Permutations, Place};
+use super::permutations::{Coins, HintPlace, Permutations};
 use super::{SinglePass, SinglePassParameters};
 use crate::contract::{
     Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable,
@@ -54,7 +56,7 @@ pub struct SinglePassClient {
     reservations: u64,
     /// Reservations whose records are not known yet. The values that came before their turn take no
     /// more memory than the journal takes on disk: about twice the generation.
-    pending: BTreeMap<u64, Pending>,
+    pending: BTreeMap<u64, OpenReservation>,
     /// Records of this generation that are known and not taken yet: far less memory than that.
     /// There may be many, because one late answer can make any number of records known.
     records: BTreeMap<u64, Record>,
@@ -64,15 +66,15 @@ pub struct SinglePassClient {
 }
 
 /// A reservation whose record is not known yet.
-struct Pending {
-    place: Place,
+struct OpenReservation {
+    place: HintPlace,
     seed: Seed,
     /// `Some` if the answers are there, but those to an earlier reservation are not.
-    brought: Option<Kept>,
+    brought: Option<KeptAnswers>,
 }
 
 /// The values from the answers to a reservation, kept until it is their turn. See [`Brought`].
-struct Kept {
+struct KeptAnswers {
     others: Zeroizing<Vec<u8>>,
     differences: Zeroizing<Vec<u8>>,
 }
@@ -140,7 +142,7 @@ impl SinglePassClient {
     }
 
     /// The reservation that waits for answers.
-    fn unanswered(&self, id: u64) -> Option<&Pending> {
+    fn unanswered(&self, id: u64) -> Option<&OpenReservation> {
         self.pending.get(&id).filter(|pending| pending.brought.is_none())
     }
 }
@@ -191,16 +193,16 @@ impl HintedClient for SinglePassClient {
         let id = self.reservations;
         Ok(Reserved {
             id: ReservationId(id),
-            change: Lookup { id, index, seed }.encode(),
+            change: SinglePassReservation { id, index, seed }.encode(),
             queries: queries.into(),
         })
     }
 
     fn apply(&mut self, change: &[u8]) -> Result<()> {
-        match StateChange::decode(&self.parameters, change)? {
-            StateChange::Lookup(lookup) => self.look_up(lookup),
-            StateChange::Answers { id, brought } => self.answered(id, brought),
-            StateChange::Edits(delta) => {
+        match SinglePassChange::decode(&self.parameters, change)? {
+            SinglePassChange::Lookup(lookup) => self.look_up(lookup),
+            SinglePassChange::Answers { id, brought } => self.answered(id, brought),
+            SinglePassChange::Edits(delta) => {
                 self.parameters = self.grown_by(&delta)?;
                 self.follow(&delta)
             }
@@ -285,8 +287,8 @@ impl Updatable for SinglePassClient {
 /// State changes.
 impl SinglePassClient {
     /// Shuffles in the numbers that a query shows.
-    fn look_up(&mut self, lookup: Lookup) -> Result<()> {
-        let Lookup { id, index, seed } = lookup;
+    fn look_up(&mut self, lookup: SinglePassReservation) -> Result<()> {
+        let SinglePassReservation { id, index, seed } = lookup;
         if id != self.reservations || self.supply().left() == 0 {
             return Err(impossible("a change is missing or comes twice"));
         }
@@ -302,7 +304,7 @@ impl SinglePassClient {
         permutations.exchange(place.hint, &partners);
         #[cfg(test)]
         self.last_exchange.replace((place.hint, partners));
-        self.pending.insert(id, Pending { place, seed, brought: None });
+        self.pending.insert(id, OpenReservation { place, seed, brought: None });
         self.reservations += 1;
         Ok(())
     }
@@ -318,7 +320,7 @@ impl SinglePassClient {
         if !first {
             let [others, differences] =
                 [brought.others, brought.differences].map(|bytes| Zeroizing::new(bytes.to_vec()));
-            pending.brought = Some(Kept { others, differences });
+            pending.brought = Some(KeptAnswers { others, differences });
             return Ok(());
         }
         if let Some(pending) = self.pending.remove(&id) {
@@ -328,7 +330,7 @@ impl SinglePassClient {
             && next.get().brought.is_some()
         {
             let (id, mut pending) = next.remove_entry();
-            if let Some(Kept { others, differences }) = pending.brought.take() {
+            if let Some(KeptAnswers { others, differences }) = pending.brought.take() {
                 let brought = Brought { others: &others, differences: &differences };
                 self.take_in(id, &pending, brought);
             }
@@ -337,7 +339,7 @@ impl SinglePassClient {
     }
 
     /// Recovers the record, and changes the values of the hints that changed places.
-    fn take_in(&mut self, id: u64, pending: &Pending, brought: Brought<'_>) {
+    fn take_in(&mut self, id: u64, pending: &OpenReservation, brought: Brought<'_>) {
         let partners = self.coins(&pending.seed).partners_of(pending.place);
         let record_len = self.parameters.record_len();
         let hints = &mut self.generation.hints;

@@ -70,7 +70,7 @@ impl Coins {
     /// The partners with which the hint that contains the record at `place` changes places. In the
     /// record's own partition, its partner is the hint itself: nothing was shown there, so it stays
     /// in its place.
-    pub(crate) fn partners_of(mut self, place: Place) -> Zeroizing<Vec<u16>> {
+    pub(crate) fn partners_of(mut self, place: HintPlace) -> Zeroizing<Vec<u16>> {
         #[cfg(test)]
         self.spoil(place);
         self.partners[place.partition as usize] = place.hint;
@@ -80,7 +80,7 @@ impl Coins {
 
 /// Where a record is: its partition, and the hint that contains it. Both secret.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct HintPlace {
     pub(crate) partition: u32,
     pub(crate) hint: u16,
 }
@@ -131,19 +131,19 @@ impl Permutations {
 
     /// Where the record `index` is. Takes the same steps for every record of the table, because it
     /// searches the whole permutation of its partition. Caches may show which partition that is.
-    pub(crate) fn place_of(&self, index: &RecordIndex) -> Place {
+    pub(crate) fn place_of(&self, index: &RecordIndex) -> HintPlace {
         let (partition, offset) = index.divide(self.records as u64);
         let row = &self.offsets[partition as usize * self.records..][..self.records];
         let offset = offset as u16;
         let hint = row.iter().enumerate().fold(0, |found, (hint, entry)| {
             found | (hint as u16 & u16::from(*entry == offset).wrapping_neg())
         });
-        Place { partition: partition as u32, hint }
+        HintPlace { partition: partition as u32, hint }
     }
 
     /// The two queries of a lookup: the numbers that are shuffled in, for the server that knows the
     /// first permutations; and the used hint, for the server that knows nothing.
-    pub(crate) fn show(&self, place: Place, coins: &Coins) -> [SinglePassQuery; 2] {
+    pub(crate) fn show(&self, place: HintPlace, coins: &Coins) -> [SinglePassQuery; 2] {
         #[cfg(test)]
         let coins = &coins.spoiled(place);
         let rows = self.offsets.chunks_exact(self.records);
@@ -163,7 +163,7 @@ impl Permutations {
     }
 
     /// The same as [`show`](Self::show) returned before the last [`exchange`](Self::exchange).
-    pub(crate) fn shown(&self, place: Place, coins: &Coins) -> [SinglePassQuery; 2] {
+    pub(crate) fn shown(&self, place: HintPlace, coins: &Coins) -> [SinglePassQuery; 2] {
         #[cfg(test)]
         let coins = &coins.spoiled(place);
         let rows = self.offsets.chunks_exact(self.records);
@@ -241,7 +241,7 @@ fn planted_partners(partners: Vec<u16>) -> Vec<u16> {
 
 #[cfg(test)]
 impl Coins {
-    fn spoil(&mut self, place: Place) {
+    fn spoil(&mut self, place: HintPlace) {
         match planted::planted() {
             Some(planted::Flaw::NeverItsOwnPartner(records)) => {
                 let own = self.partners.iter_mut().filter(|partner| **partner == place.hint);
@@ -256,7 +256,7 @@ impl Coins {
         }
     }
 
-    fn spoiled(&self, place: Place) -> Self {
+    fn spoiled(&self, place: HintPlace) -> Self {
         let mut spoiled = Self { partners: self.partners.clone(), decoy: self.decoy };
         spoiled.spoil(place);
         spoiled
@@ -265,7 +265,7 @@ impl Coins {
 
 #[cfg(test)]
 impl Permutations {
-    fn decoy_replaced(&self, place: Place, mut shown: Vec<u16>) -> Vec<u16> {
+    fn decoy_replaced(&self, place: HintPlace, mut shown: Vec<u16>) -> Vec<u16> {
         let partition = place.partition as usize;
         let wanted = self.offsets[partition * self.records + usize::from(place.hint)];
         if planted::is(planted::Flaw::WantedOffsetShown) {

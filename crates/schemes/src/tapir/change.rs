@@ -7,7 +7,7 @@ use privet_core::{Error, Result, TableDelta};
 use zeroize::Zeroizing;
 
 /// One state change, as it is read.
-pub(super) enum StateChange<'a> {
+pub(super) enum TapirChange<'a> {
     /// One of SinglePass: a reservation, or the values from verified answers.
     Pass(&'a [u8]),
     /// The servers' agreed update of the table.
@@ -92,7 +92,7 @@ fn with_room(kind: u8, room: usize) -> Zeroizing<Vec<u8>> {
     bytes
 }
 
-impl<'a> StateChange<'a> {
+impl<'a> TapirChange<'a> {
     /// Reads a change.
     ///
     /// # Errors
@@ -110,9 +110,9 @@ impl<'a> StateChange<'a> {
     fn read(record_len: u64, bytes: &'a [u8]) -> Result<Self> {
         let mut reader = Reader::new("a change of hints", bytes);
         let change = match reader.u8()? {
-            PASS => StateChange::Pass(reader.bytes(reader.remaining())?),
-            UPDATE => StateChange::Update(TableDelta::read(&mut reader, record_len)?),
-            END => StateChange::End(Reason::from_code(reader.u8()?)?),
+            PASS => TapirChange::Pass(reader.bytes(reader.remaining())?),
+            UPDATE => TapirChange::Update(TableDelta::read(&mut reader, record_len)?),
+            END => TapirChange::End(Reason::from_code(reader.u8()?)?),
             other => {
                 return Err(Error::invalid_message(format!("there is no change of kind {other}")));
             }

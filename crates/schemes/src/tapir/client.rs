@@ -1,6 +1,6 @@
 //! The client's public side. It keeps the order of `order.rs`, whatever the caller does.
 
-use super::change::{Reason, StateChange, encode_end, encode_pass, encode_update};
+use super::change::{Reason, TapirChange, encode_end, encode_pass, encode_update};
 use super::order::{Asked, Ended, Ready};
 use super::{Form, Tapir, TapirAnswer, TapirParameters, TapirQuery, generation};
 use crate::contract::{
@@ -121,8 +121,8 @@ impl<F: Form> HintedClient for TapirClient<F> {
     }
 
     fn apply(&mut self, change: &[u8]) -> Result<()> {
-        match StateChange::decode(&self.parameters, change)? {
-            StateChange::Pass(change) => self.step(|standing| match standing {
+        match TapirChange::decode(&self.parameters, change)? {
+            TapirChange::Pass(change) => self.step(|standing| match standing {
                 Standing::Ready(ready) => ready
                     .ask(change)
                     .map(Standing::Asked)
@@ -133,7 +133,7 @@ impl<F: Form> HintedClient for TapirClient<F> {
                     .map_err(|(asked, error)| (Standing::Asked(asked), error)),
                 Standing::Ended(ended) => Err((Standing::Ended(ended), beyond_the_end())),
             }),
-            StateChange::Update(delta) => {
+            TapirChange::Update(delta) => {
                 let Some(Standing::Ready(ready)) = &mut self.standing else {
                     return Err(Error::corrupted(
                         "the journal of hints does not fit the hints: the table was updated while a lookup was open",
@@ -144,7 +144,7 @@ impl<F: Form> HintedClient for TapirClient<F> {
                 self.supply = ready.hints.supply();
                 Ok(())
             }
-            StateChange::End(reason) => self.step(|standing| {
+            TapirChange::End(reason) => self.step(|standing| {
                 let lookup = match &standing {
                     Standing::Asked(asked) => Some(asked.id()),
                     Standing::Ready(_) => None,

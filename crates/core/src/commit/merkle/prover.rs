@@ -59,22 +59,24 @@ impl MerkleProver {
     }
 
     /// The nodes at `height` in the given places, computed from their children.
-    fn compute(&self, table: &[u8], height: u32, places: &[Place], out: &mut [Node]) {
+    fn compute(&self, table: &[u8], height: u32, places: &[NodePosition], out: &mut [Node]) {
         let vector_len = self.merkle.vectors.vector_len();
         if height == 0 {
             let indices: Vec<u64> = places.iter().map(|place| place.index(vector_len)).collect();
             return self.leaves(table, &indices, out);
         }
-        let pair = |place: &Place| {
-            [0, 1].map(|side| Place { position: 2 * place.position + side, ..*place })
+        let pair = |place: &NodePosition| {
+            [0, 1].map(|side| NodePosition { position: 2 * place.position + side, ..*place })
         };
-        let children: Vec<Place> = places.iter().flat_map(pair).collect();
+        let children: Vec<NodePosition> = places.iter().flat_map(pair).collect();
         let mut nodes = vec![ZERO; children.len()];
         if height == 1 {
             // A right child may lie beyond the end. Then its leaf is computed from another record
             // first, and replaced later.
-            let inside =
-                |place: &Place| Place { position: place.position.min(vector_len - 1), ..*place };
+            let inside = |place: &NodePosition| NodePosition {
+                position: place.position.min(vector_len - 1),
+                ..*place
+            };
             let indices: Vec<u64> =
                 children.iter().map(|place| inside(place).index(vector_len)).collect();
             self.leaves(table, &indices, &mut nodes);
@@ -99,7 +101,7 @@ impl MerkleProver {
 
     /// Recomputes the nodes above the given leaves, and appends those of the cap to `changes`.
     /// `places` are in order, without repetitions.
-    fn follow_edits(&mut self, table: &[u8], mut places: Vec<Place>, changes: &mut Vec<u8>) {
+    fn follow_edits(&mut self, table: &[u8], mut places: Vec<NodePosition>, changes: &mut Vec<u8>) {
         let cap_height = self.merkle.cap_height();
         for height in cap_height.min(1)..=cap_height {
             if height > 0 {
@@ -215,8 +217,10 @@ impl Prover for MerkleProver {
         }
         self.merkle = grown;
 
-        let places = changed.iter().map(|changed| Place::of(changed.index, after.vector_len()));
-        let mut places: Vec<Place> = places.filter(|place| place.vector < before.count()).collect();
+        let places =
+            changed.iter().map(|changed| NodePosition::of(changed.index, after.vector_len()));
+        let mut places: Vec<NodePosition> =
+            places.filter(|place| place.vector < before.count()).collect();
         places.sort_unstable();
         places.dedup();
         let mut changes = Vec::new();
@@ -236,12 +240,12 @@ impl Prover for MerkleProver {
 
 /// A node of some height.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct NodePosition {
     vector: u32,
     position: u32,
 }
 
-impl Place {
+impl NodePosition {
     /// The leaf of a record.
     fn of(index: u64, vector_len: u32) -> Self {
         let vector_len = u64::from(vector_len);

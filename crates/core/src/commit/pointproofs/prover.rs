@@ -25,11 +25,11 @@ pub struct PointproofsProver {
     commitments_digest: [u8; 32],
     /// All records of all vectors.
     scalars: Vec<Scalar>,
-    source: Source,
+    source: OpeningSource,
 }
 
 /// The data from which the product of openings is computed.
-enum Source {
+enum OpeningSource {
     /// The bases of openings, of all vectors.
     Bases(Arc<Bases>),
     /// Every opening of every vector.
@@ -172,7 +172,7 @@ impl PointproofsProver {
             None => {
                 let reference_string = parameters.reference_string()?;
                 let bases = reference_string.opening_bases(parameters.vector_len());
-                Source::Bases(Arc::new(Bases::new(bases)?))
+                OpeningSource::Bases(Arc::new(Bases::new(bases)?))
             }
             Some(toeplitz) => {
                 let encoded = openings.as_chunks().0;
@@ -180,7 +180,7 @@ impl PointproofsProver {
                 for opening in encoded {
                     openings.push(G1::from_uncompressed_of_our_own(opening).ok_or_else(damaged)?);
                 }
-                Source::Openings { toeplitz: Arc::new(toeplitz), openings }
+                OpeningSource::Openings { toeplitz: Arc::new(toeplitz), openings }
             }
         };
         let vectors = parameters.vectors();
@@ -199,7 +199,7 @@ impl PointproofsProver {
     fn aggregated(&self, offsets: &[u16], weights: &[u128]) -> G1Sum {
         let len = self.parameters.vector_len();
         match &self.source {
-            Source::Bases(bases) => {
+            OpeningSource::Bases(bases) => {
                 let mut exponents = vec![ScalarSum::default(); 2 * len - 1];
                 let vectors = self.scalars.chunks_exact(len);
                 for ((vector, offset), weight) in vectors.zip(offsets).zip(weights) {
@@ -210,7 +210,7 @@ impl PointproofsProver {
                 let exponents: Vec<Scalar> = exponents.iter().map(ScalarSum::reduce).collect();
                 bases.product(&exponents)
             }
-            Source::Openings { openings, .. } => {
+            OpeningSource::Openings { openings, .. } => {
                 let vectors = openings.chunks_exact(len);
                 let opened: Vec<G1> = vectors
                     .zip(offsets)
@@ -243,10 +243,10 @@ impl Prover for PointproofsProver {
             commitments_digest: self.commitments_digest,
             scalars: copied(&self.scalars)?,
             source: match &self.source {
-                Source::Bases(bases) => Source::Bases(Arc::clone(bases)),
-                Source::Openings { toeplitz, openings } => {
+                OpeningSource::Bases(bases) => OpeningSource::Bases(Arc::clone(bases)),
+                OpeningSource::Openings { toeplitz, openings } => {
                     let toeplitz = Arc::clone(toeplitz);
-                    Source::Openings { toeplitz, openings: copied(openings)? }
+                    OpeningSource::Openings { toeplitz, openings: copied(openings)? }
                 }
             },
         })
@@ -263,7 +263,7 @@ impl Prover for PointproofsProver {
         let no_memory = || Error::unavailable("no memory for the table's new records");
         let reserve = usize::try_from(more_records).map_err(|_| no_memory())?;
         self.scalars.try_reserve_exact(reserve).map_err(|_| no_memory())?;
-        if let Source::Openings { openings, .. } = &mut self.source {
+        if let OpeningSource::Openings { openings, .. } = &mut self.source {
             openings.try_reserve_exact(reserve).map_err(|_| no_memory())?;
         }
         let edits = self.edits(&parameters, table, changed)?;
@@ -285,8 +285,8 @@ impl Prover for PointproofsProver {
 
     fn resident_bytes(&self) -> u64 {
         let source = match &self.source {
-            Source::Bases(bases) => bases.resident_bytes(),
-            Source::Openings { openings, .. } => size_of_val(openings.as_slice()) as u64,
+            OpeningSource::Bases(bases) => bases.resident_bytes(),
+            OpeningSource::Openings { openings, .. } => size_of_val(openings.as_slice()) as u64,
         };
         let commitments = size_of_val(self.commitments.as_slice());
         source + (commitments + size_of_val(self.scalars.as_slice())) as u64
@@ -352,7 +352,7 @@ impl PointproofsProver {
         let before = G1::from_compressed(&self.commitments[vector]);
         commitment.add_affine(&before.unwrap_or(G1::infinity()));
 
-        if let Source::Openings { toeplitz, openings } = &mut self.source {
+        if let OpeningSource::Openings { toeplitz, openings } = &mut self.source {
             let openings = &mut openings[vector * len..][..len];
             if edits.len() > toeplitz.worthwhile_changes() {
                 openings.copy_from_slice(&toeplitz.openings(scalars));
@@ -382,7 +382,7 @@ impl PointproofsProver {
         let records = &table[number * vector_bytes..][..vector_bytes];
         let scalars: Vec<Scalar> =
             RecordHash::new().scalars(records, vectors.record_len()).collect();
-        if let Source::Openings { toeplitz, openings } = &mut self.source {
+        if let OpeningSource::Openings { toeplitz, openings } = &mut self.source {
             openings.extend(toeplitz.openings(&scalars));
         }
         self.scalars.extend_from_slice(&scalars);

@@ -16,7 +16,7 @@ pub(crate) fn accumulate(
 ) {
     for place in 0..elements(record_len) {
         let (lanes, lane) = (&mut sums[place / LANES], place % LANES);
-        let mut sums = Sums::load(lanes, lane);
+        let mut sums = OneLaneSums::load(lanes, lane);
         let records = records.chunks_exact(record_len);
         for ((record, node), leaf) in records.zip(nodes).zip(leaves) {
             sums.add(load(node), load(leaf), load(&element(record, place)));
@@ -26,18 +26,18 @@ pub(crate) fn accumulate(
 }
 
 /// The sums of one lane.
-struct Sums {
+struct OneLaneSums {
     value: __m128i,
     low: __m128i,
     middle: __m128i,
     high: __m128i,
 }
 
-impl Sums {
+impl OneLaneSums {
     #[inline]
     #[target_feature(enable = "avx2,aes,pclmulqdq,popcnt")]
-    fn load(from: &Lanes, lane: usize) -> Sums {
-        Sums {
+    fn load(from: &Lanes, lane: usize) -> OneLaneSums {
+        OneLaneSums {
             value: load(&from.values[lane]),
             low: load(&from.lows[lane]),
             middle: load(&from.middles[lane]),

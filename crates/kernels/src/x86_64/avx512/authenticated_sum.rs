@@ -29,7 +29,7 @@ pub(crate) fn accumulate(
             for (column, lanes) in sums.iter_mut().enumerate() {
                 let start = column * VECTOR;
                 let columns = start..record_len.min(start + VECTOR);
-                let mut sums = Sums::load(lanes);
+                let mut sums = FourLaneSums::load(lanes);
                 let ahead = records.len() + column * nodes.len() * VECTOR;
                 let from = records.as_ptr();
                 let records = records.chunks_exact(record_len);
@@ -54,7 +54,7 @@ fn side_by_side<const RECORDS: usize>(
     record_len: usize,
     lanes: &mut Lanes,
 ) {
-    let mut sums = Sums::load(lanes);
+    let mut sums = FourLaneSums::load(lanes);
     let ahead = records.len();
     let (nodes, last_nodes) = nodes.as_chunks::<RECORDS>();
     let (leaves, last_leaves) = leaves.as_chunks::<RECORDS>();
@@ -78,18 +78,18 @@ fn side_by_side<const RECORDS: usize>(
 }
 
 /// The sums of four lanes.
-struct Sums {
+struct FourLaneSums {
     values: __m512i,
     lows: __m512i,
     middles: __m512i,
     highs: __m512i,
 }
 
-impl Sums {
+impl FourLaneSums {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,vpclmulqdq")]
-    fn load(from: &Lanes) -> Sums {
-        Sums {
+    fn load(from: &Lanes) -> FourLaneSums {
+        FourLaneSums {
             values: load(&from.values),
             lows: load(&from.lows),
             middles: load(&from.middles),

@@ -1,6 +1,6 @@
 //! `vectors/singlepass.json`, computed by a program that shares no code with this one.
 
-use super::super::change::Lookup;
+use super::super::change::SinglePassReservation;
 use super::super::permutations::Coins;
 use super::*;
 use crate::contract::Reserved;
@@ -46,7 +46,7 @@ fn known_answers() {
             for (query, name) in queries.iter().zip(["query_0", "query_1"]) {
                 assert_eq!(hex(&query.encode()), known[name].as_str().unwrap());
             }
-            let change = Lookup { id: id as u64, index, seed: seed(known) }.encode();
+            let change = SinglePassReservation { id: id as u64, index, seed: seed(known) }.encode();
             client.apply(&change).unwrap();
             let reserved =
                 Reserved { id: ReservationId(id as u64), change, queries: queries.into() };

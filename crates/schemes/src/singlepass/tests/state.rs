@@ -1,6 +1,6 @@
 //! Special states: permutations, false answers, and records that come in order.
 
-use super::super::change::{Lookup, StateChange};
+use super::super::change::{SinglePassChange, SinglePassReservation};
 use super::*;
 use crate::contract::Updatable as _;
 use privet_core::Blame;
@@ -143,7 +143,7 @@ fn no_more_lookups_are_replayed_than_a_generation_has() {
     let mut client = world.client();
     let lookup = |id: u64| {
         let seed = privet_core::Secret::new([0; 32]);
-        Lookup { id, index: world.index(1), seed }.encode()
+        SinglePassReservation { id, index: world.index(1), seed }.encode()
     };
     let total = client.supply().total;
     (0..total).for_each(|id| client.apply(&lookup(id)).unwrap());
@@ -161,7 +161,7 @@ fn an_edit_does_not_use_up_a_query_and_is_in_what_is_written_down() {
     let delta = world.edit(10);
     let change = client.apply_delta(&delta).unwrap();
     assert!(
-        matches!(StateChange::decode(&world.parameters, &change), Ok(StateChange::Edits(same)) if same == delta)
+        matches!(SinglePassChange::decode(&world.parameters, &change), Ok(SinglePassChange::Edits(same)) if same == delta)
     );
     assert_eq!(client.supply().used, total);
     let mut next = world.load(&client.condense().unwrap());
