@@ -350,7 +350,7 @@ struct ResolvedColumns {
 }
 
 /// A selection, and what else the source says of its columns.
-struct Wanted {
+struct WantedColumns {
     selection: Selection,
     /// The value columns of an input that came before, for a selection of all columns.
     like: Option<Like>,
@@ -360,8 +360,8 @@ struct Wanted {
 }
 
 impl ResolvedColumns {
-    fn resolve(wanted: &Wanted, columns: &[String]) -> Result<Self> {
-        let Wanted { selection, like, .. } = wanted;
+    fn resolve(wanted: &WantedColumns, columns: &[String]) -> Result<Self> {
+        let WantedColumns { selection, like, .. } = wanted;
         let mut seen = std::collections::HashSet::new();
         if let Some(twice) = columns.iter().find(|column| !seen.insert(column.as_str())) {
             return Err(Error::api_misuse(format!(

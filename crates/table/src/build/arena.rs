@@ -12,13 +12,13 @@ pub(super) struct Arena {
 
 /// Where a byte string is in its [`Arena`].
 #[derive(Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct ArenaSpan {
     chunk: u32,
     start: u32,
     len: u32,
 }
 
-impl Place {
+impl ArenaSpan {
     pub(super) fn len(self) -> usize {
         self.len as usize
     }
@@ -26,7 +26,7 @@ impl Place {
 
 impl Arena {
     /// Keeps `bytes`, of which there must be fewer than 2^32.
-    pub(super) fn keep(&mut self, bytes: &[u8]) -> Place {
+    pub(super) fn keep(&mut self, bytes: &[u8]) -> ArenaSpan {
         let has_room = |chunk: &Vec<u8>| chunk.capacity() - chunk.len() >= bytes.len();
         if !self.chunks.last().is_some_and(has_room) {
             self.chunks.push(Vec::with_capacity(bytes.len().max(CHUNK)));
@@ -35,11 +35,11 @@ impl Arena {
         let chunk = &mut self.chunks[number];
         let start = chunk.len();
         chunk.extend_from_slice(bytes);
-        Place { chunk: number as u32, start: start as u32, len: bytes.len() as u32 }
+        ArenaSpan { chunk: number as u32, start: start as u32, len: bytes.len() as u32 }
     }
 
     /// The bytes at `place`, which this arena gave out.
-    pub(super) fn at(&self, place: Place) -> &[u8] {
+    pub(super) fn at(&self, place: ArenaSpan) -> &[u8] {
         let start = place.start as usize;
         &self.chunks[place.chunk as usize][start..start + place.len()]
     }
@@ -57,7 +57,7 @@ mod tests {
             .enumerate()
             .map(|(number, &len)| vec![number as u8; len])
             .collect();
-        let places: Vec<Place> = strings.iter().map(|string| arena.keep(string)).collect();
+        let places: Vec<ArenaSpan> = strings.iter().map(|string| arena.keep(string)).collect();
         for (string, place) in strings.iter().zip(places) {
             assert!(arena.at(place) == string);
         }

@@ -1,6 +1,6 @@
 //! The rows of an input, kept in memory until the shape of the table is known.
 
-use super::arena::{Arena, Place};
+use super::arena::{Arena, ArenaSpan};
 use super::key_shape::KeyShape;
 use super::{BuildOptions, OnDuplicate, Progress, REPORT_EVERY, Stage};
 use crate::import::{Like, LinesLeftOut, Row, Rows, Selection, Source, quoted};
@@ -55,14 +55,14 @@ fn joined(one: Vec<ValueColumn>, other: &[ValueColumn]) -> Vec<ValueColumn> {
 
 #[derive(Default)]
 struct Further {
-    values: Vec<Place>,
+    values: Vec<ArenaSpan>,
     /// The bytes that they take in a list.
     listed_bytes: u64,
 }
 
 struct KeptRow {
-    key: Place,
-    value: Place,
+    key: ArenaSpan,
+    value: ArenaSpan,
     position: u64,
 }
 

@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, RowCells, write_row};
 use super::formats::Opened;
-use super::{ResolvedColumns, RowBytes, RowReader, Selection, Source, Wanted};
+use super::{ResolvedColumns, RowBytes, RowReader, Selection, Source, WantedColumns};
 use crate::values::{ValueColumn, ValueType};
 use privet_core::{Error, Result};
 
@@ -48,7 +48,7 @@ impl CellRows {
         Ok((Box::new(Self::open(cells, &wanted)?), bytes_total))
     }
 
-    fn open(cells: Box<dyn Cells>, wanted: &Wanted) -> Result<Self> {
+    fn open(cells: Box<dyn Cells>, wanted: &WantedColumns) -> Result<Self> {
         let names: Vec<_> = cells.columns().iter().map(|column| column.name.clone()).collect();
         let columns = ResolvedColumns::resolve(wanted, &names)?;
         if columns.key.is_none() && columns.value.is_empty() {

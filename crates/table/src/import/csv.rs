@@ -15,8 +15,8 @@ use super::json_text::write_string;
 use super::lines::{NoRows, not_utf8, without_end};
 use super::types::{self, ColumnType, Evidence, is_number};
 use super::{
-    Format, LinesLeftOut, ResolvedColumns, RowBytes, RowReader, Selection, Source, Wanted, no_key,
-    quoted,
+    Format, LinesLeftOut, ResolvedColumns, RowBytes, RowReader, Selection, Source, WantedColumns,
+    no_key, quoted,
 };
 use crate::values::{ValueColumn, ValueType};
 use privet_core::{Error, Reason, Result};
@@ -55,7 +55,7 @@ impl<R: Read> CsvRows<R> {
     pub(super) fn open(
         input: R,
         counter: Rc<Cell<u64>>,
-        wanted: Wanted,
+        wanted: WantedColumns,
         dialect: &Dialect,
         format: Format,
     ) -> Result<Self> {

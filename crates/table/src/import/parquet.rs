@@ -14,15 +14,15 @@ mod schema;
 use super::cell::{Cell, RowCells, write_row};
 use super::formats::Opened;
 use super::{
-    ResolvedColumns, RowBytes, RowReader, Selection, Source, Wanted, cannot_read, cannot_spool,
-    quoted,
+    ResolvedColumns, RowBytes, RowReader, Selection, Source, WantedColumns, cannot_read,
+    cannot_spool, quoted,
 };
 use crate::values::{ValueColumn, ValueType};
 use ::parquet::basic::Compression;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::ParquetMetaData;
 use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
-use bounds::{Held, Pages};
+use bounds::{PageBytes, Pages};
 use leaf::Leaf;
 use privet_core::{Error, Result};
 use schema::Column;
@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 pub(super) struct ParquetRows {
     file: SerializedFileReader<Pages>,
-    held: Arc<Held>,
+    held: Arc<PageBytes>,
     bytes_total: u64,
     rows_total: u64,
     /// The columns that are used, in the order of the file, and the selection in terms of those.
@@ -59,9 +59,9 @@ pub(super) fn open(source: Source, selection: Selection) -> Result<Opened> {
 }
 
 impl ParquetRows {
-    fn open(file: File, wanted: Wanted) -> Result<Self> {
+    fn open(file: File, wanted: WantedColumns) -> Result<Self> {
         let bytes_total = file.metadata().map_err(cannot_read)?.len();
-        let held = Arc::new(Held::default());
+        let held = Arc::new(PageBytes::default());
         let file = Pages { file, held: Arc::clone(&held) };
         let file = guarded(|| SerializedFileReader::new(file))?.map_err(not_parquet)?;
         let metadata = file.metadata().file_metadata();
@@ -107,7 +107,7 @@ impl ParquetRows {
     }
 
     /// Copies the input to a temporary file first: Parquet keeps its table of contents at the end.
-    fn spool(mut input: impl Read, wanted: Wanted) -> Result<Self> {
+    fn spool(mut input: impl Read, wanted: WantedColumns) -> Result<Self> {
         let mut file = tempfile::tempfile().map_err(cannot_spool)?;
         io::copy(&mut input, &mut file).map_err(cannot_spool)?;
         Self::open(file, wanted)

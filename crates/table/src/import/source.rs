@@ -5,7 +5,8 @@ use super::dialect::{Delimiter, Dialect};
 use super::formats::format_by_name;
 use super::text::Text;
 use super::{
-    Cells, ColumnType, ColumnTypes, Counted, Format, Wanted, cannot_read, cannot_spool, compressed,
+    Cells, ColumnType, ColumnTypes, Counted, Format, WantedColumns, cannot_read, cannot_spool,
+    compressed,
 };
 use crate::choice::Choice;
 use crate::values::Values;
@@ -249,8 +250,8 @@ impl Source {
     }
 
     /// `selection`, with what this source says of its columns.
-    pub(super) fn wanted(&self, selection: super::Selection) -> Wanted {
-        Wanted {
+    pub(super) fn wanted(&self, selection: super::Selection) -> WantedColumns {
+        WantedColumns {
             selection,
             like: self.like.clone(),
             types: self.types.clone(),

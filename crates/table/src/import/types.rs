@@ -6,7 +6,7 @@
 
 use super::json_text::write_string;
 use super::source::Like;
-use super::{Format, ResolvedColumns, Selection, Source, Wanted, no_such_column, quoted};
+use super::{Format, ResolvedColumns, Selection, Source, WantedColumns, no_such_column, quoted};
 use crate::snapshot::ValueForm;
 use crate::values::ValueType;
 use privet_core::{Error, Result};
@@ -92,7 +92,7 @@ impl ColumnType {
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a column that was given a type does not
 /// exist, or is not part of a JSON value.
 pub(super) fn resolve(
-    wanted: &Wanted,
+    wanted: &WantedColumns,
     columns: &[String],
     resolved: &ResolvedColumns,
 ) -> Result<Vec<ColumnType>> {

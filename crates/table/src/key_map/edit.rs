@@ -104,7 +104,7 @@ pub struct Editor<'a, R> {
     key_map: &'a KeyMap,
     read: R,
     stash: BTreeMap<u64, Vec<u8>>,
-    changed: BTreeMap<u64, Contents>,
+    changed: BTreeMap<u64, RecordEntries>,
 }
 
 impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
@@ -327,7 +327,7 @@ impl<R: FnMut(u64) -> Result<Vec<u8>>> Editor<'_, R> {
                 if stays {
                     return Ok(0);
                 }
-                Contents::read(&bytes, self.key_map.record_len())?
+                RecordEntries::read(&bytes, self.key_map.record_len())?
             }
         };
         let before = contents.entries.len();
@@ -373,13 +373,13 @@ pub(super) fn stash_limits(key_map: &KeyMap) -> (u64, u64) {
 /// stays as it was.
 struct Operation<'e, 'a, R> {
     editor: &'e mut Editor<'a, R>,
-    open: BTreeMap<u64, Open>,
+    open: BTreeMap<u64, OpenRecord>,
     /// What becomes of entries of the stash, by their tag.
     stash: BTreeMap<u64, Option<Vec<u8>>>,
 }
 
-struct Open {
-    contents: Contents,
+struct OpenRecord {
+    contents: RecordEntries,
     is_changed: bool,
 }
 
@@ -389,7 +389,7 @@ impl<'e, 'a, R: FnMut(u64) -> Result<Vec<u8>>> Operation<'e, 'a, R> {
     }
 
     /// What a record holds at this point of the operation.
-    fn contents(&mut self, record: u64) -> Result<&mut Open> {
+    fn contents(&mut self, record: u64) -> Result<&mut OpenRecord> {
         use std::collections::btree_map::Entry;
         match self.open.entry(record) {
             Entry::Occupied(open) => Ok(open.into_mut()),
@@ -398,10 +398,10 @@ impl<'e, 'a, R: FnMut(u64) -> Result<Vec<u8>>> Operation<'e, 'a, R> {
                     Some(contents) => contents.clone(),
                     None => {
                         let bytes = (self.editor.read)(record)?;
-                        Contents::read(&bytes, self.editor.key_map.record_len())?
+                        RecordEntries::read(&bytes, self.editor.key_map.record_len())?
                     }
                 };
-                Ok(place.insert(Open { contents, is_changed: false }))
+                Ok(place.insert(OpenRecord { contents, is_changed: false }))
             }
         }
     }
@@ -538,14 +538,14 @@ impl<R: FnMut(u64) -> Result<Vec<u8>>> path::Shelf for Operation<'_, '_, R> {
 
 /// What a record holds, taken apart.
 #[derive(Clone)]
-struct Contents {
+struct RecordEntries {
     // In ascending order of tags, no tag twice.
     entries: Vec<(u64, Vec<u8>)>,
     /// The bytes that the entries take.
     load: u64,
 }
 
-impl Contents {
+impl RecordEntries {
     fn read(record: &[u8], record_len: u64) -> Result<Self> {
         if record.len() as u64 != record_len {
             return Err(Error::api_misuse(format!(

@@ -3,7 +3,7 @@
 use super::hash::KeyHash;
 use super::parts::{self, Undivided};
 use super::pieces::Parts;
-use super::placement::{Home, Item, Outcome, Plan, StashLimits};
+use super::placement::{Home, Item, Placement, Plan, StashLimits};
 use super::{KeyForm, KeyMap, KeyMapKind, MOST_PARTS, entry};
 use privet_core::table::MAX_RECORD_LEN;
 use privet_core::{Error, PublicSeed, Result, TableShape};
@@ -160,7 +160,7 @@ pub fn pack_with_room<P: Pairs + ?Sized>(
     let (parts, undivided) = parts::choose(options, pairs, attempt_seed(seed, 0));
     let limits = StashLimits::of(payload_lens(pairs, parts));
     let mut plan = None;
-    let mut best: Option<(PublicSeed, Vec<Item>, Outcome)> = None;
+    let mut best: Option<(PublicSeed, Vec<Item>, Placement)> = None;
     for attempt in 0..ATTEMPTS {
         let seed = attempt_seed(seed, attempt);
         let items = hash_all(pairs, parts, seed)?;
@@ -184,7 +184,7 @@ pub fn pack_with_room<P: Pairs + ?Sized>(
             "the keys share tags under every seed; build the table again",
         ));
     };
-    let Outcome { buckets, record_len, rule, homes, .. } = outcome;
+    let Placement { buckets, record_len, rule, homes, .. } = outcome;
     let key_map = KeyMap {
         seed,
         keys: real.len() as u64,

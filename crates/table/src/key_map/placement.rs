@@ -220,7 +220,7 @@ pub(super) struct Plan {
 }
 
 /// A placement of all keys, and its cost.
-pub(super) struct Outcome {
+pub(super) struct Placement {
     pub(super) buckets: u64,
     pub(super) record_len: u64,
     pub(super) rule: Rule,
@@ -279,7 +279,7 @@ impl Plan {
 
     /// Places all keys. Each further attempt takes one bucket in 50 more, in case the buckets were
     /// too tight.
-    pub(super) fn play(&self, items: &[Item], limits: &StashLimits, attempt: u32) -> Outcome {
+    pub(super) fn play(&self, items: &[Item], limits: &StashLimits, attempt: u32) -> Placement {
         let buckets = self.buckets + self.buckets * u64::from(attempt) / 50;
         let cast: Vec<&Item> = items.iter().collect();
         let mut homes = vec![Home::Stash; items.len()];
@@ -306,7 +306,7 @@ impl Plan {
         let totals =
             Totals::of(self.kind, items, |item| homes[item.number as usize] == Home::Stash);
         let cost = totals.cost(self.kind, self.parts, buckets, record_len);
-        Outcome { buckets, record_len, rule, homes, cost }
+        Placement { buckets, record_len, rule, homes, cost }
     }
 }
 

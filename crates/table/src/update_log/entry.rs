@@ -55,7 +55,7 @@ pub(super) struct Entry {
     pub(super) before: TableShape,
     pub(super) after: TableShape,
     layout: Range<usize>,
-    edits: Edits,
+    edits: EditsPosition,
     appended: Range<usize>,
 }
 
@@ -91,7 +91,7 @@ impl Entry {
         let layout_len = usize::try_from(read_number(read)?).unwrap_or(usize::MAX);
         let layout = position(read)..position(read) + read.bytes(layout_len)?.len();
         let count = read_number(read)?;
-        let edits = Edits { start: position(read), count };
+        let edits = EditsPosition { start: position(read), count };
         let mut cursor = edits.cursor(body, before);
         while cursor.next_edit()?.is_some() {}
         let appended = position(&cursor.reader)..body.len();
@@ -165,12 +165,12 @@ impl Entry {
 
 /// The position of the changed records in an epoch.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Edits {
+struct EditsPosition {
     start: usize,
     count: u64,
 }
 
-impl Edits {
+impl EditsPosition {
     fn cursor<'a>(&self, body: &'a [u8], before: TableShape) -> EditCursor<'a> {
         EditCursor {
             reader: Reader::new(WHAT, &body[self.start..]),

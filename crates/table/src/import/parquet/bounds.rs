@@ -36,12 +36,12 @@ const FOOTER_LEN: u64 = 8;
 
 /// The bytes of decompressed pages in memory, of all columns that are read.
 #[derive(Default)]
-pub(super) struct Held {
+pub(super) struct PageBytes {
     bytes: AtomicU64,
     columns: AtomicU64,
 }
 
-impl Held {
+impl PageBytes {
     /// So many columns are read.
     pub(super) fn expect(&self, columns: usize) {
         self.columns.store(columns as u64, Ordering::Relaxed);
@@ -59,7 +59,7 @@ impl Held {
 /// A file, whose pages are looked at before they are decompressed.
 pub(super) struct Pages {
     pub(super) file: File,
-    pub(super) held: Arc<Held>,
+    pub(super) held: Arc<PageBytes>,
 }
 
 impl Length for Pages {
@@ -127,7 +127,7 @@ pub(super) fn column(
     group: &dyn RowGroupReader,
     number: usize,
     left: &Arc<Left>,
-    held: &Arc<Held>,
+    held: &Arc<PageBytes>,
 ) -> Result<ColumnReader> {
     let pages = Counted {
         pages: group.get_column_page_reader(number)?,
@@ -166,7 +166,7 @@ struct Counted {
     ahead: Option<Page>,
     is_incremental: bool,
     left: Arc<Left>,
-    held: Arc<Held>,
+    held: Arc<PageBytes>,
     /// The bytes of the last two pages: the present one, and the one after it …
     lengths: [u64; 2],
     /// … and of the dictionary.

@@ -1,6 +1,6 @@
 //! The entries of one leaf, a batch at a time.
 
-use super::bounds::{self, Held, Left};
+use super::bounds::{self, Left, PageBytes};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray,
@@ -50,7 +50,7 @@ impl Leaf {
     pub(super) fn open(
         group: &dyn RowGroupReader,
         number: usize,
-        held: &Arc<Held>,
+        held: &Arc<PageBytes>,
     ) -> Result<Self> {
         let column = group.metadata().column(number).column_descr();
         let (max_definition, several) = (column.max_def_level(), column.max_rep_level() > 0);
