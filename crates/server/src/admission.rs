@@ -20,7 +20,7 @@ mod peer;
 mod places;
 
 pub(crate) use peer::Peer;
-pub(crate) use places::{Place, Places};
+pub(crate) use places::{AdmissionPlace, Places};
 
 use crate::connections::{ConnectionHandle, WHAT_LISTENS_HERE};
 use crate::observe::Metrics;
@@ -87,7 +87,7 @@ where
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let AdmissionLayer { places, metrics } = &self.admission;
         let (method, pool) = method(request.uri().path());
-        let mut outcome = Outcome::new(method, Arc::clone(metrics));
+        let mut outcome = RequestOutcome::new(method, Arc::clone(metrics));
         let (told, mut ousted) = oneshot::channel();
         let Some(client) = request.extensions().get::<ConnectionHandle>() else {
             // Every connection gives its requests its handle.
@@ -217,14 +217,14 @@ fn status_in(headers: &HeaderMap) -> Option<StatusCode> {
 }
 
 /// Counts a request when it ends, in any way.
-struct Outcome {
+struct RequestOutcome {
     method: &'static str,
     started: Instant,
     status: Option<StatusCode>,
     metrics: Arc<Metrics>,
 }
 
-impl Outcome {
+impl RequestOutcome {
     fn new(method: &'static str, metrics: Arc<Metrics>) -> Self {
         Self { method, started: Instant::now(), status: None, metrics }
     }
@@ -236,7 +236,7 @@ impl Outcome {
     }
 }
 
-impl Drop for Outcome {
+impl Drop for RequestOutcome {
     fn drop(&mut self) {
         // Without a status, the client gave it up, or its connection ended.
         let status = self.status.unwrap_or(StatusCode::Cancelled);

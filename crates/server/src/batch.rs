@@ -128,18 +128,18 @@ impl BatchSettings {
 
 /// The queue and its compute threads.
 pub(crate) struct Batcher {
-    shared: Arc<Shared>,
+    shared: Arc<SharedBatcher>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-struct Shared {
+struct SharedBatcher {
     settings: BatchSettings,
     metrics: Arc<Metrics>,
-    state: Mutex<State>,
+    state: Mutex<BatcherState>,
     changed: Condvar,
 }
 
-struct State {
+struct BatcherState {
     /// None is empty.
     queues: Vec<Queue>,
     waiting: usize,
@@ -158,7 +158,7 @@ struct State {
 /// For so long after somebody else asked, an address is taken for one of several.
 const SEVERAL: Duration = Duration::from_secs(1);
 
-impl State {
+impl BatcherState {
     fn asks(&mut self, peer: Peer) {
         if self.last.replace(peer).is_some_and(|last| last != peer) {
             self.others_at = Some(Instant::now());
@@ -203,7 +203,7 @@ impl Batcher {
         metrics: Arc<Metrics>,
         vital: &Vital,
     ) -> Result<Self> {
-        let state = Mutex::new(State {
+        let state = Mutex::new(BatcherState {
             queues: Vec::new(),
             waiting: 0,
             by_peer: HashMap::new(),
@@ -213,7 +213,7 @@ impl Batcher {
             passing: false,
             stopped: false,
         });
-        let shared = Arc::new(Shared { settings, metrics, state, changed: Condvar::new() });
+        let shared = Arc::new(SharedBatcher { settings, metrics, state, changed: Condvar::new() });
         let batcher = Self { shared, threads: Mutex::new(Vec::new()) };
         for _ in 0..settings.threads.max(1) {
             let compute = Arc::clone(&batcher.shared);
@@ -296,8 +296,8 @@ impl Drop for Batcher {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedBatcher {
+    fn lock(&self) -> MutexGuard<'_, BatcherState> {
         // No code that can panic runs under the lock, so a poisoned state is still whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -348,7 +348,7 @@ impl Shared {
 
     fn push(
         &self,
-        state: &mut State,
+        state: &mut BatcherState,
         lane: &Arc<Lane>,
         peer: Peer,
         queries: SecretBytes,
@@ -466,7 +466,7 @@ impl Shared {
     }
 
     /// The queue whose batch goes next, of those that may be answered now, and when it is due.
-    fn next_due(&self, state: &State) -> Option<(usize, Instant)> {
+    fn next_due(&self, state: &BatcherState) -> Option<(usize, Instant)> {
         let due = |queue: &Queue| {
             let shares = queue.lane.server.shares_passes();
             if shares && state.passing {
@@ -488,7 +488,7 @@ impl Shared {
     }
 
     /// How many queries of a batch one peer may have now.
-    fn share(&self, state: &State) -> usize {
+    fn share(&self, state: &BatcherState) -> usize {
         match state.others_at {
             Some(then) if then.elapsed() < SEVERAL => self.settings.share(),
             _ => self.settings.max_batch,
@@ -497,7 +497,7 @@ impl Shared {
 
     /// Jobs of a queue whose callers are still there, of each peer in its turn: at most a batch of
     /// queries, or one job if queries share nothing.
-    fn take(&self, state: &mut State, place: usize) -> (Arc<Lane>, Vec<Job>) {
+    fn take(&self, state: &mut BatcherState, place: usize) -> (Arc<Lane>, Vec<Job>) {
         let mut taken = Vec::new();
         let lane = Arc::clone(&state.queues[place].lane);
         let shares = lane.server.shares_passes();

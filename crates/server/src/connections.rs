@@ -17,9 +17,9 @@ pub(crate) use strays::WHAT_LISTENS_HERE;
 pub(crate) use tls::Tls;
 
 use crate::ServerConfig;
-use crate::admission::{Peer, Place, Places};
+use crate::admission::{AdmissionPlace, Peer, Places};
 use crate::descriptors::Spare;
-use crate::observe::{Metrics, Open};
+use crate::observe::{Metrics, OpenGuard};
 use crate::vital::Vital;
 use allowance::Allowances;
 use std::io;
@@ -111,7 +111,7 @@ impl Acceptor {
                 tracing::debug!("a connection over the limit is closed");
                 continue;
             };
-            let held = Held { place, _open: Open::new(&self.metrics.connections) };
+            let held = ConnectionGuard { place, _open: OpenGuard::new(&self.metrics.connections) };
             tokio::spawn(Arc::clone(&self).prepare(stream, held, handle, ready.clone()));
         }
     }
@@ -120,7 +120,7 @@ impl Acceptor {
     async fn prepare(
         self: Arc<Self>,
         stream: TcpStream,
-        held: Held,
+        held: ConnectionGuard,
         handle: ConnectionHandle,
         ready: mpsc::Sender<io::Result<Connection>>,
     ) {
@@ -178,9 +178,9 @@ impl Acceptor {
 }
 
 /// What a connection holds until it is closed.
-struct Held {
-    place: Place,
-    _open: Open,
+struct ConnectionGuard {
+    place: AdmissionPlace,
+    _open: OpenGuard,
 }
 
 /// Whose connection it is, and how to close it from outside. Every request carries the handle of
@@ -215,7 +215,7 @@ pub(crate) struct Connection {
     pause: Option<Pin<Box<Sleep>>>,
     cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
     handle: ConnectionHandle,
-    held: Held,
+    held: ConnectionGuard,
 }
 
 enum Io {

@@ -41,19 +41,19 @@ pub(crate) fn stream(
     wanted: Range<u64>,
 ) -> ChunkStream {
     let (chunks, receiver) = mpsc::channel(READ_AHEAD);
-    tokio::spawn(produce(Source::new(part), condition, wanted, chunks));
+    tokio::spawn(produce(PartSource::new(part), condition, wanted, chunks));
     ReceiverStream::new(receiver)
 }
 
 /// What a stream reads.
-enum Source {
+enum PartSource {
     /// In files.
     Held(Arc<Part>),
     /// In memory, of a version.
     Lent(Weak<Part>),
 }
 
-impl Source {
+impl PartSource {
     fn new(part: Arc<Part>) -> Self {
         match part.is_in_memory() {
             true => Self::Lent(Arc::downgrade(&part)),
@@ -73,7 +73,12 @@ impl Source {
 }
 
 /// Ends when everything is sent, the client has gone, or there is nothing to send any more.
-async fn produce(source: Source, condition: Arc<Condition>, wanted: Range<u64>, chunks: Chunks) {
+async fn produce(
+    source: PartSource,
+    condition: Arc<Condition>,
+    wanted: Range<u64>,
+    chunks: Chunks,
+) {
     let mut offset = wanted.start;
     while offset < wanted.end {
         // Reserve room before reading, so that the chunk has a place to go.
@@ -175,7 +180,7 @@ mod tests {
     async fn a_reader_that_goes_ends_the_producer() {
         let part = memory();
         let (chunks, receiver) = mpsc::channel(READ_AHEAD);
-        let source = Source::new(Arc::clone(&part));
+        let source = PartSource::new(Arc::clone(&part));
         let producer = tokio::spawn(produce(source, condition(), 0..part.len(), chunks));
         drop(receiver);
         producer.await.unwrap();

@@ -36,7 +36,7 @@ pub(crate) use part::Part;
 pub use setup::HintOrigin;
 pub(crate) use tables::{HostedTables, VersionMemory};
 use verification::HeldDigests;
-pub(crate) use verification::Reading;
+pub(crate) use verification::ReadProgress;
 
 /// The description of a table that is ready.
 #[derive(Clone, Debug)]

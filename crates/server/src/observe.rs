@@ -7,5 +7,5 @@ pub(crate) mod overload;
 mod probe;
 
 pub(crate) use endpoint::{Endpoint, Health};
-pub(crate) use metrics::{Metrics, Open};
+pub(crate) use metrics::{Metrics, OpenGuard};
 pub(crate) use probe::Probe;

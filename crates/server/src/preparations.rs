@@ -18,7 +18,7 @@
 //! server [erases](SecretBytes) its own copy when it has served or refused the request.
 
 use crate::hosted::{Condition, Version, retired};
-use crate::observe::{Metrics, Open};
+use crate::observe::{Metrics, OpenGuard};
 use crate::secret_bytes::SecretBytes;
 use crate::seldom::Seldom;
 use privet_core::{Error, Result};
@@ -57,7 +57,7 @@ impl Preparations {
         role: Role,
         request: SecretBytes,
     ) -> Result<Vec<u8>> {
-        let waiting = Open::new(&self.metrics.preparations_waiting);
+        let waiting = OpenGuard::new(&self.metrics.preparations_waiting);
         // A version that is retired meanwhile must be freed, however many wait.
         let waits_for = Arc::downgrade(&version);
         drop(version);
@@ -68,7 +68,7 @@ impl Preparations {
             server: Arc::clone(&version.server),
             role,
             request,
-            running: Open::new(&self.metrics.preparations_running),
+            running: OpenGuard::new(&self.metrics.preparations_running),
             metrics: Arc::clone(&self.metrics),
             turn,
         };
@@ -96,7 +96,7 @@ struct Computation {
     request: SecretBytes,
     metrics: Arc<Metrics>,
     // Released when the computation ends, whether or not its caller still waits.
-    running: Open,
+    running: OpenGuard,
     turn: OwnedSemaphorePermit,
 }
 

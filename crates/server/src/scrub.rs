@@ -29,7 +29,7 @@
 
 use crate::EpochSource;
 use crate::ServerConfig;
-use crate::hosted::{Condition, EpochReading, HostedTables, Reading, Version};
+use crate::hosted::{Condition, EpochReading, HostedTables, ReadProgress, Version};
 use crate::observe::Metrics;
 use crate::seldom::Seldom;
 use crate::vital::Vital;
@@ -82,7 +82,7 @@ struct Log {
 }
 
 /// The result of a pass over a version.
-enum Outcome {
+enum ScrubOutcome {
     Whole(u64),
     /// The version is not served any more.
     Gone,
@@ -174,8 +174,8 @@ impl Scrub {
         let Some(version) = version.upgrade() else { return };
         let (table, epoch) = (&version.name, version.identity.epoch.0);
         match outcome {
-            Ok(Outcome::Gone) => {}
-            Ok(Outcome::Whole(bytes)) => {
+            Ok(ScrubOutcome::Gone) => {}
+            Ok(ScrubOutcome::Whole(bytes)) => {
                 self.metrics.scrubbed(table);
                 let seconds = began.elapsed().as_secs_f64();
                 tracing::info!(table, epoch, bytes, seconds, "table checked: it is whole");
@@ -217,18 +217,18 @@ impl Scrub {
     }
 
     /// Reads all of a version, at the rate.
-    async fn read(&self, version: &Weak<Version>) -> Result<Outcome> {
-        let Some(held) = version.upgrade() else { return Ok(Outcome::Gone) };
+    async fn read(&self, version: &Weak<Version>) -> Result<ScrubOutcome> {
+        let Some(held) = version.upgrade() else { return Ok(ScrubOutcome::Gone) };
         let checked = spawn_blocking(move || held.checked()).await;
         let checked = checked.map_err(ended_unexpectedly)?;
         let mut bytes = 0;
         for checked in checked {
-            let mut reading = Reading::new(checked);
+            let mut reading = ReadProgress::new(checked);
             loop {
                 // Held only for a step: a version that is retired meanwhile is then freed.
                 let Some(held) = version.upgrade().filter(|held| !held.condition.has_ended())
                 else {
-                    return Ok(Outcome::Gone);
+                    return Ok(ScrubOutcome::Gone);
                 };
                 let step = self.step(reading, move |reading| held.read_on(reading, STEP));
                 let (read, back) = step.await?;
@@ -239,7 +239,7 @@ impl Scrub {
                 bytes += read;
             }
         }
-        Ok(Outcome::Whole(bytes))
+        Ok(ScrubOutcome::Whole(bytes))
     }
 
     /// Has `read` read the next bytes, on a thread that may wait for a disk. Returns how many they

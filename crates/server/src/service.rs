@@ -5,7 +5,7 @@
 //! gRPC service has one limit for as long as it lives. So each request gets a service of its own,
 //! made for what is served when it comes.
 
-use crate::admission::{Peer, Place};
+use crate::admission::{AdmissionPlace, Peer};
 use crate::batch::Batcher;
 use crate::config::QueryObserver;
 use crate::connections::ConnectionHandle;
@@ -66,7 +66,7 @@ impl PrivetService {
     async fn answer_to(
         &self,
         peer: Peer,
-        place: &Place,
+        place: &AdmissionPlace,
         message: proto::AnswerRequest,
     ) -> Result<AnswerResponse> {
         // Do this before any refusal. The message's own reference to the bytes must be gone by the
@@ -233,7 +233,7 @@ impl Privet for PrivetService {
     ) -> Result<Response<proto::AnswerResponse>, Status> {
         let (_, extensions, message) = request.into_parts();
         let (Some(connection), Some(place)) =
-            (extensions.get::<ConnectionHandle>(), extensions.get::<Arc<Place>>())
+            (extensions.get::<ConnectionHandle>(), extensions.get::<Arc<AdmissionPlace>>())
         else {
             return Err(Status::internal("a request came without a connection; this is a bug"));
         };

@@ -49,11 +49,11 @@ pub struct Frames {
     limit: usize,
     /// The bytes of the current frame that have arrived, its header first.
     partial: Vec<u8>,
-    state: State,
+    state: StreamState,
 }
 
 #[derive(Debug)]
-enum State {
+enum StreamState {
     Open,
     /// The trailers have arrived.
     Ended,
@@ -67,7 +67,7 @@ impl Frames {
     pub fn new(limit: usize) -> Self {
         // With its header, a frame's length must fit into 32 bits.
         let limit = limit.min(u32::MAX as usize - FRAME_HEADER_LEN);
-        Self { limit, partial: Vec::new(), state: State::Open }
+        Self { limit, partial: Vec::new(), state: StreamState::Open }
     }
 
     /// Takes from the front of `bytes` what the current frame still lacks. Returns the frame if it
@@ -79,10 +79,10 @@ impl Frames {
     /// call fails in the same way.
     pub fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<Frame>> {
         match &self.state {
-            State::Open => {}
-            State::Ended if bytes.is_empty() => return Ok(None),
-            State::Ended => return self.broken("more bytes follow the end of the response"),
-            State::Broken(error) => return Err(error.clone()),
+            StreamState::Open => {}
+            StreamState::Ended if bytes.is_empty() => return Ok(None),
+            StreamState::Ended => return self.broken("more bytes follow the end of the response"),
+            StreamState::Broken(error) => return Err(error.clone()),
         }
         self.take(FRAME_HEADER_LEN, bytes);
         let Some((&[flag, ref len @ ..], _)) = self.partial.split_first_chunk::<FRAME_HEADER_LEN>()
@@ -107,7 +107,7 @@ impl Frames {
         if flag == MESSAGE {
             return Ok(Some(Frame::Message(contents)));
         }
-        self.state = State::Ended;
+        self.state = StreamState::Ended;
         Ok(Some(Frame::Trailers(status_of(&contents))))
     }
 
@@ -118,9 +118,9 @@ impl Frames {
     /// as [`next`](Self::next).
     pub fn finish(self) -> Result<()> {
         match self.state {
-            State::Open => Err(Error::unavailable("the response broke off before its end")),
-            State::Ended => Ok(()),
-            State::Broken(error) => Err(error),
+            StreamState::Open => Err(Error::unavailable("the response broke off before its end")),
+            StreamState::Ended => Ok(()),
+            StreamState::Broken(error) => Err(error),
         }
     }
 
@@ -137,7 +137,7 @@ impl Frames {
             "{what}; check that a server that speaks gRPC-Web is at this address"
         ));
         self.partial = Vec::new();
-        self.state = State::Broken(error.clone());
+        self.state = StreamState::Broken(error.clone());
         Err(error)
     }
 }

@@ -1,7 +1,7 @@
 //! The bodies of requests and responses, with what is counted on their way.
 
-use super::places::{Place, Pool};
-use super::{Outcome, status_in};
+use super::places::{AdmissionPlace, Pool};
+use super::{RequestOutcome, status_in};
 use crate::connections::Allowance;
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
@@ -22,7 +22,7 @@ pub(super) struct Received {
     body: Body,
     bytes: Counter,
     allowance: Arc<Allowance>,
-    place: Arc<Place>,
+    place: Arc<AdmissionPlace>,
     pool: Pool,
 }
 
@@ -31,7 +31,7 @@ impl Received {
         body: Body,
         bytes: Counter,
         allowance: Arc<Allowance>,
-        place: Arc<Place>,
+        place: Arc<AdmissionPlace>,
         pool: Pool,
     ) -> Self {
         Self { body, bytes, allowance, place, pool }
@@ -81,8 +81,8 @@ pub(super) struct Sent {
     rest: Bytes,
     bytes: Counter,
     allowance: Arc<Allowance>,
-    place: Arc<Place>,
-    outcome: Outcome,
+    place: Arc<AdmissionPlace>,
+    outcome: RequestOutcome,
 }
 
 impl Sent {
@@ -90,8 +90,8 @@ impl Sent {
         body: Body,
         bytes: Counter,
         allowance: Arc<Allowance>,
-        place: Arc<Place>,
-        outcome: Outcome,
+        place: Arc<AdmissionPlace>,
+        outcome: RequestOutcome,
     ) -> Self {
         Self { body, rest: Bytes::new(), bytes, allowance, place, outcome }
     }

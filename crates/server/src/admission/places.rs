@@ -110,11 +110,11 @@ pub(crate) enum Ousted {
 pub(crate) struct Places {
     limits: Limits,
     metrics: Arc<Metrics>,
-    state: Mutex<State>,
+    state: Mutex<PlacesState>,
 }
 
 #[derive(Default)]
-struct State {
+struct PlacesState {
     next_id: u64,
     holders: HashMap<u64, Holder>,
     total: Counts,
@@ -186,7 +186,7 @@ impl Holder {
     }
 }
 
-impl State {
+impl PlacesState {
     fn of_peer(&self, peer: Peer, pool: Pool) -> usize {
         self.by_peer.get(&peer).map_or(0, |counts| counts[pool as usize])
     }
@@ -308,7 +308,7 @@ impl Places {
         Arc::new(Self { limits, metrics, state: Mutex::default() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PlacesState> {
         // No code that can panic runs under the lock, so a poisoned state is still whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -317,7 +317,7 @@ impl Places {
     pub(crate) fn connection(
         self: &Arc<Self>,
         client: &ConnectionHandle,
-    ) -> Result<Place, Refusal> {
+    ) -> Result<AdmissionPlace, Refusal> {
         self.enter(Pool::Connections, None, client, None)
     }
 
@@ -328,7 +328,7 @@ impl Places {
         pool: Pool,
         client: &ConnectionHandle,
         told: oneshot::Sender<Ousted>,
-    ) -> Result<Place, Refusal> {
+    ) -> Result<AdmissionPlace, Refusal> {
         self.enter(Pool::Bodies, Some(pool), client, Some(told))
     }
 
@@ -338,7 +338,7 @@ impl Places {
         next: Option<Pool>,
         client: &ConnectionHandle,
         told: Option<oneshot::Sender<Ousted>>,
-    ) -> Result<Place, Refusal> {
+    ) -> Result<AdmissionPlace, Refusal> {
         let mut state = self.lock();
         let room = match next.map(|next| state.room(next, 1, client, &self.limits)) {
             Some(Err(refusal)) => Err(refusal),
@@ -363,7 +363,7 @@ impl Places {
         state.holders.insert(id, holder);
         drop(state);
         self.oust(leaving, Ousted::Crowded);
-        Ok(Place { places: Arc::clone(self), id, seat, advanced: AtomicBool::new(false) })
+        Ok(AdmissionPlace { places: Arc::clone(self), id, seat, advanced: AtomicBool::new(false) })
     }
 
     fn oust(&self, holder: Option<Holder>, why: Ousted) {
@@ -534,14 +534,14 @@ fn is_slow(
 }
 
 /// A place, until it is dropped.
-pub(crate) struct Place {
+pub(crate) struct AdmissionPlace {
     places: Arc<Places>,
     id: u64,
     seat: Arc<Seat>,
     advanced: AtomicBool,
 }
 
-impl Place {
+impl AdmissionPlace {
     /// So many bytes came on a connection.
     pub(crate) fn heard(&self, len: usize) {
         self.seat.bytes.fetch_add(len as u64, Ordering::Relaxed);
@@ -582,7 +582,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for AdmissionPlace {
     fn drop(&mut self) {
         self.places.leave(self.id);
     }

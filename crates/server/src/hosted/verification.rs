@@ -216,13 +216,13 @@ enum Piece {
 }
 
 /// How far something has been read again.
-pub(crate) struct Reading {
+pub(crate) struct ReadProgress {
     checked: Checked,
     offset: u64,
     hasher: SharedHasher,
 }
 
-impl Reading {
+impl ReadProgress {
     /// The reading of `checked`, on the thread that calls this.
     pub(crate) fn new(checked: Checked) -> Self {
         Self::by(checked, hasher(0, 1))
@@ -268,8 +268,8 @@ impl Version {
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted), with what it is and where it lies, if
     /// it has changed; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be
     /// read.
-    pub(crate) fn read_on(&self, reading: &mut Reading, len: usize) -> Result<u64> {
-        let Reading { checked: Checked { what, digest }, offset, hasher } = reading;
+    pub(crate) fn read_on(&self, reading: &mut ReadProgress, len: usize) -> Result<u64> {
+        let ReadProgress { checked: Checked { what, digest }, offset, hasher } = reading;
         let read = match *what {
             Piece::Held(place) => {
                 let held = self.server.held();
@@ -357,7 +357,7 @@ impl Version {
 
     fn check_all(&self, wanted: impl Fn(Piece) -> bool, threads: usize) -> Result<()> {
         for checked in self.checked().into_iter().filter(|checked| wanted(checked.what)) {
-            let mut reading = Reading::by(checked, hasher(self.len(checked.what), threads));
+            let mut reading = ReadProgress::by(checked, hasher(self.len(checked.what), threads));
             while self.read_on(&mut reading, PIECE_BYTES)? > 0 {}
         }
         Ok(())

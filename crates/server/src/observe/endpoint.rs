@@ -133,7 +133,7 @@ impl Endpoint {
     }
 
     /// Answers on one connection, as long as it has its place.
-    async fn answer(self, stream: TcpStream, place: Place) {
+    async fn answer(self, stream: TcpStream, place: EndpointPlace) {
         let answer =
             service_fn(|request| std::future::ready(Ok::<_, Infallible>(self.respond(&request))));
         let connection = http1::Builder::new()
@@ -179,7 +179,7 @@ impl Endpoint {
 struct Callers(Vec<(Peer, CancellationToken)>);
 
 /// The place of a connection, until it is dropped.
-struct Place {
+struct EndpointPlace {
     /// Somebody else has it now, or the server stops.
     closed: CancellationToken,
     _left: DropGuard,
@@ -188,7 +188,7 @@ struct Place {
 impl Callers {
     /// A place for a connection of `peer`, until `stop`. If all are taken, the peer that has most
     /// of them loses its first one.
-    fn enter(&mut self, peer: Peer, stop: &CancellationToken) -> Place {
+    fn enter(&mut self, peer: Peer, stop: &CancellationToken) -> EndpointPlace {
         self.0.retain(|(_, closed)| !closed.is_cancelled());
         if self.0.len() >= MAX_CONNECTIONS {
             let held = |peer: Peer| self.0.iter().filter(|(other, _)| *other == peer).count();
@@ -200,7 +200,7 @@ impl Callers {
         }
         let closed = stop.child_token();
         self.0.push((peer, closed.clone()));
-        Place { _left: closed.clone().drop_guard(), closed }
+        EndpointPlace { _left: closed.clone().drop_guard(), closed }
     }
 }
 

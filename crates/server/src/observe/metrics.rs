@@ -419,16 +419,16 @@ fn infos(description: &TableDescription) -> impl Iterator<Item = TableInfo> + '_
 }
 
 /// Counts something as open for as long as it lives.
-pub(crate) struct Open(Gauge);
+pub(crate) struct OpenGuard(Gauge);
 
-impl Open {
+impl OpenGuard {
     pub(crate) fn new(gauge: &Gauge) -> Self {
         gauge.inc();
         Self(gauge.clone())
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenGuard {
     fn drop(&mut self) {
         self.0.dec();
     }

@@ -27,7 +27,7 @@ impl Client {
 }
 
 struct Request {
-    place: Place,
+    place: AdmissionPlace,
     ousted: oneshot::Receiver<Ousted>,
 }
 
@@ -277,7 +277,7 @@ fn a_response_has_to_be_read_at_the_least_rate_while_it_is_its_clients_turn() {
     let mut request = client.ask(&places, Pool::Fetches).unwrap();
     request.place.responds();
     let mut now = Instant::now();
-    let mut passes = |place: &Place, bytes: usize| {
+    let mut passes = |place: &AdmissionPlace, bytes: usize| {
         place.sent(bytes);
         now += 10 * second;
         places.sweep(now);
