@@ -165,7 +165,7 @@ struct Busy {
     ask_again: Duration,
 }
 
-enum Wanted {
+enum Awaited {
     /// A part that another process is downloading.
     Part(PartKey),
     /// A part that another process is making out of an earlier one.
@@ -182,7 +182,7 @@ pub struct Conductor<D> {
     gathered: Vec<Reserved>,
     /// When to make durable what was settled, if no lookup comes before.
     flush_at: Option<Duration>,
-    busy: Option<(Wanted, Busy)>,
+    busy: Option<(Awaited, Busy)>,
     busy_patience: Duration,
     /// `None` also once that time is over.
     max_time: Option<Duration>,
@@ -304,9 +304,9 @@ impl<D: Desk> Conductor<D> {
         }
         if let Some((wanted, busy)) = self.busy.take_if(|(_, busy)| busy.ask_again <= now) {
             match wanted {
-                Wanted::Part(part) => self.open(part, Some(busy)),
-                Wanted::Patch(patch) => self.patch(patch, Some(busy)),
-                Wanted::Hints { key, to_follow } => self.open_hints(key, to_follow, Some(busy)),
+                Awaited::Part(part) => self.open(part, Some(busy)),
+                Awaited::Patch(patch) => self.patch(patch, Some(busy)),
+                Awaited::Hints { key, to_follow } => self.open_hints(key, to_follow, Some(busy)),
             }
         }
     }
@@ -432,12 +432,12 @@ impl<D: Desk> Conductor<D> {
 
     fn open(&mut self, part: PartKey, busy: Option<Busy>) {
         let opened = self.keeper.open(&part);
-        self.opened(opened, part.clone(), busy, || Wanted::Part(part));
+        self.opened(opened, part.clone(), busy, || Awaited::Part(part));
     }
 
     fn patch(&mut self, patch: Box<Patch>, busy: Option<Busy>) {
         let opened = self.keeper.patch(&patch);
-        self.opened(opened, patch.to.clone(), busy, || Wanted::Patch(patch));
+        self.opened(opened, patch.to.clone(), busy, || Awaited::Patch(patch));
     }
 
     /// Tells the session the outcome of opening `part`, or asks again in a while for what is
@@ -447,7 +447,7 @@ impl<D: Desk> Conductor<D> {
         opened: Result<Opened>,
         part: PartKey,
         busy: Option<Busy>,
-        wanted: impl FnOnce() -> Wanted,
+        wanted: impl FnOnce() -> Awaited,
     ) {
         match opened {
             Ok(Opened::Have { part: state, notice }) => {

@@ -32,9 +32,9 @@ pub(crate) type StartPreparation = fn(
 ) -> Result<Box<dyn ErasedPreparation>>;
 
 /// Does the steps of one preparation.
-pub struct Preparer(Stage);
+pub struct Preparer(PreparerStage);
 
-enum Stage {
+enum PreparerStage {
     Waiting {
         table: Box<ChosenTable>,
         kernels: Kernels,
@@ -64,39 +64,40 @@ impl Preparer {
         kernels: Kernels,
         start: StartPreparation,
     ) -> Self {
-        Self(Stage::Waiting { table: Box::new(table.clone()), kernels, start, store })
+        Self(PreparerStage::Waiting { table: Box::new(table.clone()), kernels, start, store })
     }
 
     /// Does one step. `None`: there is nothing more to do. After the last step, or a failed one,
     /// the preparer drops the store.
     pub fn step(&mut self, step: Prepare) -> Option<PreparationEvent> {
-        let done = match (step, mem::replace(&mut self.0, Stage::Over)) {
-            (_, Stage::Over) => return None,
-            (Prepare::Begin, Stage::Waiting { table, kernels, start, store }) => {
+        let done = match (step, mem::replace(&mut self.0, PreparerStage::Over)) {
+            (_, PreparerStage::Over) => return None,
+            (Prepare::Begin, PreparerStage::Waiting { table, kernels, start, store }) => {
                 self.begin(&table, kernels, start, store)
             }
-            (Prepare::Ask, Stage::Streaming { mut preparation, store }) => {
+            (Prepare::Ask, PreparerStage::Streaming { mut preparation, store }) => {
                 let (offset, request) = (preparation.next_offset(), preparation.request());
                 request.ok_or_else(nothing_to_ask).map(|request| {
-                    self.0 = Stage::Streaming { preparation, store };
+                    self.0 = PreparerStage::Streaming { preparation, store };
                     PreparationEvent::Request { offset, request }
                 })
             }
-            (Prepare::Absorb { offset, bytes }, Stage::Streaming { mut preparation, store }) => {
-                preparation.absorb(offset, &bytes).map(|()| {
-                    let offset = preparation.next_offset();
-                    self.0 = Stage::Streaming { preparation, store };
-                    PreparationEvent::Absorbed { offset }
-                })
-            }
-            (Prepare::Checkpoint, Stage::Streaming { preparation, mut store }) => {
+            (
+                Prepare::Absorb { offset, bytes },
+                PreparerStage::Streaming { mut preparation, store },
+            ) => preparation.absorb(offset, &bytes).map(|()| {
+                let offset = preparation.next_offset();
+                self.0 = PreparerStage::Streaming { preparation, store };
+                PreparationEvent::Absorbed { offset }
+            }),
+            (Prepare::Checkpoint, PreparerStage::Streaming { preparation, mut store }) => {
                 let offset = preparation.checkpoint_offset();
                 store.save_checkpoint(offset, &preparation.checkpoint()).map(|()| {
-                    self.0 = Stage::Streaming { preparation, store };
+                    self.0 = PreparerStage::Streaming { preparation, store };
                     PreparationEvent::Saved { offset }
                 })
             }
-            (Prepare::Finish, Stage::Streaming { preparation, store }) => {
+            (Prepare::Finish, PreparerStage::Streaming { preparation, store }) => {
                 finish(preparation, store)
             }
             _ => Err(Error::api_misuse("a preparation begins once, and before anything else")),
@@ -130,7 +131,7 @@ impl Preparer {
             },
         };
         let offset = preparation.next_offset();
-        self.0 = Stage::Streaming { preparation, store };
+        self.0 = PreparerStage::Streaming { preparation, store };
         Ok(PreparationEvent::Resumed { offset })
     }
 }

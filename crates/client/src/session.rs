@@ -168,14 +168,14 @@ pub use value::Value;
 
 use crate::preparation::Preparer;
 use crate::state::{PartState, PreparationStore, SavedHints};
-use asking::Asked;
+use asking::AskOutcome;
 use calls::{Calls, Ended, GivenUp, Purpose};
 use lookups::Lookups;
-use open::{Open, Stage};
+use open::{Open, OpenStage};
 use privet_core::{Blame, Error, Result};
 use privet_schemes::reservation::Receipt;
 use privet_wire::ServerDescription;
-use records::Records;
+use records::RecordReader;
 use shared::{Fault, Parts, Shared};
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
@@ -240,7 +240,7 @@ impl Session {
     }
 
     /// How records are read, once the layout is there.
-    pub(crate) fn records(&self) -> Option<&Records> {
+    pub(crate) fn records(&self) -> Option<&RecordReader> {
         match &self.phase {
             Phase::Open(open) => open.records.as_ref(),
             _ => None,
@@ -491,7 +491,7 @@ impl Session {
     /// of the hints is being kept, the session reports that first.
     pub fn stop(&mut self, error: Error) {
         let is_ending = match &self.phase {
-            Phase::Open(open) => matches!(open.stage, Stage::Ending { .. }),
+            Phase::Open(open) => matches!(open.stage, OpenStage::Ending { .. }),
             _ => false,
         };
         if !is_ending {
@@ -505,14 +505,14 @@ impl Session {
     pub fn handle_storage_failure(&mut self, error: Error) {
         let Phase::Open(open) = &mut self.phase else { return self.fail(error) };
         match &open.stage {
-            Stage::Ending { .. } => {
+            OpenStage::Ending { .. } => {
                 self.in_open(|open, shared| open.tell_the_end(shared, Some(&error)));
             }
-            Stage::Ready(_) if error.blame() == Blame::Integrity => {
+            OpenStage::Ready(_) if error.blame() == Blame::Integrity => {
                 self.shared.outputs.retain(|output| !matches!(output, Output::Transmit { .. }));
                 self.fail(error);
             }
-            Stage::Ready(_) if open.late.is_none() => {
+            OpenStage::Ready(_) if open.late.is_none() => {
                 open.hints.broken.get_or_insert(error);
             }
             _ => self.fail(error),
@@ -528,9 +528,9 @@ impl Session {
         match &mut self.phase {
             Phase::Describing(_) => self.describes_again(now),
             Phase::Open(open) => match open.ask_next(&mut self.shared, now) {
-                Asked::Nothing => false,
-                Asked::Something => true,
-                Asked::ToOpenAgain => {
+                AskOutcome::Nothing => false,
+                AskOutcome::Something => true,
+                AskOutcome::ToOpenAgain => {
                     self.open_again(now);
                     true
                 }
@@ -582,7 +582,10 @@ impl Session {
             // A server that was given up is asked again when there is something to ask it.
             _ if is_opening_again => self.put_off(&error),
             (Purpose::Describe, Phase::Open(open))
-                if matches!(open.stage, Stage::Ready(_) | Stage::Switching { first: false }) =>
+                if matches!(
+                    open.stage,
+                    OpenStage::Ready(_) | OpenStage::Switching { first: false }
+                ) =>
             {
                 open.versions.given_up(server);
             }

@@ -2,7 +2,7 @@
 
 use super::desk::Desk;
 use super::keeper::tell_receipts;
-use super::{Busy, Conductor, Errand, FLUSH_PAUSE, Wanted};
+use super::{Awaited, Busy, Conductor, Errand, FLUSH_PAUSE};
 use crate::session::{Prepare, Progress};
 use crate::state::{HintsKey, HintsOpened};
 use privet_core::{Error, Reason};
@@ -23,7 +23,7 @@ impl<D: Desk> Conductor<D> {
                     self.tell(Progress::Waiting { part, done: 0, total });
                 }
                 if let Some(busy) = self.ask_again(0, busy) {
-                    self.busy = Some((Wanted::Hints { key, to_follow }, busy));
+                    self.busy = Some((Awaited::Hints { key, to_follow }, busy));
                     return;
                 }
                 Err(Error::unavailable(format!(

@@ -25,17 +25,17 @@ const MOST: usize = 16;
 const LIFETIME: Duration = Duration::from_secs(1);
 
 /// A shelf that threads fill. Dropping it ends them.
-pub(crate) struct FilledShelf(Arc<Shared>);
+pub(crate) struct FilledShelf(Arc<SharedShelf>);
 
-struct Shared {
-    state: Mutex<State>,
+struct SharedShelf {
+    state: Mutex<ShelfState>,
     changed: Condvar,
     /// [`LIFETIME`], except in tests.
     lifetime: Duration,
 }
 
 #[derive(Default)]
-struct State {
+struct ShelfState {
     maker: Option<BlankMaker>,
     /// Counts the makers, so that no blank of an earlier one comes on the shelf.
     makers: u64,
@@ -70,7 +70,7 @@ impl Moment {
     }
 }
 
-impl State {
+impl ShelfState {
     /// Takes what has lain here for `lifetime` off the shelf.
     fn expired(&mut self, lifetime: Duration, now: Moment) -> Vec<Blank> {
         let is_old = |(put, _): &(Moment, Blank)| now.since(*put) >= lifetime;
@@ -97,7 +97,7 @@ impl FilledShelf {
     }
 
     fn with_lifetime(lifetime: Duration) -> Self {
-        Self(Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), lifetime }))
+        Self(Arc::new(SharedShelf { state: Mutex::default(), changed: Condvar::new(), lifetime }))
     }
 }
 
@@ -137,8 +137,8 @@ impl Drop for FilledShelf {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedShelf {
+    fn lock(&self) -> MutexGuard<'_, ShelfState> {
         // No code that can panic runs under the lock, so a poisoned state is still whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -187,7 +187,7 @@ impl Shared {
     }
 
     /// Waits for news, or for the end of a blank's time.
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait<'a>(&self, state: MutexGuard<'a, ShelfState>) -> MutexGuard<'a, ShelfState> {
         match state.next_expires_in(self.lifetime, Moment::now()) {
             None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
             Some(time) => {
@@ -286,9 +286,13 @@ mod tests {
     }
 
     /// Blanks that were put on a shelf in these milliseconds, by the running and by the wall clock.
-    fn put_at(times: &[(u64, u64)]) -> State {
+    fn put_at(times: &[(u64, u64)]) -> ShelfState {
         let put = |(running, wall): &(u64, u64)| (moment(*running, *wall), Blank::of(7u32));
-        State { blanks: times.iter().map(put).collect(), wanted: times.len(), ..State::default() }
+        ShelfState {
+            blanks: times.iter().map(put).collect(),
+            wanted: times.len(),
+            ..ShelfState::default()
+        }
     }
 
     fn moment(running: u64, wall: u64) -> Moment {

@@ -4,7 +4,7 @@ use super::agreement::server_name;
 use super::calls::Purpose;
 use super::hints::NextLookup;
 use super::interface::{ChosenTable, ExchangeId, FetchId, Output, Persist, Request};
-use super::open::{Open, Stage};
+use super::open::{Open, OpenStage};
 use super::preparation::Preparing;
 use super::query::Query;
 use super::shared::Shared;
@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 const UNFINISHED_LIMIT: usize = 256;
 
 /// The outcome of asking for the next lookup.
-pub(super) enum Asked {
+pub(super) enum AskOutcome {
     Nothing,
     Something,
     /// A later version of the table exists, and the session can go on with it.
@@ -32,65 +32,65 @@ pub(super) enum Asked {
 /// Asking.
 impl Open {
     /// Asks for the next waiting lookup, if its turn has come, or reads it from the kept table.
-    pub(super) fn ask_next(&mut self, shared: &mut Shared, now: Duration) -> Asked {
+    pub(super) fn ask_next(&mut self, shared: &mut Shared, now: Duration) -> AskOutcome {
         if !self.is_ready() {
-            return Asked::Nothing;
+            return AskOutcome::Nothing;
         }
         if self.resend_next(shared, now) {
-            return Asked::Something;
+            return AskOutcome::Something;
         }
         // A lookup of several records that has begun ends before the next begins.
         let begins = !shared.lookups.is_amid_one();
         if begins {
             match self.moves_on(shared) {
                 Moving::Stays => {}
-                Moving::Waits => return Asked::Nothing,
-                Moving::Now => return Asked::ToOpenAgain,
+                Moving::Waits => return AskOutcome::Nothing,
+                Moving::Now => return AskOutcome::ToOpenAgain,
             }
         }
         if !shared.lookups.may_ask(shared.options.in_flight) {
-            return Asked::Nothing;
+            return AskOutcome::Nothing;
         }
         if begins && self.asks_for_versions(shared, now) {
-            return Asked::Nothing;
+            return AskOutcome::Nothing;
         }
         if begins && let Some(refresh) = shared.lookups.take_refresh() {
             let table = self.chosen.identity;
             shared.outputs.push_back(Output::Refreshed { refresh, table });
-            return Asked::Something;
+            return AskOutcome::Something;
         }
         let refused = match self.next_lookup(shared) {
             NextLookup::Go => None,
-            NextLookup::Wait => return Asked::Nothing,
+            NextLookup::Wait => return AskOutcome::Nothing,
             NextLookup::Switch => {
                 self.switch(shared, false);
-                return Asked::Something;
+                return AskOutcome::Something;
             }
             NextLookup::AwaitHints => {
                 self.prepare(shared, now);
-                return Asked::Nothing;
+                return AskOutcome::Nothing;
             }
-            NextLookup::SendAgain => return Asked::Something,
+            NextLookup::SendAgain => return AskOutcome::Something,
             NextLookup::Condense => {
                 let condensed = self.condense(shared);
                 shared.timetable.end_opening();
                 match condensed {
-                    Ok(()) => return Asked::Something,
+                    Ok(()) => return AskOutcome::Something,
                     Err(error) => Some(error),
                 }
             }
             NextLookup::Refuse(error) => Some(error),
         };
         match self.begin_next(shared, refused, now) {
-            true => Asked::Something,
-            false => Asked::Nothing,
+            true => AskOutcome::Something,
+            false => AskOutcome::Nothing,
         }
     }
 
     /// Begins the next fetch, which ends at once if it is `refused`. Returns whether there was one.
     fn begin_next(&mut self, shared: &mut Shared, refused: Option<Error>, now: Duration) -> bool {
         let search_len = self.hinted().map_or(1, |hints| hints.search_len());
-        let (Stage::Ready(client), Some(records)) = (&mut self.stage, &self.records) else {
+        let (OpenStage::Ready(client), Some(records)) = (&mut self.stage, &self.records) else {
             return false;
         };
         let Some(fetch) = shared.lookups.begin_next(records.fetches()) else { return false };

@@ -14,13 +14,13 @@ use super::records::Piece;
 use privet_core::{Error, Result};
 
 /// The results of a lookup's fetches so far.
-pub(super) struct Found {
+pub(super) struct FetchResults {
     left: usize,
     /// What each of the candidates holds, or the gravest failure.
     pieces: Result<Vec<Piece>>,
 }
 
-impl Found {
+impl FetchResults {
     pub(super) fn nothing_of(fetches: usize) -> Self {
         Self { left: fetches, pieces: Ok(vec![None; fetches]) }
     }
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn the_gravest_failure_is_the_lookups() {
         let told = |results: [Result<Piece>; 3]| {
-            let mut found = Found::nothing_of(3);
+            let mut found = FetchResults::nothing_of(3);
             for (candidate, result) in results.into_iter().enumerate() {
                 assert_eq!(found.add(candidate, result), candidate == 2);
             }

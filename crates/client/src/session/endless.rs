@@ -34,7 +34,7 @@
 
 use super::hints::NextLookup;
 use super::interface::{Output, Persist};
-use super::open::{Open, Stage};
+use super::open::{Open, OpenStage};
 use super::shared::Shared;
 use privet_core::{Error, Result};
 use privet_schemes::contract::ReservationId;
@@ -74,7 +74,7 @@ impl Open {
         let Some(hints) = self.hinted() else { return Ok(()) };
         let generation = hints.condense()?;
         shared.outputs.push_back(Output::Persist(Persist::CondenseHints { generation }));
-        self.stage = Stage::Switching { first: false };
+        self.stage = OpenStage::Switching { first: false };
         Ok(())
     }
 

@@ -32,7 +32,7 @@ use super::choose::{check_download, check_root, check_table_digest};
 use super::epochs::{Followed, Follower, Following, Told, ToldEpoch};
 use super::hints::{Loaded, hints_servers};
 use super::interface::{ChosenTable, ExchangeId, Output, Patch, Persist, Progress, Request};
-use super::open::{Open, Stage};
+use super::open::{Open, OpenStage};
 use super::pins::keys_of;
 use super::shared::{PlanIn, Shared};
 use crate::state::{HintsKey, Pin, SavedHints};
@@ -82,7 +82,7 @@ impl Open {
 
     fn follow(&mut self, shared: &mut Shared, following: Following, now: Duration) {
         let request = self.updates_request(following.start.identity(), 0);
-        self.stage = Stage::Following(Box::new(following));
+        self.stage = OpenStage::Following(Box::new(following));
         self.fetch_updates(shared, 0, request, now);
     }
 
@@ -113,7 +113,7 @@ impl Open {
         now: Duration,
     ) -> Result<()> {
         let limit = shared.options.max_download.min(MEMORY_LIMIT);
-        let Stage::Following(following) = &mut self.stage else { return Ok(()) };
+        let OpenStage::Following(following) = &mut self.stage else { return Ok(()) };
         if chunk.offset.saturating_add(chunk.data.len() as u64) <= following.received {
             // Received before. This is not progress, so a server that only repeats itself is given
             // up.
@@ -143,8 +143,8 @@ impl Open {
 
     /// Ends the following and returns it: the hints are opened next, or nothing is.
     fn take_following(&mut self) -> Option<Following> {
-        match std::mem::replace(&mut self.stage, Stage::OpeningHints) {
-            Stage::Following(following) => Some(*following),
+        match std::mem::replace(&mut self.stage, OpenStage::OpeningHints) {
+            OpenStage::Following(following) => Some(*following),
             other => {
                 self.stage = other;
                 None
@@ -172,7 +172,7 @@ impl Open {
 
     /// A server has sent all epochs.
     pub(super) fn epochs_complete(&mut self, shared: &mut Shared, now: Duration) -> Result<()> {
-        let Stage::Following(following) = &mut self.stage else { return Ok(()) };
+        let OpenStage::Following(following) = &mut self.stage else { return Ok(()) };
         if following.server + 1 < following.servers {
             let (server, from) = (following.server + 1, following.start.identity());
             following.ask_another(server);
@@ -204,7 +204,7 @@ impl Open {
 
     /// Whether only the end of the epochs is outstanding.
     pub(super) fn epochs_are_complete(&self) -> bool {
-        matches!(&self.stage, Stage::Following(following) if following.is_complete())
+        matches!(&self.stage, OpenStage::Following(following) if following.is_complete())
     }
 
     fn followed(&mut self, shared: &mut Shared, following: Following) -> Result<()> {
@@ -413,20 +413,20 @@ impl Open {
         for (change, to) in moves {
             shared.outputs.push_back(Output::Persist(Persist::FollowHints { change, to }));
         }
-        self.stage = Stage::MovingHints { loaded: Box::new(loaded), outstanding };
+        self.stage = OpenStage::MovingHints { loaded: Box::new(loaded), outstanding };
         shared.timetable.end_opening();
         Ok(())
     }
 
     /// A step by which the hints follow the table is durable.
     pub(super) fn hints_followed(&mut self, shared: &mut Shared, now: Duration) -> Result<()> {
-        let Stage::MovingHints { outstanding, .. } = &mut self.stage else { return Ok(()) };
+        let OpenStage::MovingHints { outstanding, .. } = &mut self.stage else { return Ok(()) };
         *outstanding -= 1;
         if *outstanding > 0 {
             return Ok(());
         }
-        let outcome = match std::mem::replace(&mut self.stage, Stage::OpeningHints) {
-            Stage::MovingHints { loaded, .. } => self.use_loaded(shared, *loaded, now),
+        let outcome = match std::mem::replace(&mut self.stage, OpenStage::OpeningHints) {
+            OpenStage::MovingHints { loaded, .. } => self.use_loaded(shared, *loaded, now),
             _ => Ok(()),
         };
         // This erases earlier lookups' data, which takes time.
@@ -443,7 +443,7 @@ impl Open {
         }
         let key = self.hints_key(&shared.options);
         shared.outputs.push_back(Output::Persist(Persist::RestartHints(key)));
-        self.stage = Stage::OpeningHints;
+        self.stage = OpenStage::OpeningHints;
     }
 
     /// The pin of a version that this client has pinned. (What servers say of an earlier version's

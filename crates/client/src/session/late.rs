@@ -12,7 +12,7 @@
 //! If the hint does not come, or has another digest than the server announced, the lookups that
 //! wait for it fail, whatever they look up.
 
-use super::open::{Incoming, Open, Stage};
+use super::open::{Incoming, Open, OpenStage};
 use super::shared::Shared;
 use privet_core::{Error, Result};
 use privet_schemes::offline::{HintSource, LateHint, OfflinePhase};
@@ -35,7 +35,7 @@ impl Open {
     /// The part that is on its way: one that everything waits for, or a late hint.
     pub(super) fn incoming(&mut self) -> Option<&mut Incoming> {
         match (&mut self.stage, &mut self.late) {
-            (Stage::Incoming(incoming), _) => Some(incoming),
+            (OpenStage::Incoming(incoming), _) => Some(incoming),
             (_, late) => late.as_mut().map(|late| &mut late.incoming),
         }
     }
@@ -43,7 +43,7 @@ impl Open {
     /// The same, to look at.
     pub(super) fn expected(&self) -> Option<&Incoming> {
         match (&self.stage, &self.late) {
-            (Stage::Incoming(incoming), _) => Some(incoming),
+            (OpenStage::Incoming(incoming), _) => Some(incoming),
             (_, late) => late.as_ref().map(|late| &late.incoming),
         }
     }

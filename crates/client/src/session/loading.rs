@@ -2,7 +2,7 @@
 
 use super::hints::{Loaded, drop_records, for_good, hints_servers, no_hints, sources, stream_of};
 use super::interface::{ChosenTable, Output, Persist};
-use super::open::{Open, Stage};
+use super::open::{Open, OpenStage};
 use super::options::SessionOptions;
 use super::pins::keys_of;
 use super::preparation::{Preparing, Schedule};
@@ -27,7 +27,7 @@ impl Open {
         }
         let key = self.hints_key(options);
         shared.outputs.push_back(Output::OpenHints { key, to_follow });
-        self.stage = Stage::OpeningHints;
+        self.stage = OpenStage::OpeningHints;
         Ok(())
     }
 
@@ -156,12 +156,12 @@ impl Open {
     /// No generation is in use, or it is used up.
     fn prepare_or_switch(&mut self, shared: &mut Shared, next: NextGeneration, now: Duration) {
         if let NextGeneration::Ready = next {
-            let first = !matches!(self.stage, Stage::Switching { first: false });
+            let first = !matches!(self.stage, OpenStage::Switching { first: false });
             return self.switch(shared, first);
         }
         let offline = self.chosen.scheme.plan.offline;
         let (table_len, reply_len) = stream_of(offline);
-        self.stage = Stage::Preparing;
+        self.stage = OpenStage::Preparing;
         let preparing = Preparing::foreground(table_len, shared.parts.pace);
         let preparing = preparing.of_replies(reply_len).from(sources(offline, &shared.options));
         self.hints.preparing = Some(preparing);
@@ -174,9 +174,9 @@ impl Open {
         client: Box<dyn ErasedClient>,
         table_len: u64,
     ) {
-        match std::mem::replace(&mut self.stage, Stage::Ready(client)) {
-            Stage::Switching { first: false } => return,
-            Stage::OpeningHints => self.stream_progress(shared, table_len, false),
+        match std::mem::replace(&mut self.stage, OpenStage::Ready(client)) {
+            OpenStage::Switching { first: false } => return,
+            OpenStage::OpeningHints => self.stream_progress(shared, table_len, false),
             _ => {}
         }
         self.lookups_begin(shared);
@@ -186,7 +186,7 @@ impl Open {
     pub(super) fn switch(&mut self, shared: &mut Shared, first: bool) {
         self.hints.preparing = None;
         shared.outputs.push_back(Output::Persist(Persist::SwitchHints));
-        self.stage = Stage::Switching { first };
+        self.stage = OpenStage::Switching { first };
     }
 }
 

@@ -8,7 +8,7 @@
 //! parts of the hint for different indices. How long that takes tells a server nothing, because it
 //! is done in a slot of a public length: see the module `timetable`.
 
-use super::candidates::Found;
+use super::candidates::FetchResults;
 use super::interface::{ExchangeId, FetchId, LookupId, Target};
 use super::records::Piece;
 use privet_core::{Error, Result};
@@ -27,7 +27,7 @@ pub(super) struct Lookups {
     lookups_named: u64,
     fetches_named: u64,
     /// What was asked for and whose turn has not come, in its order.
-    waiting: VecDeque<(LookupId, Wanted)>,
+    waiting: VecDeque<(LookupId, LookupGoal)>,
     begun: BTreeMap<LookupId, Begun>,
     /// The lookup that began last, and its next candidate, unless all its fetches have begun.
     next: Option<(LookupId, usize)>,
@@ -36,7 +36,7 @@ pub(super) struct Lookups {
     answered: VecDeque<FetchId>,
 }
 
-enum Wanted {
+enum LookupGoal {
     Value(Target),
     /// A refresh: the newest version, of which servers tell in this exchange or later ones.
     Newest(ExchangeId),
@@ -44,7 +44,7 @@ enum Wanted {
 
 struct Begun {
     target: Target,
-    found: Found,
+    found: FetchResults,
 }
 
 /// One record on its way.
@@ -54,25 +54,25 @@ struct Fetch {
     candidate: usize,
     /// Its reservation, if hints are single-use.
     reservation: Option<ReservationId>,
-    stage: Stage,
+    stage: FetchStage,
 }
 
 /// How far a fetch is.
-enum Stage {
+enum FetchStage {
     /// A later stage is being made of the earlier one, within one call.
     InHand,
     /// Waits for its journal record to be durable.
     Committing(Reservation),
     /// Waits for answers, one from each server.
-    Asking(Asked),
+    Asking(AwaitedAnswers),
     /// Waits until it is read.
-    Answered(Asked),
+    Answered(AwaitedAnswers),
     /// Its reservation is settled, and its turn to be told has not come. The record is there unless
     /// it depends on the answer to an older reservation.
     Settled(Option<Result<Record>>),
 }
 
-struct Asked {
+struct AwaitedAnswers {
     pending: Pending,
     /// The outcome of each server's query. `None`: still open.
     answers: Vec<Option<Result<Answer>>>,
@@ -82,7 +82,7 @@ struct Asked {
 impl Lookups {
     pub(super) fn add(&mut self, target: Target) -> LookupId {
         let id = self.add_nothing();
-        self.waiting.push_back((id, Wanted::Value(target)));
+        self.waiting.push_back((id, LookupGoal::Value(target)));
         id
     }
 
@@ -90,15 +90,15 @@ impl Lookups {
     /// servers say in the exchange `since` and later ones counts for it.
     pub(super) fn add_refresh(&mut self, since: ExchangeId) -> LookupId {
         let id = self.add_nothing();
-        self.waiting.push_back((id, Wanted::Newest(since)));
+        self.waiting.push_back((id, LookupGoal::Newest(since)));
         id
     }
 
     /// If it is a refresh's turn: the first exchange that counts for it.
     pub(super) fn refreshes_since(&self) -> Option<ExchangeId> {
         match self.waiting.front()? {
-            (_, Wanted::Newest(since)) => Some(*since),
-            (_, Wanted::Value(_)) => None,
+            (_, LookupGoal::Newest(since)) => Some(*since),
+            (_, LookupGoal::Value(_)) => None,
         }
     }
 
@@ -117,7 +117,9 @@ impl Lookups {
     /// Whether a fetch may begin, when at most `limit` fetches may be between their first query and
     /// their last answer. (The limit does not hold up a lookup that has begun.)
     pub(super) fn may_ask(&self, limit: usize) -> bool {
-        let asks = |fetch: &&Fetch| !matches!(fetch.stage, Stage::Answered(_) | Stage::Settled(_));
+        let asks = |fetch: &&Fetch| {
+            !matches!(fetch.stage, FetchStage::Answered(_) | FetchStage::Settled(_))
+        };
         let under_way = self.fetches.values().filter(asks).count();
         self.next.is_some() || (!self.waiting.is_empty() && under_way < limit)
     }
@@ -128,18 +130,19 @@ impl Lookups {
         let (lookup, candidate) = match self.next {
             Some(next) => next,
             None => {
-                let is_lookup = |(_, wanted): &mut (_, Wanted)| matches!(wanted, Wanted::Value(_));
-                let (id, Wanted::Value(target)) = self.waiting.pop_front_if(is_lookup)? else {
+                let is_lookup =
+                    |(_, wanted): &mut (_, LookupGoal)| matches!(wanted, LookupGoal::Value(_));
+                let (id, LookupGoal::Value(target)) = self.waiting.pop_front_if(is_lookup)? else {
                     return None;
                 };
-                self.begun.insert(id, Begun { target, found: Found::nothing_of(fetches) });
+                self.begun.insert(id, Begun { target, found: FetchResults::nothing_of(fetches) });
                 (id, 0)
             }
         };
         self.next = (candidate + 1 < fetches).then_some((lookup, candidate + 1));
         let id = FetchId(self.fetches_named);
         self.fetches_named += 1;
-        let fetch = Fetch { lookup, candidate, reservation: None, stage: Stage::InHand };
+        let fetch = Fetch { lookup, candidate, reservation: None, stage: FetchStage::InHand };
         self.fetches.insert(id, fetch);
         Some(id)
     }
@@ -162,7 +165,7 @@ impl Lookups {
     /// Has every lookup that has begun wait for its turn again, before all others.
     pub(super) fn begin_again(&mut self) {
         for (id, begun) in std::mem::take(&mut self.begun).into_iter().rev() {
-            self.waiting.push_front((id, Wanted::Value(begun.target)));
+            self.waiting.push_front((id, LookupGoal::Value(begun.target)));
         }
         self.drop_fetches();
     }
@@ -218,20 +221,20 @@ impl Lookups {
     pub(super) fn mark_committing(&mut self, id: FetchId, reservation: Reservation) {
         if let Some(fetch) = self.fetches.get_mut(&id) {
             fetch.reservation = Some(reservation.id());
-            fetch.stage = Stage::Committing(reservation);
+            fetch.stage = FetchStage::Committing(reservation);
         }
     }
 
     /// Whether a journal record was handed out and its outcome is not known yet.
     pub(super) fn await_receipts(&self) -> bool {
-        self.fetches.values().any(|fetch| matches!(fetch.stage, Stage::Committing(_)))
+        self.fetches.values().any(|fetch| matches!(fetch.stage, FetchStage::Committing(_)))
     }
 
     /// The reservation of a fetch, now that the outcome of its journal record is known.
     pub(super) fn committed(&mut self, id: FetchId) -> Option<Reservation> {
         let fetch = self.fetches.get_mut(&id)?;
-        match std::mem::replace(&mut fetch.stage, Stage::InHand) {
-            Stage::Committing(reservation) => Some(reservation),
+        match std::mem::replace(&mut fetch.stage, FetchStage::InHand) {
+            FetchStage::Committing(reservation) => Some(reservation),
             other => {
                 fetch.stage = other;
                 None
@@ -243,7 +246,7 @@ impl Lookups {
     pub(super) fn mark_asked(&mut self, id: FetchId, pending: Pending, servers: usize) {
         let answers = (0..servers).map(|_| None).collect();
         if let Some(fetch) = self.fetches.get_mut(&id) {
-            fetch.stage = Stage::Asking(Asked { pending, answers });
+            fetch.stage = FetchStage::Asking(AwaitedAnswers { pending, answers });
         }
     }
 
@@ -251,15 +254,15 @@ impl Lookups {
     /// over: the outcome of one does not stop the others.
     pub(super) fn server_answered(&mut self, id: FetchId, server: usize, answer: Result<Answer>) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        match std::mem::replace(&mut fetch.stage, Stage::InHand) {
-            Stage::Asking(mut asked) => {
+        match std::mem::replace(&mut fetch.stage, FetchStage::InHand) {
+            FetchStage::Asking(mut asked) => {
                 asked.answers[server].get_or_insert(answer);
                 fetch.stage = match asked.answers.iter().all(Option::is_some) {
                     true => {
                         self.answered.push_back(id);
-                        Stage::Answered(asked)
+                        FetchStage::Answered(asked)
                     }
-                    false => Stage::Asking(asked),
+                    false => FetchStage::Asking(asked),
                 };
             }
             other => fetch.stage = other,
@@ -270,8 +273,8 @@ impl Lookups {
     pub(super) fn next_answered(&mut self) -> Option<(FetchId, Pending, Result<Vec<Answer>>)> {
         while let Some(id) = self.answered.pop_front() {
             let Some(fetch) = self.fetches.get_mut(&id) else { continue };
-            if let Stage::Answered(Asked { pending, answers }) =
-                std::mem::replace(&mut fetch.stage, Stage::InHand)
+            if let FetchStage::Answered(AwaitedAnswers { pending, answers }) =
+                std::mem::replace(&mut fetch.stage, FetchStage::InHand)
             {
                 return Some((id, pending, all_of(answers.into_iter().flatten())));
             }
@@ -282,14 +285,14 @@ impl Lookups {
     /// Its reservation is settled. The fetch waits until its record may be told.
     pub(super) fn mark_settled(&mut self, id: FetchId, record: Option<Result<Record>>) {
         if let Some(fetch) = self.fetches.get_mut(&id) {
-            fetch.stage = Stage::Settled(record);
+            fetch.stage = FetchStage::Settled(record);
         }
     }
 
     /// The record of a settled fetch whose turn to be told has come.
     pub(super) fn take_settled(&mut self, id: FetchId) -> Option<Result<Record>> {
         match &mut self.fetches.get_mut(&id)?.stage {
-            Stage::Settled(record) => record.take(),
+            FetchStage::Settled(record) => record.take(),
             _ => None,
         }
     }
@@ -343,7 +346,7 @@ impl Lookups {
 
 impl Fetch {
     fn is_settled(&self) -> bool {
-        matches!(self.stage, Stage::Settled(_))
+        matches!(self.stage, FetchStage::Settled(_))
     }
 }
 

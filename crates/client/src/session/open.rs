@@ -9,7 +9,7 @@ use super::epochs::{Followed, Following};
 use super::hints::{HintsInUse, Loaded};
 use super::interface::{ChosenTable, ExchangeId, FetchId, Request, Response};
 use super::late::Late;
-use super::records::Records;
+use super::records::RecordReader;
 use super::served::Versions;
 use super::shared::{Fault, Shared};
 use crate::state::{PartKey, PartState, SavedHints};
@@ -36,7 +36,7 @@ pub(super) struct Open {
     pub(super) left: Vec<Left>,
     pub(super) versions: Versions,
     /// How to read records, once the layout is there.
-    pub(super) records: Option<Records>,
+    pub(super) records: Option<RecordReader>,
     pub(super) hints: HintsInUse,
     /// Bytes received before the first lookup, and useless bytes since.
     pub(super) came: u64,
@@ -44,10 +44,10 @@ pub(super) struct Open {
     pub(super) blanks: Option<BlankMaker>,
     /// The hint, if it comes beside the first queries.
     pub(super) late: Option<Late>,
-    pub(super) stage: Stage,
+    pub(super) stage: OpenStage,
 }
 
-pub(super) enum Stage {
+pub(super) enum OpenStage {
     /// Fetches the epochs that lead to the chosen version.
     Following(Box<Following>),
     /// Waits until the hints are those of the chosen version.
@@ -93,13 +93,13 @@ impl Open {
             came: 0,
             blanks: None,
             late: None,
-            stage: Stage::Incoming(Incoming::Opening { part: layout, again: false }),
+            stage: OpenStage::Incoming(Incoming::Opening { part: layout, again: false }),
         }
     }
 
     /// Whether lookups can be made.
     pub(super) fn is_ready(&self) -> bool {
-        matches!(self.stage, Stage::Ready(_))
+        matches!(self.stage, OpenStage::Ready(_))
     }
 
     /// Whether nothing is under way that is worth waiting for.
@@ -198,7 +198,7 @@ impl Open {
         saved: SavedHints,
         now: Duration,
     ) -> Result<()> {
-        if !matches!(self.stage, Stage::OpeningHints | Stage::Switching { .. }) {
+        if !matches!(self.stage, OpenStage::OpeningHints | OpenStage::Switching { .. }) {
             return Ok(());
         }
         let outcome = self.use_hints(shared, saved, now);
@@ -240,7 +240,7 @@ impl Open {
     /// The single-use hints, if the scheme has them and lookups go on.
     pub(super) fn hinted(&mut self) -> Option<&mut dyn ErasedHints> {
         match &mut self.stage {
-            Stage::Ready(client) => client.hints(),
+            OpenStage::Ready(client) => client.hints(),
             _ => None,
         }
     }

@@ -7,10 +7,10 @@ use super::choose::{
     check_comparable, check_download, check_root, check_table_digest, choose, demanded,
 };
 use super::interface::{ChosenTable, ExchangeId, Output, Persist, Progress, Request};
-use super::open::{Incoming, Open, Stage};
+use super::open::{Incoming, Open, OpenStage};
 use super::options::{KnownPin, TableLeft};
 use super::pins::{Standing, compare, keys_of, pin_of};
-use super::records::Records;
+use super::records::RecordReader;
 use super::shared::{Fault, Shared};
 use super::succession::{Ways, check_named, is_a_successor, needs_lineage};
 use super::{Phase, Session};
@@ -135,7 +135,7 @@ impl Open {
 
     pub(super) fn open(&mut self, shared: &mut Shared, part: PartKey, again: bool) {
         shared.outputs.push_back(Output::Open(part.clone()));
-        self.stage = Stage::Incoming(Incoming::Opening { part, again });
+        self.stage = OpenStage::Incoming(Incoming::Opening { part, again });
     }
 
     pub(super) fn fetch(
@@ -157,7 +157,7 @@ impl Open {
         let incoming = Incoming::Fetching { part, download };
         match self.may_come_late(shared, &incoming) {
             true => self.begin_without_hint(shared, incoming)?,
-            false => self.stage = Stage::Incoming(incoming),
+            false => self.stage = OpenStage::Incoming(incoming),
         }
         let Shared { calls, outputs, .. } = shared;
         calls.fetch(boundaries, 0, Purpose::Fetch, request, now, outputs);
@@ -179,7 +179,7 @@ impl Open {
         chunk: &FetchChunk,
         now: Duration,
     ) -> Result<()> {
-        if let Stage::Following(_) = self.stage {
+        if let OpenStage::Following(_) = self.stage {
             return self.epochs_came(shared, exchange, chunk, now);
         }
         let Some(Incoming::Fetching { part, download }) = self.incoming() else { return Ok(()) };
@@ -226,7 +226,7 @@ impl Open {
                 (Some(Incoming::Fetching { part, download }), _) => {
                     download.next_offset() == part.len
                 }
-                (_, Stage::Following(_)) => self.epochs_are_complete(),
+                (_, OpenStage::Following(_)) => self.epochs_are_complete(),
                 _ => false,
             },
             Purpose::Stream | Purpose::Background => {
@@ -243,7 +243,7 @@ impl Open {
         now: Duration,
     ) -> Result<()> {
         match shared.calls.answered(exchange).map(|call| call.purpose) {
-            Some(Purpose::Fetch) if matches!(self.stage, Stage::Following(_)) => {
+            Some(Purpose::Fetch) if matches!(self.stage, OpenStage::Following(_)) => {
                 self.epochs_complete(shared, now)
             }
             Some(Purpose::Fetch) => match self.incoming() {
@@ -280,7 +280,7 @@ impl Open {
         let completing = Incoming::Completing(part);
         match self.incoming() {
             Some(incoming) => *incoming = completing,
-            None => self.stage = Stage::Incoming(completing),
+            None => self.stage = OpenStage::Incoming(completing),
         }
         Ok(())
     }
@@ -316,7 +316,7 @@ impl Open {
         source.read_at(0, &mut bytes)?;
         let ChosenTable { identity, scheme, name, .. } = &self.chosen;
         let servers = shared.options.servers;
-        let records = Records::decode(&bytes, identity.shape, servers)?;
+        let records = RecordReader::decode(&bytes, identity.shape, servers)?;
         let root = records.root();
         if shared.options.root.is_some() && root.is_none() {
             return Err(Error::integrity(format!(
@@ -373,7 +373,7 @@ impl Open {
         if let Some(shelf) = &shared.options.shelf {
             shelf.stock(self.blanks.clone());
         }
-        self.stage = Stage::Ready(client);
+        self.stage = OpenStage::Ready(client);
         self.lookups_begin(shared);
         Ok(())
     }
@@ -383,7 +383,7 @@ impl Open {
         match self.patch_for(part.kind, shared.parts.plan_in) {
             Some(patch) => {
                 shared.outputs.push_back(Output::Patch(Box::new(patch)));
-                self.stage = Stage::Incoming(Incoming::Opening { part, again: false });
+                self.stage = OpenStage::Incoming(Incoming::Opening { part, again: false });
             }
             None => self.open(shared, part, false),
         }

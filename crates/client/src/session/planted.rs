@@ -11,7 +11,7 @@ use std::cell::Cell;
 
 /// A mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flaw {
+pub(super) enum SessionFlaw {
     /// Records of keys in the stash, which the client has, are not asked for.
     StashNotAskedFor,
     /// A key that was not found is asked for once more.
@@ -25,7 +25,7 @@ pub(super) type Pace = fn(Work, &[u8]);
 
 thread_local! {
     static PACE: Cell<Option<Pace>> = const { Cell::new(None) };
-    static PLANTED: Cell<Option<Flaw>> = const { Cell::new(None) };
+    static PLANTED: Cell<Option<SessionFlaw>> = const { Cell::new(None) };
     static ASKED_AGAIN: Cell<bool> = const { Cell::new(false) };
     static REHEARSED: Cell<usize> = const { Cell::new(0) };
 }
@@ -41,7 +41,7 @@ pub(super) fn take_rehearsed() -> usize {
 }
 
 /// Plants a mistake in this thread, or removes it.
-pub(super) fn plant(flaw: Option<Flaw>) {
+pub(super) fn plant(flaw: Option<SessionFlaw>) {
     PLANTED.set(flaw);
     ASKED_AGAIN.set(false);
 }
@@ -51,7 +51,7 @@ pub(super) fn set_pace(pace: Pace) {
     PACE.set(Some(pace));
 }
 
-fn is(flaw: Flaw) -> bool {
+fn is(flaw: SessionFlaw) -> bool {
     PLANTED.get() == Some(flaw)
 }
 
@@ -67,12 +67,12 @@ impl Shared {
         }
     }
 
-    /// [`Flaw::AsksAgainWhenNotFound`] and [`Flaw::AsksAgainWhenFailed`]: each once.
+    /// [`SessionFlaw::AsksAgainWhenNotFound`] and [`SessionFlaw::AsksAgainWhenFailed`]: each once.
     pub(super) fn ask_again(&mut self, target: &Target, outcome: &Result<Option<Value>>) {
         let again = match outcome {
             Ok(Some(_)) => false,
-            Ok(None) => is(Flaw::AsksAgainWhenNotFound),
-            Err(_) => is(Flaw::AsksAgainWhenFailed),
+            Ok(None) => is(SessionFlaw::AsksAgainWhenNotFound),
+            Err(_) => is(SessionFlaw::AsksAgainWhenFailed),
         };
         if again && !ASKED_AGAIN.replace(true) {
             self.lookups.add(target.clone());
@@ -81,13 +81,13 @@ impl Shared {
 }
 
 impl Open {
-    /// [`Flaw::StashNotAskedFor`].
+    /// [`SessionFlaw::StashNotAskedFor`].
     pub(super) fn known_from_the_stash(
         &self,
         shared: &mut Shared,
         target: &Target,
     ) -> Option<LookupId> {
-        let records = self.records.as_ref().filter(|_| is(Flaw::StashNotAskedFor))?;
+        let records = self.records.as_ref().filter(|_| is(SessionFlaw::StashNotAskedFor))?;
         let nothing = vec![None; records.fetches()];
         let value = records.value(target, &nothing).ok().flatten()?;
         let lookup = shared.lookups.add_nothing();

@@ -123,7 +123,7 @@ pub(super) enum PreparationStep {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum PreparingStage {
     /// The worker has not begun.
     Idle,
     /// The worker reads the checkpoint.
@@ -140,7 +140,7 @@ enum Stage {
 pub(super) struct Preparing {
     schedule: Schedule,
     pace: Pace,
-    stage: Stage,
+    stage: PreparingStage,
     /// Whether lookups wait for it: it is the first generation.
     pub(super) foreground: bool,
     /// How much of the table is due.
@@ -185,7 +185,7 @@ impl Preparing {
         Self {
             schedule,
             pace,
-            stage: Stage::Idle,
+            stage: PreparingStage::Idle,
             foreground: false,
             due: 0,
             granted: 0,
@@ -227,20 +227,22 @@ impl Preparing {
     /// A generation that waits to be used.
     pub(super) fn complete(schedule: Schedule, pace: Pace) -> Self {
         let mut preparing = Self::next_generation(schedule, pace, schedule.stream.len);
-        preparing.stage = Stage::Complete;
+        preparing.stage = PreparingStage::Complete;
         preparing
     }
 
     pub(super) fn is_complete(&self) -> bool {
-        self.stage == Stage::Complete
+        self.stage == PreparingStage::Complete
     }
 
     /// Whether the worker is busy, or waits for anything but the server.
     pub(super) fn is_at_work(&self) -> bool {
         match self.stage {
-            Stage::Beginning | Stage::Finishing => true,
-            Stage::Streaming => self.asking || self.saving > 0 || self.absorbed < self.received,
-            Stage::Idle | Stage::Complete | Stage::Broken => false,
+            PreparingStage::Beginning | PreparingStage::Finishing => true,
+            PreparingStage::Streaming => {
+                self.asking || self.saving > 0 || self.absorbed < self.received
+            }
+            PreparingStage::Idle | PreparingStage::Complete | PreparingStage::Broken => false,
         }
     }
 
@@ -260,7 +262,7 @@ impl Preparing {
     /// before is tried again. `false`: that failed as well, so the lookup has to fail; the next one
     /// begins another attempt.
     pub(super) fn demand_all(&mut self) -> bool {
-        let failed = self.held || self.stage == Stage::Broken;
+        let failed = self.held || self.stage == PreparingStage::Broken;
         self.awaited = !(self.awaited && failed);
         if self.awaited {
             self.try_again();
@@ -271,8 +273,8 @@ impl Preparing {
 
     /// After a failure of the worker (a full disk, say), starts a new one from the last checkpoint.
     fn try_again(&mut self) {
-        if self.stage == Stage::Broken {
-            self.stage = Stage::Idle;
+        if self.stage == PreparingStage::Broken {
+            self.stage = PreparingStage::Idle;
             (self.received, self.absorbed, self.saving) = (0, 0, 0);
             self.asking = false;
             self.checkpointed_at = None;
@@ -281,8 +283,8 @@ impl Preparing {
 
     /// The worker began, and needs the bytes from `offset`.
     pub(super) fn resumed(&mut self, offset: u64) {
-        if self.stage == Stage::Beginning {
-            self.stage = Stage::Streaming;
+        if self.stage == PreparingStage::Beginning {
+            self.stage = PreparingStage::Streaming;
             let offset = offset.min(self.schedule.stream.len);
             (self.received, self.absorbed, self.checkpointed) = (offset, offset, offset);
         }
@@ -292,7 +294,7 @@ impl Preparing {
     /// send now.
     pub(super) fn requested(&mut self, offset: u64) -> bool {
         std::mem::take(&mut self.asking)
-            && self.stage == Stage::Streaming
+            && self.stage == PreparingStage::Streaming
             && self.fetching_to.is_some()
             && offset == self.received
     }
@@ -307,7 +309,7 @@ impl Preparing {
 
     /// The worker has ended: with success, or without.
     pub(super) fn ended(&mut self, complete: bool) {
-        self.stage = if complete { Stage::Complete } else { Stage::Broken };
+        self.stage = if complete { PreparingStage::Complete } else { PreparingStage::Broken };
     }
 
     /// Where the stream is, and where the fetch under way ends, if there is one.
@@ -330,28 +332,30 @@ impl Preparing {
     pub(super) fn next(&mut self, now: Duration) -> Option<PreparationStep> {
         let wanted = self.due.min(self.received.saturating_add(self.granted));
         let checkpoint_is_due =
-            self.stage == Stage::Streaming && self.checkpoint_is_due(wanted, now);
+            self.stage == PreparingStage::Streaming && self.checkpoint_is_due(wanted, now);
         match self.stage {
             // A process that ended before the last step may have streamed all of it.
-            Stage::Idle if wanted > self.received || self.due == self.schedule.stream.len => {
-                self.stage = Stage::Beginning;
+            PreparingStage::Idle
+                if wanted > self.received || self.due == self.schedule.stream.len =>
+            {
+                self.stage = PreparingStage::Beginning;
                 Some(PreparationStep::Begin)
             }
-            Stage::Streaming if self.received >= self.schedule.stream.len => {
+            PreparingStage::Streaming if self.received >= self.schedule.stream.len => {
                 if self.fetching_to.is_some() {
                     return None;
                 }
-                self.stage = Stage::Finishing;
+                self.stage = PreparingStage::Finishing;
                 Some(PreparationStep::Finish)
             }
-            Stage::Streaming if checkpoint_is_due => {
+            PreparingStage::Streaming if checkpoint_is_due => {
                 self.checkpointed = self.received;
                 self.checkpointed_at = Some(now);
                 self.saving += 1;
                 Some(PreparationStep::Checkpoint)
             }
-            Stage::Streaming if self.fetching_to.is_some() => None,
-            Stage::Streaming
+            PreparingStage::Streaming if self.fetching_to.is_some() => None,
+            PreparingStage::Streaming
                 if wanted > self.received
                     && !self.held
                     && self.received - self.absorbed < self.pace.stride =>

@@ -7,7 +7,7 @@
 use super::hints::drop_records;
 use super::interface::FetchId;
 use super::lookups::Answer;
-use super::open::{Open, Stage};
+use super::open::{Open, OpenStage};
 use super::records::Piece;
 use super::shared::Shared;
 use super::timetable::Work;
@@ -23,7 +23,7 @@ impl Open {
     /// # Errors
     /// If an answer fails verification where answers are verified: the session ends.
     pub(super) fn read_next(&mut self, shared: &mut Shared) -> Result<bool> {
-        if matches!(self.stage, Stage::Ending { .. }) {
+        if matches!(self.stage, OpenStage::Ending { .. }) {
             return Ok(false);
         }
         let (pieces_of_work, outcome) = self.read_or_tell(shared);
@@ -49,7 +49,7 @@ impl Open {
         if self.late.is_some() {
             return (0, Ok(()));
         }
-        let Stage::Ready(client) = &mut self.stage else { return (0, Ok(())) };
+        let OpenStage::Ready(client) = &mut self.stage else { return (0, Ok(())) };
         // Records are told after everything that can be sent: by a scheme that verifies, the next
         // query waited for the settling of this one.
         let Some((fetch, pending, answers)) = shared.lookups.next_answered() else {

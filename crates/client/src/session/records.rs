@@ -28,7 +28,7 @@ struct Key<'t> {
 }
 
 /// How to read the records of one table.
-pub(crate) struct Records {
+pub(crate) struct RecordReader {
     layout: TableLayout,
     shape: TableShape,
     servers: usize,
@@ -44,7 +44,7 @@ pub(super) struct Fullest {
     pieces: Vec<Piece>,
 }
 
-impl Records {
+impl RecordReader {
     /// Reads the layout that the server describes for a table of shape `shape`, which `servers`
     /// servers have.
     ///

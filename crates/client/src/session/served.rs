@@ -6,13 +6,13 @@ use std::time::Duration;
 /// What a session knows of its servers' versions.
 #[derive(Default)]
 pub(super) struct Versions {
-    pub(super) servers: Vec<Server>,
+    pub(super) servers: Vec<ServerVersions>,
     /// The caller accepts whatever the servers show, in this opening.
     pub(super) accepting: bool,
 }
 
 #[derive(Clone, Default)]
-pub(super) struct Server {
+pub(super) struct ServerVersions {
     /// When it last described itself.
     pub(super) asked: Option<Duration>,
     /// The versions that it serves of the table that is open.
@@ -25,7 +25,7 @@ pub(super) struct Server {
 
 impl Versions {
     pub(super) fn of(servers: usize) -> Self {
-        Self { servers: vec![Server::default(); servers], ..Self::default() }
+        Self { servers: vec![ServerVersions::default(); servers], ..Self::default() }
     }
 
     /// A server described itself.

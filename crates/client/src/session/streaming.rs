@@ -5,7 +5,7 @@ use super::agreement::server_name;
 use super::calls::Purpose;
 use super::compared::{Sources, wrong_shares};
 use super::interface::{ExchangeId, Output, PreparationEvent, Prepare, Progress, Request};
-use super::open::{Open, Stage};
+use super::open::{Open, OpenStage};
 use super::preparation::{PreparationStep, Preparing};
 use super::query::erased_at_last;
 use super::shared::{Fault, Shared};
@@ -192,7 +192,7 @@ impl Open {
             PreparationEvent::Saved { .. } => preparing.saved(),
             PreparationEvent::Complete => {
                 preparing.ended(true);
-                if matches!(self.stage, Stage::Preparing) {
+                if matches!(self.stage, OpenStage::Preparing) {
                     self.switch(shared, true);
                 }
             }

@@ -221,7 +221,7 @@ pub(super) struct Timetable {
     pub(super) lengths: Option<Lengths>,
     stretch: Stretch,
     /// The last measurement.
-    pub(super) measured: Option<Measured>,
+    pub(super) measured: Option<SlotMeasurement>,
     measuring: Measuring,
     #[cfg(test)]
     flaw: Flaw,
@@ -229,7 +229,7 @@ pub(super) struct Timetable {
 
 /// When lookups were measured, and in what table.
 #[derive(Clone, Debug)]
-pub(super) struct Measured {
+pub(super) struct SlotMeasurement {
     pub(super) when: Duration,
     /// How long it took, to a multiple of [`OPENING_STEP`].
     pub(super) took: Duration,

@@ -35,7 +35,7 @@
 
 use super::hints::{NextLookup, for_good};
 use super::interface::{FetchId, Output, Persist};
-use super::open::{Open, Stage};
+use super::open::{Open, OpenStage};
 use super::shared::Shared;
 use privet_core::{Error, Reason, Result};
 use privet_schemes::contract::ReservationId;
@@ -92,7 +92,7 @@ impl Open {
         self.hints.preparing = None;
         let why = error.message().to_owned();
         shared.outputs.push_back(Output::Persist(Persist::EndHints { id, change, why }));
-        self.stage = Stage::Ending { fetch, error };
+        self.stage = OpenStage::Ending { fetch, error };
     }
 
     /// The end of the hints is durable, or could not be made so because of `storage`.
@@ -104,7 +104,7 @@ impl Open {
         shared: &mut Shared,
         storage: Option<&Error>,
     ) -> Result<()> {
-        let Stage::Ending { fetch, error } = &self.stage else { return Ok(()) };
+        let OpenStage::Ending { fetch, error } = &self.stage else { return Ok(()) };
         let (fetch, mut error) = (*fetch, error.clone());
         if let Some(storage) = storage {
             error = Error::integrity(format!(

@@ -25,7 +25,7 @@
 
 use super::calls::Purpose;
 use super::interface::ChosenTable;
-use super::open::{Incoming, Open, Stage};
+use super::open::{Incoming, Open, OpenStage};
 use super::options::SessionOptions;
 use super::pins::keys_of;
 use super::shared::Shared;
@@ -80,7 +80,7 @@ impl Open {
     pub(super) fn may_open_again(&self) -> bool {
         !matches!(
             self.stage,
-            Stage::Ending { .. } | Stage::Switching { .. } | Stage::MovingHints { .. }
+            OpenStage::Ending { .. } | OpenStage::Switching { .. } | OpenStage::MovingHints { .. }
         )
     }
 
@@ -166,9 +166,11 @@ impl Session {
                 open.late.is_some()
                     || matches!(
                         open.stage,
-                        Stage::Following(_)
-                            | Stage::Incoming(Incoming::Opening { .. } | Incoming::Fetching { .. })
-                            | Stage::Preparing
+                        OpenStage::Following(_)
+                            | OpenStage::Incoming(
+                                Incoming::Opening { .. } | Incoming::Fetching { .. }
+                            )
+                            | OpenStage::Preparing
                     )
             }
             Phase::Over(..) => false,

@@ -192,7 +192,7 @@ impl KeptHints {
             // The anchor is always written first, so without other files there was never anything.
             Err(error) if error.blame() == Blame::Corrupted && names.is_empty() => (None, None),
             Err(error) => return Err(advised(files::blame(&path, error))),
-            Ok(file) => match Found::behind(&*folder, file)? {
+            Ok(file) => match AnchorAndJournal::behind(&*folder, file)? {
                 None => {
                     match replaced_anchor(&*folder, &names, medium)? {
                         Some(fresh) => medium = fresh,
@@ -214,7 +214,7 @@ impl KeptHints {
         };
         let found = match found {
             Some(found) => found,
-            None => Found { anchor: begin(&*folder, &medium, key)?, journal: Ok(None) },
+            None => AnchorAndJournal { anchor: begin(&*folder, &medium, key)?, journal: Ok(None) },
         };
         let hints = Box::new(Self::at(folder, found, key, medium)?);
         Ok(Opening::Have { hints, notice })
@@ -223,11 +223,11 @@ impl KeptHints {
     /// Opens the hints that were found, and erases files that belong to something else.
     fn at(
         folder: Arc<dyn Folder>,
-        found: Found,
+        found: AnchorAndJournal,
         asked: &HintsKey,
         medium: Arc<dyn Medium>,
     ) -> Result<Self> {
-        let Found { anchor, journal } = found;
+        let AnchorAndJournal { anchor, journal } = found;
         let journal = journal.map_err(advised)?;
         let Anchor { generation, journal: number, lineage, version, .. } = *anchor.anchor();
         let next = generation + 1;
@@ -395,13 +395,13 @@ fn notice_of_change(names: &[String]) -> Option<String> {
 }
 
 /// An anchor in its file, and the journal that it names.
-struct Found {
+struct AnchorAndJournal {
     anchor: AnchorFile,
     /// `None` before the first generation. An error matters only if these are the requested hints.
     journal: Result<Option<Journal>>,
 }
 
-impl Found {
+impl AnchorAndJournal {
     /// Opens the journal that `anchor` names, and has the anchor count commits that it has not
     /// counted yet: only then does it say where the hints stand. `None` if either file is a copy.
     fn behind(folder: &dyn Folder, mut anchor: AnchorFile) -> Result<Option<Self>> {

@@ -141,12 +141,12 @@ pub struct Verification {
 }
 
 /// The folders of a state directory. Each may be missing.
-pub(super) struct Kept {
+pub(super) struct StateFolders {
     pub(super) pins: Option<Arc<dyn Folder>>,
     tables: Option<Arc<dyn Folder>>,
 }
 
-impl Kept {
+impl StateFolders {
     /// # Errors
     /// [`Blame::ApiMisuse`] if `root` is not a state directory.
     pub(super) fn at(root: &Path) -> Result<Self> {
@@ -261,7 +261,7 @@ fn table_report(
 /// [`Blame::ApiMisuse`] if `root` is not a state directory, [`Blame::Unavailable`] if it cannot be
 /// read.
 pub fn report(root: &Path) -> Result<StateReport> {
-    let kept = Kept::at(root)?;
+    let kept = StateFolders::at(root)?;
     let mut report = StateReport {
         tables: Vec::new(),
         servers: 0,
@@ -313,7 +313,7 @@ pub fn report(root: &Path) -> Result<StateReport> {
 /// # Errors
 /// As [`report`]. Damage is not an error here.
 pub fn verify(root: &Path) -> Result<Verification> {
-    let kept = Kept::at(root)?;
+    let kept = StateFolders::at(root)?;
     let mut verification = Verification::default();
     let mut note = |path: &Path, outcome: Result<()>| {
         verification.files += 1;

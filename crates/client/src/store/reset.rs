@@ -2,7 +2,7 @@
 
 use super::hints;
 use super::pin_file::PinFile;
-use super::report::{Kept, report};
+use super::report::{StateFolders, report};
 use super::{LOCK, files, pin_file, pin_file_name, private_folders};
 use crate::addresses::Address;
 use crate::disk::Folder;
@@ -81,7 +81,7 @@ pub fn what_reset_would_erase(root: &Path, scope: &Scope) -> Result<Erased> {
 
 fn pins_to_remove(root: &Path, scope: &Scope) -> Result<u64> {
     let mut count = 0;
-    for (folder, name) in Kept::at(root)?.pin_files()? {
+    for (folder, name) in StateFolders::at(root)?.pin_files()? {
         let PinFile { server, pins, .. } = pins_in(folder, &name)?.unwrap_or_default();
         count += pins.iter().filter(|(_, pin)| scope.has_pin(&server, pin.table.id)).count() as u64;
     }
@@ -107,7 +107,7 @@ fn pins_in(folder: &dyn Folder, name: &str) -> Result<Option<PinFile>> {
 pub fn reset(root: &Path, scope: &Scope) -> Result<Erased> {
     let erased = what_reset_would_erase(root, scope)?;
     let scope = scope.normalised()?;
-    let kept = Kept::at(root)?;
+    let kept = StateFolders::at(root)?;
     for (table, folder) in kept.tables()? {
         if scope.has_table(table) {
             reset_table(&*folder)?;

@@ -2,7 +2,7 @@
 
 use super::super::planted::take_rehearsed;
 use super::world::{Peer, World, options};
-use crate::session::records::Records;
+use crate::session::records::RecordReader;
 use crate::session::timetable::Measuring;
 use crate::session::*;
 use privet_core::{Blame, PublicSeed, SecretRng};
@@ -78,7 +78,7 @@ fn dummy_keys_are_brought_into_the_tables_form() {
         let packed = pack_with(&options, &pairs[..], PublicSeed::derive("privet test", b"seed"));
         let map = packed.unwrap().with_key_form(form.clone()).key_map().clone();
         let shape = map.shape();
-        let records = Records::decode(&RecordLayout::Keyed(map).encode(), shape, 1).unwrap();
+        let records = RecordReader::decode(&RecordLayout::Keyed(map).encode(), shape, 1).unwrap();
         let mut rng = SecretRng::from_fixed_seed([1; 32]);
         for number in 0..5 {
             let Target::Written(key) = records.dummy(number, 1024, &mut rng) else { panic!() };

@@ -7,7 +7,7 @@
 //! query and after an answer must also be of the same number and length, because writing takes
 //! time. The tests plant mistakes in the session itself, and each must show.
 
-use super::super::planted::{Flaw, plant};
+use super::super::planted::{SessionFlaw, plant};
 use super::simulator::slow::{Costs, Passing, slowed};
 use super::world::*;
 use crate::session::timetable::Measuring;
@@ -190,7 +190,7 @@ fn peer(scheme: SchemeId, layout: Layout, spoilt: bool) -> Peer {
 /// A flaw that a test gives a client.
 #[derive(Clone, Copy, Default)]
 struct Mistakes {
-    session: Option<Flaw>,
+    session: Option<SessionFlaw>,
     timetable: timetable::Flaw,
 }
 
@@ -372,11 +372,11 @@ fn planted_mistakes_show() {
     // One scheme without state, one with hints, one that verifies.
     for scheme in [SchemeId::Dpf, SchemeId::DummySubsets, SchemeId::TapirMerkle] {
         for layout in LAYOUTS {
-            let not_found = in_session(Flaw::AsksAgainWhenNotFound);
+            let not_found = in_session(SessionFlaw::AsksAgainWhenNotFound);
             assert!(tells(scheme, layout, Answers::Right, not_found), "{scheme}, {layout:?}");
             // If values are in parts, the stash has only one part of the key.
             if layout != Layout::Parts {
-                let stash = in_session(Flaw::StashNotAskedFor);
+                let stash = in_session(SessionFlaw::StashNotAskedFor);
                 assert!(tells(scheme, layout, Answers::Right, stash), "{scheme}, {layout:?}");
             }
             let at_once = in_time(timetable::Flaw::SendsWhenDone);
@@ -385,7 +385,7 @@ fn planted_mistakes_show() {
         // The next lookup is handed in when this one's value is told.
         let reads = in_time(timetable::Flaw::ReadsWithoutSlot);
         assert!(tells(scheme, Layout::Cuckoo, Answers::Right, reads), "{scheme}");
-        let failed = in_session(Flaw::AsksAgainWhenFailed);
+        let failed = in_session(SessionFlaw::AsksAgainWhenFailed);
         let (layout, answers) = (Layout::Authenticated, Answers::RecordsSpoilt);
         assert!(tells(scheme, layout, answers, failed), "{scheme}");
         assert!(!tells(scheme, layout, answers, Mistakes::default()), "{scheme}");

@@ -6,14 +6,14 @@
 //!   moment and reads some memory: a real lookup finds the processor and its caches as other work
 //!   has left them.
 //! - One in [`INTERRUPTED`] does not count, the slowest ones: they may have been interrupted.
-//! - What is read is the longest that a record and a value can be ([`Records::rehearse`]).
+//! - What is read is the longest that a record and a value can be ([`RecordReader::rehearse`]).
 //! - Rehearsals use copies of single-use hints, and coins of their own; their queries are dropped.
 //!   No hint is used up.
 
 use super::super::interface::{ChosenTable, Target};
 use super::super::options::Clock;
-use super::super::records::{Fullest, Records};
-use super::{FINEST, Lengths, Measured, OPENING_STEP, Timetable, kind_of, round_up};
+use super::super::records::{Fullest, RecordReader};
+use super::{FINEST, Lengths, OPENING_STEP, SlotMeasurement, Timetable, kind_of, round_up};
 use privet_core::{Blame, Error, Result, SecretRng};
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{ErasedClient, Rehearsal};
@@ -79,7 +79,7 @@ pub(super) struct Took {
 /// The state of a rehearsal.
 struct Rehearsing<'a> {
     clock: Clock,
-    records: &'a Records,
+    records: &'a RecordReader,
     start: &'a dyn Fn() -> Result<Box<dyn ErasedClient>>,
     rehearsal: Box<dyn Rehearsal>,
     /// How long it took to make new copies meanwhile.
@@ -169,7 +169,7 @@ impl Timetable {
     pub(in super::super) fn rehearse(
         &mut self,
         chosen: &ChosenTable,
-        records: &Records,
+        records: &RecordReader,
         start: &dyn Fn() -> Result<Box<dyn ErasedClient>>,
     ) -> Result<()> {
         let in_table = kind_of(chosen);
@@ -212,7 +212,7 @@ impl Timetable {
         {
             self.lengths = Some(Lengths::of_slowest(query, answer, search_len, step));
             let took = round_up(self.rehearsed, OPENING_STEP);
-            self.measured = Some(Measured { when: self.now, took, in_table });
+            self.measured = Some(SlotMeasurement { when: self.now, took, in_table });
         } else if self.measured.as_ref().is_none_or(|last| last.in_table != in_table) {
             self.lengths = Some(Lengths::unmeasured());
             self.measured = None;

@@ -225,7 +225,7 @@ fn it_is_not_measured_again_too_soon_unless_the_table_is_another() {
     };
     assert!(timetable.is_time_to_measure(&kind(100)));
     let (when, took) = (Duration::ZERO, OPENING_STEP);
-    timetable.measured = Some(Measured { when, took, in_table: kind(100) });
+    timetable.measured = Some(SlotMeasurement { when, took, in_table: kind(100) });
     assert!(!timetable.is_time_to_measure(&kind(100)));
     assert!(timetable.is_time_to_measure(&kind(101)), "a server makes the table another one");
     timetable.at(OPENING_STEP * (PAUSES - 1));

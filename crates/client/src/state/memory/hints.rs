@@ -16,10 +16,10 @@ use zeroize::Zeroizing;
 type Secret = Zeroizing<Vec<u8>>;
 
 /// The hints of one table and scheme, whichever handle uses them now.
-pub(super) type Kept = Arc<Mutex<Contents>>;
+pub(super) type Kept = Arc<Mutex<StoredHints>>;
 
 #[derive(Default)]
-pub(super) struct Contents {
+pub(super) struct StoredHints {
     /// Where the hints stand.
     key: Option<HintsKey>,
     /// The version that the generation in use was prepared for.
@@ -36,7 +36,7 @@ pub(super) struct Contents {
     ended: Option<String>,
 }
 
-fn lock(kept: &Kept) -> MutexGuard<'_, Contents> {
+fn lock(kept: &Kept) -> MutexGuard<'_, StoredHints> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -44,7 +44,7 @@ fn secret(bytes: &[u8]) -> Secret {
     Zeroizing::new(bytes.to_vec())
 }
 
-impl Contents {
+impl StoredHints {
     fn is_empty(&self) -> bool {
         self.generation.is_none() && self.prepared.is_none() && self.checkpoint.is_none()
     }
@@ -80,7 +80,7 @@ impl MemoryHints {
         };
         let stays = contents.ended.is_some() || contents.key.as_ref().is_some_and(suits);
         if !stays {
-            *contents = Contents { key: Some(key.clone()), ..Contents::default() };
+            *contents = StoredHints { key: Some(key.clone()), ..StoredHints::default() };
         }
         contents.handles = 1;
         Some(Self { kept: Arc::clone(kept), asked: key.clone() })
@@ -182,7 +182,7 @@ impl HintStore for MemoryHints {
         check_restarts(&self.asked, key)?;
         check_not_lent(contents.preparing)?;
         let handles = contents.handles;
-        *contents = Contents { key: Some(key.clone()), handles, ..Contents::default() };
+        *contents = StoredHints { key: Some(key.clone()), handles, ..StoredHints::default() };
         drop(contents);
         self.asked = key.clone();
         Ok(())
@@ -223,7 +223,7 @@ impl HintStore for MemoryHints {
 }
 
 /// Memory as a journal: a crash erases the records together with everything that would need them.
-impl Journal for Contents {
+impl Journal for StoredHints {
     fn append_and_sync(&mut self, entries: &[JournalEntry<'_>]) -> Result<()> {
         for entry in entries {
             self.changes.push(secret(entry.change));
@@ -234,7 +234,7 @@ impl Journal for Contents {
     }
 }
 
-impl JournalReader for Contents {
+impl JournalReader for StoredHints {
     fn records(&mut self) -> Result<Vec<Secret>> {
         Ok(self.unfinished.iter().map(|(_, record)| record.clone()).collect())
     }
@@ -250,7 +250,7 @@ impl Drop for MemoryPreparation {
     }
 }
 
-fn check_unfinished(contents: &Contents) -> Result<()> {
+fn check_unfinished(contents: &StoredHints) -> Result<()> {
     match contents.prepared {
         None => Ok(()),
         Some(_) => Err(Error::api_misuse("the next generation of hints is complete already")),

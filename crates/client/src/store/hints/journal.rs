@@ -88,7 +88,7 @@ const MOST_ROOM: usize = if cfg!(test) { 6 * BLOCK } else { 512 * BLOCK };
 type Seal = [u8; SEAL_LEN];
 type Secret = Zeroizing<Vec<u8>>;
 
-/// The sum of the commits, without [`Contents`].
+/// The sum of the commits, without [`JournalContents`].
 #[derive(Clone, Debug)]
 pub(crate) struct Summary {
     pub(crate) lineage: Lineage,
@@ -128,7 +128,7 @@ impl Summary {
 
 /// The useful contents of a journal.
 #[derive(Clone, Default)]
-struct Contents {
+struct JournalContents {
     changes: Vec<Secret>,
     unfinished: BTreeMap<u64, Secret>,
     /// Their length in bytes.
@@ -227,7 +227,7 @@ fn sized<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8]> {
 }
 
 /// Applies `entries`.
-fn apply(entries: &[u8], summary: &mut Summary, contents: &mut Contents) -> Result<()> {
+fn apply(entries: &[u8], summary: &mut Summary, contents: &mut JournalContents) -> Result<()> {
     let damaged = || Error::corrupted("its entries do not go together");
     let mut reader = Reader::new("an entry", entries);
     while reader.remaining() > 0 {
@@ -308,7 +308,7 @@ pub(crate) struct Journal {
     path: PathBuf,
     key: [u8; 32],
     summary: Summary,
-    contents: Contents,
+    contents: JournalContents,
     /// Where the first commit is.
     first: usize,
     /// Where the next commit goes.
@@ -345,7 +345,7 @@ impl Journal {
             ended: None,
             anchor_changed: 0,
         };
-        Self::begin(medium, path, summary, Contents::default(), ROOM)
+        Self::begin(medium, path, summary, JournalContents::default(), ROOM)
     }
 
     /// Begins a journal with the useful contents of this one, to take its place, with room for
@@ -365,7 +365,7 @@ impl Journal {
         medium: Arc<dyn Medium>,
         path: &Path,
         mut summary: Summary,
-        contents: Contents,
+        contents: JournalContents,
         room: usize,
     ) -> Result<Self> {
         let failed = |error| files::failed(path, "write", error);
@@ -458,7 +458,7 @@ impl Journal {
         if summary.commits > anchor.commits {
             return Err(Error::corrupted("it has more changes than were counted"));
         }
-        let mut contents = Contents::default();
+        let mut contents = JournalContents::default();
         apply(entries, &mut summary, &mut contents)?;
         let first = next_block(sealed + SEAL_LEN);
         let (mut tail, mut sound) = (first, version == VERSION);

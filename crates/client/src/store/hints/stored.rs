@@ -108,7 +108,7 @@ impl HintStore for KeptHints {
             hints.journal = None;
             hints.settled.clear();
             let anchor = begin(&*folder, &medium, key)?;
-            *hints = Self::at(folder, Found { anchor, journal: Ok(None) }, key, medium)?;
+            *hints = Self::at(folder, AnchorAndJournal { anchor, journal: Ok(None) }, key, medium)?;
             Ok(())
         })
     }
