@@ -15,7 +15,7 @@ pub(crate) use get::{Get, OutputFormat};
 pub(crate) use load::Load;
 pub(crate) use options::{SchemeOptions, Typed};
 pub(crate) use plan::Plan;
-pub(crate) use reading::{Reading, Types};
+pub(crate) use reading::{ReadingArguments, Types};
 pub(crate) use serve::Serve;
 pub(crate) use update::{Keygen, Update};
 
@@ -148,7 +148,7 @@ pub(crate) struct Build {
     #[arg(short, long, conflicts_with = "json")]
     pub(crate) quiet: bool,
     #[command(flatten)]
-    pub(crate) reading: Reading,
+    pub(crate) reading: ReadingArguments,
     /// Say from the beginning who will sign the table's updates.
     ///
     /// The file is the key of whoever will, made by `privet keygen`. Clients that have used the

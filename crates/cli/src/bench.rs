@@ -25,13 +25,13 @@ use crate::display;
 use crate::exit::Outcome;
 use crate::laboratory::schemes::zero_bit;
 use crate::{traffic, tuning, yardsticks};
-use offline::{Measured, ReadyClient, ReadyServer};
+use offline::{ReadyClient, ReadyServer, Timed};
 use online::Timings;
 use privet_core::{Error, Result, TableShape};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{self, PARTITION_RECORDS, ServerOptions, Tuning, Work};
-use report::{EditsInPlace, Offline, Online, Ratios, Report, ServerTime};
+use report::{BenchReport, EditsInPlace, Offline, Online, Ratios, ServerTime};
 use std::time::Instant;
 use table::BenchTable;
 
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<Outcome> {
 }
 
 /// Runs the measurement.
-pub(crate) fn measure(arguments: &Bench) -> Result<Report> {
+pub(crate) fn measure(arguments: &Bench) -> Result<BenchReport> {
     let kernels = kernels(arguments)?;
     let threads = arguments.threads.map_or_else(display_threads, usize::from);
     let shape = TableShape::new(arguments.records, arguments.record_len)?;
@@ -73,7 +73,7 @@ pub(crate) fn measure(arguments: &Bench) -> Result<Report> {
     };
     let yardsticks = yardsticks::take(kernels, measured.work.reads(shape))?;
     let online = measured.online.against(measured.work, &yardsticks);
-    Ok(Report {
+    Ok(BenchReport {
         scheme: arguments.scheme.name(),
         records: shape.records(),
         record_len: shape.record_len(),
@@ -121,8 +121,8 @@ fn measure_scheme(
 ) -> Result<Run> {
     let identity = table.identity();
     let queries = whole_batches(arguments) * arguments.batch;
-    let Measured { value: tuning, seconds: reference_string_s } = tuning(scheme, arguments, table)?;
-    let Measured { value: ReadyServer { mut server, received }, seconds: server_s } =
+    let Timed { value: tuning, seconds: reference_string_s } = tuning(scheme, arguments, table)?;
+    let Timed { value: ReadyServer { mut server, received }, seconds: server_s } =
         offline::server(scheme, table, &tuning, options)?;
     drop(tuning);
     let plan = server.plan().clone();
@@ -131,7 +131,7 @@ fn measure_scheme(
         check_supply(queries, supply)?;
     }
     let received_len = received.kept_len();
-    let Measured { value: ready, seconds: client_s } =
+    let Timed { value: ready, seconds: client_s } =
         offline::client(&plan, table, server.as_ref(), received, options.kernels)?;
     let ReadyClient { mut client, mut journal, state_bytes, prepare_s } = ready;
     if let Some(hints) = client.hints() {
@@ -196,13 +196,13 @@ fn measure_scheme(
 const VERIFIED_EDITS: u64 = 64;
 
 /// The scheme's tuning, and the seconds that it took to make the parts that nobody supplied.
-fn tuning(scheme: SchemeId, arguments: &Bench, table: &BenchTable) -> Result<Measured<Tuning>> {
+fn tuning(scheme: SchemeId, arguments: &Bench, table: &BenchTable) -> Result<Timed<Tuning>> {
     let typed = arguments.options.read(Some(scheme))?;
     let is_complete = registry::makeshift(scheme, &table.identity(), &typed).is_none();
     let start = Instant::now();
     let value = tuning::completed(typed, scheme, &table.identity())?;
     let seconds = if is_complete { 0.0 } else { start.elapsed().as_secs_f64() };
-    Ok(Measured { value, seconds })
+    Ok(Timed { value, seconds })
 }
 
 /// A client that verifies answers makes a query only after the previous answer has come.

@@ -21,7 +21,7 @@ use std::time::Instant;
 const AHEAD: usize = 1024;
 
 /// The lines of a file or of standard input, one key each.
-pub(crate) struct Lines {
+pub(crate) struct KeyLines {
     path: PathBuf,
     /// How many keys there are, if it is a regular file, which holds all its lines already.
     pub(crate) in_file: Option<u64>,
@@ -31,7 +31,7 @@ pub(crate) struct Lines {
     blank: u64,
 }
 
-impl Lines {
+impl KeyLines {
     /// Opens a list; `-` is standard input.
     ///
     /// # Errors
@@ -123,9 +123,9 @@ impl Lines {
 /// skipped lines.
 ///
 /// # Errors
-/// As [`Lines::open`] and [`Lines::wait`].
+/// As [`KeyLines::open`] and [`KeyLines::wait`].
 pub(crate) fn keys_from(path: &Path) -> Result<(Vec<Vec<u8>>, Option<String>)> {
-    let mut lines = Lines::open(path)?;
+    let mut lines = KeyLines::open(path)?;
     let mut keys = Vec::new();
     while let Some(key) = lines.wait(None)? {
         keys.push(key);
@@ -265,7 +265,7 @@ mod tests {
 
     /// The keys of a list, or what is wrong with it.
     fn keys(list: impl AsRef<[u8]>) -> std::result::Result<Vec<String>, String> {
-        let mut lines = Lines::reading(Cursor::new(list.as_ref().to_vec()));
+        let mut lines = KeyLines::reading(Cursor::new(list.as_ref().to_vec()));
         let mut keys = Vec::new();
         while let Some(key) = lines.wait(None).map_err(|error| error.to_string())? {
             keys.push(String::from_utf8(key).unwrap());
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn lines_end_as_on_any_system() {
         for list in ["a b\nc\n\n d", "a b\r\nc\r\n\r\n d\r\n", "a b\rc\r\r d\r", "a b\rc\r\n\n d"] {
-            let mut lines = Lines::reading(list.as_bytes());
+            let mut lines = KeyLines::reading(list.as_bytes());
             for (key, number) in [("a b", 1), ("c", 2), (" d", 4)] {
                 assert_eq!(lines.wait(None).unwrap().unwrap(), key.as_bytes(), "{list:?}");
                 assert_eq!(lines.number(), number, "{list:?}");
@@ -292,7 +292,7 @@ mod tests {
             assert!(lines.wait(None).unwrap().is_none());
             assert_eq!(lines.skipped().unwrap(), "skipped 1 blank line of keys");
         }
-        assert_eq!(Lines::reading(&b"a\n"[..]).skipped(), None);
+        assert_eq!(KeyLines::reading(&b"a\n"[..]).skipped(), None);
     }
 
     #[test]
@@ -320,7 +320,7 @@ mod tests {
     fn what_is_typed_counts_when_its_line_ends() {
         use std::io::Write as _;
         let (input, mut typed) = std::io::pipe().unwrap();
-        let mut lines = Lines::reading(input);
+        let mut lines = KeyLines::reading(input);
         for key in ["a", "bé", "c"] {
             for piece in key.bytes().chain([b'\n']) {
                 typed.write_all(&[piece]).unwrap();

@@ -42,7 +42,7 @@ use bound::Bound;
 use crowd::Crowd;
 use knee::Knee;
 use privet_core::{Error, Result};
-use report::Report;
+use report::LoadReport;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -69,19 +69,19 @@ pub(crate) fn run(arguments: &Load) -> Result<Outcome> {
     ));
     let plot = plot_file(arguments)?;
     if !arguments.json {
-        tell(&Report::heading(arguments, &crowd), &crowd)?;
+        tell(&LoadReport::heading(arguments, &crowd), &crowd)?;
     }
     let measured = match arguments.rate {
         Some(rate) => {
             let step = Step::run(&crowd, rate, arguments.time, &arguments.metrics)?;
             let bound = Bound::of(&step, &crowd);
             let objectives = arguments.slo.clone();
-            Measured { objectives, steps: vec![step], knee: None, bound }
+            LoadMeasurements { objectives, steps: vec![step], knee: None, bound }
         }
         None => find_the_knee(arguments, &crowd)?,
     };
     let failure = arguments.rate.and_then(|_| measured.failure());
-    let report = Report::new(arguments, &crowd, measured);
+    let report = LoadReport::new(arguments, &crowd, measured);
     drop(crowd);
     if let Some((mut file, path)) = plot {
         let svg = curve::plot(&report).svg()?;
@@ -107,14 +107,14 @@ fn unwritable(path: &Path) -> Error {
 }
 
 /// What was measured.
-struct Measured {
+struct LoadMeasurements {
     objectives: Vec<Objective>,
     steps: Vec<Step>,
     knee: Option<Knee>,
     bound: Bound,
 }
 
-impl Measured {
+impl LoadMeasurements {
     /// The failed lookups, if there were any.
     fn failure(&self) -> Option<Error> {
         let failed: u64 = self.steps.iter().map(|step| step.latency_ms.failed()).sum();
@@ -128,7 +128,7 @@ impl Measured {
 const RISE: u32 = 10;
 
 /// Raises the rate until the server no longer holds its objectives.
-fn find_the_knee(arguments: &Load, crowd: &Crowd) -> Result<Measured> {
+fn find_the_knee(arguments: &Load, crowd: &Crowd) -> Result<LoadMeasurements> {
     let light = light_load(crowd.alone()?, arguments.time);
     let mut objectives = arguments.slo.clone();
     let mut steps = Vec::new();
@@ -157,7 +157,7 @@ fn find_the_knee(arguments: &Load, crowd: &Crowd) -> Result<Measured> {
         .rfind(decisive)
         .ok_or_else(|| Error::internal("a rate was found without being measured; this is a bug"))?;
     let bound = Bound::of(step, crowd).beside_yardsticks(arguments, crowd, knee.held)?;
-    Ok(Measured { objectives, steps, knee: Some(knee), bound })
+    Ok(LoadMeasurements { objectives, steps, knee: Some(knee), bound })
 }
 
 /// A rate at which lookups hardly ever wait for each other, if one takes `alone`: one tenth of what

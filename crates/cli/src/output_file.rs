@@ -46,11 +46,11 @@ pub(crate) fn for_table(output: &Path, inputs: &[&Path], force: bool) -> Result<
         )));
     }
     match kept_because(output) {
-        Some(Kept::Always(what)) => Err(Error::api_misuse(format!(
+        Some(Protection::Always(what)) => Err(Error::api_misuse(format!(
             "{} is {what}, which --force does not replace either: choose another name",
             output.display()
         ))),
-        Some(Kept::UnlessForced(what)) if !force => Err(Error::api_misuse(format!(
+        Some(Protection::UnlessForced(what)) if !force => Err(Error::api_misuse(format!(
             "{} is there already, and it is {what}: choose another name, or replace it with --force",
             output.display()
         ))),
@@ -101,25 +101,25 @@ pub(crate) fn for_values(output: &Path, inputs: &[&Path]) -> Result<()> {
 }
 
 /// Why a table does not simply replace a file.
-enum Kept {
+enum Protection {
     Always(&'static str),
     UnlessForced(&'static str),
 }
 
-fn kept_because(output: &Path) -> Option<Kept> {
+fn kept_because(output: &Path) -> Option<Protection> {
     match FileKind::of(output) {
         Some(FileKind::Table) => match Snapshot::open(output) {
             Ok(table) if !has_had_updates(&table) => None,
-            Ok(_) => Some(Kept::UnlessForced("a table with updates, whose log is elsewhere")),
-            Err(_) => Some(Kept::UnlessForced("a table that cannot be read")),
+            Ok(_) => Some(Protection::UnlessForced("a table with updates, whose log is elsewhere")),
+            Err(_) => Some(Protection::UnlessForced("a table that cannot be read")),
         },
-        Some(FileKind::UpdateLog) => Some(Kept::Always("the update log of a table")),
-        Some(FileKind::Points) => Some(Kept::Always("a file of a table's points")),
-        Some(FileKind::PublisherKey) => Some(Kept::Always("a publisher's secret key")),
+        Some(FileKind::UpdateLog) => Some(Protection::Always("the update log of a table")),
+        Some(FileKind::Points) => Some(Protection::Always("a file of a table's points")),
+        Some(FileKind::PublisherKey) => Some(Protection::Always("a publisher's secret key")),
         None if crate::laboratory::reference_string::is_one(output) => {
-            Some(Kept::Always("a reference string of tapir-pp"))
+            Some(Protection::Always("a reference string of tapir-pp"))
         }
-        None => Some(Kept::UnlessForced("not a table")),
+        None => Some(Protection::UnlessForced("not a table")),
     }
 }
 

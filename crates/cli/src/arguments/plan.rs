@@ -1,6 +1,6 @@
 //! What can be typed after `privet plan`.
 
-use super::{Making, Reading, examples, parse_bytes, parse_number};
+use super::{Making, ReadingArguments, examples, parse_bytes, parse_number};
 use crate::commands::plan::{Assumed, ClientKind, Link, Prices};
 use clap::Args;
 use privet_schemes::registry::Assumption;
@@ -111,5 +111,5 @@ pub(crate) struct Plan {
     #[command(flatten)]
     pub(crate) making: Making,
     #[command(flatten)]
-    pub(crate) reading: Reading,
+    pub(crate) reading: ReadingArguments,
 }

@@ -10,7 +10,7 @@ use privet_table::import::{ColumnType, Delimiter, Format, OnEmptyKey};
 pub(super) const READING: &str = "How files of rows are read";
 
 #[derive(Args, Clone, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct ReadingArguments {
     /// Format of the files; default: by their names.
     ///
     /// Input that gzip or zstd has compressed is recognised by its content: big.csv.gz is CSV. So
@@ -74,7 +74,7 @@ pub(crate) struct Reading {
     pub(crate) on_empty_key: OnEmptyKey,
 }
 
-impl Reading {
+impl ReadingArguments {
     /// Whether nothing was said.
     pub(crate) fn is_default(&self) -> bool {
         self.words().is_empty()
@@ -232,7 +232,7 @@ mod tests {
     #[derive(clap::Parser)]
     struct Typed {
         #[command(flatten)]
-        reading: Reading,
+        reading: ReadingArguments,
         #[command(flatten)]
         making: super::super::Making,
     }

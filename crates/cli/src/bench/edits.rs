@@ -16,7 +16,7 @@ const MOST_EDITS: u64 = 1 << 20;
 
 /// What was measured. A scheme has one of the two, or neither.
 #[derive(Default)]
-pub(super) struct Edits {
+pub(super) struct EditTimes {
     /// Microseconds per edit of one record, applied to the hints in memory.
     pub(super) single_us: Vec<f64>,
     /// One batch, which the servers follow too.
@@ -38,20 +38,20 @@ pub(super) fn measure(
     server: &mut Box<dyn ErasedServer>,
     client: &mut dyn ErasedClient,
     options: ServerOptions,
-) -> Result<Edits> {
+) -> Result<EditTimes> {
     if count > MOST_EDITS {
         return Err(Error::api_misuse(format!("at most {MOST_EDITS} records are edited in a run")));
     }
     let plan = client.plan().clone();
-    let Some(hints) = client.hints() else { return Ok(Edits::default()) };
+    let Some(hints) = client.hints() else { return Ok(EditTimes::default()) };
     if !hints.open().is_empty() {
         return Err(Error::internal("a query is open although all are answered; this is a bug"));
     }
     if plan.scheme.about().commits {
         let batch = Some(in_one_batch(count, table, server, hints, options)?);
-        return Ok(Edits { single_us: Vec::new(), batch });
+        return Ok(EditTimes { single_us: Vec::new(), batch });
     }
-    Ok(Edits { single_us: one_by_one(count, table, hints, plan.servers)?, batch: None })
+    Ok(EditTimes { single_us: one_by_one(count, table, hints, plan.servers)?, batch: None })
 }
 
 /// Applies every edit twice. The second time undoes the first and takes as long, so the hints end

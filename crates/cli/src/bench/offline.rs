@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A value, and the seconds that it took to make.
-pub(super) struct Measured<T> {
+pub(super) struct Timed<T> {
     pub(super) value: T,
     pub(super) seconds: f64,
 }
@@ -62,7 +62,7 @@ pub(super) fn server(
     table: &BenchTable,
     tuning: &Tuning,
     options: ServerOptions,
-) -> Result<Measured<ReadyServer>> {
+) -> Result<Timed<ReadyServer>> {
     let len = usize::try_from(table.shape().bytes())
         .map_err(|_| Error::api_misuse("the table does not fit this machine's memory"))?;
     let mut bytes = HugeBuffer::<u8>::new_zeroed(len)
@@ -86,7 +86,7 @@ pub(super) fn server(
     };
     let seconds = start.elapsed().as_secs_f64();
     bar.finish_and_clear();
-    Ok(Measured { value: ReadyServer { server, received: Received { hint, digest } }, seconds })
+    Ok(Timed { value: ReadyServer { server, received: Received { hint, digest } }, seconds })
 }
 
 /// Receives what the server offers, checks its digest, and starts the client.
@@ -96,7 +96,7 @@ pub(super) fn client(
     server: &dyn ErasedServer,
     received: Received,
     kernels: Kernels,
-) -> Result<Measured<ReadyClient>> {
+) -> Result<Timed<ReadyClient>> {
     match plan.offline {
         OfflinePhase::StreamTable { .. } | OfflinePhase::StreamArranged { .. } => {
             streaming(plan, table, server.streamed(), received.digest, kernels)
@@ -112,7 +112,7 @@ fn downloading(
     table: &BenchTable,
     Received { hint, digest }: Received,
     kernels: Kernels,
-) -> Result<Measured<ReadyClient>> {
+) -> Result<Timed<ReadyClient>> {
     let state_bytes = hint.len() as u64;
     let start = Instant::now();
     if let OfflinePhase::Download { len } = plan.offline {
@@ -125,7 +125,7 @@ fn downloading(
     let client = registry::client(plan.clone(), &table.identity(), Arc::new(hint), kernels)?;
     let seconds = start.elapsed().as_secs_f64();
     let value = ReadyClient { client, journal: None, state_bytes, prepare_s: None };
-    Ok(Measured { value, seconds })
+    Ok(Timed { value, seconds })
 }
 
 /// As [`streaming`], but the client keeps the table, here in memory.
@@ -134,7 +134,7 @@ fn keeping(
     table: &BenchTable,
     digest: [u8; 32],
     kernels: Kernels,
-) -> Result<Measured<ReadyClient>> {
+) -> Result<Timed<ReadyClient>> {
     let state_bytes = plan.offline.len();
     let mut timed = Stopwatch::default();
     let mut download = Download::new(state_bytes, digest);
@@ -146,7 +146,7 @@ fn keeping(
     }
     timed.run(|| download.finish())?;
     let client = registry::client(plan.clone(), &table.identity(), Arc::new(kept), kernels)?;
-    Ok(Measured {
+    Ok(Timed {
         value: ReadyClient { client, journal: None, state_bytes, prepare_s: None },
         seconds: timed.0.as_secs_f64(),
     })
@@ -161,7 +161,7 @@ fn streaming(
     streamed: Option<&[u8]>,
     digest: [u8; 32],
     kernels: Kernels,
-) -> Result<Measured<ReadyClient>> {
+) -> Result<Timed<ReadyClient>> {
     let len = plan.offline.len();
     let bar = display::byte_progress("streaming the table", Some(len));
     let mut timed = Stopwatch::default();
@@ -197,7 +197,7 @@ fn asking(
     server: &dyn ErasedServer,
     role: Role,
     kernels: Kernels,
-) -> Result<Measured<ReadyClient>> {
+) -> Result<Timed<ReadyClient>> {
     let bar = display::byte_progress("asking for hints", Some(plan.offline.len()));
     let (mut timed, mut prepare) = (Stopwatch::default(), Stopwatch::default());
     // No digest of the replies can be announced, since they are for this client alone.
@@ -221,7 +221,7 @@ fn prepared(
     mut timed: Stopwatch,
     prepare: Option<Stopwatch>,
     kernels: Kernels,
-) -> Result<Measured<ReadyClient>> {
+) -> Result<Timed<ReadyClient>> {
     let identity = table.identity();
     let generation = timed.run(|| {
         preparation.finish()?;
@@ -233,7 +233,7 @@ fn prepared(
     let client =
         timed.run(|| registry::hinted_client(plan.clone(), &identity, generation, kernels))?;
     let prepare_s = prepare.map(|prepare| prepare.0.as_secs_f64());
-    Ok(Measured {
+    Ok(Timed {
         value: ReadyClient { client, journal, state_bytes, prepare_s },
         seconds: timed.0.as_secs_f64(),
     })

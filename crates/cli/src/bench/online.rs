@@ -29,7 +29,7 @@ pub(super) struct Timings {
 }
 
 /// A lookup under way, with one query for each server.
-struct Asked {
+struct AskedLookup {
     index: u64,
     lookup: Lookup,
     /// Microseconds spent on its journal so far.
@@ -72,7 +72,7 @@ impl Timings {
                 }
             };
             self.query.push(prepare_us);
-            asked.push(Asked { index, lookup, journal_us: microseconds(start) });
+            asked.push(AskedLookup { index, lookup, journal_us: microseconds(start) });
         }
 
         let mut answers = self.answer(server, &asked)?.into_iter();
@@ -108,7 +108,11 @@ impl Timings {
 impl Timings {
     /// The servers' part: each answers its queries in one pass. Returns, for each lookup, the
     /// answers of all servers.
-    fn answer(&mut self, server: &dyn ErasedServer, asked: &[Asked]) -> Result<Vec<Vec<Vec<u8>>>> {
+    fn answer(
+        &mut self,
+        server: &dyn ErasedServer,
+        asked: &[AskedLookup],
+    ) -> Result<Vec<Vec<Vec<u8>>>> {
         let mut answers = vec![Vec::new(); asked.len()];
         if asked.is_empty() {
             return Ok(answers);

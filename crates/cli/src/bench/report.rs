@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::time::Duration;
 
 #[derive(Serialize)]
-pub(crate) struct Report {
+pub(crate) struct BenchReport {
     pub(super) scheme: &'static str,
     pub(super) records: u64,
     pub(super) record_len: u64,
@@ -152,7 +152,7 @@ fn single_reads(online: &Online) -> f64 {
     online.servers.iter().filter_map(|server| server.to_random_reads).fold(0.0, f64::max)
 }
 
-impl Report {
+impl BenchReport {
     pub(super) fn page(&self) -> Page {
         let us = |microseconds: f64| display::duration(Duration::from_secs_f64(microseconds / 1e6));
         let seconds = |seconds: f64| display::duration(Duration::from_secs_f64(seconds));

@@ -46,8 +46,8 @@ impl BenchTable {
     }
 
     /// All records, one after the other, as they were before any edit.
-    pub(super) fn contents(&self) -> Contents {
-        Contents { stream: self.stream("privet bench table"), mask: self.mask, base: self.base }
+    pub(super) fn contents(&self) -> TableBytes {
+        TableBytes { stream: self.stream("privet bench table"), mask: self.mask, base: self.base }
     }
 
     /// A record as it is now.
@@ -84,13 +84,13 @@ impl BenchTable {
 }
 
 /// A table's bytes, from the start.
-pub(super) struct Contents {
+pub(super) struct TableBytes {
     stream: blake3::OutputReader,
     mask: u8,
     base: u8,
 }
 
-impl Contents {
+impl TableBytes {
     pub(super) fn fill(&mut self, out: &mut [u8]) {
         self.stream.fill(out);
         out.iter_mut().for_each(|byte| *byte = *byte & self.mask | self.base);

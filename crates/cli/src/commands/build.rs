@@ -2,7 +2,7 @@
 
 use super::keygen::notice_no_next_key;
 use super::plan;
-use crate::arguments::{Build, Making, Reading, Types};
+use crate::arguments::{Build, Making, ReadingArguments, Types};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::key_form::{Ranges, describe};
@@ -62,7 +62,7 @@ pub(crate) fn report(
     arguments: &Build,
     given: Vec<Source>,
     progress: &mut dyn FnMut(Progress) -> Result<()>,
-) -> Result<Report> {
+) -> Result<BuildSummary> {
     // Checked before the long work.
     let standard_input = |path: &&PathBuf| path.as_os_str() == "-";
     if arguments.inputs.iter().filter(standard_input).count() > 1 {
@@ -104,12 +104,12 @@ pub(crate) fn report(
         display::notice(&format!("{doubt} (--no-header, --comment)"));
     }
     notice_no_next_key(arguments.hand_over_to.as_deref(), arguments.next_key);
-    Ok(Report {
+    Ok(BuildSummary {
         publisher: keys.map(|keys| keys.publisher.to_string()),
         next_key: keys.and_then(|keys| keys.next).map(|next| next.to_string()),
         succeeds: arguments.succeeds.as_deref().map(|old| old.display().to_string()),
         void_after: succession.filter(Succession::revokes).map(|record| record.number().0 - 1),
-        ..Report::of(&built, &arguments.output, seconds)
+        ..BuildSummary::of(&built, &arguments.output, seconds)
     })
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn named_types(types: &[Types]) -> ColumnTypes {
 ///
 /// # Errors
 /// If what was typed contradicts itself.
-pub(crate) fn options(making: &Making, reading: &Reading) -> Result<BuildOptions> {
+pub(crate) fn options(making: &Making, reading: &ReadingArguments) -> Result<BuildOptions> {
     if reading.on_empty_key != OnEmptyKey::Error
         && making.key.is_none()
         && making.range_from.is_none()
@@ -170,7 +170,7 @@ pub(crate) fn options(making: &Making, reading: &Reading) -> Result<BuildOptions
 }
 
 /// The rows of a file, read as it was typed.
-pub(crate) fn source(path: &Path, reading: &Reading) -> Source {
+pub(crate) fn source(path: &Path, reading: &ReadingArguments) -> Source {
     let mut source = Source::path(path).dialect(Dialect {
         delimiter: reading.delimiter,
         no_quotes: reading.no_quotes,
@@ -188,7 +188,7 @@ pub(crate) fn source(path: &Path, reading: &Reading) -> Source {
 /// Rows that a program gives, and what becomes of those without a key.
 pub(crate) fn on_empty_key(
     given: impl IntoIterator<Item = Source>,
-    reading: &Reading,
+    reading: &ReadingArguments,
 ) -> Vec<Source> {
     given.into_iter().map(|rows| rows.on_empty_key(reading.on_empty_key)).collect()
 }
@@ -208,13 +208,13 @@ pub(crate) fn left_out(lines: LinesLeftOut, empty_keys: u64) -> Option<String> {
 
 /// How many lines of files were no rows, for JSON.
 #[derive(Serialize)]
-pub(crate) struct Lines {
+pub(crate) struct LineCounts {
     skipped_lines: u64,
     comment_lines: u64,
     blank_lines: u64,
 }
 
-impl From<LinesLeftOut> for Lines {
+impl From<LinesLeftOut> for LineCounts {
     fn from(lines: LinesLeftOut) -> Self {
         Self { skipped_lines: lines.first, comment_lines: lines.comments, blank_lines: lines.blank }
     }
@@ -253,7 +253,7 @@ impl Bars {
 }
 
 #[derive(Serialize)]
-pub(crate) struct Report {
+pub(crate) struct BuildSummary {
     file: String,
     rows: u64,
     keys: Option<u64>,
@@ -281,7 +281,7 @@ pub(crate) struct Report {
     duplicates_dropped: u64,
     empty_keys_skipped: u64,
     #[serde(flatten)]
-    lines: Lines,
+    lines: LineCounts,
     #[serde(skip)]
     left_out: Option<String>,
     types: BTreeMap<String, &'static str>,
@@ -332,7 +332,7 @@ impl Shape {
     }
 }
 
-impl Report {
+impl BuildSummary {
     fn of(built: &BuildReport, output: &Path, seconds: f64) -> Self {
         let map = built.key_map.as_ref();
         Self {

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
-use wanted::{Lookup, Queue};
+use wanted::{Queue, RequestedLookup};
 
 /// How many lookups are handed over before the first of them must be over. The client has several
 /// under way at once, far fewer than these. So it always has the next one at hand, and no query
@@ -106,7 +106,7 @@ fn hand_in(
     client: &Client,
     queue: &mut Queue,
     end: Option<Instant>,
-    begun: SyncSender<(Lookup, Begun)>,
+    begun: SyncSender<(RequestedLookup, Begun)>,
     news: &News,
 ) -> (usize, Result<()>) {
     let mut not_begun = 0;
@@ -148,7 +148,7 @@ struct Heard {
 
 /// Waits for the outcome of each lookup, in their order, and hands it on. This takes as long
 /// whatever the outcome is.
-fn listen(answers: Receiver<(Lookup, Begun)>, mut printer: Printer, news: &News) -> Heard {
+fn listen(answers: Receiver<(RequestedLookup, Begun)>, mut printer: Printer, news: &News) -> Heard {
     let mut outcome = Outcome::Done;
     let mut failures = Failures::default();
     for (lookup, begun) in answers {

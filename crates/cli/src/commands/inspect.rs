@@ -2,7 +2,7 @@
 //! is whole.
 
 use crate::arguments::Inspect;
-use crate::commands::get::json_lines::{Reading, Shown};
+use crate::commands::get::json_lines::{ReadAs, ShownValue};
 use crate::commands::get::output::plain_lines;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
@@ -52,7 +52,7 @@ pub(crate) fn report(arguments: &Inspect) -> Result<String> {
 /// Tells what a table file says, and its first values if they were asked for.
 fn look<T>(
     arguments: &Inspect,
-    tell: impl FnOnce(&Report<'_>, Option<&[Vec<u8>]>) -> Result<T>,
+    tell: impl FnOnce(&InspectReport<'_>, Option<&[Vec<u8>]>) -> Result<T>,
 ) -> Result<T> {
     let snapshot = Snapshot::open(&arguments.file)?;
     let log = UpdateLog::of(&snapshot)?;
@@ -69,19 +69,19 @@ fn look<T>(
         log.as_ref().map(|log| Updates::of(log, &snapshot, arguments.verify)).transpose()?;
     let head = arguments.head.map(|count| first_values(&snapshot, log.as_ref(), count));
     let head = head.transpose()?;
-    let reading = Reading::of(snapshot.layout().values());
+    let reading = ReadAs::of(snapshot.layout().values());
     // A damaged record is found by --verify.
     let room = room(&snapshot, log.as_ref()).ok().flatten();
-    let report = Report {
+    let report = InspectReport {
         head: head
             .as_deref()
-            .map(|values| Shown::list(values.iter().map(Vec::as_slice).collect(), reading)),
+            .map(|values| ShownValue::list(values.iter().map(Vec::as_slice).collect(), reading)),
         serving: match &log {
             Some(log) => Serving::of(&log.first_table()?, &log.current()),
             None => Serving::of(&snapshot.identity(), &snapshot.identity()),
         },
         room,
-        ..Report::of(&snapshot, updates, arguments.verify)
+        ..InspectReport::of(&snapshot, updates, arguments.verify)
     };
     tell(&report, head.as_deref())
 }
@@ -118,7 +118,7 @@ fn first_values(snapshot: &Snapshot, log: Option<&UpdateLog>, count: u64) -> Res
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct InspectReport<'a> {
     file: String,
     file_bytes: u64,
     table_id: String,
@@ -157,7 +157,7 @@ struct Report<'a> {
     verified: bool,
     /// Present if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    head: Option<Shown<'a>>,
+    head: Option<ShownValue<'a>>,
 }
 
 /// A column of the values.
@@ -244,7 +244,7 @@ impl Updates {
     }
 }
 
-impl Report<'_> {
+impl InspectReport<'_> {
     fn of(snapshot: &Snapshot, updates: Option<Updates>, verified: bool) -> Self {
         let header = snapshot.header();
         let identity = snapshot.identity();

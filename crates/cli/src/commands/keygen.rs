@@ -9,10 +9,10 @@ use serde::Serialize;
 use std::path::Path;
 
 /// Makes a key, writes it, and returns its public half.
-pub(crate) fn report(arguments: &Keygen) -> Result<Report> {
+pub(crate) fn report(arguments: &Keygen) -> Result<KeygenReport> {
     let key = PublisherKey::generate()?;
     key.create_file(&arguments.output)?;
-    Ok(Report {
+    Ok(KeygenReport {
         file: arguments.output.display().to_string(),
         publisher: (!arguments.next).then(|| key.id().to_string()),
         next_key: arguments.next.then(|| key.id().as_next_key().to_string()),
@@ -38,7 +38,7 @@ pub(crate) fn notice_no_next_key(to: Option<&Path>, next: Option<NextKeyDigest>)
 }
 
 #[derive(Serialize)]
-pub(crate) struct Report {
+pub(crate) struct KeygenReport {
     file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     publisher: Option<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Report {
     next_key: Option<String>,
 }
 
-impl Report {
+impl KeygenReport {
     fn page(&self) -> Page {
         let mut page = Page::default();
         page.line(format!("{} has a new secret key", self.file));

@@ -35,7 +35,7 @@ use privet_schemes::registry::{
 };
 use privet_table::import::Source;
 use privet_table::snapshot::Snapshot;
-use report::{Refused, Report, Why};
+use report::{PlanReport, Refused, Why};
 use std::path::Path;
 use subject::Subject;
 
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Plan) -> Result<Outcome> {
 
 /// Computes what each scheme costs, for a table of the `given` rows if there are any, and draws it
 /// if that is asked for.
-pub(crate) fn report(arguments: &Plan, given: Vec<Source>) -> Result<Report> {
+pub(crate) fn report(arguments: &Plan, given: Vec<Source>) -> Result<PlanReport> {
     let subject = Subject::of(arguments, given)?;
     let machine = Machine::of(arguments.machine.as_deref())?;
     if let Some(file) = &arguments.save_machine {
@@ -65,7 +65,7 @@ pub(crate) fn report(arguments: &Plan, given: Vec<Source>) -> Result<Report> {
         }
     }
     let choice = choice(&subject, arguments, &how, &candidates);
-    let report = Report::new(&subject, &how, &machines.server, choice, candidates, refused);
+    let report = PlanReport::new(&subject, &how, &machines.server, choice, candidates, refused);
     if let Some(file) = &arguments.svg {
         report.plot().write(file)?;
     }

@@ -29,7 +29,7 @@ fn directory(given: &Option<PathBuf>) -> Result<PathBuf> {
 fn show(arguments: &StateShow) -> Result<Outcome> {
     let root = directory(&arguments.directory)?;
     let report = store::report(&root)?;
-    display::report(arguments.json, &Shown::of(&root, &report), || page(&root, &report))?;
+    display::report(arguments.json, &ShownState::of(&root, &report), || page(&root, &report))?;
     Ok(Outcome::Done)
 }
 
@@ -149,7 +149,7 @@ fn servers(count: u64) -> String {
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct ShownState {
     state: String,
     pinned_tables: u64,
     pinned_servers: u64,
@@ -218,7 +218,7 @@ struct ShownCounts {
     ended: Option<String>,
 }
 
-impl Shown {
+impl ShownState {
     fn of(root: &Path, report: &StateReport) -> Self {
         let seen = report.seen.iter().map(|seen| ShownSeen {
             server: seen.server.clone(),

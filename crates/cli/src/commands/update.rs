@@ -3,7 +3,7 @@
 mod rows;
 
 use crate::arguments::Update;
-use crate::commands::build::{Lines, left_out, named_types, on_empty_key, source};
+use crate::commands::build::{LineCounts, left_out, named_types, on_empty_key, source};
 use crate::commands::keygen::notice_no_next_key;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
 
 /// Reads what is to change, with the `given` rows instead of those of a file; appends the epoch;
 /// and compacts if that is due.
-pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report> {
+pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<UpdateReport> {
     let Update { set, delete, from, replace_with, delete_from, compact, .. } = arguments;
     let begin = &arguments.begin_history;
     let hands_over = arguments.hand_over_to.is_some() || arguments.next_key.is_some();
@@ -108,12 +108,12 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Report
             ))
         })?;
     }
-    Ok(Report {
+    Ok(UpdateReport {
         file: arguments.table.display().to_string(),
         dry_run: arguments.dry_run,
         epoch: before + made,
         epochs: made,
-        counts: Shown {
+        counts: EditCounts {
             unchanged: replace_with.as_ref().map(|_| counts.unchanged),
             ..counts.into()
         },
@@ -255,7 +255,7 @@ fn edits(
 }
 
 #[derive(Serialize)]
-pub(crate) struct Report {
+pub(crate) struct UpdateReport {
     file: String,
     /// Nothing was signed. Records and digest are those of the table as it is.
     dry_run: bool,
@@ -263,7 +263,7 @@ pub(crate) struct Report {
     /// How many epochs this update made.
     epochs: u64,
     #[serde(flatten)]
-    counts: Shown,
+    counts: EditCounts,
     /// In how many parts values lie. If they are several, `deleted` of a replacement counts parts.
     #[serde(skip)]
     parts: u64,
@@ -273,7 +273,7 @@ pub(crate) struct Report {
     rows_read: u64,
     empty_keys_skipped: u64,
     #[serde(flatten)]
-    lines: Lines,
+    lines: LineCounts,
     #[serde(skip)]
     left_out: Option<String>,
     records_changed: u64,
@@ -292,7 +292,7 @@ pub(crate) struct Report {
 
 /// Counts of the edits to keys or rows.
 #[derive(Serialize)]
-struct Shown {
+struct EditCounts {
     inserted: u64,
     replaced: u64,
     deleted: u64,
@@ -301,13 +301,13 @@ struct Shown {
     unchanged: Option<u64>,
 }
 
-impl From<Counts> for Shown {
+impl From<Counts> for EditCounts {
     fn from(Counts { inserted, replaced, deleted, absent, .. }: Counts) -> Self {
         Self { inserted, replaced, deleted, absent, unchanged: None }
     }
 }
 
-impl Report {
+impl UpdateReport {
     fn page(&self) -> Page {
         let mut page = Page::default();
         page.line(match self.records_changed {
@@ -326,7 +326,7 @@ impl Report {
             }
             _ => format!("{} is at epoch {}", self.file, self.epoch),
         });
-        let Shown { inserted, replaced, deleted, absent, unchanged } = &self.counts;
+        let EditCounts { inserted, replaced, deleted, absent, unchanged } = &self.counts;
         for (name, count) in [("new", inserted), ("replaced", replaced)] {
             if *count > 0 {
                 page.entry(name, display::count(*count));

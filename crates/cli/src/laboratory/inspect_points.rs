@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
         bar.finish_and_clear();
         verified?;
     }
-    let report = Report::of(&file, arguments.verify);
+    let report = PointsFileReport::of(&file, arguments.verify);
     display::report(arguments.json, &report, || report.page())?;
     Ok(Outcome::Done)
 }
@@ -47,7 +47,7 @@ fn plan(header: &PointsHeader) -> Option<SchemePlan> {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct PointsFileReport {
     file: String,
     file_bytes: u64,
     points_bytes: u64,
@@ -63,7 +63,7 @@ struct Report {
     verified: bool,
 }
 
-impl Report {
+impl PointsFileReport {
     fn of(file: &PointsFile, verified: bool) -> Self {
         let header = file.header();
         let identity = header.identity;

@@ -30,7 +30,7 @@ use crate::exit::Outcome;
 use crate::machine::Machine;
 use arguments::Papers;
 use clap::ValueEnum as _;
-use data::Row;
+use data::PaperRow;
 use figures::{Exact, Figures};
 use growth::GROWN;
 use page::Markdown;
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Papers) -> Result<Outcome> {
     let mut wanted: BTreeSet<Run> = growth.iter().flatten().cloned().collect();
     for (_, paper) in &papers {
         let rows = paper.tables.iter().flat_map(|table| &table.rows);
-        wanted.extend(rows.filter_map(Row::run));
+        wanted.extend(rows.filter_map(PaperRow::run));
         for figure in &paper.figures {
             wanted.extend(figure.schemes.iter().flat_map(|scheme| figure.runs(scheme)));
         }
@@ -158,7 +158,7 @@ impl Results {
     }
 
     /// What the largest tables below that of `run` cost.
-    fn smaller<'r>(&'r self, run: &'r Run) -> Vec<(&'r Run, &'r Exact, &'r store::Report)> {
+    fn smaller<'r>(&'r self, run: &'r Run) -> Vec<(&'r Run, &'r Exact, &'r store::StoredReport)> {
         let alike = self
             .known
             .iter()

@@ -36,7 +36,7 @@ fn pointproofs(arguments: &SetupPointproofs) -> Result<Outcome> {
     let bytes = string.encode();
     file.write_all(&bytes).map_err(|error| cannot("write", output, error))?;
     file.publish()?;
-    let report = Report {
+    let report = SetupReport {
         file: output.display().to_string(),
         size: string.size(),
         digest: display::hexadecimal(&string.digest()),
@@ -48,7 +48,7 @@ fn pointproofs(arguments: &SetupPointproofs) -> Result<Outcome> {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct SetupReport {
     file: String,
     size: u32,
     digest: String,
@@ -56,7 +56,7 @@ struct Report {
     seconds: f64,
 }
 
-impl Report {
+impl SetupReport {
     fn page(&self) -> Page {
         let mut page = Page::default();
         page.line(format!("{} made in {:.1} s", self.file, self.seconds));

@@ -44,7 +44,7 @@ pub(crate) struct Tradeoff {
 
 /// Computes the costs and prints them. Nothing is measured, so it takes only some milliseconds.
 pub(crate) fn run(arguments: &Tradeoff) -> Result<Outcome> {
-    let report = served::Report::new(arguments)?;
+    let report = served::TradeoffReport::new(arguments)?;
     // The plot comes first, so that a report is printed only if everything succeeded.
     if let Some(file) = &arguments.svg {
         report.plot().write(file)?;

@@ -4,7 +4,7 @@
 //! directory, so that the hint is received and kept once. Clients with secret hints each have one:
 //! no two may use the same hint.
 
-use super::place::Place;
+use super::place::StateDirectories;
 use crate::arguments::Load;
 use privet_client::{Client, ClientOptions, Progress, Target, Value};
 use privet_core::{Blame, Error, Reason, Result, SecretRng};
@@ -36,7 +36,7 @@ pub(super) struct Crowd {
     ended: mpsc::Receiver<Infallible>,
     runtime: Runtime,
     // After the clients, which write in it.
-    place: Place,
+    place: StateDirectories,
 }
 
 /// What a client's thread holds until it ends.
@@ -58,7 +58,7 @@ impl Crowd {
             .enable_all()
             .build()
             .map_err(|error| Error::unavailable("no runtime").caused_by(error))?;
-        let place = Place::new(&runtime)?;
+        let place = StateDirectories::new(&runtime)?;
         let (ends, ended) = mpsc::channel();
         let watch = Watch { shed: Arc::default(), _ends: ends };
         let mut options = ClientOptions::new(arguments.addresses.urls());

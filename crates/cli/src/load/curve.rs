@@ -1,11 +1,11 @@
 //! The plot: latencies against the rates that were offered, both logarithmic.
 
-use super::report::Report;
+use super::report::LoadReport;
 use super::step::Step;
 use crate::plot::{Axis, Look, Plot, Series};
 use std::time::Duration;
 
-pub(super) fn plot(report: &Report) -> Plot {
+pub(super) fn plot(report: &LoadReport) -> Plot {
     let mut steps: Vec<&Step> = report.steps.iter().collect();
     steps.sort_by(|one, other| one.rate.total_cmp(&other.rate));
     let curve = |hue, label: &str, latency: &dyn Fn(&Step) -> Option<Duration>| Series {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// A temporary directory. Dropping it removes it.
-pub(super) struct Place(PathBuf);
+pub(super) struct StateDirectories(PathBuf);
 
-impl Place {
+impl StateDirectories {
     /// Makes the directory. From here on, a signal to end removes it and ends the process, with
     /// 128 + its number as exit code, as shells have it. `runtime` waits for signals.
     ///
@@ -49,7 +49,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for StateDirectories {
     fn drop(&mut self) {
         self.remove();
     }

@@ -1,7 +1,7 @@
 //! What `privet load` prints: one JSON object, whose fields `docs/load.md` explains, or a page for
 //! people.
 
-use super::Measured;
+use super::LoadMeasurements;
 use super::bound::Bound;
 use super::crowd::Crowd;
 use super::knee::Knee;
@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 use std::time::Duration;
 
 #[derive(Serialize)]
-pub(super) struct Report {
+pub(super) struct LoadReport {
     table: String,
     scheme: &'static str,
     servers: usize,
@@ -40,9 +40,9 @@ pub(super) struct Report {
     pub(super) heading: String,
 }
 
-impl Report {
-    pub(super) fn new(arguments: &Load, crowd: &Crowd, measured: Measured) -> Self {
-        let Measured { objectives, steps, knee, bound } = measured;
+impl LoadReport {
+    pub(super) fn new(arguments: &Load, crowd: &Crowd, measured: LoadMeasurements) -> Self {
+        let LoadMeasurements { objectives, steps, knee, bound } = measured;
         let table = crowd.first().table();
         let shape = table.identity.shape;
         let holds = |step: &Step| objectives.iter().all(|goal| step.latency_ms.meet(goal));

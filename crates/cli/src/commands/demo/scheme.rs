@@ -78,13 +78,13 @@ fn what_is_received(client: &Client) -> &'static str {
     }
 }
 
-struct Lookup {
+struct TimedLookup {
     key: String,
     value: Option<String>,
     elapsed: Duration,
 }
 
-impl Lookup {
+impl TimedLookup {
     fn row(&self) -> String {
         let value = self.value.as_deref().unwrap_or("not found");
         format!("   {:<22}{:<37}{:>9}", self.key, value, display::duration(self.elapsed))
@@ -101,7 +101,7 @@ fn heading(servers: usize) -> String {
 }
 
 /// Looks up one name twice, then another name, then one that is not in the table.
-fn look_up(client: &Client, book: &PhoneBook) -> Result<Vec<Lookup>> {
+fn look_up(client: &Client, book: &PhoneBook) -> Result<Vec<TimedLookup>> {
     let (middle, last) = (book.entries() / 2, book.entries() - 1);
     let wanted = [
         (book.name(middle), Some(middle)),
@@ -119,7 +119,7 @@ fn look_up(client: &Client, book: &PhoneBook) -> Result<Vec<Lookup>> {
                 "the lookup of {key:?} came back wrong: this build of Privet must not be used"
             )));
         }
-        Ok(Lookup { key, value, elapsed })
+        Ok(TimedLookup { key, value, elapsed })
     };
     wanted.into_iter().map(look_up).collect()
 }

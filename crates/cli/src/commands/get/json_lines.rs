@@ -1,6 +1,6 @@
 //! A lookup as one JSON object on one line.
 
-use super::output::Found;
+use super::output::FoundValues;
 use super::wanted::Wanted;
 use crate::printable::{compact_json, printable_json};
 use privet_core::{Error, Result};
@@ -12,9 +12,9 @@ use serde_json::value::RawValue;
 /// `text`, and other bytes under `hex`. A key that was typed and is no text stands under `key_hex`.
 /// If the table can have no such key, `error` says why. Where keys have several values, they stand
 /// in a list under `values` if all are JSON, under `texts` if all are text, else under `hexes`.
-/// Text of a column of text is never taken for JSON: see [`Reading`].
+/// Text of a column of text is never taken for JSON: see [`ReadAs`].
 #[derive(Serialize)]
-struct Line<'a> {
+struct LookupLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,12 +25,12 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
     #[serde(flatten)]
-    value: Option<Shown<'a>>,
+    value: Option<ShownValue<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Shown<'a> {
+pub(crate) enum ShownValue<'a> {
     Value(Box<RawValue>),
     Text(&'a str),
     Hex(String),
@@ -39,15 +39,15 @@ pub(crate) enum Shown<'a> {
     Hexes(Vec<String>),
 }
 
-impl<'a> Shown<'a> {
-    pub(super) fn of(found: &Found<'a>, reading: Reading) -> Self {
+impl<'a> ShownValue<'a> {
+    pub(super) fn of(found: &FoundValues<'a>, reading: ReadAs) -> Self {
         match found.values[..] {
             [value] if !found.is_list => Self::single(value, reading),
             _ => Self::list(found.values.clone(), reading),
         }
     }
 
-    fn single(value: &'a [u8], reading: Reading) -> Self {
+    fn single(value: &'a [u8], reading: ReadAs) -> Self {
         match (reading.json_of(value), reading.text_of(value)) {
             (Some(json), _) => Self::Value(json),
             (None, Some(text)) => Self::Text(text),
@@ -55,7 +55,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    pub(crate) fn list(values: Vec<&'a [u8]>, reading: Reading) -> Self {
+    pub(crate) fn list(values: Vec<&'a [u8]>, reading: ReadAs) -> Self {
         if let Some(values) = values.iter().map(|value| reading.json_of(value)).collect() {
             return Self::Values(values);
         }
@@ -69,7 +69,7 @@ impl<'a> Shown<'a> {
 /// What a value may be read as. Column types decide, if the table has them, so that a telephone
 /// number in a column of text stays text. Otherwise each value shows what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum ReadAs {
     /// JSON, or else text, or else bytes.
     Any,
     /// Text, or else bytes.
@@ -77,7 +77,7 @@ pub(crate) enum Reading {
     Bytes,
 }
 
-impl Reading {
+impl ReadAs {
     /// How to read values, by the table's column types.
     pub(crate) fn of(values: Option<&Values>) -> Self {
         match values.filter(|values| values.is_raw).and_then(|values| values.columns.first()) {
@@ -110,7 +110,7 @@ fn hex_of(value: &[u8]) -> String {
 /// found makes it do.
 pub(super) fn json_line(
     wanted: &Wanted,
-    value: Option<Shown<'_>>,
+    value: Option<ShownValue<'_>>,
     error: Option<&str>,
 ) -> Result<String> {
     let (key, key_hex, index) = match wanted {
@@ -120,7 +120,7 @@ pub(super) fn json_line(
         },
         Wanted::Index(index) => (None, None, Some(*index)),
     };
-    let line = Line { key, key_hex, index, found: value.is_some(), error, value };
+    let line = LookupLine { key, key_hex, index, found: value.is_some(), error, value };
     let line = serde_json::to_string(&line)
         .map_err(|error| Error::internal("a value cannot be printed as JSON").caused_by(error))?;
     Ok(printable_json(&line) + "\n")
@@ -137,7 +137,8 @@ mod tests {
     fn values_are_printed_as_what_they_are() {
         let key = Wanted::Key(b"k".to_vec());
         let line = |value: Option<&'static [u8]>| {
-            json_line(&key, value.map(|value| Shown::single(value, Reading::Any)), None).unwrap()
+            json_line(&key, value.map(|value| ShownValue::single(value, ReadAs::Any)), None)
+                .unwrap()
         };
         assert_eq!(
             line(Some(br#"{"price":1.10}"#)),
@@ -150,7 +151,7 @@ mod tests {
         assert_eq!(line(Some(&[0xff, 0x00])), "{\"key\":\"k\",\"found\":true,\"hex\":\"ff00\"}\n");
         assert_eq!(line(None), "{\"key\":\"k\",\"found\":false}\n");
         assert_eq!(
-            json_line(&Wanted::Index(7), Some(Shown::single(b"", Reading::Any)), None).unwrap(),
+            json_line(&Wanted::Index(7), Some(ShownValue::single(b"", ReadAs::Any)), None).unwrap(),
             "{\"index\":7,\"found\":true,\"text\":\"\"}\n"
         );
     }
@@ -160,7 +161,7 @@ mod tests {
         let column = |of| ValueColumn { name: "phone".to_owned(), of };
         let table = |is_raw, of| Values { is_raw, columns: vec![column(of)] };
         let line = |values: Option<&Values>, value: &'static [u8]| {
-            let shown = Shown::single(value, Reading::of(values));
+            let shown = ShownValue::single(value, ReadAs::of(values));
             json_line(&Wanted::Index(7), Some(shown), None).unwrap()
         };
         let (text, bytes) = (table(true, ValueType::Text), table(true, ValueType::Bytes));
@@ -174,7 +175,7 @@ mod tests {
             let expected = format!("{{\"index\":7,\"found\":true,{shown}}}\n");
             assert_eq!(line(values, b"555"), expected);
         }
-        let list = Shown::list(vec![b"1", b"[]"], Reading::of(Some(&text)));
+        let list = ShownValue::list(vec![b"1", b"[]"], ReadAs::of(Some(&text)));
         let listed = json_line(&Wanted::Index(7), Some(list), None).unwrap();
         assert_eq!(listed, "{\"index\":7,\"found\":true,\"texts\":[\"1\",\"[]\"]}\n");
     }
@@ -183,7 +184,7 @@ mod tests {
     fn lists_are_printed_as_what_all_of_their_values_are() {
         let key = Wanted::Key(b"k".to_vec());
         let line = |values: &[&[u8]]| {
-            json_line(&key, Some(Shown::list(values.to_vec(), Reading::Any)), None).unwrap()
+            json_line(&key, Some(ShownValue::list(values.to_vec(), ReadAs::Any)), None).unwrap()
         };
         assert_eq!(
             line(&[br#"{"price":1.10}"#, b"2"]),
@@ -273,7 +274,7 @@ mod tests {
     /// Checks that the lookup is one line of printable characters, and one object with the key and
     /// these values, whatever they may be read as.
     fn check(key: &[u8], values: &[Vec<u8>]) -> std::result::Result<(), TestCaseError> {
-        for reading in [Reading::Any, Reading::Text, Reading::Bytes] {
+        for reading in [ReadAs::Any, ReadAs::Text, ReadAs::Bytes] {
             check_read(key, values, reading)?;
         }
         Ok(())
@@ -282,12 +283,12 @@ mod tests {
     fn check_read(
         key: &[u8],
         values: &[Vec<u8>],
-        reading: Reading,
+        reading: ReadAs,
     ) -> std::result::Result<(), TestCaseError> {
         let slices: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
         let shown = match slices[..] {
-            [single] => Shown::single(single, reading),
-            _ => Shown::list(slices, reading),
+            [single] => ShownValue::single(single, reading),
+            _ => ShownValue::list(slices, reading),
         };
         let line = json_line(&Wanted::Key(key.to_vec()), Some(shown), None).unwrap();
         let object = line.strip_suffix('\n').unwrap();
@@ -401,10 +402,10 @@ mod tests {
     fn a_value_cannot_make_a_line_of_its_own() {
         let key = Wanted::Key(b"k".to_vec());
         let forgery = b"{\"a\":\n{}}".to_vec();
-        let line = json_line(&key, Some(Shown::single(&forgery, Reading::Any)), None).unwrap();
+        let line = json_line(&key, Some(ShownValue::single(&forgery, ReadAs::Any)), None).unwrap();
         assert_eq!(line, "{\"key\":\"k\",\"found\":true,\"value\":{\"a\":{}}}\n");
         let forgery = b"[1,\n{\"key\":\"victim\",\"found\":true}\n]".to_vec();
-        let line = json_line(&key, Some(Shown::single(&forgery, Reading::Any)), None).unwrap();
+        let line = json_line(&key, Some(ShownValue::single(&forgery, ReadAs::Any)), None).unwrap();
         assert_eq!(line.lines().count(), 1);
         check(b"k", &[forgery]).unwrap();
     }

@@ -7,8 +7,8 @@
 //! goes to a file or another program, and all values with `--raw`, are written as they are.
 
 use super::csv::Sheet;
-use super::json_lines::{Reading, Shown, json_line};
-use super::wanted::{Lookup, Wanted};
+use super::json_lines::{ReadAs, ShownValue, json_line};
+use super::wanted::{RequestedLookup, Wanted};
 use crate::arguments::{Get, OutputFormat};
 use crate::display::{self, say_in_full};
 use crate::output_file;
@@ -54,14 +54,14 @@ impl Style {
 }
 
 /// What was found for a key: the value, or the list of its values.
-pub(super) struct Found<'a> {
+pub(super) struct FoundValues<'a> {
     pub(super) values: Vec<&'a [u8]>,
     pub(super) is_list: bool,
 }
 
 /// What is printed of a lookup.
 pub(super) enum Told<'a> {
-    Found(Found<'a>),
+    Found(FoundValues<'a>),
     NotFound,
     /// The table can have no such key, and why.
     Malformed(Cow<'a, str>),
@@ -70,7 +70,7 @@ pub(super) enum Told<'a> {
 /// Where results are written.
 pub(super) struct Output {
     style: Style,
-    reading: Reading,
+    reading: ReadAs,
     sheet: Sheet,
     /// What is looked up first.
     first: Option<Wanted>,
@@ -122,7 +122,7 @@ impl Output {
         let style = Style::new(arguments, single, screen);
         // Elsewhere than on a terminal, what standard error says is kept: in a journal, say.
         let source = Some(source).filter(|_| !std::io::stderr().is_terminal());
-        let (reading, sheet) = (Reading::of(values), Sheet::new(screen, values));
+        let (reading, sheet) = (ReadAs::of(values), Sheet::new(screen, values));
         Ok(Self { style, reading, sheet, first: None, file, source })
     }
 
@@ -134,11 +134,11 @@ impl Output {
     /// Prints the result of one lookup. What was not found, and what is no key, is named on
     /// standard error, unless the style has a place for it. Returns whether the reader is still
     /// there.
-    pub(super) fn print(&mut self, lookup: &Lookup, told: &Told<'_>) -> Result<bool> {
+    pub(super) fn print(&mut self, lookup: &RequestedLookup, told: &Told<'_>) -> Result<bool> {
         let wanted = &lookup.wanted;
         if self.style == Style::Json {
             let (shown, error) = match told {
-                Told::Found(found) => (Some(Shown::of(found, self.reading)), None),
+                Told::Found(found) => (Some(ShownValue::of(found, self.reading)), None),
                 Told::NotFound => (None, None),
                 Told::Malformed(why) => (None, Some(&**why)),
             };
@@ -167,7 +167,7 @@ impl Output {
 
     /// A key from a list may be secret, and is named by its line. One that was typed stands in the
     /// list of processes already.
-    fn named(&self, Lookup { wanted, line }: &Lookup) -> String {
+    fn named(&self, RequestedLookup { wanted, line }: &RequestedLookup) -> String {
         match (wanted, line, &self.source) {
             (Wanted::Key(_), Some(line), Some(source)) => {
                 format!("line {} of {source}", display::count(*line))
@@ -274,13 +274,7 @@ pub(crate) fn plain_lines(values: &[&[u8]]) -> Vec<u8> {
 
 /// Values, one on each line. `alone`: the value is the only one of its key, so it may keep its
 /// lines.
-fn lines(
-    style: Style,
-    reading: Reading,
-    wanted: &Wanted,
-    values: &[&[u8]],
-    alone: bool,
-) -> Vec<u8> {
+fn lines(style: Style, reading: ReadAs, wanted: &Wanted, values: &[&[u8]], alone: bool) -> Vec<u8> {
     let mut lines = Vec::new();
     for value in values {
         match style {
@@ -323,17 +317,17 @@ mod tests {
         let key = Wanted::Key(b"k".to_vec());
         let forged = b"555\x1b[2K\rnot so\nprivet: verified\xff\xe2\x80\xae";
         let line =
-            |style| String::from_utf8(lines(style, Reading::Any, &key, &[forged], true)).unwrap();
+            |style| String::from_utf8(lines(style, ReadAs::Any, &key, &[forged], true)).unwrap();
         let escaped = "555\\u{1b}[2K\\rnot so\\nprivet: verified\\xff\\u{202e}\n";
         assert_eq!(
             line(Style::Screen),
             "555\\u{1b}[2K\\rnot so\n  privet: verified\\xff\\u{202e}\n"
         );
         assert_eq!(line(Style::Pairs), format!("k\t{escaped}"));
-        let list = lines(Style::Screen, Reading::Any, &key, &[b"a\nb", b"c"], false);
+        let list = lines(Style::Screen, ReadAs::Any, &key, &[b"a\nb", b"c"], false);
         assert_eq!(list, b"a\\nb\nc\n");
         assert_eq!(
-            lines(Style::Raw, Reading::Any, &key, &[forged], true),
+            lines(Style::Raw, ReadAs::Any, &key, &[forged], true),
             [&forged[..], b"\n"].concat()
         );
     }
@@ -342,16 +336,13 @@ mod tests {
     fn a_pair_is_one_line_with_one_tab() {
         let key = Wanted::Key(b"a\tb\\\n".to_vec());
         let line = |value: &[u8]| {
-            String::from_utf8(lines(Style::Pairs, Reading::Any, &key, &[value], true))
+            String::from_utf8(lines(Style::Pairs, ReadAs::Any, &key, &[value], true))
         };
         assert_eq!(line(b"x\ty\\t\n").unwrap(), "a\\tb\\\\\\n\tx\\ty\\\\t\\n\n");
         // JSON stays JSON.
         assert_eq!(line(b"{\"a\" :\n \"b\\n\"}").unwrap(), "a\\tb\\\\\\n\t{\"a\":\"b\\n\"}\n");
         let index = Wanted::Index(7);
-        assert_eq!(
-            lines(Style::Pairs, Reading::Any, &index, &[b"a", b"b"], false),
-            b"7\ta\n7\tb\n"
-        );
+        assert_eq!(lines(Style::Pairs, ReadAs::Any, &index, &[b"a", b"b"], false), b"7\ta\n7\tb\n");
     }
 
     #[test]

@@ -10,9 +10,9 @@
 //! query. If the output fails or its reader goes away, the rest of it is dropped, and all lookups
 //! are made as before.
 
-use super::output::{Found, Output, Told};
+use super::output::{FoundValues, Output, Told};
 use super::spool::{IN_MEMORY, Spool};
-use super::wanted::{Lookup, Wanted};
+use super::wanted::{RequestedLookup, Wanted};
 use crate::display::Batch;
 use privet_client::Value;
 use privet_core::codec::Reader;
@@ -37,7 +37,7 @@ pub(super) enum Came {
 
 /// The threads that keep and print results.
 pub(super) struct Printer {
-    results: mpsc::Sender<(Lookup, Came)>,
+    results: mpsc::Sender<(RequestedLookup, Came)>,
     /// Bytes of results that wait to be kept.
     waiting: Arc<AtomicUsize>,
     is_full: bool,
@@ -51,7 +51,7 @@ impl Printer {
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there are no threads for it.
     pub(super) fn start(mut output: Output, mut batch: Batch) -> Result<Self> {
-        let (results, came) = mpsc::channel::<(Lookup, Came)>();
+        let (results, came) = mpsc::channel::<(RequestedLookup, Came)>();
         let waiting = Arc::new(AtomicUsize::new(0));
         let spool = Arc::new(Spool::new(IN_MEMORY));
         let (still, keeper) = (Arc::clone(&waiting), Arc::clone(&spool));
@@ -81,7 +81,7 @@ impl Printer {
     }
 
     /// Takes what came of a lookup, and returns at once.
-    pub(super) fn hand_over(&mut self, lookup: Lookup, came: Came) {
+    pub(super) fn hand_over(&mut self, lookup: RequestedLookup, came: Came) {
         // Nothing is printed behind a gap, so that the output is a whole beginning of all.
         self.is_full |= self.waiting.load(Ordering::Relaxed) > MOST_WAITING;
         if !self.is_full {
@@ -135,7 +135,7 @@ pub(super) fn thread<T: Send + 'static>(
 }
 
 /// About how many bytes a result takes in memory.
-fn size(lookup: &Lookup, came: &Came) -> usize {
+fn size(lookup: &RequestedLookup, came: &Came) -> usize {
     let key = match &lookup.wanted {
         Wanted::Key(key) => key.len(),
         Wanted::Index(_) => 0,
@@ -145,7 +145,7 @@ fn size(lookup: &Lookup, came: &Came) -> usize {
         Came::Malformed(why) => why.len(),
         Came::NotFound | Came::Failed => 0,
     };
-    size_of::<(Lookup, Came)>() + key + found
+    size_of::<(RequestedLookup, Came)>() + key + found
 }
 
 /// Prints until nothing is left or nobody reads any more. Returns whether the reader is there.
@@ -169,7 +169,7 @@ const LIST: u8 = 3;
 const MALFORMED: u8 = 4;
 
 /// A result as a piece of the queue. Values are formatted when they are printed.
-fn encode(lookup: &Lookup, came: &Came) -> Vec<u8> {
+fn encode(lookup: &RequestedLookup, came: &Came) -> Vec<u8> {
     let mut piece = vec![match came {
         Came::Failed => FAILED,
         Came::NotFound => NOT_FOUND,
@@ -202,7 +202,7 @@ fn encode(lookup: &Lookup, came: &Came) -> Vec<u8> {
 }
 
 /// The lookup and, unless it failed, what is printed of it.
-fn decode(piece: &[u8]) -> Result<(Lookup, Option<Told<'_>>)> {
+fn decode(piece: &[u8]) -> Result<(RequestedLookup, Option<Told<'_>>)> {
     let mut reader = Reader::new("a result", piece);
     let kind = reader.u8()?;
     let line = Some(reader.u64()?).filter(|line| *line > 0);
@@ -219,10 +219,10 @@ fn decode(piece: &[u8]) -> Result<(Lookup, Option<Told<'_>>)> {
             while reader.remaining() > 0 {
                 values.push(counted(&mut reader)?);
             }
-            Some(Told::Found(Found { values, is_list: kind == LIST }))
+            Some(Told::Found(FoundValues { values, is_list: kind == LIST }))
         }
     };
-    Ok((Lookup { wanted, line }, told))
+    Ok((RequestedLookup { wanted, line }, told))
 }
 
 /// Bytes behind their number.

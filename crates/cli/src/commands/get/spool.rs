@@ -18,13 +18,13 @@ pub(super) const IN_MEMORY: usize = 8 << 20;
 
 /// Pieces of bytes, taken out in the order in which they were put in.
 pub(super) struct Spool {
-    held: Mutex<Held>,
+    held: Mutex<SpoolContents>,
     changed: Condvar,
     in_memory: usize,
 }
 
 #[derive(Default)]
-struct Held {
+struct SpoolContents {
     memory: VecDeque<Vec<u8>>,
     memory_len: usize,
     /// Its pieces come after those in memory.
@@ -72,7 +72,7 @@ impl Spool {
 
     /// Drops what is inside, and everything that will be put in.
     pub(super) fn forget(&self) {
-        *self.lock() = Held { is_forgotten: true, ..Held::default() };
+        *self.lock() = SpoolContents { is_forgotten: true, ..SpoolContents::default() };
     }
 
     /// Takes the next piece out, and waits for it. `None`: it was the last.
@@ -103,7 +103,7 @@ impl Spool {
         held.memory.is_empty() && held.file.as_ref().is_none_or(SpillFile::is_empty)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, SpoolContents> {
         // A panic between two changes leaves a queue that is short of a piece, and no more.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

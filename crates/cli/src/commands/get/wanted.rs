@@ -5,7 +5,7 @@
 //! come. It never depends on what the lines say, nor on the outcome of a lookup.
 
 use crate::arguments::Get;
-use crate::key_list::Lines;
+use crate::key_list::KeyLines;
 use privet_client::Target;
 use privet_core::Result;
 use std::time::Instant;
@@ -29,7 +29,7 @@ impl Wanted {
 }
 
 /// One lookup of the list.
-pub(super) struct Lookup {
+pub(super) struct RequestedLookup {
     pub(super) wanted: Wanted,
     /// The line that the key was read from, counted from 1. `None`: it was typed.
     pub(super) line: Option<u64>,
@@ -38,7 +38,7 @@ pub(super) struct Lookup {
 /// Everything to look up, handed over one by one.
 pub(super) struct Queue {
     typed: std::vec::IntoIter<Wanted>,
-    lines: Option<Lines>,
+    lines: Option<KeyLines>,
     /// How many lookups there are in all, if that is known.
     pub(super) total: Option<u64>,
     /// Whether there can only be one lookup.
@@ -57,7 +57,7 @@ impl Queue {
         let keys = arguments.key.iter().map(|key| Wanted::Key(key.as_encoded_bytes().to_vec()));
         let indices = arguments.index.iter().map(|index| Wanted::Index(*index));
         let typed: Vec<Wanted> = keys.chain(indices).collect();
-        let lines = arguments.keys_from.as_deref().map(Lines::open).transpose()?;
+        let lines = arguments.keys_from.as_deref().map(KeyLines::open).transpose()?;
         let in_file = match &lines {
             None => Some(0),
             Some(lines) => lines.in_file,
@@ -75,19 +75,19 @@ impl Queue {
     ///
     /// # Errors
     /// If lines cannot be read, or none came in time. No lookups follow after that.
-    pub(super) fn next(&mut self, end: Option<Instant>) -> Result<Option<Lookup>> {
+    pub(super) fn next(&mut self, end: Option<Instant>) -> Result<Option<RequestedLookup>> {
         if let Some(wanted) = self.typed.next() {
-            return Ok(Some(Lookup { wanted, line: None }));
+            return Ok(Some(RequestedLookup { wanted, line: None }));
         }
         let Some(lines) = &mut self.lines else { return Ok(None) };
         let key = lines.wait(end)?;
         let line = Some(lines.number());
-        Ok(key.map(|key| Lookup { wanted: Wanted::Key(key), line }))
+        Ok(key.map(|key| RequestedLookup { wanted: Wanted::Key(key), line }))
     }
 
     /// What the lines are of: the name of a file, or standard input.
     pub(super) fn source(&self) -> String {
-        self.lines.as_ref().map(Lines::name).unwrap_or_default()
+        self.lines.as_ref().map(KeyLines::name).unwrap_or_default()
     }
 
     /// Whether keys come from a pipe or a terminal, which may keep the command waiting.
@@ -112,7 +112,7 @@ mod tests {
     fn what_was_typed_comes_first_and_then_lines_with_their_numbers() {
         let mut queue = Queue {
             typed: vec![Wanted::Index(7)].into_iter(),
-            lines: Some(Lines::reading(&b"a\n\nb\n"[..])),
+            lines: Some(KeyLines::reading(&b"a\n\nb\n"[..])),
             total: None,
             single: false,
             by_key: true,
@@ -125,7 +125,7 @@ mod tests {
     fn lines_that_do_not_come_are_not_waited_for_for_ever() {
         let (mut keeps_it_open, input) =
             std::io::pipe().map(|(read, write)| (write, read)).unwrap();
-        let lines = Lines::reading(input);
+        let lines = KeyLines::reading(input);
         let (total, single, by_key) = (None, false, true);
         let typed = Vec::new().into_iter();
         let mut queue = Queue { typed, lines: Some(lines), total, single, by_key };

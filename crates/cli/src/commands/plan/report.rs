@@ -18,7 +18,7 @@ const NOT_BY_THE_RULE: &str =
     "None of the schemes that suit most people is left. The cheapest of the others:";
 
 #[derive(Serialize)]
-pub(crate) struct Report {
+pub(crate) struct PlanReport {
     records: u64,
     record_len: u64,
     records_per_lookup: u64,
@@ -31,13 +31,13 @@ pub(crate) struct Report {
     because: Vec<Answered>,
     runners_up: Vec<String>,
     commands: Vec<String>,
-    schemes: Vec<Shown>,
+    schemes: Vec<SchemeCosts>,
     refused: Vec<Refused>,
 }
 
 /// A scheme and what it costs.
 #[derive(Serialize)]
-struct Shown {
+struct SchemeCosts {
     scheme: &'static str,
     servers: usize,
     first: Bytes,
@@ -99,7 +99,7 @@ impl Serialize for Why {
     }
 }
 
-impl From<Candidate> for Shown {
+impl From<Candidate> for SchemeCosts {
     fn from(of: Candidate) -> Self {
         let us = |time: Duration| time.as_secs_f64() * 1e6;
         Self {
@@ -128,7 +128,7 @@ impl From<Candidate> for Shown {
     }
 }
 
-impl Report {
+impl PlanReport {
     pub(super) fn new(
         subject: &Subject,
         how: &Use,
@@ -165,7 +165,7 @@ impl Report {
             because,
             runners_up,
             commands,
-            schemes: candidates.into_iter().map(Shown::from).collect(),
+            schemes: candidates.into_iter().map(SchemeCosts::from).collect(),
             refused,
         }
     }
@@ -220,7 +220,7 @@ impl Report {
             "cores",
             "a month",
         ];
-        let row = |of: &Shown| {
+        let row = |of: &SchemeCosts| {
             [
                 of.scheme.to_owned(),
                 display::bytes(of.first.sum()),
@@ -254,7 +254,7 @@ impl Report {
     /// First use against a lookup, with the server's time beside the name.
     pub(super) fn plot(&self) -> Plot {
         // Nothing has no place on a logarithmic axis, so it stands at the end.
-        let at = |of: &Shown| (of.first.sum().max(1) as f64, of.answer_us.max(0.1));
+        let at = |of: &SchemeCosts| (of.first.sum().max(1) as f64, of.answer_us.max(0.1));
         let series = self.schemes.iter().enumerate().map(|(hue, of)| Series {
             hue,
             label: format!("{}, {}", of.scheme, display::bytes(of.lookup.sum())),

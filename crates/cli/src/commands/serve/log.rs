@@ -58,7 +58,7 @@ impl<'writer> FormatFields<'writer> for Advised {
         fields: R,
     ) -> fmt::Result {
         self.usual.format_fields(writer.by_ref(), &fields)?;
-        let mut found = Found(None);
+        let mut found = ReasonVisitor(None);
         fields.record(&mut found);
         match found.0.and_then(|reason| advice::way_out(reason, &self.command)) {
             Some(words) => write!(writer, " ({words})"),
@@ -68,9 +68,9 @@ impl<'writer> FormatFields<'writer> for Advised {
 }
 
 /// The reason, if a line has one among its fields.
-struct Found(Option<Reason>);
+struct ReasonVisitor(Option<Reason>);
 
-impl Visit for Found {
+impl Visit for ReasonVisitor {
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "reason" {
             self.0 = Reason::ALL.iter().copied().find(|reason| reason.name() == value);

@@ -76,19 +76,19 @@ pub(super) struct Table {
     #[serde(default)]
     pub(super) link: Option<Text<Link>>,
     #[serde(rename = "row")]
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<PaperRow>,
 }
 
 /// What was published about one scheme on one table.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Row {
+pub(super) struct PaperRow {
     /// As the paper calls it.
     pub(super) scheme: String,
     /// As `privet bench` calls it. Missing if it is not here.
     #[serde(default)]
     pub(super) ours: Option<String>,
-    pub(super) records: Text<Records>,
+    pub(super) records: Text<RecordCount>,
     pub(super) record_len: u64,
     /// Options of `privet bench` that give the paper's parameters.
     #[serde(default)]
@@ -99,7 +99,7 @@ pub(super) struct Row {
     pub(super) published: BTreeMap<Metric, Text<Quantity>>,
 }
 
-impl Row {
+impl PaperRow {
     /// What measures the same here.
     pub(super) fn run(&self) -> Option<Run> {
         let scheme = self.ours.as_ref()?;
@@ -117,7 +117,7 @@ pub(super) struct Figure {
     /// What is drawn, each in a plot of its own.
     pub(super) y: Vec<Metric>,
     #[serde(default)]
-    pub(super) records: Vec<Text<Records>>,
+    pub(super) records: Vec<Text<RecordCount>>,
     #[serde(default)]
     pub(super) record_len: u64,
     #[serde(default)]
@@ -133,7 +133,7 @@ pub(super) struct Figure {
 impl Figure {
     /// What measures a scheme at each number of records.
     pub(super) fn runs<'f>(&'f self, scheme: &'f str) -> impl Iterator<Item = Run> + 'f {
-        self.records.iter().map(move |Text(Records(records))| {
+        self.records.iter().map(move |Text(RecordCount(records))| {
             let is_square = self.square.iter().any(|square| square == scheme);
             let options = match is_square {
                 true => vec!["--partition-records".to_owned(), records.isqrt().to_string()],
@@ -159,9 +159,9 @@ impl<T: FromStr<Err = String>> TryFrom<String> for Text<T> {
 
 /// A number of records, such as `1000` or `2^20`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Records(pub(super) u64);
+pub(super) struct RecordCount(pub(super) u64);
 
-impl FromStr for Records {
+impl FromStr for RecordCount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -221,7 +221,7 @@ mod tests {
         for name in Name::value_variants() {
             let paper = name.read().unwrap_or_else(|error| panic!("{name:?}: {error:?}"));
             assert!(!paper.tables.is_empty(), "{name:?}");
-            let runs = paper.tables.iter().flat_map(|table| &table.rows).filter_map(Row::run);
+            let runs = paper.tables.iter().flat_map(|table| &table.rows).filter_map(PaperRow::run);
             let of_figures = paper.figures.iter().flat_map(|figure| {
                 assert_eq!(figure.schemes.len(), figure.labels.len(), "{}", figure.name);
                 assert!(!figure.y.is_empty(), "{}", figure.name);

@@ -3,7 +3,7 @@
 
 use super::growth::power_law;
 use super::run::Run;
-use super::store::{Report, Server};
+use super::store::{StoredReport, StoredServer};
 use crate::arguments::Subject;
 use crate::traffic::{self, Traffic};
 use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
@@ -96,14 +96,14 @@ pub(super) struct Figures {
     pub(super) sizes: Sizes,
     /// `None` if there is nothing to say.
     pub(super) times: Option<Times>,
-    pub(super) times_are: Source,
+    pub(super) times_are: TimeSource,
     /// A server's answer, to what this machine can do at best.
     pub(super) to_yardstick: Option<String>,
 }
 
 /// Where times come from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum TimeSource {
     Measured,
     Extrapolated,
 }
@@ -125,7 +125,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    fn of(report: &Report) -> Self {
+    fn of(report: &StoredReport) -> Self {
         let answers = report.online.servers.iter().map(|server| server.answer_us / 1e6);
         let edits = report.edits.as_ref();
         Self {
@@ -163,10 +163,10 @@ impl Times {
 
 impl Figures {
     /// What was measured.
-    pub(super) fn measured(run: &Run, exact: Option<&Exact>, report: &Report) -> Self {
+    pub(super) fn measured(run: &Run, exact: Option<&Exact>, report: &StoredReport) -> Self {
         let table = run.records * run.record_len;
         let servers = &report.online.servers;
-        let of_servers = |of: fn(&Server) -> u64| servers.iter().map(of).max().unwrap_or(0);
+        let of_servers = |of: fn(&StoredServer) -> u64| servers.iter().map(of).max().unwrap_or(0);
         let sizes = Sizes {
             supply: exact.and_then(|exact| exact.sizes.supply),
             reads: exact.and_then(|exact| exact.sizes.reads),
@@ -183,7 +183,7 @@ impl Figures {
         Self {
             sizes,
             times: Some(Times::of(report)),
-            times_are: Source::Measured,
+            times_are: TimeSource::Measured,
             to_yardstick: to_yardstick(report),
         }
     }
@@ -192,18 +192,18 @@ impl Figures {
     pub(super) fn extrapolated(
         run: &Run,
         exact: &Exact,
-        smaller: &[(&Run, &Exact, &Report)],
+        smaller: &[(&Run, &Exact, &StoredReport)],
     ) -> Self {
         let sized = smaller.iter().map(|(run, exact, report)| (exact.size(run), Times::of(report)));
         let sized: Vec<_> = sized.collect();
         // The least for a line.
         let times = (sized.len() >= 2).then(|| Times::extrapolated(&sized, exact.size(run)));
-        Self { sizes: exact.sizes, times, times_are: Source::Extrapolated, to_yardstick: None }
+        Self { sizes: exact.sizes, times, times_are: TimeSource::Extrapolated, to_yardstick: None }
     }
 }
 
 /// How many times as long a server's answer takes as the yardstick that bounds it.
-fn to_yardstick(report: &Report) -> Option<String> {
+fn to_yardstick(report: &StoredReport) -> Option<String> {
     let ratios = &report.ratios;
     let read = ratios.answer_to_read.map(|ratio| format!("{ratio:.2} × read"));
     read.or_else(|| Some(format!("{:.1} × random reads", ratios.answer_to_random_reads?)))

@@ -1,8 +1,8 @@
 //! The page in Markdown.
 
 use super::Results;
-use super::data::{Paper, Row, Table};
-use super::figures::{Figures, Source};
+use super::data::{Paper, PaperRow, Table};
+use super::figures::{Figures, TimeSource};
 use super::growth::{GROWN, GROWS, power_law};
 use super::metric::Metric;
 use super::plots::{self, Drawn};
@@ -141,11 +141,11 @@ fn rows(page: &mut Markdown, table: &Table, results: &Results) {
 }
 
 /// `published → here`.
-fn cell(row: &Row, metric: Metric, here: Option<&Figures>, table: &Table) -> String {
+fn cell(row: &PaperRow, metric: Metric, here: Option<&Figures>, table: &Table) -> String {
     let published = row.published.get(&metric).map(|published| published.0.text.clone());
     let amount = here.and_then(|here| metric.of(here, table.link.as_ref().map(|link| link.0)));
     let words = here.zip(amount).map(|(here, amount)| {
-        let is_guess = here.times_are == Source::Extrapolated && !metric.is_exact();
+        let is_guess = here.times_are == TimeSource::Extrapolated && !metric.is_exact();
         format!("{}{}", if is_guess { "≈ " } else { "" }, metric.unit().words(amount))
     });
     match (published, words, &row.ours) {

@@ -2,7 +2,7 @@
 
 use super::Results;
 use super::data::{Figure, Paper, Text};
-use super::figures::{Figures, Source};
+use super::figures::{Figures, TimeSource};
 use super::growth::{GROWN, GROWS, PowerLaw};
 use super::metric::{Metric, Unit};
 use super::run::Run;
@@ -103,7 +103,7 @@ pub(super) fn measured<'r>(
     runs: &'r [Run],
 ) -> impl Iterator<Item = (&'r Run, Figures)> {
     let made = runs.iter().filter_map(|run| Some((run, results.figures(run)?)));
-    made.filter(|(_, figures)| figures.times_are == Source::Measured)
+    made.filter(|(_, figures)| figures.times_are == TimeSource::Measured)
 }
 
 fn line<'r>(

@@ -1,7 +1,7 @@
 //! One measurement: a line for `privet bench`, run in a process of its own.
 
 use super::figures::Exact;
-use super::store::{Measured, Report};
+use super::store::{StoredReport, StoredRun};
 use crate::arguments::{Arguments, Bench, Command};
 use crate::machine::Machine;
 use clap::Parser as _;
@@ -134,7 +134,7 @@ impl Run {
     ///
     /// # Errors
     /// What the process said when it failed.
-    pub(super) fn measure(&self, queries: u64) -> Result<Measured, String> {
+    pub(super) fn measure(&self, queries: u64) -> Result<StoredRun, String> {
         let output = crate::program()
             .map_err(|error| error.to_string())?
             .args(self.line(queries))
@@ -148,7 +148,7 @@ impl Run {
         if !output.status.success() {
             return Err(last_line(&output.stderr));
         }
-        Measured::read(&output.stdout)
+        StoredRun::read(&output.stdout)
     }
 
     /// What it is called where results are kept.
@@ -164,7 +164,7 @@ impl Run {
 pub(super) struct Known {
     pub(super) exact: Option<Exact>,
     /// The report, or why there is none.
-    pub(super) report: Result<Report, String>,
+    pub(super) report: Result<StoredReport, String>,
 }
 
 #[cfg(test)]

@@ -16,12 +16,12 @@ pub(super) struct Store {
     path: PathBuf,
     /// Results of another machine or version do not count.
     machine: String,
-    reports: BTreeMap<String, Report>,
+    reports: BTreeMap<String, StoredReport>,
 }
 
 /// A line.
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct StoredLine {
     run: String,
     machine: String,
     version: String,
@@ -30,10 +30,10 @@ struct Line {
 
 /// What `privet bench --json` prints, as far as it is used here.
 #[derive(Clone, Deserialize)]
-pub(super) struct Report {
+pub(super) struct StoredReport {
     pub(super) offline: Offline,
     pub(super) online: Online,
-    pub(super) edits: Option<Edits>,
+    pub(super) edits: Option<StoredEdits>,
     pub(super) client_state_bytes: u64,
     pub(super) server_extra_bytes: u64,
     pub(super) yardsticks: Yardsticks,
@@ -53,20 +53,20 @@ pub(super) struct Offline {
 pub(super) struct Online {
     pub(super) client_query_us: f64,
     pub(super) client_recover_us: f64,
-    pub(super) servers: Vec<Server>,
+    pub(super) servers: Vec<StoredServer>,
     pub(super) up_bytes: u64,
     pub(super) down_bytes: u64,
 }
 
 #[derive(Clone, Deserialize)]
-pub(super) struct Server {
+pub(super) struct StoredServer {
     pub(super) answer_us: f64,
     pub(super) up_bytes: u64,
     pub(super) down_bytes: u64,
 }
 
 #[derive(Clone, Deserialize)]
-pub(super) struct Edits {
+pub(super) struct StoredEdits {
     pub(super) records: u64,
     pub(super) server_update_ms: f64,
     pub(super) client_update_ms: f64,
@@ -85,12 +85,12 @@ pub(super) struct Ratios {
 }
 
 /// What a run printed, as it is and as it is read.
-pub(super) struct Measured {
+pub(super) struct StoredRun {
     text: Box<RawValue>,
-    pub(super) report: Report,
+    pub(super) report: StoredReport,
 }
 
-impl Measured {
+impl StoredRun {
     /// Reads what a run printed.
     ///
     /// # Errors
@@ -120,7 +120,7 @@ impl Store {
         };
         let machine = machine();
         // A line that was cut off is measured again.
-        let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<StoredLine>(line).ok());
         let own = lines.filter(|line| line.machine == machine && line.version == version());
         let reports = own.filter_map(|line| {
             let report = serde_json::from_str(line.report.get()).ok()?;
@@ -130,7 +130,7 @@ impl Store {
     }
 
     /// What the run gave, if it was made.
-    pub(super) fn report(&self, run: &Run) -> Option<&Report> {
+    pub(super) fn report(&self, run: &Run) -> Option<&StoredReport> {
         self.reports.get(&run.name())
     }
 
@@ -138,8 +138,8 @@ impl Store {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(super) fn keep(&mut self, run: &Run, measured: Measured) -> Result<()> {
-        let line = Line {
+    pub(super) fn keep(&mut self, run: &Run, measured: StoredRun) -> Result<()> {
+        let line = StoredLine {
             run: run.name(),
             machine: self.machine.clone(),
             version: version().to_owned(),
@@ -201,7 +201,7 @@ mod tests {
         let mut store = Store::open(&folder).unwrap();
         for run in [&kept, &torn] {
             assert!(store.report(run).is_none());
-            store.keep(run, Measured::read(PRINTED.as_bytes()).unwrap()).unwrap();
+            store.keep(run, StoredRun::read(PRINTED.as_bytes()).unwrap()).unwrap();
             assert!(store.report(run).is_some());
         }
         let path = folder.join("runs.jsonl");
@@ -213,6 +213,6 @@ mod tests {
         // What another machine measured does not count.
         std::fs::write(&path, text.replace("cores", "kernels")).unwrap();
         assert!(Store::open(&folder).unwrap().report(&kept).is_none());
-        assert!(Measured::read(b"{}").is_err());
+        assert!(StoredRun::read(b"{}").is_err());
     }
 }

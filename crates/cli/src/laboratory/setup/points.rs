@@ -67,7 +67,7 @@ pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
     bar.finish_and_clear();
     let (_, file_bytes) = finished?;
 
-    let report = Report {
+    let report = PointsReport {
         file: output.display().to_string(),
         scheme: plan.scheme.name(),
         servers: plan.servers,
@@ -145,7 +145,7 @@ impl SetupStore for Store<'_> {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct PointsReport {
     file: String,
     scheme: &'static str,
     servers: usize,
@@ -158,7 +158,7 @@ struct Report {
     seconds: f64,
 }
 
-impl Report {
+impl PointsReport {
     fn page(&self) -> Page {
         let mut page = Page::default();
         page.line(format!("{} computed in {:.1} s", self.file, self.seconds));

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 /// The curve. `docs/laboratory/tradeoff.md` explains the fields.
 #[derive(Serialize)]
-pub(super) struct Report {
+pub(super) struct TradeoffReport {
     scheme: &'static str,
     servers: u32,
     field: u32,
@@ -64,7 +64,7 @@ struct Offer {
     chosen: bool,
 }
 
-impl Report {
+impl TradeoffReport {
     pub(super) fn new(arguments: &Tradeoff) -> Result<Self> {
         let Tradeoff { records, servers, .. } = *arguments;
         let shape = TableShape::new(records, arguments.record_len)?;
@@ -82,7 +82,7 @@ impl Report {
                 "single bits are packed with two servers only: leave out --one-bit or --servers",
             ));
         }
-        let wanted = Wanted { scheme, shape, servers, one_bit: arguments.one_bit };
+        let wanted = ComparedTable { scheme, shape, servers, one_bit: arguments.one_bit };
         let limits = Choice {
             storage_limit: arguments.storage_limit,
             answer_limit: arguments.answer_limit,
@@ -251,14 +251,14 @@ fn times(factor: f64) -> String {
 }
 
 /// The table for which settings are compared.
-struct Wanted {
+struct ComparedTable {
     scheme: SchemeId,
     shape: TableShape,
     servers: u32,
     one_bit: bool,
 }
 
-impl Wanted {
+impl ComparedTable {
     fn table_bytes(&self) -> u64 {
         match self.one_bit {
             true => self.shape.records().div_ceil(8),

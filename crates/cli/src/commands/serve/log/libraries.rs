@@ -16,9 +16,9 @@ const EVERY: Duration = Duration::from_secs(10);
 
 /// The places in libraries that have logged something.
 #[derive(Default)]
-pub(super) struct Bound(Mutex<HashMap<Identifier, Place>>);
+pub(super) struct Bound(Mutex<HashMap<Identifier, CallsiteState>>);
 
-struct Place {
+struct CallsiteState {
     logged: Instant,
     left_out: u64,
 }
@@ -29,7 +29,7 @@ impl Bound {
     fn logs(&self, place: Identifier, now: Instant) -> Option<u64> {
         let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(place) = places.get_mut(&place) else {
-            places.insert(place, Place { logged: now, left_out: 0 });
+            places.insert(place, CallsiteState { logged: now, left_out: 0 });
             return Some(0);
         };
         if now.saturating_duration_since(place.logged) < EVERY {
