@@ -115,7 +115,7 @@ impl Options {
 
 #[pymethods]
 impl Client {
-    /// Connects, and receives what the scheme needs first. Of `options`, an unknown one is an error.
+    /// Connects, and receives what the scheme needs first. An unknown option is an error.
     #[new]
     #[pyo3(signature = (urls, options, progress=None))]
     fn new(

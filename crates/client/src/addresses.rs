@@ -1,4 +1,4 @@
-//! Servers' addresses: one spelling for each host and port, and whether two of them are two servers.
+//! Servers' addresses: one spelling for each host and port, and whether two are two servers.
 //!
 //! A scheme of two servers hides nothing from a party that sees both queries of a lookup. So a
 //! client refuses to name one server twice, and warns if two addresses are on one host. It also

@@ -65,8 +65,8 @@ pub struct TableDescription {
     pub schemes: Vec<SchemeDescription>,
     /// Its update log, if it has one.
     pub updates: Option<UpdatesDescription>,
-    /// Earlier versions that are still served, at most [`MAX_EARLIER`], the latest first, and behind
-    /// them those of tables that this one succeeds. They have the same name and no earlier versions
+    /// Earlier versions that are still served, at most [`MAX_EARLIER`], the latest first. Behind
+    /// them stand those of tables that this one succeeds, with the same name and no earlier versions
     /// of their own. Those with the same id have no update log of their own.
     pub earlier: Vec<TableDescription>,
 }

@@ -84,8 +84,8 @@ impl Open {
         )
     }
 
-    /// Whether all servers have a later version or a successor, a lookup waits, and nothing is under
-    /// way.
+    /// Whether all servers have a later version or a successor, a lookup waits, and nothing is
+    /// under way.
     pub(super) fn moves_on(&mut self, shared: &Shared) -> Moving {
         let newest = self.versions.newest_everywhere();
         let newer = newest.is_some_and(|newest| self.can_move_to(newest, &shared.options))

@@ -29,8 +29,8 @@
 //! a version, which has the same contents. Nothing follows any other succession. A client that is
 //! behind need not have the epochs in between: the record names the table's digest, and who signs
 //! it might as well have signed them. But it must not be *ahead*: a record with the number of an
-//! epoch that the client has followed contradicts that epoch, and only a revocation may do that. For
-//! the same reason only a revocation may follow another last epoch than the client's.
+//! epoch that the client has followed contradicts that epoch, and only a revocation may do that.
+//! For the same reason only a revocation may follow another last epoch than the client's.
 //!
 //! A revocation always leads to another id. Otherwise one version of one id would mean two things,
 //! and no client could refuse the void one.
