@@ -102,6 +102,9 @@ pub struct Pin {
     /// The digest of the key without which nobody hands the table on, if the servers named one at
     /// first use, or a succession did since.
     pub next_key: Option<NextKeyDigest>,
+    /// Who signed the table's epochs when this client first knew, if signed changes of keys have
+    /// led from there to the [`publisher`](Self::publisher). `None`: the same one.
+    pub first_publisher: Option<PublisherId>,
 }
 
 impl Pin {
@@ -118,14 +121,24 @@ impl Pin {
             == (other.table, other.parameter_digest, other.layout, other.hint)
     }
 
-    /// Whether this is a later version of the same table, and who signs both is known: what was
-    /// prepared for one can follow to the other. The publisher is the same, or the client has
-    /// followed the epoch in which another took over.
+    /// Who signed the table's epochs when this client first knew.
+    pub(crate) fn origin(&self) -> Option<PublisherId> {
+        self.first_publisher.or(self.publisher)
+    }
+
+    /// Whether it is known who signs both, and that is the same publisher, or the client has
+    /// followed changes of keys to both from the same one.
+    pub(crate) fn shares_publisher(&self, other: &Self) -> bool {
+        let same = self.publisher == other.publisher || self.origin() == other.origin();
+        self.publisher.is_some() && other.publisher.is_some() && same
+    }
+
+    /// Whether this is a later version of the same table by a publisher that both
+    /// [share](Self::shares_publisher): what was prepared for one can follow to the other.
     pub(crate) fn follows(&self, earlier: &Self) -> bool {
-        let publishers = self.publisher.zip(earlier.publisher);
         self.table.id == earlier.table.id
             && self.table.epoch > earlier.table.epoch
-            && publishers.is_some_and(|(now, then)| now == then || self.last_epoch.is_some())
+            && self.shares_publisher(earlier)
     }
 
     /// Whether `part` is one that the pin names.

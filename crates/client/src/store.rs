@@ -272,9 +272,8 @@ impl Store {
             |(known, other): &&(String, Pin)| known == name || other.table.id == pin.table.id;
         for there in pins.iter().filter(same) {
             let (other_name, other) = there;
-            let publishers = other.publisher.zip(latest.publisher);
-            let other_publisher =
-                publishers.is_some_and(|(theirs, ours)| theirs != ours) && !latest.follows(other);
+            let both_known = other.publisher.is_some() && latest.publisher.is_some();
+            let other_publisher = both_known && !latest.shares_publisher(other);
             if other.follows(&latest) {
                 latest = *other;
                 continue;
@@ -502,8 +501,7 @@ impl State for Store {
         // A table's id is public. A server that announces it with another publisher than it has
         // elsewhere must not lead hints anywhere, nor have them erased.
         let agree = self.pins_of(key.table.id)?.is_some_and(|pins| {
-            let first = pins.first().and_then(|pin| pin.publisher);
-            pins.iter().all(|pin| first.is_some() && pin.publisher == first)
+            pins.iter().all(|one| pins.iter().all(|pin| pin.shares_publisher(one)))
         });
         self.open_hints_of(key, agree)
     }

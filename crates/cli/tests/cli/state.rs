@@ -84,6 +84,7 @@ fn kept() -> (Place, Store) {
             publisher: (table == 2).then_some(PublisherId([7; 32])),
             last_epoch: None,
             next_key: None,
+            first_publisher: None,
             scheme: None,
         };
         store.pin(server, &format!("table-{table}"), &pin).unwrap();
@@ -109,7 +110,7 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
     [exit 0]
     [stdout]
     kept
-      pins                   3 tables from 2 servers, 1.00 KiB
+      pins                   3 tables from 2 servers, 1.10 KiB
     table [ID]
       seen as                table-1 at http://a
       pinned                 epoch 4
@@ -128,7 +129,7 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
     assert_snapshot!(place.run("state show kept --json"), @r#"
     [exit 0]
     [stdout]
-    {"state":"kept","pinned_tables":3,"pinned_servers":2,"pin_bytes":1025,"damaged_pin_files":0,"seen":[{"server":"http://a","name":"table-1","table_id":"[ID]"},{"server":"http://a","name":"table-2","table_id":"[ID]"},{"server":"http://b","name":"table-2","table_id":"[ID]"}],"tables":[{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":null}],"parts":[{"kind":"hint","bytes":65656,"form":"partial"},{"kind":"layout","bytes":420,"form":"complete"}],"hints":[]},{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":"[DIGEST]"}],"parts":[],"hints":[{"scheme":"dummy-subsets","bytes":341076,"condition":"whole","epoch":4,"copied":false,"used":3,"unfinished":2,"next":"partial","next_offset":123456,"ended":null}]}]}
+    {"state":"kept","pinned_tables":3,"pinned_servers":2,"pin_bytes":1124,"damaged_pin_files":0,"seen":[{"server":"http://a","name":"table-1","table_id":"[ID]"},{"server":"http://a","name":"table-2","table_id":"[ID]"},{"server":"http://b","name":"table-2","table_id":"[ID]"}],"tables":[{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":null}],"parts":[{"kind":"hint","bytes":65656,"form":"partial"},{"kind":"layout","bytes":420,"form":"complete"}],"hints":[]},{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":"[DIGEST]"}],"parts":[],"hints":[{"scheme":"dummy-subsets","bytes":341076,"condition":"whole","epoch":4,"copied":false,"used":3,"unfinished":2,"next":"partial","next_offset":123456,"ended":null}]}]}
     "#);
     assert_snapshot!(place.run("state verify kept"), @r#"
     [exit 0]
@@ -153,7 +154,7 @@ fn hints_that_have_ended_say_why() {
     [exit 0]
     [stdout]
     kept
-      pins                   3 tables from 2 servers, 1.00 KiB
+      pins                   3 tables from 2 servers, 1.10 KiB
     table [ID]
       seen as                table-1 at http://a
       pinned                 epoch 4
@@ -207,7 +208,7 @@ fn hints_in_use_are_left_alone() {
     [exit 0]
     [stdout]
     kept
-      pins                   3 tables from 2 servers, 1.00 KiB
+      pins                   3 tables from 2 servers, 1.10 KiB
     table [ID]
       seen as                table-1 at http://a
       pinned                 epoch 4
@@ -262,7 +263,7 @@ fn damage_is_named_with_exit_code_4() {
     [exit 0]
     [stdout]
     kept
-      pins                   3 tables from 2 servers, 1.00 KiB
+      pins                   3 tables from 2 servers, 1.10 KiB
     table [ID]
       seen as                table-1 at http://a
       pinned                 epoch 4
@@ -300,7 +301,7 @@ fn a_reset_says_what_would_be_lost_and_needs_a_yes() {
     [exit 0]
     [stdout]
     kept
-      pins                   1 table from 1 server, 363 B
+      pins                   1 table from 1 server, 396 B
     table [ID]
       seen as                table-1 at http://a
       pinned                 epoch 4
@@ -339,7 +340,7 @@ fn a_server_can_be_forgotten() {
     [exit 0]
     [stdout]
     kept
-      pins                   1 table from 1 server, 363 B
+      pins                   1 table from 1 server, 396 B
     table [ID]
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete

@@ -18,7 +18,7 @@ use privet_schemes::contract::ReservationId;
 use privet_schemes::offline::Download;
 use privet_schemes::registry::{BlankMaker, ErasedClient, ErasedHints};
 use privet_schemes::reservation::Receipt;
-use privet_table::update_log::{Left, TableKeys};
+use privet_table::update_log::{Left, PublisherId, TableKeys};
 use privet_wire::PartKind;
 use std::time::Duration;
 
@@ -32,6 +32,8 @@ pub(super) struct Open {
     /// Who signs for the newest version, if a succession or the epochs since the pin have led
     /// there.
     pub(super) keys: Option<TableKeys>,
+    /// Who signed before, if a lineage has led from there.
+    pub(super) first_publisher: Option<PublisherId>,
     /// The tables that are left when the pins move.
     pub(super) left: Vec<Left>,
     pub(super) versions: Versions,
@@ -86,6 +88,7 @@ impl Open {
             served,
             followed: None,
             keys: None,
+            first_publisher: None,
             left: Vec::new(),
             versions: Versions::of(servers),
             records: None,

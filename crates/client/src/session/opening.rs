@@ -14,7 +14,7 @@ use super::records::RecordReader;
 use super::shared::{Fault, Shared};
 use super::succession::{Ways, check_named, is_a_successor, needs_lineage};
 use super::{Phase, Session};
-use crate::state::PartKey;
+use crate::state::{PartKey, Pin};
 use privet_core::{Blame, Error, Reason, Result};
 use privet_schemes::offline::{Download, HintSource, OfflinePhase, StreamConsumer};
 use privet_schemes::registry::ErasedClient;
@@ -424,12 +424,20 @@ impl Open {
         let left = std::mem::take(&mut self.left);
         let last_epoch = self.followed.as_ref().and_then(|followed| followed.last_epoch);
         let (name, identity) = (newest.name.clone(), newest.identity);
+        let elsewhere = shared.options.pins_elsewhere.iter().map(|known| &known.pin);
+        let pins = shared.options.pins.iter().map(|known| &known.pin).chain(elsewhere);
+        let of_publisher = |pin: &&Pin| {
+            pin.table.id == identity.id && pin.publisher == keys.map(|keys| keys.publisher)
+        };
+        let first_publisher = self
+            .first_publisher
+            .or_else(|| pins.filter(of_publisher).find_map(|pin| pin.first_publisher));
         for server in 0..shared.options.servers {
             let pins = &shared.options.pins;
             let here = || pins.iter().filter(move |known| known.server == server);
             let known = here().find(|known| known.pin.table == identity);
             let last_epoch = last_epoch.or(known.and_then(|known| known.pin.last_epoch));
-            let pin = pin_of(newest, keys, last_epoch);
+            let pin = Pin { first_publisher, ..pin_of(newest, keys, last_epoch) };
             // The other names of the table come first, so that the name in use comes last.
             let others = here()
                 .filter(|known| known.name != name && known.pin.table.id == identity.id)

@@ -232,6 +232,7 @@ fn way_to(way: &Chain, chosen: &ChosenTable) -> Result<Option<Pin>, String> {
             publisher: Some(way.publisher()),
             last_epoch: way.previous(),
             next_key: way.keys().next,
+            first_publisher: None,
         })),
         _ => Err(format!(
             "was succeeded by one that has reached version {} since, and the epochs after its \
@@ -400,7 +401,7 @@ pub(super) fn check_publishers(
 }
 
 /// The pin for the table, with its `keys` and the epoch `last_epoch` that made this version, if
-/// they are known.
+/// they are known. It says of no change of keys.
 pub(super) fn pin_of(
     chosen: &ChosenTable,
     keys: Option<TableKeys>,
@@ -415,6 +416,7 @@ pub(super) fn pin_of(
         publisher: keys.map(|keys| keys.publisher),
         last_epoch,
         next_key: keys.and_then(|keys| keys.next),
+        first_publisher: None,
     }
 }
 

@@ -88,6 +88,12 @@ impl Ways {
         all
     }
 
+    /// Who signed for the table `chosen` when this client first knew, if keys have changed since.
+    fn first_publisher(&self, chosen: &ChosenTable) -> Option<PublisherId> {
+        let pins = self.0.iter().map(|(pin, _)| pin);
+        pins.filter(|pin| pin.table.id == chosen.identity.id).find_map(Pin::origin)
+    }
+
     /// The keys at the end of the ways.
     fn keys(&self) -> Option<TableKeys> {
         self.0.iter().map(|(_, walk)| walk.end.keys()).next()
@@ -138,6 +144,7 @@ impl Open {
         let standing = compare(&self.chosen, &shared.options, shared.parts.plan_in, &ways)?;
         self.check_announced(shared, &ways, &lineage)?;
         self.left = ways.left(&self.chosen);
+        self.first_publisher = ways.first_publisher(&self.chosen);
         let (from, to) = (self.left.first().map(|left| left.id), self.chosen.identity.id);
         if let Some(from) = from {
             self.keys = ways.keys();

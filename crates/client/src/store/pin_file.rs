@@ -6,7 +6,8 @@
 //!     table id 16 ‖ epoch u64 ‖ table digest 32 ‖ records u64 ‖ bytes of a record u64 ‖ parameter digest 32 ‖
 //!     layout: length u64 ‖ digest 32 ‖ hint: whether there is one u8 ‖ length u64 ‖ digest 32 ‖
 //!     publisher: whether known u8 ‖ 32 ‖ hash of the last epoch: whether known u8 ‖ 32 ‖
-//!     digest of the next key: whether known u8 ‖ 32 ‖ length of the scheme's name u32 ‖ name
+//!     digest of the next key: whether known u8 ‖ 32 ‖ first publisher: whether another u8 ‖ 32 ‖
+//!     length of the scheme's name u32 ‖ name
 //! ‖ number of tombstones u32 ‖ for each: table id 16 ‖ hash of the succession that ended it 32
 //! ‖ BLAKE3 of all that 32
 //! ```
@@ -17,7 +18,8 @@
 //! as the successor's pin, so that one write makes both.
 //!
 //! A missing or unknown field is zeros. Version 1 had one digest for layout and hint together and
-//! nothing about who signs updates. Version 2 had no next keys, schemes and tombstones; it is read.
+//! nothing about who signs updates. Version 2 had no next keys, first publishers, schemes
+//! and tombstones; it is read.
 //!
 //! The file is replaced as a whole, so a crash leaves the old pins or the new ones. A damaged file
 //! is refused, not rebuilt: a server that changes what it shows would profit from a forgotten pin.
@@ -37,7 +39,7 @@ const VERSION_WITHOUT_TOMBSTONES: u32 = 2;
 const MAX_SERVER_LEN: usize = 4096;
 const PART_LEN: usize = 8 + 32;
 const PIN_LEN: usize =
-    IDENTITY_LEN + 32 + PART_LEN + (1 + PART_LEN) + 3 * (1 + 32) + 4 + MAX_NAME_LEN;
+    IDENTITY_LEN + 32 + PART_LEN + (1 + PART_LEN) + 4 * (1 + 32) + 4 + MAX_NAME_LEN;
 const TOMBSTONE_LEN: usize = 16 + 32;
 
 /// How many tombstones a file has at most: with one each week, for seventy-eight years.
@@ -89,6 +91,7 @@ pub(crate) fn encode(server: &str, pins: &[(String, Pin)], left: &[Left]) -> Vec
         put_option(&mut bytes, pin.publisher.map(|publisher| publisher.0));
         put_option(&mut bytes, pin.last_epoch.map(|epoch| epoch.0));
         put_option(&mut bytes, pin.next_key.map(|next| next.0));
+        put_option(&mut bytes, pin.first_publisher.map(|publisher| publisher.0));
         put(&mut bytes, pin.scheme.map_or("", |scheme| scheme.name()));
     }
     bytes.extend((left.len() as u32).to_le_bytes());
@@ -156,10 +159,13 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<PinFile> {
             publisher: read_option(&mut reader, |reader| reader.array().map(PublisherId))?,
             last_epoch: read_option(&mut reader, |reader| reader.array().map(EpochHash))?,
             next_key: None,
+            first_publisher: None,
             scheme: None,
         };
         if version == VERSION {
             pin.next_key = read_option(&mut reader, |reader| reader.array().map(NextKeyDigest))?;
+            pin.first_publisher =
+                read_option(&mut reader, |reader| reader.array().map(PublisherId))?;
             // A scheme that this program does not know cannot be used here either.
             pin.scheme = text(&mut reader, MAX_NAME_LEN)?.parse().ok();
         }

@@ -12,7 +12,7 @@ use privet_schemes::SchemeId;
 use privet_schemes::contract::{ReservationId, Reserved};
 use privet_schemes::offline::{Download, StreamConsumer};
 use privet_schemes::reservation::Reservation;
-use privet_table::update_log::PublisherId;
+use privet_table::update_log::{EpochHash, PublisherId};
 use privet_wire::PartDescription;
 
 /// Small chunks, so that a part of a few hundred bytes has every boundary there is.
@@ -113,6 +113,7 @@ pub(super) fn pin(table: u8, epoch: u64) -> Pin {
         publisher: None,
         last_epoch: None,
         next_key: None,
+        first_publisher: None,
         scheme: None,
     }
 }
@@ -422,6 +423,14 @@ fn a_pin_that_nobody_compared_counts_under_another_name() {
         ("a later version of nobody", of(6, None)),
         ("an older version of another publisher", of(4, others)),
         ("a later version of another publisher", of(6, others)),
+        (
+            "one to which another publisher's updates led",
+            Pin { last_epoch: Some(EpochHash([6; 32])), ..of(6, others) },
+        ),
+        (
+            "one to which keys have changed from another publisher's",
+            Pin { first_publisher: Some(PublisherId([3; 32])), ..of(6, others) },
+        ),
     ];
     for (what, second) in contradicting {
         let directory = tempfile::tempdir().unwrap();

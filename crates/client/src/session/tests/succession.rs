@@ -5,6 +5,7 @@ use super::following::{edits, later, later_with, parts_fetched};
 use super::living::Living;
 use super::world::*;
 use crate::session::*;
+use crate::state::PinElsewhere;
 use privet_core::{Reason, TableId};
 use privet_schemes::SchemeId;
 use privet_table::key_map::KeyMapKind;
@@ -294,6 +295,7 @@ fn when_keys_change_hints_stay_and_the_old_key_signs_nothing_more() {
         assert!(world.sent.iter().all(|(_, sent)| !matches!(sent, Request::Prepare(_))));
         let pin = world.state_pins("server 0")[0].1;
         assert_eq!((pin.publisher, pin.next_key), (Some(owner.next.id()), None));
+        assert_eq!(pin.first_publisher, Some(owner.publisher.id()));
         assert!(world.keeper.state.tables_left().unwrap().is_empty());
 
         // The thief of the old key goes on from before the change, in a longer history.
@@ -305,6 +307,26 @@ fn when_keys_change_hints_stay_and_the_old_key_signs_nothing_more() {
         let mut world = later(world, &thief.peer(5, &[], 0), servers);
         assert_refused(&mut world, id, "is published by");
         assert_eq!(world.reason(), Some(Reason::PublisherDiffers));
+
+        // However often keys change later, the pin tells who signed first.
+        let before = world.state_pins("server 0");
+        table.rotate(key());
+        let mut world = later(world, &table.peer(4, &[], 0), servers);
+        table.check(&mut world, &mut dice, 1);
+        let pins = world.state_pins("server 0");
+        assert_eq!(pins[0].1.first_publisher, Some(owner.publisher.id()), "{scheme}");
+
+        // So does the pin of another address, if that is first used now.
+        for pins in [before, pins] {
+            let mut options = options(servers);
+            let elsewhere = |(name, pin)| PinElsewhere { server: "old".to_owned(), name, pin };
+            options.pins_elsewhere = pins.into_iter().map(elsewhere).collect();
+            let peers = vec![table.peer(4, &[], 0); servers];
+            let mut world = World::with_options(peers, options);
+            table.check(&mut world, &mut dice, 1);
+            let pin = world.state_pins("server 0")[0].1;
+            assert_eq!(pin.first_publisher, Some(owner.publisher.id()), "{scheme}");
+        }
     }
 }
 

@@ -22,8 +22,14 @@ fn pin_of(epoch: u64, publisher: Option<u8>, layout: &[u8], hint: &[u8]) -> Pin 
         publisher: publisher.map(|byte| PublisherId([byte; 32])),
         last_epoch: publisher.map(|_| EpochHash([epoch as u8; 32])),
         next_key: None,
+        first_publisher: None,
         scheme: None,
     }
+}
+
+/// The same, once keys have changed from those of the publisher `first`.
+fn changed(pin: Pin, first: u8) -> Pin {
+    Pin { first_publisher: Some(PublisherId([first; 32])), ..pin }
 }
 
 /// Stores all of a part, as a client would after its download.
@@ -62,11 +68,12 @@ fn all_that_a_pin_says_is_kept() {
     let table = identity(2, 3);
     let unknown = Pin { table, hint: None, ..pin_of(3, None, b"layout", b"hint") };
     let long = "t".repeat(privet_wire::limits::MAX_NAME_LEN);
-    for (name, pin) in [("known", known), ("unknown", unknown), (&long, known)] {
+    let long_known = changed(known, 6);
+    for (name, pin) in [("known", known), ("unknown", unknown), (&long, long_known)] {
         store(directory.path()).pin("http://a", name, &pin).unwrap();
     }
     let pins = store(directory.path()).pins("http://a").unwrap();
-    let expected = [("known", known), ("unknown", unknown), (&long, known)];
+    let expected = [("known", known), ("unknown", unknown), (&long, long_known)];
     assert_eq!(pins, expected.map(|(name, pin)| (name.to_owned(), pin)));
 }
 
@@ -143,9 +150,11 @@ fn a_pin_that_does_not_follow_erases_the_hints_and_one_that_learns_the_publisher
     let (layout, hint) = (bytes(40), bytes(90));
     let pin = |epoch, publisher| pin_of(epoch, publisher, &layout, &hint);
     let cases = [
-        (pin(3, Some(7)), Pin { last_epoch: None, ..pin(4, Some(8)) }, false),
+        (pin(3, Some(7)), pin(4, Some(8)), false),
         // It has followed the epoch in which another publisher took over.
-        (pin(3, Some(7)), pin(4, Some(8)), true),
+        (pin(3, Some(7)), changed(pin(4, Some(8)), 7), true),
+        (changed(pin(3, Some(7)), 6), changed(pin(4, Some(8)), 6), true),
+        (pin(3, Some(7)), changed(pin(4, Some(8)), 6), false),
         (pin(3, None), pin(4, Some(7)), false),
         (pin(3, Some(7)), pin(4, None), false),
         (pin(3, None), pin(4, None), false),
@@ -161,6 +170,44 @@ fn a_pin_that_does_not_follow_erases_the_hints_and_one_that_learns_the_publisher
             let HintsOpened::Have { mut hints, .. } = opened.unwrap() else { panic!("busy") };
             assert_eq!(hints.load().unwrap().generation.is_some(), stay, "case {number}");
         });
+    }
+}
+
+/// One address may know of no change of keys: it is asked no more, or a crash came between the pins
+/// of two servers.
+#[test]
+fn hints_follow_while_a_pin_is_from_before_a_change_of_keys() {
+    let pin = |epoch, publisher| pin_of(epoch, Some(publisher), b"layout", b"hint");
+    let cases = [
+        (pin(3, 7), changed(pin(4, 8), 7), true),
+        // Keys have changed twice.
+        (pin(3, 7), changed(pin(6, 9), 7), true),
+        (changed(pin(4, 8), 7), changed(pin(6, 9), 7), true),
+        // Nobody has shown that one leads to the other.
+        (pin(3, 7), pin(4, 8), false),
+        (pin(3, 7), changed(pin(4, 8), 6), false),
+    ];
+    for (number, (before, after, follow)) in cases.into_iter().enumerate() {
+        for servers in [["http://a", "https://a"], ["https://a", "http://a"]] {
+            let directory = tempfile::tempdir().unwrap();
+            let mut store = store(directory.path());
+            store.pin(servers[0], "t", &before).unwrap();
+            store.pin(servers[1], "t", &after).unwrap();
+            used_hints_in(&mut store, &after, SchemeId::DummySubsets);
+            let next = Pin { table: identity(1, 9), parameter_digest: [9; 32], ..after };
+            match store.open_hints_to_follow(&key_of(&next, SchemeId::DummySubsets)) {
+                Ok(HintsOpened::Have { mut hints, .. }) => {
+                    let stands_at = hints.load().unwrap().stands_at;
+                    assert_eq!(stands_at, Some(key_of(&after, SchemeId::DummySubsets)));
+                    assert!(follow, "case {number}");
+                }
+                Ok(HintsOpened::Busy) => panic!("busy"),
+                Err(error) => {
+                    assert_eq!(error.reason(), Some(Reason::HintsOfAnotherVersion), "{error}");
+                    assert!(!follow, "case {number}: {error}");
+                }
+            }
+        }
     }
 }
 

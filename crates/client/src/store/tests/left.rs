@@ -73,8 +73,8 @@ fn a_file_of_the_version_before_is_read() {
     };
     store.pin(SERVER, "t", &known).unwrap();
     let written = std::fs::read(store.pin_path(SERVER)).unwrap();
-    // Without next key and scheme of the one pin, and the number of tombstones.
-    let mut earlier = written[..written.len() - 32 - 4 - 4 - 33].to_vec();
+    // Without next key, first publisher and scheme of the one pin, and the number of tombstones.
+    let mut earlier = written[..written.len() - 32 - 4 - 4 - 66].to_vec();
     earlier[8..12].copy_from_slice(&2u32.to_le_bytes());
     let checksum = blake3::hash(&earlier);
     earlier.extend(checksum.as_bytes());

@@ -518,6 +518,7 @@ fn a_table_that_is_pinned_nowhere_any_more_loses_its_hints() {
         publisher: None,
         last_epoch: None,
         next_key: None,
+        first_publisher: None,
         scheme: None,
     };
     store.pin("http://a", "t", &pin(1)).unwrap();
