@@ -3,7 +3,7 @@
 use super::agreement::{Difference, difference, disagreement, served_by, server_name};
 use super::interface::ChosenTable;
 use super::options::{KnownPin, SessionOptions};
-use super::pins::check_publishers;
+use super::pins::{Told, check_publishers};
 use super::shared::PlanIn;
 use crate::state::Pin;
 use privet_core::{Error, Reason, Result, TableId, TableIdentity};
@@ -37,7 +37,8 @@ pub(super) fn choose(
     };
     let newest = table.versions().find(|version| has(version.identity.id)).unwrap_or(table);
     let id = newest.identity.id;
-    check_publishers(options, (&table.name, id), descriptions)?;
+    let told = Told::by(descriptions, (&table.name, id));
+    check_publishers(options, (&table.name, id), &told)?;
     let (mut common, mut behind) = (Vec::new(), None);
     for version in table.versions().skip_while(|version| version.identity.id != id) {
         let is_current = version.identity == newest.identity;
@@ -52,7 +53,10 @@ pub(super) fn choose(
             identity: version.identity,
             layout: version.layout,
             scheme: offer.scheme.clone(),
-            updates: table.updates_of(version.identity.id),
+            updates: match version.identity.id == id {
+                true => told.first(table.updates_of(id)),
+                false => table.updates_of(version.identity.id),
+            },
         };
         let others = descriptions.iter().enumerate().filter(|(server, _)| *server != offer.server);
         let differs = others

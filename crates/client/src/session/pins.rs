@@ -29,9 +29,9 @@ use super::options::{KnownPin, SessionOptions, TableLeft};
 use super::shared::PlanIn;
 use super::succession::Ways;
 use crate::state::{Pin, PinElsewhere};
-use privet_core::{Error, Reason, Result, TableId};
+use privet_core::{Epoch, Error, Reason, Result, TableId};
 use privet_table::update_log::{Chain, EpochHash, NextKeyDigest, PublisherId, TableKeys};
-use privet_wire::{PartDescription, ServerDescription};
+use privet_wire::{PartDescription, ServerDescription, UpdatesDescription};
 
 /// How the served table relates to the pin.
 pub(super) enum Standing {
@@ -334,20 +334,80 @@ fn check_name(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
     Ok(())
 }
 
+/// What servers say of the updates of one table, each in its place.
+pub(super) struct Told {
+    updates: Vec<Option<UpdatesDescription>>,
+    /// Whether some servers have a change of keys already and others do not. All serve the version
+    /// before, and its keys count: those who are ahead are left out.
+    keys_change: bool,
+}
+
+impl Told {
+    pub(super) fn by(descriptions: &[ServerDescription], (table, id): (&str, TableId)) -> Self {
+        let told = descriptions.iter().map(|description| {
+            let newest = description.table(table)?.versions_of(id).next()?;
+            Some((newest.identity.epoch, newest.updates?))
+        });
+        let mut told: Vec<Option<(Epoch, UpdatesDescription)>> = told.collect();
+        let keys = |updates: &UpdatesDescription| (updates.publisher, updates.next_key);
+        let mut keys_change = false;
+        if let Some((first, before)) = told.iter().flatten().min_by_key(|told| told.0).copied() {
+            for known in &mut told {
+                keys_change |= known
+                    .take_if(|(epoch, updates)| {
+                        *epoch > first
+                            && updates.lineage.is_some()
+                            && keys(updates) != keys(&before)
+                    })
+                    .is_some();
+            }
+        }
+        let updates = told.into_iter().map(|told| told.map(|(_, updates)| updates)).collect();
+        Self { updates, keys_change }
+    }
+
+    /// The updates that the first server has, under the keys of the versions that all have.
+    pub(super) fn first(&self, first: Option<UpdatesDescription>) -> Option<UpdatesDescription> {
+        let before = self.updates.iter().flatten().next().filter(|_| self.keys_change);
+        let Some(before) = before else { return first };
+        let UpdatesDescription { publisher, next_key, .. } = *before;
+        first.map(|first| UpdatesDescription { publisher, next_key, lineage: None, ..first })
+    }
+
+    /// Checks that keys do not change now, or that the caller knows the publisher before. Otherwise
+    /// one server alone could name keys, by staying behind.
+    fn check_known(&self, options: &SessionOptions, (table, id): (&str, TableId)) -> Result<()> {
+        let publisher = self.updates.iter().flatten().map(|it| PublisherId(it.publisher)).next();
+        let mut pins = options.pins.iter().map(|known| &known.pin).filter(|it| it.table.id == id);
+        let is_pinned = pins.clone().next().is_some() && !options.accept_new_table;
+        let is_known = is_pinned
+            && pins.all(|pin| pin.publisher == publisher)
+            && options.publisher.is_none_or(|named| Some(named) == publisher);
+        if !self.keys_change || is_known {
+            return Ok(());
+        }
+        Err(Error::unavailable(format!(
+            "the servers are in the middle of a change of keys of table {table}: some have it and \
+             others do not yet; nothing was asked. Try again when all have it"
+        ))
+        .because(Reason::VersionsDiffer))
+    }
+}
+
 /// Checks that all servers name the same publisher of the table with this name and id, and that it
 /// is the one that the caller knows.
 ///
 /// # Errors
-/// [`Blame::Integrity`](privet_core::Blame::Integrity) if they do not.
+/// [`Blame::Integrity`](privet_core::Blame::Integrity) if they do not;
+/// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the keys change now, and the caller
+/// does not know those before.
 pub(super) fn check_publishers(
     options: &SessionOptions,
     (table, id): (&str, TableId),
-    descriptions: &[ServerDescription],
+    told: &Told,
 ) -> Result<()> {
-    let updates = || {
-        let of_table = |description: &ServerDescription| description.table(table)?.updates_of(id);
-        descriptions.iter().map(of_table)
-    };
+    told.check_known(options, (table, id))?;
+    let updates = || told.updates.iter().copied();
     let announced = updates().map(|updates| Some(PublisherId(updates?.publisher)));
     // With a lineage, keys may have changed on the way. The module `succession` checks that.
     let has_lineage =

@@ -97,7 +97,7 @@ async fn messages_that_are_no_valid_ones() {
         assert_eq!(stub.answer(request).await.unwrap_err().code(), Code::InvalidArgument);
     }
     let fetched = proto::FetchRequest::from(fetch_request(&client.description, PartKind::Hint, 0));
-    for part in [0, 5, -1] {
+    for part in [0, 6, -1] {
         let status = stub.fetch(proto::FetchRequest { part, ..fetched.clone() }).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument);
     }

@@ -93,15 +93,24 @@ impl Living {
 
     /// Has `next`, the next key, sign the table's epochs from now on.
     pub(super) fn rotate(&mut self, next: Arc<PublisherKey>) -> u64 {
+        self.rotate_to(next, None)
+    }
+
+    /// The same, with a next key after that.
+    pub(super) fn rotate_to(
+        &mut self,
+        next: Arc<PublisherKey>,
+        then: Option<NextKeyDigest>,
+    ) -> u64 {
         let snapshot = Snapshot::open(&self.path).unwrap();
         let mut writer = LogWriter::open(&log_path(&self.path), &snapshot).unwrap();
         let before = writer.log().current().epoch;
         let by_next = self.next.map(|_| &*next);
         let signers = Signers { publisher: Some(&self.key), next: by_next };
-        writer.rotate(signers, next.id().into()).unwrap();
+        writer.rotate(signers, TableKeys { publisher: next.id(), next: then }).unwrap();
         self.lineage = writer.log().lineage().encode();
         let version = self.note(&writer, before);
-        (self.key, self.next) = (next, None);
+        (self.key, self.next) = (next, then);
         version
     }
 

@@ -479,3 +479,79 @@ fn a_lineage_at_the_second_server_excuses_no_other_publisher_than_the_named_one(
     let mut world = World::with_options(vec![without, peer.clone()], options);
     assert_refused(&mut world, peer.identity().id, "names another publisher");
 }
+
+/// Keys change at one of two servers first. Who has pinned the keys before goes on under them, and
+/// moves on when both servers have the change.
+#[test]
+fn servers_may_take_a_change_of_keys_at_different_moments() {
+    for (scheme, servers) in SCHEMES.into_iter().filter(|(_, servers)| *servers == 2) {
+        for first in 0..servers {
+            // The publisher hands over to the next key, or names a first one.
+            for hands_over in [true, false] {
+                let (owner, mut dice) = (Owner::new(), Dice(8));
+                let mut table = match hands_over {
+                    true => owner.table(scheme),
+                    false => Living::under(
+                        Arc::clone(&owner.publisher),
+                        None,
+                        scheme,
+                        KeyMapKind::Cuckoo,
+                        KEYS,
+                        "old",
+                    ),
+                };
+                let peers = vec![table.peer(0, &[], 0); servers];
+                let mut world = World::with_options(peers, options(servers));
+                table.check(&mut world, &mut dice, 2);
+                table.update(&edits(&mut dice, 2));
+                let before = table.peer(1, &[], 0);
+                let next = owner.next.id().as_next_key();
+                match hands_over {
+                    true => table.rotate(Arc::clone(&owner.next)),
+                    false => table.rotate_to(Arc::clone(&owner.publisher), Some(next)),
+                };
+                let ahead = table.peer(2, &[1], 0);
+                let mut peers = vec![before.clone(); servers];
+                peers[first] = ahead.clone();
+
+                // At first use, nobody knows which of the two tells the truth.
+                let id = before.identity().id;
+                let mut new = World::with_options(peers.clone(), options(servers));
+                assert_waits(&mut new);
+                // The server that is behind cannot name keys of its own to others either.
+                let mut lies = peers.clone();
+                lies[1 - first] = before.clone().with_history(Vec::new(), &[], key().id(), 0);
+                let mut lied = later(world, &before, servers);
+                lied.peers = lies;
+                assert_waits(&mut lied);
+
+                let mut world = later(lied, &before, servers);
+                world.peers = peers;
+                for _ in 0..2 {
+                    table.check(&mut world, &mut dice, 2);
+                    assert!(world.failure.is_none(), "{scheme}: {:?}", world.failure);
+                    let pin = world.state_pins("server 0")[0].1;
+                    let epoch = pin.table.epoch.0;
+                    assert_eq!((epoch, pin.publisher), (1, Some(owner.publisher.id())));
+                    world.now += Duration::from_secs(61);
+                }
+                world.peers = vec![ahead; servers];
+                world.now += Duration::from_secs(61);
+                table.check(&mut world, &mut dice, 2);
+                assert!(world.failure.is_none(), "{scheme}: {:?}", world.failure);
+                let pin = world.state_pins("server 1")[0].1;
+                assert_eq!((pin.table.id, pin.table.epoch.0), (id, 2));
+                assert_eq!(pin.publisher, Some(table.publisher()));
+                assert_eq!(pin.next_key, Some(next).filter(|_| !hands_over));
+            }
+        }
+    }
+}
+
+/// Whether the session failed before it asked anything, only for now.
+fn assert_waits(world: &mut World) {
+    world.run();
+    assert_eq!(world.failed_with(), Blame::Unavailable);
+    assert_eq!(world.reason(), Some(Reason::VersionsDiffer));
+    assert!(world.queries().is_empty());
+}
