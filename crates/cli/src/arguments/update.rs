@@ -108,7 +108,7 @@ pub(crate) struct Update {
     #[arg(long, value_name = "DIGEST")]
     pub(crate) next_key: Option<NextKeyDigest>,
     /// Say what would change, and whether it fits, and sign nothing
-    #[arg(long, conflicts_with_all = ["compact", "begin_history"])]
+    #[arg(long, conflicts_with_all = ["compact", "begin_history", "hand_over_to", "next_key"])]
     pub(crate) dry_run: bool,
     /// Print the report as JSON
     #[arg(long)]

@@ -71,7 +71,6 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Update
     }
     let records_changed = epochs.iter().map(|edits| edits.update.written().len() as u64).sum();
     let layout_changed = epochs.iter().any(|edits| edits.layout.is_some());
-    let made = epochs.len() as u64;
     if arguments.dry_run {
         // Of several epochs each was checked as it was made.
         epochs.first().map(|edits| table.check(edits)).transpose()?;
@@ -89,6 +88,11 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Update
         })?;
     }
     let (identity, log_bytes) = (table.identity(), table.unfolded_bytes());
+    let made = match arguments.dry_run {
+        true => epochs.len() as u64,
+        // Also the one in which keys change.
+        false => identity.epoch.0 - before,
+    };
     let table_parts = table.layout().records().key_map().map_or(1, |map| map.parts() as u64);
     // What was published stays published, so a failure here is none of the update.
     let room = table.room().ok().flatten().filter(|_| !arguments.dry_run);
