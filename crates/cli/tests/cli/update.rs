@@ -196,6 +196,35 @@ fn of_several_values_or_rows_no_column_is_lost_either() {
     }
 }
 
+/// A table from JSON Lines does not say what its columns are; the key's present value does.
+#[test]
+fn a_list_or_an_object_does_not_become_text_unless_that_is_said() {
+    let place = Place::new();
+    place.write("rows.jsonl", r#"{"k":"a","tags":["x"],"of":{"x":1}}"#);
+    place.build("rows.jsonl --key k --value tags --value of -o phones.privet");
+    place.begin_history("phones.privet");
+    place.write("tags.csv", "k,tags,of\na,x,y\n");
+    let texts = [
+        r#"--set a={"tags":"x","of":{}}"#,
+        r#"--set a={"tags":{},"of":{}}"#,
+        r#"--set a={"tags":[],"of":[]}"#,
+        "--from tags.csv",
+    ];
+    for refused in texts {
+        let run = place.run(&format!("{UPDATE} {refused}"));
+        assert_eq!(run.code(), 2, "{run}");
+        assert!(run.stderr().contains(" in the table, and would be "), "{run}");
+    }
+    for taken in [r#"--set a={"tags":[1],"of":{"y":[]}}"#, "--from tags.csv --replace"] {
+        let run = place.run(&format!("{UPDATE} {taken}"));
+        assert_eq!(run.code(), 0, "{run}");
+    }
+    for flags in ["", " --replace"] {
+        let empty = place.run(&format!("{UPDATE} --set new={{}}{flags}")).refusal();
+        assert!(empty.contains(r#"give it at least one of "tags", "of""#), "{empty}");
+    }
+}
+
 #[test]
 fn fields_that_the_table_has_no_column_for_are_refused() {
     let place = Place::with_phones();

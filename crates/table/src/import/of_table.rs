@@ -96,6 +96,8 @@ fn type_of(token: &str) -> ValueType {
         Some(b'"') => ValueType::Text,
         Some(b't' | b'f') => ValueType::Boolean,
         Some(b'-' | b'0'..=b'9') => ValueType::Number,
+        Some(b'[') => ValueType::List(Box::new(ValueType::Any)),
+        Some(b'{') => ValueType::Map(Box::new(ValueType::Any)),
         _ => ValueType::Any,
     }
 }

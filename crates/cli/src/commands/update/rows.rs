@@ -73,6 +73,13 @@ pub(super) fn value(header: &SnapshotHeader, key: &str, typed: &str) -> Result<V
         let any = |name: &String| ValueColumn { name: name.clone(), of: ValueType::Any };
         let columns = names.iter().map(any).collect();
         check_value(&Values { is_raw: false, columns }, typed.as_bytes(), Columns::AtMost)?;
+        if value == b"{}" {
+            let names: Vec<_> = names.iter().map(|name| json(name)).collect();
+            return Err(Error::api_misuse(format!(
+                "the value has no column: give it at least one of {}",
+                names.join(", ")
+            )));
+        }
     }
     Ok(value)
 }
