@@ -163,6 +163,10 @@ pub fn report(
     display::be_quiet(true);
     let report = match arguments.command {
         Command::Build(mut build) => {
+            if let Some(completed) = commands::build::complete(&build)? {
+                // There is no report of a table that was not built.
+                return Err(Error::api_misuse(completed));
+            }
             build.making.value.extend(value_columns);
             serde_json::to_string(&commands::build::report(&build, rows, progress)?)
         }

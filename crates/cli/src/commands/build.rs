@@ -26,15 +26,8 @@ use std::time::Instant;
 /// Reads the input, writes the table, prints what came of it.
 pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     display::be_quiet(arguments.quiet);
-    if let Some(old) = &arguments.succeeds
-        && complete_succession(old, &arguments.output)?
-    {
-        display::notice(&format!(
-            "{} was built before, and {} had ended for it: its log is there now, and nothing was \
-             built",
-            arguments.output.display(),
-            old.display()
-        ));
+    if let Some(completed) = complete(arguments)? {
+        display::notice(&completed);
         return Ok(Outcome::Done);
     }
     let mut bars = Bars::default();
@@ -55,6 +48,21 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
         })?;
     }
     Ok(Outcome::Done)
+}
+
+/// Completes a succession that was interrupted when all but the successor's log was written. If
+/// there was one, returns a sentence that says so.
+pub(crate) fn complete(arguments: &Build) -> Result<Option<String>> {
+    let Some(old) = &arguments.succeeds else { return Ok(None) };
+    let sentence = || {
+        format!(
+            "{} was built before, and {} had ended for it: its log is there now, and nothing was \
+             built",
+            arguments.output.display(),
+            old.display()
+        )
+    };
+    Ok(complete_succession(old, &arguments.output)?.then(sentence))
 }
 
 /// Reads the input, or the `given` rows instead, and writes the table.

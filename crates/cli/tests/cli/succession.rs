@@ -75,6 +75,23 @@ fn clients_follow_to_a_successor_without_a_question_and_never_back() {
     let again = place.run(&format!("{build} --hand-over-to next.key -o new.privet"));
     assert_eq!(again.code(), 0, "{}", again.stderr());
     assert_eq!(fs::read(place.path("new.privet.updates")).unwrap(), log);
+    // So too for a program that asks for the report.
+    fs::remove_file(place.path("new.privet.updates")).unwrap();
+    let path = |name: &str| place.path(name).into_os_string();
+    let mut typed: Vec<_> = ["privet", "build", "--key", "country"].map(Into::into).into();
+    for (flag, name) in [
+        ("--succeeds", "t.privet"),
+        ("--publisher-key", "p.key"),
+        ("--hand-over-to", "next.key"),
+        ("--output", "new.privet"),
+    ] {
+        typed.extend([flag.into(), path(name)]);
+    }
+    typed.push(path("new.csv"));
+    let told = privet_cli::report(typed, privet_cli::Given::default(), &mut |_| Ok(()));
+    let told = told.unwrap_err().to_string();
+    assert!(told.contains("its log is there now, and nothing was built"), "{told}");
+    assert_eq!(fs::read(place.path("new.privet.updates")).unwrap(), log);
     let ended = place.run("update t.privet --publisher-key p.key --delete Peru").refusal();
     assert!(ended.contains("succeeds it"), "{ended}");
     let (old, new) = (inspect(&place, "t.privet"), inspect(&place, "new.privet"));
