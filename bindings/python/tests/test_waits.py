@@ -102,6 +102,8 @@ def test_an_awaited_call_ends_in_its_time_and_the_next_goes_first(people: pathli
             assert (await db.get("person 2", timeout=60)).values == person(2)
             assert (await db.get_many(["person 1"] * 9, timeout=60)).errors == []
             assert (await db.get_many([], timeout=60)).errors == []
+            timers = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
+            assert all(timer.cancelled() for timer in timers), "one outlives its lookups"
             for wrong in (0, -1, float("nan")):
                 with pytest.raises(privet.UsageError, match="number of seconds"):
                     await db.get("person 1", timeout=wrong)

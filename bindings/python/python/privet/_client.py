@@ -413,9 +413,12 @@ class AsyncClient(_Connected):
             loop.create_future() for _ in range(number_of_lookups)
         ]
         open_futures = dict(enumerate(futures))
+        timer: asyncio.TimerHandle | None = None
 
         def arrived(number: int, outcome: object) -> None:
             future = open_futures.pop(number)
+            if timer is not None and not open_futures:
+                timer.cancel()
             if not future.done():
                 future.set_result(outcome)
 
@@ -428,16 +431,19 @@ class AsyncClient(_Connected):
 
         inner = self._open.inner
         batch = inner.begin(keys, pad_to, reply, timeout)
-        if timeout is not None:
+        if timeout is not None and open_futures:
             seconds = timeout
 
             def time_is_up() -> None:
                 late = [future for future in open_futures.values() if not future.done()]
-                error = inner.end(batch, seconds) if late else None
+                try:
+                    error = inner.end(batch, seconds) if late else None
+                except PrivetError:
+                    return  # The client is closed, and ends its lookups itself.
                 for future in late:
                     future.set_result(error)
 
-            loop.call_later(seconds, time_is_up)
+            timer = loop.call_later(seconds, time_is_up)
         return futures
 
     async def get(self, key: object, *, timeout: float | None = None) -> Value | None:
