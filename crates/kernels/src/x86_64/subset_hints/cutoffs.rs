@@ -82,7 +82,7 @@ fn look_in_window<A: Selects>(
     for kept in kept.iter_mut() {
         // A whole vector is stored after the last kept value.
         if kept.len() < window.capacity + A::WORDS {
-            **kept = vec![0; window.capacity + A::WORDS];
+            *kept = Zeroizing::new(vec![0; window.capacity + A::WORDS]);
         }
     }
     let mut sieve = Sieve {
