@@ -45,7 +45,7 @@ fn a_response_that_cannot_be_parted_equally_is_no_answer_to_any_query() {
 }
 
 /// A gateway in front of a server refuses a client: nobody here has misused anything, and the
-/// server is not there to be taken for another program. Nor has gRPC come from the server.
+/// server is not there to be taken for another program.
 #[tokio::test]
 async fn who_is_refused_hears_whom_to_ask() {
     let transport = Transport::new("http://127.0.0.1:7700", None).unwrap();
@@ -59,5 +59,4 @@ async fn who_is_refused_hears_whom_to_ask() {
             assert!(error.message().contains("(RBAC: access denied); ask whoever"), "{error}");
         }
     }
-    assert!(!transport.has_spoken.load(Ordering::Relaxed));
 }
