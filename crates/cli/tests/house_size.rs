@@ -1,6 +1,8 @@
 //! How large the house is. A bound falls when the house has shrunk. A change that needs more raises
 //! it, in a commit that says what it took away for it.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

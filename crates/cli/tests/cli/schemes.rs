@@ -112,7 +112,7 @@ fn a_download_is_kept_and_nobody_is_asked_again() {
     [exit 0]
     [stdout]
     [DIRECTORY]/.local/state/privet
-      pins                   1 table from 1 server, 335 B
+      pins                   1 table from 1 server, 417 B
     table [ID]
       seen as                phones at http://127.0.0.1:[PORT]
       pinned                 epoch 0

@@ -101,7 +101,6 @@ pub enum Response {
 }
 
 /// What a session wants from its driver.
-#[expect(clippy::large_enum_variant, reason = "each is taken at once, and few are pins")]
 #[derive(Debug)]
 pub enum Output {
     /// Send this.
