@@ -225,7 +225,7 @@ impl Store {
         // Another process may have done it in the meantime.
         if let (false, Some(known)) = (self.has_pins(&to)?, self.read_pin_file(&from)?) {
             // After each step alone, the next attempt finds the pins.
-            let encoded = pin_file::encode(server, &known.pins, &known.left);
+            let encoded = pin_file::encode(&PinFile { server: server.to_owned(), ..known });
             files::replace(&*self.pins, &from, &encoded)?;
             files::rename(&*self.pins, &from, &to)?;
         }
@@ -553,7 +553,7 @@ impl State for Store {
         let _lock = self.lock_pins()?;
         pin_file::check_server(server)?;
         let known = self.read_pin_file(&pin_file_name(server))?.unwrap_or_default();
-        let PinFile { mut pins, left: mut all_left, .. } = known;
+        let PinFile { mut pins, left: mut all_left, unknown_schemes, .. } = known;
         let kept = match self.replace_damaged_pins {
             true => *pin,
             false => self.compared(server, name, pin, &pins)?,
@@ -585,8 +585,8 @@ impl State for Store {
             ))
             .because(Reason::TooManyTablesRemembered));
         }
-        let encoded = pin_file::encode(server, &pins, &all_left);
-        files::replace(&*self.pins, &pin_file_name(server), &encoded)?;
+        let known = PinFile { server: server.to_owned(), pins, left: all_left, unknown_schemes };
+        files::replace(&*self.pins, &pin_file_name(server), &pin_file::encode(&known))?;
         let known = self.known.entry(server.to_owned()).or_default();
         known.retain(|(known, _)| known != name);
         known.push((name.to_owned(), *pin));

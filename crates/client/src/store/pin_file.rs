@@ -63,6 +63,9 @@ pub(crate) struct PinFile {
     pub(crate) pins: Pins,
     /// The tables that were left for their successors.
     pub(crate) left: Vec<Left>,
+    /// Names of tables whose pinned scheme this program does not know, and that scheme's name. It
+    /// is written back for programs that know it.
+    pub(crate) unknown_schemes: Vec<(String, String)>,
 }
 
 /// Checks that `server` fits into the file.
@@ -76,7 +79,7 @@ pub(crate) fn check_server(server: &str) -> Result<()> {
     )))
 }
 
-pub(crate) fn encode(server: &str, pins: &[(String, Pin)], left: &[Left]) -> Vec<u8> {
+pub(crate) fn encode(PinFile { server, pins, left, unknown_schemes }: &PinFile) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(MAGIC);
     bytes.extend(VERSION.to_le_bytes());
@@ -92,7 +95,9 @@ pub(crate) fn encode(server: &str, pins: &[(String, Pin)], left: &[Left]) -> Vec
         put_option(&mut bytes, pin.last_epoch.map(|epoch| epoch.0));
         put_option(&mut bytes, pin.next_key.map(|next| next.0));
         put_option(&mut bytes, pin.first_publisher.map(|publisher| publisher.0));
-        put(&mut bytes, pin.scheme.map_or("", |scheme| scheme.name()));
+        let unknown = unknown_schemes.iter().find(|(table, _)| table == name);
+        let unknown = unknown.map_or("", |(_, scheme)| scheme);
+        put(&mut bytes, pin.scheme.map_or(unknown, |scheme| scheme.name()));
     }
     bytes.extend((left.len() as u32).to_le_bytes());
     for Left { id, by } in left {
@@ -148,7 +153,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<PinFile> {
     }
     let server = text(&mut reader, MAX_SERVER_LEN)?;
     let count = reader.u32()?;
-    let mut pins = Vec::new();
+    let (mut pins, mut unknown_schemes) = (Vec::new(), Vec::new());
     for _ in 0..count {
         let name = text(&mut reader, MAX_NAME_LEN)?;
         let mut pin = Pin {
@@ -167,7 +172,11 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<PinFile> {
             pin.first_publisher =
                 read_option(&mut reader, |reader| reader.array().map(PublisherId))?;
             // A scheme that this program does not know cannot be used here either.
-            pin.scheme = text(&mut reader, MAX_NAME_LEN)?.parse().ok();
+            let scheme = text(&mut reader, MAX_NAME_LEN)?;
+            pin.scheme = scheme.parse().ok();
+            if pin.scheme.is_none() && !scheme.is_empty() {
+                unknown_schemes.push((name.clone(), scheme));
+            }
         }
         pins.push((name, pin));
     }
@@ -178,7 +187,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<PinFile> {
         }
     }
     reader.finish()?;
-    Ok(PinFile { server, pins, left })
+    Ok(PinFile { server, pins, left, unknown_schemes })
 }
 
 fn read_part(reader: &mut Reader<'_>) -> Result<PartDescription> {

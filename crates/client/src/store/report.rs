@@ -279,7 +279,7 @@ pub fn report(root: &Path) -> Result<StateReport> {
         };
         report.pin_bytes += bytes.as_ref().map_or(0, Vec::len) as u64;
         match bytes.map(|bytes| pin_file::decode(&bytes)) {
-            Some(Ok(PinFile { server, pins, left })) => {
+            Some(Ok(PinFile { server, pins, left, .. })) => {
                 report.servers += 1;
                 report.pins += pins.len() as u64;
                 report.seen.extend(pins.iter().map(|(name, pin)| SeenTable {

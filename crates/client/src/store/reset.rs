@@ -149,16 +149,15 @@ fn reset_table(folder: &dyn Folder) -> Result<()> {
 }
 
 fn remove_pins_of(folder: &dyn Folder, name: &str, scope: &Scope) -> Result<()> {
-    let Some(PinFile { server, mut pins, mut left }) = pins_in(folder, name)? else {
-        return Ok(());
-    };
+    let Some(mut file) = pins_in(folder, name)? else { return Ok(()) };
+    let PinFile { server, pins, left, .. } = &mut file;
     let before = (pins.len(), left.len());
-    pins.retain(|(_, pin)| !scope.has_pin(&server, pin.table.id));
-    left.retain(|left| !scope.has_pin(&server, left.id));
+    pins.retain(|(_, pin)| !scope.has_pin(server, pin.table.id));
+    left.retain(|left| !scope.has_pin(server, left.id));
     match (pins.len(), left.len()) {
         lens if lens == before => Ok(()),
         (0, 0) => files::remove_if_there(folder, name),
-        _ => files::replace(folder, name, &pin_file::encode(&server, &pins, &left)),
+        _ => files::replace(folder, name, &pin_file::encode(&file)),
     }
 }
 
@@ -198,13 +197,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut store = store(directory.path());
         let server = "http://a";
-        let names: Vec<_> = (0..MAX_TABLES).map(|name| (name.to_string(), pin(1, 0))).collect();
-        files::replace(
-            &*store.pins,
-            &pin_file_name(server),
-            &pin_file::encode(server, &names, &[]),
-        )
-        .unwrap();
+        let pins = (0..MAX_TABLES).map(|name| (name.to_string(), pin(1, 0))).collect();
+        let full = PinFile { server: server.to_owned(), pins, ..PinFile::default() };
+        files::replace(&*store.pins, &pin_file_name(server), &pin_file::encode(&full)).unwrap();
         let error = store.pin(server, "one more", &pin(1, 0)).unwrap_err();
         assert_eq!(error.reason(), Some(Reason::TooManyTablesRemembered), "{error}");
         assert_eq!(store.pins(server).unwrap().len(), MAX_TABLES);

@@ -119,3 +119,24 @@ fn a_server_cannot_have_the_list_of_tables_left_grow_without_end() {
     assert_eq!(error.reason(), Some(Reason::TooManyTablesRemembered), "{error}");
     assert_eq!(store.pins(SERVER).unwrap()[0].1, pin(2, 0));
 }
+
+/// A program without some crate of schemes does not erase what another one pinned.
+#[test]
+fn a_scheme_that_this_program_does_not_know_stays_pinned() {
+    let pins = vec![("t".to_owned(), pin(1, 4)), ("u".to_owned(), pin(2, 0))];
+    let unknown_schemes = vec![("u".to_owned(), "of-later".to_owned())];
+    let server = SERVER.to_owned();
+    let bytes = pin_file::encode(&PinFile { server, pins, unknown_schemes, ..PinFile::default() });
+    let decoded = pin_file::decode(&bytes).unwrap();
+    assert_eq!(decoded.pins[1].1.scheme, None);
+    assert_eq!(pin_file::encode(&decoded), bytes);
+
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store(directory.path());
+    store.pin(SERVER, "v", &pin(3, 0)).unwrap();
+    std::fs::write(store.pin_path(SERVER), &bytes).unwrap();
+    store.pin(SERVER, "v", &pin(3, 0)).unwrap();
+    assert_eq!(file(&store).unknown_schemes, decoded.unknown_schemes);
+    reset(directory.path(), &Scope::Table(pin(1, 0).table.id)).unwrap();
+    assert_eq!(file(&store).unknown_schemes, decoded.unknown_schemes);
+}
