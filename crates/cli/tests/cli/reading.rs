@@ -115,7 +115,7 @@ fn what_cannot_be_read_is_named_whatever_its_name() {
         ("rows.xlsx", ["a spreadsheet's workbook", "CSV UTF-8"]),
         ("parts", ["it is a folder", "name the files in it"]),
         ("pretty.jsonl", ["line 1", "jq -c"]),
-        ("array.json", ["a JSON array", "jq -c '.[]'"]),
+        ("array.json", ["a JSON array", "jq -c '.[][]'"]),
         ("cut.json", ["after element 1 of the JSON array", "cut off"]),
     ] {
         for command in ["build", "plan"] {

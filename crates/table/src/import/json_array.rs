@@ -50,6 +50,9 @@ impl<R> Elements<R> {
     fn take(&mut self, byte: u8) -> Result<Option<u8>, &'static str> {
         let is_space = matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
         let (at, out) = match (self.at, byte) {
+            (At::String(..), b'\n') => {
+                return Err("a string has a line break, which JSON writes as \\n");
+            }
             (At::String(depth, true), _) => (At::String(depth, false), Some(byte)),
             (At::String(depth, false), b'\\') => (At::String(depth, true), Some(byte)),
             (At::String(depth, false), b'"') => (At::Inside(depth), Some(byte)),
@@ -73,7 +76,7 @@ impl<R> Elements<R> {
             }
             (At::After, _) => return Err("something stands behind the end of the array"),
         };
-        self.elements += u64::from(out == Some(b'\n') && !matches!(at, At::String(..)));
+        self.elements += u64::from(out == Some(b'\n'));
         self.at = at;
         Ok(out)
     }

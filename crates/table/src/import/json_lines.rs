@@ -62,7 +62,7 @@ impl RowReader for JsonLinesRows {
             return self.columns.check_seen().map(|()| None);
         };
         let line = line.trim_matches([' ', '\t', '\r', '\n']);
-        let read = read_object(line).and_then(|fields| self.columns.read_row(&fields, row));
+        let read = read_object(line, unit).and_then(|fields| self.columns.read_row(&fields, row));
         read.map(|()| Some(number)).map_err(|error| error.within(format!("{unit} {number}")))
     }
 
@@ -199,16 +199,17 @@ fn kind_of(token: &str) -> &'static str {
     }
 }
 
-fn read_object(line: &str) -> Result<Fields<'_>> {
+fn read_object<'l>(line: &'l str, unit: &str) -> Result<Fields<'l>> {
     if line.starts_with('[') {
-        return Err(Error::api_misuse(
-            "this is a JSON array; write each of its objects on a line of its own (jq -c '.[]')",
-        ));
+        let jq = if unit == "row" { ".[][]" } else { ".[]" };
+        return Err(Error::api_misuse(format!(
+            "this is a JSON array; write each of its objects on a line of its own (jq -c '{jq}')"
+        )));
     }
     if !line.starts_with('{') {
-        return Err(Error::api_misuse(
-            "this is not a JSON object; every line must be one, like {\"name\":\"…\"}",
-        ));
+        return Err(Error::api_misuse(format!(
+            "this is not a JSON object; every {unit} must be one, like {{\"name\":\"…\"}}"
+        )));
     }
     let fields: Fields<'_> = serde_json::from_str(line).map_err(|error| {
         // The parser saw a single line and calls it line 1, so its own message is not passed on.

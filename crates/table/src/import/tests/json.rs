@@ -63,12 +63,16 @@ fn the_elements_of_a_json_array_are_rows() {
         ("[{\"k\":1}\n{\"k\":2}]", "row 1: column 9: not valid JSON: trailing characters"),
         (
             "[{\"k\":1},\n7]",
-            "row 2: this is not a JSON object; every line must be one, like {\"name\":\"…\"}",
+            "row 2: this is not a JSON object; every row must be one, like {\"name\":\"…\"}",
         ),
         ("[{\"k\":1},{\"k\":2}}]", "row 2: column 8: not valid JSON: trailing characters"),
         (
             "[{\"k\":\"\n\"}]",
-            "row 1: column 6: not valid JSON: EOF while parsing a string; an object stands on one line, whole (jq -c . writes it so)",
+            "after element 0 of the JSON array: a string has a line break, which JSON writes as \\n",
+        ),
+        (
+            "[[{\"k\":1}]]",
+            "row 1: this is a JSON array; write each of its objects on a line of its own (jq -c '.[][]')",
         ),
     ] {
         assert_eq!(json_rows(text, key()).expect_err(text), format!("input: {message}"));
