@@ -232,7 +232,13 @@ impl<P: Pairs + ?Sized> Pairs for WithRoom<'_, P> {
     }
 
     fn value(&self, number: usize) -> &[u8] {
-        self.pairs.value(number % self.pairs.len())
+        let len = self.pairs.len();
+        let alike = match number.checked_sub(len) {
+            // As long as values that lie evenly among all: rows may be sorted by their lengths.
+            Some(later) => (later as u64 * len as u64 / self.later.len() as u64) as usize,
+            None => number,
+        };
+        self.pairs.value(alike)
     }
 }
 

@@ -50,6 +50,20 @@ fn a_table_takes_as_many_keys_as_it_was_built_with_room_for() {
     assert!(pack_with_room(&buckets, &pairs[..], 1, seed).is_err());
 }
 
+/// Rows may be sorted by their lengths. What comes later is taken to be as all rows are, not as the
+/// first.
+#[test]
+fn room_is_as_large_in_whatever_order_rows_come() {
+    let options = PackOptions { kind: KeyMapKind::Cuckoo, parts: Some(1), lists: false };
+    let bytes = |len: fn(usize) -> usize| {
+        let pairs: Vec<Pair> = (0..500).map(|i| (key(i), vec![5; len(i)])).collect();
+        let packed = pack_with_room(&options, &pairs[..], 250, fixed_seed()).expect("packs");
+        packed.key_map().buckets() * packed.key_map().record_len()
+    };
+    let (rising, falling) = (bytes(|i| i / 5), bytes(|i| (499 - i) / 5));
+    assert!(rising.abs_diff(falling) <= rising / 20, "{rising} and {falling}");
+}
+
 #[test]
 fn about_as_many_keys_fit_as_is_said() {
     type Len = fn(usize) -> usize;
