@@ -281,7 +281,8 @@ impl Client {
     /// before if there is no later one, or if the client may not follow the table.
     ///
     /// Without this, a client asks before a lookup whether there is a later version, if it has not
-    /// heard of the servers' versions for its patience (`Patience::description`); one that holds the table
+    /// heard of the servers' versions for the time of
+    /// [`Patience::description`](crate::session::Patience::description). One that holds the table
     /// never does. What a refresh sends does not depend on lookups. Lookups that are begun after it
     /// wait for it.
     ///
