@@ -50,6 +50,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// What was typed, the program's name first, and the definition of the command that runs.
     pub(crate) fn typed(typed: Vec<OsString>) -> Result<(Self, clap::Command), clap::Error> {
+        privet_laboratory::register();
         let mut command = options::explained(Self::command(), &typed);
         keys::refuse_options(&command, &typed)?;
         let matches = command.try_get_matches_from_mut(typed)?;
@@ -502,8 +503,7 @@ fn scheme_names() -> String {
     names(schemes())
 }
 
-/// All schemes that can be typed. Help and values ask for them here, before anything else of the
-/// command does, so that none lacks those of the laboratory.
+/// All schemes that can be typed.
 fn schemes() -> impl Iterator<Item = SchemeId> {
     privet_laboratory::all()
 }

@@ -1,5 +1,6 @@
-//! What the command knows of the laboratory's schemes, and the commands that are about them. No
-//! other part of it names one.
+//! What the command knows of the laboratory's schemes, and the commands for study: curves of the
+//! tradeoff, figures of papers, and the setup of TAPIR with Pointproofs. Other parts use these
+//! modules, and name none of the laboratory's schemes themselves.
 
 pub(crate) mod examples;
 pub(crate) mod inspect_points;

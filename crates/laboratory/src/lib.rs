@@ -20,9 +20,9 @@ use privet_schemes::SchemeId;
 use privet_schemes::contract::Scheme;
 use privet_schemes::registry::{self, Room};
 
-/// Finite differences with two servers.
+/// Finite differences with two servers. For use after [`register`].
 pub const FINITE_DIFFERENCES: SchemeId = FiniteDifferences::ID;
-/// Finite differences with three or more servers.
+/// Finite differences with three or more servers. For use after [`register`].
 pub const FINITE_DIFFERENCES_MANY: SchemeId = FiniteDifferencesMany::ID;
 
 const ROOMS: &[Room] = &[Room::of::<FiniteDifferences>(), Room::of::<FiniteDifferencesMany>()];

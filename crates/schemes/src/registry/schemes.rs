@@ -55,8 +55,11 @@ static FURTHER: OnceLock<&'static [Room]> = OnceLock::new();
 /// this crate. A program does so when it starts, and may do so again.
 ///
 /// # Panics
-/// If others were added before.
+/// If others were added before, or one of them has the name of a scheme of this crate.
 pub fn add_rooms(rooms: &'static [Room]) {
+    for Room { id, .. } in rooms {
+        assert!(OWN.iter().all(|own| own.id != *id), "{id} is a scheme of this crate");
+    }
     let added = FURTHER.get_or_init(|| rooms);
     let same = added.iter().map(|room| room.id).eq(rooms.iter().map(|room| room.id));
     assert!(same, "a program adds the rooms of all crates at once");
@@ -105,7 +108,9 @@ impl SchemeId {
 
     fn room(self) -> &'static Room {
         let room = rooms().find(|room| room.id == self);
-        room.expect("a program adds the rooms of other crates when it starts")
+        room.unwrap_or_else(|| {
+            panic!("{self} is not registered: a program calls `add_rooms` when it starts")
+        })
     }
 }
 
@@ -133,6 +138,13 @@ mod tests {
             let cut = crate::registry::plan(*scheme, &identity(1000, 4), &tuning);
             assert_eq!(cut.is_ok(), about.has("partition-records"), "{scheme}");
         }
+    }
+
+    #[test]
+    #[should_panic = "download is a scheme of this crate"]
+    fn no_further_scheme_takes_the_name_of_another() {
+        const TAKEN: &[Room] = &[Room::of::<Download>()];
+        add_rooms(TAKEN);
     }
 
     #[test]
