@@ -7,18 +7,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Lines of Rust without blank lines and comments, outside tests and the laboratory.
-const SOURCE_LINES: usize = 0;
+const SOURCE_LINES: usize = 86_900;
 /// Lines of Rust without blank lines, all in all.
-const ALL_LINES: usize = 0;
+const ALL_LINES: usize = 187_200;
 /// Words of the documents, outside the laboratory.
-const WORDS: usize = 0;
+const WORDS: usize = 25_000;
 /// Names that four types or more bear.
-const SHARED_NAMES: usize = 0;
-/// Files of the product that name a scheme of the laboratory.
-const NAMING_THE_LABORATORY: usize = 0;
+const SHARED_NAMES: usize = 5;
+/// Files of the product that name a scheme for study, outside the rooms that wait to be moved.
+const NAMING_THE_LABORATORY: usize = 7;
 
-/// What names a scheme of the laboratory, or a room that serves it alone.
+/// What names a scheme for study.
 const LABORATORY: &[&str] = &["finite_differences", "FiniteDifferences", "ointproofs", "bls12"];
+/// The rooms of such schemes that are not in the laboratory yet.
+const ROOMS: &[&str] = &["pointproofs", "bls12", "subset_sums", "line_reads"];
 
 #[test]
 fn the_house_stays_within_its_bounds() {
@@ -46,7 +48,8 @@ fn the_house_stays_within_its_bounds() {
         for name in code().filter_map(type_name) {
             names.entry(name.to_owned()).or_default().push(place.clone());
         }
-        if LABORATORY.iter().any(|name| text.contains(name)) {
+        let is_room = ROOMS.iter().any(|room| place.contains(room));
+        if !is_room && LABORATORY.iter().any(|name| text.contains(name)) {
             naming.push(place);
         }
     }
