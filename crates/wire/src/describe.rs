@@ -66,8 +66,8 @@ pub struct TableDescription {
     /// Its update log, if it has one.
     pub updates: Option<UpdatesDescription>,
     /// Earlier versions that are still served, at most [`MAX_EARLIER`], the latest first. Behind
-    /// them stand those of tables that this one succeeds, with the same name and no earlier versions
-    /// of their own. Those with the same id have no update log of their own.
+    /// them stand those of tables that this one succeeds, with the same name and without earlier
+    /// versions of their own. Those with the same id have no update log of their own.
     pub earlier: Vec<TableDescription>,
 }
 
