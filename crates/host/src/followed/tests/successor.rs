@@ -119,11 +119,13 @@ fn a_table_that_does_not_continue_the_served_one_is_refused_and_the_served_one_g
 #[test]
 fn the_same_table_with_another_next_key_is_refused() {
     let owner = Owner::new();
+    let snapshot = Snapshot::open(&owner.path()).unwrap();
+    let keys = TableKeys::from(owner.key.id());
+    UpdateLog::create(&owner.log_path(), &snapshot, keys).unwrap();
     let mut table = owner.follow();
     let stranger = PublisherKey::generate().unwrap();
-    let keys = TableKeys { publisher: owner.key.id(), next: Some(stranger.id().as_next_key()) };
+    let keys = TableKeys { next: Some(stranger.id().as_next_key()), ..keys };
     fs::remove_file(owner.log_path()).unwrap();
-    let snapshot = Snapshot::open(&owner.path()).unwrap();
     UpdateLog::create(&owner.log_path(), &snapshot, keys).unwrap();
     let error = refused(&mut table);
     assert!(error.message().contains("names another next key"), "{error}");
