@@ -12,7 +12,7 @@ pub struct UpdateFeed {
     pub signing: Signing,
     /// The oldest version from which clients can follow.
     pub first_epoch: Epoch,
-    /// The epochs after that, up to the version of the [`ServedTable`](crate::ServedTable), each
+    /// The epochs after that, up to the version of the [`ServedTable`], each
     /// with its number, without gaps.
     pub epochs: Vec<Arc<dyn EpochSource>>,
     /// Epochs that the table must still follow before it is served at all. Clients of some schemes
