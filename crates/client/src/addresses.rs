@@ -6,13 +6,13 @@
 //! client sees both queries. A client cannot tell whether two names lead to one machine, or two
 //! machines to one operator.
 
+use http::Uri;
 use privet_core::{Error, Reason, Result};
 use std::net::IpAddr;
-use tonic::codegen::http::Uri;
 
 /// A server's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Address {
+pub struct Address {
     url: String,
     uri: Uri,
     /// In lower case, or an IP address in its usual form, so that equal hosts compare equal.
@@ -30,7 +30,7 @@ impl Address {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `url` is not such an address.
-    pub(crate) fn parse(url: &str) -> Result<Self> {
+    pub fn parse(url: &str) -> Result<Self> {
         let (secure, rest) = match url.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
@@ -91,23 +91,23 @@ impl Address {
     }
 
     /// The same address, seen from the machine of a proxy.
-    pub(crate) fn behind_a_proxy(self) -> Self {
+    pub fn behind_a_proxy(self) -> Self {
         Self { is_behind_a_proxy: true, ..self }
     }
 
     /// The address in its normal spelling: scheme and host in lower case, the usual port left out,
     /// no slash at the end.
-    pub(crate) fn url(&self) -> &str {
+    pub fn url(&self) -> &str {
         &self.url
     }
 
     /// The same, taken apart.
-    pub(crate) fn uri(&self) -> &Uri {
+    pub fn uri(&self) -> &Uri {
         &self.uri
     }
 
     /// Whether what is sent there is encrypted.
-    pub(crate) fn is_secure(&self) -> bool {
+    pub fn is_secure(&self) -> bool {
         self.secure
     }
 
@@ -147,7 +147,7 @@ fn one_spelling(host: &str) -> String {
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if one is.
-pub(crate) fn check_distinct(addresses: &[Address]) -> Result<()> {
+pub fn check_distinct(addresses: &[Address]) -> Result<()> {
     for (place, address) in addresses.iter().enumerate() {
         let same = addresses[..place].iter().find(|other| other.is_same_server(address));
         let Some(other) = same else { continue };
@@ -167,7 +167,7 @@ pub(crate) fn check_distinct(addresses: &[Address]) -> Result<()> {
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if more than one server on another machine
 /// is asked without encryption.
-pub(crate) fn check_encrypted(addresses: &[Address]) -> Result<()> {
+pub fn check_encrypted(addresses: &[Address]) -> Result<()> {
     let mut plain =
         addresses.iter().filter(|address| !address.secure && !address.is_this_machine());
     let (Some(one), Some(other)) = (plain.next(), plain.next()) else { return Ok(()) };
@@ -179,7 +179,7 @@ pub(crate) fn check_encrypted(addresses: &[Address]) -> Result<()> {
 }
 
 /// A warning if several servers are on one host, unless that host is this machine.
-pub(crate) fn one_host_notice(addresses: &[Address]) -> Option<String> {
+pub fn one_host_notice(addresses: &[Address]) -> Option<String> {
     let pairs = addresses.iter().enumerate();
     let mut pairs =
         pairs.flat_map(|(place, one)| addresses[..place].iter().map(move |other| (other, one)));

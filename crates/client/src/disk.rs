@@ -8,10 +8,12 @@
 
 #[cfg(test)]
 pub(crate) mod simulated;
+#[cfg(feature = "disk")]
 mod system;
 
 #[cfg(test)]
 pub(crate) use system::Attributes;
+#[cfg(feature = "disk")]
 pub use system::Directory;
 
 use std::fmt::Debug;

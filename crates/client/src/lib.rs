@@ -4,40 +4,38 @@
 //! |---|---|
 //! | [`session`] | everything a client does, as a state machine without I/O or clock; states the invariants that keep the index secret |
 //! | [`conductor`] | the session together with its stored state; only sockets, threads and people are left out |
+//! | [`addresses`] | servers' addresses, and whether two of them are two servers |
 //! | [`exchange`] | the messages between a client and one server, over any transport |
 //! | [`preparation`] | the next generation of single-use hints, from stored checkpoint to stored generation |
 //! | [`state`] | what a client keeps between runs: the traits, and an implementation in memory |
-//! | [`store`] | the same in a state directory, safe against crashes and concurrent processes |
-//! | [`disk`] | the disk under a state directory: the traits, and the operating system's implementation |
+//! | [`store`] | the same in folders of files, safe against crashes and concurrent processes |
+//! | [`disk`] | the disk under the store: the traits, and the operating system's implementation |
 //! | [`transport`] | exchanges over gRPC, and what their failures mean |
 //! | [`client`] | [`Client`]: all of it put together, for programs that just want their records |
 //!
-//! The last four need files, sockets and threads: the feature `native`, on by default. Without it,
-//! the others build for browsers too.
+//! The last two need sockets and threads: the feature `net`, on by default. The feature `disk`, part
+//! of it, brings the operating system's files. Without both, the others build for browsers too.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-#[cfg(feature = "native")]
-mod addresses;
-#[cfg(feature = "native")]
+pub mod addresses;
+#[cfg(feature = "net")]
 pub mod client;
 pub mod conductor;
-#[cfg(feature = "native")]
 pub mod disk;
-#[cfg(feature = "native")]
+#[cfg(feature = "net")]
 mod driver;
 pub mod exchange;
 pub mod preparation;
-#[cfg(feature = "native")]
+#[cfg(feature = "net")]
 mod proxies;
 pub mod session;
 pub mod state;
-#[cfg(feature = "native")]
 pub mod store;
-#[cfg(feature = "native")]
+#[cfg(feature = "net")]
 pub mod transport;
 
-#[cfg(feature = "native")]
+#[cfg(feature = "net")]
 pub use client::{BatchId, Begun, Client, ClientOptions};
 pub use conductor::{Progress, Stats, Traffic};
 pub use privet_table::TableRoot;

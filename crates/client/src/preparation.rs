@@ -17,9 +17,9 @@ use std::mem;
 
 #[cfg(test)]
 mod tests;
-#[cfg(feature = "native")]
+#[cfg(feature = "net")]
 mod worker;
-#[cfg(feature = "native")]
+#[cfg(feature = "net")]
 pub use worker::Worker;
 
 /// Begins a generation, or goes on from a checkpoint. This is the registry, except in tests.

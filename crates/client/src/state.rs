@@ -2,7 +2,7 @@
 //! servers, and pins.
 //!
 //! [`State`] is the trait between them. [`MemoryState`] keeps everything as long as the process
-//! lives. The state directory ([`store`](crate::store), native builds only) keeps it in files that
+//! lives. The state directory ([`store`](crate::store)) keeps it in files that
 //! survive a crash at any moment.
 
 mod memory;

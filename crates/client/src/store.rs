@@ -53,7 +53,9 @@ pub use report::{
 };
 pub use reset::{Erased, Scope, reset, what_reset_would_erase};
 
-use crate::disk::{Directory, Folder, Medium};
+#[cfg(feature = "disk")]
+use crate::disk::Directory;
+use crate::disk::{Folder, Medium};
 use crate::state::{
     HintsKey, HintsOpened, MemoryState, Opened, PartKey, PartState, Pin, PinElsewhere, State,
 };
@@ -66,7 +68,9 @@ use privet_table::update_log::Left;
 use privet_wire::PartKind;
 use privet_wire::limits::MAX_TABLES;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+#[cfg(feature = "disk")]
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -115,6 +119,7 @@ pub struct Store {
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`] if neither variable is set.
+#[cfg(feature = "disk")]
 pub fn default_directory() -> Result<PathBuf> {
     // An empty or relative XDG_STATE_HOME counts as unset, as its specification says.
     let absolute =
@@ -129,20 +134,21 @@ pub fn default_directory() -> Result<PathBuf> {
 }
 
 impl Store {
-    /// Opens the state directory `root`, and creates it if need be.
+    /// Opens the state directory at `root`, and creates it if need be.
     ///
     /// # Errors
     /// [`Blame::Unavailable`] if it cannot be created.
+    #[cfg(feature = "disk")]
     pub fn open(root: &Path) -> Result<Self> {
         let directory = Directory::create(root)
             .map_err(|error| files::failed(root, "create the directory", error))?;
         Self::on(&directory)
     }
 
-    /// The same in a folder of any disk.
+    /// A state directory in a folder of any disk.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// [`Blame::Unavailable`] if nothing can be created in it.
     pub fn on(folder: &dyn Folder) -> Result<Self> {
         Ok(Self {
             pins: files::create_folder(folder, PINS)?,
@@ -216,7 +222,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`State::pins`] and [`State::pin`].
-    pub(crate) fn adopt_pins(&self, earlier: &str, server: &str) -> Result<()> {
+    pub fn adopt_pins(&self, earlier: &str, server: &str) -> Result<()> {
         let (from, to) = (pin_file_name(earlier), pin_file_name(server));
         if from == to || self.has_pins(&to)? || !self.has_pins(&from)? {
             return Ok(());

@@ -182,15 +182,16 @@ async fn the_state_directory_tells_of_a_stored_table() {
     let state = tempfile::tempdir().unwrap();
     let client = Client::connect(stored(&url, state.path()), |_| {}).await.unwrap();
     let path = table_file(state.path(), &client);
-    let report = privet_client::store::report(state.path()).unwrap();
+    let root = privet_client::disk::Directory::existing(state.path());
+    let report = privet_client::store::report(&root).unwrap();
     let parts: Vec<_> = report.tables[0].parts.iter().map(|part| part.kind.as_str()).collect();
     assert_eq!(parts, ["layout", "table"]);
-    let verified = privet_client::store::verify(state.path()).unwrap();
+    let verified = privet_client::store::verify(&root).unwrap();
     assert_eq!((verified.files, verified.damaged.len()), (3, 0), "layout, table and pins");
 
     let mut bytes = std::fs::read(&path).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let verified = privet_client::store::verify(state.path()).unwrap();
+    let verified = privet_client::store::verify(&root).unwrap();
     assert_eq!(verified.damaged.iter().map(|(path, _)| path).collect::<Vec<_>>(), [&path]);
 }

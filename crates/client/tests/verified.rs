@@ -6,6 +6,7 @@
 mod common;
 
 use common::{any_port, config, cut, options_of, record, records_by};
+use privet_client::disk::Directory;
 use privet_client::store::{self, HintsCondition};
 use privet_client::{Client, ClientOptions, Target};
 use privet_core::{Blame, Error, Reason};
@@ -158,7 +159,7 @@ async fn refused(options: ClientOptions) -> Error {
 /// Why the hints have ended, once the client's own thread has released them.
 async fn ended(state: &Path) -> Option<String> {
     for _ in 0..1000 {
-        let report = store::report(state).unwrap();
+        let report = store::report(&Directory::existing(state)).unwrap();
         match &report.tables[0].hints[0].condition {
             HintsCondition::Whole { ended, .. } => return ended.clone(),
             HintsCondition::InUse => tokio::time::sleep(Duration::from_millis(10)).await,
@@ -186,13 +187,13 @@ async fn a_wrong_answer_is_the_end_for_this_process_and_every_later_one() {
         for _ in 0..2 {
             check_is_the_end(&refused(served.options(state.path())).await, name);
             assert!(ended(state.path()).await.unwrap().contains(name));
-            let verification = store::verify(state.path()).unwrap();
+            let verification = store::verify(&Directory::existing(state.path())).unwrap();
             assert_eq!((verification.damaged.len(), verification.ended.len()), (0, 1));
         }
         assert_eq!(served.queries(), 2);
 
         // Beginning anew means new hints.
-        store::reset(state.path(), &store::Scope::Everything).unwrap();
+        store::reset(&Directory::existing(state.path()), &store::Scope::Everything).unwrap();
         let honest = serve(None).await;
         let client = Client::connect(honest.options(state.path()), |_| {}).await.unwrap();
         assert_eq!(client.stats().hint_was_stored, Some(false));

@@ -5,6 +5,7 @@ use crate::advice;
 use crate::arguments::{State, StateAction, StateReset, StateShow};
 use crate::display::{self, Page, some};
 use crate::exit::Outcome;
+use privet_client::disk::Directory;
 use privet_client::state::NextGeneration;
 use privet_client::store::{
     self, Erased, HintsCondition, HintsReport, PartForm, PinnedVersion, Scope, StateReport,
@@ -28,7 +29,7 @@ fn directory(given: &Option<PathBuf>) -> Result<PathBuf> {
 
 fn show(arguments: &StateShow) -> Result<Outcome> {
     let root = directory(&arguments.directory)?;
-    let report = store::report(&root)?;
+    let report = store::report(&Directory::existing(&root))?;
     display::report(arguments.json, &ShownState::of(&root, &report), || page(&root, &report))?;
     Ok(Outcome::Done)
 }
@@ -290,7 +291,7 @@ impl ShownHints {
 
 fn verify(arguments: &StateShow) -> Result<Outcome> {
     let root = directory(&arguments.directory)?;
-    let verification = store::verify(&root)?;
+    let verification = store::verify(&Directory::existing(&root))?;
     display::report(arguments.json, &Verified::of(&root, &verification), || {
         verified_page(&root, &verification)
     })?;
@@ -368,9 +369,10 @@ fn reset(arguments: &StateReset) -> Result<Outcome> {
         (None, Some(server)) => Scope::Server(server.clone()),
         (None, None) => Scope::Everything,
     };
+    let folder = Directory::existing(&root);
     let erased = match arguments.yes {
-        true => store::reset(&root, &scope)?,
-        false => store::what_reset_would_erase(&root, &scope)?,
+        true => store::reset(&folder, &scope)?,
+        false => store::what_reset_would_erase(&folder, &scope)?,
     };
     let (words, consequence) = match scope {
         Scope::Server(server) => (

@@ -148,7 +148,6 @@ fn steps_out_of_order_are_errors() {
 }
 
 /// Moving the hints to another version of the table needs the files that the worker had.
-#[cfg(feature = "native")]
 #[test]
 fn a_worker_that_was_stopped_has_left_its_store_to_others() {
     let (records, mut state) = (records(), MemoryState::default());

@@ -9,7 +9,7 @@ use super::{
     COMPLETE, PARTIAL, PINS, PRIVATE, TABLES, extension, files, pin_file, pin_files,
     private_folders,
 };
-use crate::disk::{Directory, Folder};
+use crate::disk::Folder;
 use crate::state::NextGeneration;
 use privet_core::{Blame, Epoch, Error, Result, TableId};
 use privet_table::update_log::PublisherId;
@@ -149,14 +149,12 @@ pub(super) struct StateFolders {
 impl StateFolders {
     /// # Errors
     /// [`Blame::ApiMisuse`] if `root` is not a state directory.
-    pub(super) fn at(root: &Path) -> Result<Self> {
-        let directory = Directory::existing(root);
-        let pins = files::folder(&directory, PINS)?;
-        let tables = files::folder(&directory, TABLES)?;
+    pub(super) fn at(root: &dyn Folder) -> Result<Self> {
+        let (pins, tables) = (files::folder(root, PINS)?, files::folder(root, TABLES)?);
         if pins.is_none() && tables.is_none() {
             return Err(Error::api_misuse(format!(
                 "{} is no state directory: nothing is kept there",
-                root.display()
+                root.path("").display()
             )));
         }
         Ok(Self { pins, tables })
@@ -260,7 +258,7 @@ fn table_report(
 /// # Errors
 /// [`Blame::ApiMisuse`] if `root` is not a state directory, [`Blame::Unavailable`] if it cannot be
 /// read.
-pub fn report(root: &Path) -> Result<StateReport> {
+pub fn report(root: &dyn Folder) -> Result<StateReport> {
     let kept = StateFolders::at(root)?;
     let mut report = StateReport {
         tables: Vec::new(),
@@ -312,7 +310,7 @@ pub fn report(root: &Path) -> Result<StateReport> {
 ///
 /// # Errors
 /// As [`report`]. Damage is not an error here.
-pub fn verify(root: &Path) -> Result<Verification> {
+pub fn verify(root: &dyn Folder) -> Result<Verification> {
     let kept = StateFolders::at(root)?;
     let mut verification = Verification::default();
     let mut note = |path: &Path, outcome: Result<()>| {

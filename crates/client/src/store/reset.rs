@@ -67,7 +67,7 @@ pub struct Erased {
 ///
 /// # Errors
 /// As [`report`].
-pub fn what_reset_would_erase(root: &Path, scope: &Scope) -> Result<Erased> {
+pub fn what_reset_would_erase(root: &dyn Folder, scope: &Scope) -> Result<Erased> {
     let report = report(root)?;
     let scope = scope.normalised()?;
     let mut erased = Erased { pins: pins_to_remove(root, &scope)?, ..Erased::default() };
@@ -79,7 +79,7 @@ pub fn what_reset_would_erase(root: &Path, scope: &Scope) -> Result<Erased> {
     Ok(erased)
 }
 
-fn pins_to_remove(root: &Path, scope: &Scope) -> Result<u64> {
+fn pins_to_remove(root: &dyn Folder, scope: &Scope) -> Result<u64> {
     let mut count = 0;
     for (folder, name) in StateFolders::at(root)?.pin_files()? {
         let PinFile { server, pins, .. } = pins_in(folder, &name)?.unwrap_or_default();
@@ -104,7 +104,7 @@ fn pins_in(folder: &dyn Folder, name: &str) -> Result<Option<PinFile>> {
 /// - [`Blame::ApiMisuse`] if `root` is not a state directory, or a server's address is not one;
 /// - [`Blame::Unavailable`] if another process uses any of it; the error says which. Whatever was
 ///   erased before that stays erased.
-pub fn reset(root: &Path, scope: &Scope) -> Result<Erased> {
+pub fn reset(root: &dyn Folder, scope: &Scope) -> Result<Erased> {
     let erased = what_reset_would_erase(root, scope)?;
     let scope = scope.normalised()?;
     let kept = StateFolders::at(root)?;
@@ -164,6 +164,7 @@ fn remove_pins_of(folder: &dyn Folder, name: &str, scope: &Scope) -> Result<()> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::Directory;
     use crate::state::State;
     use crate::store::tests::{pin, store};
     use privet_wire::limits::MAX_TABLES;
@@ -172,6 +173,7 @@ mod tests {
     fn a_server_is_forgotten_under_any_spelling_and_no_other_with_it() {
         let directory = tempfile::tempdir().unwrap();
         let mut store = store(directory.path());
+        let root = &Directory::existing(directory.path());
         let (liar, other) = ("http://liar:7700", "http://liar:7701");
         for name in ["one", "two"] {
             store.pin(liar, name, &pin(1, 0)).unwrap();
@@ -179,16 +181,16 @@ mod tests {
         }
         let scope = Scope::Server("HTTP://Liar:7700/".to_owned());
         let expected = Erased { pins: 2, ..Erased::default() };
-        assert_eq!(what_reset_would_erase(directory.path(), &scope).unwrap(), expected);
+        assert_eq!(what_reset_would_erase(root, &scope).unwrap(), expected);
         assert_eq!(store.pins(liar).unwrap().len(), 2, "nothing is erased yet");
-        assert_eq!(reset(directory.path(), &scope).unwrap(), expected);
+        assert_eq!(reset(root, &scope).unwrap(), expected);
         assert_eq!(store.pins(liar).unwrap(), []);
         assert_eq!(store.pins(other).unwrap().len(), 2);
 
         std::fs::write(store.pin_path(liar), b"damaged").unwrap();
-        reset(directory.path(), &scope).unwrap();
+        reset(root, &scope).unwrap();
         assert_eq!(store.pins(liar).unwrap(), []);
-        let nowhere = reset(directory.path(), &Scope::Server("liar".to_owned())).unwrap_err();
+        let nowhere = reset(root, &Scope::Server("liar".to_owned())).unwrap_err();
         assert_eq!(nowhere.blame(), Blame::ApiMisuse);
     }
 

@@ -319,7 +319,7 @@ fn traffic_to_two_servers_does_not_depend_on_what_is_looked_up_or_answered() {
 #[test]
 fn traffic_for_a_table_that_is_fetched_whole_does_not_depend_on_what_is_looked_up() {
     let sequences: [fn(u64) -> u64; 2] = [|_| 0, |k| k];
-    let cases: &[bool] = if cfg!(feature = "native") { &[false, true] } else { &[false] };
+    let cases = [false, true];
     for damages in cases.iter().copied() {
         let mut all = Report::default();
         // Files are synced, which takes its time.

@@ -65,7 +65,7 @@ fn hints_in_use_or_of_nobody_knows_what_are_not_erased_by_a_pin() {
     store.pin("http://a", "t", &old).unwrap();
     std::fs::write(hints.join("anchor"), [7; 8192]).unwrap();
     store.pin("http://a", "t", &new).unwrap();
-    let report = report(directory.path()).unwrap();
+    let report = report(&Directory::existing(directory.path())).unwrap();
     assert!(
         matches!(report.tables[0].hints[0].condition, HintsCondition::Damaged(_)),
         "it is still there to be told of: {report:?}"

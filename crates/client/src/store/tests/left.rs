@@ -1,6 +1,7 @@
 //! Tables that were left for their successors, and the files of pins that know of them.
 
 use super::*;
+use crate::disk::Directory;
 use crate::store::pin_file::{self, MAX_TOMBSTONES, PinFile};
 use crate::store::{Scope, reset};
 use privet_table::update_log::{EpochHash, Left, NextKeyDigest};
@@ -95,7 +96,7 @@ fn whoever_forgets_a_server_or_a_table_forgets_that_it_was_left() {
         let directory = tempfile::tempdir().unwrap();
         let mut store = store(directory.path());
         store.pin_successor(SERVER, "t", &pin(2, 0), &[left(1), left(4)]).unwrap();
-        reset(directory.path(), &scope).unwrap();
+        reset(&Directory::existing(directory.path()), &scope).unwrap();
         let left = store.tables_left().unwrap().into_iter().map(|(_, left)| left);
         assert_eq!(left.collect::<Vec<_>>(), kept, "{scope:?}");
     }
@@ -137,6 +138,6 @@ fn a_scheme_that_this_program_does_not_know_stays_pinned() {
     std::fs::write(store.pin_path(SERVER), &bytes).unwrap();
     store.pin(SERVER, "v", &pin(3, 0)).unwrap();
     assert_eq!(file(&store).unknown_schemes, decoded.unknown_schemes);
-    reset(directory.path(), &Scope::Table(pin(1, 0).table.id)).unwrap();
+    reset(&Directory::existing(directory.path()), &Scope::Table(pin(1, 0).table.id)).unwrap();
     assert_eq!(file(&store).unknown_schemes, decoded.unknown_schemes);
 }

@@ -225,15 +225,9 @@ impl Process {
 }
 
 /// A state directory whose chunks are so short that a small table has several.
-#[cfg(feature = "native")]
 fn kept_in(directory: &TempDir) -> Box<dyn State> {
     let store = crate::store::Store::open(directory.path()).unwrap();
     Box::new(store.with_chunk_len(2 * RECORD_LEN as u32))
-}
-
-#[cfg(not(feature = "native"))]
-fn kept_in(_: &TempDir) -> Box<dyn State> {
-    panic!("files need the feature `native`")
 }
 
 fn milliseconds(count: u64) -> Duration {
