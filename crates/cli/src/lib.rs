@@ -51,7 +51,7 @@ use std::sync::OnceLock;
 
 // Test builds can plant mistakes on purpose. No release binary may contain that.
 const _: () = assert!(
-    cfg!(debug_assertions) || !privet_core::hints::PLANTED_LEAKS,
+    cfg!(debug_assertions) || !privet_core::planted::PLANTED_LEAKS,
     "`planted-leaks` is for tests, and on in a release build"
 );
 

@@ -28,8 +28,6 @@ pub mod ledger;
 pub mod offsets;
 pub mod partition_stream;
 pub mod partitions;
-#[cfg(any(test, feature = "planted-leaks"))]
-pub mod planted;
 mod search;
 pub mod table;
 
@@ -37,10 +35,6 @@ pub use change::{Exchange, StateChange};
 pub use ledger::Ledger;
 pub use partition_stream::PartitionStream;
 pub use partitions::Partitions;
-/// Whether tests can plant mistakes in this build. A binary that is shipped asserts that they
-/// cannot.
-pub const PLANTED_LEAKS: bool = cfg!(any(test, feature = "planted-leaks"));
-
 pub use table::{Found, HintForm, HintTable, LiveHint};
 
 /// XORs bytes of a record onto others, up to the shorter length. It uses numbers of 128 bits and is

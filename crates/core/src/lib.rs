@@ -25,6 +25,7 @@ pub mod hints;
 pub mod index;
 pub mod lwe;
 pub mod permutation;
+pub mod planted;
 pub mod quantities;
 pub mod randomness;
 pub mod ring;

@@ -5,7 +5,7 @@
 //! LWE matrix, the hash functions of a key map. A published prototype gave its public seed to one
 //! global generator as a key, and then drew secrets from it. Here such a program does not compile.
 
-use crate::{Error, Result};
+use crate::{Error, Result, planted};
 use chacha20::ChaCha20Rng;
 use privet_kernels::taint::declassify;
 use rand_core::{SeedableRng, TryRng};
@@ -22,9 +22,6 @@ pub struct SecretRng {
     generator: ChaCha20Rng,
     /// Gives bytes that no clone of this process gets. Tests replace it.
     system: FromSystem,
-    /// A leak that tests plant.
-    #[cfg(any(test, feature = "planted-leaks"))]
-    keeps_its_key: bool,
 }
 
 /// Overwrites 32 bytes, which are zero, with fresh ones.
@@ -54,12 +51,7 @@ impl SecretRng {
     }
 
     fn with_key(key: &[u8; 32], system: FromSystem) -> Self {
-        Self {
-            generator: ChaCha20Rng::from_seed(*key),
-            system,
-            #[cfg(any(test, feature = "planted-leaks"))]
-            keeps_its_key: false,
-        }
+        Self { generator: ChaCha20Rng::from_seed(*key), system }
     }
 
     /// A generator whose output anyone can repeat, only for known-answer tests. It takes nothing
@@ -90,8 +82,7 @@ impl SecretRng {
     /// cannot be computed from the new state (fast key erasure), whether or not the system gave
     /// anything.
     fn rekey(&mut self) -> Result<()> {
-        #[cfg(any(test, feature = "planted-leaks"))]
-        if self.keeps_its_key {
+        if planted::key_stays() {
             return Ok(());
         }
         let (mut key, mut fresh) = (Zeroizing::new([0; 32]), Zeroizing::new([0; 32]));
@@ -109,14 +100,6 @@ impl SecretRng {
     #[must_use]
     pub fn asking(self, system: fn(&mut [u8; 32]) -> Result<()>) -> Self {
         Self { system, ..self }
-    }
-
-    /// A generator that never takes a new key, so that tests see the leak.
-    #[cfg(any(test, feature = "planted-leaks"))]
-    #[must_use]
-    pub fn keeping_its_key(mut self) -> Self {
-        self.keeps_its_key = true;
-        self
     }
 
     /// What an attacker who reads this generator's memory can make: a generator with the same key,
@@ -240,7 +223,8 @@ mod tests {
         let rng = || SecretRng::from_fixed_seed([7; 32]);
         assert!(!tells_its_past(rng().asking(from_system)));
         assert!(!tells_its_past(rng().asking(nothing)), "not even if the system gives nothing");
-        assert!(tells_its_past(rng().keeping_its_key()), "the leak that is planted is found");
+        let _planted = planted::plant(planted::Flaw::KeyStays);
+        assert!(tells_its_past(rng()), "the leak that is planted is found");
     }
 
     #[test]

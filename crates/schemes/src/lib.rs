@@ -41,8 +41,7 @@ mod hint_rows;
 pub mod laid_out;
 pub mod offline;
 pub mod piano;
-#[cfg(test)]
-mod planted;
+pub mod planted;
 pub mod registry;
 pub mod reservation;
 mod scheme_id;

@@ -1,14 +1,23 @@
-//! Mistakes that tests plant in the code that clients run: see [`privet_core::hints::planted`],
-//! which holds those of the hint table. Compiled only for this crate's own tests.
+//! Mistakes that tests plant in the code that clients run.
 //!
-//! Each mistake is a line or two beside the correct line, under `#[cfg(test)]`.
+//! A statistical test is worth as much as it catches. So the leaks are not invented in the test:
+//! the test plants them where queries are made, and must notice them in what a server sees. The
+//! code there calls one function of this module for each mistake. Unless it is planted, the
+//! function changes nothing. [`PLANTED_LEAKS`] says in which builds it can be: in all others,
+//! [`planted`] is the constant `None`, and nothing is left of these calls.
+//!
+//! [`privet_core::planted`] has the mistakes of the hint table.
 
-use privet_core::hints::{Partitions, planted};
+use crate::harmony::HarmonyParameters;
+use crate::singlepass::permutations::{Coins, HintPlace};
+use privet_core::SecretRng;
+use privet_core::hints::{HintTable, Partitions};
+use privet_core::planted::{self, PLANTED_LEAKS};
 use std::cell::{Cell, RefCell};
 
 /// A mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flaw {
+pub enum Flaw {
     /// One of the hint table.
     Hints(planted::Flaw),
     /// Dummy subsets: the real half of a query is always half 0.
@@ -69,14 +78,17 @@ pub(crate) enum Flaw {
 
 thread_local! {
     static PLANTED: Cell<Option<Flaw>> = const { Cell::new(None) };
-    static BEFORE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     static GENERATION: Cell<Option<u64>> = const { Cell::new(None) };
+    static BEFORE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static LAST_EXCHANGE: RefCell<(u16, Vec<u16>)> = const { RefCell::new((0, Vec::new())) };
+    static PERMUTED: Cell<u64> = const { Cell::new(0) };
 }
 
 /// While this exists, a mistake is planted in this thread.
 #[must_use]
-pub(crate) struct Planted {
-    _of_hints: Option<planted::Planted>,
+#[derive(Debug)]
+pub struct Planted {
+    _of_core: Option<planted::Planted>,
 }
 
 impl Drop for Planted {
@@ -86,50 +98,91 @@ impl Drop for Planted {
     }
 }
 
-/// Plants a mistake, or none.
-pub(crate) fn plant(flaw: Option<Flaw>) -> Planted {
+/// Plants a mistake, or none. Panics where none can be planted.
+pub fn plant(flaw: Option<Flaw>) -> Planted {
+    assert!(PLANTED_LEAKS, "a test that plants a mistake needs the feature `testing`");
     PLANTED.set(flaw);
     BEFORE.take();
-    let of_hints = match flaw {
+    let of_core = match flaw {
         Some(Flaw::Hints(flaw)) => Some(planted::plant(flaw)),
         _ => None,
     };
-    Planted { _of_hints: of_hints }
+    Planted { _of_core: of_core }
 }
 
-/// Whether a mistake is planted.
-pub(crate) fn is(flaw: Flaw) -> bool {
-    PLANTED.get() == Some(flaw)
+/// For tests of what happens between two generations: each generation serves `queries`, until
+/// this is called with `None`.
+pub fn set_queries_per_generation(queries: Option<u64>) {
+    GENERATION.set(queries);
+}
+
+/// How many values Harmony has permuted in this thread.
+pub fn values_permuted() -> u64 {
+    PERMUTED.get()
 }
 
 /// The mistake that is planted.
-pub(crate) fn planted() -> Option<Flaw> {
-    PLANTED.get()
+#[inline]
+fn planted() -> Option<Flaw> {
+    if PLANTED_LEAKS { PLANTED.get() } else { None }
+}
+
+#[inline]
+fn is(flaw: Flaw) -> bool {
+    planted() == Some(flaw)
 }
 
 /// If `flaw` is planted, every second piece of `drawn` repeats the one before.
-pub(crate) fn repeat(flaw: Flaw, drawn: &mut [u8]) {
-    if !is(flaw) {
-        return;
+#[inline]
+fn repeat(flaw: Flaw, drawn: &mut [u8]) {
+    if is(flaw) {
+        BEFORE.with_borrow_mut(|before| {
+            if before.is_empty() {
+                before.extend_from_slice(drawn);
+            } else {
+                drawn.copy_from_slice(before);
+                before.clear();
+            }
+        });
     }
-    BEFORE.with_borrow_mut(|before| {
-        if before.is_empty() {
-            before.extend_from_slice(drawn);
-        } else {
-            drawn.copy_from_slice(before);
-            before.clear();
-        }
-    });
+}
+
+/// [`Flaw::KeyOfTheGenerationBefore`].
+#[inline]
+pub(crate) fn key(drawn: &mut [u8]) {
+    repeat(Flaw::KeyOfTheGenerationBefore, drawn);
+}
+
+/// [`set_queries_per_generation`].
+#[inline]
+pub(crate) fn queries_per_generation(queries: u64) -> u64 {
+    if PLANTED_LEAKS { GENERATION.get().unwrap_or(queries) } else { queries }
+}
+
+/// [`Flaw::SuccessorOfTheNeighbour`].
+#[inline]
+pub(crate) fn record_of_successor(index: u64) -> u64 {
+    index ^ u64::from(is(Flaw::SuccessorOfTheNeighbour))
+}
+
+/// [`Flaw::RealHalfHasAName`].
+#[inline]
+pub(crate) fn real_half(drawn: bool) -> bool {
+    drawn && !is(Flaw::RealHalfHasAName)
 }
 
 /// [`Flaw::WantedOffsetShown`] in dummy subsets: another partition of the hint is left out.
-pub(crate) fn another_left_out(real: &[bool], wanted: usize) -> usize {
-    let another = (0..real.len()).find(|k| real[*k] && *k != wanted);
-    another.filter(|_| is(Flaw::WantedOffsetShown)).unwrap_or(wanted)
+#[inline]
+pub(crate) fn left_out(real: &[bool], wanted: u32) -> u32 {
+    if !is(Flaw::WantedOffsetShown) {
+        return wanted;
+    }
+    (0..).zip(real).find(|(k, real)| **real && *k != wanted).map_or(wanted, |(k, _)| k)
 }
 
 /// [`Flaw::WithinTheTable`] in dummy subsets.
-pub(crate) fn keep_within_the_table(cut: &Partitions, offsets: &mut [u16]) {
+#[inline]
+pub(crate) fn real_offsets(cut: &Partitions, offsets: &mut [u16]) {
     if is(Flaw::WithinTheTable) {
         let all = (0..).zip(offsets);
         all.for_each(|(partition, offset)| *offset %= filled(cut, partition));
@@ -137,38 +190,188 @@ pub(crate) fn keep_within_the_table(cut: &Partitions, offsets: &mut [u16]) {
 }
 
 /// [`Flaw::DummyAvoidsTheRecord`] in dummy subsets: `kept` are the offsets of either half in turn.
-pub(crate) fn keep_off_the_record(cut: &Partitions, index: u64, real: &[bool], kept: &mut [u16]) {
-    let (partition, offset) = cut.place(index);
-    let rank = real[..partition as usize].iter().filter(|real| !**real).count();
-    if is(Flaw::DummyAvoidsTheRecord) && u32::from(kept[rank]) == offset {
-        kept[rank] ^= 1;
+#[inline]
+pub(crate) fn dummy_offsets(cut: &Partitions, index: u64, real: &[bool], kept: &mut [u16]) {
+    if is(Flaw::DummyAvoidsTheRecord) {
+        let (partition, offset) = cut.place(index);
+        let rank = real[..partition as usize].iter().filter(|real| !**real).count();
+        kept[rank] ^= u16::from(u32::from(kept[rank]) == offset);
     }
+}
+
+/// [`Flaw::CoverUnlikeAQuery`] in dummy subsets: partition `k` stays where it is.
+#[inline]
+pub(crate) fn changes_places_with(k: usize, drawn: usize) -> usize {
+    if is(Flaw::CoverUnlikeAQuery) { k } else { drawn }
+}
+
+/// [`Flaw::PairsPassedOver`]: the id from which the pair after `successor` is sought.
+#[inline]
+pub(crate) fn id_after(successor: u32, index: u64) -> u32 {
+    successor + 1 + u32::from(is(Flaw::PairsPassedOver) && index % 2 == 1)
+}
+
+/// [`Flaw::IdsLeftOut`].
+#[inline]
+pub(crate) fn first_id(next: u32, table: &HintTable) -> u32 {
+    if !is(Flaw::IdsLeftOut) {
+        return next;
+    }
+    let hints = (0..table.len()).filter_map(|row| table.hint(row));
+    next + hints.filter(|hint| hint.extra.is_some()).count() as u32
 }
 
 /// How many records partition `number` has, which must be at least one: the offsets that
 /// [`Flaw::WithinTheTable`] leaves.
-pub(crate) fn filled(cut: &Partitions, number: usize) -> u16 {
+fn filled(cut: &Partitions, number: usize) -> u16 {
     let records = u64::from(cut.records());
     let left = cut.shape().records().saturating_sub(number as u64 * records);
     left.clamp(1, records) as u16
 }
 
-/// [`Flaw::WantedPlaceFirst`] in Harmony.
-pub(crate) fn wanted_first(mut values: Vec<u32>, place: u32) -> Vec<u32> {
+/// [`Flaw::CoverUnlikeAQuery`] in Piano.
+#[inline]
+pub(crate) fn cover_mask(mask: u32) -> u32 {
+    mask >> u32::from(is(Flaw::CoverUnlikeAQuery))
+}
+
+/// Piano's mistakes in the offset that replaces the wanted one.
+#[inline]
+pub(crate) fn replacement(
+    cut: &Partitions,
+    position: u64,
+    offsets: &mut [u16],
+    first_pair: impl FnOnce() -> u16,
+) {
+    let Some(flaw) = planted() else { return };
+    let (chunk, wanted) = cut.place(position);
+    let (place, wanted) = (&mut offsets[chunk as usize], wanted as u16);
+    match flaw {
+        Flaw::WantedOffsetShown => *place = wanted,
+        Flaw::DummyAvoidsTheRecord => *place ^= u16::from(*place == wanted),
+        Flaw::FirstPairAlways => *place = first_pair(),
+        Flaw::WithinTheTable => *place %= filled(cut, chunk as usize),
+        _ => {}
+    }
+}
+
+/// Harmony's mistakes in what takes the place of the record `wanted`: `drawn`, of `left` contents.
+#[inline]
+pub(crate) fn contents_drawn(
+    drawn: u64,
+    left: u64,
+    wanted: u32,
+    parameters: &HarmonyParameters,
+    is_in_segment: impl Fn(u64) -> bool,
+    rng: &mut SecretRng,
+) -> u64 {
+    let Some(flaw) = planted() else { return drawn };
+    if flaw == Flaw::ReplacementDrawnFromAllCells {
+        // As if used segments still held something.
+        return rng.below(parameters.cells()).min(left - 1);
+    }
+    let is_wrong = |drawn: u64| match flaw {
+        Flaw::ReplacementAsPublished => drawn != u64::from(wanted) && is_in_segment(drawn),
+        Flaw::ReplacementFromOutside => is_in_segment(drawn),
+        Flaw::ReplacementIsARecord => drawn >= parameters.records().into(),
+        _ => false,
+    };
+    let mut drawn = drawn;
+    while is_wrong(drawn) {
+        drawn = rng.below(left);
+    }
+    drawn
+}
+
+/// [`Flaw::WantedPlaceFirst`].
+#[inline]
+pub(crate) fn order_of_values(values: &mut [u32], place: u32) {
     if is(Flaw::WantedPlaceFirst) {
         values.swap(0, place as usize);
     }
-    values
 }
 
-/// For tests of what happens between two generations: each generation serves `queries`, until
-/// this is called with `None`. Production code reads this number where it computes how many queries
-/// a generation serves.
-pub(crate) fn set_queries_per_generation(queries: Option<u64>) {
-    GENERATION.set(queries);
+/// [`Flaw::NothingMoves`]: the segment that moved to where an empty was.
+#[inline]
+pub(crate) fn moved(segment: Option<&u32>) -> Option<&u32> {
+    segment.filter(|_| !is(Flaw::NothingMoves))
 }
 
-/// See [`set_queries_per_generation`].
-pub(crate) fn queries_per_generation() -> Option<u64> {
-    GENERATION.get()
+/// For [`values_permuted`].
+#[inline]
+pub(crate) fn count_permuted(values: &[u32]) {
+    if PLANTED_LEAKS {
+        PERMUTED.set(PERMUTED.get() + values.len() as u64);
+    }
+}
+
+/// [`Flaw::SeedOfTheLookupBefore`].
+#[inline]
+pub(crate) fn seed(drawn: &mut [u8]) {
+    repeat(Flaw::SeedOfTheLookupBefore, drawn);
+}
+
+/// SinglePass's mistakes in the random numbers of the lookup of a record at `place`.
+#[inline]
+pub(crate) fn coins(coins: &mut Coins, place: HintPlace) {
+    match planted() {
+        Some(Flaw::PartnersAlike) => {
+            let first = coins.partners[0];
+            coins.partners.fill(first);
+        }
+        Some(Flaw::NeverItsOwnPartner(records)) => {
+            let own = coins.partners.iter_mut().filter(|partner| **partner == place.hint);
+            own.for_each(|partner| *partner = (*partner + 1) % records);
+        }
+        Some(Flaw::DecoyWithin { partition, records }) if place.partition == partition => {
+            coins.decoy %= records;
+        }
+        _ => {}
+    }
+}
+
+/// SinglePass's mistakes in what is `shown` in the place of the wanted record. `offsets` are those
+/// of all partitions.
+#[inline]
+pub(crate) fn decoy(shown: &mut [u16], place: HintPlace, offsets: &[u16]) {
+    let Some(flaw) = planted() else { return };
+    let records = offsets.len() / shown.len();
+    let partition = place.partition as usize;
+    let wanted = offsets[partition * records + usize::from(place.hint)];
+    match flaw {
+        Flaw::WantedOffsetShown => shown[partition] = wanted,
+        Flaw::DummyAvoidsTheRecord if shown[partition] == wanted => {
+            shown[partition] = (wanted + 1) % records as u16;
+        }
+        _ => {}
+    }
+}
+
+/// [`Flaw::NotShuffled`], and for [`Flaw::LastExchangeLost`].
+#[inline]
+pub(crate) fn partners(hint: u16, partners: &mut [u16]) {
+    if is(Flaw::NotShuffled) {
+        partners.fill(hint);
+    }
+    if is(Flaw::LastExchangeLost) {
+        LAST_EXCHANGE.set((hint, partners.to_vec()));
+    }
+}
+
+/// [`Flaw::LastExchangeLost`], in the encoded permutations of `records` numbers each.
+#[inline]
+pub(crate) fn encoded_permutations(records: usize, bytes: &mut [u8]) {
+    if is(Flaw::LastExchangeLost) {
+        LAST_EXCHANGE.with_borrow(|(hint, partners)| {
+            for (row, partner) in bytes.as_chunks_mut::<2>().0.chunks_mut(records).zip(partners) {
+                row.swap(usize::from(*hint), usize::from(*partner));
+            }
+        });
+    }
+}
+
+/// [`Flaw::LaterPartitionsAlike`]: the stream of a partition that is new, as `first` was.
+#[inline]
+pub(crate) fn later_partition(partition: u32, first: u32) -> u32 {
+    if is(Flaw::LaterPartitionsAlike) { first } else { partition }
 }

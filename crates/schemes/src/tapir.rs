@@ -66,6 +66,7 @@ mod generation;
 mod messages;
 mod order;
 mod params;
+pub mod planted;
 mod preparation;
 mod server;
 #[cfg(test)]

@@ -12,6 +12,7 @@
 //! successor may be in any place, so that a search can go block by block of the pseudorandom
 //! function.
 
+use crate::planted;
 use privet_kernels::taint::{admit, conceal, declassify};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 use zeroize::Zeroizing;
@@ -127,8 +128,7 @@ fn positions(
         let marked = marked.next().unwrap_or(false);
         steps += STRIDE;
         list(&mut numbers, &mut count, number, marked);
-        #[cfg(any(test, feature = "planted-leaks"))]
-        if super::planted::is(super::planted::Flaw::SearchEndsEarly) && count > 0 {
+        if planted::ends_search(count) {
             break;
         }
     }

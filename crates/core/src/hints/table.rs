@@ -43,9 +43,8 @@
 //! [`HintTable::exchange`].
 
 use super::Partitions;
-#[cfg(any(test, feature = "planted-leaks"))]
-use super::planted;
 use super::search::{Candidates, places};
+use crate::planted;
 use crate::{Error, Result, Secret, SecretRng, TableShape};
 use privet_kernels::Kernels;
 use privet_kernels::taint::{admit, conceal, declassify};
@@ -314,25 +313,28 @@ impl HintTable {
         if declassify(lane == NO_LANE) || self.row_of(successor.id).is_some() {
             return Err(impossible());
         }
-        #[cfg(any(test, feature = "planted-leaks"))]
-        if planted::is(planted::Flaw::UsedHintStays) {
-            self.search_at_least(search_len);
+        self.search_at_least(search_len);
+        if planted::hint_stays() {
             return Ok(());
         }
+        self.take_out(row, lane);
+        self.put(row, successor);
+        if planted::successor_goes() {
+            self.take_out(row, self.rows[row as usize].lane());
+        }
+        Ok(())
+    }
+
+    /// Leaves `row`, whose hint has the place `lane`, without a hint.
+    fn take_out(&mut self, row: u32, lane: u32) {
         let (place, bit) = (admit(lane / GROUP) as usize, lane % GROUP);
         self.live[place] &= !(1 << bit);
         self.rows_of[place][admit(bit) as usize] = NONE;
         let is_empty = conceal(self.live[place]).ct_eq(&0);
         self.groups[place].conditional_assign(&NO_GROUP, is_empty);
-        #[cfg(any(test, feature = "planted-leaks"))]
-        if planted::is(planted::Flaw::NoSuccessor) {
-            self.leave_empty(row);
-            self.search_at_least(search_len);
-            return Ok(());
-        }
-        self.search_at_least(search_len);
-        self.put(row, successor);
-        Ok(())
+        let row = admit(row) as usize;
+        self.rows[row] = HintRow { extra: u64::MAX, cutoff: 0, lane: NO_LANE };
+        self.fingerprints[row] = NO_FINGERPRINT;
     }
 
     /// Makes searches check `search_len` groups from now on, if there are not more live ones.
@@ -568,8 +570,7 @@ impl Found {
         let count = self.contains.iter().map(|contains| u64::from(*contains)).sum::<u64>();
         let none = count.ct_eq(&0);
         let chosen = rng.below(u64::conditional_select(&count, &1, none));
-        #[cfg(any(test, feature = "planted-leaks"))]
-        let chosen = if planted::is(planted::Flaw::FirstSuitableHint) { 0 } else { chosen };
+        let chosen = planted::choice(chosen);
         let (mut passed, mut row) = (0u64, 0u32);
         for (candidate, contains) in self.rows.iter().zip(self.contains.iter()) {
             let take = Choice::from(u8::from(*contains)) & passed.ct_eq(&chosen);
@@ -579,15 +580,6 @@ impl Found {
         // The probability that no hint contains a record is below e^-40, so this reveals nothing in
         // practice.
         (!declassify(bool::from(none))).then_some(row)
-    }
-}
-
-#[cfg(any(test, feature = "planted-leaks"))]
-impl HintTable {
-    /// Leaves a row without a hint, which no client may do.
-    fn leave_empty(&mut self, row: u32) {
-        self.rows[row as usize] = HintRow { extra: u64::MAX, cutoff: 0, lane: NO_LANE };
-        self.fingerprints[row as usize] = NO_FINGERPRINT;
     }
 }
 

@@ -14,7 +14,6 @@ use super::messages::{DummySubsetsAnswer, DummySubsetsQuery};
 use super::query::{cover, hint_form, query_through, successor_is_above};
 use super::{DummySubsets, DummySubsetsParameters};
 use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable};
-#[cfg(test)]
 use crate::planted;
 use privet_core::hints::{Exchange, HintTable, Ledger, LiveHint, StateChange, xor};
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta, TableShape};
@@ -99,9 +98,8 @@ impl DummySubsetsClient {
         // A cover takes no hint out of use. So its pair does not come into use either; it only
         // counts as used.
         if let Some(row) = row {
-            #[cfg(test)]
-            let index = index ^ u64::from(planted::is(planted::Flaw::SuccessorOfTheNeighbour));
-            let successor = LiveHint { id: successor, cutoff, above, extra: Some(index) };
+            let extra = Some(planted::record_of_successor(index));
+            let successor = LiveHint { id: successor, cutoff, above, extra };
             self.table.exchange(row, successor, self.search_len())?;
         }
         self.table.search_at_least(self.search_len());
@@ -197,9 +195,7 @@ impl HintedClient for DummySubsetsClient {
             )));
         };
         let index = index.expose();
-        let real_half = rng.below(2) == 1;
-        #[cfg(test)]
-        let real_half = real_half && !planted::is(planted::Flaw::RealHalfHasAName);
+        let real_half = planted::real_half(rng.below(2) == 1);
         let row = self.table.find(index).choose(rng);
         let query =
             row.and_then(|row| query_through(&self.table, row, index, real_half, self.kernels));

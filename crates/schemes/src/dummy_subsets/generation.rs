@@ -2,7 +2,6 @@
 //! layout in memory and on disk.
 
 use super::DummySubsetsParameters;
-#[cfg(test)]
 use crate::planted;
 use privet_core::codec::{Reader, words_from_bytes};
 use privet_core::{Error, Result, Secret, SecretRng};
@@ -44,8 +43,7 @@ impl Generation {
     pub(crate) fn fresh(parameters: &DummySubsetsParameters, rng: &mut SecretRng) -> Result<Self> {
         let mut key = Zeroizing::new([0; 16]);
         rng.fill(key.as_mut());
-        #[cfg(test)]
-        planted::repeat(planted::Flaw::KeyOfTheGenerationBefore, key.as_mut());
+        planted::key(key.as_mut());
         Self::with_key(parameters, &key)
     }
 

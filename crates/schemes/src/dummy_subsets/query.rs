@@ -2,7 +2,6 @@
 //! the paper).
 
 use super::{DummySubsetsParameters, DummySubsetsQuery};
-#[cfg(test)]
 use crate::planted;
 use privet_core::hints::{HintForm, HintTable, Partitions};
 use privet_core::{Secret, SecretRng};
@@ -48,14 +47,11 @@ pub(super) fn query_through(
         *real = selected | bool::from(is_extra);
         offset.conditional_assign(&(extra_offset as u16), is_extra);
     }
-    let (left_out, _) = cut.place(index);
-    #[cfg(test)]
-    let left_out = planted::another_left_out(&real, left_out as usize) as u32;
+    let left_out = planted::left_out(&real, cut.place(index).0);
     for (partition, real) in (0u32..).zip(real.iter_mut()) {
         *real &= !bool::from(partition.ct_eq(&left_out));
     }
-    #[cfg(test)]
-    planted::keep_within_the_table(cut, &mut offsets);
+    planted::real_offsets(cut, &mut offsets);
 
     let mut kept = vec![0; partitions / 2 + 1];
     let mut filled = 0;
@@ -67,8 +63,7 @@ pub(super) fn query_through(
         filled += usize::from(*real);
     }
     kept.truncate(partitions / 2);
-    #[cfg(test)]
-    planted::keep_off_the_record(cut, index, &real, &mut kept);
+    planted::dummy_offsets(cut, index, &real, &mut kept);
     Some(query(cut, &real, real_half, kept))
 }
 
@@ -76,13 +71,9 @@ pub(super) fn query_through(
 pub(super) fn cover(cut: &Partitions, rng: &mut SecretRng) -> DummySubsetsQuery {
     let partitions = cut.count() as usize;
     let mut real: Vec<bool> = (0..partitions).map(|k| k < partitions / 2).collect();
-    #[cfg(test)]
-    if planted::is(planted::Flaw::CoverUnlikeAQuery) {
-        let offsets = (0..partitions / 2).map(|_| rng.below(cut.records().into()) as u16).collect();
-        return query(cut, &real, rng.below(2) == 1, offsets);
-    }
     for k in (1..partitions).rev() {
-        real.swap(k, rng.below(k as u64 + 1) as usize);
+        let other = rng.below(k as u64 + 1) as usize;
+        real.swap(k, planted::changes_places_with(k, other));
     }
     let records = u64::from(cut.records());
     let offsets = (0..partitions / 2).map(|_| rng.below(records) as u16).collect();

@@ -22,8 +22,7 @@ use super::generation::Generation;
 use super::history::History;
 use super::{Harmony, HarmonyAnswer, HarmonyParameters, HarmonyQuery};
 use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable};
-#[cfg(test)]
-use crate::planted::{self, Flaw};
+use crate::planted;
 use privet_core::hints::xor;
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
@@ -101,12 +100,11 @@ impl HarmonyClient {
         self.parameters.cells() - used
     }
 
-    fn draw(&self, _wanted: u32, _contents: &[u32], rng: &mut SecretRng) -> u64 {
-        #[cfg(test)]
-        if let Some(drawn) = self.draw_as_planted(_wanted, _contents, rng) {
-            return drawn;
-        }
-        rng.below(self.contents_left())
+    fn draw(&self, wanted: u32, contents: &[u32], rng: &mut SecretRng) -> u64 {
+        let left = self.contents_left();
+        let drawn = rng.below(left);
+        let is_in_segment = |drawn| self.replacement(contents, drawn).is_in_segment.into();
+        planted::contents_drawn(drawn, left, wanted, &self.parameters, is_in_segment, rng)
     }
 
     /// The next reservation, for which `draw` draws.
@@ -127,9 +125,8 @@ impl HarmonyClient {
         let [cell] = *cells;
         let contents = self.history.contents(cell, wanted);
         let drawn = draw(wanted, &contents);
-        let values = self.asked(cell, wanted, &contents, drawn);
-        #[cfg(test)]
-        let values = planted::wanted_first(values, self.history.place_of(cell));
+        let mut values = self.asked(cell, wanted, &contents, drawn);
+        planted::order_of_values(&mut values, self.history.place_of(cell));
         let segments = self.history.destinations(cell, &contents);
         Ok(Reserved {
             id: ReservationId(id),
@@ -326,33 +323,6 @@ impl HarmonyClient {
 
 fn impossible(what: &str) -> Error {
     Error::corrupted(format!("the journal of hints does not fit the hints: {what}"))
-}
-
-#[cfg(test)]
-impl HarmonyClient {
-    /// What is drawn by a rule that is planted.
-    fn draw_as_planted(&self, wanted: u32, contents: &[u32], rng: &mut SecretRng) -> Option<u64> {
-        let records = u64::from(self.parameters.records());
-        let is_wrong = |drawn: u64| {
-            let is_in_segment = bool::from(self.replacement(contents, drawn).is_in_segment);
-            match planted::planted() {
-                Some(Flaw::ReplacementAsPublished) => is_in_segment && drawn != u64::from(wanted),
-                Some(Flaw::ReplacementFromOutside) => is_in_segment,
-                Some(Flaw::ReplacementIsARecord) => drawn >= records,
-                _ => false,
-            }
-        };
-        if planted::is(Flaw::ReplacementDrawnFromAllCells) {
-            // As if used segments still held something.
-            let drawn = rng.below(self.parameters.cells());
-            return Some(drawn.min(self.contents_left() - 1));
-        }
-        let mut drawn = rng.below(self.contents_left());
-        while is_wrong(drawn) {
-            drawn = rng.below(self.contents_left());
-        }
-        Some(drawn)
-    }
 }
 
 impl SchemeOf for HarmonyClient {

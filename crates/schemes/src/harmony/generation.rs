@@ -2,7 +2,6 @@
 //! in memory.
 
 use super::HarmonyParameters;
-#[cfg(test)]
 use crate::planted;
 use privet_core::codec::Reader;
 use privet_core::{Error, Result, Secret, SecretRng};
@@ -31,8 +30,7 @@ impl Generation {
     pub(super) fn fresh(parameters: &HarmonyParameters, rng: &mut SecretRng) -> Result<Self> {
         let mut key = Zeroizing::new([0; 32]);
         rng.fill(key.as_mut());
-        #[cfg(test)]
-        planted::repeat(planted::Flaw::KeyOfTheGenerationBefore, key.as_mut());
+        planted::key(key.as_mut());
         Self::with_key(parameters, &key)
     }
 

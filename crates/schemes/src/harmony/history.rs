@@ -38,7 +38,6 @@
 use super::HarmonyParameters;
 use super::change::NOWHERE;
 use super::shortcuts::Shortcuts;
-#[cfg(test)]
 use crate::planted;
 use privet_core::Secret;
 use privet_kernels::taint::{admit, conceal, declassify};
@@ -63,9 +62,6 @@ pub(super) struct History {
     /// For each segment, as which number it was used, or [`NEVER`].
     steps: Zeroizing<Vec<u32>>,
     shortcuts: Shortcuts,
-    /// Values permuted so far.
-    #[cfg(test)]
-    permuted: std::cell::Cell<u64>,
 }
 
 /// How a walk goes on.
@@ -92,8 +88,6 @@ impl History {
             used: Zeroizing::new(Vec::with_capacity(parameters.lookups() as usize)),
             steps: Zeroizing::new(vec![NEVER; parameters.segments() as usize]),
             shortcuts: Shortcuts::new(parameters.shortcuts(), key),
-            #[cfg(test)]
-            permuted: Default::default(),
         }
     }
 
@@ -160,8 +154,7 @@ impl History {
 
     fn walk_forward(&self, walks: &mut [u32], begin: impl Fn(usize, u32) -> WalkStep, using: u32) {
         let permute = |values: &mut [u32]| {
-            #[cfg(test)]
-            self.permuted.set(self.permuted.get() + values.len() as u64);
+            planted::count_permuted(values);
             self.kernels.permute(&self.permutation, values);
         };
         walk_all(walks, begin, permute, |cell| self.follow(cell, using));
@@ -199,8 +192,7 @@ impl History {
     /// Replaces cells of unused segments by what they contain, unless that is `known`.
     fn access(&self, cells: &mut [u32], known: impl Fn(usize) -> Option<u32>) {
         let unpermute = |values: &mut [u32]| {
-            #[cfg(test)]
-            self.permuted.set(self.permuted.get() + values.len() as u64);
+            planted::count_permuted(values);
             self.kernels.unpermute(&self.permutation, values);
         };
         let begin = |number, cell| match known(number) {
@@ -213,11 +205,7 @@ impl History {
             }
             let empty = value - self.records;
             let step = admit(empty >> self.segment_log2) as usize;
-            #[cfg(test)]
-            if planted::is(planted::Flaw::NothingMoves) {
-                return WalkStep::End(self.records);
-            }
-            match self.used.get(step) {
+            match planted::moved(self.used.get(step)) {
                 None => WalkStep::End(self.records),
                 Some(segment) => {
                     let segment = conceal(*segment);
@@ -300,9 +288,5 @@ impl History {
         let mut contents = cells.clone();
         self.access(&mut contents, |_| None);
         cells.into_iter().zip(contents).collect()
-    }
-
-    pub(super) fn permuted(&self) -> u64 {
-        self.permuted.get()
     }
 }

@@ -23,7 +23,6 @@ use super::generation::{Layout, Offsets, key};
 use super::lookups::{Failure, Lookups};
 use super::{AnswerForm, PianoAnswer, PianoParameters, PianoQuery, PianoScheme};
 use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable};
-#[cfg(test)]
 use crate::planted;
 use privet_core::hints::partitions::check_grown;
 use privet_core::hints::table::HintForm;
@@ -218,8 +217,9 @@ impl<F: AnswerForm> PianoClient<F> {
             for (place, offset) in (0u32..).zip(offsets.iter_mut()) {
                 offset.conditional_assign(&of_pair, place.ct_eq(&chunk));
             }
-            #[cfg(test)]
-            self.replace_badly(position, &mut offsets);
+            planted::replacement(self.parameters.cut(), position, &mut offsets, || {
+                self.pair_offset(chunk, chunk * self.parameters.spares())
+            });
         } else {
             // The last place takes the offset that is dropped. No branch shows from where on
             // offsets move up.
@@ -267,32 +267,9 @@ impl<F: AnswerForm> PianoClient<F> {
         let mut words = Zeroizing::new(vec![0; PianoQuery::<F>::count(&self.parameters)]);
         rng.fill_words(&mut words);
         // The number of records is a power of two, so masking the bits gives uniform offsets.
-        let mask = self.parameters.chunk_records() - 1;
-        #[cfg(test)]
-        let mask = mask >> u32::from(planted::is(planted::Flaw::CoverUnlikeAQuery));
+        let mask = planted::cover_mask(self.parameters.chunk_records() - 1);
         let offsets = words.iter().map(|word| (word & mask) as u16).collect();
         PianoQuery::new(&self.parameters, offsets)
-    }
-}
-
-#[cfg(test)]
-impl<F: AnswerForm> PianoClient<F> {
-    /// Mistakes in the offset that replaces the wanted one.
-    fn replace_badly(&self, position: u64, offsets: &mut [u16]) {
-        let (chunk, wanted) = self.parameters.cut().place(position);
-        let (place, wanted) = (&mut offsets[chunk as usize], wanted as u16);
-        if planted::is(planted::Flaw::WantedOffsetShown) {
-            *place = wanted;
-        }
-        if planted::is(planted::Flaw::DummyAvoidsTheRecord) && *place == wanted {
-            *place ^= 1;
-        }
-        if planted::is(planted::Flaw::FirstPairAlways) {
-            *place = self.pair_offset(chunk, chunk * self.parameters.spares());
-        }
-        if planted::is(planted::Flaw::WithinTheTable) {
-            *place %= planted::filled(self.parameters.cut(), chunk as usize);
-        }
     }
 }
 
@@ -335,9 +312,8 @@ impl<F: AnswerForm> PianoClient<F> {
         parity.zeroize();
         self.ledger.reserve(Some(row), Some(rest), u64::from(successor), &mut self.table);
         let id = self.parameters.primaries() + successor;
-        #[cfg(test)]
-        let position = position ^ u64::from(planted::is(planted::Flaw::SuccessorOfTheNeighbour));
-        let successor = LiveHint { id, cutoff: 0, above: false, extra: Some(position) };
+        let extra = Some(planted::record_of_successor(position));
+        let successor = LiveHint { id, cutoff: 0, above: false, extra };
         self.table.exchange(row, successor, searched)?;
         self.spares_used[admit(chunk) as usize] += 1;
         self.lookups.reserve(Ok(exchange.index), wanted);

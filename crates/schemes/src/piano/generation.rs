@@ -2,7 +2,6 @@
 //! function.
 
 use super::{AnswerForm, PianoParameters};
-#[cfg(test)]
 use crate::planted;
 use privet_core::codec::Reader;
 use privet_core::{Error, Result, SecretRng};
@@ -76,8 +75,7 @@ impl Layout {
         bytes.resize(self.len, 0);
         bytes[..KEY.start].copy_from_slice(&VERSION.to_le_bytes());
         rng.fill(&mut bytes[KEY]);
-        #[cfg(test)]
-        planted::repeat(planted::Flaw::KeyOfTheGenerationBefore, &mut bytes[KEY]);
+        planted::key(&mut bytes[KEY]);
         Ok(bytes)
     }
 

@@ -38,7 +38,6 @@ use super::{SinglePass, SinglePassParameters};
 use crate::contract::{
     Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable,
 };
-#[cfg(test)]
 use crate::planted;
 use privet_core::hints::xor;
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
@@ -60,9 +59,6 @@ pub struct SinglePassClient {
     /// Records of this generation that are known and not taken yet: far less memory than that.
     /// There may be many, because one late answer can make any number of records known.
     records: BTreeMap<u64, Record>,
-    /// The hint and its partners, for a mistake that tests plant.
-    #[cfg(test)]
-    last_exchange: Option<(u16, Zeroizing<Vec<u16>>)>,
 }
 
 /// A reservation whose record is not known yet.
@@ -80,8 +76,11 @@ struct KeptAnswers {
 }
 
 impl SinglePassClient {
-    fn coins(&self, seed: &Seed) -> Coins {
-        Coins::from_seed(&self.parameters, seed, self.kernels)
+    /// The random numbers of the lookup of a record at `place`, which they do not depend on.
+    fn coins(&self, seed: &Seed, place: HintPlace) -> Coins {
+        let mut coins = Coins::from_seed(&self.parameters, seed, self.kernels);
+        planted::coins(&mut coins, place);
+        coins
     }
 
     /// The change that the records from both servers bring: [`settle`](HintedClient::settle).
@@ -106,7 +105,11 @@ impl SinglePassClient {
     /// The queries of the last reservation, as long as it is not settled.
     pub(crate) fn shown(&self, id: ReservationId) -> Option<[SinglePassQuery; 2]> {
         let pending = self.unanswered(id.0).filter(|_| id.0 + 1 == self.reservations)?;
-        Some(self.generation.permutations.shown(pending.place, &self.coins(&pending.seed)))
+        Some(
+            self.generation
+                .permutations
+                .shown(pending.place, &self.coins(&pending.seed, pending.place)),
+        )
     }
 
     /// The memory that [`follow_grown`](Self::follow_grown) needs: permutations of the new
@@ -161,8 +164,6 @@ impl HintedClient for SinglePassClient {
             reservations: 0,
             pending: BTreeMap::new(),
             records: BTreeMap::new(),
-            #[cfg(test)]
-            last_exchange: None,
         })
     }
 
@@ -183,13 +184,13 @@ impl HintedClient for SinglePassClient {
         }
         let mut seed = Zeroizing::new([0; 32]);
         rng.fill(seed.as_mut());
-        #[cfg(test)]
-        planted::repeat(planted::Flaw::SeedOfTheLookupBefore, seed.as_mut());
+        planted::seed(seed.as_mut());
         let seed = Secret::new(*seed);
         // A second handle on the same secret, for the change.
         let index = RecordIndex::new(index.expose(), self.parameters.shape())?;
         let permutations = &self.generation.permutations;
-        let queries = permutations.show(permutations.place_of(&index), &self.coins(&seed));
+        let place = permutations.place_of(&index);
+        let queries = permutations.show(place, &self.coins(&seed, place));
         let id = self.reservations;
         Ok(Reserved {
             id: ReservationId(id),
@@ -248,23 +249,7 @@ impl Endless for SinglePassClient {
                 "a generation of hints is written down as the next one before it is used up and all its queries are answered",
             ));
         }
-        #[cfg(test)]
-        if planted::is(planted::Flaw::LastExchangeLost) {
-            return self.encoded_before_the_last_exchange();
-        }
         self.encoded()
-    }
-}
-
-#[cfg(test)]
-impl SinglePassClient {
-    /// As if the last lookup had shuffled nothing in.
-    fn encoded_before_the_last_exchange(&self) -> Result<Zeroizing<Vec<u8>>> {
-        let mut copy = Self::load(self.parameters.clone(), self.encoded()?, self.kernels)?;
-        if let Some((hint, partners)) = &self.last_exchange {
-            copy.generation.permutations.exchange(*hint, partners);
-        }
-        copy.encoded()
     }
 }
 
@@ -292,18 +277,10 @@ impl SinglePassClient {
         if id != self.reservations || self.supply().left() == 0 {
             return Err(impossible("a change is missing or comes twice"));
         }
-        let coins = self.coins(&seed);
-        let permutations = &mut self.generation.permutations;
-        let place = permutations.place_of(&index);
-        let partners = coins.partners_of(place);
-        #[cfg(test)]
-        let partners = match planted::is(planted::Flaw::NotShuffled) {
-            true => Zeroizing::new(vec![place.hint; partners.len()]),
-            false => partners,
-        };
-        permutations.exchange(place.hint, &partners);
-        #[cfg(test)]
-        self.last_exchange.replace((place.hint, partners));
+        let place = self.generation.permutations.place_of(&index);
+        let mut partners = self.coins(&seed, place).partners_of(place);
+        planted::partners(place.hint, &mut partners);
+        self.generation.permutations.exchange(place.hint, &partners);
         self.pending.insert(id, OpenReservation { place, seed, brought: None });
         self.reservations += 1;
         Ok(())
@@ -340,7 +317,7 @@ impl SinglePassClient {
 
     /// Recovers the record, and changes the values of the hints that changed places.
     fn take_in(&mut self, id: u64, pending: &OpenReservation, brought: Brought<'_>) {
-        let partners = self.coins(&pending.seed).partners_of(pending.place);
+        let partners = self.coins(&pending.seed, pending.place).partners_of(pending.place);
         let record_len = self.parameters.record_len();
         let hints = &mut self.generation.hints;
         let range = |hint: u16| {
@@ -390,14 +367,6 @@ fn sum(records: &[u8], record_len: usize) -> Zeroizing<Vec<u8>> {
     let (first, others) = sums.split_at_mut(record_len);
     others.chunks_exact(record_len).for_each(|other| xor(first, other));
     Zeroizing::new(first.to_vec())
-}
-
-#[cfg(test)]
-impl SinglePassClient {
-    /// The partition of the record of an open lookup.
-    pub(crate) fn wanted_partition(&self, id: ReservationId) -> u32 {
-        self.unanswered(id.0).unwrap().place.partition
-    }
 }
 
 impl SchemeOf for SinglePassClient {

@@ -1,7 +1,6 @@
 //! How a table is cut into partitions.
 
 use crate::contract::Parameters;
-#[cfg(test)]
 use crate::planted;
 use privet_core::codec::Reader;
 use privet_core::hints::partitions::check_grown;
@@ -151,12 +150,9 @@ impl SinglePassParameters {
     /// journal about twice as large as the generation, but at least 64 and at most 4096. Each query
     /// adds about `Q` records and both its messages to the journal.
     pub fn queries_per_generation(&self) -> u64 {
-        #[cfg(test)]
-        if let Some(queries) = planted::queries_per_generation() {
-            return queries;
-        }
         let journalled = u64::from(self.partitions) * (self.shape.record_len() + 4);
-        (2 * self.state_bytes() / journalled).clamp(FEWEST_QUERIES, MOST_QUERIES)
+        let queries = 2 * self.state_bytes() / journalled;
+        planted::queries_per_generation(queries.clamp(FEWEST_QUERIES, MOST_QUERIES))
     }
 
     /// Records in all partitions, those beyond the table's end included.

@@ -4,7 +4,6 @@
 use super::SinglePassParameters;
 use super::draws::{Draws, Purpose, Seed, Streams};
 use super::messages::SinglePassQuery;
-#[cfg(test)]
 use crate::planted;
 use privet_core::{Error, RecordIndex, Result};
 use privet_kernels::Kernels;
@@ -62,8 +61,6 @@ impl Coins {
         let mut draws = streams.stream(0, partitions + 1);
         let records = parameters.partition_records();
         let partners = (0..partitions).map(|_| draws.below(records)).collect();
-        #[cfg(test)]
-        let partners = planted_partners(partners);
         Self { partners: Zeroizing::new(partners), decoy: draws.below(records) }
     }
 
@@ -71,8 +68,6 @@ impl Coins {
     /// record's own partition, its partner is the hint itself: nothing was shown there, so it stays
     /// in its place.
     pub(crate) fn partners_of(mut self, place: HintPlace) -> Zeroizing<Vec<u16>> {
-        #[cfg(test)]
-        self.spoil(place);
         self.partners[place.partition as usize] = place.hint;
         self.partners
     }
@@ -127,6 +122,7 @@ impl Permutations {
     /// Writes the bytes that [`decode`](Self::decode) reads.
     pub(crate) fn encode(&self, bytes: &mut [u8]) {
         encode_row(&self.offsets, bytes);
+        planted::encoded_permutations(self.records, bytes);
     }
 
     /// Where the record `index` is. Takes the same steps for every record of the table, because it
@@ -144,11 +140,9 @@ impl Permutations {
     /// The two queries of a lookup: the numbers that are shuffled in, for the server that knows the
     /// first permutations; and the used hint, for the server that knows nothing.
     pub(crate) fn show(&self, place: HintPlace, coins: &Coins) -> [SinglePassQuery; 2] {
-        #[cfg(test)]
-        let coins = &coins.spoiled(place);
         let rows = self.offsets.chunks_exact(self.records);
         let hint = usize::from(place.hint);
-        let (fresh, used) = rows
+        let (fresh, mut used): (_, Vec<u16>) = rows
             .zip(coins.partners.iter())
             .zip(0u32..)
             .map(|((row, partner), partition)| {
@@ -157,15 +151,12 @@ impl Permutations {
                 (row[usize::from(*partner)], used ^ ((used ^ coins.decoy) & wanted))
             })
             .unzip();
-        #[cfg(test)]
-        let used = self.decoy_replaced(place, used);
+        planted::decoy(&mut used, place, &self.offsets);
         [SinglePassQuery { offsets: fresh }, SinglePassQuery { offsets: used }]
     }
 
     /// The same as [`show`](Self::show) returned before the last [`exchange`](Self::exchange).
     pub(crate) fn shown(&self, place: HintPlace, coins: &Coins) -> [SinglePassQuery; 2] {
-        #[cfg(test)]
-        let coins = &coins.spoiled(place);
         let rows = self.offsets.chunks_exact(self.records);
         let (fresh, used) = rows
             .zip(coins.partners.iter())
@@ -205,11 +196,7 @@ impl Permutations {
         let streams = Streams::new(seed, Purpose::LaterPermutations, kernels);
         let first = (before / self.records) as u32;
         for (row, partition) in offsets[before..].chunks_exact_mut(self.records).zip(first..) {
-            #[cfg(test)]
-            let partition = match planted::is(planted::Flaw::LaterPartitionsAlike) {
-                true => first,
-                false => partition,
-            };
+            let partition = planted::later_partition(partition, first);
             draw(&mut streams.stream(partition, self.records), row);
         }
         Ok(Some(Self { offsets, records: self.records }))
@@ -228,54 +215,6 @@ impl Permutations {
 pub(crate) fn encode_row(row: &[u16], bytes: &mut [u8]) {
     let places = bytes.as_chunks_mut::<2>().0;
     places.iter_mut().zip(row).for_each(|(place, number)| *place = number.to_le_bytes());
-}
-
-/// Mistakes that tests plant.
-#[cfg(test)]
-fn planted_partners(partners: Vec<u16>) -> Vec<u16> {
-    match planted::is(planted::Flaw::PartnersAlike) {
-        true => vec![partners[0]; partners.len()],
-        false => partners,
-    }
-}
-
-#[cfg(test)]
-impl Coins {
-    fn spoil(&mut self, place: HintPlace) {
-        match planted::planted() {
-            Some(planted::Flaw::NeverItsOwnPartner(records)) => {
-                let own = self.partners.iter_mut().filter(|partner| **partner == place.hint);
-                own.for_each(|partner| *partner = (*partner + 1) % records);
-            }
-            Some(planted::Flaw::DecoyWithin { partition, records })
-                if place.partition == partition =>
-            {
-                self.decoy %= records;
-            }
-            _ => {}
-        }
-    }
-
-    fn spoiled(&self, place: HintPlace) -> Self {
-        let mut spoiled = Self { partners: self.partners.clone(), decoy: self.decoy };
-        spoiled.spoil(place);
-        spoiled
-    }
-}
-
-#[cfg(test)]
-impl Permutations {
-    fn decoy_replaced(&self, place: HintPlace, mut shown: Vec<u16>) -> Vec<u16> {
-        let partition = place.partition as usize;
-        let wanted = self.offsets[partition * self.records + usize::from(place.hint)];
-        if planted::is(planted::Flaw::WantedOffsetShown) {
-            shown[partition] = wanted;
-        }
-        if planted::is(planted::Flaw::DummyAvoidsTheRecord) && shown[partition] == wanted {
-            shown[partition] = (wanted + 1) % self.records as u16;
-        }
-        shown
-    }
 }
 
 impl Drop for Permutations {

@@ -11,7 +11,6 @@ mod known_answers;
 mod lookups;
 #[cfg(not(target_family = "wasm"))]
 mod messages;
-mod planted;
 #[cfg(not(target_family = "wasm"))]
 mod selective_failure;
 #[cfg(not(target_family = "wasm"))]
@@ -19,8 +18,6 @@ mod state;
 mod statistics;
 #[cfg(not(target_family = "wasm"))]
 mod updates;
-
-pub(super) use planted::Planted;
 
 use super::*;
 use crate::conformance::hinted::{self, Hinted, hinted_suite};

@@ -3,6 +3,7 @@
 use super::world::*;
 use crate::session::timetable::Measuring;
 use crate::session::*;
+use privet_core::planted::{Flaw, plant};
 use privet_core::{RecordIndex, SecretRng};
 use privet_kernels::Kernels;
 use privet_schemes::reservation::{Lookup, Prepared};
@@ -38,10 +39,10 @@ fn index_of(query: &[u8], memory: &SecretRng) -> Option<u64> {
     let nothing = Arc::new(Vec::new());
     let mut client = registry::client(plan, &identity, nothing, Kernels::detect()).unwrap();
     // The coins as they lie there, without a new key.
-    let at = |word| memory.wound_to(word).keeping_its_key();
+    let _at_rest = plant(Flaw::KeyStays);
     let mut made_with = |word, index| {
         let index = RecordIndex::new(index, identity.shape).unwrap();
-        let prepared = client.prepare(&index, &mut at(word)).unwrap();
+        let prepared = client.prepare(&index, &mut memory.wound_to(word)).unwrap();
         let Prepared::Ready(Lookup { sendable, .. }) = prepared else { panic!("asks at once") };
         sendable.queries()[0] == query
     };
@@ -60,5 +61,8 @@ fn memory_and_a_servers_log_do_not_tell_what_was_looked_up_before() {
     let rng = || SecretRng::from_fixed_seed([5; 32]);
     assert_eq!(told_by_memory(&used(rng())), [None; 3]);
     // A generator that keeps its key reveals everything.
-    assert_eq!(told_by_memory(&used(rng().keeping_its_key())), WANTED.map(Some));
+    let planted = plant(Flaw::KeyStays);
+    let used = used(rng());
+    drop(planted);
+    assert_eq!(told_by_memory(&used), WANTED.map(Some));
 }

@@ -13,7 +13,6 @@ use crate::contract::{
     Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable,
 };
 use crate::dummy_subsets::query::{cover, hint_form, query_through, successor_is_above};
-#[cfg(test)]
 use crate::planted;
 use privet_core::hints::{Exchange, HintTable, Ledger, LiveHint, StateChange};
 use privet_core::{Error, Reason, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
@@ -47,13 +46,9 @@ impl DummySubsetsTwoClient {
     /// The number of queries of a generation. After them the client writes its state down anew.
     /// They are as many as make a journal of about twice the state.
     pub(super) fn queries_per_generation(parameters: &DummySubsetsParameters) -> u64 {
-        #[cfg(test)]
-        if let Some(queries) = planted::queries_per_generation() {
-            return queries;
-        }
         let journalled = 2 * parameters.shape().record_len() + JOURNALLED;
         let queries = 2 * Layout::new(parameters).len() / journalled;
-        queries.clamp(FEWEST_QUERIES, MOST_QUERIES)
+        planted::queries_per_generation(queries.clamp(FEWEST_QUERIES, MOST_QUERIES))
     }
 
     /// The next pair: its id and cutoff.
@@ -118,16 +113,11 @@ impl DummySubsetsTwoClient {
         let above = successor_is_above(&self.table, successor, cutoff, index, self.kernels);
         let note = u64::from(real_half) | u64::from(above) << 1;
         self.ledger.reserve(row, None, note, &mut self.table);
-        self.advance_to(successor + 1);
-        #[cfg(test)]
-        if planted::is(planted::Flaw::PairsPassedOver) && index % 2 == 1 {
-            self.advance_to(self.next_id + 1);
-        }
+        self.advance_to(planted::id_after(successor, index));
         // A cover takes no hint out of use. So its pair does not come into use either.
         if let Some(row) = row {
-            #[cfg(test)]
-            let index = index ^ u64::from(planted::is(planted::Flaw::SuccessorOfTheNeighbour));
-            let successor = LiveHint { id: successor, cutoff, above, extra: Some(index) };
+            let extra = Some(planted::record_of_successor(index));
+            let successor = LiveHint { id: successor, cutoff, above, extra };
             self.table.exchange(row, successor, self.search_len())?;
         }
         self.table.search_at_least(self.search_len());
@@ -183,9 +173,7 @@ impl HintedClient for DummySubsetsTwoClient {
             .because(Reason::HintsUnusable));
         };
         let index = index.expose();
-        let real_half = rng.below(2) == 1;
-        #[cfg(test)]
-        let real_half = real_half && !planted::is(planted::Flaw::RealHalfHasAName);
+        let real_half = planted::real_half(rng.below(2) == 1);
         let row = self.table.find(index).choose(rng);
         let query =
             row.and_then(|row| query_through(&self.table, row, index, real_half, self.kernels));
@@ -267,13 +255,8 @@ impl Endless for DummySubsetsTwoClient {
             ));
         }
         self.ledger.check_settled("hints cannot be written down anew")?;
-        #[cfg(test)]
-        if planted::is(planted::Flaw::IdsLeftOut) {
-            let hints = (0..self.table.len()).filter_map(|row| self.table.hint(row));
-            let later = hints.filter(|hint| hint.extra.is_some()).count() as u32;
-            return Layout::new(&self.parameters).encode(&self.table, self.next_id + later);
-        }
-        Layout::new(&self.parameters).encode(&self.table, self.next_id)
+        let first_id = planted::first_id(self.next_id, &self.table);
+        Layout::new(&self.parameters).encode(&self.table, first_id)
     }
 }
 

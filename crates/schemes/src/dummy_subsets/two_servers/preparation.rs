@@ -6,7 +6,6 @@ use super::messages::{HintsRequest, hints_per_request, requests};
 use super::{DummySubsetsParameters, DummySubsetsTwo};
 use crate::contract::{AskingPreparation, Preparation, SchemeOf};
 use crate::offline::StreamConsumer;
-#[cfg(test)]
 use crate::planted;
 use privet_core::codec::Reader;
 use privet_core::hints::LiveHint;
@@ -144,8 +143,7 @@ impl Preparation for DummySubsetsTwoPreparation {
     ) -> Result<Self> {
         let mut key = Zeroizing::new([0; 16]);
         rng.fill(key.as_mut());
-        #[cfg(test)]
-        planted::repeat(planted::Flaw::KeyOfTheGenerationBefore, key.as_mut());
+        planted::key(key.as_mut());
         Self::with_key(parameters, &key, kernels)
     }
 

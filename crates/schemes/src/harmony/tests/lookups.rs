@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::contract::Reserved;
+use crate::planted::values_permuted;
 use std::collections::VecDeque;
 
 /// Every lookup of a generation, with `in_flight` under way, and edits between if there is one.
@@ -71,14 +72,14 @@ fn lookups_that_follow_the_permutation_are_right_too() {
 fn permuted(world: &mut World, sequence: Sequence, forgets: bool) -> f64 {
     let mut client = world.client();
     let total = client.supply().total;
-    let before = client.history.permuted();
+    let before = values_permuted();
     for index in world.indices(sequence, total) {
         if forgets {
             client.history.forget_shortcuts();
         }
         world.get(&mut client, index).unwrap();
     }
-    let values = (client.history.permuted() - before) as f64;
+    let values = (values_permuted() - before) as f64;
     values / total as f64 / f64::from(world.parameters.segment_records())
 }
 

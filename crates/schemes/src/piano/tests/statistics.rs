@@ -18,7 +18,7 @@ use super::*;
 use crate::planted::Flaw::{self, *};
 use crate::planted::plant;
 use crate::test_statistics::{Measured, assert_documented, coins, seed, size_of_leak};
-use privet_core::hints::planted::Flaw::*;
+use privet_core::planted::Flaw::*;
 
 /// A small table and how it is cut.
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,7 @@
 //! only at some offsets.
 
 use super::*;
+use crate::tapir::planted::{Overlooking, overlook};
 use crate::test_statistics::difference;
 
 /// A server's lie: it alters its answer for one partition at some offsets, whenever it is asked for
@@ -70,10 +71,11 @@ fn ends<F: TestForm>(
         let honest = world.answer_bytes(&reserved);
         let answers = spoiled.spoil(world.parameters.pass(), &reserved.queries, &honest);
         let truth = world.decoded(&honest).unwrap();
-        if planted {
-            let [first, second] = world.decoded(&honest).unwrap().try_into().ok().unwrap();
-            *client.planted.overlooked.borrow_mut() = Some([first, second]);
-        }
+        let overlooking = || Overlooking {
+            wanted: (wanted / u64::from(world.parameters.pass().partition_records())) as usize,
+            honest: world.decoded(&honest).unwrap().try_into().ok().unwrap(),
+        };
+        overlook(planted.then(overlooking));
         let change = client.settle(reserved.id, &world.decoded(&answers).unwrap()).unwrap();
         counts[usize::from(change[0] == END)] += 1;
         // In any case, this lookup goes on with the true answers.
