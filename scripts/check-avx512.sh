@@ -26,20 +26,23 @@ judge() {
         echo "check-avx512.sh: the tests did not run with the AVX-512 arm" >&2
         exit 1
     fi
-    if ! grep -q '^test result: ok\.' "$1"; then
+    if [ "$(grep -c '^test result: ok\.' "$1")" != "${#programs[@]}" ]; then
         echo "check-avx512.sh: the kernels' tests fail with AVX-512, or did not end" >&2
         exit 1
     fi
 }
 
 # Static, because the emulated machine has no libraries.
-program=$(RUSTFLAGS='-C target-feature=+crt-static' cargo test --locked \
-    --target x86_64-unknown-linux-gnu --package privet-kernels --lib --no-run \
-    --message-format json-render-diagnostics | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
+mapfile -t programs < <(RUSTFLAGS='-C target-feature=+crt-static' cargo test --locked \
+    --target x86_64-unknown-linux-gnu --package privet-kernels --package privet-laboratory-kernels \
+    --lib --no-run --message-format json-render-diagnostics \
+    | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
+
+list() { for program in "${programs[@]}"; do "$program" --list "$@"; done; }
 
 tests=("$@")
 if [ "$#" != 0 ]; then
-    if ! grep -q ': test$' <<<"$("$program" --list "$@")"; then
+    if ! grep -q ': test$' <<<"$(list "$@")"; then
         echo "check-avx512.sh: no test has a name with one of: $*" >&2
         exit 1
     fi
@@ -55,7 +58,9 @@ trap '[ -z "$machine" ] || kill "$machine" 2>/dev/null || true; rm -rf "$run"' E
 
 if machine_has_avx512; then
     echo "This machine has AVX-512: the tests run on it."
-    "$program" "${tests[@]}" | tee "$run/output"
+    for program in "${programs[@]}"; do
+        "$program" "${tests[@]}"
+    done | tee "$run/output"
     judge "$run/output"
     exit
 fi
@@ -95,14 +100,18 @@ fi
 # All of the machine's files are in memory.
 mkdir -p "$run"/root/{bin,dev,proc,sys,tmp} "$run"/disc/isolinux
 cp /bin/busybox "$run/root/bin"
-strip -o "$run/root/tests" "$program"
+for number in "${!programs[@]}"; do
+    strip -o "$run/root/tests-$number" "${programs[$number]}"
+done
 cat >"$run/root/init" <<GUEST
 #!/bin/busybox sh
 busybox=/bin/busybox
 \$busybox mount -t proc proc /proc
 \$busybox mount -t sysfs sysfs /sys
 \$busybox mount -t devtmpfs devtmpfs /dev
-PRIVET_BEST_ARM=$PRIVET_BEST_ARM /tests --test-threads 1 ${tests[*]@Q}
+for program in /tests-*; do
+    PRIVET_BEST_ARM=$PRIVET_BEST_ARM \$program --test-threads 1 ${tests[*]@Q}
+done
 # Time for the serial line to send what is written.
 \$busybox sleep 2
 \$busybox poweroff -f

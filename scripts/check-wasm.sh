@@ -3,7 +3,7 @@
 # programs in vectors/ made independently, under Node. There a `usize` has 32 bits.
 #
 # The target is wasm32-wasip1: browsers' wasm32-unknown-unknown with an interface to print by, so
-# that the tests are the same ones. Privet for browsers leaves out TAPIR-PP and the laboratory.
+# that the tests are the same ones. Privet for browsers leaves out the laboratory.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -89,7 +89,7 @@ impl Server {
             let (scheme, identity) = (table.scheme, table.identity);
             let tuning = match tuning {
                 Some(tuning) => tuning,
-                None => made_here(scheme, &identity)?,
+                None => privet_laboratory::completed(scheme, &identity, Tuning::default())?,
             };
             let servers = registry::plan(scheme, &identity, &tuning)?.servers;
             table.tuning = tuning.clone();
@@ -166,18 +166,6 @@ impl Server {
     #[getter]
     fn is_closed(&self) -> bool {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).is_none()
-    }
-}
-
-/// What the scheme needs beside the table, made in this process. It is as good as any where the
-/// clients are tests, or trust this process.
-fn made_here(
-    scheme: SchemeId,
-    identity: &privet_core::TableIdentity,
-) -> privet_core::Result<Tuning> {
-    match registry::makeshift(scheme, identity, &Tuning::default()) {
-        Some(makeshift) => (makeshift.make)(),
-        None => Ok(Tuning::default()),
     }
 }
 

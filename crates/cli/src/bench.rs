@@ -23,14 +23,15 @@ mod table;
 use crate::arguments::{Bench, Subject};
 use crate::display;
 use crate::exit::Outcome;
+use crate::laboratory::reference_string;
 use crate::laboratory::schemes::zero_bit;
-use crate::{traffic, tuning, yardsticks};
+use crate::{traffic, yardsticks};
 use offline::{ReadyClient, ReadyServer, Timed};
 use online::Timings;
 use privet_core::{Error, Result, TableShape};
 use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{self, PARTITION_RECORDS, ServerOptions, Tuning, Work};
+use privet_schemes::registry::{PARTITION_RECORDS, ServerOptions, Tuning, Work};
 use report::{BenchReport, EditsInPlace, Offline, Online, Ratios, ServerTime};
 use std::time::Instant;
 use table::BenchTable;
@@ -198,10 +199,10 @@ const VERIFIED_EDITS: u64 = 64;
 /// The scheme's tuning, and the seconds that it took to make the parts that nobody supplied.
 fn tuning(scheme: SchemeId, arguments: &Bench, table: &BenchTable) -> Result<Timed<Tuning>> {
     let typed = arguments.options.read(Some(scheme))?;
-    let is_complete = registry::makeshift(scheme, &table.identity(), &typed).is_none();
+    let is_missing = reference_string::is_missing(scheme, &table.identity(), &typed);
     let start = Instant::now();
-    let value = tuning::completed(typed, scheme, &table.identity())?;
-    let seconds = if is_complete { 0.0 } else { start.elapsed().as_secs_f64() };
+    let value = reference_string::completed(typed, scheme, &table.identity())?;
+    let seconds = if is_missing { start.elapsed().as_secs_f64() } else { 0.0 };
     Ok(Timed { value, seconds })
 }
 

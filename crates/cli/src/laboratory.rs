@@ -1,5 +1,5 @@
 //! What the command knows of the laboratory's schemes, and the commands for study: curves of the
-//! tradeoff, figures of papers, and the setup of TAPIR with Pointproofs. Other parts use these
+//! tradeoff, figures of papers, and what schemes need beside a table. Other parts use these
 //! modules, and name none of the laboratory's schemes themselves.
 
 pub(crate) mod examples;

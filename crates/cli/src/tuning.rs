@@ -2,9 +2,9 @@
 
 use crate::arguments::{SchemeOptions, Typed};
 use crate::display;
-use privet_core::{Error, Result, TableIdentity};
+use privet_core::{Error, Result};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{self, OptionKind, SchemeOption, Tuning, Value, check_options};
+use privet_schemes::registry::{OptionKind, SchemeOption, Tuning, Value, check_options};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -72,23 +72,4 @@ fn read(option: &SchemeOption, path: &Path) -> Result<Value> {
     let value = decode(&bytes).map_err(|error| error.within(path.display()));
     spinner.finish_and_clear();
     value
-}
-
-/// Makes in this process whatever the scheme needs beside the table and nobody supplied. Only for
-/// servers whose clients are in this process too.
-///
-/// # Errors
-/// If it cannot be made.
-pub(crate) fn completed(
-    tuning: Tuning,
-    scheme: SchemeId,
-    identity: &TableIdentity,
-) -> Result<Tuning> {
-    let Some(makeshift) = registry::makeshift(scheme, identity, &tuning) else {
-        return Ok(tuning);
-    };
-    let spinner = display::working(&format!("making {}", makeshift.what));
-    let made = (makeshift.make)();
-    spinner.finish_and_clear();
-    made
 }

@@ -177,10 +177,7 @@ impl Built {
 
 /// What a scheme needs beside the table, made on the spot. All servers get the same.
 fn tuned(scheme: SchemeId, identity: &TableIdentity, tuning: Tuning) -> Tuning {
-    match registry::makeshift(scheme, identity, &tuning) {
-        Some(makeshift) => (makeshift.make)().unwrap(),
-        None => tuning,
-    }
+    privet_laboratory::completed(scheme, identity, tuning).unwrap()
 }
 
 /// Servers of one table, as many as its scheme takes, and every query that each of them saw.

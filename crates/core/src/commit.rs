@@ -4,19 +4,13 @@
 //!
 //! The commitment to a table is one to each of its [`Vectors`], which have equal length. An opening
 //! is always for *one record of each vector*, because the servers of TAPIR answer with these. So a
-//! proof here is for a whole answer. Two implementations:
-//!
-//! | | a proof has | its verification takes | the server computes for it | trust |
-//! |---|---|---|---|---|
-//! | [`merkle`] | some hashes for each vector | as many hash computations | nothing to speak of | the hash function |
-//! | [`pointproofs`] | 48 bytes in all | a pairing for each different offset | a product for each record of the table and one multi-exponentiation | who made the [reference string](pointproofs::ReferenceString) |
+//! proof here is for a whole answer. With [`merkle`] it has some hashes for each vector, and the only
+//! assumption is the hash function.
 //!
 //! Commitments are deterministic: servers with the same table have the same ones, and clients
 //! compare them.
 
 pub mod merkle;
-#[cfg(not(target_family = "wasm"))]
-pub mod pointproofs;
 mod stream;
 
 pub use stream::{VectorStream, stream_len};

@@ -14,17 +14,15 @@
 //! | [`authenticated_sum`] | the XOR of selected records, with a tag by which a client verifies it |
 //! | [`selected_xor`] | the XOR of selected records, for several selections in one pass |
 //! | [`subset_hints`] | pseudorandom subsets of a table from a short secret key, and the XOR of their records |
-//! | [`subset_sums`] | the subset-sum transform over XOR: from a polynomial's coefficients to its values at all points |
 //! | [`swap_or_not`] | a secret permutation of `2^k` numbers, from a short key, in both directions |
 //! | [`gather`] | records from scattered places of a table, side by side |
-//! | [`line_reads`] | a few bytes or bits of each of many scattered cache lines, in one pattern for all queries |
 //! | [`permutations`] | many permutations of equal size: one swap in each, and a pass of records through one |
 //! | [`ring`] | polynomials modulo `X^d + 1`: transforms modulo primes, products, sums over automorphisms |
 //! | [`thresholds`] | counts the thresholds above secret numbers: sampling by inversion |
 //! | [`yardstick`] | loops that measure the machine's limits, for benchmarks |
 //! | [`rates`] | how fast one core runs these loops, and some kernels |
-//! | `bls12_381` | the curve of that name: scalars, points, products of powers, pairings (not on WebAssembly) |
 //! | [`memory`] | huge-page buffers and read-only file mappings |
+//! | [`threads`] | independent pieces of work on a few threads |
 //! | [`progress`] | how far work on several threads is, told in ascending order |
 //! | [`taint`] | marks on secrets, for a tool that reports branches and addresses that depend on them |
 //!
@@ -42,13 +40,11 @@
 //!
 //! # Unsafe code
 //!
-//! This is the only crate of the workspace that may contain `unsafe`. There are four reasons. It
-//! calls functions compiled for instructions that the build's baseline lacks; this is sound because
-//! a [`Kernels`] exists only for an arm that the processor has. It loads and stores vectors; the
-//! pointers come from slices and arrays of checked length. It asks the operating system for memory.
-//! And it calls `blst`, a library in C and assembly language, with pointers that come from Rust
-//! references and slices. With the feature `taint` there is a fifth: it tells valgrind what is
-//! secret.
+//! Only this crate and that of the laboratory's kernels may contain `unsafe`. There are three
+//! reasons. It calls functions compiled for instructions that the build's baseline lacks; this is
+//! sound because a [`Kernels`] exists only for an arm that the processor has. It loads and stores
+//! vectors; the pointers come from slices and arrays of checked length. And it asks the operating
+//! system for memory. With the feature `taint` there is a fourth: it tells valgrind what is secret.
 //!
 //! # Shapes
 //!
@@ -57,15 +53,12 @@
 //! outside (sizes to allocate, files, positions in a table) give typed errors.
 
 pub mod authenticated_sum;
-#[cfg(not(target_family = "wasm"))]
-pub mod bls12_381;
 pub mod byte_matrix;
 pub mod dispatch;
 pub mod gather;
 pub mod ggm_tree;
 pub mod hash_lanes;
 pub mod keystream;
-pub mod line_reads;
 pub mod memory;
 pub mod permutations;
 pub mod progress;
@@ -73,14 +66,13 @@ pub mod rates;
 pub mod ring;
 pub mod selected_xor;
 pub mod subset_hints;
-pub mod subset_sums;
 pub mod swap_or_not;
 pub mod taint;
+pub mod threads;
 pub mod thresholds;
 pub mod yardstick;
 
 mod portable;
-mod threads;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
@@ -92,7 +84,6 @@ pub use dispatch::{Arm, ArmUnavailable, Kernels, UnknownArm};
 pub use gather::PositionOutOfRange;
 pub use ggm_tree::TreeKeys;
 pub use hash_lanes::Numbers;
-pub use line_reads::{LineBits, LineBytes, LineClass, LineQuery, LineReads, LineStep};
 #[cfg(not(target_family = "wasm"))]
 pub use memory::{FileChanged, FileMapping, MappingError};
 pub use memory::{HugeBuffer, MemoryError, ThpMode, transparent_huge_pages};

@@ -2,22 +2,18 @@
 //! written here in the simplest way. A new arm is tested if it is listed in `Arm::ALL`.
 
 mod authenticated_sum;
-#[cfg(not(target_family = "wasm"))]
-mod bls12_381;
 mod byte_matrix;
 mod dispatch;
 mod gather;
 mod ggm_tree;
 mod hash_lanes;
 mod keystream;
-mod line_reads;
 mod memory;
 mod permutations;
 mod ring;
 mod selected_xor;
 mod strassen;
 mod subset_hints;
-mod subset_sums;
 mod swap_or_not;
 mod thresholds;
 mod yardstick;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 /// calling one. A thread fetches the next item when it is done with the last, so a thread that the
 /// operating system delays does not delay the others. Fewer threads are used if there are fewer
 /// items or the system refuses to start more. On WebAssembly, only the calling thread works.
-pub(crate) fn for_each<I>(threads: usize, items: Vec<I>, work: impl Fn(I) + Sync)
+pub fn for_each<I>(threads: usize, items: Vec<I>, work: impl Fn(I) + Sync)
 where
     I: Send,
 {

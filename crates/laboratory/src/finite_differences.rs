@@ -38,7 +38,7 @@
 //! | paper | here |
 //! |---|---|
 //! | encoding of indices, combinatorial numbers | [`crate::combinations::FixedWeight`] |
-//! | preprocessing: evaluation at all points | [`PointsSetup::finish`], [`privet_kernels::subset_sums`] |
+//! | preprocessing: evaluation at all points | [`PointsSetup::finish`], [`privet_laboratory_kernels::subset_sums`] |
 //! | query, answer, recovery | [`FiniteDifferencesClient`], [`FiniteDifferencesServer`] |
 
 mod client;

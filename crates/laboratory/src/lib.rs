@@ -7,10 +7,14 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`combinations`] | words of given weight in ascending order, and Hamming balls |
+//! | [`pointproofs`] | vector commitments: 48 bytes prove one record of each of many vectors, given a trusted reference string |
+//! | [`tapir_pp`] | TAPIR with Pointproofs: two servers that do not collude, one of which may lie |
 //! | [`finite_differences`] | two servers that do not collude; each reads a small part of a preprocessed table; privacy without an assumption; nothing kept |
 
 pub mod combinations;
 pub mod finite_differences;
+pub mod pointproofs;
+pub mod tapir_pp;
 #[cfg(test)]
 mod tests;
 
@@ -19,13 +23,23 @@ use finite_differences::many_servers::FiniteDifferencesMany;
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Scheme;
 use privet_schemes::registry::{self, Room};
+use privet_schemes::tapir::Tapir;
+use tapir_pp::PointproofsForm;
 
+pub use tapir_pp::completed;
+
+/// TAPIR with Pointproofs. For use after [`register`].
+pub const TAPIR_PP: SchemeId = tapir_pp::ID;
 /// Finite differences with two servers. For use after [`register`].
 pub const FINITE_DIFFERENCES: SchemeId = FiniteDifferences::ID;
 /// Finite differences with three or more servers. For use after [`register`].
 pub const FINITE_DIFFERENCES_MANY: SchemeId = FiniteDifferencesMany::ID;
 
-const ROOMS: &[Room] = &[Room::of::<FiniteDifferences>(), Room::of::<FiniteDifferencesMany>()];
+const ROOMS: &[Room] = &[
+    Room::of::<Tapir<PointproofsForm>>(),
+    Room::of::<FiniteDifferences>(),
+    Room::of::<FiniteDifferencesMany>(),
+];
 
 /// Makes the schemes of this crate known to the registry. May be called again.
 pub fn register() {

@@ -3,7 +3,7 @@
 //! | suite | for |
 //! |---|---|
 //! | [`stateless`] | clients that may repeat, lose and forget queries |
-//! | `hinted` | clients whose hints are secret and serve one query each |
+//! | [`hinted`] | clients whose hints are secret and serve one query each |
 //!
 //! `versions` has what a scheme does when its table changes, and `point_functions` the views for
 //! the statistics of two schemes.
@@ -12,8 +12,7 @@
 //! macro, which names the tests. Tests that only one scheme has stay in its folder: known answers,
 //! messages packed by hand, computations by the definition, the proofs of its own formulas.
 
-#[cfg(test)]
-pub(crate) mod hinted;
+pub mod hinted;
 mod messages;
 #[cfg(test)]
 pub(crate) mod point_functions;

@@ -26,7 +26,7 @@ mod work;
 pub use choose::{Choice, DAYS, LOOKUPS_PER_DAY, Situation, choose, choose_for, chosen, tree};
 pub use clients::{Blank, BlankMaker, ErasedClient, ErasedHints, ErasedPreparation, Recovered};
 pub use costs::{Arithmetic, Costs, Operations, Pass, RandomReads};
-pub use descriptor::{About, Assumption, Makeshift};
+pub use descriptor::{About, Assumption};
 pub use memory::ServerMemory;
 pub use options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value, check_options};
 pub use plan::MAX_MESSAGE_LEN;
@@ -62,16 +62,9 @@ pub struct ServerOptions {
 /// suit the table's shape, or the tuning does not suit the scheme.
 pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Result<SchemePlan> {
     check_options(Some(scheme), tuning.chosen())?;
-    let plan = scheme.descriptor()?.plan(identity, tuning)?;
+    let plan = scheme.descriptor().plan(identity, tuning)?;
     plan.check_messages()?;
     Ok(plan)
-}
-
-/// Makes what a scheme needs besides the table if the user did not choose it. Only for a process
-/// that is client and server in one: there it can be made on the spot. `None`: the scheme needs
-/// nothing more.
-pub fn makeshift(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Option<Makeshift> {
-    scheme.descriptor().ok()?.makeshift(identity, tuning)
 }
 
 /// Starts a server for `table`. The table's bytes are copied; `table` is not needed afterwards.
@@ -99,7 +92,7 @@ pub fn setup_as<'t>(
     tuning: &Tuning,
     options: ServerOptions,
 ) -> Result<Box<dyn ErasedSetup>> {
-    plan.scheme.descriptor()?.setup(plan, table.into(), tuning, options)
+    plan.scheme.descriptor().setup(plan, table.into(), tuning, options)
 }
 
 /// Starts a client of the scheme that `plan` describes, with what it downloaded (a hint, or the
@@ -114,7 +107,7 @@ pub fn client(
     downloaded: Arc<dyn HintSource>,
     kernels: Kernels,
 ) -> Result<Box<dyn ErasedClient>> {
-    plan.scheme.descriptor()?.client(plan, identity, downloaded, kernels)
+    plan.scheme.descriptor().client(plan, identity, downloaded, kernels)
 }
 
 /// Starts a client of the scheme that `plan` describes, with a generation of its own hints. For
@@ -130,7 +123,7 @@ pub fn hinted_client(
     generation: Zeroizing<Vec<u8>>,
     kernels: Kernels,
 ) -> Result<Box<dyn ErasedClient>> {
-    plan.scheme.descriptor()?.hinted_client(plan, identity, generation, kernels)
+    plan.scheme.descriptor().hinted_client(plan, identity, generation, kernels)
 }
 
 /// Begins a generation of hints, or goes on from a checkpoint. For schemes whose offline phase
@@ -146,5 +139,5 @@ pub fn preparation(
     checkpoint: Option<&[u8]>,
     kernels: Kernels,
 ) -> Result<Box<dyn ErasedPreparation>> {
-    plan.scheme.descriptor()?.preparation(plan, identity, records_digest, checkpoint, kernels)
+    plan.scheme.descriptor().preparation(plan, identity, records_digest, checkpoint, kernels)
 }

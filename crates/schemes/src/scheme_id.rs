@@ -41,8 +41,6 @@ impl SchemeId {
     pub const SinglePass: Self = singlepass::SinglePass::ID;
     /// TAPIR with Merkle trees.
     pub const TapirMerkle: Self = tapir::MERKLE;
-    /// TAPIR with Pointproofs.
-    pub const TapirPointproofs: Self = tapir::POINTPROOFS;
     /// APIR-DPF.
     pub const ApirDpf: Self = apir_dpf::ApirDpf::ID;
     /// APIR-Matrix with a Merkle tree.

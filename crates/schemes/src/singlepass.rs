@@ -83,6 +83,7 @@ mod server;
 pub(crate) mod tests;
 
 pub use client::SinglePassClient;
+pub use descriptor::costs;
 pub use messages::{SinglePassAnswer, SinglePassQuery, SinglePassReply, SinglePassRequest};
 pub use params::SinglePassParameters;
 pub use preparation::SinglePassPreparation;

@@ -28,14 +28,14 @@
 //! **What it costs**, for `Q` partitions of `M` records of `w` bytes, in addition to the costs of
 //! SinglePass:
 //!
-//! | | TAPIR-MT | TAPIR-PP |
-//! |---|---|---|
-//! | offline, server, once for all clients | 2·n hash computations | n additions of points, about 25 each |
-//! | offline, client | n·w down; 2·n hash computations | n·w + 96·M + 48·Q down |
-//! | answer, each server | (log₂M − t)·32·Q more down; Q hash computations | 48 more down; n products of numbers, a multi-exponentiation of 2·M points |
-//! | recover, client | 2·Q·(log₂M − t + 1) hash computations | a pairing for each different offset, 2·Q multiplications of points |
-//! | state, client | 32·2^t·Q more, public | 192·M + 96·Q more, public; in memory 12 KiB for each partition, and 19 KiB for each of M if that is at most 1024 |
-//! | state, server | 32·n more | 32·n more |
+//! | | |
+//! |---|---|
+//! | offline, server, once for all clients | 2·n hash computations |
+//! | offline, client | n·w down; 2·n hash computations |
+//! | answer, each server | (log₂M − t)·32·Q more down; Q hash computations |
+//! | recover, client | 2·Q·(log₂M − t + 1) hash computations |
+//! | state, client | 32·2^t·Q more, public |
+//! | state, server | 32·n more |
 //!
 //! `t` is the number of levels of each Merkle tree that a client keeps: as many as take no more
 //! memory than the rest of its state ([`MerkleForm::commitment`]).
@@ -55,8 +55,7 @@
 //!
 //! Different from the paper: both servers announce the table's digest *before* it streams. So each
 //! byte needs to come from only one of them, which halves the traffic (the session can also compare
-//! two streams). Openings are not stored beside the records; a server makes them for each query. A
-//! client of TAPIR-MT computes the commitments itself; only the table is streamed.
+//! two streams). A client computes the commitments itself; only the table is streamed.
 
 mod change;
 mod client;
@@ -69,16 +68,12 @@ mod params;
 pub mod planted;
 mod preparation;
 mod server;
-#[cfg(test)]
-pub(crate) mod tests;
+#[cfg(any(test, feature = "testing"))]
+#[allow(missing_docs, clippy::unwrap_used)]
+pub mod tests;
 
 pub use client::TapirClient;
-#[cfg(target_family = "wasm")]
-pub(crate) use descriptor::POINTPROOFS_ABOUT;
-#[cfg(not(target_family = "wasm"))]
-pub use descriptor::{PRECOMPUTE_OPENINGS, REFERENCE_STRING};
-#[cfg(not(target_family = "wasm"))]
-pub use form::PointproofsForm;
+pub use descriptor::RegisteredForm;
 pub use form::{Form, MerkleForm};
 pub use messages::{TapirAnswer, TapirQuery};
 pub use params::{TapirParameters, vectors_of};
@@ -93,8 +88,6 @@ use std::marker::PhantomData;
 
 /// The name of the form with Merkle trees.
 pub(crate) const MERKLE: SchemeId = SchemeId::named("tapir-mt");
-/// The name of the form with Pointproofs, also where it is not in the build.
-pub(crate) const POINTPROOFS: SchemeId = SchemeId::named("tapir-pp");
 
 /// The scheme's types, without a state.
 pub struct Tapir<F: Form>(PhantomData<F>);

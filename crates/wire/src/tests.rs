@@ -54,7 +54,7 @@ fn described_as(id: SchemeId, identity: &TableIdentity, parameter: u64) -> Schem
         // The roots of trees are kept, and no more.
         SchemeId::TapirMerkle => [&number[..], &[0]].concat(),
         // A reference string for `number` records, of some digest.
-        SchemeId::TapirPointproofs => [&number[..], &number[..4], &[8; 32]].concat(),
+        privet_laboratory::TAPIR_PP => [&number[..], &number[..4], &[8; 32]].concat(),
         _ => number.to_vec(),
     };
     described(SchemePlan::from_announcement(id, identity, &parameters).unwrap(), identity)

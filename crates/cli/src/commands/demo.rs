@@ -8,7 +8,7 @@ mod servers;
 use crate::arguments::Demo;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
-use crate::tuning;
+use crate::laboratory::reference_string;
 use phone_book::PhoneBook;
 use privet_client::{Client, Target};
 use privet_core::{Blame, Error, Result, TableIdentity};
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
     for (number, scheme) in (2..).zip(schemes.iter().copied()) {
         let identity = Snapshot::open(book.path())?.identity();
         // Client and servers are one process here, so no secret has to be kept from either of them.
-        let tuning = tuning::completed(Tuning::default(), scheme, &identity)?;
+        let tuning = reference_string::completed(Tuning::default(), scheme, &identity)?;
         if let Some(why) = unsuitable(scheme, &identity, &tuning) {
             Page::default().line(format!("\n{number}. Not with {scheme}: {why}.")).print()?;
             continue;

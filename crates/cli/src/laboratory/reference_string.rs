@@ -1,8 +1,11 @@
 //! Reference strings: files that `tapir-pp` needs.
 
 use crate::display;
-use privet_core::commit::pointproofs::ReferenceString;
-use privet_core::{Result, SecretRng};
+use privet_core::{Result, SecretRng, TableIdentity};
+use privet_laboratory::pointproofs::ReferenceString;
+use privet_laboratory::tapir_pp::{REFERENCE_STRING, missing_string};
+use privet_schemes::SchemeId;
+use privet_schemes::registry::Tuning;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -34,4 +37,25 @@ pub(crate) fn make(size: u32) -> Result<Arc<ReferenceString>> {
     let string = ReferenceString::generate(size, &mut SecretRng::from_os()?);
     spinner.finish_and_clear();
     string.map(Arc::new)
+}
+
+/// Whether the scheme needs a reference string and nobody supplied one.
+pub(crate) fn is_missing(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> bool {
+    missing_string(scheme, identity, tuning).is_some()
+}
+
+/// The tuning, with a reference string made in this process if one is missing. Only for servers
+/// whose clients are in this process too.
+///
+/// # Errors
+/// If it cannot be made.
+pub(crate) fn completed(
+    tuning: Tuning,
+    scheme: SchemeId,
+    identity: &TableIdentity,
+) -> Result<Tuning> {
+    match missing_string(scheme, identity, &tuning) {
+        Some(size) => Ok(tuning.with(&REFERENCE_STRING, make(size)?)),
+        None => Ok(tuning),
+    }
 }

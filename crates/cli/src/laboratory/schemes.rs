@@ -1,9 +1,9 @@
 //! What other commands need of the laboratory's schemes.
 
 use crate::arguments::SchemeOptions;
-use privet_kernels::bls12_381::{G1, Scalar};
 use privet_kernels::rates::best;
 use privet_laboratory::finite_differences::{DIGITS, ONE_BIT};
+use privet_laboratory_kernels::bls12_381::{G1, Scalar};
 use privet_schemes::SchemeId;
 use std::hint::black_box;
 
@@ -16,7 +16,7 @@ pub(crate) fn zero_bit(options: &SchemeOptions<false>) -> Option<u8> {
 /// Whether Privet for browsers has the scheme: it leaves out the laboratory.
 pub(crate) fn is_in_browsers(scheme: SchemeId) -> bool {
     let left_out = [
-        SchemeId::TapirPointproofs,
+        privet_laboratory::TAPIR_PP,
         privet_laboratory::FINITE_DIFFERENCES,
         privet_laboratory::FINITE_DIFFERENCES_MANY,
     ];
@@ -40,8 +40,8 @@ pub(crate) fn point_products() -> f64 {
 mod tests {
     use super::*;
     use crate::arguments::Typed;
+    use privet_laboratory::tapir_pp::{PRECOMPUTE_OPENINGS, REFERENCE_STRING};
     use privet_schemes::registry::PARTITION_RECORDS;
-    use privet_schemes::tapir::{PRECOMPUTE_OPENINGS, REFERENCE_STRING};
 
     #[test]
     fn choices_of_one_scheme_are_refused_for_others() {
@@ -54,9 +54,9 @@ mod tests {
             let tuning = SchemeOptions::<false>(vec![cut.clone()]).read(scheme).unwrap();
             assert_eq!(tuning.number(&PARTITION_RECORDS), Some(64));
         }
-        let tuning = precomputing.read(Some(SchemeId::TapirPointproofs)).unwrap();
+        let tuning = precomputing.read(Some(privet_laboratory::TAPIR_PP)).unwrap();
         assert!(tuning.has(&PRECOMPUTE_OPENINGS) && !tuning.has(&REFERENCE_STRING));
-        assert!(precomputing.read_all(Some(SchemeId::TapirPointproofs)).is_err());
+        assert!(precomputing.read_all(Some(privet_laboratory::TAPIR_PP)).is_err());
         let one_bit = typed(&ONE_BIT);
         assert!(one_bit.read(Some(SchemeId::Dpf)).is_err());
         assert!(one_bit.read(Some(privet_laboratory::FINITE_DIFFERENCES)).unwrap().has(&ONE_BIT));

@@ -487,7 +487,7 @@ fn shapes_and_names_that_do_not_exist_are_refused() {
     assert_snapshot!(place.run("bench --scheme onion --records 1 --record-len 1"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, simplepir-packed, doublepir, dpf, dummy-subsets, dummy-subsets-two, harmony, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt, download, finite-differences, finite-differences-many
+    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, simplepir-packed, doublepir, dpf, dummy-subsets, dummy-subsets-two, harmony, piano, piano-all-parities, singlepass, tapir-mt, apir-dpf, apir-matrix-mt, download, tapir-pp, finite-differences, finite-differences-many
 
     For more information, try '--help'.
     "#);

@@ -499,8 +499,8 @@ fn serve_explains_itself() {
     Table and scheme:
           --scheme <SCHEME>
               Scheme to answer with: simplepir, simplepir-packed, doublepir, dpf, dummy-subsets,
-              dummy-subsets-two, harmony, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp,
-              apir-dpf, apir-matrix-mt, download, finite-differences, finite-differences-many; or
+              dummy-subsets-two, harmony, piano, piano-all-parities, singlepass, tapir-mt, apir-dpf,
+              apir-matrix-mt, download, tapir-pp, finite-differences, finite-differences-many; or
               `auto`, by the rule of `privet plan`, for one operator, clients that keep no secrets, and
               ten lookups of each in a day: download for tables of a few MiB, simplepir-packed for
               larger ones, and simplepir where simplepir-packed refuses the table.
@@ -939,8 +939,8 @@ fn bench_explains_itself() {
     Options:
           --scheme <SCHEME>
               Scheme to measure: simplepir, simplepir-packed, doublepir, dpf, dummy-subsets,
-              dummy-subsets-two, harmony, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp,
-              apir-dpf, apir-matrix-mt, download, finite-differences, finite-differences-many; or
+              dummy-subsets-two, harmony, piano, piano-all-parities, singlepass, tapir-mt, apir-dpf,
+              apir-matrix-mt, download, tapir-pp, finite-differences, finite-differences-many; or
               `plain`, a lookup that is not private, for comparison.
 
               With --help it explains the options of that scheme.

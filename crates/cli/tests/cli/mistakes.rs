@@ -60,14 +60,14 @@ fn mistakes_end_with_2_and_say_what_would_be_right() {
     assert_snapshot!(place.run("serve x --scheme onion"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, simplepir-packed, doublepir, dpf, dummy-subsets, dummy-subsets-two, harmony, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt, download, finite-differences, finite-differences-many
+    error: invalid value 'onion' for '--scheme <SCHEME>': there is no scheme "onion" here; known are: simplepir, simplepir-packed, doublepir, dpf, dummy-subsets, dummy-subsets-two, harmony, piano, piano-all-parities, singlepass, tapir-mt, apir-dpf, apir-matrix-mt, download, tapir-pp, finite-differences, finite-differences-many
 
     For more information, try '--help'.
     "#);
     assert_snapshot!(place.run("serve x --scheme simplpir"), @r#"
     [exit 2]
     [stderr]
-    error: invalid value 'simplpir' for '--scheme <SCHEME>': there is no scheme "simplpir" here; known are: simplepir, simplepir-packed, doublepir, dpf, dummy-subsets, dummy-subsets-two, harmony, piano, piano-all-parities, singlepass, tapir-mt, tapir-pp, apir-dpf, apir-matrix-mt, download, finite-differences, finite-differences-many; did you mean simplepir?
+    error: invalid value 'simplpir' for '--scheme <SCHEME>': there is no scheme "simplpir" here; known are: simplepir, simplepir-packed, doublepir, dpf, dummy-subsets, dummy-subsets-two, harmony, piano, piano-all-parities, singlepass, tapir-mt, apir-dpf, apir-matrix-mt, download, tapir-pp, finite-differences, finite-differences-many; did you mean simplepir?
 
     For more information, try '--help'.
     "#);

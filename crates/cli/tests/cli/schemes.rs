@@ -37,7 +37,7 @@ fn every_scheme_is_served_by_processes_and_asked_by_others() {
     let with_openings = format!("{string} --precompute-openings");
     let cases = privet_laboratory::all()
         .map(|scheme| (scheme, if scheme.about().has("reference-string") { string } else { "" }));
-    for (scheme, options) in cases.chain([(SchemeId::TapirPointproofs, &*with_openings)]) {
+    for (scheme, options) in cases.chain([(privet_laboratory::TAPIR_PP, &*with_openings)]) {
         // Its hint is 16 MiB for each byte of a record. It has a test of its own.
         if scheme == SchemeId::DoublePir {
             continue;
@@ -60,8 +60,7 @@ fn every_scheme_is_served_by_processes_and_asked_by_others() {
         let again = get("-k bob -v");
         assert_eq!((again.code(), again.stdout()), (0, "{\"phone\":\"555-2\",\"floor\":\"4\"}\n"));
         assert!(again.stderr().contains(" (0 B fetched); 1 lookup, "), "{again}");
-        let tuning = registry::makeshift(scheme, &identity, &Tuning::default())
-            .map_or_else(Tuning::default, |makeshift| (makeshift.make)().unwrap());
+        let tuning = privet_laboratory::completed(scheme, &identity, Tuning::default()).unwrap();
         let plan = registry::plan(scheme, &identity, &tuning).unwrap();
         let hints = place
             .run("state show")

@@ -7,12 +7,10 @@ pub(crate) mod authenticated_sum;
 pub(crate) mod byte_matrix;
 pub(crate) mod ggm_tree;
 pub(crate) mod keystream;
-pub(crate) mod line_reads;
 pub(crate) mod permutations;
 pub(crate) mod selected_xor;
 pub(crate) mod strassen;
 pub(crate) mod subset_hints;
-pub(crate) mod subset_sums;
 pub(crate) mod swap_or_not;
 pub(crate) mod yardstick;
 

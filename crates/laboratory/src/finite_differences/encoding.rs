@@ -10,6 +10,7 @@ use beyond_memory::{LEAST_PART, Transform};
 use privet_core::{Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
+use privet_laboratory_kernels::subset_sums::subset_sums;
 use privet_schemes::stored_setup::SetupStore;
 
 /// All points of the polynomial whose coefficients are `records`: each is the XOR of the records
@@ -29,7 +30,8 @@ pub(super) fn encode(
     let mut points = points::room_for(parameters.stored_bytes())?;
     // The buffer has room for this many bytes.
     let used = &mut points[..parameters.points_bytes() as usize];
-    kernels.subset_sums(
+    subset_sums(
+        kernels,
         used,
         sums.entry_len,
         threads,
@@ -161,7 +163,7 @@ impl Transform for SubsetSums<'_> {
             block.fill(0);
             self.place((word << low) + first, block);
         };
-        self.kernels.subset_sums(piece, self.entry_len, self.threads, &place, progress);
+        subset_sums(self.kernels, piece, self.entry_len, self.threads, &place, progress);
         Ok(())
     }
 
@@ -171,7 +173,7 @@ impl Transform for SubsetSums<'_> {
         row_len: usize,
         progress: &(dyn Fn(f64) + Sync),
     ) -> Result<()> {
-        self.kernels.subset_sums(rows, row_len, self.threads, &|_, _| {}, progress);
+        subset_sums(self.kernels, rows, row_len, self.threads, &|_, _| {}, progress);
         Ok(())
     }
 }

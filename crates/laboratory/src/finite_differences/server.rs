@@ -8,8 +8,10 @@ use super::{
 };
 use crate::combinations::Ball;
 use privet_core::{Result, TableChanges, TableView};
-use privet_kernels::line_reads::{LineBits, LineBytes, LineQuery, LineReads, LineStep};
 use privet_kernels::memory::HugeBuffer;
+use privet_laboratory_kernels::line_reads::{
+    LineBits, LineBytes, LineClass, LineQuery, LineReads, LineStep,
+};
 use privet_schemes::registry::ServerOptions;
 use privet_schemes::stored_setup::SetupStore;
 use zeroize::Zeroizing;
@@ -60,7 +62,7 @@ impl Reads {
 /// The lines of a ball in ascending order. Each line holds the points that differ in the lowest
 /// `in_line` variables. A line that differs in `w` of the other variables has the points of a
 /// smaller ball, with radius K − w: this is its class, and `class` makes it.
-fn by_line<C: privet_kernels::line_reads::LineClass>(
+fn by_line<C: LineClass>(
     ball: &Ball,
     in_line: u32,
     class: impl Fn(&mut dyn Iterator<Item = u64>) -> C,
@@ -119,14 +121,12 @@ impl MakesPoints for FiniteDifferences {
         }
         let mut entries = vec![Zeroizing::new(vec![0u8; len]); queries.len()];
         let inside = match &server.reads {
-            Reads::Bits(reads) => server.kernels.gather_line_bits(
+            Reads::Bits(reads) => {
+                reads.gather(server.kernels, &server.points, &mut asked(queries, 1, &mut entries))
+            }
+            Reads::Bytes(reads) => reads.gather(
+                server.kernels,
                 &server.points,
-                reads,
-                &mut asked(queries, 1, &mut entries),
-            ),
-            Reads::Bytes(reads) => server.kernels.gather_line_bytes(
-                &server.points,
-                reads,
                 &mut asked(queries, record_len, &mut entries),
             ),
             Reads::Records => queries

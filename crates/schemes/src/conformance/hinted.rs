@@ -10,22 +10,20 @@ use crate::contract::{
     QueryOf, Record, ReservationId, Reserved, Role, Scheme, Updatable,
 };
 use crate::offline::StreamConsumer as _;
-use crate::planted::set_queries_per_generation;
 use crate::test_tables::{Sequence, identity, public_bytes, query_through_its_encoding, sequences};
 use privet_core::{Blame, RecordIndex, Result, SecretRng, TableDelta, TableShape, TableView};
 use privet_kernels::{Arm, Kernels};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
 use zeroize::Zeroizing;
 
-pub(crate) use changes::*;
-pub(crate) use lookups::*;
-pub(crate) use preparations::*;
+pub use changes::*;
+pub use lookups::*;
+pub use preparations::*;
 
 type Bytes = Zeroizing<Vec<u8>>;
 
 /// A scheme, as the suite tests it.
-pub(crate) trait Hinted: Sized + 'static {
+pub trait Hinted: Sized + 'static {
     type Parameters: Parameters + Clone;
     type Scheme: Offline<Parameters = Self::Parameters>;
     type Server: Answerer<Scheme = Self::Scheme>;
@@ -92,33 +90,33 @@ pub(crate) trait Hinted: Sized + 'static {
 }
 
 /// A table, its server in all roles, and what a client draws from.
-pub(crate) struct World<S: Hinted> {
-    pub(crate) parameters: S::Parameters,
-    pub(crate) records: Vec<u8>,
-    pub(crate) server: S::Server,
-    pub(crate) rng: SecretRng,
+pub struct World<S: Hinted> {
+    pub parameters: S::Parameters,
+    pub records: Vec<u8>,
+    pub server: S::Server,
+    pub rng: SecretRng,
 }
 
 impl<S: Hinted> World<S> {
-    pub(crate) fn new(records: u64, record_len: u64) -> Self {
+    pub fn new(records: u64, record_len: u64) -> Self {
         Self::with(S::parameters(TableShape::new(records, record_len).unwrap(), None))
     }
 
-    pub(crate) fn cut(records: u64, record_len: u64, cut: u64) -> Self {
+    pub fn cut(records: u64, record_len: u64, cut: u64) -> Self {
         Self::with(S::parameters(TableShape::new(records, record_len).unwrap(), Some(cut)))
     }
 
-    pub(crate) fn with(parameters: S::Parameters) -> Self {
+    pub fn with(parameters: S::Parameters) -> Self {
         let records = public_bytes("a table", S::shape(&parameters).bytes() as usize);
         Self::of(parameters, records)
     }
 
-    pub(crate) fn of(parameters: S::Parameters, records: Vec<u8>) -> Self {
+    pub fn of(parameters: S::Parameters, records: Vec<u8>) -> Self {
         let server = Self::serve(&parameters, &records);
         Self { parameters, records, server, rng: SecretRng::from_fixed_seed([3; 32]) }
     }
 
-    pub(crate) fn serve(parameters: &S::Parameters, records: &[u8]) -> S::Server {
+    pub fn serve(parameters: &S::Parameters, records: &[u8]) -> S::Server {
         let shape = S::shape(parameters);
         let identity = identity(shape.records(), shape.record_len());
         S::server(parameters, TableView::new(identity, records).unwrap())
@@ -128,19 +126,19 @@ impl<S: Hinted> World<S> {
         S::stream(self).map_or([0; 32], |stream| *blake3::hash(&stream).as_bytes())
     }
 
-    pub(crate) fn preparation(&mut self) -> S::Preparation {
+    pub fn preparation(&mut self) -> S::Preparation {
         let mut key = [0; 32];
         self.rng.fill(&mut key);
         self.preparation_with(key, Kernels::detect())
     }
 
-    pub(crate) fn preparation_with(&self, seed: [u8; 32], kernels: Kernels) -> S::Preparation {
+    pub fn preparation_with(&self, seed: [u8; 32], kernels: Kernels) -> S::Preparation {
         let (parameters, rng) =
             (S::clients(&self.parameters), &mut SecretRng::from_fixed_seed(seed));
         S::Preparation::begin(parameters, self.digest(), rng, kernels).unwrap()
     }
 
-    pub(crate) fn resume(&self, checkpoint: &[u8]) -> Result<S::Preparation> {
+    pub fn resume(&self, checkpoint: &[u8]) -> Result<S::Preparation> {
         let (digest, kernels) = (self.digest(), Kernels::detect());
         S::Preparation::resume(S::clients(&self.parameters), digest, checkpoint, kernels)
     }
@@ -164,7 +162,7 @@ impl<S: Hinted> World<S> {
     }
 
     /// The result of a preparation that gets everything that it asks for.
-    pub(crate) fn prepared(&self, preparation: &mut S::Preparation, piece: usize) -> Bytes {
+    pub fn prepared(&self, preparation: &mut S::Preparation, piece: usize) -> Bytes {
         while preparation.next_offset() < self.offline_len() {
             self.feed(preparation, piece);
         }
@@ -172,41 +170,41 @@ impl<S: Hinted> World<S> {
         preparation.generation().unwrap()
     }
 
-    pub(crate) fn generation(&mut self) -> Bytes {
+    pub fn generation(&mut self) -> Bytes {
         let mut preparation = self.preparation();
         self.prepared(&mut preparation, 1 << 16)
     }
 
-    pub(crate) fn try_load(&self, generation: &[u8]) -> Result<S::Client> {
+    pub fn try_load(&self, generation: &[u8]) -> Result<S::Client> {
         let generation = Zeroizing::new(generation.to_vec());
         S::Client::load(S::clients(&self.parameters), generation, Kernels::detect())
     }
 
-    pub(crate) fn load(&self, generation: &[u8]) -> S::Client {
+    pub fn load(&self, generation: &[u8]) -> S::Client {
         self.try_load(generation).unwrap()
     }
 
-    pub(crate) fn client(&mut self) -> S::Client {
+    pub fn client(&mut self) -> S::Client {
         let generation = self.generation();
         self.load(&generation)
     }
 
-    pub(crate) fn indices(&mut self, sequence: Sequence, count: u64) -> Vec<u64> {
+    pub fn indices(&mut self, sequence: Sequence, count: u64) -> Vec<u64> {
         let records = S::shape(&self.parameters).records();
         sequence.indices(records, S::cut(&self.parameters), count, &mut self.rng)
     }
 
-    pub(crate) fn index(&self, index: u64) -> RecordIndex {
+    pub fn index(&self, index: u64) -> RecordIndex {
         RecordIndex::new(index, S::shape(&self.parameters)).unwrap()
     }
 
-    pub(crate) fn record(&self, index: u64) -> &[u8] {
+    pub fn record(&self, index: u64) -> &[u8] {
         let len = S::shape(&self.parameters).record_len() as usize;
         &self.records[index as usize * len..][..len]
     }
 
     /// Reserves, and applies the change.
-    pub(crate) fn reserve(
+    pub fn reserve(
         &mut self,
         client: &mut S::Client,
         index: u64,
@@ -217,7 +215,7 @@ impl<S: Hinted> World<S> {
     }
 
     /// One answer of each server, over the wire and back.
-    pub(crate) fn answers(&self, queries: &[QueryOf<S::Server>]) -> Vec<AnswerOf<S::Server>> {
+    pub fn answers(&self, queries: &[QueryOf<S::Server>]) -> Vec<AnswerOf<S::Server>> {
         assert_eq!(queries.len(), S::Scheme::servers(&self.parameters));
         let answer = |(role, query): (u8, &QueryOf<S::Server>)| {
             let query = query_through_its_encoding(&self.parameters, Role(role), query);
@@ -229,18 +227,14 @@ impl<S: Hinted> World<S> {
     }
 
     /// Settles and applies; returns the change.
-    pub(crate) fn settle(
-        &self,
-        client: &mut S::Client,
-        reserved: &Reserved<QueryOf<S::Server>>,
-    ) -> Bytes {
+    pub fn settle(&self, client: &mut S::Client, reserved: &Reserved<QueryOf<S::Server>>) -> Bytes {
         let change = client.settle(reserved.id, &self.answers(&reserved.queries)).unwrap();
         client.apply(&change).unwrap();
         change
     }
 
     /// Settles, and takes the record if it is known.
-    pub(crate) fn tell(
+    pub fn tell(
         &self,
         client: &mut S::Client,
         reserved: &Reserved<QueryOf<S::Server>>,
@@ -250,7 +244,7 @@ impl<S: Hinted> World<S> {
     }
 
     /// One whole lookup.
-    pub(crate) fn get(&mut self, client: &mut S::Client, index: u64) -> Result<Record> {
+    pub fn get(&mut self, client: &mut S::Client, index: u64) -> Result<Record> {
         let reserved = self.reserve(client, index)?;
         self.tell(client, &reserved).expect("nothing else is under way")
     }
@@ -263,7 +257,7 @@ impl<S: Hinted> World<S> {
     }
 
     /// Some edits, also several of one record, and the table after them.
-    pub(crate) fn edit(&mut self, count: u64) -> TableDelta {
+    pub fn edit(&mut self, count: u64) -> TableDelta {
         let shape = S::shape(&self.parameters);
         let len = shape.record_len() as usize;
         let mut edits: Vec<(u64, Vec<u8>)> = Vec::new();
@@ -295,7 +289,7 @@ fn whole<S: Hinted>(client: &S::Client) -> Whole<S> {
 }
 
 /// A query that is cut short, too long, or has one wrong bit is refused, or is read and answered.
-pub(crate) fn what_a_stranger_sends_is_answered_or_refused<S: Hinted>() {
+pub fn what_a_stranger_sends_is_answered_or_refused<S: Hinted>() {
     let mut world = World::<S>::cut(37, 3, 4);
     let client = world.client();
     let index = world.index(5);
@@ -344,7 +338,7 @@ pub(crate) fn what_a_stranger_sends_is_answered_or_refused<S: Hinted>() {
     }
 }
 
-pub(crate) fn parameters_are_read_back_and_nothing_else_is<S: Hinted>() {
+pub fn parameters_are_read_back_and_nothing_else_is<S: Hinted>() {
     let known = |records: u64, record_len| {
         let shape = TableShape::new(records, record_len).unwrap();
         (identity(records, record_len), S::parameters(shape, None))

@@ -87,15 +87,6 @@ impl About {
     }
 }
 
-/// What a scheme needs besides the table if the user did not choose it. It is made on the spot: if
-/// client and servers are one process, nobody needs to be kept from its secrets.
-pub struct Makeshift {
-    /// What it makes, in words: `a reference string for partitions of 2,048 records`.
-    pub what: String,
-    /// Makes it, and chooses it.
-    pub make: Box<dyn FnOnce() -> Result<Tuning>>,
-}
-
 /// A scheme as its folder registers it, in `descriptor.rs`. Parameters come decoded.
 pub trait Registered: Offline + Sized + 'static {
     /// The properties that are the same on every table.
@@ -141,12 +132,6 @@ pub trait Registered: Offline + Sized + 'static {
     /// Begins a generation of hints, or goes on from a checkpoint.
     fn preparation(_start: HintsStart<'_>, _parameters: Self::Parameters) -> NewHints {
         Err(other_kind(Self::ID))
-    }
-
-    /// What servers need besides the table if the user did not choose it and it can be made on the
-    /// spot.
-    fn makeshift(_identity: &TableIdentity, _tuning: &Tuning) -> Option<Makeshift> {
-        None
     }
 
     /// Bytes that a client keeps of one generation of single-use hints; 0 if it has none.
@@ -374,7 +359,6 @@ pub(crate) trait Descriptor: Sync {
         checkpoint: Option<&[u8]>,
         kernels: Kernels,
     ) -> NewHints;
-    fn makeshift(&self, identity: &TableIdentity, tuning: &Tuning) -> Option<Makeshift>;
     fn told(&self, identity: &TableIdentity, parameters: &[u8]) -> Result<Told>;
     fn queries_say(
         &self,
@@ -466,10 +450,6 @@ impl<S: Registered> Descriptor for Of<S> {
     ) -> NewHints {
         let parameters = S::Parameters::decode(identity, &plan.parameters)?;
         S::preparation(HintsStart { records_digest, checkpoint, kernels }, parameters)
-    }
-
-    fn makeshift(&self, identity: &TableIdentity, tuning: &Tuning) -> Option<Makeshift> {
-        S::makeshift(identity, tuning)
     }
 
     fn told(&self, identity: &TableIdentity, parameters: &[u8]) -> Result<Told> {

@@ -44,7 +44,7 @@ impl SchemePlan {
         identity: &TableIdentity,
         parameters: &[u8],
     ) -> Result<Self> {
-        let plan = scheme.descriptor()?.announced(identity, parameters)?;
+        let plan = scheme.descriptor().announced(identity, parameters)?;
         plan.check_messages().map_err(|error| {
             Error::peer_misbehaved("the server announced parameters that are refused")
                 .caused_by(error)
@@ -123,16 +123,16 @@ impl SchemePlan {
 
     /// What queries reveal to the server of role `role`, in words, if words are needed.
     pub fn queries_say(&self, identity: &TableIdentity, role: Role) -> Option<String> {
-        self.scheme.descriptor().ok()?.queries_say(identity, &self.parameters, role)
+        self.scheme.descriptor().queries_say(identity, &self.parameters, role)
     }
 
     /// Whether the bits of a query to the server of role `role` look random.
     pub fn queries_look_random(&self, role: Role) -> bool {
-        self.scheme.descriptor().is_ok_and(|scheme| scheme.queries_look_random(role))
+        self.scheme.descriptor().queries_look_random(role)
     }
 
     fn told(&self, identity: &TableIdentity) -> Option<Told> {
-        self.scheme.descriptor().ok()?.told(identity, &self.parameters).ok()
+        self.scheme.descriptor().told(identity, &self.parameters).ok()
     }
 
     /// A digest of everything both sides must agree on: the scheme, its parameters and the table in

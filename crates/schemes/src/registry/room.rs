@@ -1,15 +1,12 @@
 //! Everything that a scheme's `descriptor.rs` uses of the registry: `use crate::registry::room::*`,
 //! or `privet_schemes::…` in other crates.
 
-// The build for browsers lacks a scheme, so some of these have no user there.
-#![cfg_attr(target_family = "wasm", allow(unused_imports))]
-
 pub use super::costs::{
     Costs, Operations, aes_blocks, byte_products, copied, hashed, pass, point_products,
     random_reads, short_hashes, started, steps, xored,
 };
 pub use super::descriptor::{
-    About, Assumption, ClientStart, HintsStart, Makeshift, Of, Registered, ServerStart,
+    About, Assumption, ClientStart, HintsStart, Of, Registered, ServerStart,
 };
 pub use super::options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value};
 pub use super::rehearsal::Rehearsed;

@@ -15,7 +15,6 @@ use crate::simplepir::SimplePir;
 use crate::simplepir_packed::SimplePirPacked;
 use crate::singlepass::SinglePass;
 use crate::tapir::{MerkleForm, Tapir};
-use privet_core::{Error, Result};
 use std::sync::OnceLock;
 
 /// The schemes of this crate, in the order in which they are listed. A new scheme needs its folder,
@@ -32,15 +31,6 @@ const OWN: &[Room] = &[
     Room::of::<PianoAllParities>(),
     Room::of::<SinglePass>(),
     Room::of::<Tapir<MerkleForm>>(),
-    #[cfg(not(target_family = "wasm"))]
-    Room::of::<Tapir<crate::tapir::PointproofsForm>>(),
-    // Its curve is not in the build for browsers. They know only the name.
-    #[cfg(target_family = "wasm")]
-    Room {
-        id: crate::tapir::POINTPROOFS,
-        about: &crate::tapir::POINTPROOFS_ABOUT,
-        descriptor: None,
-    },
     Room::of::<ApirDpf>(),
     Room::of::<ApirMatrix>(),
     Room::of::<Download>(),
@@ -74,14 +64,13 @@ fn rooms() -> impl Iterator<Item = &'static Room> + Clone {
 pub struct Room {
     id: SchemeId,
     about: &'static About,
-    /// `None`: it is not in this build.
-    descriptor: Option<&'static dyn Descriptor>,
+    descriptor: &'static dyn Descriptor,
 }
 
 impl Room {
     /// The room that registers `S`.
     pub const fn of<S: Registered>() -> Self {
-        Self { id: S::ID, about: &S::ABOUT, descriptor: Some(Of::<S>::DESCRIPTOR) }
+        Self { id: S::ID, about: &S::ABOUT, descriptor: Of::<S>::DESCRIPTOR }
     }
 }
 
@@ -97,13 +86,8 @@ impl SchemeId {
     }
 
     /// The descriptor that its folder registers.
-    ///
-    /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if this build has only its name.
-    pub(super) fn descriptor(self) -> Result<&'static dyn Descriptor> {
-        self.room().descriptor.ok_or_else(|| {
-            Error::api_misuse(format!("{self} is not a part of Privet for browsers"))
-        })
+    pub(super) fn descriptor(self) -> &'static dyn Descriptor {
+        self.room().descriptor
     }
 
     fn room(self) -> &'static Room {
@@ -128,9 +112,6 @@ mod tests {
             assert_eq!(scheme.name().parse::<SchemeId>().unwrap(), *scheme);
             let about = scheme.about();
             assert!(about.summary.len() <= 80 && !about.summary.ends_with('.'), "{scheme}");
-            if about.options.iter().any(|option| option.missing.is_some()) {
-                continue;
-            }
             let plan = plan(*scheme, &identity(1000, 4), &Tuning::default()).unwrap();
             assert_eq!(plan.scheme, *scheme);
             assert!(about.servers.contains(&(plan.servers as u32)), "{scheme}");
@@ -161,7 +142,6 @@ mod tests {
             SchemeId::PianoAllParities,
             SchemeId::SinglePass,
             SchemeId::TapirMerkle,
-            SchemeId::TapirPointproofs,
             SchemeId::ApirDpf,
             SchemeId::ApirMatrix,
             SchemeId::Download,

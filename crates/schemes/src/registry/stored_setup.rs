@@ -60,7 +60,7 @@ pub fn server_of_setup(
 }
 
 fn setup_of(scheme: SchemeId) -> Option<&'static dyn StoresSetup> {
-    scheme.descriptor().ok()?.stored_setup()
+    scheme.descriptor().stored_setup()
 }
 
 fn of(plan: &SchemePlan) -> Result<&'static dyn StoresSetup> {

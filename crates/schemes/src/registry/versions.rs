@@ -80,7 +80,7 @@ pub fn patch_downloaded(
 }
 
 fn patches_of(version: Version<'_>) -> Option<&'static dyn ErasedPatches> {
-    version.0.scheme.descriptor().ok()?.patches()
+    version.0.scheme.descriptor().patches()
 }
 
 /// A version of a table, with the plan with which it is served.

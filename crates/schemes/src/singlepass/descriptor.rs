@@ -58,7 +58,9 @@ pub(crate) fn permutations(parameters: &SinglePassParameters) -> String {
     )
 }
 
-pub(crate) fn costs(parameters: &SinglePassParameters) -> Costs {
+/// What each step costs, in counted operations. Where another scheme wraps SinglePass, a part of its
+/// own costs.
+pub fn costs(parameters: &SinglePassParameters) -> Costs {
     let (shape, partitions) = (parameters.shape(), u64::from(parameters.partitions()));
     let (records, record_len) = (shape.records(), shape.record_len());
     let read = random_reads(partitions + 60, record_len, shape.bytes());

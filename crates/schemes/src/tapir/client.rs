@@ -234,7 +234,8 @@ impl<F: Form> Verifying for TapirClient<F> {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
+#[allow(clippy::unwrap_used)]
 impl<F: Form> TapirClient<F> {
     /// The state as a generation, used up or not.
     pub(super) fn written_down(&self) -> Zeroizing<Vec<u8>> {

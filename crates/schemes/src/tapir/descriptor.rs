@@ -1,38 +1,42 @@
-//! The entries of both forms of TAPIR in the registry.
+//! The entry of TAPIR in the registry, for any form.
 
 use super::{
     Form, MerkleForm, Tapir, TapirClient, TapirParameters, TapirPreparation, TapirServer,
     TapirSetup, vectors_of,
 };
+use crate::contract::Parameters as _;
 use crate::registry::room::*;
 use crate::singlepass::SinglePassParameters;
 use crate::singlepass::descriptor::{costs, cut, one_of_each, permutations, work};
 use privet_core::commit::merkle::depth;
 
-/// The differences between the forms, besides the commitment.
-pub(crate) trait RegisteredForm: Form + Sized {
+/// The differences between the forms, besides the commitment: as [`Registered`] says, where it has
+/// the name.
+pub trait RegisteredForm: Form + Sized {
+    /// The properties that are the same on every table.
     const ABOUT: About;
     /// Adds what a server can do besides answering.
     const SERVER: fn(ServerHost<TapirServer<Self>>) -> ServerHost<TapirServer<Self>>;
 
+    /// The parameters on a table.
     fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<TapirParameters<Self>>;
 
     /// The parameters of a server, including what clients do not need.
     fn parameters_as(
         identity: &TableIdentity,
         announced: &[u8],
-        tuning: &Tuning,
-    ) -> Result<TapirParameters<Self>>;
-
-    fn makeshift(_identity: &TableIdentity, _tuning: &Tuning) -> Option<Makeshift> {
-        None
+        _tuning: &Tuning,
+    ) -> Result<TapirParameters<Self>> {
+        TapirParameters::decode(identity, announced)
     }
 
     /// A description of the verification for people.
     fn words(parameters: &TapirParameters<Self>) -> String;
 
+    /// What each step costs, in counted operations.
     fn costs(parameters: &TapirParameters<Self>) -> Costs;
 
+    /// The work of a query.
     fn work(pass: &SinglePassParameters) -> Work;
 
     /// What comes back with the records, in words: `them, …`
@@ -69,10 +73,6 @@ impl<F: RegisteredForm> Registered for Tapir<F> {
 
     fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
         start.streaming::<TapirPreparation<F>>(parameters)
-    }
-
-    fn makeshift(identity: &TableIdentity, tuning: &Tuning) -> Option<Makeshift> {
-        F::makeshift(identity, tuning)
     }
 
     fn hints_len(parameters: &Self::Parameters) -> u64 {
@@ -121,14 +121,6 @@ impl RegisteredForm for MerkleForm {
         TapirParameters::new(pass, commitment)
     }
 
-    fn parameters_as(
-        identity: &TableIdentity,
-        announced: &[u8],
-        _tuning: &Tuning,
-    ) -> Result<TapirParameters<Self>> {
-        crate::contract::Parameters::decode(identity, announced)
-    }
-
     fn words(parameters: &TapirParameters<Self>) -> String {
         format!(
             "for which the root of each partition's Merkle tree and {} levels below it are kept, {} in all",
@@ -164,18 +156,3 @@ impl RegisteredForm for MerkleForm {
         }
     }
 }
-
-/// The properties of the form with Pointproofs. They are the same in every build, also in one
-/// without this form.
-pub(crate) const POINTPROOFS_ABOUT: About = About {
-    servers: 2..=2,
-    verifies: true,
-    commits: true,
-    ..About::new("SinglePass verified by short proofs, with a trusted reference string", 40)
-};
-
-#[cfg(not(target_family = "wasm"))]
-pub use pointproofs::{PRECOMPUTE_OPENINGS, REFERENCE_STRING};
-
-#[cfg(not(target_family = "wasm"))]
-mod pointproofs;

@@ -1,4 +1,4 @@
-//! The two forms of the scheme, which differ in the vector commitment.
+//! The form of the scheme, which is the vector commitment: here Merkle trees.
 //!
 //! A client of TAPIR-MT has streamed the table, so it can compute the upper levels of every tree
 //! and keep them. With 2^20 records of 32 bytes, a proof then has 3 or 4 hashes for each partition;
@@ -69,50 +69,5 @@ impl Form for MerkleForm {
     /// number than the default for the present table.
     fn decode(vectors: Vectors, reader: &mut Reader<'_>) -> Result<Merkle> {
         Merkle::new(vectors, reader.u8()?)
-    }
-}
-
-#[cfg(not(target_family = "wasm"))]
-pub use pointproofs::PointproofsForm;
-
-#[cfg(not(target_family = "wasm"))]
-mod pointproofs {
-    use super::{Form, SchemeId, Vectors};
-    use privet_core::Result;
-    use privet_core::codec::Reader;
-    use privet_core::commit::VectorCommitment as _;
-    use privet_core::commit::pointproofs::Pointproofs;
-    use privet_kernels::bls12_381::G1;
-
-    /// TAPIR-PP: Pointproofs, aggregated over all partitions. The proof in an answer is 48 bytes.
-    pub struct PointproofsForm;
-
-    impl Form for PointproofsForm {
-        const ID: SchemeId = crate::tapir::POINTPROOFS;
-        type Commitment = Pointproofs;
-
-        /// The reference string's size (u32) and its digest (32 bytes).
-        fn encode(commitment: &Pointproofs) -> Vec<u8> {
-            let mut bytes = commitment.size().to_le_bytes().to_vec();
-            bytes.extend(commitment.reference_digest());
-            bytes
-        }
-
-        /// Memory for multiples of the commitments, and for the precomputed part of pairings with
-        /// the reference string's points.
-        fn verifier_memory(commitment: &Pointproofs) -> u64 {
-            commitment.verifier_memory() + commitment.announcement_len()
-        }
-
-        /// A valid point: a check stops early if the bytes are no point, and adding the point at
-        /// infinity is faster than adding another one.
-        fn proof_in_form(_: &Pointproofs) -> Vec<u8> {
-            G1::generator().compress().to_vec()
-        }
-
-        fn decode(vectors: Vectors, reader: &mut Reader<'_>) -> Result<Pointproofs> {
-            let size = reader.u32()?;
-            Pointproofs::for_client(vectors, size, reader.array()?)
-        }
     }
 }

@@ -1,23 +1,19 @@
 //! TAPIR end to end without a network.
 
-// The build for browsers has only one of the two forms. Of the tests, it has the known answers and
-// those that need only this form.
-#![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]
+// With the feature `testing` the laboratory runs these for a form of its own: then they have no tests
+// themselves.
+#![cfg_attr(not(test), allow(dead_code, unused_imports, unused_macros, unused_variables))]
 
-#[cfg(not(target_family = "wasm"))]
-mod adversaries;
+pub mod adversaries;
+#[cfg(test)]
 mod known_answers;
-#[cfg(not(target_family = "wasm"))]
-mod lookups;
-#[cfg(not(target_family = "wasm"))]
+pub mod lookups;
 mod messages;
-#[cfg(not(target_family = "wasm"))]
-mod selective_failure;
-#[cfg(not(target_family = "wasm"))]
-mod state;
+pub mod selective_failure;
+pub mod state;
+#[cfg(test)]
 mod statistics;
-#[cfg(not(target_family = "wasm"))]
-mod updates;
+pub mod updates;
 
 use super::*;
 use crate::conformance::hinted::{self, Hinted, hinted_suite};
@@ -30,19 +26,16 @@ use crate::singlepass::SinglePassParameters;
 use crate::test_tables::identity;
 use privet_core::commit::VectorCommitment as _;
 use privet_core::commit::merkle::Merkle;
-#[cfg(not(target_family = "wasm"))]
-use privet_core::commit::pointproofs::{Openings, Pointproofs, ReferenceString};
 use privet_core::{
     Result, SecretRng, TableChanges, TableDelta, TableShape, TableUpdate, TableView,
 };
 use privet_kernels::Kernels;
 use proptest::prelude::*;
 use std::marker::PhantomData;
-use std::sync::{Arc, OnceLock};
 use zeroize::Zeroizing;
 
 /// How the tests make a form's commitment.
-pub(super) trait TestForm: Form {
+pub trait TestForm: Form {
     fn commitment(pass: &SinglePassParameters) -> Self::Commitment;
 }
 
@@ -55,25 +48,7 @@ impl TestForm for MerkleForm {
     }
 }
 
-#[cfg(not(target_family = "wasm"))]
-impl TestForm for PointproofsForm {
-    fn commitment(pass: &SinglePassParameters) -> Pointproofs {
-        let reference = Arc::clone(reference_string());
-        Pointproofs::new(vectors_of(pass).unwrap(), reference, Openings::OnDemand).unwrap()
-    }
-}
-
-/// For partitions of up to 16 records.
-#[cfg(not(target_family = "wasm"))]
-pub(crate) fn reference_string() -> &'static Arc<ReferenceString> {
-    static STRING: OnceLock<Arc<ReferenceString>> = OnceLock::new();
-    STRING.get_or_init(|| {
-        let mut rng = SecretRng::from_fixed_seed([5; 32]);
-        Arc::new(ReferenceString::generate(16, &mut rng).unwrap())
-    })
-}
-
-pub(super) fn parameters<F: TestForm>(
+pub fn parameters<F: TestForm>(
     records: u64,
     record_len: u64,
     partition_records: u64,
@@ -81,13 +56,13 @@ pub(super) fn parameters<F: TestForm>(
     Tested::parameters(TableShape::new(records, record_len).unwrap(), Some(partition_records))
 }
 
-pub(super) struct Tested<F>(PhantomData<F>);
+pub struct Tested<F>(PhantomData<F>);
 
-pub(super) type World<F> = hinted::World<Tested<F>>;
+pub type World<F> = hinted::World<Tested<F>>;
 
 // The suite leaves some tests out. Queries go strictly one after the other, so none waits for the
 // answer to another; edits come with commitments; parameters that are cut short blame a misbehaving
-// server; and pointproofs are too slow for tables of any size. Tests of these are in this folder.
+// server. Tests of these are in this folder.
 hinted_suite! { suite: Tested<MerkleForm>:
     any_table_any_sequence,
     a_generation_serves_its_queries_and_then_says_so,
@@ -163,16 +138,13 @@ impl<F: TestForm> Hinted for Tested<F> {
     }
 }
 
-pub(super) fn server<F: TestForm>(
-    parameters: &TapirParameters<F>,
-    records: &[u8],
-) -> TapirServer<F> {
+pub fn server<F: TestForm>(parameters: &TapirParameters<F>, records: &[u8]) -> TapirServer<F> {
     World::serve(parameters, records)
 }
 
 impl<F: TestForm> World<F> {
     /// What clients stream.
-    pub(super) fn stream(&self) -> Vec<u8> {
+    pub fn stream(&self) -> Vec<u8> {
         match self.parameters.commitment().announcement_len() {
             0 => self.records.clone(),
             _ => self.server.streamed().to_vec(),
@@ -180,12 +152,12 @@ impl<F: TestForm> World<F> {
     }
 
     /// What a client knows of the parameters.
-    pub(super) fn announced(&self) -> TapirParameters<F> {
+    pub fn announced(&self) -> TapirParameters<F> {
         Tested::clients(&self.parameters)
     }
 
     /// The next generation if this one is used up.
-    pub(super) fn refill(&self, client: &mut TapirClient<F>) {
+    pub fn refill(&self, client: &mut TapirClient<F>) {
         if client.supply().left() == 0 {
             let generation = client.condense().unwrap();
             let parameters = client.parameters().clone();
@@ -194,16 +166,16 @@ impl<F: TestForm> World<F> {
     }
 
     /// Both answers, as bytes.
-    pub(super) fn answer_bytes(&self, reserved: &Reserved<TapirQuery>) -> [Vec<u8>; 2] {
+    pub fn answer_bytes(&self, reserved: &Reserved<TapirQuery>) -> [Vec<u8>; 2] {
         answers_of(&self.server, &self.parameters, reserved)
     }
 
-    pub(super) fn decoded(&self, answers: &[Vec<u8>; 2]) -> Result<Vec<TapirAnswer>> {
+    pub fn decoded(&self, answers: &[Vec<u8>; 2]) -> Result<Vec<TapirAnswer>> {
         answers.iter().map(|bytes| Message::decode(&self.parameters, bytes)).collect()
     }
 
     /// Updates the table, and returns what clients are told.
-    pub(super) fn update(&mut self, update: &TableUpdate) -> TableDelta {
+    pub fn update(&mut self, update: &TableUpdate) -> TableDelta {
         let changes = self.write(update);
         let shape = update.shape_after();
         let identity = identity(shape.records(), shape.record_len());
@@ -230,7 +202,7 @@ impl<F: TestForm> World<F> {
     }
 
     /// One whole lookup, of the next generation if this one is used up.
-    pub(super) fn fetch(&mut self, client: &mut TapirClient<F>, index: u64) -> Record {
+    pub fn fetch(&mut self, client: &mut TapirClient<F>, index: u64) -> Record {
         self.refill(client);
         self.get(client, index).unwrap()
     }

@@ -1,11 +1,11 @@
 //! Damaged tables: at the start, and while they are served.
 
 use crate::common::*;
-use privet_core::commit::pointproofs::ReferenceString;
 use privet_core::{Blame, Error, ReadRecords, Result, SecretRng};
+use privet_laboratory::pointproofs::ReferenceString;
+use privet_laboratory::tapir_pp::REFERENCE_STRING;
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{PARTITION_RECORDS, Tuning};
-use privet_schemes::tapir::REFERENCE_STRING;
 use privet_server::{HintOrigin, RecordSource, ServedTable, Server, ServerConfig};
 use privet_wire::PartKind;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ fn reference_string() -> Arc<ReferenceString> {
 
 /// What the scheme needs beside the table.
 fn tuning(scheme: SchemeId) -> Tuning {
-    let needs_one = scheme == SchemeId::TapirPointproofs;
+    let needs_one = scheme == privet_laboratory::TAPIR_PP;
     Tuning::default()
         .with_some(&REFERENCE_STRING, needs_one.then(reference_string))
         .with_some(&PARTITION_RECORDS, needs_one.then_some(16u64))

@@ -119,10 +119,10 @@ fn what_is_received_first_is_named_by_the_kind_of_scheme() {
             (SchemeId::PianoAllParities, Some(PartKind::Hint)),
             (SchemeId::SinglePass, None),
             (SchemeId::TapirMerkle, Some(PartKind::Table)),
-            (SchemeId::TapirPointproofs, Some(PartKind::Hint)),
             (SchemeId::ApirDpf, None),
             (SchemeId::ApirMatrix, Some(PartKind::Hint)),
             (SchemeId::Download, Some(PartKind::Table)),
+            (privet_laboratory::TAPIR_PP, Some(PartKind::Hint)),
             (privet_laboratory::FINITE_DIFFERENCES, None),
             (privet_laboratory::FINITE_DIFFERENCES_MANY, None),
         ]

@@ -87,7 +87,7 @@ mod forked {
     /// and no coins can help.
     fn is_stateless(scheme: SchemeId) -> bool {
         // This one needs a reference string.
-        if scheme == SchemeId::TapirPointproofs {
+        if scheme == privet_laboratory::TAPIR_PP {
             return false;
         }
         let offline = Peer::indexed_by(scheme, 16, 1, 1).scheme().plan.offline;

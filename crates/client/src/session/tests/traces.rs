@@ -12,12 +12,12 @@ use super::simulator::slow::{Costs, Passing, slowed};
 use super::world::*;
 use crate::session::timetable::Measuring;
 use crate::session::*;
-use privet_core::commit::pointproofs::ReferenceString;
 use privet_core::{Epoch, PublicSeed, SecretRng, TableId, TableIdentity, TableShape, TableView};
 use privet_kernels::Kernels;
+use privet_laboratory::pointproofs::ReferenceString;
+use privet_laboratory::tapir_pp::REFERENCE_STRING;
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{self, PARTITION_RECORDS, ServerOptions, Tuning};
-use privet_schemes::tapir::REFERENCE_STRING;
 use privet_table::authentication::{MerkleTree, shape_with_paths};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::key_map::{
@@ -163,7 +163,7 @@ fn table(layout: Layout, few: bool, spoilt: bool) -> (Vec<u8>, Vec<u8>, TableSha
 fn peer(scheme: SchemeId, layout: Layout, spoilt: bool) -> Peer {
     static REFERENCE: OnceLock<Arc<ReferenceString>> = OnceLock::new();
     let tuning = match scheme {
-        SchemeId::TapirPointproofs => {
+        privet_laboratory::TAPIR_PP => {
             let reference = REFERENCE.get_or_init(|| {
                 let mut rng = SecretRng::from_fixed_seed([5; 32]);
                 Arc::new(ReferenceString::generate(8, &mut rng).unwrap())

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(crate) fn changes_that_do_not_fit_are_refused_and_change_nothing<S: Hinted>() {
+pub fn changes_that_do_not_fit_are_refused_and_change_nothing<S: Hinted>() {
     let mut world = World::<S>::new(500, 3);
     let mut client = world.client();
     let reserved = world.reserve(&mut client, 5).unwrap();
@@ -35,7 +35,7 @@ pub(crate) fn changes_that_do_not_fit_are_refused_and_change_nothing<S: Hinted>(
 
 /// Lookups and edits in any order, and then every record; and a second client that has only the
 /// journal.
-pub(crate) fn lookups_and_edits_in_any_order<S: Hinted>() {
+pub fn lookups_and_edits_in_any_order<S: Hinted>() {
     let tables = (prop_oneof![1u64..=60, 1u64..=1_000], 1u64..=20);
     let steps = prop::collection::vec(0u8..4, 1..40);
     let config = ProptestConfig::with_cases(40);
@@ -72,7 +72,7 @@ pub(crate) fn lookups_and_edits_in_any_order<S: Hinted>() {
     });
 }
 
-pub(crate) fn edits_wait_for_answers_and_fit_their_table<S: Hinted>() {
+pub fn edits_wait_for_answers_and_fit_their_table<S: Hinted>() {
     let mut world = World::<S>::new(200, 4);
     let mut client = world.client();
     let delta = world.edit(3);

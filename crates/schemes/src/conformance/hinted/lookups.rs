@@ -1,8 +1,10 @@
 //! Lookups of a generation, overlapping, repeated and in any order.
 
 use super::*;
+#[cfg(test)]
+use crate::planted::set_queries_per_generation;
 
-pub(crate) fn any_table_any_sequence<S: Hinted>() {
+pub fn any_table_any_sequence<S: Hinted>() {
     let tables = prop_oneof![
         (1u64..=5_000, 1u64..=300, Just(None)),
         (1u64..=20, 1u64..=20, Just(None)),
@@ -31,7 +33,7 @@ pub(crate) fn any_table_any_sequence<S: Hinted>() {
 
 /// Every query of a generation finds its record, whatever the client asks for. Then no queries are
 /// left. Hints that never run out are written down then, and not before.
-pub(crate) fn a_generation_serves_its_queries_and_then_says_so<S: Hinted>() {
+pub fn a_generation_serves_its_queries_and_then_says_so<S: Hinted>() {
     for (records, sequence) in Sequence::ALL
         .map(|sequence| (900, sequence))
         .into_iter()
@@ -76,7 +78,8 @@ pub(crate) fn a_generation_serves_its_queries_and_then_says_so<S: Hinted>() {
 /// again from its generation and its journal, which may lack the last answers. Or its state is
 /// written down as the next generation. Every record that can be known is returned once, and is
 /// right.
-pub(crate) fn answers_in_any_order_and_replayed_changes<S: Hinted>() {
+#[cfg(test)]
+pub fn answers_in_any_order_and_replayed_changes<S: Hinted>() {
     let steps = prop::collection::vec(0u8..8, 70);
     let config = ProptestConfig::with_cases(40);
     let cut = prop::sample::select(&[2u64, 4, 8][..]);
@@ -88,7 +91,7 @@ pub(crate) fn answers_in_any_order_and_replayed_changes<S: Hinted>() {
         let mut client = world.load(&generation);
         assert_eq!(client.waits_for_all_answers(), S::TELLS_IN_ORDER);
         let mut journal: Vec<Bytes> = Vec::new();
-        let mut wanted: BTreeMap<ReservationId, u64> = BTreeMap::new();
+        let mut wanted: std::collections::BTreeMap<ReservationId, u64> = Default::default();
         let mut open: Vec<Reserved<QueryOf<S::Server>>> = Vec::new();
         let mut settled_last = None;
         for step in steps.into_iter().map(Some).chain([None]) {
@@ -152,7 +155,7 @@ pub(crate) fn answers_in_any_order_and_replayed_changes<S: Hinted>() {
     });
 }
 
-pub(crate) fn what_is_sent_does_not_depend_on_what_was_answered<S: Hinted>() {
+pub fn what_is_sent_does_not_depend_on_what_was_answered<S: Hinted>() {
     let mut world = World::<S>::new(700, 2);
     let generation = world.generation();
     let (mut answered, mut silent) = (world.load(&generation), world.load(&generation));
@@ -172,7 +175,7 @@ pub(crate) fn what_is_sent_does_not_depend_on_what_was_answered<S: Hinted>() {
     assert_eq!((answered.open().len(), silent.open().len()), (0, count));
 }
 
-pub(crate) fn answers_that_fit_no_lookup_are_refused<S: Hinted>() {
+pub fn answers_that_fit_no_lookup_are_refused<S: Hinted>() {
     let mut world = World::<S>::new(500, 3);
     let mut client = world.client();
     let reserved = world.reserve(&mut client, 5).unwrap();
@@ -193,7 +196,7 @@ pub(crate) fn answers_that_fit_no_lookup_are_refused<S: Hinted>() {
     assert!(client.take_record(reserved.id).is_none(), "once");
 }
 
-pub(crate) fn the_same_coins_make_the_same_queries_of_one_length<S: Hinted>() {
+pub fn the_same_coins_make_the_same_queries_of_one_length<S: Hinted>() {
     let mut world = World::<S>::new(700, 2);
     let client = world.client();
     let next = |index: u64| {

@@ -4,7 +4,7 @@ use super::*;
 
 /// Two preparations from the same random numbers: one is killed from time to time, and goes on from
 /// a checkpoint.
-pub(crate) fn a_preparation_goes_on_from_a_checkpoint_to_the_same_hints<S: Hinted>() {
+pub fn a_preparation_goes_on_from_a_checkpoint_to_the_same_hints<S: Hinted>() {
     for (records, record_len, cut) in S::checkpointed() {
         let shape = TableShape::new(records, record_len).unwrap();
         let mut world = World::<S>::with(S::parameters(shape, cut));
@@ -40,12 +40,12 @@ pub(crate) fn a_preparation_goes_on_from_a_checkpoint_to_the_same_hints<S: Hinte
     }
 }
 
-pub(crate) fn preparations_differ<S: Hinted>() {
+pub fn preparations_differ<S: Hinted>() {
     let mut world = World::<S>::new(300, 7);
     assert!(world.generation() != world.generation());
 }
 
-pub(crate) fn what_arrives_out_of_order_too_long_too_short_or_damaged_is_noticed<S: Hinted>() {
+pub fn what_arrives_out_of_order_too_long_too_short_or_damaged_is_noticed<S: Hinted>() {
     let mut world = World::<S>::new(3_000, 5);
     let mut preparation = world.preparation();
     let (stream, right) = match S::stream(&world) {
@@ -85,7 +85,7 @@ pub(crate) fn what_arrives_out_of_order_too_long_too_short_or_damaged_is_noticed
     }
 }
 
-pub(crate) fn damaged_hints_and_checkpoints_are_refused_at_every_length<S: Hinted>() {
+pub fn damaged_hints_and_checkpoints_are_refused_at_every_length<S: Hinted>() {
     let mut world = World::<S>::new(60, 3);
     let mut preparation = world.preparation();
     let begun = preparation.checkpoint();
@@ -119,7 +119,7 @@ pub(crate) fn damaged_hints_and_checkpoints_are_refused_at_every_length<S: Hinte
     assert_eq!(load(&other_version).unwrap_err().blame(), Blame::Corrupted);
 }
 
-pub(crate) fn every_arm_prepares_the_same_hints<S: Hinted>() {
+pub fn every_arm_prepares_the_same_hints<S: Hinted>() {
     let world = World::<S>::new(3_000, 17);
     let prepared = Arm::available().into_iter().map(|arm| {
         let kernels = Kernels::with_arm(arm).unwrap();

@@ -11,29 +11,17 @@ use crate::conformance::versions::{
 };
 use crate::registry::{PARTITION_RECORDS, setup, setup_as};
 use crate::simplepir_packed::MASKS_ON_DEMAND;
-use crate::tapir::tests::reference_string;
-use crate::tapir::{PRECOMPUTE_OPENINGS, REFERENCE_STRING};
 use crate::test_tables::identity;
 use privet_core::{Blame, Epoch, SecretRng, TableDelta, TableId, TableView};
 use proptest::prelude::*;
-use std::sync::Arc;
 
 /// Whether a scheme's servers make successors, and so must do so here.
 fn has_successors(scheme: SchemeId) -> bool {
-    matches!(
-        scheme,
-        SchemeId::TapirMerkle
-            | SchemeId::TapirPointproofs
-            | SchemeId::Download
-            | SchemeId::SimplePirPacked
-    )
+    matches!(scheme, SchemeId::TapirMerkle | SchemeId::Download | SchemeId::SimplePirPacked)
 }
 
-fn tuning(scheme: SchemeId, partition_records: Option<u64>) -> Tuning {
-    let needs_one = scheme == SchemeId::TapirPointproofs;
-    let reference_string = needs_one.then(|| Arc::clone(reference_string()));
-    let tuning = Tuning::default().with_some(&REFERENCE_STRING, reference_string);
-    tuning.with_some(&PARTITION_RECORDS, partition_records)
+fn tuning(partition_records: Option<u64>) -> Tuning {
+    Tuning::default().with_some(&PARTITION_RECORDS, partition_records)
 }
 
 fn through(scheme: SchemeId, shape: (u64, u64), tuning: &Tuning, history: &[(u64, u64)]) {
@@ -51,11 +39,9 @@ proptest! {
         history in prop::collection::vec((0u64..9, 0u64..12), 1..4),
     ) {
         for scheme in SchemeId::all() {
-            if scheme != SchemeId::TapirPointproofs {
-                let cuts = plan(scheme, &identity(records, record_len), &tuning(scheme, Some(8)));
-                let tuning = tuning(scheme, (cut && cuts.is_ok()).then_some(8));
-                through(scheme, (records, record_len), &tuning, &history);
-            }
+            let cuts = plan(scheme, &identity(records, record_len), &tuning(Some(8)));
+            let tuning = tuning((cut && cuts.is_ok()).then_some(8));
+            through(scheme, (records, record_len), &tuning, &history);
         }
     }
 
@@ -75,7 +61,7 @@ proptest! {
 #[test]
 fn the_coins_of_a_lookup_cannot_be_computed_afterwards() {
     for scheme in SchemeId::all() {
-        no_coins_of_a_lookup_can_be_computed_afterwards(scheme, &tuning(scheme, None));
+        no_coins_of_a_lookup_can_be_computed_afterwards(scheme, &tuning(None));
     }
 }
 
@@ -83,23 +69,13 @@ fn the_coins_of_a_lookup_cannot_be_computed_afterwards() {
 #[test]
 fn masks_on_demand_go_through_versions() {
     let scheme = SchemeId::SimplePirPacked;
-    let tuning = tuning(scheme, None).with_flag(&MASKS_ON_DEMAND, true);
+    let tuning = tuning(None).with_flag(&MASKS_ON_DEMAND, true);
     through(scheme, (60, 9), &tuning, &[(3, 0), (1, 70)]);
     // And no other scheme has them.
     for other in SchemeId::all().filter(|other| *other != scheme) {
         let refused = plan(other, &identity(60, 9), &tuning).err().unwrap();
         assert_eq!(refused.blame(), Blame::ApiMisuse, "{other}");
         assert!(refused.message().contains("masks-on-demand"), "{refused}");
-    }
-}
-
-#[test]
-fn pointproofs_go_through_versions() {
-    for precompute_openings in [false, true] {
-        let tuning = tuning(SchemeId::TapirPointproofs, Some(4));
-        let tuning = tuning.with_flag(&PRECOMPUTE_OPENINGS, precompute_openings);
-        let history = [(2, 0), (1, 2), (0, 9)];
-        through(SchemeId::TapirPointproofs, (13, 5), &tuning, &history);
     }
 }
 
@@ -110,7 +86,7 @@ const WITH_ROOM: [SchemeId; 3] =
 #[test]
 fn hints_follow_growth_that_the_last_partition_has_room_for() {
     for scheme in WITH_ROOM {
-        let tuning = tuning(scheme, Some(8));
+        let tuning = tuning(Some(8));
         let mut rng = SecretRng::from_fixed_seed([8; 32]);
         let version = Version::first(scheme, 61, 3, &tuning);
         for (more, follows) in [(0, true), (3, true), (4, false)] {
@@ -127,7 +103,7 @@ fn hints_follow_growth_that_the_last_partition_has_room_for() {
         (SchemeId::PianoAllParities, Some(8)),
         (SchemeId::Harmony, None),
     ] {
-        let tuning = tuning(scheme, partition);
+        let tuning = tuning(partition);
         let mut rng = SecretRng::from_fixed_seed([8; 32]);
         let version = Version::first(scheme, 61, 3, &tuning);
         let (next, changes) = version.changed(0, 1, &tuning, &mut rng);
@@ -139,7 +115,7 @@ fn hints_follow_growth_that_the_last_partition_has_room_for() {
 #[test]
 fn edits_in_the_journal_follow_each_other() {
     for scheme in WITH_ROOM {
-        let tuning = tuning(scheme, Some(8));
+        let tuning = tuning(Some(8));
         let mut rng = SecretRng::from_fixed_seed([9; 32]);
         let first = Version::first(scheme, 60, 3, &tuning);
         let (second, changes) = first.changed(3, 1, &tuning, &mut rng);
@@ -173,7 +149,7 @@ fn edits_in_the_journal_follow_each_other() {
 
 #[test]
 fn edits_that_do_not_begin_where_hints_stand_are_refused() {
-    let tuning = tuning(SchemeId::DummySubsets, Some(8));
+    let tuning = tuning(Some(8));
     let mut rng = SecretRng::from_fixed_seed([9; 32]);
     let version = Version::first(SchemeId::DummySubsets, 60, 3, &tuning);
     let (next, changes) = version.changed(3, 1, &tuning, &mut rng);
@@ -247,7 +223,7 @@ fn parts_that_cannot_be_patched_are_refused() {
 fn a_plan_stays_as_long_as_it_suits() {
     let small = identity(1000, 4);
     for scheme in SchemeId::all() {
-        let tuning = tuning(scheme, (scheme == SchemeId::TapirPointproofs).then_some(16));
+        let tuning = Tuning::default();
         let before = plan(scheme, &small, &tuning).unwrap();
         let grown = identity(1001, 4);
         let next = plan_next(&before, &grown, &tuning).unwrap();

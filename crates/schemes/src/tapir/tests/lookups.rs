@@ -1,10 +1,9 @@
 //! Lookups that the suite leaves out: slow forms, and records around the edges of hashes.
 
 use super::*;
-use crate::test_tables::{Sequence, sequences};
-use proptest::prelude::*;
+use crate::test_tables::Sequence;
 
-fn look_up<F: TestForm>(
+pub fn look_up<F: TestForm>(
     records: u64,
     record_len: u64,
     partition_records: u64,
@@ -19,26 +18,11 @@ fn look_up<F: TestForm>(
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
-
-    #[test]
-    fn with_pointproofs(
-        records in 1u64..40,
-        record_len in 1u64..40,
-        partition_records in 2u64..=16,
-        sequence in sequences(),
-    ) {
-        look_up::<PointproofsForm>(records, record_len, partition_records, 4, sequence);
-    }
-}
-
 #[test]
 fn records_longer_than_a_hash_block_or_a_chunk() {
     for record_len in [55, 56, 57, 64, 100, 1016, 1024, 1025, 3000] {
         look_up::<MerkleForm>(20, record_len, 5, 20, Sequence::Random);
     }
-    look_up::<PointproofsForm>(20, 1500, 5, 2, Sequence::Random);
 }
 
 #[test]

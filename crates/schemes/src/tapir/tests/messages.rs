@@ -10,10 +10,6 @@ fn parameters_say_how_the_table_is_cut_and_committed_to() {
     assert_eq!(merkle.encode(), [64, 0, 0, 0, 0, 0, 0, 0, 4]);
     let decoded = TapirParameters::<MerkleForm>::decode(&identity(1000, 8), &merkle.encode());
     assert_eq!(decoded.unwrap().encode(), merkle.encode());
-    let points = parameters::<PointproofsForm>(100, 8, 16);
-    assert_eq!(points.encode().len(), 8 + 4 + 32);
-    let decoded = TapirParameters::<PointproofsForm>::decode(&identity(100, 8), &points.encode());
-    assert_eq!(decoded.unwrap().encode(), points.encode());
 }
 
 #[test]
@@ -32,13 +28,6 @@ fn parameters_that_make_no_sense_are_refused() {
     }
     let long = [&good[..], &[0]].concat();
     assert!(TapirParameters::<MerkleForm>::decode(&identity(1000, 8), &long).is_err());
-    // Reference strings of size zero, of a size too small for a partition, and of a size that is
-    // too large.
-    for size in [0u32, 15, u32::MAX] {
-        let bytes = [&16u64.to_le_bytes()[..], &size.to_le_bytes(), &[0; 32]].concat();
-        let refused = TapirParameters::<PointproofsForm>::decode(&identity(100, 8), &bytes);
-        assert_eq!(refused.err().unwrap().blame(), Blame::PeerMisbehaved, "{size}");
-    }
 }
 
 #[test]
@@ -50,14 +39,6 @@ fn a_server_cannot_make_clients_hold_memory_beyond_reason() {
     };
     levels(15).unwrap();
     assert_eq!(levels(16).unwrap_err().blame(), Blame::PeerMisbehaved);
-    // Pointproofs take 12 KiB of memory for each partition.
-    let partitions = |partitions: u64| {
-        let bytes = [&16u64.to_le_bytes()[..], &16u32.to_le_bytes(), &[0; 32]].concat();
-        let table = identity(partitions * 16, 8);
-        TapirParameters::<PointproofsForm>::decode(&table, &bytes).map(|_| ())
-    };
-    partitions(1 << 17).unwrap();
-    assert_eq!(partitions(1 << 18).unwrap_err().blame(), Blame::PeerMisbehaved);
 }
 
 proptest! {

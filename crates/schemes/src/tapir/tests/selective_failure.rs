@@ -8,19 +8,19 @@ use crate::test_statistics::difference;
 /// A server's lie: it alters its answer for one partition at some offsets, whenever it is asked for
 /// them.
 #[derive(Clone, Copy, Debug)]
-struct Spoiled {
-    server: usize,
-    partition: usize,
-    offsets: Offsets,
-    lie: Lie,
+pub struct Spoiled {
+    pub server: usize,
+    pub partition: usize,
+    pub offsets: Offsets,
+    pub lie: Lie,
 }
 
 /// Which offsets.
-type Offsets = fn(u16) -> bool;
+pub type Offsets = fn(u16) -> bool;
 
 /// How.
 #[derive(Clone, Copy, Debug)]
-enum Lie {
+pub enum Lie {
     /// A bit of the record.
     Record,
     /// A bit of the proof.
@@ -92,7 +92,7 @@ const END: u8 = 3;
 
 /// The largest difference, in standard deviations, between how often lookups of any two records end
 /// the client.
-fn leak<F: TestForm>(
+pub fn leak<F: TestForm>(
     world: &mut World<F>,
     wanted: &[u64],
     spoiled: Spoiled,
@@ -158,18 +158,6 @@ fn the_rate_of_ends_does_not_depend_on_the_record_in_twenty_thousand_lookups() {
         // One record in the altered partition at an altered offset, one there at another offset,
         // and one elsewhere.
         let leak = leak(&mut world, &[3 * 16 + 2, 3 * 16 + 12, 9 * 16 + 2], spoiled, 20_000, false);
-        assert!(leak < 9.0, "{spoiled:?}: {leak}");
-    }
-}
-
-#[test]
-fn nor_with_pointproofs() {
-    let mut world = World::<PointproofsForm>::cut(6, 2, 3);
-    for server in 0..2 {
-        let spoiled =
-            Spoiled { server, partition: 1, offsets: |offset| offset == 0, lie: Lie::Record };
-        // The altered record itself, its neighbour, and a record of the other partition.
-        let leak = leak(&mut world, &[3, 4, 0], spoiled, 120, false);
         assert!(leak < 9.0, "{spoiled:?}: {leak}");
     }
 }

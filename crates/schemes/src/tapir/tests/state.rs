@@ -7,7 +7,7 @@ use privet_core::{Blame, Operation, TableUpdate};
 use proptest::prelude::*;
 
 /// One client and its journal, killed after every change.
-fn through_crashes<F: TestForm>(mut world: World<F>, steps: Vec<u8>) {
+pub fn through_crashes<F: TestForm>(mut world: World<F>, steps: Vec<u8>) {
     let generation = world.generation();
     let born = world.announced();
     let mut client = world.load(&generation);
@@ -67,11 +67,6 @@ proptest! {
     ) {
         through_crashes(World::<MerkleForm>::cut(records, 3, partition_records), steps);
     }
-}
-
-#[test]
-fn a_client_killed_after_every_change_goes_on_with_pointproofs() {
-    through_crashes(World::<PointproofsForm>::cut(7, 3, 4), vec![0, 6, 1, 7, 2, 8, 3]);
 }
 
 #[test]

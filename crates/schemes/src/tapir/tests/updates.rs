@@ -27,7 +27,7 @@ fn batch<F: TestForm>(world: &mut World<F>, edits: u64, adds: u64, byte: u8) -> 
 
 /// After each batch, the old client and a fresh one read the same table, and the server equals a
 /// fresh one.
-fn updates<F: TestForm>(mut world: World<F>, batches: &[(u64, u64)], lookups: u64) {
+pub fn updates<F: TestForm>(mut world: World<F>, batches: &[(u64, u64)], lookups: u64) {
     let mut client = world.client();
     for (number, (edits, adds)) in (1u8..).zip(batches) {
         let update = batch(&mut world, *edits, *adds, number);
@@ -61,11 +61,6 @@ proptest! {
     ) {
         updates(World::<MerkleForm>::cut(records, record_len, partition_records), &batches, 10);
     }
-}
-
-#[test]
-fn clients_follow_with_pointproofs() {
-    updates(World::<PointproofsForm>::cut(7, 3, 4), &[(2, 0), (0, 3), (3, 6)], 2);
 }
 
 #[test]

@@ -5,9 +5,7 @@ use super::*;
 #[test]
 fn every_scheme_that_asks_is_rehearsed() {
     for scheme in SchemeId::all() {
-        let pointproofs = scheme == SchemeId::TapirPointproofs;
-        let tuning = tuning(scheme, pointproofs.then_some(4));
-        a_scheme_that_asks_is_rehearsed(scheme, if pointproofs { 13 } else { 60 }, &tuning);
+        a_scheme_that_asks_is_rehearsed(scheme, 60, &Tuning::default());
     }
 }
 
@@ -16,7 +14,7 @@ fn what_is_searched_grows_with_the_lookups_that_were_made() {
     for scheme in
         [SchemeId::DummySubsets, SchemeId::DummySubsetsTwo, SchemeId::Harmony, SchemeId::Piano]
     {
-        let tuning = tuning(scheme, None);
+        let tuning = Tuning::default();
         let version = Version::first(scheme, 140, 3, &tuning);
         let search_lens: Vec<Vec<u64>> = [0u64, 7]
             .into_iter()
