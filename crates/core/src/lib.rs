@@ -38,6 +38,6 @@ pub use index::{RecordIndex, divide_secret};
 pub use randomness::{PublicSeed, SecretRng};
 pub use secret::Secret;
 pub use table::{
-    Epoch, Operation, PIECE_BYTES, ReadRecords, TableChanges, TableDelta, TableDigest, TableId,
-    TableIdentity, TableShape, TableSource, TableUpdate, TableView,
+    Epoch, PIECE_BYTES, ReadRecords, TableChanges, TableDelta, TableDigest, TableId, TableIdentity,
+    TableShape, TableSource, TableView,
 };

@@ -23,11 +23,10 @@ mod tests;
 pub use replacement::{HowReplaced, Replacement};
 pub use rows::{Counts, RowEditor};
 
-use crate::key_map::{Editor, Edits, Effect};
+use crate::key_map::{Editor, Effect, KeyMap};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::values::Values;
-use privet_core::table::Operation;
-use privet_core::{Error, Reason, Result, TableShape, TableUpdate};
+use privet_core::{Error, Reason, Result, TableShape};
 use std::collections::BTreeMap;
 
 /// Operations on one table, collected.
@@ -44,22 +43,66 @@ enum Rows<'a, R> {
     ByIndex(NumberedRows<R>),
 }
 
-/// The rows of a table by index: how values lie in them, which rows were written, and which were
-/// appended.
+/// The rows of a table by index: how values lie in them, how many there are, and which were written
+/// or appended.
 struct NumberedRows<R> {
     layout: IndexLayout,
     read: R,
+    rows: u64,
     written: BTreeMap<u64, Vec<u8>>,
-    appended: Vec<Vec<u8>>,
 }
 
-/// The result of all operations.
+/// What an owner changes in a table at once: its next epoch, before it is signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableEdits {
-    /// The records that change, and those that are new.
-    pub update: TableUpdate,
+pub struct TableUpdate {
+    before: TableShape,
+    after: TableShape,
+    written: BTreeMap<u64, Vec<u8>>,
     /// How the table is read from then on, if that has changed. Clients have to fetch it.
     pub layout: Option<TableLayout>,
+}
+
+impl TableUpdate {
+    /// Gives a table of shape `before` the records `written`, by their numbers. Those beyond its
+    /// last record are appended.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if a record is not as wide as the
+    /// table's, if numbers beyond its last record are left out, or if it would be too large.
+    pub fn new(
+        before: TableShape,
+        written: BTreeMap<u64, Vec<u8>>,
+        layout: Option<TableLayout>,
+    ) -> Result<Self> {
+        let mut records = before.records();
+        for (index, record) in &written {
+            records += u64::from(*index == records);
+            if *index >= records || record.len() as u64 != before.record_len() {
+                return Err(Error::api_misuse(format!(
+                    "record {index} with {} bytes does not fit a table of {records} records of {} bytes",
+                    record.len(),
+                    before.record_len()
+                )));
+            }
+        }
+        let after = TableShape::new(records, before.record_len())?;
+        Ok(Self { before, after, written, layout })
+    }
+
+    /// The shape of the table before.
+    pub fn shape(&self) -> TableShape {
+        self.before
+    }
+
+    /// The shape of the table afterwards.
+    pub fn shape_after(&self) -> TableShape {
+        self.after
+    }
+
+    /// The records that it writes, by their numbers.
+    pub fn written(&self) -> &BTreeMap<u64, Vec<u8>> {
+        &self.written
+    }
 }
 
 impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
@@ -75,8 +118,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
         let rows = match layout.records() {
             RecordLayout::Keyed(key_map) => Rows::ByKey(Box::new(Editor::new(key_map, read))),
             RecordLayout::Index(layout) => {
-                let (written, appended) = (BTreeMap::new(), Vec::new());
-                Rows::ByIndex(NumberedRows { layout: *layout, read, written, appended })
+                let (rows, written) = (shape.records(), BTreeMap::new());
+                Rows::ByIndex(NumberedRows { layout: *layout, read, rows, written })
             }
         };
         Ok(Self { shape, values, rows })
@@ -116,20 +159,13 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
     /// not fit, or the table is by key. Nothing has changed then.
     pub fn set_row(&mut self, row: u64, value: &[u8]) -> Result<()> {
         let record = self.record_of(value)?;
-        let shape = self.shape;
-        let numbered = self.by_index()?;
-        let rows = shape.records() + numbered.appended.len() as u64;
-        if row >= rows {
+        let NumberedRows { rows, written, .. } = self.by_index()?;
+        if row >= *rows {
             return Err(Error::api_misuse(format!(
                 "there is no row {row}: the table has {rows}, numbered from 0"
             )));
         }
-        match row.checked_sub(shape.records()) {
-            Some(new) => numbered.appended[new as usize] = record,
-            None => {
-                numbered.written.insert(row, record);
-            }
-        }
+        written.insert(row, record);
         Ok(())
     }
 
@@ -140,10 +176,10 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
     /// is by key. Nothing has changed then.
     pub fn append_row(&mut self, value: &[u8]) -> Result<u64> {
         let record = self.record_of(value)?;
-        let records = self.shape.records();
-        let numbered = self.by_index()?;
-        numbered.appended.push(record);
-        Ok(records + numbered.appended.len() as u64 - 1)
+        let NumberedRows { rows, written, .. } = self.by_index()?;
+        written.insert(*rows, record);
+        *rows += 1;
+        Ok(*rows - 1)
     }
 
     /// The result of all operations together. `None` if they change nothing.
@@ -151,22 +187,20 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
     /// # Errors
     /// Whatever `read` fails with; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table
     /// would be too large.
-    pub fn finish(self) -> Result<Option<TableEdits>> {
-        let NumberedRows { mut read, written, appended, .. } = match self.rows {
-            Rows::ByKey(editor) => return edits_of(editor.finish()?, self.shape, self.values),
-            Rows::ByIndex(numbered) => numbered,
-        };
-        let mut operations = Vec::new();
-        for (index, record) in written {
-            if read(index)? != record {
-                operations.push(Operation::Edit { index, record });
+    pub fn finish(self) -> Result<Option<TableUpdate>> {
+        let changed = match self.rows {
+            Rows::ByKey(editor) => editor.finish()?,
+            Rows::ByIndex(NumberedRows { mut read, written, .. }) => {
+                let mut changed = BTreeMap::new();
+                for (row, record) in written {
+                    if row >= self.shape.records() || read(row)? != record {
+                        changed.insert(row, record);
+                    }
+                }
+                (changed, None)
             }
-        }
-        operations.extend(appended.into_iter().map(|record| Operation::Add { record }));
-        if operations.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(TableEdits { update: TableUpdate::new(self.shape, operations)?, layout: None }))
+        };
+        update_of(changed, self.shape, self.values)
     }
 
     /// The record that holds a value, in a table by index.
@@ -202,21 +236,18 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> TableEditor<'a, R> {
     }
 }
 
-/// What an editor of a table by key did. `None` if nothing changes.
-fn edits_of(
-    edits: Edits,
+/// The update of these records, with a key map if that changes. `None` if nothing does.
+fn update_of(
+    (written, key_map): (BTreeMap<u64, Vec<u8>>, Option<KeyMap>),
     shape: TableShape,
     values: Option<&Values>,
-) -> Result<Option<TableEdits>> {
-    let layout = edits
-        .key_map
+) -> Result<Option<TableUpdate>> {
+    let layout = key_map
         .map(|key_map| TableLayout::from(RecordLayout::Keyed(key_map)).describing(values.cloned()));
-    if edits.records.is_empty() && layout.is_none() {
+    if written.is_empty() && layout.is_none() {
         return Ok(None);
     }
-    let records = edits.records.into_iter();
-    let operations = records.map(|(index, record)| Operation::Edit { index, record }).collect();
-    Ok(Some(TableEdits { update: TableUpdate::new(shape, operations)?, layout }))
+    TableUpdate::new(shape, written, layout).map(Some)
 }
 
 /// The error for an authenticated table.

@@ -145,7 +145,7 @@ mod tests;
 
 #[cfg(feature = "files")]
 pub(crate) use edit::Held;
-pub use edit::{Editor, Edits, Effect};
+pub use edit::{Editor, Effect};
 pub use forecast::{Forecast, forecast};
 pub(crate) use key_form::no_such_range;
 pub use key_form::{Case, KeyForm, Normalization};

@@ -12,9 +12,9 @@
 //! let mut table = OwnedTable::open(&snapshot, key)?;
 //! let mut rows = table.editor()?;
 //! rows.set(b"openssl", b"3.5.1")?;
-//! let (edits, counts) = rows.finish()?;
-//! if let Some(edits) = edits {
-//!     table.publish(&edits)?;
+//! let (update, counts) = rows.finish()?;
+//! if let Some(update) = update {
+//!     table.publish(&update)?;
 //! }
 //! println!("{} keys are new in epoch {}", counts.inserted, table.identity().epoch.0);
 //! # Ok(())
@@ -26,7 +26,7 @@ mod tests;
 
 use crate::build::{BuildOptions, KeptRows, OnDuplicate, Progress, RangeColumns};
 use crate::edit::replacement::{EPOCH_BYTES, check_columns, replacement};
-use crate::edit::{HowReplaced, Replacement, RowEditor, TableEdits, not_edited};
+use crate::edit::{HowReplaced, Replacement, RowEditor, TableUpdate, not_edited};
 use crate::import::{Selection, Source};
 use crate::key_map::{Directory, Room, RowKey, decode_list};
 use crate::snapshot::{Mark, Snapshot};
@@ -351,18 +351,18 @@ impl<'s> OwnedTable<'s> {
     ///
     /// # Errors
     /// As there, before anything is written.
-    pub fn check(&self, edits: &TableEdits) -> Result<()> {
-        self.writer.check_update(&self.key, &edits.update, edits.layout.as_ref())
+    pub fn check(&self, update: &TableUpdate) -> Result<()> {
+        self.writer.check_update(&self.key, update)
     }
 
-    /// Makes `edits` the table's next epoch. Durable on return.
+    /// Makes `update` the table's next epoch. Durable on return.
     ///
     /// # Errors
     /// As [`LogWriter::append`]. After [`Blame::Unavailable`](privet_core::Blame::Unavailable) the
     /// epoch may or may not be in the log: look there before making it again. After other errors
     /// nothing was signed.
-    pub fn publish(&mut self, edits: &TableEdits) -> Result<TableIdentity> {
-        self.writer.append(&self.key, &edits.update, edits.layout.as_ref())
+    pub fn publish(&mut self, update: &TableUpdate) -> Result<TableIdentity> {
+        self.writer.append(&self.key, update)
     }
 
     /// Has `to`, or the same publisher with another next key, sign for the table from now on, by an

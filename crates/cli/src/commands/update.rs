@@ -10,7 +10,7 @@ use crate::exit::Outcome;
 use crate::key_list::keys_from;
 use crate::room::{Left, NEARLY_FULL};
 use privet_core::{Blame, Error, Result};
-use privet_table::edit::{Counts, HowReplaced, Replacement, TableEdits};
+use privet_table::edit::{Counts, HowReplaced, Replacement, TableUpdate};
 use privet_table::import::{Columns, Source, check_value, common_columns};
 use privet_table::key_map::RowKey;
 use privet_table::owner::{OwnedTable, begin_history};
@@ -69,7 +69,7 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Update
         handed_over?;
         notice_no_next_key(arguments.hand_over_to.as_deref(), arguments.next_key);
     }
-    let records_changed = epochs.iter().map(|edits| edits.update.written().len() as u64).sum();
+    let records_changed = epochs.iter().map(|edits| edits.written().len() as u64).sum();
     let layout_changed = epochs.iter().any(|edits| edits.layout.is_some());
     if arguments.dry_run {
         // Of several epochs each was checked as it was made.
@@ -142,7 +142,7 @@ pub(crate) fn report(arguments: &Update, given: Option<Source>) -> Result<Update
 
 /// What an update does to a table, and what was read of files.
 struct Changes {
-    epochs: Vec<TableEdits>,
+    epochs: Vec<TableUpdate>,
     counts: Counts,
     duplicates_dropped: u64,
     read: rows::Read,

@@ -1,11 +1,12 @@
 //! Files as an owner leaves them, and what a server learns from them.
 
 use super::*;
-use privet_core::table::Operation;
-use privet_core::{Blame, SecretRng, TableChanges, TableId, TableShape, TableUpdate};
+use privet_core::{Blame, SecretRng, TableChanges, TableId, TableShape};
+use privet_table::edit::TableUpdate;
 use privet_table::layout::{IndexLayout, RecordLayout};
 use privet_table::snapshot::{SnapshotPlan, SnapshotWriter, ValueForm};
 use privet_table::update_log::{LogWriter, PublisherKey, log_path};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -79,21 +80,20 @@ impl Owner {
         self.made += 1;
         let record = vec![100 + self.made; LEN as usize];
         let shape = TableShape::new(self.records.len() as u64 / LEN, LEN).unwrap();
-        let edit = |index: &u64| Operation::Edit { index: *index, record: record.clone() };
-        let mut operations: Vec<_> = numbers.iter().map(edit).collect();
-        operations.resize(numbers.len() + added, Operation::Add { record: record.clone() });
+        let new = shape.records()..shape.records() + added as u64;
+        let written = numbers.iter().copied().chain(new).map(|index| (index, record.clone()));
         for number in numbers {
             self.records[(number * LEN) as usize..][..LEN as usize].copy_from_slice(&record);
         }
         self.records.extend(record.repeat(added));
-        let update = TableUpdate::new(shape, operations).unwrap();
+        let update = TableUpdate::new(shape, written.collect(), None).unwrap();
         let snapshot = Snapshot::open(&self.path()).unwrap();
         let log = self.log_path();
         if !log.exists() {
             UpdateLog::create(&log, &snapshot, self.key.id()).unwrap();
         }
         let mut writer = LogWriter::open(&log, &snapshot).unwrap();
-        writer.append(&self.key, &update, None).unwrap();
+        writer.append(&self.key, &update).unwrap();
         if compact {
             writer.compact(&self.path(), self.keep).unwrap();
         }
@@ -346,9 +346,9 @@ fn damaged_records_are_not_handed_over() {
     let mut writer = LogWriter::open(&owner.log_path(), &snapshot).unwrap();
     let record = vec![7; LEN as usize];
     owner.records[..LEN as usize].copy_from_slice(&record);
-    let operations = vec![Operation::Edit { index: 0, record }];
-    let update = TableUpdate::new(snapshot.identity().shape, operations).unwrap();
-    writer.append(&owner.key, &update, None).unwrap();
+    let written = BTreeMap::from([(0, record)]);
+    let update = TableUpdate::new(snapshot.identity().shape, written, None).unwrap();
+    writer.append(&owner.key, &update).unwrap();
     let error = refused(&mut table);
     assert_eq!(error.blame(), Blame::Corrupted, "{error}");
     owner.made = 1;

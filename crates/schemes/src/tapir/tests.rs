@@ -26,13 +26,15 @@ use crate::singlepass::SinglePassParameters;
 use crate::test_tables::identity;
 use privet_core::commit::VectorCommitment as _;
 use privet_core::commit::merkle::Merkle;
-use privet_core::{
-    Result, SecretRng, TableChanges, TableDelta, TableShape, TableUpdate, TableView,
-};
+use privet_core::{Result, SecretRng, TableChanges, TableDelta, TableShape, TableView};
 use privet_kernels::Kernels;
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use zeroize::Zeroizing;
+
+/// Records that an update writes, by their numbers.
+pub type Written = BTreeMap<u64, Vec<u8>>;
 
 /// How the tests make a form's commitment.
 pub trait TestForm: Form {
@@ -175,9 +177,9 @@ impl<F: TestForm> World<F> {
     }
 
     /// Updates the table, and returns what clients are told.
-    pub fn update(&mut self, update: &TableUpdate) -> TableDelta {
-        let changes = self.write(update);
-        let shape = update.shape_after();
+    pub fn update(&mut self, written: &Written) -> TableDelta {
+        let changes = self.write(written);
+        let shape = changes.shape_after();
         let identity = identity(shape.records(), shape.record_len());
         let view = TableView::new(identity, &self.records).unwrap();
         let announced = TapirParameters::decode(&identity, &self.parameters.encode()).unwrap();
@@ -188,11 +190,14 @@ impl<F: TestForm> World<F> {
         changes.delta().with_commitments(commitments)
     }
 
-    fn write(&mut self, update: &TableUpdate) -> TableChanges {
-        let (before, after) = (update.shape(), update.shape_after());
+    fn write(&mut self, written: &Written) -> TableChanges {
+        let before = self.parameters.shape();
         let record_len = before.record_len() as usize;
+        let last = written.last_key_value().map_or(0, |(index, _)| *index);
+        let records = before.records().max(last + 1);
+        let after = TableShape::new(records, before.record_len()).unwrap();
         self.records.resize(after.bytes() as usize, 0);
-        let replaced = update.written().iter().map(|(index, record)| {
+        let replaced = written.iter().map(|(index, record)| {
             let place = &mut self.records[*index as usize * record_len..][..record_len];
             let before = place.to_vec();
             place.copy_from_slice(record);

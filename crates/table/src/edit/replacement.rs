@@ -22,7 +22,7 @@
 mod tests;
 
 use super::rows::Counts;
-use super::{TableEditor, TableEdits, edits_of};
+use super::{TableEditor, TableUpdate, update_of};
 use crate::build::{KeptRows, OnDuplicate};
 use crate::import::{Columns, LinesLeftOut, check_value};
 use crate::key_map::{Editor, Effect, Held, KeyForm, KeyMap, Pairs as _, decode_list};
@@ -30,8 +30,9 @@ use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::update_log::check_can_be_sent;
 use crate::values::Values;
 use privet_core::quantities::count;
-use privet_core::{Error, Reason, Result, TableShape, TableUpdate};
+use privet_core::{Error, Reason, Result, TableShape};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// An epoch is ended when its records take about so many bytes. Servers and clients hold one in
 /// memory, and accept four times as much.
@@ -44,7 +45,7 @@ const MOST_REFUSED: u64 = 1000;
 #[derive(Debug)]
 pub struct Replacement {
     /// In their order; none if the table holds these rows already.
-    pub epochs: Vec<TableEdits>,
+    pub epochs: Vec<TableUpdate>,
     /// What they do to keys, or to rows in a table by index. Where values lie in several parts,
     /// `deleted` counts the parts of values, because without their keys nobody can say more.
     pub counts: Counts,
@@ -178,29 +179,27 @@ struct Planned<R> {
     layout: TableLayout,
     shape: TableShape,
     read: R,
-    epochs: Vec<TableEdits>,
+    epochs: Vec<TableUpdate>,
     epoch_bytes: u64,
 }
 
 impl<R: Fn(u64) -> Result<Vec<u8>>> Planned<R> {
     fn record(&self, number: u64) -> Result<Vec<u8>> {
-        for edits in self.epochs.iter().rev() {
-            let written = edits.update.written();
-            if let Ok(place) = written.binary_search_by_key(&number, |(index, _)| *index) {
-                return Ok(written[place].1.clone());
-            }
+        let mut epochs = self.epochs.iter().rev();
+        match epochs.find_map(|update| update.written.get(&number)) {
+            Some(record) => Ok(record.clone()),
+            None => (self.read)(number),
         }
-        (self.read)(number)
     }
 
-    fn add(&mut self, edits: Option<TableEdits>) -> Result<()> {
-        let Some(edits) = edits else { return Ok(()) };
-        check_can_be_sent(&edits.update, edits.layout.as_ref()).map_err(at_once)?;
-        self.shape = edits.update.shape_after();
-        if let Some(layout) = &edits.layout {
+    fn add(&mut self, update: Option<TableUpdate>) -> Result<()> {
+        let Some(update) = update else { return Ok(()) };
+        check_can_be_sent(&update).map_err(at_once)?;
+        self.shape = update.after;
+        if let Some(layout) = &update.layout {
             self.layout = layout.clone();
         }
-        self.epochs.push(edits);
+        self.epochs.push(update);
         Ok(())
     }
 
@@ -234,8 +233,8 @@ impl<R: Fn(u64) -> Result<Vec<u8>>> Planned<R> {
                 }
                 row += 1;
             }
-            let edits = editor.finish()?;
-            self.add(edits)?;
+            let update = editor.finish()?;
+            self.add(update)?;
         }
         Ok(counts)
     }
@@ -248,8 +247,8 @@ impl<R: Fn(u64) -> Result<Vec<u8>>> Planned<R> {
             let Some(key_map) = layout.records().key_map() else { return Ok(work.counts) };
             let mut editor = Editor::new(key_map, |number| self.record(number));
             let done = work.go_on(&mut editor)?;
-            let edits = edits_of(editor.finish()?, self.shape, layout.values())?;
-            self.add(edits)?;
+            let update = update_of(editor.finish()?, self.shape, layout.values())?;
+            self.add(update)?;
             if done {
                 return work.finish();
             }
@@ -258,16 +257,13 @@ impl<R: Fn(u64) -> Result<Vec<u8>>> Planned<R> {
 
     /// Has the one epoch say this of the table. Makes one if no record changes.
     fn describe(&mut self, described: Described) -> Result<()> {
-        let layout = described.within(&self.layout);
-        let edits = match self.epochs.pop() {
-            Some(edits) => TableEdits { layout: Some(layout), ..edits },
-            None => {
-                let update = TableUpdate::new(self.shape, Vec::new())?;
-                TableEdits { update, layout: Some(layout) }
-            }
+        let layout = Some(described.within(&self.layout));
+        let update = match self.epochs.pop() {
+            Some(update) => TableUpdate { layout, ..update },
+            None => TableUpdate::new(self.shape, BTreeMap::new(), layout)?,
         };
-        check_can_be_sent(&edits.update, edits.layout.as_ref()).map_err(at_once)?;
-        self.epochs.push(edits);
+        check_can_be_sent(&update).map_err(at_once)?;
+        self.epochs.push(update);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Rows as a file has them, or a person types them, for a table of any kind.
 
-use super::{TableEditor, TableEdits};
+use super::{TableEditor, TableUpdate};
 use crate::key_map::{Effect, KeyFormat, KeyMap, RowKey, no_such_range};
 use crate::layout::TableLayout;
 use privet_core::{Error, Result, TableShape};
@@ -127,7 +127,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
     ///
     /// # Errors
     /// As [`end_rows`](Self::end_rows) and [`TableEditor::finish`].
-    pub fn finish(mut self) -> Result<(Option<TableEdits>, Counts)> {
+    pub fn finish(mut self) -> Result<(Option<TableUpdate>, Counts)> {
         self.end_rows()?;
         Ok((self.editor.finish()?, self.counts))
     }

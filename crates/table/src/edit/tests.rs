@@ -20,8 +20,8 @@ fn by_index(values: &[Vec<u8>]) -> (TableLayout, TableShape, Vec<Vec<u8>>) {
     (RecordLayout::Index(layout).into(), shape, records.collect())
 }
 
-fn apply(edits: &TableEdits, records: &mut Vec<Vec<u8>>) {
-    for (index, record) in edits.update.written() {
+fn apply(edits: &TableUpdate, records: &mut Vec<Vec<u8>>) {
+    for (index, record) in edits.written() {
         match records.get_mut(*index as usize) {
             Some(place) => place.clone_from(record),
             None => {
@@ -30,7 +30,7 @@ fn apply(edits: &TableEdits, records: &mut Vec<Vec<u8>>) {
             }
         }
     }
-    assert_eq!(edits.update.shape_after().records(), records.len() as u64);
+    assert_eq!(edits.shape_after().records(), records.len() as u64);
 }
 
 proptest! {

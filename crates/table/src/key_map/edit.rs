@@ -62,17 +62,6 @@ pub enum Effect {
     Absent,
 }
 
-/// The result of a batch of operations. Records and key map belong together: a reader needs both
-/// the new ones or both the old ones.
-#[derive(Clone, Debug)]
-pub struct Edits {
-    /// The records that are no longer what they were, by their number, each
-    /// [`record_len`](KeyMap::record_len) bytes long.
-    pub records: BTreeMap<u64, Vec<u8>>,
-    /// The new key map, if its stash changed. Clients have to fetch it.
-    pub key_map: Option<KeyMap>,
-}
-
 /// Sets and deletes keys of a table; each operation sees what the ones before it did. Holds the
 /// records that have changed, and during an operation up to a few hundred others.
 ///
@@ -96,8 +85,8 @@ pub struct Edits {
 /// });
 /// assert_eq!(editor.set(b"key 7", b"new")?, Effect::Replaced);
 /// assert_eq!(editor.delete(b"key 8")?, Effect::Deleted);
-/// let edits = editor.finish()?;
-/// assert!(edits.records.len() <= 2 && edits.key_map.is_none());
+/// let (records, key_map) = editor.finish()?;
+/// assert!(records.len() <= 2 && key_map.is_none());
 /// # Ok::<(), privet_core::Error>(())
 /// ```
 pub struct Editor<'a, R> {
@@ -206,12 +195,13 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
         Ok(if was_there { Effect::Deleted } else { Effect::Absent })
     }
 
-    /// The result of all operations together. A record or a stash that ends as it began is not
-    /// among the changes.
+    /// The result of all operations together: by their numbers, the records that are no longer what
+    /// they were, each [`record_len`](KeyMap::record_len) bytes long; and the new key map, if its
+    /// stash changed. They belong together: a reader needs both the new ones or both the old ones.
     ///
     /// # Errors
     /// Whatever `read` fails with.
-    pub fn finish(mut self) -> Result<Edits> {
+    pub fn finish(mut self) -> Result<(BTreeMap<u64, Vec<u8>>, Option<KeyMap>)> {
         let mut records = BTreeMap::new();
         for (number, contents) in mem::take(&mut self.changed) {
             let record = contents.write(self.key_map.record_len());
@@ -226,7 +216,7 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
             key_form: self.key_map.key_form.clone(),
             ..*self.key_map
         });
-        Ok(Edits { records, key_map })
+        Ok((records, key_map))
     }
 }
 

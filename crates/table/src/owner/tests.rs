@@ -7,8 +7,8 @@ use crate::import::Source;
 use crate::key_map::decode_list;
 use crate::snapshot::ValueForm;
 use crate::update_log::earlier_log_path;
-use privet_core::table::{MAX_RECORD_LEN, Operation};
-use privet_core::{Blame, TableShape, TableUpdate};
+use privet_core::table::MAX_RECORD_LEN;
+use privet_core::{Blame, TableShape};
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -321,10 +321,9 @@ fn what_no_client_takes_is_never_signed() {
     writer.finish().expect("complete");
 
     // 15 records of 16 MiB are less than 256 MiB, and 16 more, with what else an epoch has.
-    let added = |records: usize| {
-        let record = || Operation::Add { record: vec![0; MAX_RECORD_LEN as usize] };
-        let update = TableUpdate::new(shape, (0..records).map(|_| record()).collect());
-        TableEdits { update: update.expect("valid"), layout: None }
+    let added = |records: u64| {
+        let new = (1..=records).map(|index| (index, vec![0; MAX_RECORD_LEN as usize]));
+        TableUpdate::new(shape, new.collect(), None).expect("valid")
     };
     begin_history(&path, publisher().id()).expect("there is none");
     let snapshot = Snapshot::open(&path).expect("whole");

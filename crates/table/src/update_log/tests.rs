@@ -22,10 +22,11 @@ use super::entry::Draft;
 use super::*;
 use crate::TableLayout;
 use crate::digest::{DigestParts, layout_digest};
+use crate::edit::TableUpdate;
 use crate::layout::{IndexLayout, RecordLayout};
-use privet_core::table::Operation;
-use privet_core::{Epoch, TableChanges, TableId, TableIdentity, TableShape, TableUpdate};
+use privet_core::{Epoch, TableChanges, TableId, TableIdentity, TableShape};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 const RECORD_LEN: u64 = 6;
 
@@ -93,7 +94,12 @@ impl Model {
     }
 
     fn update(&self, operations: &[Operation]) -> TableUpdate {
-        TableUpdate::new(self.shape(), operations.to_vec()).expect("fitting operations")
+        let (mut records, mut written) = (self.shape().records(), BTreeMap::new());
+        for (index, record) in operations {
+            written.insert(index.unwrap_or(records), record.to_vec());
+            records += u64::from(index.is_none());
+        }
+        TableUpdate::new(self.shape(), written, None).expect("fitting operations")
     }
 
     /// Makes an epoch of the operations, and returns it.
@@ -109,14 +115,9 @@ impl Model {
         });
         let changes =
             TableChanges::new(update.shape(), update.shape_after(), written).expect("fitting");
-        for operation in operations {
-            match operation {
-                Operation::Add { record } => self.records.extend_from_slice(record),
-                Operation::Edit { index, record } => {
-                    let start = *index as usize * len;
-                    self.records[start..start + len].copy_from_slice(record);
-                }
-            }
+        self.records.resize(update.shape_after().bytes() as usize, 0);
+        for (index, record) in update.written() {
+            self.records[*index as usize * len..][..len].copy_from_slice(record);
         }
         let encoded = layout_after.as_ref().map(TableLayout::encode);
         self.layout = layout_after.unwrap_or(self.layout.clone());
@@ -136,12 +137,15 @@ impl Model {
     }
 }
 
+/// A record becomes another, or, without a number, is appended.
+type Operation = (Option<u64>, [u8; RECORD_LEN as usize]);
+
 fn edit(index: u64, byte: u8) -> Operation {
-    Operation::Edit { index, record: vec![byte; RECORD_LEN as usize] }
+    (Some(index), [byte; RECORD_LEN as usize])
 }
 
 fn add(byte: u8) -> Operation {
-    Operation::Add { record: vec![byte; RECORD_LEN as usize] }
+    (None, [byte; RECORD_LEN as usize])
 }
 
 /// One batch, independent of the size of the table: edits of the records at these fractions of it,
@@ -155,12 +159,9 @@ struct Batch {
 
 impl Batch {
     fn operations(&self, records: u64) -> Vec<Operation> {
-        let adds = self.adds.iter().map(|record| Operation::Add { record: record.to_vec() });
+        let adds = self.adds.iter().map(|record| (None, *record));
         let records = records + self.adds.len() as u64;
-        let edits = self.edits.iter().map(|(at, record)| Operation::Edit {
-            index: u64::from(*at) % records,
-            record: record.to_vec(),
-        });
+        let edits = self.edits.iter().map(|(at, record)| (Some(u64::from(*at) % records), *record));
         adds.chain(edits).collect()
     }
 }

@@ -6,10 +6,11 @@ use super::file::{Access, Stored, write_log};
 use super::place::{earlier_log_path, log_path};
 use super::{CurrentTable, EpochHash, PublisherKey, RecordsDigest, UpdateLog};
 use crate::TableLayout;
+use crate::edit::TableUpdate;
 use crate::new_file::{Existing, cannot};
 use crate::snapshot::{Mark, Snapshot, mark};
 use privet_core::table::{MAX_EPOCH_LEN, MAX_LAYOUT_LEN};
-use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity, TableUpdate};
+use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -113,10 +114,9 @@ impl<'s> LogWriter<'s> {
         Ok(())
     }
 
-    /// Makes `update` the table's next epoch, with `layout` from then on if there is one: signs it,
-    /// writes it after the last one, and syncs it. Then raises the snapshot's
-    /// [mark](crate::snapshot::Mark); a snapshot that has none is written again. Returns the
-    /// table's identity afterwards.
+    /// Makes `update` the table's next epoch: signs it, writes it after the last one, and syncs it.
+    /// Then raises the snapshot's [mark](crate::snapshot::Mark); a snapshot that has none is written
+    /// again. Returns the table's identity afterwards.
     ///
     /// The epoch leaves out records that `update` does not really change. The first call reads the
     /// whole table, and checks that it is what it should be.
@@ -128,15 +128,11 @@ impl<'s> LogWriter<'s> {
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the snapshot's records are damaged.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the epoch cannot be written.
     ///   Open the log again to see whether it was; this writer refuses to go on.
-    pub fn append(
-        &mut self,
-        key: &PublisherKey,
-        update: &TableUpdate,
-        layout: Option<&TableLayout>,
-    ) -> Result<TableIdentity> {
+    pub fn append(&mut self, key: &PublisherKey, update: &TableUpdate) -> Result<TableIdentity> {
         self.check_not_stopped()?;
-        self.check_update(key, update, layout)?;
-        let layout = layout.filter(|layout| *layout != self.log.layout()).map(TableLayout::encode);
+        self.check_update(key, update)?;
+        let layout = update.layout.as_ref().filter(|layout| *layout != self.log.layout());
+        let layout = layout.map(TableLayout::encode);
         let changes = changes_by(&self.table(), update, layout.is_none())?;
         let digest = match self.digest.take() {
             Some(digest) => digest,
@@ -146,10 +142,9 @@ impl<'s> LogWriter<'s> {
             mark::check_can_be_raised(self.snapshot.path())?;
         }
 
-        let new = update.written().iter().cloned();
         let written = Arc::make_mut(&mut self.log.written);
-        let displaced: Vec<_> =
-            new.map(|(index, new)| (index, written.insert(index, new))).collect();
+        let put = |(index, new): (&u64, &Vec<u8>)| (*index, written.insert(*index, new.clone()));
+        let displaced: Vec<_> = update.written().iter().map(put).collect();
         let appended = self.write_epoch(key, update, &changes, layout.as_deref(), digest);
         if appended.is_err() {
             self.stopped = true;
@@ -206,7 +201,7 @@ impl<'s> LogWriter<'s> {
     ) -> Result<()> {
         let before = self.log.current();
         let len = before.shape.record_len();
-        let changed = update.written().iter().map(|(index, _)| index * len..(index + 1) * len);
+        let changed = update.written().keys().map(|index| index * len..(index + 1) * len);
         digest.update(&self.table().with_shape(update.shape_after()), changed);
         let Some(epoch) = before.epoch.0.checked_add(1).map(Epoch) else {
             return Err(Error::api_misuse("the table has had the last possible epoch"));
@@ -249,22 +244,15 @@ impl<'s> LogWriter<'s> {
         Ok(Stored::new(start..start + len, bytes))
     }
 
-    pub(crate) fn check_update(
-        &self,
-        key: &PublisherKey,
-        update: &TableUpdate,
-        layout: Option<&TableLayout>,
-    ) -> Result<()> {
+    pub(crate) fn check_update(&self, key: &PublisherKey, update: &TableUpdate) -> Result<()> {
         self.check_goes_on()?;
         self.check_key(key)?;
         if update.shape() != self.log.current().shape {
             return Err(Error::api_misuse("these changes were made for a table of another shape"));
         }
-        check_can_be_sent(update, layout)?;
-        layout
-            .unwrap_or(self.log.layout())
-            .check_shape(update.shape_after())
-            .map_err(|error| Error::api_misuse(error.message()))
+        check_can_be_sent(update)?;
+        let layout = update.layout.as_ref().unwrap_or(self.log.layout());
+        layout.check_shape(update.shape_after()).map_err(|error| Error::api_misuse(error.message()))
     }
 
     /// A record that the log is whole up to `end`, where its last epoch or its succession ends.
@@ -338,8 +326,8 @@ impl std::fmt::Debug for LogWriter<'_> {
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the numbers.
-pub(crate) fn check_can_be_sent(update: &TableUpdate, layout: Option<&TableLayout>) -> Result<()> {
-    let layout_len = layout.map_or(0, |layout| layout.encode().len() as u64);
+pub(crate) fn check_can_be_sent(update: &TableUpdate) -> Result<()> {
+    let layout_len = update.layout.as_ref().map_or(0, |layout| layout.encode().len() as u64);
     if layout_len > MAX_LAYOUT_LEN {
         return Err(Error::api_misuse(format!(
             "the key map, with its stash, would have {layout_len} bytes, and clients accept at most {MAX_LAYOUT_LEN}: build the table anew with more room"
@@ -352,7 +340,7 @@ pub(crate) fn check_can_be_sent(update: &TableUpdate, layout: Option<&TableLayou
         true => 2 * shape.record_len() + 8,
         false => shape.record_len(),
     };
-    let records_len: u64 = update.written().iter().map(|(index, _)| record_len(*index)).sum();
+    let records_len: u64 = update.written().keys().map(|index| record_len(*index)).sum();
     let len = layout_len + records_len + EPOCH_FIELDS_LEN;
     if len > MAX_EPOCH_LEN as u64 {
         return Err(Error::api_misuse(format!(

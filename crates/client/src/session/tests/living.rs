@@ -166,7 +166,7 @@ impl Living {
             }
             editor.finish().unwrap().expect("something changes")
         };
-        writer.append(&self.key, &edits.update, edits.layout.as_ref()).unwrap();
+        writer.append(&self.key, &edits).unwrap();
         self.note(&writer, before.epoch)
     }
 

@@ -105,10 +105,10 @@ fn a_table_that_does_not_continue_the_served_one_is_refused_and_the_served_one_g
     let snapshot = Snapshot::open(&forged.path()).unwrap();
     UpdateLog::create(&forged.log_path(), &snapshot, forged.key.id()).unwrap();
     for number in 0..2 {
-        let operations = vec![Operation::Edit { index: number, record: vec![9; LEN as usize] }];
-        let update = TableUpdate::new(snapshot.identity().shape, operations).unwrap();
+        let written = BTreeMap::from([(number, vec![9; LEN as usize])]);
+        let update = TableUpdate::new(snapshot.identity().shape, written, None).unwrap();
         let mut writer = LogWriter::open(&forged.log_path(), &snapshot).unwrap();
-        writer.append(&forged.key, &update, None).unwrap();
+        writer.append(&forged.key, &update).unwrap();
     }
     forged.hand_on().move_to(&owner);
     let error = refused(&mut table);

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::contract::Updatable as _;
-use privet_core::{Blame, Operation, TableUpdate};
+use privet_core::Blame;
 use proptest::prelude::*;
 
 /// One client and its journal, killed after every change.
@@ -44,11 +44,11 @@ pub fn through_crashes<F: TestForm>(mut world: World<F>, steps: Vec<u8>) {
                 let shape = world.parameters.shape();
                 let record = |byte: u8| vec![byte; shape.record_len() as usize];
                 let index = world.rng.below(shape.records());
-                let mut operations = vec![Operation::Edit { index, record: record(step) }];
+                let mut written = Written::from([(index, record(step))]);
                 if step % 2 == 0 {
-                    operations.extend((0..5).map(|byte| Operation::Add { record: record(byte) }));
+                    written.extend((shape.records()..).zip((0..5).map(record)));
                 }
-                let delta = world.update(&TableUpdate::new(shape, operations).unwrap());
+                let delta = world.update(&written);
                 journal.push(client.delta_change(&delta).unwrap());
                 client = replay(&journal);
             }

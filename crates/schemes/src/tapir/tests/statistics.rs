@@ -8,7 +8,6 @@ use crate::planted::Flaw::{self, *};
 use crate::planted::plant;
 use crate::singlepass::tests::views::*;
 use crate::test_statistics::{Measured, coins, seed};
-use privet_core::Operation;
 
 fn expected() -> usize {
     coins(25)
@@ -93,9 +92,8 @@ fn planted_mistakes_are_caught() {
 fn after_growth(history: [u64; 3], role: usize, flaw: Option<Flaw>, expected: usize) -> Measured {
     let _planted = plant(flaw);
     let mut rng = SecretRng::from_fixed_seed(seed());
-    let (before, after) = (TableShape::new(4, 1).unwrap(), 7);
-    let added = (4..after).map(|k| Operation::Add { record: vec![k as u8] });
-    let update = TableUpdate::new(before, added.collect()).unwrap();
+    let after = 7;
+    let update = (4..after).map(|k| (k, vec![k as u8])).collect();
     let mut counts = vec![0u64; 512];
     for _ in 0..512 * expected {
         let mut world = World::<MerkleForm>::cut(4, 1, 2);

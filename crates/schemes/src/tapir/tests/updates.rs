@@ -3,26 +3,18 @@
 use super::*;
 use crate::contract::Updatable as _;
 use crate::registry::{self, PARTITION_RECORDS, Tuning};
-use privet_core::{Blame, Epoch, Operation, TableIdentity};
+use privet_core::{Blame, Epoch, TableIdentity};
 use proptest::prelude::*;
 
-/// A batch: `edits` records somewhere, some of them twice, then `adds` new ones, one of which is
-/// edited at once.
-fn batch<F: TestForm>(world: &mut World<F>, edits: u64, adds: u64, byte: u8) -> TableUpdate {
+/// A batch: at most `edits` records somewhere, and `adds` new ones.
+fn batch<F: TestForm>(world: &mut World<F>, edits: u64, adds: u64, byte: u8) -> Written {
     let shape = world.parameters.shape();
     let len = shape.record_len() as usize;
-    let mut operations: Vec<Operation> = (0..edits)
-        .map(|k| Operation::Edit {
-            index: world.rng.below(shape.records()),
-            record: vec![byte ^ k as u8; len],
-        })
-        .collect();
-    operations
-        .extend((0..adds).map(|k| Operation::Add { record: vec![byte ^ 0x80 ^ k as u8; len] }));
-    if adds > 0 {
-        operations.push(Operation::Edit { index: shape.records(), record: vec![byte ^ 1; len] });
-    }
-    TableUpdate::new(shape, operations).unwrap()
+    let edited = (0..edits).map(|k| (world.rng.below(shape.records()), vec![byte ^ k as u8; len]));
+    let mut written: Written = edited.collect();
+    let added = (0..adds).map(|k| vec![byte ^ 0x80 ^ k as u8; len]);
+    written.extend((shape.records()..).zip(added));
+    written
 }
 
 /// After each batch, the old client and a fresh one read the same table, and the server equals a
@@ -33,7 +25,7 @@ pub fn updates<F: TestForm>(mut world: World<F>, batches: &[(u64, u64)], lookups
         let update = batch(&mut world, *edits, *adds, number);
         let delta = world.update(&update);
         client.apply_delta(&delta).unwrap();
-        assert_eq!(client.parameters().shape(), update.shape_after());
+        assert_eq!(client.parameters().shape(), delta.shape_after());
         let fresh = server(&world.parameters, &world.records);
         assert!(fresh.streamed() == world.server.streamed(), "another table or announcement");
         let records = world.parameters.shape().records();
@@ -102,7 +94,7 @@ fn deltas_that_do_not_fit_change_nothing() {
     let mut client = world.client();
     let update = batch(&mut world, 2, 7, 9);
     let delta = world.update(&update);
-    let (before, after) = (update.shape(), update.shape_after());
+    let (before, after) = (delta.shape(), delta.shape_after());
     let with = |before, after, commitments: &[u8]| {
         TableDelta::growing(before, after, delta.edits().to_vec(), commitments.to_vec()).unwrap()
     };

@@ -201,7 +201,7 @@ proptest! {
         };
         let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         for edits in &made.epochs {
-            prop_assert!(parts > 1 || edits.update.written().len() < 20);
+            prop_assert!(parts > 1 || edits.written().len() < 20);
             table.publish(edits).unwrap();
             for key in &keys {
                 let found = values_of(&table, key);
@@ -411,7 +411,7 @@ fn what_describes_the_values_changes_with_all_of_them() {
             let read = |number| Ok(owned.snapshot.view().record(number).unwrap().to_vec());
             replacement(layout, shape, read, &rows.unwrap(), 1).unwrap().epochs
         };
-        let named = |edits: &TableEdits| {
+        let named = |edits: &TableUpdate| {
             let values = edits.layout.as_ref()?.values()?.columns.clone();
             values.last().map(|column| column.name.clone())
         };

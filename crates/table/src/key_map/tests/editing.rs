@@ -50,14 +50,14 @@ impl Table {
                 None => editor.delete(key),
             })
             .collect();
-        let edits = editor.finish().expect("these records can be read");
-        let changed = edits.records.keys().copied().collect();
-        for (number, record) in edits.records {
+        let (records, key_map) = editor.finish().expect("these records can be read");
+        let changed = records.keys().copied().collect();
+        for (number, record) in records {
             assert_eq!(record.len() as u64, self.key_map.record_len());
             assert!(self.records[number as usize] != record, "a record is said to have changed");
             self.records[number as usize] = record;
         }
-        if let Some(key_map) = edits.key_map {
+        if let Some(key_map) = key_map {
             assert!(key_map != self.key_map, "the key map is said to have changed");
             let decoded = KeyMap::decode(&key_map.encode()).expect("just encoded");
             assert!(decoded == key_map);
@@ -464,7 +464,7 @@ fn records_that_cannot_be_right_are_refused() {
         let mut editor = Editor::new(&table.key_map, read);
         assert_eq!(editor.set(b"key 1", b"").expect_err("no record").blame(), blame);
         assert_eq!(editor.delete(b"key 1").expect_err("no record").blame(), blame);
-        assert!(editor.finish().expect("nothing changed").records.is_empty());
+        assert!(editor.finish().expect("nothing changed").0.is_empty());
     }
 }
 

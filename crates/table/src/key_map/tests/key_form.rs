@@ -131,12 +131,12 @@ fn keys_that_differ_in_what_does_not_count_are_one_key() {
         // An editor knows them as one key as well.
         let mut editor = Editor::new(&key_map, |number| Ok(records[number as usize].clone()));
         assert_eq!(editor.set(b"key-7", b"another").expect("fits"), Effect::Replaced);
-        let edits = editor.finish().expect("readable");
+        let (changed, new_map) = editor.finish().expect("readable");
         let mut records = records.clone();
-        for (number, record) in edits.records {
+        for (number, record) in changed {
             records[number as usize] = record;
         }
-        let key_map = edits.key_map.unwrap_or(key_map);
+        let key_map = new_map.unwrap_or(key_map);
         assert_eq!(key_map.key_form(), &form);
         assert_eq!(look_up(&key_map, &records, b"KEY7"), Some(b"another".to_vec()));
     }

@@ -219,11 +219,11 @@ proptest! {
                         }
                     }
                 }
-                let edits = editor.finish().expect("these records can be read");
-                for (number, record) in edits.records {
+                let (changed, new_map) = editor.finish().expect("these records can be read");
+                for (number, record) in changed {
                     records[number as usize] = record;
                 }
-                key_map = edits.key_map.unwrap_or(key_map);
+                key_map = new_map.unwrap_or(key_map);
                 for number in 0..70 {
                     let key = key(number);
                     let found = look_up(&key_map, &records, &key);
@@ -281,11 +281,11 @@ fn a_set_that_finds_no_room_for_its_last_piece_changes_nothing() {
             .filter(|&number| editor.set(&key(number), &vec![2; 4 * 128]).is_err())
             .collect();
         assert!(!refused.is_empty(), "{kind:?}");
-        let edits = editor.finish().expect("these records can be read");
-        let key_map = edits.key_map.expect("the stash is used");
+        let (changed, new_map) = editor.finish().expect("these records can be read");
+        let key_map = new_map.expect("the stash is used");
         let mut records = records.clone();
         records.iter_mut().zip(0..).for_each(|(record, number)| {
-            if let Some(changed) = edits.records.get(&number) {
+            if let Some(changed) = changed.get(&number) {
                 record.clone_from(changed);
             }
         });
@@ -351,10 +351,10 @@ fn a_table_of_lists_has_all_values_of_a_key_in_their_order() {
             assert_eq!(editor.delete(&key(3)).expect("room"), Effect::Deleted);
             let none: [&[u8]; 0] = [];
             assert_eq!(editor.set_all(&key(4), &none).expect_err("none").blame(), Blame::ApiMisuse);
-            let edits = editor.finish().expect("these records can be read");
+            let (changed, new_map) = editor.finish().expect("these records can be read");
             let mut after = records.clone();
-            edits.records.into_iter().for_each(|(number, record)| after[number as usize] = record);
-            let key_map = edits.key_map.unwrap_or(key_map);
+            changed.into_iter().for_each(|(number, record)| after[number as usize] = record);
+            let key_map = new_map.unwrap_or(key_map);
             let expected = [
                 Some(vec![b"one".to_vec()]),
                 Some(vec![b"b".to_vec(), b"a".to_vec()]),

@@ -67,11 +67,12 @@ proptest! {
             prop_assert_eq!((changed.shape(), changed.shape_after()), (before.shape(), model.shape()));
             let written: Vec<_> = changed.records().map(|(index, _, new)| (index, new.to_vec())).collect();
             let update = before.update(&operations);
-            let others = update.written().iter().filter(|(index, new)| {
+            let mut others = update.written().clone();
+            others.retain(|index, new| {
                 let start = (index * RECORD_LEN) as usize;
                 before.records.get(start..start + RECORD_LEN as usize) != Some(new)
             });
-            prop_assert_eq!(written, others.cloned().collect::<Vec<_>>());
+            prop_assert_eq!(written, others.into_iter().collect::<Vec<_>>());
             for (index, old, new) in changed.records() {
                 let start = (index * RECORD_LEN) as usize;
                 let known = before.records.get(start..start + RECORD_LEN as usize);

@@ -10,9 +10,10 @@ fn room() -> (Room, Model) {
     let mut model = Model::new(5);
     let room = Room::new(&model);
     room.append(&mut model, &[edit(1, 1), add(2)]);
-    let update = model.update(&[edit(5, 6)]);
+    let mut update = model.update(&[edit(5, 6)]);
+    update.layout = Some(layout(2));
     model.next(&[edit(5, 6)], Some(layout(2)));
-    room.writer().append(&key(1), &update, Some(&layout(2))).expect("valid");
+    room.writer().append(&key(1), &update).expect("valid");
     room.append(&mut model, &[add(3)]);
     (room, model)
 }

@@ -39,7 +39,7 @@ impl Room {
     pub(super) fn append(&self, model: &mut Model, operations: &[Operation]) {
         let update = model.update(operations);
         model.next(operations, None);
-        let after = self.writer().append(&key(1), &update, None).expect("valid");
+        let after = self.writer().append(&key(1), &update).expect("valid");
         assert_eq!(after, model.identity());
     }
 
@@ -116,11 +116,11 @@ proptest! {
             }
             let open = writer.as_mut().expect("always there");
             let operations = batch.operations(model.shape().records());
-            let update = model.update(&operations);
-            let other = batch.layout.map(layout);
+            let mut update = model.update(&operations);
+            update.layout = batch.layout.map(layout);
             let mut next = model.clone();
-            next.next(&operations, other.clone().filter(|other| *other != model.layout));
-            let appended = open.append(&key(1), &update, other.as_ref());
+            next.next(&operations, update.layout.clone().filter(|other| *other != model.layout));
+            let appended = open.append(&key(1), &update);
             if next.records == model.records && next.layout == model.layout {
                 refused(appended, Blame::ApiMisuse, "nothing would change");
                 continue;
@@ -219,26 +219,24 @@ fn what_cannot_be_appended_changes_nothing() {
     let mut writer = room.writer();
     let before = fs::read(room.log_path()).expect("readable");
     let update = model.update(&[edit(1, 1)]);
-    refused(writer.append(&key(2), &update, None), Blame::ApiMisuse, "clients would refuse");
-    let larger = TableUpdate::new(shape(6), vec![edit(1, 1)]).expect("valid");
-    refused(writer.append(&key(1), &larger, None), Blame::ApiMisuse, "another shape");
+    refused(writer.append(&key(2), &update), Blame::ApiMisuse, "clients would refuse");
+    let larger = Model::new(6).update(&[edit(1, 1)]);
+    refused(writer.append(&key(1), &larger), Blame::ApiMisuse, "another shape");
     let authentication = crate::authentication::Authentication::new([1; 32]);
     let authenticated = TableLayout::authenticated(authentication, layout(0).records().clone());
+    let mut other = update.clone();
+    other.layout = Some(authenticated);
+    refused(writer.append(&key(1), &other), Blame::ApiMisuse, "no room for a path");
+    let same = (Some(0), model.records[..RECORD_LEN as usize].try_into().expect("a record"));
     refused(
-        writer.append(&key(1), &update, Some(&authenticated)),
-        Blame::ApiMisuse,
-        "no room for a path",
-    );
-    let same = Operation::Edit { index: 0, record: model.records[..RECORD_LEN as usize].to_vec() };
-    refused(
-        writer.append(&key(1), &model.update(&[same]), None),
+        writer.append(&key(1), &model.update(&[same])),
         Blame::ApiMisuse,
         "nothing would change",
     );
     assert_eq!(fs::read(room.log_path()).expect("readable"), before);
     // None of these prevented the next update.
     model.next(&[edit(1, 1)], None);
-    assert_eq!(writer.append(&key(1), &update, None).expect("valid"), model.identity());
+    assert_eq!(writer.append(&key(1), &update).expect("valid"), model.identity());
 }
 
 #[test]
@@ -292,7 +290,7 @@ fn a_damaged_table_is_not_signed_and_not_compacted() {
     let log = fs::read(room.log_path()).expect("readable");
     let open = || LogWriter::open(&room.log_path(), &damaged).expect("whole");
     let update = model.update(&[edit(1, 1)]);
-    refused(open().append(&key(1), &update, None), Blame::Corrupted, "are damaged");
+    refused(open().append(&key(1), &update), Blame::Corrupted, "are damaged");
     refused(open().compact(&path, 0), Blame::Corrupted, "are damaged");
     assert_eq!(fs::read(room.log_path()).expect("readable"), log);
     assert_eq!(fs::read(&path).expect("readable"), bytes);
@@ -308,10 +306,10 @@ fn a_writer_that_could_not_write_stops() {
     let mut writer = room.writer();
     writer.file = fs::File::open(room.log_path()).expect("readable, and not writable");
     let update = model.update(&[edit(1, 9), edit(2, 9), add(9)]);
-    refused(writer.append(&key(1), &update, None), Blame::Unavailable, "cannot write");
+    refused(writer.append(&key(1), &update), Blame::Unavailable, "cannot write");
     assert_eq!(writer.table().to_vec(), model.records);
     assert_eq!(writer.table().identity(), model.identity());
-    refused(writer.append(&key(1), &update, None), Blame::Unavailable, "open the update log again");
+    refused(writer.append(&key(1), &update), Blame::Unavailable, "open the update log again");
     refused(
         writer.compact(room.snapshot.path(), 0),
         Blame::Unavailable,

@@ -58,7 +58,7 @@ fn a_succession_is_the_last_entry_and_the_new_log_begins_with_it() {
     // Nothing may follow it.
     let mut writer = room.writer();
     let refused = [
-        writer.append(&one, &model.update(&[edit(0, 9)]), None).map(drop),
+        writer.append(&one, &model.update(&[edit(0, 9)])).map(drop),
         writer.rotate(both(&one, &two), keys(2, 4)).map(drop),
         writer.succeed(both(&one, &two), &successor(&room, 9).1, new_keys).map(drop),
     ];
@@ -81,7 +81,7 @@ fn a_succession_is_the_last_entry_and_the_new_log_begins_with_it() {
     // It goes on, and a compaction keeps the lineage.
     let mut new = Model { publisher: 2, ..new };
     let mut writer = LogWriter::open(&path, &snapshot).expect("whole");
-    writer.append(&two, &new.update(&[edit(0, 1)]), None).expect("the new publisher signs");
+    writer.append(&two, &new.update(&[edit(0, 1)])).expect("the new publisher signs");
     new.next(&[edit(0, 1)], None);
     let compacted = writer.compact(snapshot.path(), 0).expect("nobody else is there");
     let log = UpdateLog::open(&path, &compacted).expect("whole");
@@ -124,9 +124,9 @@ fn a_rotated_table_goes_on_under_its_id_and_its_log_is_read_by_all_versions_of_i
     assert_eq!(after, model.identity());
     model.previous = writer.log().chain().previous().expect("the rotation");
     model.publisher = 2;
-    let error = writer.append(&one, &model.update(&[edit(1, 1)]), None).expect_err("the old key");
+    let error = writer.append(&one, &model.update(&[edit(1, 1)])).expect_err("the old key");
     assert_eq!(error.blame(), Blame::ApiMisuse);
-    writer.append(&two, &model.update(&[edit(1, 1)]), None).expect("the new key");
+    writer.append(&two, &model.update(&[edit(1, 1)])).expect("the new key");
     model.next(&[edit(1, 1)], None);
     drop(writer);
 

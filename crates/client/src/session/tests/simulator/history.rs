@@ -106,7 +106,7 @@ impl History {
             editor.finish().unwrap().expect("something changes")
         };
         let before = writer.log().current().epoch;
-        writer.append(key, &edits.update, edits.layout.as_ref()).unwrap();
+        writer.append(key, &edits).unwrap();
         let identity = writer.log().current();
         let mut epochs = writer.log().epochs_from(before).unwrap();
         let epoch = epochs.next().expect("one epoch").unwrap();
