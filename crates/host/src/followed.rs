@@ -17,14 +17,12 @@ use privet_core::{
     Epoch, Error, PIECE_BYTES, ReadRecords, Reason, Result, TableChanges, TableIdentity,
     TableShape, TableSource,
 };
-use privet_server::{
-    EpochSource, Next, NextVersion, ServedTable, Signing, UpdateFeed, VersionStep,
-};
+use privet_server::{Next, NextVersion, ServedTable, Signing, UpdateFeed, VersionStep};
 use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::shared_hasher::SharedHasher;
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{
-    Chain, CurrentRecords, EpochHash, PublisherId, StoredEpoch, TableKeys, UpdateLog, find_log,
+    Chain, CurrentRecords, EpochHash, PublisherId, TableKeys, UpdateLog, find_log,
 };
 use std::fs::Metadata;
 use std::path::Path;
@@ -426,7 +424,7 @@ impl Position {
 fn first_feed(log: &UpdateLog, files: &Files, position: &mut Position) -> Result<UpdateFeed> {
     let base = log.base();
     let in_snapshot = position.identity.epoch.0.saturating_sub(base.0);
-    let epochs = log.stored_from(base)?.take(in_snapshot as usize).map(source).collect();
+    let epochs = log.stored_from(base)?.take(in_snapshot as usize).collect();
     let mut chain = position.chain_in(log);
     let steps = follow_chain(&mut chain, log)?;
     let next = match steps.is_empty() {
@@ -462,8 +460,8 @@ fn follow_chain(chain: &mut Chain, log: &UpdateLog) -> Result<Vec<VersionStep>> 
     let mut steps = Vec::new();
     for (bytes, stored) in log.epochs_from(epoch)?.zip(log.stored_from(epoch)?) {
         let update = chain.follow(&bytes?)?;
-        let (identity, changes) = (update.after(), update.changes()?);
-        steps.push(VersionStep { identity, changes, epoch: Some(source(stored)) });
+        let (identity, changes) = (update.after(), update.into_changes());
+        steps.push(VersionStep { identity, changes, epoch: Some(stored) });
     }
     Ok(steps)
 }
@@ -496,31 +494,6 @@ fn difference(
         },
     )?;
     Ok((TableChanges::new(before, after, changed)?, hasher.digest()))
-}
-
-/// An epoch in a log file, sent from there.
-struct EpochInFile(StoredEpoch);
-
-impl EpochSource for EpochInFile {
-    fn len(&self) -> u64 {
-        self.0.len()
-    }
-
-    fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
-        self.0.read(offset, len)
-    }
-
-    fn digest(&self) -> [u8; 32] {
-        self.0.digest()
-    }
-
-    fn file(&self) -> Option<&Path> {
-        Some(self.0.path())
-    }
-}
-
-fn source(stored: StoredEpoch) -> Arc<dyn EpochSource> {
-    Arc::new(EpochInFile(stored))
 }
 
 /// The metadata of a table file and its log.

@@ -3,7 +3,7 @@
 use crate::ServedTable;
 use bytes::Bytes;
 use privet_core::{Epoch, Error, Result, TableChanges, TableIdentity, TableShape};
-use std::path::Path;
+use privet_table::update_log::EpochSource;
 use std::sync::Arc;
 
 /// The update log of a table, up to the version that is served first.
@@ -105,28 +105,6 @@ pub struct VersionStep {
     /// plus one. `None` if no epoch is available, or the step is more than one epoch: then clients
     /// that have an earlier version cannot follow, and start again.
     pub epoch: Option<Arc<dyn EpochSource>>,
-}
-
-/// An epoch of an update log, as its publisher signed it, in memory or in a file.
-#[expect(clippy::len_without_is_empty, reason = "a signature alone has bytes")]
-pub trait EpochSource: Send + Sync {
-    /// How many bytes it has: the same on every call.
-    fn len(&self) -> u64;
-
-    /// `len` bytes from `offset` on, which must lie within. May wait for a disk.
-    ///
-    /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read,
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are not there any more.
-    fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>>;
-
-    /// The BLAKE3 digest that all of it had when it was verified.
-    fn digest(&self) -> [u8; 32];
-
-    /// Its file, if it lies in one.
-    fn file(&self) -> Option<&Path> {
-        None
-    }
 }
 
 /// Bytes in memory that clients fetch with updates: epochs, or commitments. Their digests are taken

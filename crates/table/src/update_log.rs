@@ -12,8 +12,7 @@
 //!   server can withhold epochs, but nothing else: if it leaves one out, goes back, or joins two
 //!   histories, the next check finds it.
 //! - They hold the records' bytes *before* as well as after. Some schemes patch their hints with
-//!   XOR differences, others with differences modulo a number. And a program that applies an epoch
-//!   to records notices if the records were wrong.
+//!   XOR differences, others with differences modulo a number.
 //!
 //! The chain does not show a second history that the publisher's own key has signed: a client that
 //! follows the first refuses the second, and the other way round. Nor does it show whether the
@@ -55,17 +54,19 @@
 //! | [`Succession`] | the record that another table continues this one, or that its keys change |
 //! | [`Lineage`] | all tables that one continues: leads a client from the one that it has pinned |
 //! | [`RecordsDigest`] | the digest of all records, kept up to date without reading all of them |
+//! | [`EpochSource`] | an epoch in memory or in a file, to be sent on |
 //! | `PublisherKey` | signs (feature `files`, as all that follows) |
 //! | `UpdateLog` | the file beside a snapshot, for servers |
-//! | `StoredEpoch` | an epoch in that file, to be sent on |
 //! | `LogWriter` | the file beside a snapshot, for its owner: appends epochs, and makes a new snapshot of them |
 //! | `CurrentTable` | the table after the last epoch, for its owner |
 //! | `CurrentRecords` | its records, for servers, which read them piece by piece |
 
 mod chain;
 mod entry;
+mod epoch_source;
 mod lineage;
 mod publisher;
+mod recorded;
 mod records_digest;
 mod succession;
 
@@ -76,8 +77,6 @@ mod file;
 #[cfg(feature = "files")]
 mod place;
 #[cfg(feature = "files")]
-mod recorded;
-#[cfg(feature = "files")]
 mod succeed;
 #[cfg(feature = "files")]
 mod writer;
@@ -87,6 +86,7 @@ mod tests;
 
 pub use chain::{Chain, EpochUpdate};
 pub use entry::EpochHash;
+pub use epoch_source::EpochSource;
 pub use lineage::{Left, Lineage, MAX_LINEAGE_LEN, MAX_RECORDS, Walk};
 #[cfg(any(test, feature = "files"))]
 pub use publisher::PublisherKey;
@@ -101,7 +101,7 @@ pub use current::{CurrentRecords, CurrentTable};
 #[cfg(feature = "files")]
 pub(crate) use file::LOG_MAGIC;
 #[cfg(feature = "files")]
-pub use file::{StoredEpoch, UpdateLog};
+pub use file::UpdateLog;
 #[cfg(feature = "files")]
 pub(crate) use place::{earlier_log_path, find_log_of};
 #[cfg(feature = "files")]

@@ -116,15 +116,15 @@ impl Following {
                 ));
             }
             let update = self.chain.follow(&fetched.epoch)?;
-            let hash = update.hash();
+            let (hash, after) = (update.hash(), update.after());
             if self.server == 0 {
-                let changes = update.changes()?;
+                let changes = update.into_changes();
                 let one_by_one = self.servers > 1;
                 let delta = one_by_one.then(|| changes.delta());
                 self.changes.then(changes)?;
                 // Nothing signs them, and only verified hints use them.
                 let commitments = one_by_one.then_some(fetched.commitments).into_iter().collect();
-                self.epochs.push(ToldEpoch { hash, after: update.after(), delta, commitments });
+                self.epochs.push(ToldEpoch { hash, after, delta, commitments });
             } else {
                 let same = self.epochs.get_mut(self.told).filter(|step| step.hash == hash);
                 let Some(same) = same else { return Ok(Told::Otherwise) };

@@ -9,7 +9,8 @@
 //! the earlier version. So for such schemes the epochs begin where this server began.
 
 use super::part::Part;
-use crate::updates::{CheckedBytes, EpochSource, Signing};
+use crate::EpochSource;
+use crate::updates::{CheckedBytes, Signing};
 use bytes::Bytes;
 use privet_core::{Epoch, Error, Result};
 use privet_wire::limits::MAX_EPOCH_LEN;

@@ -1,6 +1,7 @@
 //! Following a table from epoch to epoch.
 
-use super::entry::{Changed, Entry, malformed};
+use super::entry::{Entry, malformed};
+use super::recorded::Recorded;
 use super::{EpochHash, PublisherId, Succession, TableKeys};
 use crate::TableLayout;
 use crate::digest::layout_digest;
@@ -105,7 +106,7 @@ impl Chain {
     }
 
     /// Takes the next epoch, as bytes from any source, and moves on to it; or refuses it, and
-    /// stays. Allocates a small multiple of the length of `bytes`.
+    /// stays. Allocates nothing for an epoch that the publisher has not signed.
     ///
     /// A rotation of the table's keys is an epoch too, without changes: the next one must be signed
     /// by the new publisher. A successor is another table, so no chain moves on to it: a
@@ -120,10 +121,17 @@ impl Chain {
     /// - [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if its layout is not valid,
     ///   or does not fit the table.
     pub fn follow(&mut self, bytes: &[u8]) -> Result<EpochUpdate> {
-        if Succession::is_claimed_by(bytes) {
-            return self.follow_rotation(Succession::decode(bytes)?);
+        self.follow_decoded(&Recorded::decode(bytes)?)
+    }
+
+    pub(super) fn follow_decoded(&mut self, next: &Recorded<'_>) -> Result<EpochUpdate> {
+        match next {
+            Recorded::Epoch(entry) => self.follow_changes(entry),
+            Recorded::Succession(rotation) => self.follow_rotation(rotation),
         }
-        let entry = Entry::decode(bytes)?;
+    }
+
+    fn follow_changes(&mut self, entry: &Entry<'_>) -> Result<EpochUpdate> {
         let before = self.identity;
         Link {
             id: before.id,
@@ -132,7 +140,7 @@ impl Chain {
             previous: self.previous,
             digest: Some(before.digest),
         }
-        .check(&entry)?;
+        .check(entry)?;
         if entry.before != before.shape {
             return Err(Error::integrity(
                 "the next epoch of the table was made for another number of records, or wider or narrower ones: its publisher's program is at fault",
@@ -156,15 +164,15 @@ impl Chain {
             shape: entry.after,
             ..before
         };
-        let hash = entry.hash();
+        let (hash, changes) = (entry.hash(), entry.changes()?);
         (self.identity, self.layout_digest, self.previous) = (after, digest, Some(hash));
         if layout.is_some() {
             self.layout.clone_from(&layout);
         }
-        Ok(EpochUpdate { what: What::Changes(entry), before, after, layout, hash })
+        Ok(EpochUpdate { after, changes, layout, hash })
     }
 
-    fn follow_rotation(&mut self, rotation: Succession) -> Result<EpochUpdate> {
+    fn follow_rotation(&mut self, rotation: &Succession) -> Result<EpochUpdate> {
         let before = self.identity;
         if !rotation.is_rotation() {
             return Err(Error::integrity(format!(
@@ -175,8 +183,8 @@ impl Chain {
         check_next(before.epoch, rotation.number())?;
         let next = rotation.follow(self)?;
         *self = next;
-        let (after, hash) = (self.identity, rotation.hash());
-        Ok(EpochUpdate { what: What::Keys(rotation), before, after, layout: None, hash })
+        let changes = TableChanges::none(before.shape);
+        Ok(EpochUpdate { after: self.identity, changes, layout: None, hash: rotation.hash() })
     }
 }
 
@@ -209,7 +217,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn check(&self, entry: &Entry) -> Result<()> {
+    pub(super) fn check(&self, entry: &Entry<'_>) -> Result<()> {
         if entry.id != self.id {
             return Err(Error::integrity(format!(
                 "an epoch of the table {} came where one of the table {} was due: its sender serves another table",
@@ -238,32 +246,29 @@ impl Link {
     }
 }
 
-/// What an epoch changes.
-#[derive(Clone)]
-enum What {
-    Changes(Entry),
-    Keys(Succession),
-}
-
 /// An epoch that was checked and that followed.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct EpochUpdate {
-    what: What,
-    before: TableIdentity,
     after: TableIdentity,
+    changes: TableChanges,
     layout: Option<TableLayout>,
     hash: EpochHash,
 }
 
 impl EpochUpdate {
-    /// The table before.
-    pub fn before(&self) -> TableIdentity {
-        self.before
-    }
-
     /// The table after.
     pub fn after(&self) -> TableIdentity {
         self.after
+    }
+
+    /// The changes of its records: none if it changes only the table's keys.
+    pub fn changes(&self) -> &TableChanges {
+        &self.changes
+    }
+
+    /// The same, to keep.
+    pub fn into_changes(self) -> TableChanges {
+        self.changes
     }
 
     /// How to read the records after, if that has changed.
@@ -271,108 +276,8 @@ impl EpochUpdate {
         self.layout.as_ref()
     }
 
-    /// The BLAKE3 digest of all records after.
-    pub fn records_digest(&self) -> [u8; 32] {
-        match &self.what {
-            What::Changes(entry) => entry.records_digest,
-            What::Keys(rotation) => rotation.records_digest(),
-        }
-    }
-
     /// Its hash, which the next epoch names.
     pub fn hash(&self) -> EpochHash {
         self.hash
-    }
-
-    /// The epoch's bytes, to be passed on.
-    pub fn as_bytes(&self) -> &[u8] {
-        match &self.what {
-            What::Changes(entry) => entry.as_bytes(),
-            What::Keys(rotation) => rotation.as_bytes(),
-        }
-    }
-
-    /// Who signs from then on, if the epoch changes that.
-    pub fn keys(&self) -> Option<TableKeys> {
-        match &self.what {
-            What::Changes(_) => None,
-            What::Keys(rotation) => Some(rotation.keys()),
-        }
-    }
-
-    /// The changes and the appended records, if it changes any.
-    fn entry(&self) -> Option<&Entry> {
-        match &self.what {
-            What::Changes(entry) => Some(entry),
-            What::Keys(_) => None,
-        }
-    }
-
-    fn edits(&self) -> impl Iterator<Item = Changed<'_>> {
-        self.entry().into_iter().flat_map(Entry::changes)
-    }
-
-    /// The changes of its records. Records from `before().shape.records()` on are appended.
-    ///
-    /// # Errors
-    /// None is known: everything in the epoch was checked.
-    pub fn changes(&self) -> Result<TableChanges> {
-        let absent = vec![0; self.before.shape.record_len() as usize];
-        let changed = self.edits();
-        let records =
-            changed.map(|(index, old, new)| (index, old.unwrap_or(&absent).to_vec(), new.to_vec()));
-        TableChanges::new(self.before.shape, self.after.shape, records)
-    }
-
-    /// The contents after, of each record that it changes or appends, by ascending index.
-    #[cfg(feature = "files")]
-    pub(super) fn written(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        self.edits().map(|(index, _, new)| (index, new))
-    }
-
-    /// Makes the changes in `records`, which must be all records of the table before. If any
-    /// changed record is not as it should be, changes nothing.
-    ///
-    /// Compares only the changed records. To know that *all* records are right afterwards, compare
-    /// a [`RecordsDigest`](super::RecordsDigest) with [`records_digest`](Self::records_digest).
-    ///
-    /// # Errors
-    /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `records` has another length than
-    ///   the table before.
-    /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if a record differs from its bytes
-    ///   before in the epoch.
-    pub fn apply(&self, records: &mut Vec<u8>) -> Result<()> {
-        let (epoch, shape) = (self.after.epoch.0, self.before.shape);
-        if records.len() as u64 != shape.bytes() {
-            return Err(Error::api_misuse(format!(
-                "epoch {epoch} belongs to a table of {} bytes, not {}",
-                shape.bytes(),
-                records.len()
-            )));
-        }
-        let len = shape.record_len() as usize;
-        let place = |index: u64| index as usize * len..(index as usize + 1) * len;
-        let edits =
-            || self.edits().map_while(|(index, old, new)| old.map(|old| (place(index), old, new)));
-        if edits().any(|(place, old, _)| *old != records[place]) {
-            return Err(Error::corrupted(format!(
-                "epoch {epoch} does not fit: a record that it changes is not what it was; this copy of the table is damaged, take another"
-            )));
-        }
-        for (place, _, new) in edits() {
-            records[place].copy_from_slice(new);
-        }
-        records.extend_from_slice(self.entry().map_or(&[], Entry::appended));
-        Ok(())
-    }
-}
-
-impl std::fmt::Debug for EpochUpdate {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("EpochUpdate")
-            .field("before", &self.before)
-            .field("after", &self.after)
-            .finish_non_exhaustive()
     }
 }

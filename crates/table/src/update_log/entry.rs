@@ -5,11 +5,9 @@ use super::PublisherId;
 #[cfg(any(test, feature = "files"))]
 use super::PublisherKey;
 use crate::digest::DigestParts;
-#[cfg(any(test, feature = "files"))]
-use privet_core::TableChanges;
 use privet_core::codec::Reader;
 use privet_core::table::MAX_TABLE_BYTES;
-use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableShape};
+use privet_core::{Epoch, Error, Result, TableChanges, TableDigest, TableId, TableShape};
 use std::fmt;
 use std::ops::Range;
 
@@ -39,14 +37,9 @@ impl fmt::Debug for EpochHash {
     }
 }
 
-/// The change of one record: its number, its bytes before (`None` if it is appended), its bytes
-/// after.
-pub(super) type Changed<'a> = (u64, Option<&'a [u8]>, &'a [u8]);
-
-/// An epoch with a valid form.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Entry {
-    bytes: Vec<u8>,
+/// An epoch with a valid form, read in place: whose it is decides whether its records are copied.
+pub(super) struct Entry<'a> {
+    bytes: &'a [u8],
     pub(super) id: TableId,
     pub(super) epoch: Epoch,
     pub(super) previous: EpochHash,
@@ -59,9 +52,9 @@ pub(super) struct Entry {
     appended: Range<usize>,
 }
 
-impl Entry {
-    /// Reads an epoch. Allocates no more than the length of `bytes`.
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
+impl<'a> Entry<'a> {
+    /// Reads an epoch. Allocates nothing.
+    pub(super) fn decode(bytes: &'a [u8]) -> Result<Self> {
         let Some((body, _)) = bytes.split_last_chunk::<SIGNATURE_LEN>() else {
             return Err(malformed("it is shorter than a signature"));
         };
@@ -101,7 +94,6 @@ impl Entry {
         if layout.is_empty() && count == 0 && appended.is_empty() {
             return Err(malformed("it changes nothing"));
         }
-        let bytes = bytes.to_vec();
         Ok(Self {
             bytes,
             id,
@@ -117,12 +109,7 @@ impl Entry {
         })
     }
 
-    /// The epoch as bytes.
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    fn body(&self) -> &[u8] {
+    fn body(&self) -> &'a [u8] {
         &self.bytes[..self.bytes.len() - SIGNATURE_LEN]
     }
 
@@ -146,20 +133,18 @@ impl Entry {
         DigestParts { layout, records: self.records_digest }.combine(self.after)
     }
 
-    /// The changes of records, by ascending index.
-    pub(super) fn changes(&self) -> impl Iterator<Item = Changed<'_>> {
+    /// The changes of its records. They take a multiple of the epoch's bytes if records are short.
+    pub(super) fn changes(&self) -> Result<TableChanges> {
         let mut edits = self.edits.cursor(self.body(), self.before);
         // Decoding the epoch has read all of them, so none is malformed.
         let edited = std::iter::from_fn(move || edits.next_edit().ok().flatten());
         let appended = self.bytes[self.appended.clone()].chunks_exact(record_len(self.before));
-        let appended = (self.before.records()..).zip(appended);
-        let appended = appended.map(|(index, new)| (index, None, new));
-        edited.chain(appended)
-    }
-
-    /// The appended records in a row.
-    pub(super) fn appended(&self) -> &[u8] {
-        &self.bytes[self.appended.clone()]
+        let absent = vec![0; record_len(self.before)];
+        let appended =
+            (self.before.records()..).zip(appended).map(|(index, new)| (index, &*absent, new));
+        let changed = edited.chain(appended);
+        let changed = changed.map(|(index, old, new)| (index, old.to_vec(), new.to_vec()));
+        TableChanges::new(self.before, self.after, changed)
     }
 }
 
@@ -190,7 +175,8 @@ struct EditCursor<'a> {
 }
 
 impl<'a> EditCursor<'a> {
-    fn next_edit(&mut self) -> Result<Option<Changed<'a>>> {
+    /// The next changed record: its number, its bytes before, its bytes after.
+    fn next_edit(&mut self) -> Result<Option<(u64, &'a [u8], &'a [u8])>> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         // Neither term reaches 2^49.
         let index = self.least + read_number(&mut self.reader)?;
@@ -203,7 +189,7 @@ impl<'a> EditCursor<'a> {
             return Err(malformed("a record that it changes stays the same"));
         }
         (self.left, self.least) = (left, index + 1);
-        Ok(Some((index, Some(old), new)))
+        Ok(Some((index, old, new)))
     }
 }
 

@@ -62,26 +62,26 @@
 //! before it is an old copy, and is refused. One that ends after it is what a crash leaves between
 //! the log and the mark.
 
-use super::chain::{Link, check_next};
 use super::current::Written;
-use super::recorded::Recorded;
 use super::{
     Chain, CurrentRecords, CurrentTable, EpochHash, EpochUpdate, Lineage, PublisherId, Succession,
     TableKeys, find_log_of,
 };
 use crate::TableLayout;
 use crate::new_file::{Existing, NewFile, cannot};
-use crate::snapshot::{Mark, Snapshot};
+use crate::snapshot::Snapshot;
+pub(super) use epochs::Stored;
 pub(crate) use header::MAGIC as LOG_MAGIC;
 use header::{COMMIT_OFFSETS, Commit, HEADER_LEN, Header, LINEAGE_OFFSET};
 use privet_core::{Epoch, Error, Result, TableIdentity, TableShape};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::ops::Range;
+use std::io::{self, Read, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+mod epochs;
 pub(super) mod header;
+mod reading;
 
 /// Each epoch is preceded by its length.
 const LENGTH_LEN: u64 = 8;
@@ -111,25 +111,6 @@ pub struct UpdateLog {
     pub(super) end: u64,
     /// Whether the commit record of the last epoch, or of the one before it, is unreadable.
     pub(super) commit_damaged: bool,
-}
-
-/// The encoding of an epoch in the file: its position, and its digest when it was checked.
-#[derive(Clone)]
-pub(super) struct Stored {
-    place: Range<u64>,
-    digest: [u8; 32],
-}
-
-impl Stored {
-    /// An epoch whose checked bytes `bytes` lie at `place`.
-    pub(super) fn new(place: Range<u64>, bytes: &[u8]) -> Self {
-        Self { place, digest: *blake3::hash(bytes).as_bytes() }
-    }
-
-    /// Where it ends in the file.
-    pub(super) fn end(&self) -> u64 {
-        self.place.end
-    }
 }
 
 /// How the file is used: it decides how to treat bytes after the committed end.
@@ -242,40 +223,6 @@ impl UpdateLog {
         Ok(log)
     }
 
-    /// Checks that the log has the epoch of the mark in the table file `table`.
-    fn check_reaches(&self, mark: Mark, table: &Path) -> Result<()> {
-        let last = self.last_epoch();
-        if last < mark.epoch.0 {
-            return Err(Error::unavailable(format!(
-                "it ends with epoch {last}, and {} has had epoch {}: it is an older copy than the \
-                 table. If both are being copied just now, wait; if not, copy the log again, or \
-                 bring back the newer one",
-                table.display(),
-                mark.epoch.0
-            )));
-        }
-        // The log begins at or before the snapshot, and a mark is not before its snapshot.
-        let hash = match mark.epoch.0.checked_sub(self.header.base.0) {
-            None => return Ok(()),
-            Some(0) => self.header.previous,
-            Some(number) => {
-                match usize::try_from(number - 1).ok().and_then(|at| self.epochs.get(at)) {
-                    Some(stored) => Recorded::decode(&self.read(stored.place.clone())?)?.hash(),
-                    None => self.last_hash(),
-                }
-            }
-        };
-        if hash != mark.hash {
-            return Err(Error::integrity(format!(
-                "its epoch {} is another than {} has had: the two files are of different \
-                 histories, so bring back the log that belongs to the table",
-                mark.epoch.0,
-                table.display()
-            )));
-        }
-        Ok(())
-    }
-
     /// Reads and returns the epochs that were appended since the log was opened or last read, in
     /// order.
     ///
@@ -365,29 +312,6 @@ impl UpdateLog {
         first.map_or(0, |first| self.end - (first.place.start - LENGTH_LEN))
     }
 
-    /// The last epochs, encoded, as many as fit into `limit` bytes; and the header and lineage of a
-    /// log that begins with them.
-    pub(super) fn latest(&self, limit: u64) -> Result<(Header, Lineage, Vec<Vec<u8>>)> {
-        let first_records = self.header.first_records;
-        let mut header =
-            Header { first_records, ..Header::new(self.current(), self.keys(), self.last_hash()) };
-        let mut epochs = Vec::new();
-        for Stored { place, .. } in self.epochs.iter().rev() {
-            if self.end - (place.start - LENGTH_LEN) > limit {
-                break;
-            }
-            let bytes = self.read(place.clone())?;
-            let recorded = Recorded::decode(&bytes)?;
-            header.base = Epoch(recorded.number().0 - 1);
-            (header.digest, header.previous) = (recorded.digest_before(), recorded.previous());
-            epochs.push(bytes);
-        }
-        epochs.reverse();
-        let lineage = self.lineage.until(header.id, header.base);
-        header.keys = self.keys_at(header.base);
-        Ok((header.after(&lineage.encode()), lineage, epochs))
-    }
-
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path
@@ -412,297 +336,6 @@ impl UpdateLog {
     pub fn records(&self, snapshot: &Arc<Snapshot>) -> Result<CurrentRecords> {
         let shape = self.table(snapshot)?.shape();
         Ok(CurrentRecords::new(Arc::clone(snapshot), shape, Arc::clone(&self.written)))
-    }
-
-    /// The epochs after `epoch`, in order, encoded: what a client at `epoch` needs. Empty if that
-    /// is the last.
-    ///
-    /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the log begins later (its older
-    /// epochs are only in the snapshot), or ends earlier. For each epoch:
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read,
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it has changed.
-    pub fn epochs_from(
-        &self,
-        epoch: Epoch,
-    ) -> Result<impl ExactSizeIterator<Item = Result<Vec<u8>>> + '_> {
-        Ok(self.places_from(epoch)?.iter().map(|Stored { place, digest }| {
-            let bytes = self.read(place.clone())?;
-            // A client would refuse a damaged epoch too, and blame its server.
-            match blake3::hash(&bytes) == *digest {
-                true => Ok(bytes),
-                false => Err(damaged("an epoch has changed since it was read first")
-                    .within(self.path.display())),
-            }
-        }))
-    }
-
-    /// The same epochs by their positions, to be sent piece by piece.
-    ///
-    /// # Errors
-    /// As [`epochs_from`](Self::epochs_from) of all of them.
-    pub fn stored_from(
-        &self,
-        epoch: Epoch,
-    ) -> Result<impl ExactSizeIterator<Item = StoredEpoch> + '_> {
-        let stored = |stored: &Stored| StoredEpoch {
-            path: Arc::clone(&self.path),
-            file: Arc::clone(&self.file),
-            stored: stored.clone(),
-        };
-        Ok(self.places_from(epoch)?.iter().map(stored))
-    }
-
-    /// The positions of the epochs after `epoch`.
-    fn places_from(&self, epoch: Epoch) -> Result<&[Stored]> {
-        let (base, last) = (self.base().0, self.current().epoch.0);
-        let Some(known) = epoch.0.checked_sub(base) else {
-            return Err(Error::api_misuse(format!(
-                "the epochs that follow epoch {} are no longer kept (the log begins after epoch {base}): start again with the table as it is now",
-                epoch.0
-            )));
-        };
-        let Some(places) = usize::try_from(known).ok().and_then(|known| self.epochs.get(known..))
-        else {
-            return Err(Error::api_misuse(format!(
-                "there is no epoch {} yet: the table is at epoch {last}",
-                epoch.0
-            )));
-        };
-        Ok(places)
-    }
-
-    /// Reads from `self.end` to the committed end.
-    fn read_on(&mut self, access: Access, mut each: impl FnMut(EpochUpdate)) -> Result<()> {
-        let commit = self.last_commit()?;
-        let adopted = self.commit_damaged && commit.epoch.checked_add(1) == Some(self.last_epoch());
-        if !adopted {
-            while self.end < commit.end {
-                let place = self.next_place(commit.end)?;
-                self.follow_at(place, &mut each)?;
-            }
-            let read_to =
-                Commit { epoch: self.last_epoch(), end: self.end, last: self.last_hash() };
-            if read_to != commit {
-                return Err(damaged("its epochs are not those that it has committed"));
-            }
-            if self.commit_damaged {
-                self.adopt_uncommitted(access, &mut each)?;
-            }
-        }
-        if self.snapshot_reached() {
-            return Ok(());
-        }
-        Err(damaged("it ends before the epoch that its snapshot has"))
-    }
-
-    /// The newer valid commit record, which counts. Notes whether the other one is damaged.
-    fn last_commit(&mut self) -> Result<Commit> {
-        let mut commits = Vec::new();
-        for offset in COMMIT_OFFSETS {
-            let end = offset + Commit::LEN as u64;
-            let bytes = if end <= self.file_len()? { self.read(offset..end)? } else { Vec::new() };
-            commits.extend(Commit::parse(&self.header, &bytes));
-        }
-        self.commit_damaged = commits.len() < COMMIT_OFFSETS.len();
-        let last = commits.into_iter().max_by_key(|commit| commit.epoch);
-        last.ok_or_else(|| damaged("both of its commit records are unreadable"))
-    }
-
-    /// Takes in the epoch after the committed end, if there is one: the unreadable commit record
-    /// may have been that epoch's, and then the epoch is whole.
-    fn adopt_uncommitted(
-        &mut self,
-        access: Access,
-        each: &mut impl FnMut(EpochUpdate),
-    ) -> Result<()> {
-        let file_len = self.file_len()?;
-        if file_len == self.end {
-            return Ok(());
-        }
-        let followed = self.next_place(file_len).and_then(|place| self.follow_at(place, each));
-        // A reader must accept this: a writer may just be writing it.
-        if followed.is_ok() || access == Access::Shared {
-            return Ok(());
-        }
-        Err(damaged(
-            "a commit record is unreadable, and the epoch that it may belong to is not whole",
-        ))
-    }
-
-    /// The position of the next epoch, before `end`.
-    fn next_place(&self, end: u64) -> Result<Range<u64>> {
-        let start = self.end + 8;
-        let cut = || damaged("an epoch ends beyond the end");
-        if start > end {
-            return Err(cut());
-        }
-        let mut len = [0; 8];
-        len.copy_from_slice(&self.read(self.end..start)?);
-        let place_end = start.checked_add(u64::from_le_bytes(len)).filter(|place| *place <= end);
-        Ok(start..place_end.ok_or_else(cut)?)
-    }
-
-    /// Reads the epoch at `place` and follows it, or skips it if the snapshot has it already.
-    fn follow_at(&mut self, place: Range<u64>, each: &mut impl FnMut(EpochUpdate)) -> Result<()> {
-        let bytes = self.read(place.clone())?;
-        let as_damage = |error: Error| damaged(error.message()).caused_by(error);
-        if self.ended.is_some() {
-            return Err(damaged("something follows the table's succession"));
-        }
-        let stored = Stored::new(place, &bytes);
-        let recorded = Recorded::decode(&bytes).map_err(as_damage)?;
-        match recorded {
-            _ if !self.snapshot_reached() => self.pass_over(&recorded).map_err(as_damage)?,
-            Recorded::Succession(record) if !record.is_rotation() => {
-                self.end_with(record, stored.place.end).map_err(as_damage)?;
-                return Ok(());
-            }
-            _ => {
-                let update = self.chain.follow(&bytes).map_err(as_damage)?;
-                Arc::make_mut(&mut self.written)
-                    .extend(update.written().map(|(index, new)| (index, new.to_vec())));
-                if let Some(layout) = update.layout() {
-                    self.layout.clone_from(layout);
-                }
-                if let Recorded::Succession(rotation) = recorded {
-                    self.lineage.push(rotation).map_err(as_damage)?;
-                }
-                each(update);
-            }
-        }
-        self.appended(stored);
-        Ok(())
-    }
-
-    /// Takes the succession that ends the log, at `end`.
-    pub(super) fn end_with(&mut self, record: Succession, end: u64) -> Result<()> {
-        check_next(self.current().epoch, record.number())?;
-        record.follow(&self.chain)?;
-        (self.ended, self.end) = (Some(record), end);
-        Ok(())
-    }
-
-    /// The number of the last epoch that was read, or of the succession; or the base.
-    pub(super) fn last_epoch(&self) -> u64 {
-        // At most the number of the last epoch, and 1.
-        self.header.base.0 + self.epochs.len() as u64 + u64::from(self.ended.is_some())
-    }
-
-    /// The hash of the last epoch or of the succession; for a log without any, of the epoch that
-    /// made its base.
-    pub(super) fn last_hash(&self) -> EpochHash {
-        let ended = self.ended.as_ref().map(Succession::hash);
-        // The chain of a log knows it: without epochs, from the header.
-        ended.or(self.chain.previous()).unwrap_or(EpochHash::NONE)
-    }
-
-    /// Whether all epochs that the snapshot has were read.
-    fn snapshot_reached(&self) -> bool {
-        self.last_epoch() >= self.snapshot.epoch.0
-    }
-
-    /// Checks an epoch that the snapshot already has.
-    fn pass_over(&mut self, recorded: &Recorded) -> Result<()> {
-        let Header { id, digest, .. } = self.header;
-        let digest = self.epochs.is_empty().then_some(digest);
-        let (keys, previous) = (self.chain.keys(), self.chain.previous());
-        let epoch = Epoch(self.last_epoch());
-        let (after, keys) = match recorded {
-            Recorded::Epoch(entry) => {
-                Link { id, epoch, publisher: keys.publisher, previous, digest }.check(entry)?;
-                ((entry.after, entry.digest_after(self.chain.layout_digest())), keys)
-            }
-            Recorded::Succession(record) => {
-                let keys = record.follow_unknown((id, epoch), keys, previous)?;
-                let TableIdentity { shape, digest, .. } = record.new_table();
-                if !record.is_rotation() {
-                    return Err(damaged("its snapshot is later than the table's succession"));
-                }
-                self.lineage.push(record.clone())?;
-                ((shape, digest), keys)
-            }
-        };
-        let leads_here = after == (self.snapshot.shape, self.snapshot.digest);
-        if recorded.number() == self.snapshot.epoch && !leads_here {
-            return Err(Error::integrity("its epochs do not lead to the snapshot"));
-        }
-        self.chain.set_passed(recorded.hash(), keys);
-        Ok(())
-    }
-
-    pub(super) fn file_len(&self) -> Result<u64> {
-        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(file.metadata().map_err(|error| cannot_read(&self.path, error))?.len())
-    }
-
-    /// The bytes in `range`. Allocates only after checking that they are there.
-    fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let failed = |error| cannot_read(&self.path, error);
-        if range.end > file.metadata().map_err(failed)?.len() {
-            return Err(damaged("it ends too early"));
-        }
-        file.seek(SeekFrom::Start(range.start)).map_err(failed)?;
-        let mut bytes = vec![0; (range.end - range.start) as usize];
-        file.read_exact(&mut bytes).map_err(failed)?;
-        Ok(bytes)
-    }
-
-    /// Notes an epoch that is in the file and committed.
-    pub(super) fn appended(&mut self, stored: Stored) {
-        self.end = stored.place.end;
-        self.epochs.push(stored);
-    }
-}
-
-/// An epoch of a log, in the log's file. It can be read as long as this value lives, even if the
-/// file is replaced.
-#[derive(Clone)]
-pub struct StoredEpoch {
-    path: Arc<Path>,
-    file: Arc<Mutex<File>>,
-    stored: Stored,
-}
-
-#[expect(clippy::len_without_is_empty, reason = "a signature alone has bytes")]
-impl StoredEpoch {
-    /// How many bytes it has.
-    pub fn len(&self) -> u64 {
-        self.stored.place.end - self.stored.place.start
-    }
-
-    /// The BLAKE3 digest of its bytes when the log was read and the epoch was checked.
-    pub fn digest(&self) -> [u8; 32] {
-        self.stored.digest
-    }
-
-    /// The file, under the name that it had when it was opened.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// `len` of its bytes from `offset` on, as they are now: they are not checked again.
-    ///
-    /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the epoch ends before;
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read;
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the file was cut short.
-    pub fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
-        if offset.checked_add(len as u64).is_none_or(|end| end > self.len()) {
-            return Err(Error::api_misuse(format!("the epoch has {} bytes", self.len())));
-        }
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut bytes = vec![0; len];
-        let read = file
-            .seek(SeekFrom::Start(self.stored.place.start + offset))
-            .and_then(|_| file.read_exact(&mut bytes));
-        read.map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => damaged("an epoch that was read before is cut off"),
-            _ => Error::unavailable("an epoch of the update log can no longer be read")
-                .caused_by(error),
-        })?;
-        Ok(bytes)
     }
 }
 

@@ -137,6 +137,18 @@ impl Model {
     }
 }
 
+/// Makes an epoch's changes in `records`, which are those of the table before.
+fn apply(update: &EpochUpdate, records: &mut Vec<u8>) {
+    let shape = update.after().shape;
+    records.resize(shape.bytes() as usize, 0);
+    for (index, old, new) in update.changes().records() {
+        let len = shape.record_len();
+        let record = &mut records[(index * len) as usize..][..len as usize];
+        assert_eq!(record, old);
+        record.copy_from_slice(new);
+    }
+}
+
 /// A record becomes another, or, without a number, is appended.
 type Operation = (Option<u64>, [u8; RECORD_LEN as usize]);
 

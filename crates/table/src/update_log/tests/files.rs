@@ -135,7 +135,7 @@ proptest! {
                 prop_assert_eq!(open.table().record(index), model.records.get(start..start + RECORD_LEN as usize));
             }
             for update in server.catch_up().expect("whole") {
-                update.apply(&mut served).expect("the table before");
+                apply(&update, &mut served);
             }
             prop_assert_eq!(&served, &model.records);
             prop_assert_eq!(server.current(), model.identity());
@@ -147,7 +147,7 @@ proptest! {
             let epochs = server.epochs_from(Epoch(past.epoch)).expect("kept");
             prop_assert_eq!(epochs.len() as u64, model.epoch - past.epoch);
             for epoch in epochs {
-                chain.follow(&epoch.expect("whole")).expect("next").apply(&mut records).expect("fits");
+                apply(&chain.follow(&epoch.expect("whole")).expect("next"), &mut records);
             }
             prop_assert_eq!(&chain, &model.chain());
             prop_assert_eq!(&records, &model.records);
