@@ -1,8 +1,7 @@
 //! Clients of any scheme.
 
-use super::SchemePlan;
 use super::rehearsal::{HintedRehearsal, Rehearsal, Rehearsed, StatelessRehearsal};
-use super::step::HintsStep;
+use super::{SchemePlan, step};
 use crate::contract::{
     Ahead, AnswerOf, Asked, AskingPreparation, Endless, LocalClient, Message, Offline,
     ParametersOf, Preparation, QueryMessage, QueryOf, Record, ReservationId, StatelessClient,
@@ -414,9 +413,9 @@ where
     C::Scheme: Offline,
 {
     /// Follows the table to its next version.
-    fn follow(&mut self, step: &HintsStep, change: &[u8]) -> Result<()> {
+    fn follow(&mut self, after: TableIdentity, change: &[u8]) -> Result<()> {
         self.client.apply(change)?;
-        self.table = step.after;
+        self.table = after;
         self.plan = SchemePlan::of::<C::Scheme>(self.client.parameters());
         Ok(())
     }
@@ -455,9 +454,9 @@ where
     C::Scheme: Offline,
 {
     fn apply(&mut self, change: &[u8]) -> Result<()> {
-        match HintsStep::split_off(&self.table, change)? {
+        match step::decode(&self.table, change)? {
             None => self.client.apply(change),
-            Some((step, change)) => self.follow(&step, change),
+            Some((after, change)) => self.follow(after, change),
         }
     }
 
@@ -517,7 +516,7 @@ where
         after: &TableIdentity,
         deltas: &[TableDelta],
     ) -> Result<Zeroizing<Vec<u8>>> {
-        let step = HintsStep::new(&self.table, before, after)?;
+        step::check(&self.table, before, after)?;
         let Some((delta, others)) =
             deltas.split_first().filter(|_| deltas.len() == self.plan.servers)
         else {
@@ -532,8 +531,8 @@ where
                 return Err(Error::api_misuse("the edits lead to a table of another shape"));
             }
             let change = self.client.delta_change(delta)?;
-            self.follow(&step, &change)?;
-            return Ok(step.before_change(&change));
+            self.follow(*after, &change)?;
+            return Ok(step::encode(before, after, &change));
         }
         self.disagree()
     }
