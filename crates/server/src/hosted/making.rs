@@ -41,7 +41,7 @@ use privet_wire::{PartDescription, SchemeDescription, TableDescription};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-use steps::{apply, changes, check_steps, first_feed, fitting, next_feed};
+use steps::{Followed, check_steps, first_feed, fitting, next_feed};
 
 /// A version that is ready, with its description.
 pub(crate) struct Made {
@@ -361,132 +361,11 @@ impl Maker {
         Ok(Made { version, ready })
     }
 
-    /// The plan after all steps, and a server made from the earlier one, if there is one and the
-    /// scheme can. `table` is the table after the last step.
-    fn follow_steps(
-        &self,
-        base: &VersionBefore<'_>,
-        steps: &[VersionStep],
-        table: TableSource<'_>,
-    ) -> Result<Followed> {
-        let mut plans = Vec::with_capacity(steps.len());
-        for step in steps {
-            let before = plans.last().unwrap_or(base.plan);
-            plans.push(registry::plan_next(before, &step.identity, base.tuning)?);
-        }
-        let plan = plans.last().unwrap_or(base.plan).clone();
-        let mut followed = Followed { plan, server: None, commitments: None };
-        let Some(version) = base.version else { return Ok(followed) };
-        let server = &*version.server;
-        if !needs_commitments(base.plan.scheme) {
-            let changes = changes(base.identity, steps)?;
-            let successor = server.successor(&followed.plan, table, &changes, self.options())?;
-            if successor.is_some() {
-                version.found_whole(version.check_held(self.config.threads))?;
-            }
-            followed.server = successor.map(|successor| successor.server);
-            return Ok(followed);
-        }
-        let mut records = Vec::from(version.records.copy(0, usize::MAX)?);
-        let (mut latest, mut commitments) = (None::<Box<dyn ErasedServer>>, Vec::new());
-        let mut before = base.identity;
-        for (step, plan) in steps.iter().zip(&plans) {
-            let changes = changes(before, std::slice::from_ref(step))?;
-            apply(&changes, &mut records);
-            let view = TableView::new(step.identity, &records)?;
-            let server = latest.as_deref().unwrap_or(server);
-            let successor = server.successor(plan, view.into(), &changes, self.options())?;
-            let Some(successor) = successor else {
-                return Ok(followed);
-            };
-            commitments.push(CheckedBytes::from(successor.commitments));
-            latest = Some(successor.server);
-            before = step.identity;
-        }
-        if !table.has(&records)? {
-            let damage = format!(
-                "its records at epoch {} have changed since they were first read",
-                version.identity.epoch.0
-            );
-            return version.found_whole(Err(Error::corrupted(damage)));
-        }
-        version.found_whole(version.check_held(self.config.threads))?;
-        (followed.server, followed.commitments) = (latest, Some(commitments));
-        Ok(followed)
-    }
-
-    /// The hint after all steps, made from the earlier one, or from one on the way that is in the
-    /// cache; `None` if that is not possible.
-    fn patched_hint(
-        &self,
-        base: &VersionBefore<'_>,
-        steps: &[VersionStep],
-        plan: &SchemePlan,
-        identity: &TableIdentity,
-        cache: Option<&HintCache>,
-    ) -> Result<Option<Bytes>> {
-        let OfflinePhase::Download { len } = plan.offline else { return Ok(None) };
-        let on_the_way = cache.and_then(|cache| cached_on_the_way(cache, base, steps));
-        let (before, hint, steps): ((_, _), &dyn HintSource, _) = match (&on_the_way, base.hint) {
-            (Some(OnTheWay { taken, plan, identity, hint }), _) => {
-                ((plan, identity), hint, &steps[*taken..])
-            }
-            (None, Some(hint)) => ((base.plan, &base.identity), hint, steps),
-            (None, None) => return Ok(None),
-        };
-        let after = (plan, identity);
-        if !registry::patches_downloads(before, after) {
-            return Ok(None);
-        }
-        let changes = changes(*before.1, steps)?;
-        let mut patched = Vec::with_capacity(len as usize);
-        let mut sink = |piece: &[u8]| {
-            patched.extend_from_slice(piece);
-            Ok(())
-        };
-        let kernels = self.config.kernels;
-        let outcome = registry::patch_downloaded(before, after, &changes, hint, &mut sink, kernels);
-        // Check after reading: what is whole now was whole then.
-        if let Some(version) = base.version {
-            version.found_whole(version.check_hint(self.config.threads))?;
-        }
-        outcome?;
-        Ok(Some(patched.into()))
-    }
-
     fn report(&self, table: &str, share: f64) {
         if let Some(progress) = &self.config.progress {
             progress(Progress { table, share });
         }
     }
-}
-
-/// A version between two others whose hint is in the cache.
-struct OnTheWay {
-    /// How many steps lead to it.
-    taken: usize,
-    plan: SchemePlan,
-    identity: TableIdentity,
-    hint: Part,
-}
-
-/// The latest version after `base`, and before the last step, whose hint is in the cache.
-fn cached_on_the_way(
-    cache: &HintCache,
-    base: &VersionBefore<'_>,
-    steps: &[VersionStep],
-) -> Option<OnTheWay> {
-    let mut plans = Vec::with_capacity(steps.len());
-    for step in steps {
-        let before = plans.last().unwrap_or(base.plan);
-        plans.push(registry::plan_next(before, &step.identity, base.tuning).ok()?);
-    }
-    let versions = plans.into_iter().zip(steps).enumerate().rev().skip(1);
-    let mut cached = versions.filter_map(|(number, (plan, step))| {
-        let hint = Part::Cached(load_cached(cache, &plan, &step.identity)?);
-        Some(OnTheWay { taken: number + 1, plan, identity: step.identity, hint })
-    });
-    cached.next()
 }
 
 /// The earlier version, or what is known of it if it is not served.
@@ -514,14 +393,6 @@ impl VersionBefore<'_> {
             _ => Ok(()),
         }
     }
-}
-
-/// The result of the steps.
-struct Followed {
-    plan: SchemePlan,
-    server: Option<Box<dyn ErasedServer>>,
-    /// One for each step, if the scheme has commitments.
-    commitments: Option<Vec<CheckedBytes>>,
 }
 
 /// What a version has beside its scheme's server and hint.
