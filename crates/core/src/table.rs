@@ -11,7 +11,6 @@ pub use source::{PIECE_BYTES, ReadRecords, TableSource};
 
 use crate::quantities::from_hexadecimal;
 use crate::{Error, Reason, Result};
-use std::fmt;
 use std::str::FromStr;
 
 /// The most bytes of a record, 16 MiB. It bounds the memory that is allocated because a peer claims
@@ -118,25 +117,23 @@ pub struct Epoch(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TableDigest(pub [u8; 32]);
 
-fn write_hex(bytes: &[u8], formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-    bytes.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
-}
-
-macro_rules! hex_format {
+/// Shows types around an array of bytes in hexadecimal digits.
+#[macro_export]
+macro_rules! shown_in_hexadecimal {
     ($($name:ident),*) => {$(
-        impl fmt::Display for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write_hex(&self.0, formatter)
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
             }
         }
-        impl fmt::Debug for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 write!(formatter, concat!(stringify!($name), "({})"), self)
             }
         }
     )*};
 }
-hex_format!(TableId, TableDigest);
+shown_in_hexadecimal!(TableId, TableDigest);
 
 impl FromStr for TableDigest {
     type Err = Error;

@@ -23,7 +23,6 @@ use privet_core::commit::merkle::{MerkleHasher, Node, ZERO, depth};
 use privet_core::quantities::from_hexadecimal;
 use privet_core::{Error, Reason, Result, TableShape};
 use privet_kernels::Kernels;
-use std::fmt;
 use std::str::FromStr;
 
 /// Bytes of a node of the tree.
@@ -53,17 +52,7 @@ impl TableRoot {
     }
 }
 
-impl fmt::Display for TableRoot {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for TableRoot {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "TableRoot({self})")
-    }
-}
+privet_core::shown_in_hexadecimal!(TableRoot);
 
 impl FromStr for TableRoot {
     type Err = Error;

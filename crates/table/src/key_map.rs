@@ -128,7 +128,7 @@ mod forecast;
 mod hash;
 mod key_form;
 mod key_format;
-mod number;
+pub(crate) mod number;
 mod packing;
 mod pairing;
 mod parts;

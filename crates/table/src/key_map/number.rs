@@ -9,7 +9,8 @@ pub(super) fn len(number: u64) -> usize {
 }
 
 /// Appends `number`.
-pub(super) fn write(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn write(out: &mut Vec<u8>, number: impl Into<u128>) {
+    let mut number = number.into();
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;

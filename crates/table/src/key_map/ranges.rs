@@ -34,6 +34,7 @@
 //! directory of some 600 KB.
 
 use super::key_format::malformed;
+use super::number;
 use privet_core::codec::Reader;
 use privet_core::{Error, Result, SecretRng};
 use privet_kernels::taint::{admit, conceal};
@@ -445,10 +446,10 @@ fn write_range(range: &Range, after: u128, out: &mut Vec<u8>) {
         out.push(WITHOUT_GAP);
     } else {
         out.push(WITH_GAP);
-        write_number(gap, out);
+        number::write(out, gap);
     }
     out.push(zeros);
-    write_number(odd, out);
+    number::write(out, odd);
 }
 
 fn read_range(reader: &mut Reader<'_>, after: u128) -> Result<Range> {
@@ -474,14 +475,6 @@ fn read_range(reader: &mut Reader<'_>, after: u128) -> Result<Range> {
     };
     let to = span.and_then(|span| from.checked_add(span)).ok_or_else(too_large)?;
     Ok(Range { from, to })
-}
-
-fn write_number(mut number: u128, out: &mut Vec<u8>) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
 }
 
 fn read_number(reader: &mut Reader<'_>) -> Result<u128> {

@@ -5,10 +5,11 @@ use super::PublisherId;
 #[cfg(any(test, feature = "files"))]
 use super::PublisherKey;
 use crate::digest::DigestParts;
+#[cfg(any(test, feature = "files"))]
+use crate::key_map::number;
 use privet_core::codec::Reader;
 use privet_core::table::MAX_TABLE_BYTES;
 use privet_core::{Epoch, Error, Result, TableChanges, TableDigest, TableId, TableShape};
-use std::fmt;
 use std::ops::Range;
 
 const VERSION: u16 = 1;
@@ -29,13 +30,7 @@ impl EpochHash {
     }
 }
 
-impl fmt::Debug for EpochHash {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("EpochHash(")?;
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))?;
-        formatter.write_str(")")
-    }
-}
+privet_core::shown_in_hexadecimal!(EpochHash);
 
 /// An epoch with a valid form, read in place: whose it is decides whether its records are copied.
 pub(super) struct Entry<'a> {
@@ -223,15 +218,15 @@ impl Draft<'_> {
         // At most 2^24.
         out.extend_from_slice(&(shape.record_len() as u32).to_le_bytes());
         let layout = self.layout.unwrap_or_default();
-        write_number(&mut out, layout.len() as u64);
+        number::write(&mut out, layout.len() as u64);
         out.extend_from_slice(layout);
         let of_table = |(index, ..): &(u64, &[u8], &[u8])| *index < shape.records();
-        write_number(&mut out, self.changes.records().filter(of_table).count() as u64);
+        number::write(&mut out, self.changes.records().filter(of_table).count() as u64);
         let mut least = 0;
         // Edited records come first, because appended ones have the highest numbers.
         for (index, old, new) in self.changes.records() {
             if index < shape.records() {
-                write_number(&mut out, index - least);
+                number::write(&mut out, index - least);
                 out.extend_from_slice(old);
                 least = index + 1;
             }
@@ -246,15 +241,6 @@ impl Draft<'_> {
 /// At most 2^24.
 fn record_len(shape: TableShape) -> usize {
     shape.record_len() as usize
-}
-
-#[cfg(any(test, feature = "files"))]
-fn write_number(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
 }
 
 /// A variable number. No number in an epoch is larger than a table can be.

@@ -5,10 +5,9 @@
 //! be a publisher later has a [`NextKeyDigest`] until then.
 
 use ed25519_dalek::{Signature, VerifyingKey};
+use privet_core::quantities::from_hexadecimal;
 use privet_core::{Error, Reason, Result};
-use std::fmt;
 use std::str::FromStr;
-use zeroize::Zeroizing;
 
 // Clients sign nothing.
 #[cfg(any(test, feature = "files"))]
@@ -32,9 +31,7 @@ impl PublisherId {
         VerifyingKey::from_bytes(&self.0)
             .is_ok_and(|key| key.verify_strict(message, &Signature::from_bytes(signature)).is_ok())
     }
-}
 
-impl PublisherId {
     /// The name of this key while it waits to become a publisher.
     pub fn as_next_key(&self) -> NextKeyDigest {
         NextKeyDigest(blake3::derive_key("privet next publisher key v1", &self.0))
@@ -46,39 +43,16 @@ impl PublisherId {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NextKeyDigest(pub [u8; 32]);
 
-impl fmt::Display for PublisherId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
-    }
-}
-
-impl fmt::Display for NextKeyDigest {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for NextKeyDigest {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "NextKeyDigest({self})")
-    }
-}
-
-impl fmt::Debug for PublisherId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "PublisherId({self})")
-    }
-}
+privet_core::shown_in_hexadecimal!(PublisherId, NextKeyDigest);
 
 impl FromStr for PublisherId {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let bytes = from_hex(text).ok_or_else(|| {
+        from_hexadecimal(text).map(Self).ok_or_else(|| {
             Error::api_misuse("a publisher is named by 64 hexadecimal digits")
                 .because(Reason::NotAPublisher)
-        })?;
-        Ok(Self(*bytes))
+        })
     }
 }
 
@@ -86,23 +60,8 @@ impl FromStr for NextKeyDigest {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let bytes = from_hex(text).ok_or_else(|| {
+        from_hexadecimal(text).map(Self).ok_or_else(|| {
             Error::api_misuse("a next key is named by its digest, 64 hexadecimal digits")
-        })?;
-        Ok(Self(*bytes))
+        })
     }
-}
-
-/// 32 bytes from 64 hexadecimal digits.
-fn from_hex(text: &str) -> Option<Zeroizing<[u8; 32]>> {
-    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
-    let mut bytes = Zeroizing::new([0; 32]);
-    if pairs.len() != bytes.len() {
-        return None;
-    }
-    for (byte, pair) in bytes.iter_mut().zip(pairs) {
-        let digit = |byte: u8| char::from(byte).to_digit(16);
-        *byte = (digit(pair[0])? * 16 + digit(pair[1])?) as u8;
-    }
-    Some(bytes)
 }

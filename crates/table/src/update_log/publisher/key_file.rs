@@ -4,9 +4,10 @@
 //! privet-publisher-secret-key-1 <64 hexadecimal digits>
 //! ```
 
-use super::{PublisherKey, from_hex};
+use super::PublisherKey;
 use crate::new_file::cannot;
 use crate::secret_file::{Others, is_open_to};
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use privet_core::{Error, Reason, Result};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -28,12 +29,8 @@ impl PublisherKey {
         // The buffer has its full size from the beginning: growing would leave a copy behind.
         let mut line = Zeroizing::new(Vec::with_capacity(FILE_LEN));
         line.extend_from_slice(PREFIX.as_bytes());
-        for byte in self.0.as_bytes() {
-            line.extend(
-                [byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]),
-            );
-        }
-        line.push(b'\n');
+        line.resize(FILE_LEN, b'\n');
+        HEXLOWER.encode_mut(self.0.as_bytes(), &mut line[PREFIX.len()..FILE_LEN - 1]);
         write_private(path, &line).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Error::api_misuse(format!(
                 "{} is there already: a key is never overwritten; choose another name",
@@ -67,14 +64,17 @@ impl PublisherKey {
         let mut line = Zeroizing::new(Vec::with_capacity(FILE_LEN + 1));
         file.take(FILE_LEN as u64 + 1).read_to_end(&mut line).map_err(failed)?;
         let digits = line.strip_prefix(PREFIX.as_bytes()).and_then(|rest| rest.strip_suffix(b"\n"));
-        let secret = digits.and_then(|digits| from_hex(std::str::from_utf8(digits).ok()?));
-        let secret = secret.ok_or_else(|| {
-            misused(
+        let mut secret = Zeroizing::new([0; 32]);
+        let read = digits
+            .filter(|digits| digits.len() == 64)
+            .map(|digits| HEXLOWER_PERMISSIVE.decode_mut(digits, &mut *secret));
+        match read {
+            Some(Ok(_)) => Ok(Self::from_secret(&secret)),
+            _ => Err(misused(
                 "this is no secret key of a publisher, or it is damaged; make another if it is lost",
             )
-            .because(Reason::NoPublisherKey)
-        })?;
-        Ok(Self::from_secret(&secret))
+            .because(Reason::NoPublisherKey)),
+        }
     }
 }
 
