@@ -91,15 +91,22 @@ fn announced() -> proto::DescribeResponse {
     description().into()
 }
 
-/// Whoever changes the definition, or the generated code by hand, is told to run the generator.
+/// Whoever changes the definition or the generator, or the generated code by hand, is told to run
+/// the generator.
 #[test]
 fn the_generated_code_is_that_of_the_definition() {
     let generated = include_str!("proto/privet.v1.rs");
     let mut lines = generated.splitn(3, '\n');
     let hash = |bytes: &[u8]| blake3::hash(bytes).to_hex().to_string();
-    let definition = hash(include_bytes!("../proto/privet/v1/privet.proto"));
+    let definition = include_bytes!("../proto/privet/v1/privet.proto");
+    let generator = include_bytes!("../generate/src/main.rs");
+    let source = [&definition[..], generator, include_bytes!("../generate/Cargo.lock")].concat();
     let told = "run scripts/generate-protocol.sh";
-    assert_eq!(lines.next(), Some(&*format!("// definition {definition}")), "{told}");
+    assert_eq!(
+        lines.next(),
+        Some(&*format!("// definition and generator {}", hash(&source))),
+        "{told}"
+    );
     let (head, code) = (lines.next(), lines.next().unwrap_or_default());
     assert_eq!(head, Some(&*format!("// code below {}", hash(code.as_bytes()))), "{told}");
 }

@@ -28,9 +28,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let code = fs::read_to_string(out.join("privet.v1.rs"))?;
     fs::remove_dir_all(&out)?;
-    let definition = blake3::hash(&fs::read(definition)?).to_hex();
-    let hash = blake3::hash(code.as_bytes()).to_hex();
-    let head = format!("// definition {definition}\n// code below {hash}\n");
+    // Everything that the code follows from: a test compares it.
+    let mut source = blake3::Hasher::new();
+    for file in [definition, wire.join("generate/src/main.rs"), wire.join("generate/Cargo.lock")] {
+        source.update(&fs::read(file)?);
+    }
+    let (source, hash) = (source.finalize().to_hex(), blake3::hash(code.as_bytes()).to_hex());
+    let head = format!("// definition and generator {source}\n// code below {hash}\n");
     fs::write(generated, head + &code)?;
     Ok(())
 }
