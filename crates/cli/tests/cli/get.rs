@@ -14,8 +14,7 @@ fn get(place: &Place, served: &Served, arguments: &str) -> Run {
 
 #[test]
 fn keys_are_found_or_not() {
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     assert_snapshot!(get(&place, &served, "--key ada"), @r#"
     [exit 0]
     [stdout]
@@ -45,8 +44,7 @@ fn keys_are_found_or_not() {
 
 #[test]
 fn keys_come_from_a_file_or_standard_input() {
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     place.write("keys", "bob\r\nada\n");
     assert_snapshot!(get(&place, &served, "--keys-from keys"), @r#"
     [exit 0]
@@ -72,8 +70,7 @@ fn keys_come_from_a_file_or_standard_input() {
 
 #[test]
 fn what_is_found_is_printed_in_several_forms_and_into_a_file() {
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     assert_snapshot!(get(&place, &served, "-k eve -k nobody -k bob --format csv"), @r#"
     [exit 1]
     [stdout]
@@ -144,8 +141,7 @@ fn the_environment_may_say_whom_to_ask_and_where_things_are_kept() {
 
 #[test]
 fn a_key_that_is_not_found_is_not_repeated_at_length() {
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     let run = get(&place, &served, &format!("--key {}", "k".repeat(100_000)));
     let shown = "k".repeat(100);
     assert_eq!(run.stderr(), format!("privet: not found: {shown}… (100,000 characters)\n"));
@@ -154,8 +150,7 @@ fn a_key_that_is_not_found_is_not_repeated_at_length() {
 /// What standard error says is kept in journals and logs, unless it is a terminal.
 #[test]
 fn a_key_of_a_list_that_is_not_found_is_told_by_its_line() {
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     place.write("keys", "ada\n\nsecret\n");
     assert_snapshot!(get(&place, &served, "--keys-from keys --verbose -k nobody").stderr()
         .lines().filter(|line| line.contains("found")).collect::<Vec<_>>().join("\n"), @r"
@@ -177,8 +172,7 @@ fn a_key_of_a_list_that_is_not_found_is_told_by_its_line() {
 #[test]
 fn a_new_file_of_what_was_found_is_its_owners_alone() {
     use std::os::unix::fs::PermissionsExt as _;
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     place.write("shared", "");
     let open = std::fs::Permissions::from_mode(0o640);
     std::fs::set_permissions(place.path("shared"), open).unwrap();
@@ -192,8 +186,7 @@ fn a_new_file_of_what_was_found_is_its_owners_alone() {
 
 #[test]
 fn blank_lines_are_no_keys_and_quiet_says_nothing_of_them() {
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     place.write("keys", "\nada\r\n\r\n\n");
     assert_snapshot!(get(&place, &served, "--keys-from keys"), @r#"
     [exit 0]
@@ -214,8 +207,7 @@ fn blank_lines_are_no_keys_and_quiet_says_nothing_of_them() {
 #[test]
 fn bytes_that_are_no_text_are_a_key_on_the_line_and_a_mistake_in_a_list() {
     use std::os::unix::ffi::OsStrExt as _;
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     let mut command = place.command(&format!("get {} --json --key", served.url));
     command.arg(std::ffi::OsStr::from_bytes(b"a\xffda"));
     let typed = Run(command.output().unwrap());
@@ -232,8 +224,7 @@ fn bytes_that_are_no_text_are_a_key_on_the_line_and_a_mistake_in_a_list() {
 fn lookups_begin_while_keys_still_come() {
     use std::io::{BufRead as _, BufReader, Write as _};
     use std::process::Stdio;
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     let mut command = place.command(&format!("get {} --keys-from -", served.url));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut keys = child.stdin.take().unwrap();
@@ -252,8 +243,7 @@ fn lookups_begin_while_keys_still_come() {
 /// The command ends in time even if keys never come.
 #[test]
 fn waiting_for_keys_has_an_end() {
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     let mut command = place.command(&format!("get {} --keys-from - --max-time 1", served.url));
     command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
     command.stderr(std::process::Stdio::piped());
@@ -330,8 +320,7 @@ fn a_lookup_that_fails_does_not_end_the_others() {
 
 #[test]
 fn a_table_by_key_has_no_row_numbers() {
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     assert_snapshot!(get(&place, &served, "--index 0"), @r#"
     [exit 2]
     [stderr]
@@ -368,8 +357,7 @@ fn one_of_several_tables_must_be_named() {
 
 #[test]
 fn the_hint_is_fetched_once_and_kept() {
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     assert_snapshot!(get(&place, &served, "-k ada -v --state state"), @r#"
     [exit 0]
     [stdout]
@@ -393,8 +381,7 @@ fn the_hint_is_fetched_once_and_kept() {
 
 #[test]
 fn a_damaged_hint_is_fetched_again() {
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     assert_eq!(get(&place, &served, "-k ada --state state").code(), 0);
     let mut damaged = 0;
     let mut directories = vec![place.path("state")];
@@ -428,8 +415,7 @@ fn a_damaged_hint_is_fetched_again() {
 
 #[test]
 fn a_changed_table_is_refused_until_accepted() {
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     assert_eq!(get(&place, &served, "-k ada").code(), 0);
     let address = served.address().to_owned();
     assert_eq!(served.terminate(), Some(0));
@@ -496,8 +482,7 @@ fn a_renamed_table_is_refused_until_it_is_named() {
 
 #[test]
 fn a_scheme_can_be_demanded() {
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     assert_snapshot!(get(&place, &served, "-k ada --scheme dummy-subsets,download"), @r#"
     [exit 2]
     [stderr]
@@ -689,8 +674,7 @@ fn a_server_that_ends_in_the_middle_ends_the_command_with_what_was_found() {
 
 #[test]
 fn a_server_that_stands_still_is_not_waited_for_for_ever_nor_in_silence() {
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     let url = served.url.clone();
     let (found, run) = interrupted(&place, &url, "--timeout 4", || served.freeze());
     assert_eq!(run.code(), 3, "{run}");
@@ -701,8 +685,7 @@ fn a_server_that_stands_still_is_not_waited_for_for_ever_nor_in_silence() {
 
 #[test]
 fn the_whole_command_may_be_given_a_time() {
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
+    let (place, served) = Served::phones();
     let url = served.url.clone();
     let (found, run) = interrupted(&place, &url, "--max-time 2", || served.freeze());
     assert_eq!(run.code(), 3, "{run}");

@@ -15,6 +15,13 @@ pub(crate) struct Served {
 }
 
 impl Served {
+    /// The phone book, served by SimplePIR.
+    pub(crate) fn phones() -> (Place, Self) {
+        let place = Place::with_phones();
+        let served = Self::start(&place, "phones.privet --scheme simplepir --no-cache");
+        (place, served)
+    }
+
     /// Serves, and returns once the server has said where it listens. Its log goes to `server.log`.
     pub(crate) fn start(place: &Place, arguments: &str) -> Self {
         Self::start_at(place, "127.0.0.1:0", arguments)

@@ -100,8 +100,7 @@ fn bytes_reach_a_terminal_if_that_is_asked_for_and_a_pipe_always() {
 
 #[test]
 fn a_long_list_of_lookups_is_counted_where_there_is_room() {
-    let place = Place::with_phones();
-    let served = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
+    let (place, served) = Served::phones();
     place.write("keys", "ada\n".repeat(150));
     let get = format!("get {} --keys-from keys", served.url);
     let said = said_on_a_terminal(&place, &get);
