@@ -8,11 +8,15 @@ use privet_kernels::rates::{self, best, random_places};
 use serde::Serialize;
 use std::hint::black_box;
 
+/// What is built for tests measures a part: no figure of it counts, and there are many runs.
+const PART: usize = if cfg!(debug_assertions) { 64 } else { 1 };
 /// Sequential reads are measured over this many bytes.
-const READ_BYTES: usize = 1 << 30;
+const READ_BYTES: usize = (1 << 30) / PART;
 /// Random reads use a buffer as large as the table, and at least this large, so that caches cannot
 /// serve them.
 const LEAST_RANDOM_BYTES: u64 = 64 << 20;
+
+const AES_BLOCKS: u64 = (1 << 26) / PART as u64;
 
 /// How fast one core is.
 #[derive(Serialize)]
@@ -34,8 +38,8 @@ pub(crate) fn take(kernels: Kernels, reads: TableShape) -> Result<Yardsticks> {
     Ok(Yardsticks {
         read_gbps: read_gbps(kernels)?,
         random_reads_per_s: random_reads(kernels, reads)?,
-        aes_blocks_per_s: best(1 << 26, || {
-            black_box(kernels.aes_blocks(1 << 26));
+        aes_blocks_per_s: best(AES_BLOCKS, || {
+            black_box(kernels.aes_blocks(AES_BLOCKS));
         }),
         multiply_accumulates_per_s: multiply_accumulates(kernels),
     })
@@ -65,7 +69,7 @@ pub(crate) fn read_gbps(kernels: Kernels) -> Result<f64> {
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no memory for as many
 /// records, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they do not fit this machine.
 pub(crate) fn random_reads(kernels: Kernels, shape: TableShape) -> Result<f64> {
-    const READS: u64 = 1 << 21;
+    const READS: u64 = (1 << 21) / PART as u64;
     let record_len = shape.record_len() as usize;
     let len = usize::try_from(shape.bytes().max(LEAST_RANDOM_BYTES))
         .map_err(|_| Error::api_misuse("the table does not fit this machine"))?;
@@ -83,7 +87,7 @@ pub(crate) fn random_reads(kernels: Kernels, shape: TableShape) -> Result<f64> {
 }
 
 fn multiply_accumulates(kernels: Kernels) -> f64 {
-    const WANTED: u64 = 1 << 32;
+    const WANTED: u64 = (1 << 32) / PART as u64;
     let mut done = 0;
     let rate = best(1, || done = black_box(kernels.multiply_accumulate_peak(WANTED)));
     rate * done as f64
