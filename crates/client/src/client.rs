@@ -24,11 +24,12 @@ use crate::conductor::{Conductor, ConductorOptions, OpenTable};
 pub use crate::conductor::{Progress, Stats, Traffic};
 pub use crate::driver::BatchId;
 use crate::driver::{Command, Driver, FilledShelf, OtherThread};
+use crate::exchange::Transport;
 use crate::proxies;
 use crate::session::{ChosenTable, Clock, KnownPin, SessionOptions, TableLeft, Target, Value};
 use crate::state::{MemoryState, State};
 use crate::store::Store;
-use crate::transport::Transport;
+use crate::transport::Grpc;
 use privet_core::{Error, Result, TableIdentity};
 use privet_kernels::Kernels;
 use privet_table::update_log::Left;
@@ -125,9 +126,8 @@ impl Client {
         options: ClientOptions,
         progress: impl FnMut(Progress) + Send + 'static,
     ) -> Result<Self> {
-        let (start, ready) = Start::new(options, progress);
-        let thread = start.spawn()?;
-        ready.wait(thread).await
+        let (opening, opened) = begin(progress, |progress| prepare(options, progress))?;
+        opening.opened(opened.await)
     }
 
     /// As [`connect`](Self::connect), for programs without a runtime. Asynchronous code must not
@@ -139,19 +139,8 @@ impl Client {
         options: ClientOptions,
         progress: impl FnMut(Progress) + Send + 'static,
     ) -> Result<Self> {
-        let (start, ready) = Start::new(options, progress);
-        let thread = start.spawn()?;
-        ready.wait_blocking(thread)
-    }
-
-    fn new(
-        commands: mpsc::UnboundedSender<Command>,
-        OpenTable { table, is_by_key, values }: OpenTable,
-        stats: Arc<Mutex<Stats>>,
-        thread: JoinHandle<()>,
-    ) -> Self {
-        let batches = AtomicU64::new(0);
-        Self { commands, table, is_by_key, values, stats, thread, batches }
+        let (opening, opened) = begin(progress, |progress| prepare(options, progress))?;
+        opening.opened(opened.blocking_recv())
     }
 
     /// The value of `key`, or `None` if the table does not have it. Both cost the same: one query
@@ -385,74 +374,70 @@ fn driver_gone() -> Error {
     Error::unavailable("the client's own thread has ended")
 }
 
-/// Everything a driver's thread needs to begin.
-struct Start {
-    options: ClientOptions,
-    progress: Box<dyn FnMut(Progress) + Send>,
-    commands: mpsc::UnboundedReceiver<Command>,
-    stats: Arc<Mutex<Stats>>,
-    ready: oneshot::Sender<Result<OpenTable>>,
-}
-
-/// What the client waits for meanwhile.
-struct Ready {
+/// A client whose thread runs, before it is known whether lookups can begin.
+pub(crate) struct Opening {
     commands: mpsc::UnboundedSender<Command>,
     stats: Arc<Mutex<Stats>>,
-    opened: oneshot::Receiver<Result<OpenTable>>,
+    thread: JoinHandle<()>,
 }
 
-impl Start {
-    fn new(
-        options: ClientOptions,
-        progress: impl FnMut(Progress) + Send + 'static,
-    ) -> (Self, Ready) {
-        let (sender, commands) = mpsc::unbounded_channel();
-        let (ready, opened) = oneshot::channel();
-        let stats = Arc::new(Mutex::new(Stats::default()));
-        let waiting = Ready { commands: sender, stats: Arc::clone(&stats), opened };
-        (Self { options, progress: Box::new(progress), commands, stats, ready }, waiting)
+impl Opening {
+    pub(crate) fn opened(
+        self,
+        opened: std::result::Result<Result<OpenTable>, oneshot::error::RecvError>,
+    ) -> Result<Client> {
+        let Self { commands, stats, thread } = self;
+        let OpenTable { table, is_by_key, values } =
+            opened.unwrap_or_else(|_| Err(driver_gone()))?;
+        let batches = AtomicU64::new(0);
+        Ok(Client { commands, table, is_by_key, values, stats, thread, batches })
     }
+}
 
-    fn spawn(self) -> Result<JoinHandle<()>> {
-        let thread = std::thread::Builder::new().name("privet-client".to_owned());
-        let spawned = thread.spawn(move || self.run());
-        spawned.map_err(|error| Error::unavailable("no thread for the client").caused_by(error))
-    }
+/// A conductor, a way to each server, and the start from which the times of both count.
+pub(crate) type Prepared<T> = (Conductor<OtherThread>, Vec<Arc<T>>, Instant);
 
-    fn run(self) {
-        let Self { options, mut progress, commands, stats, ready } = self;
+/// Starts a client's thread, which drives what `prepare` gives it over any transport. Also returns
+/// what receives whether lookups can begin.
+pub(crate) fn begin<T: Transport>(
+    progress: impl FnMut(Progress) + Send + 'static,
+    prepare: impl FnOnce(&mut dyn FnMut(Progress)) -> Result<Prepared<T>> + Send + 'static,
+) -> Result<(Opening, oneshot::Receiver<Result<OpenTable>>)> {
+    let (sender, commands) = mpsc::unbounded_channel();
+    let (ready, opened) = oneshot::channel();
+    let stats = Arc::new(Mutex::new(Stats::default()));
+    let shared = Arc::clone(&stats);
+    let run = move || {
+        let mut progress = Box::new(progress);
         // One thread for the network beside this one.
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = match runtime {
+        let no_runtime = |error| Error::unavailable("no runtime for the client").caused_by(error);
+        let runtime = match runtime.map_err(no_runtime) {
             Ok(runtime) => runtime,
-            Err(error) => {
-                let _ = ready
-                    .send(Err(Error::unavailable("no runtime for the client").caused_by(error)));
-                return;
-            }
+            Err(error) => return drop(ready.send(Err(error))),
         };
         runtime.block_on(async {
-            match prepare(options, &mut progress) {
+            match prepare(&mut progress) {
                 Ok((conductor, transports, started)) => {
-                    let ready = Some(ready);
+                    let (ready, stats) = (Some(ready), shared);
                     let driver =
                         Driver { conductor, transports, commands, progress, stats, ready, started };
                     driver.run().await;
                 }
-                Err(error) => {
-                    let _ = ready.send(Err(error));
-                }
+                Err(error) => drop(ready.send(Err(error))),
             }
         });
         // The connections close now, and not when somebody has time.
         runtime.shutdown_timeout(CLOSING);
-    }
+    };
+    let thread = std::thread::Builder::new().name("privet-client".to_owned()).spawn(run);
+    let thread =
+        thread.map_err(|error| Error::unavailable("no thread for the client").caused_by(error))?;
+    Ok((Opening { commands: sender, stats, thread }, opened))
 }
 
-type Prepared = (Conductor<OtherThread>, Vec<Transport>, Instant);
-
-fn prepare(options: ClientOptions, progress: &mut dyn FnMut(Progress)) -> Result<Prepared> {
+fn prepare(options: ClientOptions, progress: &mut dyn FnMut(Progress)) -> Result<Prepared<Grpc>> {
     let addresses: Vec<Address> =
         options.urls.iter().map(|url| Address::parse(url)).collect::<Result<_>>()?;
     let ways = proxies::ways(&addresses, &options.proxies, &|name| std::env::var_os(name))?;
@@ -491,7 +476,7 @@ fn prepare(options: ClientOptions, progress: &mut dyn FnMut(Progress)) -> Result
     for (server, (address, way)) in addresses.iter().zip(ways).enumerate() {
         let known = state.pins(address.url())?.into_iter();
         session.pins.extend(known.map(|(name, pin)| KnownPin { server, name, pin }));
-        transports.push(Transport::by(address, options.ca_file.as_deref(), way)?);
+        transports.push(Arc::new(Grpc::new(address, options.ca_file.as_deref(), way)?));
     }
     let urls: Vec<&str> = addresses.iter().map(Address::url).collect();
     session.pins_elsewhere = state.pins_elsewhere(&urls)?;
@@ -516,18 +501,4 @@ fn prepare(options: ClientOptions, progress: &mut dyn FnMut(Progress)) -> Result
 
 fn clock(started: Instant) -> Clock {
     Clock::new(move || started.elapsed()).resting(std::thread::sleep)
-}
-
-impl Ready {
-    async fn wait(self, thread: JoinHandle<()>) -> Result<Client> {
-        let Self { commands, stats, opened } = self;
-        let opened = opened.await.unwrap_or_else(|_| Err(driver_gone()))?;
-        Ok(Client::new(commands, opened, stats, thread))
-    }
-
-    fn wait_blocking(self, thread: JoinHandle<()>) -> Result<Client> {
-        let Self { commands, stats, opened } = self;
-        let opened = opened.blocking_recv().unwrap_or_else(|_| Err(driver_gone()))?;
-        Ok(Client::new(commands, opened, stats, thread))
-    }
 }

@@ -8,7 +8,7 @@
 //! ```text
 //!         lookup, finish                                   Reply, Finished, Ready, Tell
 //! user   ────────────────►                                ──────────────────────────────►  user
-//!         handle_delivery    Conductor = Session + State   Send, Abandon, Expect
+//!         handle_delivery    Conductor = Session + State   Send, Abandon        
 //! server ────────────────►         + HintStore + Desk     ──────────────────────────────►  server
 //!         handle_timeout                                   Wait, wake_at
 //! clock  ────────────────►                                ──────────────────────────────►  clock
@@ -49,23 +49,23 @@ mod desk;
 mod hints;
 pub(crate) mod keeper;
 mod report;
+mod requests;
 
-pub use crate::session::Progress;
+pub use crate::session::{Errand, FinishId, OpenTable, Progress};
 pub use desk::{Desk, SameThread};
 pub use report::{Stats, Traffic};
 
-use crate::exchange::{Delivery, ResponseLimits, goes_on, request_len};
+use crate::exchange::{Delivery, ResponseLimits, request_len};
 use crate::session::{
-    ChosenTable, ExchangeId, LookupId, Output, Patch, Persist, Request, Session, SessionOptions,
-    Target, Value,
+    ExchangeId, LookupId, Output, Patch, Persist, Request, Session, SessionOptions, Target,
 };
 use crate::state::{HintsKey, Opened, PartKey, PartState, State};
 use keeper::{Keeper, Reserved};
-use privet_core::{Error, Reason, Result, TableIdentity};
-use privet_table::values::Values;
+use privet_core::{Error, Reason, Result};
 use privet_wire::PartKind;
 use report::Phase;
-use std::collections::{HashMap, HashSet, VecDeque};
+use requests::Requests;
+use std::collections::{HashSet, VecDeque};
 use std::mem;
 use std::time::Duration;
 
@@ -75,74 +75,6 @@ const BUSY_PAUSE: Duration = Duration::from_millis(50);
 /// How long what was settled may wait for the next lookup, whose sync makes it durable as well. If
 /// the process is killed before, the next one sends those queries again.
 const FLUSH_PAUSE: Duration = Duration::from_millis(20);
-
-/// A table whose records can be looked up.
-#[derive(Clone, Debug)]
-pub struct OpenTable {
-    /// The table and its scheme.
-    pub table: ChosenTable,
-    /// Whether records are looked up by key, and not by number.
-    pub is_by_key: bool,
-    /// What its values are, if its builder knew.
-    pub values: Option<Values>,
-}
-
-/// What a conductor wants from its shell.
-#[derive(Debug)]
-pub enum Errand {
-    /// Send this, and hand in the outcome with [`Conductor::handle_delivery`].
-    Send {
-        /// Names the exchange.
-        exchange: ExchangeId,
-        /// To which server.
-        server: usize,
-        /// What.
-        request: Request,
-        /// How long to wait for the (next) response.
-        patience: Duration,
-    },
-    /// Nothing waits for this exchange any more; later deliveries of it are ignored.
-    Abandon(ExchangeId),
-    /// From here on, refuse longer messages before they are received.
-    Expect(ResponseLimits),
-    /// Do nothing at all until this moment, then poll again. Work that began in the meantime would
-    /// begin at a moment that may depend on what is looked up.
-    Wait {
-        /// When.
-        until: Duration,
-    },
-    /// The outcome of a lookup.
-    Reply {
-        /// Which one.
-        lookup: LookupId,
-        /// Its value; `None`: the table does not have the key. Erasing a long value takes long, so
-        /// drop it where nothing waits for that.
-        outcome: Result<Option<Value>>,
-    },
-    /// A refresh is over, and lookups are made in this version now. A refresh that failed gets an
-    /// [`Errand::Reply`].
-    Refreshed {
-        /// Which one.
-        refresh: LookupId,
-        /// The version.
-        table: TableIdentity,
-    },
-    /// Lookups can begin, or never will. Comes once.
-    Ready(Result<Box<OpenTable>>),
-    /// Nothing is under way any more and everything is kept; or something may not be kept.
-    Finished {
-        /// Which call asked for this.
-        ticket: FinishId,
-        /// Whether everything is kept.
-        outcome: Result<()>,
-    },
-    /// News for people.
-    Tell(Progress),
-}
-
-/// Names one call of [`Conductor::finish`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FinishId(u64);
 
 /// What a conductor is to do, and how long it waits.
 pub struct ConductorOptions {
@@ -190,7 +122,7 @@ pub struct Conductor<D> {
     told: Duration,
     /// When the session began the work for which it now waits for the end of a slot.
     working_since: Option<Duration>,
-    exchanges: HashMap<ExchangeId, Phase>,
+    requests: Requests,
     /// Whether the shell was told if lookups can begin.
     is_ready: bool,
     /// Calls that wait until nothing is under way.
@@ -235,7 +167,7 @@ impl<D: Desk> Conductor<D> {
             max_time: None,
             told: Duration::ZERO,
             working_since: None,
-            exchanges: HashMap::new(),
+            requests: Requests::default(),
             is_ready: false,
             finishing: Vec::new(),
             finishes: 0,
@@ -311,20 +243,24 @@ impl<D: Desk> Conductor<D> {
         }
     }
 
+    /// The longest message that may come in return to `request`, in bytes. Longer ones are to be
+    /// refused before they are received.
+    pub fn longest_response(&self, request: &Request) -> usize {
+        self.requests.limits.for_response_to(request)
+    }
+
     /// Takes the outcome of an exchange. Ignores late and repeated deliveries.
     pub fn handle_delivery(&mut self, exchange: ExchangeId, delivery: Delivery, now: Duration) {
         self.told = now;
-        if let Some(phase) = self.exchanges.get(&exchange)
-            && let Ok((_, len)) = &delivery
-        {
-            self.stats.traffic(*phase).down += len;
-        }
-        if !goes_on(&delivery) {
-            self.exchanges.remove(&exchange);
-        }
-        match delivery {
-            Ok((response, _)) => self.session.handle_message(exchange, response, now),
-            Err(error) => self.session.handle_failure(exchange, error, now),
+        let Some((phase, deliveries)) = self.requests.delivered(exchange, delivery) else { return };
+        for (exchange, delivery) in deliveries {
+            match delivery {
+                Ok((response, len)) => {
+                    self.stats.traffic(phase).down += len;
+                    self.session.handle_message(exchange, response, now);
+                }
+                Err(error) => self.session.handle_failure(exchange, error, now),
+            }
         }
     }
 
@@ -332,7 +268,7 @@ impl<D: Desk> Conductor<D> {
     /// or [`wake_at`](Self::wake_at) has come.
     pub fn poll(&mut self, now: Duration) -> Option<Errand> {
         self.told = now;
-        if let Some(errand) = self.errands.pop_front() {
+        if let Some(errand) = self.next_errand() {
             return Some(errand);
         }
         let mut before = self.working_since.take().unwrap_or_else(|| self.now());
@@ -345,19 +281,22 @@ impl<D: Desk> Conductor<D> {
                 return Some(Errand::Wait { until });
             } else if !self.commit() && !self.take_prepared() {
                 self.come_to_rest();
-                return self.errands.pop_front();
+                return self.next_errand();
             }
-            if let Some(errand) = self.errands.pop_front() {
+            if let Some(errand) = self.next_errand() {
                 return Some(errand);
             }
             before = self.now();
         }
     }
 
-    /// Whether [`poll`](Self::poll) has more to return at once, without computing a query or
-    /// reading an answer first.
-    pub fn has_more(&self) -> bool {
-        !self.errands.is_empty() || self.session.has_output()
+    /// The next errand that is there. Gathered queries leave once the session has given out all that
+    /// it has, and before it computes anything more.
+    fn next_errand(&mut self) -> Option<Errand> {
+        if self.errands.is_empty() && !self.session.has_output() {
+            self.requests.send_all(&mut self.errands);
+        }
+        self.errands.pop_front()
     }
 
     /// Ends the client. The next process sends again whatever cannot be made durable now.
@@ -373,11 +312,11 @@ impl<D: Desk> Conductor<D> {
     /// of the output's kind.
     fn count_work(&mut self, output: &Output, took: Duration) {
         match output {
-            Output::Transmit { request: Request::Answer(_), .. }
+            Output::Errand(Errand::Send { request: Request::Answer(_), .. })
             | Output::Persist(Persist::Journal { .. }) => {
                 self.stats.query_time += took;
             }
-            Output::Reply { .. } => {
+            Output::Errand(Errand::Reply { .. }) => {
                 self.stats.recover_time += took;
                 self.stats.lookups += 1;
             }
@@ -395,17 +334,17 @@ impl<D: Desk> Conductor<D> {
         // State must be kept in the order in which the session asked for it.
         self.commit();
         match output {
-            Output::Transmit { exchange, server, request, patience } => {
+            Output::Errand(Errand::Send { exchange, server, request, patience }) => {
                 let phase = Phase::of(&request, self.is_ready);
                 self.stats.traffic(phase).up += request_len(&request);
-                self.exchanges.insert(exchange, phase);
-                self.errands.push_back(Errand::Send { exchange, server, request, patience });
+                let out = &mut self.errands;
+                self.requests.send(exchange, server, request, patience, phase, out);
             }
-            Output::Abandon(exchange) => {
-                if self.exchanges.remove(&exchange).is_some() {
-                    self.errands.push_back(Errand::Abandon(exchange));
-                }
+            Output::Errand(Errand::Abandon(exchange)) => {
+                self.requests.abandon(exchange, &mut self.errands);
             }
+            Output::Errand(Errand::Tell(progress)) => self.pass_on(progress),
+            Output::Errand(errand) => self.errands.push_back(errand),
             Output::Open(part) => self.open(part, None),
             Output::Patch(patch) => self.patch(patch, None),
             Output::OpenHints { key, to_follow } => match self.keeper.put_hints_back() {
@@ -419,14 +358,7 @@ impl<D: Desk> Conductor<D> {
                     self.session.handle_storage_failure(error);
                 }
             }
-            Output::Reply { lookup, outcome } => {
-                self.errands.push_back(Errand::Reply { lookup, outcome });
-            }
-            Output::Refreshed { refresh, table } => {
-                self.errands.push_back(Errand::Refreshed { refresh, table });
-            }
             Output::Failed(error) => self.tell_whether_ready(Err(error)),
-            Output::Tell(progress) => self.pass_on(progress),
         }
     }
 
@@ -508,7 +440,7 @@ impl<D: Desk> Conductor<D> {
 
     fn pass_on(&mut self, progress: Progress) {
         if let Progress::Described(table) = &progress {
-            self.errands.push_back(Errand::Expect(ResponseLimits::of(&table.scheme.plan)));
+            self.requests.limits = ResponseLimits::of(&table.scheme.plan);
         }
         let begins = matches!(progress, Progress::Ready);
         self.tell(progress);

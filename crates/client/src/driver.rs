@@ -1,20 +1,17 @@
 //! Carries out the errands of a [`Conductor`] with sockets and threads.
 //!
 //! One thread owns the conductor and does everything about it in order: computing queries, reading
-//! records, writing files. Queries that the conductor hands out together, because one sync covers
-//! their journal records, go to a server in one request. After a computation the thread waits until
-//! the moment that the conductor names ([`Errand::Wait`]), and begins nothing meanwhile. The
-//! network runs beside it, so that the computation of a query delays no answer on its way. A third
-//! thread prepares the next generation of single-use hints: see [`OtherThread`]. Others make
-//! queries ahead: see [`FilledShelf`].
+//! records, writing files. After a computation the thread waits until the moment that the conductor
+//! names ([`Errand::Wait`]), and begins nothing meanwhile. The network runs beside it, over any
+//! [`Transport`], so that the computation of a query delays no answer on its way. A third thread
+//! prepares the next generation of single-use hints: see [`OtherThread`]. Others make queries ahead:
+//! see [`FilledShelf`].
 
 use crate::conductor::{Conductor, Errand, FinishId, OpenTable, Progress, Stats};
-use crate::exchange::{Delivery, goes_on};
-use crate::session::{ExchangeId, LookupId, Query, Request, Target, Value};
-use crate::transport::Transport;
+use crate::exchange::{Delivery, Transport, exchange, goes_on};
+use crate::session::{ExchangeId, LookupId, Target, Value};
 use privet_core::{Result, TableIdentity};
 use std::collections::HashMap;
-use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
@@ -24,6 +21,8 @@ use tokio::time::sleep_until;
 mod desk;
 mod precise;
 mod shelf;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use desk::OtherThread;
 pub(crate) use shelf::FilledShelf;
@@ -60,9 +59,10 @@ pub(crate) enum Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BatchId(pub u64);
 
-pub(crate) struct Driver {
+pub(crate) struct Driver<T> {
     pub(crate) conductor: Conductor<OtherThread>,
-    pub(crate) transports: Vec<Transport>,
+    /// A way to each server.
+    pub(crate) transports: Vec<Arc<T>>,
     pub(crate) commands: mpsc::UnboundedReceiver<Command>,
     pub(crate) progress: Box<dyn FnMut(Progress) + Send>,
     pub(crate) stats: Arc<Mutex<Stats>>,
@@ -74,9 +74,7 @@ pub(crate) struct Driver {
 /// What the driver keeps while it runs.
 struct Running {
     incoming: mpsc::Sender<(ExchangeId, Delivery)>,
-    exchanges: HashMap<ExchangeId, Arc<Ongoing>>,
-    /// For each server, queries that leave together.
-    gathered: Vec<Gathered>,
+    exchanges: HashMap<ExchangeId, Ongoing>,
     replies: HashMap<LookupId, (BatchId, Reply)>,
     refreshing: HashMap<LookupId, oneshot::Sender<Result<TableIdentity>>>,
     finishing: HashMap<FinishId, oneshot::Sender<Result<()>>>,
@@ -91,28 +89,13 @@ impl Drop for Ongoing {
     }
 }
 
-#[derive(Clone, Default)]
-struct Gathered {
-    queries: Vec<(ExchangeId, Query)>,
-    patience: Duration,
-}
-
-impl Running {
-    /// Starts the task of some exchanges. It ends when none of them is waited for any more.
-    fn begin(&mut self, exchanges: &[ExchangeId], task: impl Future<Output = ()> + Send + 'static) {
-        let ongoing = Arc::new(Ongoing(tokio::spawn(task).abort_handle()));
-        self.exchanges.extend(exchanges.iter().map(|exchange| (*exchange, Arc::clone(&ongoing))));
-    }
-}
-
-impl Driver {
+impl<T: Transport> Driver<T> {
     /// Runs until the client is gone.
     pub(crate) async fn run(mut self) {
         let (sender, mut incoming) = mpsc::channel(INCOMING_CAPACITY);
         let mut running = Running {
             incoming: sender,
             exchanges: HashMap::new(),
-            gathered: vec![Gathered::default(); self.transports.len()],
             replies: HashMap::new(),
             refreshing: HashMap::new(),
             finishing: HashMap::new(),
@@ -122,11 +105,6 @@ impl Driver {
             self.conductor.handle_timeout(self.now());
             while let Some(errand) = self.next_errand() {
                 self.carry_out(errand, &mut running);
-                if !self.conductor.has_more() {
-                    for server in 0..self.transports.len() {
-                        self.send_gathered(server, &mut running);
-                    }
-                }
             }
             let wake = self.conductor.wake_at().and_then(|wake| self.started.checked_add(wake));
             let wake = wake.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
@@ -196,27 +174,21 @@ impl Driver {
 
     fn carry_out(&mut self, errand: Errand, running: &mut Running) {
         match errand {
-            Errand::Send { exchange, server, request: Request::Answer(query), patience } => {
-                let gathered = &mut running.gathered[server];
-                gathered.queries.push((exchange, query));
-                gathered.patience = patience;
-                if gathered.queries.len() >= self.transports[server].queries_together() {
-                    self.send_gathered(server, running);
-                }
-            }
-            Errand::Send { exchange, server, request, patience } => {
-                self.send(exchange, server, request, patience, running);
+            Errand::Send { exchange: id, server, request, patience } => {
+                let limit = self.conductor.longest_response(&request);
+                let (transport, incoming) =
+                    (Arc::clone(&self.transports[server]), running.incoming.clone());
+                let task = async move {
+                    let deliver = |delivery| {
+                        let incoming = &incoming;
+                        async move { incoming.send((id, delivery)).await.is_ok() }
+                    };
+                    exchange(&*transport, request, limit, patience, deliver).await;
+                };
+                running.exchanges.insert(id, Ongoing(tokio::spawn(task).abort_handle()));
             }
             Errand::Abandon(exchange) => {
                 running.exchanges.remove(&exchange);
-                for gathered in &mut running.gathered {
-                    gathered.queries.retain(|(other, _)| *other != exchange);
-                }
-            }
-            Errand::Expect(limits) => {
-                for transport in &mut self.transports {
-                    transport.expect_responses(limits);
-                }
             }
             Errand::Wait { until } => precise::wait_until(self.started + until),
             Errand::Reply { lookup, outcome: Err(error) }
@@ -250,43 +222,5 @@ impl Driver {
             }
             Errand::Tell(progress) => (self.progress)(progress),
         }
-    }
-
-    /// Sends the queries that were gathered for a server.
-    fn send_gathered(&self, server: usize, running: &mut Running) {
-        if running.gathered[server].queries.is_empty() {
-            return;
-        }
-        let Gathered { queries, patience } = mem::take(&mut running.gathered[server]);
-        let (exchanges, queries): (Vec<_>, Vec<_>) = queries.into_iter().unzip();
-        let transport = self.transports[server].clone();
-        let (incoming, asked) = (running.incoming.clone(), exchanges.clone());
-        running.begin(&exchanges, async move {
-            let deliveries = transport.ask_together(&queries, patience).await;
-            for delivery in asked.into_iter().zip(deliveries) {
-                if incoming.send(delivery).await.is_err() {
-                    return;
-                }
-            }
-        });
-    }
-
-    fn send(
-        &self,
-        exchange: ExchangeId,
-        server: usize,
-        request: Request,
-        patience: Duration,
-        running: &mut Running,
-    ) {
-        let transport = self.transports[server].clone();
-        let incoming = running.incoming.clone();
-        running.begin(&[exchange], async move {
-            let deliver = |delivery| {
-                let incoming = &incoming;
-                async move { incoming.send((exchange, delivery)).await.is_ok() }
-            };
-            transport.exchange(request, patience, deliver).await;
-        });
     }
 }

@@ -5,7 +5,7 @@
 //! The session also gets a [`Clock`], to learn how long its own work took.
 //!
 //! ```text
-//!            handle_message, handle_failure            Transmit, Abandon
+//!            handle_message, handle_failure            Send, Abandon
 //! servers  ────────────────────────────────►         ──────────────────────►  servers
 //!            handle_part, handle_hints                 Open, OpenHints
 //!            handle_persisted                Session   Persist
@@ -152,18 +152,19 @@ mod shared;
 mod streaming;
 mod succession;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod timetable;
 mod value;
 mod verified;
 mod versions;
 
 pub use interface::{
-    ChosenTable, ExchangeId, FetchId, LookupId, Output, Patch, Persist, PreparationEvent, Prepare,
-    Progress, Request, Response, Target,
+    ChosenTable, Errand, ExchangeId, FetchId, FinishId, LookupId, OpenTable, Output, Patch,
+    Persist, PreparationEvent, Prepare, Progress, Request, Response, Target,
 };
 pub use options::{Clock, KnownPin, Patience, SessionOptions, Shelf, TableLeft};
 pub use query::Query;
+pub(crate) use query::erased_at_last;
 pub use value::Value;
 
 use crate::preparation::Preparer;
@@ -264,7 +265,7 @@ impl Session {
         Ok(Preparer::with_start(table, store, options.kernels, parts.start_preparation))
     }
 
-    /// Asks for a value. The outcome is an [`Output::Reply`] with the returned id; every lookup
+    /// Asks for a value. The outcome is an [`Errand::Reply`] with the returned id; every lookup
     /// gets exactly one.
     pub fn lookup(&mut self, target: Target) -> LookupId {
         match &mut self.phase {
@@ -287,7 +288,7 @@ impl Session {
 
     /// Asks the servers which versions they serve, and moves on to the newest one, if the session
     /// may follow the table there. Lookups that are handed in later wait for that. The outcome is
-    /// [`Output::Refreshed`] with the returned id, or an [`Output::Reply`] with the error.
+    /// [`Errand::Refreshed`] with the returned id, or an [`Errand::Reply`] with the error.
     pub fn refresh(&mut self) -> LookupId {
         if let Phase::Over(error, _) = &self.phase {
             let (lookup, error) = (self.shared.lookups.add_nothing(), error.clone());
@@ -509,7 +510,9 @@ impl Session {
                 self.in_open(|open, shared| open.tell_the_end(shared, Some(&error)));
             }
             OpenStage::Ready(_) if error.blame() == Blame::Integrity => {
-                self.shared.outputs.retain(|output| !matches!(output, Output::Transmit { .. }));
+                let leaves =
+                    |output: &Output| matches!(output, Output::Errand(Errand::Send { .. }));
+                self.shared.outputs.retain(|output| !leaves(output));
                 self.fail(error);
             }
             OpenStage::Ready(_) if open.late.is_none() => {

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{any_port, config, metric, options, record, records_by, serve};
+use common::{config, options, record, records_by, serve};
 use privet_client::state::{Pin, State};
 use privet_client::store::Store;
 use privet_client::{Client, ClientOptions, Progress, Target};
@@ -70,24 +70,6 @@ async fn stored_hints_are_used_by_the_next_process_and_only_by_one_at_a_time() {
     assert_eq!(second.stats().prepare.down, 0);
     get_all(&second, 0..20).await;
     assert_eq!(second.stats().lookups, 20);
-}
-
-/// One sync covers the reservations of lookups that wait together, and one request carries their
-/// queries. How many lookups share one is chance, but not that some do.
-#[tokio::test]
-async fn queries_that_one_sync_covers_leave_in_one_request() {
-    let mut config = config(any_port(), None);
-    config.metrics_listen = Some(any_port());
-    let server = Server::start(config, vec![table_by(SchemeId::DummySubsets)]).await.unwrap();
-    let state = tempfile::tempdir().unwrap();
-    let mut options = stored(&format!("http://{}", server.local_addr()), state.path());
-    options.session.in_flight = 32;
-    let client = Client::connect(options, |_| {}).await.unwrap();
-    get_all(&client, 0..96).await;
-    assert_eq!(metric(&server, "privet_batch_size_sum").await, 96.0);
-    let answered = "privet_requests_total{method=\"Answer\",status=\"OK\"}";
-    let requests = metric(&server, answered).await;
-    assert!(requests <= 48.0, "{requests} requests for 96 queries");
 }
 
 #[test]

@@ -6,17 +6,10 @@
 mod common;
 
 use common::{any_port, config, options, pair, serve, table, table_by};
-use privet_client::exchange::ResponseLimits;
-use privet_client::transport::Transport;
-use privet_client::{Client, ClientOptions, Patience, session};
-use privet_core::{Blame, Epoch, Error, Reason, TableDigest, TableId, TableIdentity, TableShape};
+use privet_client::{Client, ClientOptions, Patience};
+use privet_core::{Blame, Error, Reason};
 use privet_schemes::SchemeId;
-use privet_schemes::contract::{ReservationId, Reserved, Role};
-use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::SchemePlan;
-use privet_schemes::reservation::{Journal, JournalEntry, Reservation};
 use privet_server::Server;
-use privet_wire::PartKind;
 use privet_wire::proto::privet_client::PrivetClient;
 use privet_wire::proto::privet_server::{Privet, PrivetServer};
 use privet_wire::proto::{
@@ -153,99 +146,6 @@ async fn speaking(service: impl Privet) -> String {
 
 async fn liar(description: DescribeResponse) -> String {
     speaking(Liar(description)).await
-}
-
-/// Sends responses that make no sense.
-struct Nonsense;
-
-#[tonic::async_trait]
-impl Privet for Nonsense {
-    async fn describe(
-        &self,
-        _: Request<DescribeRequest>,
-    ) -> Result<Response<DescribeResponse>, Status> {
-        Ok(Response::new(DescribeResponse::default()))
-    }
-
-    type FetchStream = tonic::codegen::BoxStream<FetchChunk>;
-
-    async fn fetch(&self, _: Request<FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
-        let empty = tonic::codegen::tokio_stream::iter([Ok(FetchChunk::default())]);
-        Ok(Response::new(Box::pin(empty)))
-    }
-
-    async fn answer(&self, _: Request<AnswerRequest>) -> Result<Response<AnswerResponse>, Status> {
-        Ok(Response::new(AnswerResponse::default()))
-    }
-
-    async fn prepare(
-        &self,
-        _: Request<PrepareRequest>,
-    ) -> Result<Response<PrepareResponse>, Status> {
-        Ok(Response::new(PrepareResponse::default()))
-    }
-}
-
-/// A meaningless query, through a journal that keeps nothing.
-fn query_to(id: TableId, epoch: Epoch, parameter_digest: [u8; 32]) -> session::Query {
-    struct Nowhere;
-    impl Journal for Nowhere {
-        fn append_and_sync(&mut self, _: &[JournalEntry<'_>]) -> privet_core::Result<()> {
-            Ok(())
-        }
-    }
-    let reserved = Reserved::new(ReservationId(0), Vec::new().into(), vec![vec![3; 10]]);
-    let lookup = Reservation::new(reserved).commit(&mut Nowhere).unwrap();
-    let shape = TableShape::new(3, 5).unwrap();
-    let table = TableIdentity { id, epoch, digest: TableDigest([9; 32]), shape };
-    session::Query::all(&lookup.sendable, &table, parameter_digest).remove(0)
-}
-
-#[tokio::test]
-async fn what_cannot_be_valid_is_told_with_the_address_that_it_came_from() {
-    let url = speaking(Nonsense).await;
-    let mut transport = Transport::new(&url, None).unwrap();
-    let (len, part) = (100, PartKind::Layout);
-    transport.expect_responses(ResponseLimits::of(&SchemePlan {
-        scheme: SchemeId::DummySubsetsTwo,
-        parameters: Vec::new(),
-        servers: 2,
-        query_lens: vec![10; 2],
-        answer_len: len,
-        offline: OfflinePhase::Ask { role: Role(0), requests: 1, request_len: 10, reply_len: len },
-    }));
-    let (table, epoch, parameter_digest) = (TableId([1; 16]), Epoch(0), [2; 32]);
-    let (query, role) = (query_to(table, epoch, parameter_digest), Role(0));
-    for request in [
-        session::Request::Describe(privet_wire::DescribeRequest::default()),
-        session::Request::Fetch(privet_wire::FetchRequest {
-            table,
-            epoch,
-            parameter_digest,
-            part,
-            offset: 0,
-            len: 0,
-        }),
-        session::Request::Prepare(privet_wire::PrepareRequest {
-            table,
-            epoch,
-            parameter_digest,
-            role,
-            request: vec![3; 10].into(),
-        }),
-        session::Request::Answer(query),
-    ] {
-        let mut refused = None;
-        transport
-            .exchange(request.clone(), Duration::from_secs(10), |delivery| {
-                refused = delivery.err();
-                std::future::ready(false)
-            })
-            .await;
-        let error = refused.unwrap_or_else(|| panic!("{request:?}"));
-        assert!(matches!(error.blame(), Blame::InvalidMessage | Blame::PeerMisbehaved));
-        assert!(error.message().starts_with(&format!("{url}: ")), "{request:?}: {error}");
-    }
 }
 
 #[tokio::test]

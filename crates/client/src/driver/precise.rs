@@ -2,7 +2,7 @@
 //!
 //! A query leaves at a moment that does not depend on how long it took to compute. The runtime's
 //! timers count milliseconds, and a query may take twenty microseconds. So the thread that computed
-//! it does the waiting. Nothing else runs on that thread: see [`Start::run`](crate::client).
+//! it does the waiting. Nothing else runs on that thread: see [`begin`](crate::client).
 //!
 //! After a sleep a thread resumes later than after a spin, and on a processor with a lower clock.
 //! So the thread always spins for the last stretch before the moment. By then a thread that slept

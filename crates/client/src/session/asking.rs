@@ -3,7 +3,7 @@
 use super::agreement::server_name;
 use super::calls::Purpose;
 use super::hints::NextLookup;
-use super::interface::{ChosenTable, ExchangeId, FetchId, Output, Persist, Request};
+use super::interface::{ChosenTable, Errand, ExchangeId, FetchId, Output, Persist, Request};
 use super::open::{Open, OpenStage};
 use super::preparation::Preparing;
 use super::query::Query;
@@ -56,7 +56,7 @@ impl Open {
         }
         if begins && let Some(refresh) = shared.lookups.take_refresh() {
             let table = self.chosen.identity;
-            shared.outputs.push_back(Output::Refreshed { refresh, table });
+            shared.outputs.push_back(Errand::Refreshed { refresh, table }.into());
             return AskOutcome::Something;
         }
         let refused = match self.next_lookup(shared) {

@@ -20,7 +20,7 @@
 mod patience;
 
 use super::boundaries::Boundaries;
-use super::interface::{ExchangeId, FetchId, Output, Progress, Request};
+use super::interface::{Errand, ExchangeId, FetchId, Output, Progress, Request};
 use super::options::Patience;
 use patience::Failing;
 use privet_core::{Blame, Error, SecretRng};
@@ -371,7 +371,7 @@ impl Calls {
         }
         let pause = self.patience.pause(call.failing.count, rng);
         call.state = CallState::Pausing { until: now + pause };
-        out.push_back(Output::Tell(Progress::Retrying { server, pause, error }));
+        out.push_back(Errand::Tell(Progress::Retrying { server, pause, error }).into());
         Vec::new()
     }
 
@@ -416,7 +416,7 @@ impl Calls {
         } else {
             self.describe_again(server, now + pause, now, out);
         }
-        out.push_back(Output::Tell(Progress::Retrying { server, pause, error }));
+        out.push_back(Errand::Tell(Progress::Retrying { server, pause, error }).into());
         Vec::new()
     }
 
@@ -425,7 +425,7 @@ impl Calls {
         self.calls.retain(|call| {
             if call.server == server {
                 if let CallState::InFlight { exchange, .. } = call.state {
-                    out.push_back(Output::Abandon(exchange));
+                    out.push_back(Errand::Abandon(exchange).into());
                 }
                 ended.push(Ended { server, purpose: call.purpose, error: error.clone() });
             }
@@ -444,7 +444,7 @@ impl Calls {
     pub(super) fn abandon_all(&mut self, out: &mut VecDeque<Output>) {
         for call in self.calls.drain(..) {
             if let CallState::InFlight { exchange, .. } = call.state {
-                out.push_back(Output::Abandon(exchange));
+                out.push_back(Errand::Abandon(exchange).into());
             }
         }
     }
@@ -455,7 +455,7 @@ impl Calls {
             if let CallState::InFlight { exchange, .. } = call.state
                 && call.purpose == purpose
             {
-                out.push_back(Output::Abandon(exchange));
+                out.push_back(Errand::Abandon(exchange).into());
             }
             call.purpose != purpose
         });
@@ -485,7 +485,7 @@ impl Calls {
                     if until.min(self.calls[at].ends.unwrap_or(until)) <= now =>
                 {
                     let error = self.too_late(&self.calls[at], until <= now);
-                    out.push_back(Output::Abandon(exchange));
+                    out.push_back(Errand::Abandon(exchange).into());
                     late.push((exchange, error));
                 }
                 _ => {}
@@ -528,7 +528,7 @@ impl Calls {
         call.state = CallState::InFlight { exchange, until: now + patience };
         let (request, repeats) = call.boundaries.widened(&call.request);
         call.repeats = repeats;
-        out.push_back(Output::Transmit { exchange, server: call.server, request, patience });
+        out.push_back(Errand::Send { exchange, server: call.server, request, patience }.into());
     }
 
     /// Asks the server to describe itself, unless a request for that is under way that left in the
@@ -553,7 +553,7 @@ impl Calls {
         });
         match earlier {
             Some((at, exchange)) => {
-                out.push_back(Output::Abandon(exchange));
+                out.push_back(Errand::Abandon(exchange).into());
                 self.transmit(at, now, out);
             }
             None => self.describe_again(server, now, now, out),

@@ -9,6 +9,7 @@ use privet_schemes::registry::SchemePlan;
 use privet_schemes::reservation::JournalRecord;
 use privet_table::TableRoot;
 use privet_table::update_log::Left;
+use privet_table::values::Values;
 use privet_wire::prost::bytes::Bytes;
 use privet_wire::{
     AnswerResponse, DescribeRequest, FetchChunk, FetchRequest, PartDescription, PartKind,
@@ -20,7 +21,7 @@ use zeroize::Zeroizing;
 /// Names one request on its way. It distinguishes its response from a late one to an earlier
 /// attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ExchangeId(pub(super) u64);
+pub struct ExchangeId(pub(crate) u64);
 
 /// Names one lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -100,24 +101,77 @@ pub enum Response {
     Answered(AnswerResponse),
 }
 
-/// What a session wants from its driver.
+/// What a client wants of its shell, which has sockets, a clock and people.
 #[derive(Debug)]
-pub enum Output {
-    /// Send this.
-    Transmit {
-        /// Names the exchange in [`Session::handle_message`](super::Session::handle_message) and
-        /// [`Session::handle_failure`](super::Session::handle_failure).
+pub enum Errand {
+    /// Send this, and hand in the outcome.
+    Send {
+        /// Names the exchange when its outcome is handed in.
         exchange: ExchangeId,
-        /// The server to send it to.
+        /// To which server.
         server: usize,
-        /// The request.
+        /// What.
         request: Request,
         /// How long the session will wait for the (next) response.
         patience: Duration,
     },
-    /// The session does not wait for this exchange any more, and ignores whatever still comes of
-    /// it.
+    /// Nothing waits for this exchange any more; whatever still comes of it is ignored.
     Abandon(ExchangeId),
+    /// The outcome of a lookup, or why a refresh failed. A failed lookup does not end the session.
+    Reply {
+        /// Which one.
+        lookup: LookupId,
+        /// Its value, or all values of the key; `None`: the table does not have the key. Erasing a
+        /// long value takes long, so drop it where nothing waits for that.
+        outcome: Result<Option<Value>>,
+    },
+    /// The servers were asked for later versions, and lookups are made in this one now.
+    Refreshed {
+        /// The refresh.
+        refresh: LookupId,
+        /// The newest version that the session can use.
+        table: TableIdentity,
+    },
+    /// News for people.
+    Tell(Progress),
+    /// Of a [`Conductor`](crate::conductor::Conductor) alone, as are those below: do nothing at all
+    /// until this moment, then poll again. Work that began in the meantime would begin at a moment
+    /// that may depend on what is looked up.
+    Wait {
+        /// When.
+        until: Duration,
+    },
+    /// Lookups can begin, or never will. Comes once.
+    Ready(Result<Box<OpenTable>>),
+    /// Nothing is under way any more and everything is kept; or something may not be kept.
+    Finished {
+        /// Which call asked for this.
+        ticket: FinishId,
+        /// Whether everything is kept.
+        outcome: Result<()>,
+    },
+}
+
+/// A table whose records can be looked up.
+#[derive(Clone, Debug)]
+pub struct OpenTable {
+    /// The table and its scheme.
+    pub table: ChosenTable,
+    /// Whether records are looked up by key, and not by number.
+    pub is_by_key: bool,
+    /// What its values are, if its builder knew.
+    pub values: Option<Values>,
+}
+
+/// Names one call of [`Conductor::finish`](crate::conductor::Conductor::finish).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FinishId(pub(crate) u64);
+
+/// What a session wants from its driver.
+#[derive(Debug)]
+pub enum Output {
+    /// What concerns servers and people.
+    Errand(Errand),
     /// Say what is stored of this part, with [`Session::handle_part`](super::Session::handle_part).
     Open(PartKey),
     /// Open the single-use hints of this key and say what is stored of them, with
@@ -138,26 +192,15 @@ pub enum Output {
     Persist(Persist),
     /// Work on the next generation of hints, beside everything else: see [`Prepare`].
     Prepare(Prepare),
-    /// The outcome of a lookup, or why a refresh failed. A failed lookup does not end the session.
-    Reply {
-        /// Which one.
-        lookup: LookupId,
-        /// Its value, or all values of the key; `None`: the table does not have the key. Erasing a
-        /// long value takes long, so drop it where nothing waits for that.
-        outcome: Result<Option<Value>>,
-    },
-    /// The servers were asked for later versions, and lookups are made in this one now.
-    Refreshed {
-        /// The refresh.
-        refresh: LookupId,
-        /// The newest version that the session can use.
-        table: TableIdentity,
-    },
     /// The session is over: it cannot begin, or a server changed its description. Lookups still
     /// open have failed.
     Failed(Error),
-    /// News for people.
-    Tell(Progress),
+}
+
+impl From<Errand> for Output {
+    fn from(errand: Errand) -> Self {
+        Output::Errand(errand)
+    }
 }
 
 /// How a stored part becomes that of a later version.

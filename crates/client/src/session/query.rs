@@ -14,8 +14,8 @@ mod impossible {}
 
 /// A query that may be sent to one server, with the fields that every message carries.
 ///
-/// It can only be made of a [`Sendable`]. So a [`Transport`](crate::transport::Transport) accepts
-/// no query of a scheme with single-use hints before a journal holds it: see
+/// It can only be made of a [`Sendable`]. So no [exchange](mod@crate::exchange) takes a query of a
+/// scheme with single-use hints before a journal holds it: see
 /// [`reservation`](privet_schemes::reservation). The message can be read but not changed. The file
 /// `query/impossible.md` has programs that try.
 #[derive(Clone, PartialEq, Eq)]
@@ -91,6 +91,6 @@ impl From<Query> for proto::AnswerRequest {
 
 /// Bytes for a message that may hold a secret. Copies share them, and they are erased when the last
 /// copy is dropped. (Copies that the network makes are beyond this.)
-pub(super) fn erased_at_last(bytes: Zeroizing<Vec<u8>>) -> Bytes {
+pub(crate) fn erased_at_last(bytes: Zeroizing<Vec<u8>>) -> Bytes {
     Bytes::from_owner(bytes)
 }

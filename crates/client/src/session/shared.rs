@@ -2,7 +2,7 @@
 
 use super::agreement::server_name;
 use super::calls::{Calls, Purpose};
-use super::interface::{LookupId, Output, Progress, Request};
+use super::interface::{Errand, LookupId, Output, Progress, Request};
 use super::lookups::Lookups;
 use super::options::SessionOptions;
 use super::preparation::Pace;
@@ -79,12 +79,12 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn tell(&mut self, progress: Progress) {
-        self.outputs.push_back(Output::Tell(progress));
+        self.outputs.push_back(Errand::Tell(progress).into());
     }
 
     /// A lookup is over.
     pub(super) fn reply(&mut self, lookup: LookupId, outcome: Result<Option<Value>>) {
-        self.outputs.push_back(Output::Reply { lookup, outcome });
+        self.outputs.push_back(Errand::Reply { lookup, outcome }.into());
     }
 
     pub(super) fn progress(&mut self, part: &PartKey, done: u64, fetched: bool) {

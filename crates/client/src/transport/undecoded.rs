@@ -1,30 +1,13 @@
-//! Descriptions as the bytes that came. Whoever decodes them counts first what they list.
+//! Messages as the bytes that they are: whoever reads them may count first what they list.
 
-use super::grpc_alone::GrpcAlone;
-use privet_wire::{prost, proto};
-use prost::bytes::{Buf as _, Bytes};
+use privet_wire::prost::bytes::{Buf as _, BufMut as _, Bytes};
+use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
-use tonic::codegen::http::Uri;
-use tonic::{Request, Response, Status};
 
-/// Asks `server`, below the path of `origin`, to describe itself, in at most `limit` bytes.
-pub(super) async fn description(
-    server: GrpcAlone,
-    origin: Uri,
-    request: Request<proto::DescribeRequest>,
-    limit: usize,
-) -> Result<Response<Bytes>, Status> {
-    let mut server =
-        tonic::client::Grpc::with_origin(server, origin).max_decoding_message_size(limit);
-    server.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
-    let path = tonic::codegen::http::uri::PathAndQuery::from_static("/privet.v1.Privet/Describe");
-    server.unary(request, path, Undecoded).await
-}
-
-struct Undecoded;
+pub(super) struct Undecoded;
 
 impl Codec for Undecoded {
-    type Encode = proto::DescribeRequest;
+    type Encode = Bytes;
     type Decode = Bytes;
     type Encoder = Self;
     type Decoder = Self;
@@ -39,11 +22,12 @@ impl Codec for Undecoded {
 }
 
 impl Encoder for Undecoded {
-    type Item = proto::DescribeRequest;
+    type Item = Bytes;
     type Error = Status;
 
-    fn encode(&mut self, item: Self::Item, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        prost::Message::encode(&item, buffer).map_err(|error| Status::internal(error.to_string()))
+    fn encode(&mut self, item: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        buffer.put(item);
+        Ok(())
     }
 }
 

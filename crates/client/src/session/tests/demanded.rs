@@ -129,7 +129,7 @@ fn a_session_stays_with_the_demanded_version_and_ends_when_that_is_gone() {
         assert!(
             world
                 .events
-                .contains(&format!("{:?}", Output::Refreshed { refresh, table: first.identity() }))
+                .contains(&format!("{:?}", Errand::Refreshed { refresh, table: first.identity() }))
         );
         world.peers = vec![living.peer(1, &[], 0); servers];
         let lookup = world.session.lookup(Target::key(b"key-1"));
@@ -160,7 +160,7 @@ fn a_refreshed_session_has_the_newest_version_at_once() {
             let found = world.outcomes.remove(&lookup).unwrap().unwrap().unwrap();
             assert_eq!(found.to_vec(), value.as_bytes(), "{scheme}");
             let table = world.peers[0].identity();
-            let told = format!("{:?}", Output::Refreshed { refresh, table });
+            let told = format!("{:?}", Errand::Refreshed { refresh, table });
             assert!(world.events.contains(&told), "{scheme}: {:?}", world.events);
         }
     }
@@ -187,7 +187,7 @@ fn a_refresh_waits_for_what_was_asked_for_after_it() {
             let lookup = world.session.lookup(Target::key(b"key-1"));
             world.run();
             let table = world.peers[0].identity();
-            let told = format!("{:?}", Output::Refreshed { refresh, table });
+            let told = format!("{:?}", Errand::Refreshed { refresh, table });
             assert!(world.events.contains(&told), "{scheme}: {:?}", world.events);
             let found = world.outcomes.remove(&lookup).unwrap().unwrap().unwrap();
             assert_eq!(found.to_vec(), b"new", "{scheme}");

@@ -245,7 +245,9 @@ fn a_server_in_doubt_gets_no_new_query_before_it_has_described_itself() {
     let mut world = World::new(Peer::keyed(20));
     world.run();
     world.session.lookup(Target::key(pair(0).0));
-    let Some(Output::Transmit { exchange, .. }) = world.poll() else { panic!("no query") };
+    let Some(Output::Errand(Errand::Send { exchange, .. })) = world.poll() else {
+        panic!("no query")
+    };
     world.session.handle_failure(exchange, Error::unavailable("the connection broke"), world.now);
     world.session.lookup(Target::key(pair(1).0));
     let before = world.sent.len();
@@ -262,7 +264,7 @@ fn a_busy_server_in_doubt_gets_no_query_either_before_it_has_described_itself() 
     let lookups = [0, 1].map(|k| world.session.lookup(Target::key(pair(k).0)));
     let mut exchanges = Vec::new();
     while let Some(output) = world.poll() {
-        if let Output::Transmit { exchange, .. } = output {
+        if let Output::Errand(Errand::Send { exchange, .. }) = output {
             exchanges.push(exchange);
         }
     }

@@ -423,7 +423,7 @@ fn servers_are_asked_for_versions_as_soon_as_there_is_a_lookup() {
     world.session.lookup(Target::key(b"key-1"));
     let first = world.poll();
     assert!(
-        matches!(first, Some(Output::Transmit { request: Request::Describe(_), .. })),
+        matches!(first, Some(Output::Errand(Errand::Send { request: Request::Describe(_), .. }))),
         "{first:?}"
     );
 }

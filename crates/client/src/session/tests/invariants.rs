@@ -64,7 +64,7 @@ fn no_more_lookups_are_under_way_than_allowed() {
     }
     let mut transmitted = 0;
     while let Some(output) = world.poll() {
-        transmitted += usize::from(matches!(output, Output::Transmit { .. }));
+        transmitted += usize::from(matches!(output, Output::Errand(Errand::Send { .. })));
     }
     assert_eq!(
         (before, transmitted),
@@ -211,12 +211,17 @@ fn queries_go_out_before_records_are_read() {
     world.run();
     let first = world.session.lookup(Target::key(pair(0).0));
     let second = world.session.lookup(Target::key(pair(1).0));
-    let Some(Output::Transmit { exchange, request, .. }) = world.poll() else { panic!("no query") };
+    let Some(Output::Errand(Errand::Send { exchange, request, .. })) = world.poll() else {
+        panic!("no query")
+    };
     assert!(world.poll().is_none(), "the second waits for its turn");
     let response = world.peers[0].respond(&request).remove(0).unwrap();
     world.session.handle_message(exchange, response, world.now);
-    assert!(matches!(world.poll(), Some(Output::Transmit { .. })), "the second query first");
-    let Some(Output::Reply { lookup, outcome: Ok(Some(_)) }) = world.poll() else {
+    assert!(
+        matches!(world.poll(), Some(Output::Errand(Errand::Send { .. }))),
+        "the second query first"
+    );
+    let Some(Output::Errand(Errand::Reply { lookup, outcome: Ok(Some(_)) })) = world.poll() else {
         panic!("no record")
     };
     assert_eq!(lookup, first);

@@ -83,11 +83,11 @@ fn lookups_that_came_early_are_told_in_order_and_all_at_once() {
     // None of them waits for another: nothing is ever under way.
     while let Some(output) = world.poll() {
         match output {
-            Output::Reply { lookup, outcome: Ok(Some(value)) } => {
+            Output::Errand(Errand::Reply { lookup, outcome: Ok(Some(value)) }) => {
                 assert_eq!(value.to_vec(), pair(told.len() % 60).1);
                 told.push(lookup);
             }
-            Output::Tell(_) => {}
+            Output::Errand(Errand::Tell(_)) => {}
             other => panic!("{other:?} of a lookup that needs nobody"),
         }
     }

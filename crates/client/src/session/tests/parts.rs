@@ -120,7 +120,7 @@ impl Watched {
         let lookup = self.world.session.lookup(target);
         loop {
             while let Some(output) = self.world.poll() {
-                if let Output::Transmit { .. } = output {
+                if let Output::Errand(Errand::Send { .. }) = output {
                     self.times.push(self.world.now - self.began.1);
                 }
                 self.world.carry_out(output);

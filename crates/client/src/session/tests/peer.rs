@@ -13,8 +13,8 @@ use privet_table::key_map::{KeyMapKind, Pairs, pack_as};
 use privet_table::update_log::{NextKeyDigest, PublisherId};
 use privet_table::{IndexLayout, RecordLayout};
 use privet_wire::{
-    AnswerResponse, FetchChunk, PartDescription, PartKind, PrepareResponse, SchemeDescription,
-    TableDescription, UpdatesDescription,
+    AnswerRequest, AnswerResponse, FetchChunk, PartDescription, PartKind, PrepareResponse,
+    SchemeDescription, TableDescription, UpdatesDescription,
 };
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ pub(super) type SignedEpoch = (u64, Vec<u8>, Vec<u8>);
 
 /// A server of one table.
 #[derive(Clone)]
-pub(super) struct Peer {
-    pub(super) description: ServerDescription,
+pub(crate) struct Peer {
+    pub(crate) description: ServerDescription,
     pub(super) layout: Vec<u8>,
     pub(super) hint: Vec<u8>,
     pub(super) records: Vec<u8>,
@@ -51,7 +51,7 @@ pub(super) struct Peer {
 
 /// Key number `k` and its value; values differ in length, and one is so long that it goes to the
 /// stash.
-pub(super) fn pair(k: usize) -> (Vec<u8>, Vec<u8>) {
+pub(crate) fn pair(k: usize) -> (Vec<u8>, Vec<u8>) {
     let len = if k == 3 { 700 } else { 3 + k % 5 };
     (format!("key-{k}").into_bytes(), (0..len).map(|i| (k * 31 + i) as u8).collect())
 }
@@ -77,7 +77,7 @@ impl Peer {
     }
 
     /// The same, served by another scheme.
-    pub(super) fn keyed_by(scheme: SchemeId, keys: usize) -> Self {
+    pub(crate) fn keyed_by(scheme: SchemeId, keys: usize) -> Self {
         Self::keyed_as(KeyMapKind::Buckets, scheme, keys)
     }
 
@@ -103,7 +103,7 @@ impl Peer {
     }
 
     /// The same, served by another scheme.
-    pub(super) fn indexed_by(scheme: SchemeId, records: u64, len: u64, id: u8) -> Self {
+    pub(crate) fn indexed_by(scheme: SchemeId, records: u64, len: u64, id: u8) -> Self {
         let layout = RecordLayout::Index(IndexLayout::for_lengths(len, len)).encode();
         let bytes: Vec<u8> =
             (0..records * len).map(|i| (i * 13 + i / 251 + u64::from(id)) as u8).collect();
@@ -259,7 +259,7 @@ impl Peer {
         self.description.tables[0].identity
     }
 
-    pub(super) fn scheme(&self) -> &SchemeDescription {
+    pub(crate) fn scheme(&self) -> &SchemeDescription {
         &self.description.tables[0].schemes[0]
     }
 
@@ -322,7 +322,7 @@ impl Peer {
     }
 
     /// The true responses to `request`.
-    pub(super) fn respond(&self, request: &Request) -> Vec<Result<Response>> {
+    pub(crate) fn respond(&self, request: &Request) -> Vec<Result<Response>> {
         // A peer of one version gets only requests about that version, unless a test wants to see
         // what happens otherwise.
         match self.version(request) {
@@ -364,19 +364,22 @@ impl Peer {
                     Response::Prepared(PrepareResponse { table, epoch, parameter_digest, reply })
                 })]
             }
-            Request::Answer(request) => {
-                vec![(self.answers)(request.role, &request.query).map(|answer| {
-                    let (table, epoch, parameter_digest) =
-                        (request.table, request.epoch, request.parameter_digest);
-                    Response::Answered(AnswerResponse {
-                        table,
-                        epoch,
-                        parameter_digest,
-                        answer: answer.into(),
-                    })
-                })]
-            }
+            Request::Answer(request) => vec![self.answered(request).map(Response::Answered)],
         }
+    }
+
+    /// The answers to all queries of a request.
+    pub(crate) fn answered(&self, request: &AnswerRequest) -> Result<AnswerResponse> {
+        let (table, epoch, parameter_digest) =
+            (request.table, request.epoch, request.parameter_digest);
+        let query_len = self.scheme().plan.query_lens[usize::from(request.role.0)];
+        let queries = match request.query.len().is_multiple_of(query_len) {
+            true => request.query.chunks(query_len).collect(),
+            false => vec![&request.query[..]],
+        };
+        let answers = queries.into_iter().map(|query| (self.answers)(request.role, query));
+        let answer = answers.collect::<Result<Vec<_>>>()?.concat().into();
+        Ok(AnswerResponse { table, epoch, parameter_digest, answer })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::session::*;
 use privet_schemes::SchemeId;
 
 /// The queries of three lookups to each of two servers, in the order in which they left.
-fn queries(peer: impl Fn() -> Peer) -> Vec<Query> {
+pub(crate) fn queries(peer: impl Fn() -> Peer) -> Vec<Query> {
     let mut world = World::with_options(vec![peer(), peer()], options(2));
     (0..3).for_each(|index| drop(world.found(Target::index(index))));
     let sent = world.sent.into_iter().map(|(_, request)| request);

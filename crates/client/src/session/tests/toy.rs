@@ -38,7 +38,7 @@ use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::SchemePlan;
 
 const NONCE_LEN: usize = 16;
-const QUERY_LEN: usize = NONCE_LEN + 8 + 8 + 8 + 1;
+pub(super) const QUERY_LEN: usize = NONCE_LEN + 8 + 8 + 8 + 1;
 /// Bytes of an incomplete group are not in a checkpoint.
 const GROUP_LEN: u64 = 48;
 const SECRET_LEN: usize = 16;

@@ -280,7 +280,7 @@ fn trace(peer: &Peer, answers: Answers, history: &[usize], mistakes: Mistakes) -
 fn run(world: &mut World, times: &mut Vec<Duration>) {
     loop {
         while let Some(output) = world.session.poll(world.now) {
-            if let Output::Transmit { .. } = output {
+            if let Output::Errand(Errand::Send { .. }) = output {
                 times.push(world.now);
             }
             world.carry_out(output);

@@ -107,7 +107,7 @@ fn the_next_query_goes_out_before_the_record_is_looked_at() {
     let mut told = Vec::new();
     loop {
         while let Some(output) = world.poll() {
-            if let Output::Reply { outcome: Ok(Some(_)), .. } = output {
+            if let Output::Errand(Errand::Reply { outcome: Ok(Some(_)), .. }) = output {
                 told.push(asked(&world));
             }
             world.carry_out(output);

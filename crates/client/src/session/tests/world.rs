@@ -197,10 +197,10 @@ impl World {
 
     pub(super) fn carry_out(&mut self, output: Output) {
         match output {
-            Output::Transmit { exchange, server, request, .. } => {
+            Output::Errand(Errand::Send { exchange, server, request, .. }) => {
                 self.transmit(exchange, server, request)
             }
-            Output::Abandon(exchange) => {
+            Output::Errand(Errand::Abandon(exchange)) => {
                 self.abandoned.insert(exchange);
             }
             Output::Open(part) => {
@@ -219,15 +219,15 @@ impl World {
                     self.session.handle_preparation(event, self.now);
                 }
             }
-            Output::Reply { lookup, outcome } => {
+            Output::Errand(Errand::Reply { lookup, outcome }) => {
                 let before = self.outcomes.insert(lookup, outcome);
                 assert!(before.is_none(), "a lookup has one outcome");
             }
             Output::Failed(error) => {
                 assert!(self.failure.replace(error).is_none(), "a session fails once");
             }
-            Output::Tell(progress) => self.events.push(format!("{progress:?}")),
-            Output::Refreshed { .. } => self.events.push(format!("{output:?}")),
+            Output::Errand(Errand::Tell(progress)) => self.events.push(format!("{progress:?}")),
+            Output::Errand(errand) => self.events.push(format!("{errand:?}")),
         }
     }
 

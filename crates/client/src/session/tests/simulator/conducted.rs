@@ -24,8 +24,8 @@ struct Shell {
     shelf: Shelf,
     passing: Passing,
     on_its_way: VecDeque<(ExchangeId, Delivery)>,
-    /// How many journal records had been written before each query left.
-    queries: Vec<usize>,
+    /// How many queries each request carried, and how many journal records had been written before.
+    queries: Vec<(usize, usize)>,
     ready: Option<Result<()>>,
     replies: HashMap<LookupId, Result<Option<Value>>>,
     finished: Vec<Result<()>>,
@@ -98,8 +98,9 @@ impl Shell {
     fn carry_out(&mut self, errand: Errand) {
         match errand {
             Errand::Send { exchange, request, .. } => {
-                if matches!(request, Request::Answer(_)) {
-                    self.queries.push(self.disk.kept().written.len());
+                if let Request::Answer(query) = &request {
+                    let count = query.query.len() / toy::QUERY_LEN;
+                    self.queries.push((count, self.disk.kept().written.len()));
                 }
                 let responses = self.peer.respond(&request).into_iter();
                 let sized = |response: Result<Response>| response.map(|response| (response, 1));
@@ -131,14 +132,29 @@ fn lookups_that_are_handed_in_together_are_committed_together() {
     assert!(shell.ready.take().is_some_and(|ready| ready.is_ok()));
     let lookups = shell.look_up(0..5);
     shell.run();
-    assert_eq!(shell.queries, [5; 5]);
+    assert_eq!(shell.queries, [(1, 5); 5]);
     assert!(lookups.iter().all(|lookup| shell.replies[lookup].is_ok()));
     let later = shell.look_up(7..8);
     shell.run();
-    assert_eq!(shell.queries, [5, 5, 5, 5, 5, 6]);
+    assert_eq!(shell.queries[5..], [(1, 6)]);
     assert!(shell.replies[&later[0]].is_ok());
     let at = |stats: &crate::conductor::Stats| (stats.lookups, stats.lookup.down);
     assert_eq!(at(shell.conductor.stats()), (6, 6));
+}
+
+/// Queries that one sync covers leave in as few requests as the server takes, and each lookup gets
+/// its own answer.
+#[test]
+fn queries_that_one_sync_covers_leave_in_one_request() {
+    let mut shell = Shell::new();
+    shell.peer.description.max_queries = 3;
+    shell.run();
+    let lookups = shell.look_up(0..5);
+    shell.run();
+    assert_eq!(shell.queries, [(3, 5), (2, 5)]);
+    for (lookup, record) in lookups.iter().zip(shell.peer.records.chunks(20)) {
+        assert_eq!(shell.replies[lookup].as_ref().unwrap().as_ref().unwrap().to_vec(), record);
+    }
 }
 
 /// The sync of a lookup's record makes durable what the lookup before it settled. What the last

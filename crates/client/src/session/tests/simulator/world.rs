@@ -505,10 +505,7 @@ impl World {
             Errand::Send { exchange, server, request, .. } => {
                 self.transmit(process, exchange, server, request)
             }
-            Errand::Abandon(_)
-            | Errand::Expect(_)
-            | Errand::Wait { .. }
-            | Errand::Refreshed { .. } => Ok(()),
+            Errand::Abandon(_) | Errand::Wait { .. } | Errand::Refreshed { .. } => Ok(()),
             Errand::Reply { lookup, outcome } => self.told_outcome(process, lookup, outcome),
             Errand::Ready(Ok(_)) => Ok(()),
             Errand::Ready(Err(error)) if self.is_the_end(&error) => self.end_is_told(),
