@@ -22,7 +22,8 @@ mod places;
 pub(crate) use peer::Peer;
 pub(crate) use places::{AdmissionPlace, Places};
 
-use crate::connections::{ConnectionHandle, WHAT_LISTENS_HERE};
+use crate::connections::ConnectionHandle;
+use crate::grpc::WHAT_LISTENS_HERE;
 use crate::observe::Metrics;
 use bodies::{Received, Sent};
 use http::header::{ALLOW, CONTENT_TYPE};

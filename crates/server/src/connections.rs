@@ -13,12 +13,12 @@ mod strays;
 mod tls;
 
 pub(crate) use allowance::Allowance;
-pub(crate) use strays::WHAT_LISTENS_HERE;
 pub(crate) use tls::Tls;
 
 use crate::ServerConfig;
 use crate::admission::{AdmissionPlace, Peer, Places};
 use crate::descriptors::Spare;
+use crate::grpc::PROTOCOLS;
 use crate::observe::{Metrics, OpenGuard};
 use crate::vital::Vital;
 use allowance::Allowances;
@@ -169,7 +169,8 @@ impl Acceptor {
                 return None;
             }
         };
-        if stream.get_ref().1.alpn_protocol() == Some(tls::HTTP_1) {
+        let agreed = stream.get_ref().1.alpn_protocol();
+        if agreed.is_some_and(|agreed| !PROTOCOLS.contains(&agreed)) {
             strays::tell(stream, strays::HTTP_1_ANSWER, &handle.allowance).await;
             return None;
         }

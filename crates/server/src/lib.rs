@@ -27,7 +27,8 @@
 //! | `hosted` | tables that are ready, in each served version: the scheme's server, the parts to fetch, the hint (and what the server keeps) from cache, patched or computed |
 //! | `scrub` | reads served data again, all the time, and checks that it is unchanged |
 //! | `hint_cache` | the files that keep precomputed data across a restart |
-//! | `connections` | accepting, TLS, idle limits; a word for those who speak no HTTP/2 |
+//! | `grpc` | what is spoken with clients |
+//! | `connections` | accepting, TLS, idle limits; a word for those who speak something else |
 //! | `descriptors` | enough open files for all connections |
 //! | `admission` | places for connections and requests, and who loses one; deadlines; counts what passes |
 //! | `service` | the four methods: is this about a served table, in a served version, under its parameters? |
@@ -92,6 +93,7 @@ pub mod config;
 mod connections;
 mod descriptors;
 mod fetch;
+mod grpc;
 mod hint_cache;
 mod hosted;
 pub mod limits;

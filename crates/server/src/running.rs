@@ -3,8 +3,9 @@
 use crate::admission::{AdmissionLayer, Places};
 use crate::batch::{BatchSettings, Batcher};
 use crate::config;
-use crate::connections::{Acceptor, Connection, Tls};
+use crate::connections::{Acceptor, Tls};
 use crate::descriptors;
+use crate::grpc;
 use crate::hosted::{HostedTables, Maker};
 use crate::observe::{Endpoint, Health, Metrics, Probe, overload};
 use crate::preparations::Preparations;
@@ -20,19 +21,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
-use tonic_health::pb::health_server::HealthServer;
 
 /// Connections that the system queues until they are accepted.
 const BACKLOG: u32 = 1024;
-
-/// How many bytes one stream, and one connection, may send before they are read. Together with the
-/// cap on connections this bounds the memory for requests that are not being read yet.
-const STREAM_WINDOW: u32 = 1 << 18;
-const CONNECTION_WINDOW: u32 = 1 << 20;
 
 /// Starts servers.
 pub struct Server;
@@ -132,7 +125,7 @@ impl Server {
         let observed = Arc::clone(&metrics);
         let admission = AdmissionLayer::new(places, metrics);
         let connections = acceptor.start(&vital);
-        let serving = serve(&config, (service, probe), connections, admission, stop.clone());
+        let serving = grpc::serve(&config, (service, probe), connections, admission, stop.clone());
         let serving = tokio::spawn(serving);
         overload::start(observed, Arc::clone(&health), stop.clone(), &vital);
         health.set(Health::READY);
@@ -326,26 +319,6 @@ async fn prepare(
     prepared.map_err(|error| {
         Error::unavailable("preparing the tables ended unexpectedly").caused_by(error)
     })?
-}
-
-fn serve(
-    config: &ServerConfig,
-    (service, probe): (LimitedService, HealthServer<Probe>),
-    connections: mpsc::Receiver<io::Result<Connection>>,
-    admission: AdmissionLayer,
-    stop: CancellationToken,
-) -> impl Future<Output = Result<(), tonic::transport::Error>> + use<> {
-    tonic::transport::Server::builder()
-        .http2_keepalive_interval(Some(config.limits.keepalive))
-        .http2_keepalive_timeout(Some(config.limits.keepalive))
-        .max_concurrent_streams(config.limits.streams_per_connection)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .http2_max_header_list_size(16 << 10)
-        .layer(admission)
-        .add_service(service)
-        .add_service(probe)
-        .serve_with_incoming_shutdown(ReceiverStream::new(connections), stop.cancelled_owned())
 }
 
 /// The steps from the moment the server is asked to stop.

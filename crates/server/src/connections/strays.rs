@@ -6,12 +6,9 @@
 //! allowance as a refused request.
 
 use super::Allowance;
+use crate::grpc::{self, WHAT_LISTENS_HERE};
 use tokio::io::{self, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-
-/// What is said to whoever asks for something that is not there, and wants to read the answer.
-pub(crate) const WHAT_LISTENS_HERE: &str =
-    "This is a server of private lookups (Privet). It speaks gRPC over HTTP/2 with its clients.\n";
 
 /// A status that no probe takes for good health, and words.
 pub(super) type Answer = (&'static str, &'static str);
@@ -23,16 +20,13 @@ const PLAIN_ANSWER: Answer = (
     "This is a server of private lookups (Privet). It speaks TLS: write https://, not http://.\n",
 );
 
-/// How HTTP/2 begins.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
 /// How much of a stray's request is read: it may wait with its eyes shut until all of it is taken.
 const MOST_READ: usize = 16 << 10;
 
 /// The answer for whoever is connected by `stream`, if it is a stray that would understand one.
 /// Waits for its first bytes, and leaves them where they are.
 pub(super) async fn speaks(stream: &TcpStream, tls: bool) -> io::Result<Option<Answer>> {
-    let mut first = [0; PREFACE.len()];
+    let mut first = [0; grpc::BEGINNING];
     let len = stream.peek(&mut first).await?;
     Ok(answer(&first[..len], tls))
 }
@@ -43,7 +37,7 @@ fn answer(first: &[u8], tls: bool) -> Option<Answer> {
     match tls {
         _ if first.is_empty() => None,
         true => is_text.then_some(PLAIN_ANSWER),
-        false => (is_text && !PREFACE.starts_with(first)).then_some(HTTP_1_ANSWER),
+        false => (is_text && !grpc::may_begin(first)).then_some(HTTP_1_ANSWER),
     }
 }
 
@@ -80,6 +74,7 @@ mod tests {
 
     #[test]
     fn requests_are_told_from_the_preface_however_little_of_it_has_come() {
+        const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
         for len in 1..=PREFACE.len() {
             assert_eq!(answer(&PREFACE[..len], false), None);
         }

@@ -4,6 +4,7 @@
 //! that here is an error, or a warning if it may mend itself with time.
 
 use crate::TlsFiles;
+use crate::grpc::PROTOCOLS;
 use privet_core::{Error, Result};
 use privet_table::pem;
 use privet_table::secret_file::{Others, is_open_to};
@@ -19,8 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use webpki::EndEntityCert;
 use zeroize::Zeroizing;
 
-/// The protocols that are agreed on in a handshake: HTTP/2, and what strays are recognised by.
-const HTTP_2: &[u8] = b"h2";
+/// Is agreed on beside what the server speaks, so that strays get an answer.
 pub(super) const HTTP_1: &[u8] = b"http/1.1";
 
 /// A warning comes when a certificate has no more time than this.
@@ -82,7 +82,8 @@ impl Tls {
             .with_no_client_auth()
             .with_single_cert(chain, key)
             .map_err(unusable)?;
-        config.alpn_protocols = vec![HTTP_2.to_vec(), HTTP_1.to_vec()];
+        let protocols = PROTOCOLS.iter().copied().chain([HTTP_1]);
+        config.alpn_protocols = protocols.map(<[u8]>::to_vec).collect();
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), certificates })
     }
 }

@@ -1,0 +1,62 @@
+//! What the server speaks with its clients: gRPC over HTTP/2.
+//!
+//! No other file knows this. Another way to carry the same methods would be added here: how its
+//! connections begin, and what it lays between `admission` and the service. So whatever carries
+//! them, each connection has a place and an allowance ([`connections`](crate::connections)), and
+//! each request passes [`admission`](crate::admission).
+
+use crate::ServerConfig;
+use crate::admission::AdmissionLayer;
+use crate::connections::Connection;
+use crate::observe::Probe;
+use crate::service::LimitedService;
+use std::io;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Error;
+use tonic_health::pb::health_server::HealthServer;
+
+/// What is said to whoever asks for something that is not there, and wants to read the answer.
+pub(crate) const WHAT_LISTENS_HERE: &str =
+    "This is a server of private lookups (Privet). It speaks gRPC over HTTP/2 with its clients.\n";
+
+/// The protocols that a handshake of TLS may agree on.
+pub(crate) const PROTOCOLS: &[&[u8]] = &[b"h2"];
+
+/// How HTTP/2 begins.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// How many of a connection's first bytes tell what it speaks.
+pub(crate) const BEGINNING: usize = PREFACE.len();
+
+/// How many bytes one stream, and one connection, may send before they are read. Together with the
+/// cap on connections this bounds the memory for requests that are not being read yet.
+const STREAM_WINDOW: u32 = 1 << 18;
+const CONNECTION_WINDOW: u32 = 1 << 20;
+
+/// Whether a connection without TLS whose first bytes are `first` may be a client's.
+pub(crate) fn may_begin(first: &[u8]) -> bool {
+    PREFACE.starts_with(first)
+}
+
+/// Answers the requests on `connections` until stopped.
+pub(crate) fn serve(
+    config: &ServerConfig,
+    (service, probe): (LimitedService, HealthServer<Probe>),
+    connections: mpsc::Receiver<io::Result<Connection>>,
+    admission: AdmissionLayer,
+    stop: CancellationToken,
+) -> impl Future<Output = Result<(), Error>> + use<> {
+    tonic::transport::Server::builder()
+        .http2_keepalive_interval(Some(config.limits.keepalive))
+        .http2_keepalive_timeout(Some(config.limits.keepalive))
+        .max_concurrent_streams(config.limits.streams_per_connection)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .http2_max_header_list_size(16 << 10)
+        .layer(admission)
+        .add_service(service)
+        .add_service(probe)
+        .serve_with_incoming_shutdown(ReceiverStream::new(connections), stop.cancelled_owned())
+}
