@@ -12,7 +12,7 @@ use privet_client::store::{
     TableReport, Verification,
 };
 use privet_core::{Error, Reason, Result, TableId};
-use serde::Serialize;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(arguments: &State) -> Result<Outcome> {
@@ -30,7 +30,7 @@ fn directory(given: &Option<PathBuf>) -> Result<PathBuf> {
 fn show(arguments: &StateShow) -> Result<Outcome> {
     let root = directory(&arguments.directory)?;
     let report = store::report(&Directory::existing(&root))?;
-    display::report(arguments.json, &ShownState::of(&root, &report), || page(&root, &report))?;
+    display::report(arguments.json, &in_json(&root, &report), || page(&root, &report))?;
     Ok(Outcome::Done)
 }
 
@@ -149,150 +149,82 @@ fn servers(count: u64) -> String {
     some(count, "server", "servers")
 }
 
-#[derive(Serialize)]
-struct ShownState {
-    state: String,
-    pinned_tables: u64,
-    pinned_servers: u64,
-    pin_bytes: u64,
-    damaged_pin_files: u64,
-    seen: Vec<ShownSeen>,
-    /// Tables that were left for their successors.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    left: Vec<ShownLeft>,
-    tables: Vec<ShownTable>,
-}
-
-#[derive(Serialize)]
-struct ShownSeen {
-    server: String,
-    name: String,
-    table_id: String,
-}
-
-#[derive(Serialize)]
-struct ShownLeft {
-    server: String,
-    table_id: String,
-}
-
-#[derive(Serialize)]
-struct ShownTable {
-    table_id: String,
-    pinned: Vec<ShownPin>,
-    parts: Vec<ShownPart>,
-    hints: Vec<ShownHints>,
-}
-
-#[derive(Serialize)]
-struct ShownPin {
-    epoch: u64,
-    publisher: Option<String>,
-}
-
-#[derive(Serialize)]
-struct ShownPart {
-    kind: String,
-    bytes: u64,
-    form: &'static str,
-}
-
-#[derive(Serialize)]
-struct ShownHints {
-    scheme: String,
-    bytes: u64,
-    condition: &'static str,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    damaged: Vec<String>,
-    #[serde(flatten)]
-    counts: Option<ShownCounts>,
-}
-
-#[derive(Serialize)]
-struct ShownCounts {
-    epoch: u64,
-    copied: bool,
-    used: Option<u64>,
-    unfinished: u64,
-    next: &'static str,
-    next_offset: Option<u64>,
-    ended: Option<String>,
-}
-
-impl ShownState {
-    fn of(root: &Path, report: &StateReport) -> Self {
-        let seen = report.seen.iter().map(|seen| ShownSeen {
-            server: seen.server.clone(),
-            name: seen.name.clone(),
-            table_id: seen.table.to_string(),
-        });
-        let left = report.left.iter().map(|(server, table)| ShownLeft {
-            server: server.clone(),
-            table_id: table.to_string(),
-        });
-        Self {
-            state: root.display().to_string(),
-            pinned_tables: report.pins,
-            pinned_servers: report.servers,
-            pin_bytes: report.pin_bytes,
-            damaged_pin_files: report.damaged_pins,
-            seen: seen.collect(),
-            left: left.collect(),
-            tables: report.tables.iter().map(ShownTable::of).collect(),
-        }
+fn in_json(root: &Path, report: &StateReport) -> Value {
+    let seen = report.seen.iter().map(
+        |seen| json!({"server": seen.server, "name": seen.name, "table_id": seen.table.to_string()}),
+    );
+    let tables = report.tables.iter().map(table_in_json);
+    let mut shown = json!({
+        "state": root.display().to_string(),
+        "pinned_tables": report.pins,
+        "pinned_servers": report.servers,
+        "pin_bytes": report.pin_bytes,
+        "damaged_pin_files": report.damaged_pins,
+        "seen": seen.collect::<Value>(),
+    });
+    if !report.left.is_empty() {
+        let left = report.left.iter();
+        let left =
+            left.map(|(server, table)| json!({"server": server, "table_id": table.to_string()}));
+        shown["left"] = left.collect();
     }
+    shown["tables"] = tables.collect();
+    shown
 }
 
-impl ShownTable {
-    fn of(table: &TableReport) -> Self {
-        let parts = table.parts.iter().map(|part| ShownPart {
-            kind: part.kind.clone(),
-            bytes: part.bytes,
-            form: match part.form {
-                PartForm::Complete => "complete",
-                PartForm::Partial => "partial",
-                _ => "damaged",
-            },
-        });
-        let pinned = table.pinned.iter().map(|pin| ShownPin {
-            epoch: pin.epoch.0,
-            publisher: pin.publisher.map(|publisher| publisher.to_string()),
-        });
-        Self {
-            table_id: table.table.to_string(),
-            pinned: pinned.collect(),
-            parts: parts.collect(),
-            hints: table.hints.iter().map(ShownHints::of).collect(),
-        }
-    }
-}
-
-impl ShownHints {
-    fn of(hints: &HintsReport) -> Self {
-        let (condition, damaged, counts) = match &hints.condition {
-            HintsCondition::Damaged(what) => ("damaged", what.clone(), None),
-            HintsCondition::Whole { epoch, copied, used, unfinished, next, ended } => {
-                let (next, next_offset) = match next {
-                    NextGeneration::None => ("none", None),
-                    NextGeneration::Partial { offset } => ("partial", Some(*offset)),
-                    NextGeneration::Ready => ("ready", None),
-                };
-                let (epoch, copied, used) = (epoch.0, *copied, *used);
-                let (unfinished, ended) = (*unfinished, ended.clone());
-                let counts =
-                    ShownCounts { epoch, copied, used, unfinished, next, next_offset, ended };
-                ("whole", Vec::new(), Some(counts))
-            }
-            _ => ("in-use", Vec::new(), None),
+fn table_in_json(table: &TableReport) -> Value {
+    let parts = table.parts.iter().map(|part| {
+        let form = match part.form {
+            PartForm::Complete => "complete",
+            PartForm::Partial => "partial",
+            _ => "damaged",
         };
-        Self { scheme: hints.scheme.clone(), bytes: hints.bytes, condition, damaged, counts }
+        json!({"kind": part.kind, "bytes": part.bytes, "form": form})
+    });
+    let pinned = table.pinned.iter().map(|pin| {
+        let publisher = pin.publisher.map(|publisher| publisher.to_string());
+        json!({"epoch": pin.epoch.0, "publisher": publisher})
+    });
+    json!({
+        "table_id": table.table.to_string(),
+        "pinned": pinned.collect::<Value>(),
+        "parts": parts.collect::<Value>(),
+        "hints": table.hints.iter().map(hints_in_json).collect::<Value>(),
+    })
+}
+
+fn hints_in_json(hints: &HintsReport) -> Value {
+    let condition = match &hints.condition {
+        HintsCondition::Damaged(_) => "damaged",
+        HintsCondition::Whole { .. } => "whole",
+        _ => "in-use",
+    };
+    let mut shown = json!({"scheme": hints.scheme, "bytes": hints.bytes, "condition": condition});
+    match &hints.condition {
+        HintsCondition::Damaged(what) if !what.is_empty() => shown["damaged"] = json!(what),
+        HintsCondition::Whole { epoch, copied, used, unfinished, next, ended } => {
+            let (next, next_offset) = match next {
+                NextGeneration::None => ("none", None),
+                NextGeneration::Partial { offset } => ("partial", Some(*offset)),
+                NextGeneration::Ready => ("ready", None),
+            };
+            shown["epoch"] = json!(epoch.0);
+            shown["copied"] = json!(copied);
+            shown["used"] = json!(used);
+            shown["unfinished"] = json!(unfinished);
+            shown["next"] = json!(next);
+            shown["next_offset"] = json!(next_offset);
+            shown["ended"] = json!(ended);
+        }
+        _ => {}
     }
+    shown
 }
 
 fn verify(arguments: &StateShow) -> Result<Outcome> {
     let root = directory(&arguments.directory)?;
     let verification = store::verify(&Directory::existing(&root))?;
-    display::report(arguments.json, &Verified::of(&root, &verification), || {
+    display::report(arguments.json, &verified_in_json(&root, &verification), || {
         verified_page(&root, &verification)
     })?;
     match verification.damaged.len() {
@@ -321,45 +253,19 @@ fn verified_page(root: &Path, verification: &Verification) -> Page {
     page
 }
 
-#[derive(Serialize)]
-struct Verified {
-    state: String,
-    files: u64,
-    damaged: Vec<Damaged>,
-    in_use: Vec<String>,
-    ended: Vec<Ended>,
-}
-
-#[derive(Serialize)]
-struct Damaged {
-    file: String,
-    what: String,
-}
-
-#[derive(Serialize)]
-struct Ended {
-    hints: String,
-    why: String,
-}
-
-impl Verified {
-    fn of(root: &Path, verification: &Verification) -> Self {
-        let damaged = verification
-            .damaged
-            .iter()
-            .map(|(path, what)| Damaged { file: path.display().to_string(), what: what.clone() });
-        let ended = verification
-            .ended
-            .iter()
-            .map(|(path, why)| Ended { hints: path.display().to_string(), why: why.clone() });
-        Self {
-            state: root.display().to_string(),
-            files: verification.files,
-            damaged: damaged.collect(),
-            ended: ended.collect(),
-            in_use: verification.in_use.iter().map(|path| path.display().to_string()).collect(),
-        }
-    }
+fn verified_in_json(root: &Path, verification: &Verification) -> Value {
+    let name = |path: &PathBuf| path.display().to_string();
+    let damaged = verification.damaged.iter();
+    let damaged = damaged.map(|(path, what)| json!({"file": name(path), "what": what}));
+    let ended = verification.ended.iter();
+    let ended = ended.map(|(path, why)| json!({"hints": name(path), "why": why}));
+    json!({
+        "state": root.display().to_string(),
+        "files": verification.files,
+        "damaged": damaged.collect::<Value>(),
+        "in_use": verification.in_use.iter().map(name).collect::<Value>(),
+        "ended": ended.collect::<Value>(),
+    })
 }
 
 fn reset(arguments: &StateReset) -> Result<Outcome> {
