@@ -10,7 +10,7 @@
 
 use crate::display;
 use privet_core::{Error, Reason, Result};
-use privet_table::import::{cannot_read, text_of};
+use privet_table::import::{Source, cannot_read, text_of};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, ErrorKind, Read, Seek as _};
 use std::path::{Path, PathBuf};
@@ -134,10 +134,7 @@ pub(crate) fn keys_from(path: &Path) -> Result<(Vec<Vec<u8>>, Option<String>)> {
 }
 
 fn name(path: &Path) -> String {
-    match path == Path::new("-") {
-        true => "standard input".to_owned(),
-        false => path.display().to_string(),
-    }
+    Source::path(path).name()
 }
 
 fn unreadable(path: &Path, error: std::io::Error) -> Error {
@@ -152,11 +149,7 @@ fn send_lines(path: &Path, input: impl Read + 'static, lines: &SyncSender<Result
             Ok(splitter) => splitter.next_line(&mut line),
             Err(error) => Err(error.clone()),
         };
-        let read = match read {
-            Ok(true) => Ok(line),
-            Ok(false) => return,
-            Err(error) => Err(error),
-        };
+        let Some(read) = read.map(|there| there.then_some(line)).transpose() else { return };
         let failed = read.is_err();
         if lines.send(read).is_err() || failed {
             return;

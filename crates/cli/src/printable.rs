@@ -102,28 +102,15 @@ pub(crate) fn compact_json(json: &str) -> Option<String> {
 /// The length of the rest of a string, including its closing quotation mark. `None` if it has half
 /// of a surrogate pair, or no end.
 fn string_len(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let unit = |at: usize| -> Option<u16> {
-        let digits = text.get(at + 2..at + 6).filter(|_| bytes[at..].starts_with(b"\\u"))?;
-        u16::from_str_radix(digits, 16).ok()
-    };
-    let mut at = 0;
-    loop {
-        match *bytes.get(at)? {
-            b'"' => return Some(at + 1),
-            b'\\' => match unit(at) {
-                Some(0xd800..=0xdbff) => {
-                    let second = unit(at + 6).filter(|second| (0xdc00..=0xdfff).contains(second));
-                    second?;
-                    at += 12;
-                }
-                Some(0xdc00..=0xdfff) => return None,
-                Some(_) => at += 6,
-                None => at += 2,
-            },
-            _ => at += 1,
-        }
-    }
+    let mut escaped = false;
+    let end = text.bytes().position(|byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    })?;
+    let token = || format!("\"{}", &text[..=end]);
+    let is_whole = !text[..end].contains("\\u") || serde_json::from_str::<String>(&token()).is_ok();
+    is_whole.then_some(end + 1)
 }
 
 fn push(out: &mut String, character: char) {
