@@ -45,68 +45,52 @@ pub(crate) struct Client {
     home: Home,
 }
 
-/// The options of a client, as a dictionary has them.
+/// The options of a client, as a dictionary has them: all of them, `None` for the default.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Options {
-    #[pyo3(default)]
     table: Option<String>,
     scheme: Vec<String>,
-    #[pyo3(default)]
-    verified: bool,
-    #[pyo3(default)]
+    verified: Option<bool>,
     state: Option<PathBuf>,
-    #[pyo3(default = true)]
-    keep: bool,
-    #[pyo3(default)]
+    keep: Option<bool>,
     ca_file: Option<PathBuf>,
     proxy: Vec<String>,
-    #[pyo3(default)]
-    accept_new_table: bool,
-    #[pyo3(default)]
+    accept_new_table: Option<bool>,
     root: Option<String>,
-    #[pyo3(default)]
     publisher: Option<String>,
-    #[pyo3(default)]
     digest: Option<String>,
-    #[pyo3(default)]
     at_least_epoch: Option<u64>,
-    #[pyo3(default)]
-    insecure: bool,
-    #[pyo3(default)]
+    insecure: Option<bool>,
     max_download: Option<u64>,
-    #[pyo3(default)]
-    compare_streams: bool,
-    #[pyo3(default)]
+    compare_streams: Option<bool>,
     timeout: Option<f64>,
-    #[pyo3(default)]
     max_time: Option<f64>,
-    #[pyo3(default)]
     in_flight: Option<usize>,
 }
 
 impl Options {
     fn for_servers(self, urls: Vec<String>) -> Result<ClientOptions> {
         let mut options = ClientOptions::new(urls);
-        if self.keep {
+        if self.keep.unwrap_or(true) {
             let directory = self.state.map_or_else(privet_client::store::default_directory, Ok);
             options.state_dir = Some(directory?);
         }
         options.ca_file = self.ca_file;
         options.proxies = self.proxy;
-        options.insecure = self.insecure;
+        options.insecure = self.insecure.unwrap_or_default();
         options.max_time = self.max_time.map(seconds).transpose()?;
         let session = &mut options.session;
         session.table = self.table;
         session.schemes = self.scheme.iter().map(|name| name.parse()).collect::<Result<_>>()?;
-        session.verified = self.verified;
-        session.accept_new_table = self.accept_new_table;
+        session.verified = self.verified.unwrap_or_default();
+        session.accept_new_table = self.accept_new_table.unwrap_or_default();
         session.root = self.root.map(|root| root.parse()).transpose()?;
         session.publisher = self.publisher.map(|publisher| publisher.parse()).transpose()?;
         session.digest = self.digest.map(|digest| digest.parse()).transpose()?;
         session.at_least_epoch = self.at_least_epoch.map(Epoch);
         session.max_download = self.max_download.unwrap_or(session.max_download);
-        session.compare_streams = self.compare_streams;
+        session.compare_streams = self.compare_streams.unwrap_or_default();
         session.patience = patience(self.timeout)?;
         session.in_flight = self.in_flight.unwrap_or(session.in_flight).max(1);
         Ok(options)
@@ -115,7 +99,7 @@ impl Options {
 
 #[pymethods]
 impl Client {
-    /// Connects, and receives what the scheme needs first. An unknown option is an error.
+    /// Connects, and receives what the scheme needs first.
     #[new]
     #[pyo3(signature = (urls, options, progress=None))]
     fn new(

@@ -150,9 +150,9 @@ class ClientOptions(TypedDict, total=False):
 
 
 def _connected(urls: Urls, options: ClientOptions) -> _Open:
-    given: dict[str, Any] = dict(options)
-    for name in given.keys() - ClientOptions.__optional_keys__:
+    for name in options.keys() - ClientOptions.__optional_keys__:
         raise TypeError(f"a client has no option {name!r}")
+    given: dict[str, Any] = {**dict.fromkeys(ClientOptions.__optional_keys__), **options}
     for name in ("scheme", "proxy"):
         one_or_many = given.get(name) or []
         given[name] = [one_or_many] if isinstance(one_or_many, str) else list(one_or_many)
