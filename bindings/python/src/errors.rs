@@ -1,7 +1,7 @@
 //! Privet's errors as Python's exceptions. Their classes are in `python/privet/_errors.py`.
 
 use privet_cli::printable_lines;
-use privet_core::{Blame, Error};
+use privet_core::{Blame, Error, Reason};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -39,8 +39,24 @@ pub(crate) fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'
         .get_or_try_init(py, || PyResult::Ok(PyModule::import(py, "privet._errors")?.unbind()))?;
     let class = CLASSES.iter().find(|(blame, _)| *blame == error.blame());
     let class = class.map_or("InternalError", |(_, class)| *class);
+    let way_out = error.reason().and_then(way_out).unwrap_or_default();
     // A server may have worded it, and a terminal may show it.
-    classes.bind(py).getattr(class)?.call1((printable_lines(&error.to_string()),))
+    classes.bind(py).getattr(class)?.call1((printable_lines(&format!("{error}{way_out}")),))
+}
+
+/// The argument that solves an error of a table's owner, as a sentence goes on with it.
+fn way_out(reason: Reason) -> Option<&'static str> {
+    Some(match reason {
+        Reason::OutputExists => " with `force`",
+        Reason::NothingToChange => {
+            ": `set`, `delete`, `from_` or `replace_with`; or `compact` or `hand_over_to`"
+        }
+        Reason::NoKeyColumn => " (`key`)",
+        Reason::HistoryNotBegun => " (`begin_history`)",
+        Reason::NextKeyNeeded => " (`hand_over_to`)",
+        Reason::NotCompacted => " (`compact`)",
+        _ => return None,
+    })
 }
 
 /// Something in this process that ended on its own.

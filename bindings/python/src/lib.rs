@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`client`] | an open client: lookups that Ctrl-C interrupts, and lookups that call back |
 //! | [`server`] | a server in this process, for tests and notebooks |
-//! | [`command`] | the command, and the reports of `build`, `update`, `plan` and `bench` |
+//! | [`publish`] | tables that are built, updated and inspected |
+//! | [`command`] | the command, and the reports of `plan` and `bench` |
 //! | [`arrow_cells`] | rows of Arrow's record batches, for tables |
 //! | [`arrow_values`] | values of lookups, as Arrow's record batches |
 //! | [`news`] | what happens while a caller waits, and the first word on a silent server |
@@ -19,6 +20,7 @@ mod client;
 mod command;
 mod errors;
 mod news;
+mod publish;
 mod server;
 mod waiting;
 
@@ -37,6 +39,8 @@ mod _privet {
     use super::command::{report, run_command, set_program};
     #[pymodule_export]
     use super::errors::is_final;
+    #[pymodule_export]
+    use super::publish::{build, inspect, keygen, update};
     #[pymodule_export]
     use super::scheme_names;
     #[pymodule_export]

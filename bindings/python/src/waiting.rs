@@ -2,10 +2,13 @@
 
 use crate::errors::{self, Raise as _};
 use privet_core::{Error, Result};
+use privet_table::build::Progress;
 use pyo3::prelude::*;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// How long a signal may wait for its handler.
@@ -69,6 +72,64 @@ pub(crate) fn outcome<T: Send>(
             }
         }
     }
+}
+
+/// What `work` comes to, in a thread of its own. `progress` is called with the stages that it
+/// tells, and with how many bytes are done of how many. If the wait is interrupted, the next
+/// telling fails, and no more rows come once the flag that the work is given is set.
+pub(crate) fn in_a_thread<T: Send + 'static>(
+    py: Python<'_>,
+    progress: Option<Bound<'_, PyAny>>,
+    work: impl FnOnce(&Arc<AtomicBool>, &mut dyn FnMut(Progress) -> Result<()>) -> Result<T>
+    + Send
+    + 'static,
+) -> PyResult<T> {
+    let (sender, mut messages) = mpsc::channel();
+    let stopped = Arc::new(AtomicBool::new(false));
+    let stops = Arc::clone(&stopped);
+    let work = move || {
+        let outcome = work(&stops, &mut |told| {
+            let _ = sender.send(Message::Progress(told));
+            match stops.load(Ordering::Relaxed) {
+                true => Err(Error::api_misuse("it was interrupted")),
+                false => Ok(()),
+            }
+        });
+        let _ = sender.send(Message::Outcome(outcome));
+    };
+    let spawned = std::thread::Builder::new().name("privet-work".to_owned()).spawn(work);
+    spawned
+        .map_err(|error| Error::unavailable("the system gives no thread").caused_by(error))
+        .raise(py)?;
+    let mut wait = || {
+        loop {
+            let Next::Message(first) = next(py, &mut messages, None, |_| Ok(()))? else {
+                return Err(errors::ended("the thread of the work"));
+            };
+            // Only the latest of what came meanwhile is worth the call.
+            let (mut told, mut outcome) = (None, None);
+            for message in std::iter::once(first).chain(messages.try_iter()) {
+                match message {
+                    Message::Progress(later) => told = Some(later),
+                    Message::Outcome(last) => outcome = Some(last),
+                }
+            }
+            if let (Some(progress), Some(told)) = (&progress, told) {
+                progress.call1((told.stage.words(), told.bytes_done, told.bytes_total))?;
+            }
+            if let Some(outcome) = outcome {
+                return outcome.raise(py);
+            }
+            py.check_signals()?;
+        }
+    };
+    // The thread ends at its next row or stage, and leaves the output as it was.
+    wait().inspect_err(|_| stopped.store(true, Ordering::Relaxed))
+}
+
+enum Message<T> {
+    Progress(Progress),
+    Outcome(Result<T>),
 }
 
 /// The process in which something was made. Its threads are not in a process that is forked later.

@@ -10,7 +10,8 @@ use privet_core::{Error, Reason};
 use std::error::Error as StdError;
 
 /// The ways out of an error. The first one counts whose flags the running command has. Text between
-/// backquotes is a command of its own and is not checked against the running one.
+/// backquotes is a command of its own and is not checked against the running one. Text that begins
+/// with a space or a colon goes on with the message.
 fn ways_out(reason: Reason) -> &'static [&'static str] {
     match reason {
         Reason::TableNotChosen | Reason::TableRenamed => &["--table"],
@@ -53,6 +54,15 @@ fn ways_out(reason: Reason) -> &'static [&'static str] {
         Reason::PointsFileExceedsMemory => &["--mapped"],
         Reason::NoTableFile => &["`privet build`"],
         Reason::HistoryNotBegun => &["--begin-history"],
+        Reason::NothingToChange => {
+            &[": --set, --delete, --from, --delete-from or --replace-with; or --compact or \
+             --hand-over-to"]
+        }
+        Reason::EpochInDoubt => &["`privet inspect`"],
+        Reason::NotCompacted => &["`privet update --compact`"],
+        Reason::OutputExists => &[" with --force"],
+        Reason::OutputKept => &["--force does not replace it"],
+        Reason::NoKeyColumn => &["--key"],
         Reason::NextKeyNeeded => &["--hand-over-to"],
         Reason::LogLost => &[
             "--begin-history, if no copy is left",
@@ -97,7 +107,10 @@ pub(crate) fn told(error: &Error, command: &clap::Command) -> String {
         }
         let reason = error.downcast_ref().and_then(Error::reason);
         let words = reason.and_then(|reason| way_out(reason, command));
-        let words = words.map(|words| format!(" ({words})"));
+        let words = words.map(|words| match words.starts_with([' ', ':']) {
+            true => words.to_owned(),
+            false => format!(" ({words})"),
+        });
         text.push_str(&words.filter(|words| !text.contains(words)).unwrap_or_default());
         next = error.source();
     }

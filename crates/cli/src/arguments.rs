@@ -15,7 +15,7 @@ pub(crate) use get::{Get, OutputFormat};
 pub(crate) use load::Load;
 pub(crate) use options::{SchemeOptions, Typed};
 pub(crate) use plan::Plan;
-pub(crate) use reading::{ReadingArguments, Types};
+pub(crate) use reading::ReadingArguments;
 pub(crate) use serve::Serve;
 pub(crate) use update::{Keygen, Update};
 

@@ -69,6 +69,18 @@ impl Page {
         self
     }
 
+    /// A label and its value, if there is one.
+    pub(crate) fn entry_if(&mut self, label: &str, value: Option<impl std::fmt::Display>) {
+        if let Some(value) = value {
+            self.entry(label, value);
+        }
+    }
+
+    /// A label and a number of something, unless there is none.
+    pub(crate) fn count_if(&mut self, label: &str, number: u64) {
+        self.entry_if(label, (number > 0).then(|| count(number)));
+    }
+
     /// A heading, then a line for each row. Columns are aligned on the right. The first is aligned
     /// on the left if it has no heading.
     pub(crate) fn table<const COLUMNS: usize>(

@@ -15,7 +15,6 @@
 //! | `tuning` | what a user chooses about a scheme beyond its name |
 //! | `advice` | which flag or command solves an error |
 //! | `display` | bytes, durations and progress for people |
-//! | `output_file` | what a command may write over |
 //! | `plot` | curves in an SVG file |
 //! | `printable` | text from others, made harmless for a terminal |
 //! | `yardsticks` | the limits of one core of this machine |
@@ -32,7 +31,6 @@ mod key_list;
 mod laboratory;
 mod load;
 mod machine;
-mod output_file;
 mod plot;
 mod printable;
 mod room;
@@ -44,9 +42,9 @@ pub use printable::{printable, printable_lines};
 
 use arguments::{Arguments, Command};
 use privet_core::{Error, Result};
-use privet_table::build::Progress;
 use privet_table::import::Source;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 // Test builds can plant mistakes on purpose. No release binary may contain that.
@@ -127,31 +125,13 @@ impl Drop for Farewell {
     }
 }
 
-/// What a program gives to a command, where a person would type the names of files, or words.
-#[derive(Default)]
-pub struct Given {
-    /// Rows for `build`, `update` and `plan`, instead of those of the files that were typed.
-    pub rows: Vec<Source>,
-    /// The columns of the value, for `build`.
-    pub value_columns: Vec<String>,
-    /// Keys and their new values, for `update`.
-    pub set: Vec<(String, String)>,
-    /// Keys to remove, for `update`.
-    pub delete: Vec<String>,
-}
-
-/// The report of `privet build`, `update`, `inspect`, `keygen`, `plan` or `bench` as JSON, without
-/// printing it.
-/// `progress` is called while a table is built. If it fails, that ends the build.
+/// The report of `privet plan`, of the `given` rows if there are any, or of `bench`, as JSON,
+/// without printing it.
 ///
 /// # Errors
 /// Those of the command; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if another one was
 /// typed.
-pub fn report(
-    typed: Vec<OsString>,
-    given: Given,
-    progress: &mut dyn FnMut(Progress) -> Result<()>,
-) -> Result<String> {
+pub fn report(typed: Vec<OsString>, given: Vec<Source>) -> Result<String> {
     let (arguments, _) = Arguments::typed(typed).map_err(|error| {
         // What follows is about typing: the usage, and where to read more.
         let told = error.to_string();
@@ -159,28 +139,26 @@ pub fn report(
         let end = ends.iter().filter_map(|end| told.find(end)).min().unwrap_or(told.len());
         Error::api_misuse(told[..end].trim_start_matches("error: ").trim_end().to_owned())
     })?;
-    let Given { rows, value_columns, set, delete } = given;
     display::be_quiet(true);
-    let report = match arguments.command {
-        Command::Build(mut build) => {
-            if let Some(completed) = commands::build::complete(&build)? {
-                // There is no report of a table that was not built.
-                return Err(Error::api_misuse(completed));
-            }
-            build.making.value.extend(value_columns);
-            serde_json::to_string(&commands::build::report(&build, rows, progress)?)
-        }
-        Command::Update(mut update) => {
-            update.set.extend(set);
-            update.delete.extend(delete);
-            let rows = rows.into_iter().next();
-            serde_json::to_string(&commands::update::report(&update, rows)?)
-        }
-        Command::Plan(plan) => serde_json::to_string(&commands::plan::report(&plan, rows)?),
-        Command::Keygen(keygen) => serde_json::to_string(&commands::keygen::report(&keygen)?),
-        Command::Inspect(inspect) => return commands::inspect::report(&inspect),
-        Command::Bench(bench) => serde_json::to_string(&bench::measure(&bench)?),
-        _ => return Err(Error::api_misuse("this command has no report")),
-    };
-    report.map_err(|error| Error::internal("a report is no JSON").caused_by(error))
+    match arguments.command {
+        Command::Plan(plan) => in_json(&commands::plan::report(&plan, given)?),
+        Command::Bench(bench) => in_json(&bench::measure(&bench)?),
+        _ => Err(Error::api_misuse("this command has no report")),
+    }
+}
+
+/// What `privet inspect --json` prints of the table at `path`, with each byte checked if `verify`
+/// is true.
+///
+/// # Errors
+/// Those of the command.
+pub fn inspected(path: PathBuf, verify: bool) -> Result<String> {
+    display::be_quiet(true);
+    let arguments = arguments::Inspect { file: path, verify, head: None, json: true };
+    in_json(&commands::inspect::Inspected::of(&arguments)?.shown())
+}
+
+fn in_json(report: &impl serde::Serialize) -> Result<String> {
+    serde_json::to_string(report)
+        .map_err(|error| Error::internal("a report is no JSON").caused_by(error))
 }

@@ -37,11 +37,11 @@ pub(crate) use objective::{Objective, parse_rate, parse_time};
 use crate::arguments::Load;
 use crate::display::{self, Page, notice};
 use crate::exit::Outcome;
-use crate::output_file;
 use bound::Bound;
 use crowd::Crowd;
 use knee::Knee;
 use privet_core::{Error, Result};
+use privet_table::publish::output;
 use report::LoadReport;
 use std::fs::File;
 use std::io::Write as _;
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Load) -> Result<Outcome> {
     display::be_quiet(arguments.quiet);
     if let Some(path) = &arguments.plot {
         let read: Vec<&Path> = arguments.trust.ca_file.iter().map(PathBuf::as_path).collect();
-        output_file::for_values(path, &read)?;
+        output::for_values(path, &read)?;
     }
     let began = Instant::now();
     let spinner = display::working("connecting clients");

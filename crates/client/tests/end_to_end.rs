@@ -134,8 +134,7 @@ impl Built {
             Some(KeyMapKind::Cuckoo) => 2 * u64::from(form.parts),
             Some(_) => form.parts.into(),
         };
-        let root = report.authentication.map(|made| made.root);
-        Self { directory, form, root, records_per_lookup }
+        Self { directory, form, root: report.root, records_per_lookup }
     }
 
     fn file(&self) -> PathBuf {

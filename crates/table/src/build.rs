@@ -23,18 +23,24 @@ pub use key_shape::KeyShape;
 use crate::authentication::{MerkleTree, TableRoot, path_len, shape_with_paths};
 use crate::choice::Choice;
 use crate::import::{
-    ColumnType, ColumnTypes, Format, LinesLeftOut, Selection, Source, guess_types,
+    ColumnType, ColumnTypes, Format, LinesLeftOut, OnEmptyKey, Selection, Source, guess_types,
 };
-use crate::key_map::{KeyForm, KeyFormat, KeyMapKind, Normalization, PackOptions, pack_with_room};
+use crate::key_map::{
+    KeyForm, KeyFormat, KeyMap, KeyMapKind, Normalization, PackOptions, pack_with_room,
+};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::new_file::Existing;
 use crate::snapshot::{Mark, SnapshotPlan, SnapshotWriter, ValueForm};
 use crate::update_log::{earlier_log_path, log_path};
 use crate::values::Values;
 use privet_core::{
-    Epoch, Error, PublicSeed, Result, SecretRng, TableDigest, TableId, TableIdentity, TableShape,
+    Epoch, Error, PublicSeed, Reason, Result, SecretRng, TableDigest, TableId, TableIdentity,
+    TableShape,
 };
 pub(crate) use rows::KeptRows;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 /// Progress is reported each time this many more rows or records are done.
@@ -127,7 +133,7 @@ impl OnDuplicate {
     ];
 }
 
-/// How far a build is.
+/// How far a build or an update is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// What is being done.
@@ -138,7 +144,7 @@ pub struct Progress {
     pub bytes_total: Option<u64>,
 }
 
-/// What a build does, in this order.
+/// What a build or an update does, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
@@ -153,89 +159,164 @@ pub enum Stage {
     Hashing,
     /// Writing the output.
     Writing,
+    /// Reading rows and comparing them with a table that is to hold them.
+    Comparing,
+    /// Reading a table and signing its next epoch.
+    Signing,
+    /// Writing a table anew with all its updates.
+    Compacting,
 }
 
-/// The table that was built, in figures.
-#[derive(Clone, Debug)]
+impl Stage {
+    /// The stage in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Guessing => "looking at the columns",
+            Self::Reading => "reading",
+            Self::Packing => "packing",
+            Self::Hashing => "hashing",
+            Self::Writing => "writing",
+            Self::Comparing => "reading the rows and comparing them with the table",
+            Self::Signing => "reading the table and signing",
+            Self::Compacting => "writing the table anew",
+        }
+    }
+}
+
+/// The table that was built, in figures. Serialized, it is what is shown of it in JSON.
+#[derive(Clone, Debug, Serialize)]
 pub struct BuildReport {
-    /// The table's name for life.
-    pub id: TableId,
-    /// The version that was built.
-    pub epoch: Epoch,
-    /// The digest of its contents.
-    pub digest: TableDigest,
+    /// The number of rows in the table.
+    pub rows: u64,
+    /// How many keys there are; `None` for a table by index.
+    pub keys: Option<u64>,
+    /// What they look like, if they are no points of ranges.
+    pub key_shape: Option<KeyShape>,
     /// The number of records.
     pub records: u64,
     /// The width of a record in bytes, its path included.
     pub record_len: u64,
-    /// The root and the size of paths; `None` if the table is not authenticated.
-    pub authentication: Option<AuthenticationReport>,
-    /// The number of rows in the table.
-    pub rows: u64,
-    /// The keys and the key map; `None` for a table by index.
-    pub key_map: Option<KeyMapReport>,
-    /// The bytes of all values.
-    pub value_bytes: u64,
+    /// The bytes of the path in each record; 0 if the table is not authenticated.
+    pub path_len: u64,
+    /// The name of the kind of key map.
+    pub key_map: Option<&'static str>,
+    /// What becomes of keys before they are looked up.
+    #[serde(flatten)]
+    pub key_form: KeyFormReport,
+    /// Whether keys have lists of values.
+    pub multi: bool,
+    /// How many parts each key has.
+    pub parts: u64,
+    /// About how wide records would be with one part, without their paths; `None` if the number of
+    /// parts was given, or is one.
+    pub undivided_record_len: Option<u64>,
+    /// How many records each lookup fetches.
+    pub records_per_lookup: u64,
     /// The share of the bytes of all records, paths excluded, that entries (by key) or values (by
     /// index) fill, in `[0, 1]`. The rest is padding and, by index, the values' lengths.
     pub load: f64,
-    /// The length of the output in bytes.
-    pub file_bytes: u64,
-    /// The bytes of all records and of what clients download to read them, divided by the bytes of
-    /// all values; infinite if there are none.
-    pub overhead: f64,
-    /// How many rows were dropped because another row has their key.
-    pub duplicates_dropped: u64,
-    /// How many rows were skipped because they have no key:
-    /// [`OnEmptyKey::Skip`](crate::import::OnEmptyKey::Skip).
-    pub empty_keys_skipped: u64,
-    /// How many rows answer for no key, because narrower ranges cover theirs:
-    /// [`RangeColumns::nested`].
-    pub hidden: u64,
-    /// How many lines of the inputs were no rows.
-    pub lines_left_out: LinesLeftOut,
-    /// What was read and may have been meant otherwise, each in a sentence that names the input.
-    pub doubts: Vec<String>,
-    /// The columns of CSV whose cells are not text in JSON values.
-    pub types: ColumnTypes,
-}
-
-/// The keys of a table and its key map, in figures.
-#[derive(Clone, Debug)]
-pub struct KeyMapReport {
-    /// The kind of key map.
-    pub kind: KeyMapKind,
-    /// How many keys there are.
-    pub keys: u64,
-    /// What they look like.
-    pub shape: KeyShape,
-    /// The bytes of the layout that every client downloads: the key map with its stash and, if the
-    /// table is authenticated, the Merkle root.
-    pub bytes: u64,
     /// How many values are in the stash; with more than one part, how many pieces of values.
     pub stash_entries: u64,
     /// The bytes of these values.
     pub stash_bytes: u64,
-    /// How many parts each key has.
-    pub parts: u64,
-    /// How many records each lookup fetches.
-    pub records_per_lookup: u64,
-    /// About how wide records would be with one part, without their paths; `None` if the number of
-    /// parts was given, or is one.
-    pub undivided_record_len: Option<u64>,
-    /// Whether keys have lists of values.
-    pub lists: bool,
-    /// What becomes of keys before they are looked up.
-    pub key_form: KeyForm,
+    /// The bytes of the layout that every client of a table by key downloads: the key map with its
+    /// stash and, if the table is authenticated, the Merkle root.
+    pub layout_bytes: u64,
+    /// The bytes of all values.
+    pub value_bytes: u64,
+    /// The bytes of all records and of what clients download to read them, divided by the bytes of
+    /// all values; infinite if there are none.
+    pub overhead: f64,
+    /// How many rows the inputs have.
+    pub rows_read: u64,
+    /// How many rows answer for no key, because narrower ranges cover theirs:
+    /// [`RangeColumns::nested`].
+    pub rows_hidden: u64,
+    /// How many rows were dropped because another row has their key.
+    pub duplicates_dropped: u64,
+    /// How many rows were skipped because they have no key: [`OnEmptyKey::Skip`].
+    pub empty_keys_skipped: u64,
+    /// How many lines of the inputs were no rows.
+    #[serde(flatten)]
+    pub lines_left_out: LinesLeftOut,
+    /// The columns of CSV whose cells are not text in JSON values.
+    #[serde(serialize_with = "by_name")]
+    pub types: ColumnTypes,
+    /// The length of the output in bytes.
+    pub file_bytes: u64,
+    /// The table's name for life.
+    #[serde(rename = "table_id", serialize_with = "written")]
+    pub id: TableId,
+    /// The number of the version that was built.
+    pub epoch: u64,
+    /// The digest of its contents.
+    #[serde(serialize_with = "written")]
+    pub digest: TableDigest,
+    /// What fixes the table for its clients; `None` if it is not authenticated.
+    #[serde(serialize_with = "written_if_any")]
+    pub root: Option<TableRoot>,
+    /// What was read and may have been meant otherwise, each in a sentence that names the input.
+    #[serde(skip)]
+    pub doubts: Vec<String>,
 }
 
-/// The root of an authenticated table and the size of its paths.
-#[derive(Clone, Copy, Debug)]
-pub struct AuthenticationReport {
-    /// What fixes the table for its clients.
-    pub root: TableRoot,
-    /// The bytes of the path in each record.
-    pub path_len: u64,
+/// What a table does to keys before it looks them up.
+#[derive(Clone, Debug, Serialize)]
+pub struct KeyFormReport {
+    /// The ranges of a table in which each row answers for a range of keys.
+    pub ranges: Option<RangesReport>,
+    /// How keys are written; `None` for a table by index.
+    pub key_format: Option<&'static str>,
+    /// Which differences between keys do not count.
+    pub normalized: Vec<&'static str>,
+}
+
+/// The ranges of a table, in figures.
+#[derive(Clone, Debug, Serialize)]
+pub struct RangesReport {
+    /// How many there are.
+    pub count: u64,
+    /// What their bounds are.
+    pub points: &'static str,
+    /// Whether they were cut from ranges that may lie in one another.
+    pub nested: bool,
+    /// Bytes of the key map that the bounds take.
+    pub bytes: u64,
+}
+
+impl From<Option<&KeyForm>> for KeyFormReport {
+    fn from(form: Option<&KeyForm>) -> Self {
+        let ranges = form.and_then(|form| form.ranges.as_ref());
+        Self {
+            ranges: ranges.map(|directory| RangesReport {
+                count: directory.ranges(),
+                points: directory.points().name(),
+                nested: directory.is_nested(),
+                bytes: directory.bytes(),
+            }),
+            key_format: form.map(|form| form.format.name()),
+            normalized: form.map_or_else(Vec::new, |form| form.normalization.names()),
+        }
+    }
+}
+
+fn by_name<S: Serializer>(types: &ColumnTypes, into: S) -> Result<S::Ok, S::Error> {
+    into.collect_map(
+        types.iter().map(|(column, one)| (column, one.name())).collect::<BTreeMap<_, _>>(),
+    )
+}
+
+/// A value in the form in which people write it.
+pub(crate) fn written<S: Serializer>(value: &impl Display, into: S) -> Result<S::Ok, S::Error> {
+    into.collect_str(value)
+}
+
+/// The same, or nothing.
+pub(crate) fn written_if_any<S: Serializer>(
+    value: &Option<impl Display>,
+    into: S,
+) -> Result<S::Ok, S::Error> {
+    value.as_ref().map(ToString::to_string).serialize(into)
 }
 
 /// Reads `source`, builds a table as `options` say, and writes it to `output`. `progress` is called
@@ -270,6 +351,12 @@ pub fn build_table_from(
     progress: &mut dyn FnMut(Progress) -> Result<()>,
 ) -> Result<BuildReport> {
     let selection = selection(options)?;
+    if selection.key.is_none() && says_something_of_keys(options, &sources) {
+        return Err(Error::api_misuse(
+            "something is said of keys, and the table is to have none: say which column they are in",
+        )
+        .because(Reason::NoKeyColumn));
+    }
     check_formats(&sources)?;
     let (types, sources) = match options.guess_types {
         true => guess_types(sources, &selection, &options.types, &mut |bytes_done| {
@@ -377,6 +464,17 @@ fn selection(options: &BuildOptions) -> Result<Selection> {
     }
 }
 
+/// Whether there is more to know about keys than the column that they are in.
+fn says_something_of_keys(options: &BuildOptions, sources: &[Source]) -> bool {
+    let BuildOptions { normalization, key_map, parts, room, on_duplicate, .. } = options;
+    *normalization != Normalization::default()
+        || *key_map != KeyMapKind::default()
+        || parts.is_some()
+        || *room > 0
+        || *on_duplicate == OnDuplicate::All
+        || sources.iter().any(|source| source.on_empty_key != OnEmptyKey::Error)
+}
+
 /// Everything after reading. Depends on its arguments alone, so that tests can repeat it.
 fn write_table(
     kept: &KeptRows,
@@ -401,11 +499,8 @@ fn write_table(
         let layout = RecordLayout::Keyed(packed.key_map().clone());
         let shape = packed.key_map().shape();
         let write = |number: u64, record: &mut Vec<u8>| packed.write_record(kept, number, record);
-        let mut report = unfinished.write(layout, shape, output, progress, write)?;
-        if let Some(key_map) = &mut report.key_map {
-            key_map.undivided_record_len = packed.undivided_record_len();
-        }
-        Ok(report)
+        let report = unfinished.write(layout, shape, output, progress, write)?;
+        Ok(BuildReport { undivided_record_len: packed.undivided_record_len(), ..report })
     } else {
         let (shortest, longest) = kept.value_lengths();
         let index = IndexLayout::for_lengths(shortest, longest);
@@ -511,41 +606,42 @@ fn report(
     let layout_bytes = layout.encode().len() as u64;
     let key_map = layout.records().key_map();
     let value_bytes = kept.value_bytes();
+    let root = layout.root(shape);
+    let (rows, hidden) = (kept.rows_kept(), kept.hidden());
+    let (dropped, skipped) = (kept.duplicates_dropped(), kept.empty_keys());
     BuildReport {
-        id,
-        epoch,
-        digest,
+        rows,
+        keys: key_map.map(KeyMap::keys),
+        key_shape: key_map.filter(|map| map.key_form().ranges.is_none()).map(|_| kept.key_shape()),
         records: shape.records(),
         record_len: shape.record_len(),
-        authentication: layout
-            .root(shape)
-            .map(|root| AuthenticationReport { root, path_len: path_len(shape.records()) }),
-        rows: kept.rows_kept(),
-        key_map: key_map.map(|key_map| KeyMapReport {
-            kind: key_map.kind(),
-            keys: key_map.keys(),
-            shape: kept.key_shape(),
-            bytes: layout_bytes,
-            stash_entries: key_map.stash_entries(),
-            stash_bytes: key_map.stash_bytes(),
-            parts: key_map.parts() as u64,
-            records_per_lookup: key_map.candidates_per_key() as u64,
-            undivided_record_len: None,
-            lists: key_map.has_lists(),
-            key_form: key_map.key_form().clone(),
-        }),
-        value_bytes,
+        path_len: root.map_or(0, |_| path_len(shape.records())),
+        key_map: key_map.map(|map| map.kind().name()),
+        key_form: key_map.map(KeyMap::key_form).into(),
+        multi: key_map.is_some_and(KeyMap::has_lists),
+        parts: key_map.map_or(1, |map| map.parts() as u64),
+        undivided_record_len: None,
+        records_per_lookup: key_map.map_or(1, |map| map.candidates_per_key() as u64),
         load: match key_map {
             Some(key_map) => key_map.load(),
             None => value_bytes as f64 / within.bytes() as f64,
         },
-        file_bytes,
+        stash_entries: key_map.map_or(0, KeyMap::stash_entries),
+        stash_bytes: key_map.map_or(0, KeyMap::stash_bytes),
+        layout_bytes: key_map.map_or(0, |_| layout_bytes),
+        value_bytes,
         overhead: (shape.bytes() + layout_bytes) as f64 / value_bytes as f64,
-        duplicates_dropped: kept.duplicates_dropped(),
-        empty_keys_skipped: kept.empty_keys(),
-        hidden: kept.hidden(),
+        rows_read: rows + hidden + dropped + skipped,
+        rows_hidden: hidden,
+        duplicates_dropped: dropped,
+        empty_keys_skipped: skipped,
         lines_left_out: kept.lines_left_out(),
-        doubts: kept.doubts().to_vec(),
         types: Vec::new(),
+        file_bytes,
+        id,
+        epoch: epoch.0,
+        digest,
+        root,
+        doubts: kept.doubts().to_vec(),
     }
 }

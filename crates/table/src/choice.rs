@@ -1,5 +1,7 @@
 //! Things that people choose by name: in a library by the value, elsewhere by what they type.
 
+use privet_core::{Error, Result};
+
 /// One of a few things to choose from.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<T> {
@@ -14,6 +16,22 @@ pub struct Choice<T> {
 }
 
 impl<T: Copy> Choice<T> {
+    /// What `name` stands for among `choices`.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it is none of them. The message lists
+    /// them.
+    pub fn named(choices: impl IntoIterator<Item = Self>, name: &str) -> Result<T> {
+        let mut names = Vec::new();
+        for choice in choices {
+            if choice.name == name || choice.other_names.contains(&name) {
+                return Ok(choice.value);
+            }
+            names.push(choice.name);
+        }
+        Err(Error::api_misuse(format!("{name:?} is none of {}", names.join(", "))))
+    }
+
     pub(crate) const fn new(value: T, name: &'static str, words: &'static str) -> Self {
         Self { value, name, other_names: &[], words }
     }

@@ -22,6 +22,8 @@ pub enum FileKind {
     Points,
     /// A publisher's secret key: [`PublisherKey`](crate::update_log::PublisherKey).
     PublisherKey,
+    /// Another file of Privet's, such as what a scheme for study needs.
+    Other,
 }
 
 impl FileKind {
@@ -33,11 +35,12 @@ impl FileKind {
         }
         let mut beginning = Vec::with_capacity(LONGEST);
         File::open(path).ok()?.take(LONGEST as u64).read_to_end(&mut beginning).ok()?;
-        let kinds: [(&[u8], Self); 4] = [
+        let kinds: [(&[u8], Self); 5] = [
             (&snapshot::MAGIC, Self::Table),
             (&update_log::LOG_MAGIC, Self::UpdateLog),
             (&points_file::MAGIC, Self::Points),
             (update_log::SECRET_KEY_PREFIX.as_bytes(), Self::PublisherKey),
+            (b"PRIVETRS", Self::Other),
         ];
         let found = kinds.into_iter().find(|(magic, _)| beginning.starts_with(magic));
         found.map(|(_, kind)| kind)
@@ -60,6 +63,7 @@ mod tests {
             (&snapshot::MAGIC[..], Some(FileKind::Table)),
             (&update_log::LOG_MAGIC, Some(FileKind::UpdateLog)),
             (&points_file::MAGIC, Some(FileKind::Points)),
+            (b"PRIVETRS", Some(FileKind::Other)),
             (&snapshot::MAGIC[..7], None),
             (b"name,phone\n", None),
             (b"", None),

@@ -73,7 +73,7 @@ pub use formats::Format;
 pub use json_fields::Fields;
 pub use of_table::{Columns, check_value, common_columns};
 pub use source::{OnEmptyKey, Source, open_text, text_of};
-pub use types::{ColumnType, ColumnTypes};
+pub use types::{ColumnType, ColumnTypes, Types};
 pub(crate) use {source::Like, types::guess as guess_types};
 
 use crate::key_map::RowKey;
@@ -82,6 +82,7 @@ use crate::similar;
 use crate::snapshot::ValueForm;
 use crate::values::ValueColumn;
 use privet_core::{Error, Reason, Result};
+use serde::Serialize;
 use std::io::{self, Read};
 use std::rc::Rc;
 use unreadable::Unreadable;
@@ -176,13 +177,16 @@ trait RowReader {
 }
 
 /// How many lines of a text were no rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LinesLeftOut {
     /// Lines before the first that were to be left out.
+    #[serde(rename = "skipped_lines")]
     pub first: u64,
     /// Comments.
+    #[serde(rename = "comment_lines")]
     pub comments: u64,
     /// Blank lines.
+    #[serde(rename = "blank_lines")]
     pub blank: u64,
 }
 

@@ -22,6 +22,7 @@
 //! | `import` | CSV, JSON Lines and Parquet, row by row | `files` |
 //! | `similar` | what was meant by a name that was mistyped | `files` |
 //! | `build` | everything from an input file to a snapshot | `files` |
+//! | `publish` | what a table's owner does: build, update, hand on; and what may be overwritten | `files` |
 //!
 //! The feature `files` is on by default. Without it the crate touches no file and compiles for
 //! browsers: the rest is what a client needs.
@@ -80,6 +81,8 @@ pub mod pem;
 pub mod points_file;
 #[cfg(feature = "large-files")]
 pub mod positioned;
+#[cfg(feature = "files")]
+pub mod publish;
 #[cfg(feature = "large-files")]
 pub mod secret_file;
 #[cfg(feature = "large-files")]

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from typing import Any, final
 
 from ._errors import PrivetError
@@ -6,24 +7,32 @@ from ._errors import PrivetError
 __all__ = [
     "Client",
     "Server",
+    "build",
+    "inspect",
     "is_final",
+    "keygen",
     "report",
     "run_command",
     "scheme_names",
     "set_program",
     "stream",
+    "update",
 ]
 
 def set_program(words: Sequence[str]) -> None: ...
 def run_command(typed: Sequence[str]) -> int: ...
-def report(
-    typed: Sequence[str],
-    rows: Sequence[tuple[str, Any]] = ...,
-    value_columns: Sequence[str] = ...,
-    set: Sequence[tuple[str, str]] = ...,
-    delete: Sequence[str] = ...,
-    progress: Callable[[str, int, int | None], None] | None = None,
-) -> str: ...
+def report(typed: Sequence[str], rows: Sequence[tuple[str, Any]] = ...) -> str: ...
+def build(
+    inputs: Sequence[Any],
+    path: str | PathLike[str],
+    options: Mapping[str, Any],
+    progress: Callable[[str, int, int | None], None] | None,
+) -> dict[str, Any]: ...
+def update(
+    path: str | PathLike[str], key_file: str | PathLike[str], options: Mapping[str, Any]
+) -> dict[str, Any]: ...
+def keygen(path: str | PathLike[str], next: bool) -> str: ...
+def inspect(path: str | PathLike[str], verify: bool) -> str: ...
 def scheme_names() -> list[str]: ...
 def is_final(class_name: str) -> bool: ...
 def stream(keys: Any, outcomes: list[Any], values: bytes | None) -> Any: ...

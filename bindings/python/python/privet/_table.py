@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-import re
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
 from decimal import Decimal
 from html import escape
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any, Literal, Union
 
 from . import _privet
-from ._errors import PrivetError
 from ._keys import frame_columns, is_column, keys_of, refuse_lazy
 from ._progress import ProgressOption, reporter
 
@@ -142,25 +141,20 @@ def build(
     If it fails or is interrupted, the file at ``path`` is as it was before. Messages may name a row
     or a key of the data.
     """
-    rows, paths = _inputs(data)
-    multi = ["--multi"] if on_duplicate == "all" else [f"--on-duplicate={on_duplicate}"]
-    typed = [
-        "privet", "build", "--json", f"--output={fspath(path)}", *multi,
-        *_options(
-            key=key, raw_value=raw, range_from=range_from, range_to=range_to,
-            normalize=",".join(_names(normalize)) or None, key_format=key_format,
-            max_value=max_value, parts=parts,
-            publisher_key=publisher_key, next_key=next_key, succeeds=succeeds,
-            hand_over_to=hand_over_to, format=format, delimiter=delimiter, types=types,
-            authenticate=authenticate, force=force,
-            key_map=None if key_map == "buckets" else key_map,
-            on_empty_key=None if on_empty_key == "error" else on_empty_key,
-        ),
-        "--", *paths,
-    ]  # fmt: skip
+    options = {
+        "key": key, "values": _names(values or []), "raw": raw, "range_from": range_from,
+        "range_to": range_to, "normalize": ",".join(_names(normalize)), "key_format": key_format,
+        "key_map": key_map, "parts": parts, "on_duplicate": on_duplicate,
+        "on_empty_key": on_empty_key, "max_value": max_value, "authenticate": authenticate,
+        "publisher_key": publisher_key, "next_key": next_key, "succeeds": succeeds,
+        "hand_over_to": hand_over_to, "format": format, "delimiter": delimiter, "types": types,
+        "force": force,
+    }  # fmt: skip
+    inputs = _inputs(data)
+    began = time.monotonic()
     with reporter(progress) as bars:
-        columns = _names(values or [])
-        return _of(BuildReport, _report(typed, rows, value_columns=columns, progress=bars.tell()))
+        report = _privet.build(inputs, path, options, bars.tell())
+    return _of(BuildReport, {**report, "seconds": time.monotonic() - began})
 
 
 def update(
@@ -197,25 +191,18 @@ def update(
         Clients that know it refuse it from then on, until they ``accept_new_table``. Also for a
         table whose log is lost for good: what its file has goes on as another table.
     """
-    data, flag = (from_, "from") if replace_with is None else (replace_with, "replace-with")
     if replace_with is not None and (set or from_ is not None or delete):
         raise TypeError("`replace_with` says all that the table is to hold: give nothing beside it")
-    rows, paths = ([], []) if data is None else _inputs(data)
-    typed = [
-        "privet", "update", "--json",
-        *_options(
-            publisher_key=key_file, replace=replace, compact=compact, begin_history=begin_history,
-            hand_over_to=hand_over_to, next_key=next_key
-        ),
-        # The command learns from the flag what given rows are for.
-        *(f"--{flag}={name}" for name in paths if not rows or flag == "replace-with"),
-        "--", fspath(path),
-    ]  # fmt: skip
     if set is not None and (frame_columns(set) is not None or is_column(set)):
         raise TypeError("`set` is a dictionary of keys and values; rows of a frame go to `from_`")
     given = dict(set or {})
-    changes = list(zip(_texts(list(given)), map(_value, given.values())))
-    return _of(UpdateReport, _report(typed, rows, set=changes, delete=_texts(delete)))
+    options = {
+        "set": list(zip(_texts(list(given)), map(_value, given.values()))),
+        "delete": _texts(delete), "from_": _input(from_), "replace_with": _input(replace_with),
+        "replace": replace, "compact": compact, "begin_history": begin_history,
+        "hand_over_to": hand_over_to, "next_key": next_key,
+    }  # fmt: skip
+    return _of(UpdateReport, _privet.update(path, key_file, options))
 
 
 def keygen(path: PathName, *, next: bool = False) -> str:
@@ -226,9 +213,7 @@ def keygen(path: PathName, *, next: bool = False) -> str:
     :param next: make a next key, which signs nothing before a table is handed on, and can stay
         offline. Returns its digest, for :func:`build`.
     """
-    typed = ["privet", "keygen", "--json", f"--output={fspath(path)}", *_options(next=next)]
-    report = _report(typed)
-    return str(report["next_key" if next else "publisher"])
+    return _privet.keygen(path, next)
 
 
 @dataclass(frozen=True)
@@ -269,8 +254,7 @@ def inspect(path: PathName, *, verify: bool = False) -> TableReport:
 
     :param verify: read all of it, and check every byte.
     """
-    flags = _options(verify=verify)
-    report = _report(["privet", "inspect", "--json", *flags, "--", fspath(path)])
+    report = json.loads(_privet.inspect(path, verify))
     # The last version stands in the log, if there is one.
     updates = report.get("updates") or {}
     columns = report.get("columns")
@@ -300,8 +284,8 @@ def _texts(keys: Any) -> list[str]:
     return texts
 
 
-def _inputs(data: Any) -> tuple[list[tuple[str, Any]], list[str]]:
-    """Data with Arrow's stream, under names for errors; and the names, or paths instead."""
+def _inputs(data: Any) -> list[Any]:
+    """Paths; or data with Arrow's stream, each with a name for errors."""
     refuse_lazy(data)
     if is_column(data):
         raise TypeError("a column is no frame: give the frame, or make one with `.to_frame()`")
@@ -313,48 +297,28 @@ def _inputs(data: Any) -> tuple[list[tuple[str, Any]], list[str]]:
                 f"of these, and no {type(data).__name__}"
             )
         listed = list(data)
-    rows: list[tuple[str, Any]] = []
-    paths: list[str] = []
+    inputs: list[Any] = []
     for number, each in enumerate(listed, 1):
         refuse_lazy(each)
         if isinstance(each, (str, PathLike)):
-            paths.append(fspath(each))
+            inputs.append(each)
         elif hasattr(each, "__arrow_c_stream__"):
-            name = "the data" if len(listed) == 1 else f"the data, number {number}"
-            rows.append((name, each))
+            inputs.append(("the data" if len(listed) == 1 else f"the data, number {number}", each))
         else:
             raise TypeError(f"a {type(each).__name__} has no __arrow_c_stream__, and is no path")
-    if rows and paths:
+    if len({isinstance(each, tuple) for each in inputs}) > 1:
         raise TypeError("data comes from frames or from files, and not from both at once")
-    return rows, paths or [name for name, _ in rows]
+    return inputs
 
 
-def _options(**options: Any) -> list[str]:
-    """Options as the command takes them."""
-    typed = []
-    for name, value in options.items():
-        flag = "--" + name.replace("_", "-")
-        if value is True:
-            typed.append(flag)
-        elif value is not None and value is not False:
-            typed.append(f"{flag}={fspath(value) if isinstance(value, PathLike) else value}")
-    return typed
-
-
-def _report(typed: list[str], *given: Any, **more: Any) -> dict[str, Any]:
-    """What a command reports. Its errors call options as Python does."""
-    try:
-        report: dict[str, Any] = json.loads(_privet.report(typed, *given, **more))
-        return report
-    except PrivetError as error:
-        told = re.sub(r"(?<![\w'-])'?--([a-z]+(?:-[a-z]+)*)(?: <[^>]*>)?'?", _option, str(error))
-        raise type(error)(told) from None
-
-
-def _option(flag: re.Match[str]) -> str:
-    name = flag[1].replace("-", "_")
-    named = {"raw_value": "raw", "from": "from_", "output": "path"}.get(name, name)
-    return f"`{named}`"
+def _input(data: Any) -> Any:
+    """The same for data that is one input, if there is any."""
+    if data is None:
+        return None
+    inputs = _inputs(data)
+    if len(inputs) != 1:
+        raise TypeError("an update takes one frame, or one file")
+    return inputs[0]
 
 
 def _value(value: Any) -> str:

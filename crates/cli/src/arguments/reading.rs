@@ -4,7 +4,7 @@
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use privet_table::Choice;
-use privet_table::import::{ColumnType, Delimiter, Format, OnEmptyKey};
+use privet_table::import::{Delimiter, Format, OnEmptyKey, Types};
 
 /// The heading of these options.
 pub(super) const READING: &str = "How files of rows are read";
@@ -23,7 +23,7 @@ pub(crate) struct ReadingArguments {
     /// A single character, such as `;` or `|` (in quotes, for the shell), or `tab`, or
     /// `whitespace`: any number of spaces and tabs. A first line `sep=;`, as spreadsheets write it,
     /// says it too.
-    #[arg(long, value_name = "CHARACTER", value_parser = parse_delimiter, help_heading = READING)]
+    #[arg(long, value_name = "CHARACTER", help_heading = READING)]
     pub(crate) delimiter: Option<Delimiter>,
     /// Quotation marks in CSV are characters like any other.
     ///
@@ -62,7 +62,7 @@ pub(crate) struct ReadingArguments {
     /// are read twice, and a column is a column of numbers if no program writes or reads any of
     /// them otherwise (so 007, 1.50 and long numbers stay text), or of booleans if it has true and
     /// false alone. Both together: `auto,zip=text`. An update knows the types of the table.
-    #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = parse_types)]
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     #[arg(help_heading = READING)]
     pub(crate) types: Vec<Types>,
     /// What to do with a row that has no key.
@@ -156,22 +156,8 @@ pub(super) fn choice<T: Copy + Send + Sync + 'static>(
     let named = choices.iter().map(|one| {
         PossibleValue::new(one.name).help(one.words).aliases(one.other_names.iter().copied())
     });
-    PossibleValuesParser::new(named.collect::<Vec<_>>()).try_map(move |typed| {
-        let is_it = |one: &&Choice<T>| one.name == typed || one.other_names.contains(&&*typed);
-        choices.iter().find(is_it).map(|one| one.value).ok_or("there is no such choice")
-    })
-}
-
-fn parse_delimiter(typed: &str) -> Result<Delimiter, String> {
-    match (typed, typed.as_bytes()) {
-        ("tab" | "\\t", _) => Ok(Delimiter::Character(b'\t')),
-        ("whitespace", _) => Ok(Delimiter::WhiteSpace),
-        (_, &[character]) if character.is_ascii() && !b"\"\r\n".contains(&character) => {
-            Ok(Delimiter::Character(character))
-        }
-        _ => Err("write one ASCII character, no quote and no line end, or `tab`, or `whitespace`"
-            .to_owned()),
-    }
+    PossibleValuesParser::new(named.collect::<Vec<_>>())
+        .try_map(move |typed| Choice::named(choices.iter().copied(), &typed))
 }
 
 fn parse_comment(typed: &str) -> Result<String, String> {
@@ -181,53 +167,9 @@ fn parse_comment(typed: &str) -> Result<String, String> {
     }
 }
 
-/// What was said of the types of columns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Types {
-    /// Find out.
-    Auto,
-    /// This column has this type.
-    Column(String, ColumnType),
-}
-
-fn parse_types(typed: &str) -> Result<Types, String> {
-    if typed == "auto" {
-        return Ok(Types::Auto);
-    }
-    let column = typed.rsplit_once('=').and_then(|(column, name)| {
-        Some(Types::Column(column.to_owned(), ColumnType::from_name(name)?))
-    });
-    column.ok_or_else(|| "write `auto`, or COLUMN=number, COLUMN=boolean or COLUMN=text".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_delimiter_is_one_character_or_tab() {
-        for (typed, delimiter) in
-            [(",", b','), (";", b';'), ("|", b'|'), ("tab", b'\t'), ("\\t", b'\t'), ("\t", b'\t')]
-        {
-            assert_eq!(parse_delimiter(typed), Ok(Delimiter::Character(delimiter)), "{typed:?}");
-        }
-        assert_eq!(parse_delimiter("whitespace"), Ok(Delimiter::WhiteSpace));
-        for typed in ["", ";;", "comma", "\"", "\n", "\r", "\u{b7}"] {
-            assert!(parse_delimiter(typed).is_err(), "{typed:?}");
-        }
-    }
-
-    #[test]
-    fn types_are_those_of_columns_or_found_out() {
-        let column = |name: &str, one| Ok(Types::Column(name.to_owned(), one));
-        assert_eq!(parse_types("auto"), Ok(Types::Auto));
-        assert_eq!(parse_types("a=number"), column("a", ColumnType::Number));
-        assert_eq!(parse_types("a=b=boolean"), column("a=b", ColumnType::Boolean));
-        assert_eq!(parse_types("auto=text"), column("auto", ColumnType::Text));
-        for typed in ["", "a", "a=", "a=integer", "number"] {
-            assert!(parse_types(typed).is_err(), "{typed:?}");
-        }
-    }
 
     #[derive(clap::Parser)]
     struct Typed {

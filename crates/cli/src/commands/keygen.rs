@@ -5,24 +5,37 @@ use crate::display::{self, Page};
 use crate::exit::Outcome;
 use privet_core::Result;
 use privet_table::update_log::{NextKeyDigest, PublisherKey};
-use serde::Serialize;
+use serde_json::json;
 use std::path::Path;
 
-/// Makes a key, writes it, and returns its public half.
-pub(crate) fn report(arguments: &Keygen) -> Result<KeygenReport> {
+/// Makes a key, writes it, and prints its public half.
+pub(crate) fn run(arguments: &Keygen) -> Result<Outcome> {
     let key = PublisherKey::generate()?;
     key.create_file(&arguments.output)?;
-    Ok(KeygenReport {
-        file: arguments.output.display().to_string(),
-        publisher: (!arguments.next).then(|| key.id().to_string()),
-        next_key: arguments.next.then(|| key.id().as_next_key().to_string()),
-    })
-}
-
-/// Makes a key, and prints its public half.
-pub(crate) fn run(arguments: &Keygen) -> Result<Outcome> {
-    let report = report(arguments)?;
-    display::report(arguments.json, &report, || report.page())?;
+    let (name, made) = match arguments.next {
+        true => ("next_key", key.id().as_next_key().to_string()),
+        false => ("publisher", key.id().to_string()),
+    };
+    let file = arguments.output.display().to_string();
+    display::report(arguments.json, &json!({ "file": file, name: made }), || {
+        let mut page = Page::default();
+        page.line(format!("{file} has a new secret key"));
+        page.entry(&name.replace('_', " "), &made);
+        page.line(match arguments.next {
+            true => {
+                "Build tables with this digest. The key is needed once a table is handed on, and \
+                 when the publisher's key was stolen: keep it offline, and a copy. If both keys \
+                 are lost, clients have to accept the table anew."
+            }
+            false => {
+                "Whoever has this file can sign updates in the publisher's name. Without it, tables \
+                 that it has signed take no more updates: keep a copy. A thief of it can also lead \
+                 clients to a table of his own, for good, unless the table names a next key \
+                 (`privet keygen --next`)."
+            }
+        });
+        page
+    })?;
     Ok(Outcome::Done)
 }
 
@@ -34,39 +47,5 @@ pub(crate) fn notice_no_next_key(to: Option<&Path>, next: Option<NextKeyDigest>)
              table",
             to.display()
         ));
-    }
-}
-
-#[derive(Serialize)]
-pub(crate) struct KeygenReport {
-    file: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    publisher: Option<String>,
-    /// The digest of a next key.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_key: Option<String>,
-}
-
-impl KeygenReport {
-    fn page(&self) -> Page {
-        let mut page = Page::default();
-        page.line(format!("{} has a new secret key", self.file));
-        if let Some(next_key) = &self.next_key {
-            page.entry("next key", next_key);
-            page.line(
-                "Build tables with this digest. The key is needed once a table is handed on, and \
-                 when the publisher's key was stolen: keep it offline, and a copy. If both keys \
-                 are lost, clients have to accept the table anew.",
-            );
-            return page;
-        }
-        page.entry("publisher", self.publisher.as_deref().unwrap_or_default());
-        page.line(
-            "Whoever has this file can sign updates in the publisher's name. Without it, tables \
-             that it has signed take no more updates: keep a copy. A thief of it can also lead \
-             clients to a table of his own, for good, unless the table names a next key \
-             (`privet keygen --next`).",
-        );
-        page
     }
 }

@@ -6,10 +6,10 @@ mod points;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::laboratory::reference_string;
-use crate::output_file;
 use arguments::{Setup, SetupAction, SetupPointproofs};
 use privet_core::Result;
 use privet_table::new_file::{NewFile, cannot};
+use privet_table::publish::output;
 use serde::Serialize;
 use std::io::Write as _;
 use std::time::Instant;
@@ -27,8 +27,7 @@ pub(crate) fn run(arguments: &Setup) -> Result<Outcome> {
 fn pointproofs(arguments: &SetupPointproofs) -> Result<Outcome> {
     let output = &arguments.output;
     let needed = "servers and clients that use it could not go on without it";
-    let existing =
-        output_file::for_own_kind(output, arguments.force, needed, reference_string::is_one)?;
+    let existing = output::for_own_kind(output, arguments.force, needed, reference_string::is_one)?;
     let start = Instant::now();
     let mut file = NewFile::create(output, existing)?;
     // The secret number exists only inside this call, which erases it before it returns.

@@ -2,6 +2,7 @@
 
 use crate::place::{Place, Run};
 use crate::served::Served;
+use privet_table::publish::{self, Built, NewTable};
 use std::fs;
 
 const OLD: &str = "country,capital\nKenya,Nairobi\nPeru,Lima\n";
@@ -75,21 +76,13 @@ fn clients_follow_to_a_successor_without_a_question_and_never_back() {
     let again = place.run(&format!("{build} --hand-over-to next.key -o new.privet"));
     assert_eq!(again.code(), 0, "{}", again.stderr());
     assert_eq!(fs::read(place.path("new.privet.updates")).unwrap(), log);
-    // So too for a program that asks for the report.
+    // So too for a program that calls the library.
     fs::remove_file(place.path("new.privet.updates")).unwrap();
-    let path = |name: &str| place.path(name).into_os_string();
-    let mut typed: Vec<_> = ["privet", "build", "--key", "country"].map(Into::into).into();
-    for (flag, name) in [
-        ("--succeeds", "t.privet"),
-        ("--publisher-key", "p.key"),
-        ("--hand-over-to", "next.key"),
-        ("--output", "new.privet"),
-    ] {
-        typed.extend([flag.into(), path(name)]);
-    }
-    typed.push(path("new.csv"));
-    let told = privet_cli::report(typed, privet_cli::Given::default(), &mut |_| Ok(()));
-    let told = told.unwrap_err().to_string();
+    let (output, succeeds) = (place.path("new.privet"), Some(place.path("t.privet")));
+    let wanted = NewTable { output, succeeds, ..NewTable::default() };
+    let Built::Completed(told) = publish::build(&wanted, vec![], &mut |_| Ok(())).unwrap() else {
+        panic!("the table was built again")
+    };
     assert!(told.contains("its log is there now, and nothing was built"), "{told}");
     assert_eq!(fs::read(place.path("new.privet.updates")).unwrap(), log);
     let ended = place.run("update t.privet --publisher-key p.key --delete Peru").refusal();

@@ -121,6 +121,16 @@ reasons! {
     HistoryNotBegun => "history-not-begun",
     /// A table is handed on without its next key, which has to sign that.
     NextKeyNeeded => "next-key-needed",
+    /// An update was asked for that changes nothing.
+    NothingToChange => "nothing-to-change",
+    /// Whether an epoch is in the log is not known.
+    EpochInDoubt => "epoch-in-doubt",
+    /// An epoch was signed, and the table file could not be written anew.
+    NotCompacted => "not-compacted",
+    /// A file has the name of the output, and is replaced only by force.
+    OutputExists => "output-exists",
+    /// A file has the name of the output, and is never replaced.
+    OutputKept => "output-kept",
     /// The log of a table's updates is gone.
     LogLost => "log-lost",
     /// There is no file with a publisher's secret key, or the file is not one.
@@ -131,6 +141,8 @@ reasons! {
     NotARoot => "not-a-root",
     /// A key has several rows, or values, but the table must have one for each key.
     KeyTwice => "key-twice",
+    /// Something is said of keys, and the table is to have none.
+    NoKeyColumn => "no-key-column",
     /// A row has no key, in a table that is to have keys.
     EmptyKey => "empty-key",
     /// A key is not written as the table's keys are: it is no address, say. Its lookup was made.

@@ -4,6 +4,7 @@
 //! finds nothing and reports no error. Showing what all keys have in common helps people to notice.
 
 use crate::key_map::KeyFormat;
+use serde::Serialize;
 
 /// How many keys are shown.
 const SHOWN: usize = 3;
@@ -12,18 +13,18 @@ const SHOWN: usize = 3;
 const LISTED_SIGNS: usize = 6;
 
 /// What all keys of a table have in common.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct KeyShape {
     /// The length of the shortest key in bytes.
     pub shortest: u64,
     /// The length of the longest key in bytes.
     pub longest: u64,
+    /// The kinds of characters in the keys, such as `upper-case letters, digits and "-"`.
+    pub characters: String,
     /// How many keys begin or end with white space.
     pub spaced: u64,
     /// The first three keys, [shown](KeyFormat::shown) as the table's keys are written.
     pub first: Vec<String>,
-    format: KeyFormat,
-    characters: Characters,
 }
 
 /// Which characters occur.
@@ -44,38 +45,35 @@ struct Characters {
 impl KeyShape {
     /// The shape of these keys, which are written in this format.
     pub(super) fn of<'a>(format: KeyFormat, keys: impl Iterator<Item = &'a [u8]>) -> Self {
-        let mut shape = Self { shortest: u64::MAX, format, ..Self::default() };
+        let mut shape = Self { shortest: u64::MAX, ..Self::default() };
+        let mut characters = Characters::default();
         for key in keys {
-            shape.add(key);
+            shape.add(format, key, &mut characters);
         }
         shape.shortest = shape.shortest.min(shape.longest);
+        shape.characters = match format {
+            KeyFormat::Text => characters.words(),
+            KeyFormat::Hex => "bytes, written in hexadecimal".to_owned(),
+            KeyFormat::Base64 => "bytes, written in base64".to_owned(),
+        };
         shape
     }
 
-    fn add(&mut self, key: &[u8]) {
+    fn add(&mut self, format: KeyFormat, key: &[u8], characters: &mut Characters) {
         let len = key.len() as u64;
         (self.shortest, self.longest) = (self.shortest.min(len), self.longest.max(len));
         if self.first.len() < SHOWN {
-            self.first.push(self.format.shown(key));
+            self.first.push(format.shown(key));
         }
-        if self.format != KeyFormat::Text {
+        if format != KeyFormat::Text {
             return;
         }
         match std::str::from_utf8(key) {
             Ok(text) => {
                 self.spaced += u64::from(text.trim().len() < text.len());
-                text.chars().for_each(|character| self.characters.add(character));
+                text.chars().for_each(|character| characters.add(character));
             }
-            Err(_) => self.characters.no_text = true,
-        }
-    }
-
-    /// The kinds of characters in the keys, such as `upper-case letters, digits and "-"`.
-    pub fn characters(&self) -> String {
-        match self.format {
-            KeyFormat::Text => self.characters.words(),
-            KeyFormat::Hex => "bytes, written in hexadecimal".to_owned(),
-            KeyFormat::Base64 => "bytes, written in base64".to_owned(),
+            Err(_) => characters.no_text = true,
         }
     }
 }
@@ -169,10 +167,10 @@ mod tests {
             (&["\""], "\"\"\""),
         ] {
             let shape = KeyShape::of(KeyFormat::Text, keys.iter().map(|key| key.as_bytes()));
-            assert_eq!(shape.characters(), characters, "{keys:?}");
+            assert_eq!(shape.characters, characters, "{keys:?}");
         }
         let bytes = KeyShape::of(KeyFormat::Text, [&b"\xff\x00"[..]].into_iter());
-        assert_eq!(bytes.characters(), "bytes that are no text");
+        assert_eq!(bytes.characters, "bytes that are no text");
         assert_eq!(bytes.first, ["0xff00"]);
     }
 
@@ -183,6 +181,6 @@ mod tests {
         assert_eq!((shape.shortest, shape.longest, shape.spaced), (3, 6, 3));
         assert_eq!(shape.first, ["\"abc\"", "\" de\"", "\"f\\u{a0}\""]);
         let none = KeyShape::of(KeyFormat::Text, [].into_iter());
-        assert_eq!((none.shortest, none.longest, &*none.characters()), (0, 0, "nothing"));
+        assert_eq!((none.shortest, none.longest, &*none.characters), (0, 0, "nothing"));
     }
 }

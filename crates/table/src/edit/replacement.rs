@@ -42,7 +42,7 @@ pub(crate) const EPOCH_BYTES: u64 = 64 << 20;
 const MOST_REFUSED: u64 = 1000;
 
 /// The epochs that make a table hold certain rows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Replacement {
     /// In their order; none if the table holds these rows already.
     pub epochs: Vec<TableUpdate>,

@@ -3,6 +3,7 @@
 use super::Format;
 use super::lines::NoRows;
 use privet_core::{Error, Result};
+use std::str::FromStr;
 
 /// How a file of text is read. The default is CSV as RFC 4180 describes it, with a header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +32,24 @@ pub enum Delimiter {
     /// Any number of spaces and tabs, which do not count at either end of a line. There are no
     /// quotation marks then, and a cell that begins as a comment does ends the row.
     WhiteSpace,
+}
+
+impl FromStr for Delimiter {
+    type Err = Error;
+
+    /// One character, or `tab`, or `whitespace`.
+    fn from_str(text: &str) -> Result<Self> {
+        match (text, text.as_bytes()) {
+            ("tab" | "\\t", _) => Ok(Self::Character(b'\t')),
+            ("whitespace", _) => Ok(Self::WhiteSpace),
+            (_, &[character]) if character.is_ascii() && !b"\"\r\n".contains(&character) => {
+                Ok(Self::Character(character))
+            }
+            _ => Err(Error::api_misuse(
+                "write one ASCII character, no quote and no line end, or `tab`, or `whitespace`",
+            )),
+        }
+    }
 }
 
 impl Dialect {
@@ -83,6 +102,24 @@ impl Dialect {
                 ))
             }
             _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delimiter_is_one_character_or_tab() {
+        for (text, delimiter) in
+            [(",", b','), (";", b';'), ("|", b'|'), ("tab", b'\t'), ("\\t", b'\t'), ("\t", b'\t')]
+        {
+            assert_eq!(text.parse::<Delimiter>().unwrap(), Delimiter::Character(delimiter));
+        }
+        assert_eq!("whitespace".parse::<Delimiter>().unwrap(), Delimiter::WhiteSpace);
+        for text in ["", ";;", "comma", "\"", "\n", "\r", "\u{b7}"] {
+            assert!(text.parse::<Delimiter>().is_err(), "{text:?}");
         }
     }
 }

@@ -22,11 +22,13 @@ type AnyCsv = CsvRows<Box<dyn Read>>;
 /// Where rows come from.
 pub struct Source {
     input: Input,
+    /// The file that was named; `-` for standard input.
+    file: Option<PathBuf>,
     format: Option<Format>,
     dialect: Dialect,
     types: ColumnTypes,
     known_types: ColumnTypes,
-    pub(super) on_empty_key: OnEmptyKey,
+    pub(crate) on_empty_key: OnEmptyKey,
     pub(super) like: Option<Like>,
 }
 
@@ -85,10 +87,11 @@ impl Source {
     /// otherwise. The name `-` stands for standard input.
     pub fn path(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        if path.as_os_str() == "-" {
-            return Self::reader("standard input", io::stdin());
-        }
-        Self::of(Input::Path(path))
+        let source = match path.as_os_str() == "-" {
+            true => Self::reader("standard input", io::stdin()),
+            false => Self::of(Input::Path(path.clone())),
+        };
+        Self { file: Some(path), ..source }
     }
 
     /// Anything that can be read, under a name for errors. Needs a [`format`](Source::format), or
@@ -106,6 +109,7 @@ impl Source {
         let on_empty_key = OnEmptyKey::Error;
         Self {
             input,
+            file: None,
             format: None,
             dialect: Dialect::default(),
             types: Vec::new(),
@@ -182,6 +186,11 @@ impl Source {
                 name.clone()
             }
         }
+    }
+
+    /// The file that it reads, if one was named; `-` is standard input.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
     }
 
     /// How many bytes the input has, if that is known before it is opened.
@@ -343,8 +352,8 @@ impl Source {
             }
         };
         let (types, known_types) = (self.types.clone(), self.known_types.clone());
-        let (dialect, like) = (self.dialect.clone(), self.like.clone());
-        Ok(Self { input, dialect, types, known_types, like, ..*self })
+        let (file, dialect, like) = (self.file.clone(), self.dialect.clone(), self.like.clone());
+        Ok(Self { input, file, dialect, types, known_types, like, ..*self })
     }
 }
 

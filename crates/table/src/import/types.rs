@@ -10,6 +10,7 @@ use super::{Format, ResolvedColumns, Selection, Source, WantedColumns, no_such_c
 use crate::snapshot::ValueForm;
 use crate::values::ValueType;
 use privet_core::{Error, Result};
+use std::str::FromStr;
 
 /// The types of columns, by their names.
 pub type ColumnTypes = Vec<(String, ColumnType)>;
@@ -25,6 +26,41 @@ pub enum ColumnType {
     Number,
     /// `true` and `false`, from these words in any case; an empty cell is `null`.
     Boolean,
+}
+
+/// What is said of the types of columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Types {
+    /// Find out.
+    Auto,
+    /// This column has this type.
+    Column(String, ColumnType),
+}
+
+impl Types {
+    /// The columns whose types are named.
+    pub fn named(types: &[Self]) -> ColumnTypes {
+        let named = types.iter().filter_map(|one| match one {
+            Self::Column(column, one) => Some((column.clone(), *one)),
+            Self::Auto => None,
+        });
+        named.collect()
+    }
+}
+
+impl FromStr for Types {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let column = text.rsplit_once('=').and_then(|(column, name)| {
+            Some(Self::Column(column.to_owned(), ColumnType::from_name(name)?))
+        });
+        let words = "write `auto`, or COLUMN=number, COLUMN=boolean or COLUMN=text";
+        column.ok_or_else(|| Error::api_misuse(words))
+    }
 }
 
 impl ColumnType {
@@ -250,6 +286,22 @@ pub(crate) fn guess(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn types_are_those_of_columns_or_found_out() {
+        let column = |name: &str, one| Types::Column(name.to_owned(), one);
+        for (text, types) in [
+            ("auto", Types::Auto),
+            ("a=number", column("a", ColumnType::Number)),
+            ("a=b=boolean", column("a=b", ColumnType::Boolean)),
+            ("auto=text", column("auto", ColumnType::Text)),
+        ] {
+            assert_eq!(text.parse::<Types>().unwrap(), types);
+        }
+        for text in ["", "a", "a=", "a=integer", "number"] {
+            assert!(text.parse::<Types>().is_err(), "{text:?}");
+        }
+    }
 
     #[test]
     fn numbers_are_those_of_json() {

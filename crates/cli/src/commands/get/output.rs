@@ -11,10 +11,10 @@ use super::json_lines::{ReadAs, ShownValue, json_line};
 use super::wanted::{RequestedLookup, Wanted};
 use crate::arguments::{Get, OutputFormat};
 use crate::display::{self, say_in_full};
-use crate::output_file;
 use crate::printable::{printable_bytes, printable_json};
 use privet_core::{Error, Result};
 use privet_table::key_map::KeyFormat;
+use privet_table::publish::output;
 use privet_table::values::Values;
 use std::borrow::Cow;
 use std::fs::File;
@@ -91,7 +91,7 @@ impl Output {
         let read = arguments.keys_from.iter().chain(&arguments.trust.ca_file).map(PathBuf::as_path);
         let Some(path) = &arguments.output else { return Ok(None) };
         refuse_other_formats(path, arguments)?;
-        output_file::for_values(path, &read.collect::<Vec<_>>())?;
+        output::for_values(path, &read.collect::<Vec<_>>())?;
         match path.metadata().is_ok_and(|there| !there.is_file()) {
             true => create(path).map(Some),
             false => Ok(None),

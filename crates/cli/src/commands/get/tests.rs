@@ -6,6 +6,8 @@ use crate::arguments::{Arguments, Command};
 use privet_host::TableFile;
 use privet_schemes::SchemeId;
 use privet_server::{RunningServer, Server, ServerConfig};
+use privet_table::build::{BuildOptions, build_table};
+use privet_table::import::Source;
 use privet_testing::{Margins, Reading, Record, Relay, differences, read};
 use std::fs::File;
 use std::path::Path;
@@ -25,9 +27,10 @@ fn make_table(place: &Path) {
     std::fs::write(place.join("rows.csv"), format!("k,v\n{}", rows.collect::<String>())).unwrap();
     let keys = (0..LOOKUPS).map(|number| format!("k{}\n", number % 8));
     std::fs::write(place.join("keys"), keys.collect::<String>()).unwrap();
-    let place = place.display();
-    let build = format!("build {place}/rows.csv --key k --raw-value v -o {place}/rows.privet");
-    crate::report(typed(&build), crate::Given::default(), &mut |_| Ok(())).unwrap();
+    let (key, raw_value) = (Some("k".into()), Some("v".into()));
+    let options = BuildOptions { key, raw_value, ..BuildOptions::default() };
+    let rows = Source::path(place.join("rows.csv"));
+    build_table(&options, rows, &place.join("rows.privet"), &mut |_| Ok(())).unwrap();
 }
 
 async fn serve(place: &Path) -> RunningServer {

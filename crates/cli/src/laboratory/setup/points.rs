@@ -4,13 +4,13 @@
 use super::arguments::SetupPoints;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
-use crate::output_file;
 use privet_core::{Error, Result};
 use privet_host::memory;
 use privet_kernels::Kernels;
 use privet_schemes::registry::{self, ServerOptions};
 use privet_schemes::stored_setup::SetupStore;
 use privet_table::points_file::{PointsFile, PointsPlan, PointsWriter};
+use privet_table::publish::output;
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::UpdateLog;
 use serde::Serialize;
@@ -22,7 +22,7 @@ use std::time::Instant;
 pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
     let output = &arguments.output;
     let needed = "servers that answer from it could not start again without it";
-    let existing = output_file::for_own_kind(output, arguments.force, needed, PointsFile::is_one)?;
+    let existing = output::for_own_kind(output, arguments.force, needed, PointsFile::is_one)?;
     let start = Instant::now();
     let tuning = arguments.options.read(Some(arguments.scheme))?;
     let snapshot = Snapshot::open(&arguments.table)?;

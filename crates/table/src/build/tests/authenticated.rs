@@ -24,12 +24,11 @@ fn every_record_of_an_authenticated_table_by_key_is_verified() {
             let report = place.build(&options, place.input("in.jsonl", &rows)).expect("valid");
             let snapshot = place.open();
             let shape = snapshot.view().shape();
-            let authentication = report.authentication.expect("authenticated");
-            assert_eq!(Some(authentication.root), snapshot.root());
-            assert_eq!(authentication.path_len, path_len(shape.records()));
+            assert!(report.root.is_some() && report.root == snapshot.root());
+            assert_eq!(report.path_len, path_len(shape.records()));
             let key_map = snapshot.key_map().expect("by key");
             assert_eq!(report.load, key_map.load());
-            assert_eq!(report.record_len, key_map.record_len() + authentication.path_len);
+            assert_eq!(report.record_len, key_map.record_len() + report.path_len);
             assert_eq!(report.record_len, shape.record_len());
             for n in 0..keys {
                 let value = look_up_verified(&snapshot, &n.to_string());
@@ -84,7 +83,7 @@ fn the_root_follows_from_the_contents_and_from_nothing_else() {
         let (id, seed) = (TableId([id; 16]), PublicSeed::from_bytes([seed; 32]));
         let output = place.path("out.privet");
         let report = write_table(&kept, selection, &options, id, seed, &output, &mut |_| Ok(()));
-        report.expect("writable").authentication.expect("authenticated").root
+        report.expect("writable").root.expect("authenticated")
     };
     let root_of = root("k,v\na,1\nb,2\n", 1, 2);
     assert_eq!(root("k,v\na,1\nb,2\n", 9, 2), root_of);

@@ -1,31 +1,21 @@
 //! Keys and values in the form of the table: from files with the same columns, and from what was
 //! typed.
 
+use crate::import::{Columns, Format, LinesLeftOut, Rows, Selection, Source, check_value};
+use crate::key_map::{KeyFormat, RowKey};
+use crate::snapshot::{SnapshotHeader, ValueForm};
+use crate::values::{ValueColumn, ValueType, Values};
 use privet_core::{Error, Result};
-use privet_table::import::{Columns, Format, LinesLeftOut, Rows, Selection, Source, check_value};
-use privet_table::key_map::{KeyFormat, RowKey};
-use privet_table::snapshot::{SnapshotHeader, ValueForm};
-use privet_table::values::{ValueColumn, ValueType, Values};
-
-/// What was read of a file.
-#[derive(Default)]
-pub(super) struct Read {
-    /// Rows that were taken.
-    pub(super) rows: u64,
-    /// Rows that were skipped for lack of a key.
-    pub(super) empty_keys: u64,
-    /// Lines that were no rows.
-    pub(super) lines: LinesLeftOut,
-}
 
 /// Passes the key and the value of each row of `source` to `take`, and whether all rows have the
-/// same columns. Keys are written in `format`. In a table by row number, the key is empty.
+/// same columns. Keys are written in `format`. In a table by row number, the key is empty. Returns
+/// how many rows there were, how many more without a key, and which lines were no rows.
 pub(super) fn read(
     source: Source,
     header: &SnapshotHeader,
     format: KeyFormat,
     mut take: impl FnMut(RowKey<'_>, &[u8], bool) -> Result<()>,
-) -> Result<Read> {
+) -> Result<(u64, u64, LinesLeftOut)> {
     let mut rows = Rows::open(source, selection(header))?;
     let (name, unit) = (rows.name().to_owned(), rows.unit());
     let same_columns = rows.value_columns().is_some();
@@ -38,7 +28,7 @@ pub(super) fn read(
         take(key, row.value, same_columns)
             .map_err(|error| error.within(format!("{unit} {}", row.position)).within(&name))?;
     }
-    Ok(Read { rows: count, empty_keys: rows.empty_keys(), lines: rows.left_out() })
+    Ok((count, rows.empty_keys(), rows.left_out()))
 }
 
 /// The value that was typed for `key`. In a table of JSON objects, this is an object with the typed

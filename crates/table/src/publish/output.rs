@@ -1,21 +1,22 @@
-//! Which files a command may overwrite.
+//! Which files may be overwritten.
 //!
-//! | what has the output's name | `build` | `setup` | `keygen` | `get`, `load` |
+//! | what has the output's name | a table | points and other setups | a key | values |
 //! |---|---|---|---|---|
 //! | nothing | writes | writes | writes | writes |
-//! | a file that the command reads, by whatever name | never | never | never | never |
-//! | a file of the kind that it writes | replaces | with `--force` | never | replaces |
+//! | a file that is read meanwhile, by whatever name | never | never | never | never |
+//! | a file of the kind that is written | replaces | by force | never | replaces |
 //! | a table with a history of updates | never | never | never | never |
 //! | any other file of Privet's | never | never | never | never |
-//! | anything else | with `--force` | never | never | replaces |
+//! | anything else | by force | never | never | replaces |
 //!
-//! `update` only writes the table that it was given and the log beside it.
+//! An update only writes the table that it was given and the log beside it.
 
-use privet_core::{Epoch, Error, Result};
-use privet_table::FileKind;
-use privet_table::build::refuse_over_a_history;
-use privet_table::new_file::Existing;
-use privet_table::snapshot::Snapshot;
+use crate::FileKind;
+use crate::build::refuse_over_a_history;
+use crate::import::Source;
+use crate::new_file::Existing;
+use crate::snapshot::Snapshot;
+use privet_core::{Epoch, Error, Reason, Result};
 use std::fs::Metadata;
 use std::path::Path;
 
@@ -24,19 +25,16 @@ use std::path::Path;
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it may not. The message says what to do.
-pub(crate) fn for_table(output: &Path, inputs: &[&Path], force: bool) -> Result<Existing> {
+pub(super) fn for_table(output: &Path, inputs: &[&Path], force: bool) -> Result<Existing> {
     refuse_over_a_history(output)?;
     if output.symlink_metadata().is_err() {
         return Ok(Existing::Keep);
     }
     if let Some(input) = inputs.iter().find(|input| is_same_file(input, output)) {
-        let name = match *input == Path::new("-") {
-            true => "standard input".to_owned(),
-            false => input.display().to_string(),
-        };
         return Err(Error::api_misuse(format!(
-            "{} is the same file as {name}, which would be lost: choose another name for the table",
-            output.display()
+            "{} is the same file as {}, which would be lost: choose another name for the table",
+            output.display(),
+            Source::path(*input).name()
         )));
     }
     if output.is_dir() {
@@ -46,14 +44,8 @@ pub(crate) fn for_table(output: &Path, inputs: &[&Path], force: bool) -> Result<
         )));
     }
     match kept_because(output) {
-        Some(Protection::Always(what)) => Err(Error::api_misuse(format!(
-            "{} is {what}, which --force does not replace either: choose another name",
-            output.display()
-        ))),
-        Some(Protection::UnlessForced(what)) if !force => Err(Error::api_misuse(format!(
-            "{} is there already, and it is {what}: choose another name, or replace it with --force",
-            output.display()
-        ))),
+        Some((what, true)) => Err(never_replaced(output, what)),
+        Some((what, false)) if !force => Err(is_there(output, &format!(", and it is {what}"))),
         _ => Ok(Existing::Replace),
     }
 }
@@ -61,7 +53,10 @@ pub(crate) fn for_table(output: &Path, inputs: &[&Path], force: bool) -> Result<
 /// Whether a file may be written at `output`. An existing one is only replaced with `force`, and
 /// only if it is of the `same_kind`: another kind may be the table. `needed` is the reason to keep
 /// it.
-pub(crate) fn for_own_kind(
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it may not. The message says what to do.
+pub fn for_own_kind(
     output: &Path,
     force: bool,
     needed: &str,
@@ -69,28 +64,30 @@ pub(crate) fn for_own_kind(
 ) -> Result<Existing> {
     match (force, output.symlink_metadata().is_ok()) {
         (_, false) => Ok(Existing::Keep),
-        (true, true) if !same_kind(output) => Err(Error::api_misuse(format!(
-            "{} is another kind of file, which --force does not replace: choose another name",
-            output.display()
-        ))),
+        (true, true) if !same_kind(output) => Err(never_replaced(output, "another kind of file")),
         (true, true) => Ok(Existing::Replace),
-        (false, true) => Err(Error::api_misuse(format!(
-            "{} is there already; {needed}: choose another name, or replace it with --force",
-            output.display()
-        ))),
+        (false, true) => Err(is_there(output, &format!("; {needed}"))),
     }
 }
 
-/// Refuses to write values over one of the `inputs` of the command, or over one of Privet's files.
+fn is_there(output: &Path, why: &str) -> Error {
+    let words = "choose another name, or replace it";
+    Error::api_misuse(format!("{} is there already{why}: {words}", output.display()))
+        .because(Reason::OutputExists)
+}
+
+fn never_replaced(output: &Path, what: &str) -> Error {
+    Error::api_misuse(format!("{} is {what}: choose another name", output.display()))
+        .because(Reason::OutputKept)
+}
+
+/// Refuses to write values over one of the `inputs`, or over one of Privet's files.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse). The message says what to do.
-pub(crate) fn for_values(output: &Path, inputs: &[&Path]) -> Result<()> {
+pub fn for_values(output: &Path, inputs: &[&Path]) -> Result<()> {
     let refused = match FileKind::of(output) {
         _ if inputs.iter().any(|input| is_same_file(input, output)) => "read by this command",
-        _ if crate::laboratory::reference_string::is_one(output) => {
-            "a reference string of tapir-pp"
-        }
         Some(_) => "a file of Privet's",
         None => return Ok(()),
     };
@@ -100,27 +97,20 @@ pub(crate) fn for_values(output: &Path, inputs: &[&Path]) -> Result<()> {
     )))
 }
 
-/// Why a table does not simply replace a file.
-enum Protection {
-    Always(&'static str),
-    UnlessForced(&'static str),
-}
-
-fn kept_because(output: &Path) -> Option<Protection> {
-    match FileKind::of(output) {
+/// Why a table does not simply replace a file, and whether it never does.
+fn kept_because(output: &Path) -> Option<(&'static str, bool)> {
+    Some(match FileKind::of(output) {
         Some(FileKind::Table) => match Snapshot::open(output) {
-            Ok(table) if !has_had_updates(&table) => None,
-            Ok(_) => Some(Protection::UnlessForced("a table with updates, whose log is elsewhere")),
-            Err(_) => Some(Protection::UnlessForced("a table that cannot be read")),
+            Ok(table) if !has_had_updates(&table) => return None,
+            Ok(_) => ("a table with updates, whose log is elsewhere", false),
+            Err(_) => ("a table that cannot be read", false),
         },
-        Some(FileKind::UpdateLog) => Some(Protection::Always("the update log of a table")),
-        Some(FileKind::Points) => Some(Protection::Always("a file of a table's points")),
-        Some(FileKind::PublisherKey) => Some(Protection::Always("a publisher's secret key")),
-        None if crate::laboratory::reference_string::is_one(output) => {
-            Some(Protection::Always("a reference string of tapir-pp"))
-        }
-        None => Some(Protection::UnlessForced("not a table")),
-    }
+        Some(FileKind::UpdateLog) => ("the update log of a table", true),
+        Some(FileKind::Points) => ("a file of a table's points", true),
+        Some(FileKind::PublisherKey) => ("a publisher's secret key", true),
+        Some(FileKind::Other) => ("another file of Privet's", true),
+        None => ("not a table", false),
+    })
 }
 
 /// Whether epochs were signed of the table. Without its log the file does not have them.
