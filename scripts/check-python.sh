@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
-# Builds the package for Python, and tests it in the oldest and the newest Python of this machine.
-# They need to have `venv`; 3.10 is the oldest that the package supports.
+# Tests the package for Python. They need a Python with `venv`; 3.10 is the oldest that it supports.
+#   check-python.sh                builds the wheel, tests it in the oldest and the newest Python of
+#                                  this machine, and checks its types
+#   check-python.sh --environment  only gets what the next needs
+#   check-python.sh --debug        tests what `cargo build --workspace --lib` built, in one Python
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-export CARGO_TARGET_DIR="$PWD/target"
-work="$CARGO_TARGET_DIR/python"
+target="$PWD/target"
+work="$target/python"
+tests="$PWD/bindings/python/tests"
 most_bytes=$((25 << 20))
+tests_need=(pytest pandas polars pyarrow duckdb nbclient nbformat ipykernel)
 
 # Prints the version of each Python that will do, with its path, the oldest first.
 pythons() {
@@ -37,8 +42,32 @@ environment() {
     "$work/$name/bin/pip" install --quiet --disable-pip-version-check "$@"
 }
 
+# run_tests NAME: runs them in the environment, outside the sources, so that what is installed is
+# tested.
+run_tests() {
+    (cd "$work" && "$work/$1/bin/python" -m pytest -q -p no:cacheprovider "$tests")
+}
+
+case "${1:-}" in
+    --environment)
+        environment debug "$newest" --no-compile "${tests_need[@]}" 'maturin>=1.9,<2'
+        exit
+        ;;
+    --debug)
+        # What a wheel would install. Maturin itself would build all crates once more, for this
+        # package alone.
+        export PYTHONPATH=$work/installed
+        rm -rf "$PYTHONPATH"
+        cp -r bindings/python/python "$PYTHONPATH"
+        cp "$target/debug/lib_privet.so" "$PYTHONPATH/privet/_privet.abi3.so"
+        (cd bindings/python && "$work/debug/bin/maturin" pep517 write-dist-info \
+            --metadata-directory "$PYTHONPATH" >/dev/null)
+        run_tests debug
+        exit
+        ;;
+esac
+
 echo "tests of the package in: $oldest, $newest"
-tests_need=(pytest pandas polars pyarrow duckdb nbclient nbformat ipykernel)
 # What is downloaded comes while the compiler works.
 (
     environment newest "$newest" "${tests_need[@]}" mypy pyright
@@ -46,12 +75,8 @@ tests_need=(pytest pandas polars pyarrow duckdb nbclient nbformat ipykernel)
 ) &
 environments=$!
 
-manifest="$PWD/bindings/python/Cargo.toml"
-# As `make test` builds it: for one package alone, much would be built once more.
-PRIVET_MANIFEST=$manifest cargo test --quiet --locked --workspace --test house_rules \
-    licences_are_allowed
 # What `pip wheel` would build, while its environment is made.
-cargo build --quiet --release --locked --features pyo3/extension-module --manifest-path "$manifest"
+cargo build --quiet --release --locked --package privet-python
 wait "$environments"
 rm -rf "$work/wheels"
 "$work/newest/bin/pip" wheel --quiet --disable-pip-version-check --no-deps \
@@ -66,9 +91,7 @@ fi
 
 for name in oldest newest; do
     "$work/$name/bin/pip" install --quiet --disable-pip-version-check "$wheel"
-    # Outside the sources, so that the installed package is tested.
-    (cd "$work" && "$work/$name/bin/python" -m pytest -q -p no:cacheprovider \
-        "$OLDPWD/bindings/python/tests")
+    run_tests "$name"
 done
 cd "$work"
 export PATH="$work/newest/bin:$PATH"

@@ -196,6 +196,8 @@ def test_ctrl_c_ends_a_build_and_leaves_the_file(path: pathlib.Path) -> None:
         asked.wait()
         signal.raise_signal(signal.SIGINT)
 
+    # What a script runs in the background ignores Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         privet.build(reader, path, raw="k", force=True, progress=False)

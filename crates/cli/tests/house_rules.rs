@@ -45,6 +45,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "privet-laboratory-kernels",
         ],
     ),
+    (
+        "privet-python",
+        &[
+            "privet-core",
+            "privet-schemes",
+            "privet-table",
+            "privet-client",
+            "privet-server",
+            "privet-host",
+            "privet",
+            "privet-laboratory",
+        ],
+    ),
     // It watches clients from outside, of whatever program they are.
     ("privet-testing", &[]),
     ("debian-packages", &[]),
@@ -84,8 +97,14 @@ fn is_laboratory(part: &std::ffi::OsStr) -> bool {
 /// What only client, server, host, command and an example with a server of its own may use:
 /// sockets, and the runtime below them.
 const NETWORK: &[&str] = &["tokio", "tonic", "hyper", "rustls"];
-const MAY_KNOW_THE_NETWORK: &[&str] =
-    &["privet-client", "privet-server", "privet-host", "privet", "key-transparency"];
+const MAY_KNOW_THE_NETWORK: &[&str] = &[
+    "privet-client",
+    "privet-server",
+    "privet-host",
+    "privet",
+    "privet-python",
+    "key-transparency",
+];
 
 /// Calls that use the system's files or its clock, or that wait.
 const SYSTEM: &[&str] = &[
@@ -156,11 +175,8 @@ fn packages() -> BTreeMap<String, Package> {
     metadata["packages"].as_array().unwrap().iter().map(package).collect()
 }
 
-/// Of this workspace, or of the one that a script names: those of bindings depend on crates that
-/// may not be on this machine.
 fn metadata(arguments: &[&str]) -> serde_json::Value {
-    let named = std::env::var("PRIVET_MANIFEST");
-    let manifest = named.as_deref().unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--offline", "--format-version", "1", "--manifest-path", manifest])
         .args(arguments)
@@ -220,10 +236,7 @@ fn unsafe_code_lives_in_crates_of_kernels_alone() {
         );
     }
     let workspace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
-    let python = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bindings/python/Cargo.toml");
-    for manifest in [workspace, python] {
-        assert!(std::fs::read_to_string(manifest).unwrap().contains("unsafe_code = \"forbid\""));
-    }
+    assert!(std::fs::read_to_string(workspace).unwrap().contains("unsafe_code = \"forbid\""));
 }
 
 #[test]
@@ -283,27 +296,6 @@ fn licences_are_allowed() {
         let fine = licence.split(" AND ").all(|part| part.split(" OR ").any(one));
         assert!(fine, "{} is under {licence:?}, which deny.toml does not allow", package["name"]);
     }
-}
-
-/// The package for Python is what the command is, and not another build of it.
-#[test]
-fn the_package_for_python_is_made_of_the_same_versions() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let locked = |path: &str| -> BTreeSet<(String, String)> {
-        let lock = std::fs::read_to_string(root.join(path)).unwrap();
-        let lock: toml::Table = lock.parse().unwrap();
-        let packages = lock["package"].as_array().unwrap().iter();
-        let text = |value: &toml::Value| value.as_str().unwrap().to_owned();
-        packages.map(|package| (text(&package["name"]), text(&package["version"]))).collect()
-    };
-    let (here, there) = (locked("Cargo.lock"), locked("bindings/python/Cargo.lock"));
-    let names: BTreeSet<_> = here.iter().map(|(name, _)| name).collect();
-    let others: Vec<_> = there.difference(&here).filter(|(name, _)| names.contains(name)).collect();
-    assert!(there.len() > 100);
-    assert!(
-        others.is_empty(),
-        "copy Cargo.lock to bindings/python, and have cargo look at it there: {others:?}"
-    );
 }
 
 /// Kernels and schemes depend only on their arguments. No environment variable may change what they
