@@ -1,11 +1,7 @@
 //! A table that is fetched whole, over loopback: once it is stored, no lookup sends anything, and
 //! damage to it is found and repaired.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{KEYS, options, pair, record, records_by, serve, table_by};
+use crate::common::{KEYS, options, pair, record, records_by, serve, table_by};
 use privet_client::{Client, ClientOptions, Progress, Target, Traffic};
 use privet_core::Blame;
 use privet_schemes::SchemeId;

@@ -5,11 +5,9 @@
 //! them. So a new scheme gets its cases by its line in the registry. Cases that cannot be tried are
 //! in [`LEFT_OUT`], which is checked.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{any_port, config, cut, generation_in, indexed_by, options_of, record, records_by};
+use crate::common::{
+    any_port, config, cut, generation_in, indexed_by, options_of, record, records_by,
+};
 use privet_client::{Client, ClientOptions, TableRoot, Target};
 use privet_core::{Blame, TableIdentity, TableShape};
 use privet_host::TableFile;

@@ -1,11 +1,7 @@
 //! Clients and servers over loopback, many at once and in bad moments: stored hints are used, and a
 //! restart loses no lookup. What holds for every scheme is in `end_to_end.rs`.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{KEYS, any_port, config, options, pair, serve, table};
+use crate::common::{KEYS, any_port, config, options, pair, serve, table};
 use privet_client::{Client, Progress, Target};
 use privet_core::{Blame, Reason};
 use privet_server::Server;

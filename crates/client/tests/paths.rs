@@ -1,10 +1,6 @@
 //! Servers behind a front that has a path for each.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{any_port, options, pair, serve, table};
+use crate::common::{any_port, options, pair, serve, table};
 use privet_client::{Client, ClientOptions};
 use privet_core::{Blame, Reason};
 use std::convert::Infallible;

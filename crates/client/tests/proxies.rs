@@ -1,10 +1,6 @@
 //! Servers behind proxies: what a proxy learns, what passes it, and that nothing goes around it.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{any_port, config, options_of, pair, serve, table, table_by};
+use crate::common::{any_port, config, options_of, pair, serve, table, table_by};
 use privet_client::{Client, ClientOptions};
 use privet_core::{Blame, Error, Reason};
 use privet_schemes::SchemeId;

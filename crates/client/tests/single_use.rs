@@ -1,11 +1,7 @@
 //! Clients with single-use hints over loopback: one process at a time holds them, and they are
 //! erased in time.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{config, options, record, records_by, serve};
+use crate::common::{config, options, record, records_by, serve};
 use privet_client::state::{Pin, State};
 use privet_client::store::Store;
 use privet_client::{Client, ClientOptions, Progress, Target};

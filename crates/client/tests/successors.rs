@@ -1,10 +1,6 @@
 //! Running servers take a successor of their table, while a client looks up over loopback.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{any_port, config, find_metric, metric, options_of};
+use crate::common::{any_port, config, find_metric, metric, options_of};
 use privet_client::store::Store;
 use privet_client::{Client, ClientOptions, state::State as _};
 use privet_core::TableId;

@@ -1,11 +1,7 @@
 //! Two servers of DPF-PIR over loopback: either may be restarted, and neither may contradict the
 //! other.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{KEYS, any_port, config, options, options_of, pair, serve, table_by};
+use crate::common::{KEYS, any_port, config, options, options_of, pair, serve, table_by};
 use privet_client::{Client, Progress, Target};
 use privet_core::{Blame, Error, Reason};
 use privet_schemes::SchemeId;

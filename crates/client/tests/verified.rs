@@ -1,11 +1,7 @@
 //! TAPIR over loopback, with two servers, one of which may lie: in the table that it streams, or in
 //! its answers.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{any_port, config, cut, options_of, record, records_by};
+use crate::common::{any_port, config, cut, options_of, record, records_by};
 use privet_client::disk::Directory;
 use privet_client::store::{self, HintsCondition};
 use privet_client::{Client, ClientOptions, Target};
