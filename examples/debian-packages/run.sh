@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # The Debian package index as a privately readable table: convert, build, serve under each scheme, look up from a second process, and compare every field.
 # Run from anywhere, after `cargo build --release -p privet -p debian-packages`; `make example` does both. Needs Debian's apt.
+# PRIVET_PROGRAMS names another folder of the two programs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-privet=$PWD/target/release/privet
-packages=$PWD/target/release/debian-packages
+programs=$PWD/${PRIVET_PROGRAMS:-target/release}
+privet=$programs/privet
+packages=$programs/debian-packages
 work=$(mktemp -d)
 servers=()
 cleanup() {

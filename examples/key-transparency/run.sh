@@ -7,8 +7,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-privet=$PWD/target/release/privet
-messenger=$PWD/target/release/key-transparency
+programs=$PWD/${PRIVET_PROGRAMS:-target/release}
+privet=$programs/privet
+messenger=$programs/key-transparency
 work=$(mktemp -d)
 declare -A address process updates
 processes=()
