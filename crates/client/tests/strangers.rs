@@ -279,8 +279,8 @@ async fn look_up(url: &str) -> Result<Vec<u8>, Error> {
         let client = Client::connect(impatient(url), |_| {}).await?;
         Ok(client.get(&pair(1, 0).0).await?.unwrap().to_vec())
     };
-    // About two moments for each of four things: two seconds. Nothing is fast on a busy machine, but
-    // clients with the usual patience wait that long for a chunk alone.
+    // About two moments for each of four things: two seconds. Nothing is fast on a busy machine.
+    // But clients with the usual patience wait that long for a chunk alone.
     let outcome = tokio::time::timeout(Duration::from_secs(30), lookup).await;
     outcome.expect("it waits for ever")
 }
