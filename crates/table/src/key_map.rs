@@ -106,13 +106,13 @@
 //!
 //! # Who chooses what
 //!
-//! The user chooses the kind and, if they want to, the number of parts. [`pack`] chooses the number
+//! The user chooses the kind and, if they want to, the number of parts. [`pack_with`] chooses the number
 //! and width of the records and what goes to the stash, by the cost that its module states.
 //!
 //! | item | what it is for |
 //! |---|---|
 //! | [`KeyMap`] | the client's side: the [`candidates`](KeyMap::candidates) of a key, the [piece](KeyMap::piece_in) of its value in each, and its [`value`](KeyMap::value) from them |
-//! | [`pack`], [`pack_as`], [`pack_with`] | the builder's side: from pairs to records |
+//! | [`pack_as`], [`pack_with`] | the builder's side: from pairs to records |
 //! | [`Room`] | how many keys a table still takes, about |
 //! | [`Editor`] | the owner's side, later on: keys that are set and deleted in a finished table |
 //! | [`encode_list`], [`decode_list`] | for all of them, if keys have several values |
@@ -152,7 +152,7 @@ pub use key_form::{Case, KeyForm, Normalization};
 pub use key_format::KeyFormat;
 #[cfg(feature = "files")]
 pub(crate) use key_format::quoted;
-pub use packing::{PackOptions, Packed, Pairs, pack, pack_as, pack_with, pack_with_room};
+pub use packing::{PackOptions, Packed, Pairs, pack_as, pack_with, pack_with_room};
 pub use pieces::MOST_PARTS;
 #[cfg(feature = "files")]
 pub(crate) use ranges::{Bounds, NAME_LEN};

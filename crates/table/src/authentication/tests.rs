@@ -1,5 +1,6 @@
 use super::*;
 use crate::{IndexLayout, RecordLayout, TableLayout};
+use data_encoding::HEXLOWER;
 use privet_core::Blame;
 use serde_json::Value;
 
@@ -219,9 +220,5 @@ fn known_answers() {
 }
 
 fn bytes(hexadecimal: &Value) -> Vec<u8> {
-    let (pairs, []) = hexadecimal.as_str().expect("text").as_bytes().as_chunks::<2>() else {
-        panic!("an odd number of digits")
-    };
-    let digit = |digit: u8| char::from(digit).to_digit(16).expect("hexadecimal") as u8;
-    pairs.iter().map(|pair| digit(pair[0]) * 16 + digit(pair[1])).collect()
+    HEXLOWER.decode(hexadecimal.as_str().expect("text").as_bytes()).expect("hexadecimal")
 }

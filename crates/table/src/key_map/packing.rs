@@ -98,15 +98,18 @@ impl Packed {
         }
         record.resize(self.key_map.record_len() as usize, 0);
     }
-}
 
-/// Distributes `pairs` over the buckets of a [bucket map](KeyMapKind::Buckets), as [`pack_as`] does
-/// for this kind.
-///
-/// # Errors
-/// As [`pack_as`].
-pub fn pack<P: Pairs + ?Sized>(pairs: &P, seed: PublicSeed) -> Result<Packed> {
-    pack_as(KeyMapKind::Buckets, pairs, seed)
+    /// All records.
+    #[cfg(test)]
+    pub(crate) fn records<P: Pairs + ?Sized>(&self, pairs: &P) -> Vec<Vec<u8>> {
+        let record = |bucket| {
+            let mut record = Vec::new();
+            self.write_record(pairs, bucket, &mut record);
+            assert_eq!(record.len() as u64, self.key_map.record_len());
+            record
+        };
+        (0..self.key_map.buckets()).map(record).collect()
+    }
 }
 
 /// Distributes `pairs` over records, for a key map of kind `kind` in which each value lies in one

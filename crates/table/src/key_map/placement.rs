@@ -12,7 +12,7 @@
 //! - an answer of the schemes that return one record takes *W* bytes, and a lookup takes *c*
 //!   answers, one for each candidate of each part. Over 1 024 lookups that is 1 024·*c*·*W*.
 //!
-//! The first is what the table costs its server, the others what it costs a client; `pack`
+//! The first is what the table costs its server, the others what it costs a client; packing
 //! minimises their product
 //!
 //! ```text

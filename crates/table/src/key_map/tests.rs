@@ -1,4 +1,5 @@
 use super::*;
+use data_encoding::HEXLOWER;
 use privet_core::{Blame, Reason};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -25,14 +26,7 @@ fn packed(pairs: &[Pair], seed: PublicSeed) -> (KeyMap, Vec<Vec<u8>>) {
 
 fn packed_as(kind: KeyMapKind, pairs: &[Pair], seed: PublicSeed) -> (KeyMap, Vec<Vec<u8>>) {
     let packed = pack_as(kind, pairs, seed).expect("these pairs can be packed");
-    let mut records = Vec::new();
-    for bucket in 0..packed.key_map().buckets() {
-        let mut record = Vec::new();
-        packed.write_record(pairs, bucket, &mut record);
-        assert_eq!(record.len() as u64, packed.key_map().record_len());
-        records.push(record);
-    }
-    (packed.key_map().clone(), records)
+    (packed.key_map().clone(), packed.records(pairs))
 }
 
 /// The result of a lookup of `key`. Checks that no part of it lies in two of its candidates.
@@ -348,12 +342,7 @@ fn vectors(name: &str) -> Value {
 }
 
 fn bytes(hexadecimal: &Value) -> Vec<u8> {
-    let digits = hexadecimal.as_str().expect("text").as_bytes();
-    let byte = |pair: &[u8]| {
-        let pair = std::str::from_utf8(pair).expect("text");
-        u8::from_str_radix(pair, 16).expect("hexadecimal")
-    };
-    digits.chunks(2).map(byte).collect()
+    HEXLOWER.decode(hexadecimal.as_str().expect("text").as_bytes()).expect("hexadecimal")
 }
 
 fn answers(pairs: &[Pair]) -> Value {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::authentication::{MerkleTree, shape_with_paths};
-use crate::key_map::pack;
+use crate::key_map::{KeyMapKind, pack_as};
 use crate::layout::{IndexLayout, RecordLayout};
 use crate::update_log::EpochHash;
 use privet_core::{Blame, Epoch, PublicSeed, TableId, TableShape};
@@ -27,7 +27,8 @@ fn write_keyed(path: &Path) -> SnapshotHeader {
         (format!("key {number}"), vec![number as u8; len])
     };
     let pairs: Vec<(String, Vec<u8>)> = (0..32).map(pair).collect();
-    let packed = pack(&pairs[..], PublicSeed::from_bytes([1; 32])).expect("packable");
+    let packed = pack_as(KeyMapKind::Buckets, &pairs[..], PublicSeed::from_bytes([1; 32]))
+        .expect("packable");
     assert_eq!(packed.key_map().stash_entries(), 1);
     let plan = SnapshotPlan {
         id: TableId([1; 16]),

@@ -118,13 +118,7 @@ fn keys_that_differ_in_what_does_not_count_are_one_key() {
         let packed = packed.with_key_form(form.clone());
         let key_map = KeyMap::decode(&packed.key_map().encode()).expect("just encoded");
         assert_eq!(&key_map, packed.key_map());
-        let records: Vec<Vec<u8>> = (0..key_map.buckets())
-            .map(|bucket| {
-                let mut record = Vec::new();
-                packed.write_record(&pairs[..], bucket, &mut record);
-                record
-            })
-            .collect();
+        let records = packed.records(&pairs[..]);
         assert_eq!(look_up(&key_map, &records, b" k-e-y 7."), Some(vec![7; 7]));
         assert_eq!(look_up(&key_map, &records, b"key40"), None);
 

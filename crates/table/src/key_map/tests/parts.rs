@@ -8,13 +8,7 @@ use std::collections::BTreeMap;
 
 fn packed_with(options: &PackOptions, pairs: &[Pair]) -> (KeyMap, Vec<Vec<u8>>, Packed) {
     let packed = pack_with(options, pairs, fixed_seed()).expect("these pairs can be packed");
-    let records = (0..packed.key_map().buckets()).map(|bucket| {
-        let mut record = Vec::new();
-        packed.write_record(pairs, bucket, &mut record);
-        assert_eq!(record.len() as u64, packed.key_map().record_len());
-        record
-    });
-    (packed.key_map().clone(), records.collect(), packed)
+    (packed.key_map().clone(), packed.records(pairs), packed)
 }
 
 /// Pairs with values of these lengths, whose bytes differ from place to place, so that pieces in a

@@ -206,13 +206,7 @@ fn a_table_of_ranges_answers_for_every_point_in_them() {
         let packed = pack_as(kind, &pairs[..], fixed_seed()).expect("packs");
         let packed = packed.with_key_form(form.clone());
         let key_map = KeyMap::decode(&packed.key_map().encode()).expect("just encoded");
-        let records: Vec<Vec<u8>> = (0..key_map.buckets())
-            .map(|bucket| {
-                let mut record = Vec::new();
-                packed.write_record(&pairs[..], bucket, &mut record);
-                record
-            })
-            .collect();
+        let records = packed.records(&pairs[..]);
         for point in 990..3010u128 {
             let expected = holding(&ranges, point).map(|range| range.from.to_string().into_bytes());
             assert_eq!(look_up(&key_map, &records, point.to_string().as_bytes()), expected);

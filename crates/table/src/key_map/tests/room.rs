@@ -30,13 +30,7 @@ fn a_table_takes_as_many_keys_as_it_was_built_with_room_for() {
         let packed = pack_with_room(&options, &pairs[..], room, seed).expect("packs");
         let map = KeyMap::decode(&packed.key_map().encode()).expect("just encoded");
         assert_eq!(map.keys(), 500);
-        let records: Vec<Vec<u8>> = (0..map.buckets())
-            .map(|number| {
-                let mut record = Vec::new();
-                packed.write_record(&pairs[..], number, &mut record);
-                record
-            })
-            .collect();
+        let records = packed.records(&pairs[..]);
         for (key, value) in &pairs {
             assert_eq!(look_up(&map, &records, key).as_ref(), Some(value));
         }

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::update_log::succession::SuccessionDraft;
+use data_encoding::HEXLOWER;
 use serde_json::Value;
 
 fn vectors(file: &str) -> Vec<Value> {
@@ -18,11 +19,7 @@ fn histories() -> Vec<Value> {
 }
 
 fn bytes(hexadecimal: &Value) -> Vec<u8> {
-    let (pairs, []) = hexadecimal.as_str().expect("text").as_bytes().as_chunks::<2>() else {
-        panic!("an odd number of digits")
-    };
-    let digit = |digit: u8| char::from(digit).to_digit(16).expect("hexadecimal") as u8;
-    pairs.iter().map(|pair| digit(pair[0]) * 16 + digit(pair[1])).collect()
+    HEXLOWER.decode(hexadecimal.as_str().expect("text").as_bytes()).expect("hexadecimal")
 }
 
 fn array<const N: usize>(hexadecimal: &Value) -> [u8; N] {
