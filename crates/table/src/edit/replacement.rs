@@ -22,7 +22,7 @@
 mod tests;
 
 use super::rows::Counts;
-use super::{TableEditor, TableUpdate, update_of};
+use super::{NumberedRows, TableUpdate, Written, update_of};
 use crate::build::{KeptRows, OnDuplicate};
 use crate::import::{Columns, LinesLeftOut, check_value};
 use crate::key_map::{Editor, Effect, Held, KeyForm, KeyMap, Pairs as _, decode_list};
@@ -32,7 +32,6 @@ use crate::values::Values;
 use privet_core::quantities::count;
 use privet_core::{Error, Reason, Result, TableShape};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// An epoch is ended when its records take about so many bytes. Servers and clients hold one in
 /// memory, and accept four times as much.
@@ -214,27 +213,26 @@ impl<R: Fn(u64) -> Result<Vec<u8>>> Planned<R> {
         }
         let (mut counts, mut row) = (Counts::default(), 0);
         while row < wanted {
-            let layout = self.layout.clone();
-            let mut editor = TableEditor::new(&layout, self.shape, |number| self.record(number))?;
+            let mut editor = NumberedRows::new(index, self.shape, |number| self.record(number));
             let mut bytes = 0;
             while row < wanted && bytes < self.epoch_bytes {
                 let value = rows.value_of(row);
                 let named = |error: Error| error.within(format!("row {row}"));
                 if row >= now {
-                    editor.append_row(value).map_err(named)?;
+                    editor.append(value).map_err(named)?;
                     counts.inserted += 1;
                     bytes += self.shape.record_len();
                 } else if index.value_in(&self.record(row)?)? == value {
                     counts.unchanged += 1;
                 } else {
-                    editor.set_row(row, value).map_err(named)?;
+                    editor.set(row, value).map_err(named)?;
                     counts.replaced += 1;
                     bytes += bytes_of_a_change(self.shape);
                 }
                 row += 1;
             }
-            let update = editor.finish()?;
-            self.add(update)?;
+            let written = editor.finish()?;
+            self.add(update_of((written, None), self.shape, None)?)?;
         }
         Ok(counts)
     }
@@ -260,7 +258,7 @@ impl<R: Fn(u64) -> Result<Vec<u8>>> Planned<R> {
         let layout = Some(described.within(&self.layout));
         let update = match self.epochs.pop() {
             Some(update) => TableUpdate { layout, ..update },
-            None => TableUpdate::new(self.shape, BTreeMap::new(), layout)?,
+            None => TableUpdate::new(self.shape, Written::new(), layout)?,
         };
         check_can_be_sent(&update).map_err(at_once)?;
         self.epochs.push(update);

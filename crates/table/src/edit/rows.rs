@@ -1,14 +1,15 @@
 //! Rows as a file has them, or a person types them, for a table of any kind.
 
-use super::{TableEditor, TableUpdate};
-use crate::key_map::{Effect, KeyFormat, KeyMap, RowKey, no_such_range};
-use crate::layout::TableLayout;
+use super::{NumberedRows, TableUpdate, not_edited, update_of};
+use crate::key_map::{Editor, Effect, KeyFormat, KeyMap, RowKey, no_such_range};
+use crate::layout::{RecordLayout, TableLayout};
+use crate::values::Values;
 use privet_core::{Error, Result, TableShape};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// A [`TableEditor`] that takes rows: each a key and a value. Keys are written in the table's
-/// [format](KeyFormat).
+/// Changes of one table, collected. Takes rows: each a key and a value. Keys are written in the
+/// table's [format](KeyFormat).
 ///
 /// In a table by key, a row says what the key's value is. Where keys have several values, all rows
 /// of a key up to [`end_rows`](Self::end_rows) count together, and replace what it had. In a table
@@ -17,10 +18,16 @@ use std::collections::HashMap;
 /// The errors of [`delete`](Self::delete) and [`end_rows`](Self::end_rows) name the key: they are
 /// for the table's owner, who gave it.
 pub struct RowEditor<'a, R> {
-    editor: TableEditor<'a, R>,
-    key_map: Option<&'a KeyMap>,
+    shape: TableShape,
+    values: Option<&'a Values>,
+    rows: Rows<'a, R>,
     lists: ValuesByKey,
     counts: Counts,
+}
+
+enum Rows<'a, R> {
+    ByKey(&'a KeyMap, Box<Editor<'a, R>>),
+    ByIndex(NumberedRows<R>),
 }
 
 /// What was done to keys, or to rows in a table by index.
@@ -40,27 +47,39 @@ pub struct Counts {
 }
 
 impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
-    /// As [`TableEditor::new`].
+    /// An editor of a table of that layout and shape. `read` gives the record with a number below
+    /// the table's, as it was before anything changed.
     ///
     /// # Errors
-    /// As there.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is authenticated.
     pub fn new(layout: &'a TableLayout, shape: TableShape, read: R) -> Result<Self> {
-        Ok(Self {
-            editor: TableEditor::new(layout, shape, read)?,
-            key_map: layout.records().key_map(),
-            lists: ValuesByKey::default(),
-            counts: Counts::default(),
-        })
+        if layout.authentication().is_some() {
+            return Err(not_edited());
+        }
+        let rows = match layout.records() {
+            RecordLayout::Keyed(map) => Rows::ByKey(map, Box::new(Editor::new(map, read))),
+            RecordLayout::Index(index) => Rows::ByIndex(NumberedRows::new(*index, shape, read)),
+        };
+        let (lists, counts) = (ValuesByKey::default(), Counts::default());
+        Ok(Self { shape, values: layout.values(), rows, lists, counts })
     }
 
     /// Removes `key`, if it is there. In a table of ranges, the bounds of a range will do.
     ///
     /// # Errors
-    /// As [`TableEditor::delete`] and [`KeyForm::read`](crate::key_map::KeyForm::read).
+    /// As [`Editor::delete`] and [`KeyForm::read`](crate::key_map::KeyForm::read);
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table is by index. Nothing has
+    /// changed then.
     pub fn delete(&mut self, key: &[u8]) -> Result<()> {
-        let read = self.key_map.map(|map| map.key_form().key_of_row(key.into())).transpose();
-        let effect =
-            read.and_then(|read| self.editor.delete(&read.flatten().unwrap_or(Cow::Borrowed(key))));
+        let effect = match &mut self.rows {
+            Rows::ByKey(map, editor) => map.key_form().key_of_row(key.into()).and_then(|read| {
+                let key = read.unwrap_or(Cow::Borrowed(key));
+                editor.delete(&key)
+            }),
+            Rows::ByIndex(_) => {
+                Err(Error::api_misuse("this is a table by index: it takes row numbers and values"))
+            }
+        };
         let named = || format!("the key {}", KeyFormat::Text.shown(key));
         self.counts.add(effect.map_err(|error| error.within(named()))?);
         Ok(())
@@ -69,21 +88,23 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
     /// Takes a row. A table by index ignores the key.
     ///
     /// # Errors
-    /// As [`TableEditor::set`], [`TableEditor::append_row`] and
-    /// [`KeyForm::read`](crate::key_map::KeyForm::read). They do not name the key: whoever reads a
-    /// file knows the row.
+    /// As [`Editor::set`] and [`KeyForm::read`](crate::key_map::KeyForm::read);
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the value does not fit. Nothing has
+    /// changed then. They do not name the key: whoever reads a file knows the row.
     pub fn add<'k>(&mut self, key: impl Into<RowKey<'k>>, value: &[u8]) -> Result<()> {
-        let Some(key_map) = self.key_map else {
-            self.editor.append_row(value)?;
-            self.counts.inserted += 1;
-            return Ok(());
-        };
-        key_map.key_form().check_edited_alone()?;
-        let key = key_map.key_form().key_of_row(key.into())?.ok_or_else(no_such_range)?;
-        if key_map.has_lists() {
-            self.lists.add(&key, value);
-        } else {
-            self.counts.add(self.editor.set(&key, value)?);
+        match &mut self.rows {
+            Rows::ByIndex(rows) => {
+                rows.append(value)?;
+                self.counts.inserted += 1;
+            }
+            Rows::ByKey(map, editor) => {
+                map.key_form().check_edited_alone()?;
+                let key = map.key_form().key_of_row(key.into())?.ok_or_else(no_such_range)?;
+                match map.has_lists() {
+                    true => self.lists.add(&key, value),
+                    false => self.counts.add(editor.set(&key, value)?),
+                }
+            }
         }
         Ok(())
     }
@@ -94,14 +115,12 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
     /// As [`add`](Self::add), and [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is
     /// no such row.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        if self.key_map.is_some() {
-            return self.add(key, value);
-        }
+        let Rows::ByIndex(rows) = &mut self.rows else { return self.add(key, value) };
         let number = std::str::from_utf8(key).ok().and_then(|number| number.parse().ok());
         let row = number.ok_or_else(|| {
             Error::api_misuse("this is a table by row number: write the number of a row as the key")
         })?;
-        self.editor.set_row(row, value)?;
+        rows.set(row, value)?;
         self.counts.replaced += 1;
         Ok(())
     }
@@ -110,13 +129,13 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
     /// values that it has got so far.
     ///
     /// # Errors
-    /// As [`TableEditor::set_all`].
+    /// As [`Editor::set_all`].
     pub fn end_rows(&mut self) -> Result<()> {
         let ValuesByKey { values, .. } = std::mem::take(&mut self.lists);
-        let format = self.key_map.map_or(KeyFormat::Text, |key_map| key_map.key_form().format);
+        let Rows::ByKey(map, editor) = &mut self.rows else { return Ok(()) };
         for (key, values) in values {
-            let named = || format!("the key {}", format.shown(&key));
-            let effect = self.editor.set_all(&key, &values);
+            let named = || format!("the key {}", map.key_form().format.shown(&key));
+            let effect = editor.set_all(&key, &values);
             self.counts.add(effect.map_err(|error| error.within(named()))?);
         }
         Ok(())
@@ -126,10 +145,15 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> RowEditor<'a, R> {
     /// were about.
     ///
     /// # Errors
-    /// As [`end_rows`](Self::end_rows) and [`TableEditor::finish`].
+    /// As [`end_rows`](Self::end_rows); whatever `read` fails with;
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table would be too large.
     pub fn finish(mut self) -> Result<(Option<TableUpdate>, Counts)> {
         self.end_rows()?;
-        Ok((self.editor.finish()?, self.counts))
+        let changed = match self.rows {
+            Rows::ByKey(_, editor) => editor.finish()?,
+            Rows::ByIndex(rows) => (rows.finish()?, None),
+        };
+        Ok((update_of(changed, self.shape, self.values)?, self.counts))
     }
 }
 

@@ -43,15 +43,15 @@ proptest! {
         let (layout, shape, mut records) = by_index(&values);
         let before = records.clone();
         let read = |number: u64| Ok(before[number as usize].clone());
-        let mut editor = TableEditor::new(&layout, shape, read).unwrap();
+        let mut editor = RowEditor::new(&layout, shape, read).unwrap();
         let RecordLayout::Index(rows) = layout.records() else { panic!() };
         let (most, exactly) = (values.iter().map(Vec::len).max().unwrap(), rows.prefix_bytes() == 0);
         let mut list = values.clone();
         for (row, value) in operations {
             let fits = value.len() <= most && (!exactly || value.len() == most);
             let outcome = match row {
-                Some(row) => editor.set_row(row as u64, &value),
-                None => editor.append_row(&value).map(|row| assert_eq!(row as usize, list.len())),
+                Some(row) => editor.set(row.to_string().as_bytes(), &value),
+                None => editor.add(&b"ignored"[..], &value),
             };
             prop_assert_eq!(outcome.is_ok(), fits && row.is_none_or(|row| row < list.len()));
             match (outcome, row) {
@@ -63,7 +63,7 @@ proptest! {
                 }
             }
         }
-        let edits = editor.finish().unwrap();
+        let (edits, _) = editor.finish().unwrap();
         prop_assert_eq!(edits.is_some(), list != values);
         if let Some(edits) = edits {
             prop_assert!(edits.layout.is_none());
@@ -82,37 +82,35 @@ proptest! {
         let kind = if cuckoo { KeyMapKind::Cuckoo } else { KeyMapKind::Buckets };
         let pairs: Vec<(Vec<u8>, Vec<u8>)> = (0..40u8).map(|key| (vec![key], vec![key; 5])).collect();
         let packed = pack_as(kind, &pairs[..], PublicSeed::from_bytes([3; 32])).unwrap();
-        let mut records: Vec<Vec<u8>> = (0..packed.key_map().buckets())
-            .map(|number| {
-                let mut record = Vec::new();
-                packed.write_record(&pairs[..], number, &mut record);
-                record
-            })
-            .collect();
+        let mut records = packed.records(&pairs[..]);
         let layout: TableLayout = RecordLayout::Keyed(packed.key_map().clone()).into();
         let before = records.clone();
         let read = |number: u64| Ok(before[number as usize].clone());
-        let mut editor = TableEditor::new(&layout, packed.key_map().shape(), read).unwrap();
+        let mut editor = RowEditor::new(&layout, packed.key_map().shape(), read).unwrap();
+        let mut counts = Counts::default();
         let mut map: BTreeMap<Vec<u8>, Vec<u8>> = pairs.into_iter().collect();
         for (key, value) in operations {
             let key = vec![key];
-            let effect = match &value {
+            let done = match &value {
                 Some(value) => editor.set(&key, value),
                 None => editor.delete(&key),
             };
-            match effect {
-                Ok(effect) => {
-                    let old = match value {
-                        Some(value) => map.insert(key, value),
-                        None => map.remove(&key),
-                    };
-                    prop_assert_eq!(old.is_some(), matches!(effect, Effect::Replaced | Effect::Deleted));
-                }
-                Err(error) => prop_assert!(matches!(error.blame(), Blame::Exhausted | Blame::ApiMisuse)),
+            match (done, value) {
+                (Ok(()), Some(value)) => match map.insert(key, value) {
+                    Some(_) => counts.replaced += 1,
+                    None => counts.inserted += 1,
+                },
+                (Ok(()), None) => match map.remove(&key) {
+                    Some(_) => counts.deleted += 1,
+                    None => counts.absent += 1,
+                },
+                (Err(error), _) => prop_assert!(matches!(error.blame(), Blame::Exhausted | Blame::ApiMisuse)),
             }
         }
         let mut after = layout.clone();
-        if let Some(edits) = editor.finish().unwrap() {
+        let (edits, counted) = editor.finish().unwrap();
+        prop_assert_eq!(counted, counts);
+        if let Some(edits) = edits {
             apply(&edits, &mut records);
             after = edits.layout.unwrap_or(after);
         }
@@ -126,27 +124,31 @@ proptest! {
 }
 
 #[test]
-fn each_kind_of_table_takes_its_own_operations() {
+fn a_table_by_index_has_no_keys() {
     let (layout, shape, _) = by_index(&[vec![1, 2]]);
-    let mut editor = TableEditor::new(&layout, shape, |_| Ok(vec![1, 2])).unwrap();
+    let mut editor = RowEditor::new(&layout, shape, |_| Ok(vec![1, 2])).unwrap();
     assert_eq!(editor.set(b"a", b"b").err().unwrap().blame(), Blame::ApiMisuse);
     assert_eq!(editor.delete(b"a").err().unwrap().blame(), Blame::ApiMisuse);
-    assert!(editor.finish().unwrap().is_none());
-
-    let pairs = [(&b"a"[..], &b"b"[..])];
-    let packed = pack_as(KeyMapKind::Buckets, &pairs[..], PublicSeed::from_bytes([3; 32])).unwrap();
-    let layout: TableLayout = RecordLayout::Keyed(packed.key_map().clone()).into();
-    let mut editor =
-        TableEditor::new(&layout, packed.key_map().shape(), |_| panic!("nothing is read")).unwrap();
-    assert_eq!(editor.set_row(0, b"b").err().unwrap().blame(), Blame::ApiMisuse);
-    assert_eq!(editor.append_row(b"b").err().unwrap().blame(), Blame::ApiMisuse);
-    assert!(editor.finish().unwrap().is_none());
+    assert_eq!(editor.finish().unwrap(), (None, Counts::default()));
 }
 
 #[test]
 fn an_authenticated_table_is_refused() {
     let (layout, shape, _) = by_index(&[vec![1, 2]]);
     let layout = TableLayout::authenticated(Authentication::new([0; 32]), layout.records().clone());
-    let refused = TableEditor::new(&layout, shape, |_| Ok(vec![1, 2])).err().unwrap();
+    let refused = RowEditor::new(&layout, shape, |_| Ok(vec![1, 2])).err().unwrap();
     assert_eq!(refused.blame(), Blame::ApiMisuse);
+}
+
+#[test]
+fn an_update_leaves_no_record_out_and_keeps_their_width() {
+    let shape = TableShape::new(3, 2).unwrap();
+    let of = |written: &[(u64, usize)]| {
+        let written = written.iter().map(|(index, len)| (*index, vec![0; *len])).collect();
+        TableUpdate::new(shape, written, None)
+    };
+    for wrong in [&[(4, 2)][..], &[(3, 2), (5, 2)], &[(0, 1)], &[(3, 3)], &[(u64::MAX, 2)]] {
+        assert_eq!(of(wrong).unwrap_err().blame(), Blame::ApiMisuse, "{wrong:?}");
+    }
+    assert_eq!(of(&[(1, 2), (3, 2), (4, 2)]).unwrap().shape_after().records(), 5);
 }

@@ -44,6 +44,7 @@ use super::key_form::no_such_range;
 use super::path::{self, Lying, Move, make_room};
 use super::placement::STASH_BYTES;
 use super::{KeyMap, encode_list, encoding, entry};
+use crate::edit::Written;
 use privet_core::table::MAX_RECORD_LEN;
 use privet_core::{Error, Reason, Result};
 use std::collections::BTreeMap;
@@ -201,8 +202,8 @@ impl<'a, R: FnMut(u64) -> Result<Vec<u8>>> Editor<'a, R> {
     ///
     /// # Errors
     /// Whatever `read` fails with.
-    pub fn finish(mut self) -> Result<(BTreeMap<u64, Vec<u8>>, Option<KeyMap>)> {
-        let mut records = BTreeMap::new();
+    pub fn finish(mut self) -> Result<(Written, Option<KeyMap>)> {
+        let mut records = Written::new();
         for (number, contents) in mem::take(&mut self.changed) {
             let record = contents.write(self.key_map.record_len());
             if record != (self.read)(number)? {

@@ -2,15 +2,12 @@
 
 use super::{Chain, RecordBytes, RecordsDigest};
 use crate::digest::DigestParts;
+use crate::edit::Written;
 use crate::snapshot::Snapshot;
 use privet_core::{Error, ReadRecords, Result, TableIdentity, TableShape};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Records that were written since the snapshot, with their present contents.
-pub(super) type Written = BTreeMap<u64, Vec<u8>>;
 
 /// A table after the last epoch of its log.
 #[derive(Clone, Copy)]

@@ -32,6 +32,9 @@ impl EpochHash {
 
 privet_core::shown_in_hexadecimal!(EpochHash);
 
+/// A changed record: its number, its bytes before, its bytes after.
+type Changed<'a> = (u64, &'a [u8], &'a [u8]);
+
 /// An epoch with a valid form, read in place: whose it is decides whether its records are copied.
 pub(super) struct Entry<'a> {
     bytes: &'a [u8],
@@ -170,8 +173,7 @@ struct EditCursor<'a> {
 }
 
 impl<'a> EditCursor<'a> {
-    /// The next changed record: its number, its bytes before, its bytes after.
-    fn next_edit(&mut self) -> Result<Option<(u64, &'a [u8], &'a [u8])>> {
+    fn next_edit(&mut self) -> Result<Option<Changed<'a>>> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         // Neither term reaches 2^49.
         let index = self.least + read_number(&mut self.reader)?;

@@ -62,12 +62,12 @@
 //! before it is an old copy, and is refused. One that ends after it is what a crash leaves between
 //! the log and the mark.
 
-use super::current::Written;
 use super::{
     Chain, CurrentRecords, CurrentTable, EpochHash, EpochUpdate, Lineage, PublisherId, Succession,
     TableKeys, find_log_of,
 };
 use crate::TableLayout;
+use crate::edit::Written;
 use crate::new_file::{Existing, NewFile, cannot};
 use crate::snapshot::Snapshot;
 pub(super) use epochs::Stored;

@@ -7,7 +7,7 @@ use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{self, ServerOptions};
 use privet_table::build::{BuildOptions, build_table};
-use privet_table::edit::TableEditor;
+use privet_table::edit::RowEditor;
 use privet_table::import::Source;
 use privet_table::key_map::KeyMapKind;
 use privet_table::snapshot::Snapshot;
@@ -154,7 +154,7 @@ impl Living {
         let layout = writer.log().layout().clone();
         let edits = {
             let table = writer.table();
-            let mut editor = TableEditor::new(&layout, table.shape(), |number| {
+            let mut editor = RowEditor::new(&layout, table.shape(), |number| {
                 Ok(table.record(number).unwrap().to_vec())
             })
             .unwrap();
@@ -164,7 +164,7 @@ impl Living {
                     None => editor.delete(key).unwrap(),
                 };
             }
-            editor.finish().unwrap().expect("something changes")
+            editor.finish().unwrap().0.expect("something changes")
         };
         writer.append(&self.key, &edits).unwrap();
         self.note(&writer, before.epoch)

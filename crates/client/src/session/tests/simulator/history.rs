@@ -6,7 +6,7 @@ use super::super::toy::{self, Kind};
 use privet_core::TableIdentity;
 use privet_schemes::SchemeId;
 use privet_table::build::{BuildOptions, build_table};
-use privet_table::edit::TableEditor;
+use privet_table::edit::RowEditor;
 use privet_table::import::Source;
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{LogWriter, PublisherId, PublisherKey, UpdateLog, log_path};
@@ -92,18 +92,18 @@ impl History {
         let layout = writer.log().layout().clone();
         let edits = {
             let table = writer.table();
-            let mut editor = TableEditor::new(&layout, table.shape(), |number| {
+            let mut editor = RowEditor::new(&layout, table.shape(), |number| {
                 Ok(table.record(number).unwrap().to_vec())
             })
             .unwrap();
             let rows = table.shape().records();
             for row in (0..rows).filter(|row| row % 3 != version as u64 % 3) {
-                editor.set_row(row, value(row, version).as_bytes()).unwrap();
+                editor.set(row.to_string().as_bytes(), value(row, version).as_bytes()).unwrap();
             }
             if version % 3 == 2 {
-                editor.append_row(value(rows, version).as_bytes()).unwrap();
+                editor.add(&b""[..], value(rows, version).as_bytes()).unwrap();
             }
-            editor.finish().unwrap().expect("something changes")
+            editor.finish().unwrap().0.expect("something changes")
         };
         let before = writer.log().current().epoch;
         writer.append(key, &edits).unwrap();
