@@ -106,7 +106,7 @@ impl Chain {
     }
 
     /// Takes the next epoch, as bytes from any source, and moves on to it; or refuses it, and
-    /// stays. Allocates nothing for an epoch that the publisher has not signed.
+    /// stays. Allocates next to nothing for an epoch that the publisher has not signed.
     ///
     /// A rotation of the table's keys is an epoch too, without changes: the next one must be signed
     /// by the new publisher. A successor is another table, so no chain moves on to it: a

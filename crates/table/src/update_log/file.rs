@@ -63,8 +63,8 @@
 //! the log and the mark.
 
 use super::{
-    Chain, CurrentRecords, CurrentTable, EpochHash, EpochUpdate, Lineage, PublisherId, Succession,
-    TableKeys, find_log_of,
+    Chain, CurrentRecords, CurrentTable, EpochHash, Lineage, PublisherId, Succession, TableKeys,
+    find_log_of,
 };
 use crate::TableLayout;
 use crate::edit::Written;
@@ -216,24 +216,23 @@ impl UpdateLog {
         };
         let lineage = log.read(lineage_place).map_err(named)?;
         log.lineage = log.header.read_lineage(&lineage).map_err(named)?;
-        log.read_on(access, |_| {}).map_err(named)?;
+        log.read_on(access).map_err(named)?;
         if let Some(mark) = snapshot.mark() {
             log.check_reaches(mark, snapshot.path()).map_err(named)?;
         }
         Ok(log)
     }
 
-    /// Reads and returns the epochs that were appended since the log was opened or last read, in
-    /// order.
+    /// Reads the epochs that were appended since the log was opened or last read. Returns how many
+    /// there were.
     ///
     /// # Errors
     /// As [`open`](Self::open). After an error this log may have followed some of the epochs: open
     /// it again.
-    pub fn catch_up(&mut self) -> Result<Vec<EpochUpdate>> {
-        let mut updates = Vec::new();
-        let read = self.read_on(Access::Shared, |update| updates.push(update));
-        read.map_err(|error| error.within(self.path.display()))?;
-        Ok(updates)
+    pub fn catch_up(&mut self) -> Result<usize> {
+        let before = self.epochs.len();
+        self.read_on(Access::Shared).map_err(|error| error.within(self.path.display()))?;
+        Ok(self.epochs.len() - before)
     }
 
     /// The table after the last epoch.

@@ -6,7 +6,7 @@ use super::{Access, UpdateLog, cannot_read, damaged};
 use crate::snapshot::Mark;
 use crate::update_log::chain::{Link, check_next};
 use crate::update_log::recorded::Recorded;
-use crate::update_log::{EpochHash, EpochUpdate, Succession};
+use crate::update_log::{EpochHash, Succession};
 use privet_core::{Epoch, Error, Result, TableIdentity};
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -49,17 +49,13 @@ impl UpdateLog {
     }
 
     /// Reads from `self.end` to the committed end.
-    pub(super) fn read_on(
-        &mut self,
-        access: Access,
-        mut each: impl FnMut(EpochUpdate),
-    ) -> Result<()> {
+    pub(super) fn read_on(&mut self, access: Access) -> Result<()> {
         let commit = self.last_commit()?;
         let adopted = self.commit_damaged && commit.epoch.checked_add(1) == Some(self.last_epoch());
         if !adopted {
             while self.end < commit.end {
                 let place = self.next_place(commit.end)?;
-                self.follow_at(place, &mut each)?;
+                self.follow_at(place)?;
             }
             let read_to =
                 Commit { epoch: self.last_epoch(), end: self.end, last: self.last_hash() };
@@ -67,7 +63,7 @@ impl UpdateLog {
                 return Err(damaged("its epochs are not those that it has committed"));
             }
             if self.commit_damaged {
-                self.adopt_uncommitted(access, &mut each)?;
+                self.adopt_uncommitted(access)?;
             }
         }
         if self.snapshot_reached() {
@@ -91,16 +87,12 @@ impl UpdateLog {
 
     /// Takes in the epoch after the committed end, if there is one: the unreadable commit record
     /// may have been that epoch's, and then the epoch is whole.
-    fn adopt_uncommitted(
-        &mut self,
-        access: Access,
-        each: &mut impl FnMut(EpochUpdate),
-    ) -> Result<()> {
+    fn adopt_uncommitted(&mut self, access: Access) -> Result<()> {
         let file_len = self.file_len()?;
         if file_len == self.end {
             return Ok(());
         }
-        let followed = self.next_place(file_len).and_then(|place| self.follow_at(place, each));
+        let followed = self.next_place(file_len).and_then(|place| self.follow_at(place));
         // A reader must accept this: a writer may just be writing it.
         if followed.is_ok() || access == Access::Shared {
             return Ok(());
@@ -124,7 +116,7 @@ impl UpdateLog {
     }
 
     /// Reads the epoch at `place` and follows it, or skips it if the snapshot has it already.
-    fn follow_at(&mut self, place: Range<u64>, each: &mut impl FnMut(EpochUpdate)) -> Result<()> {
+    fn follow_at(&mut self, place: Range<u64>) -> Result<()> {
         let bytes = self.read(place.clone())?;
         let as_damage = |error: Error| damaged(error.message()).caused_by(error);
         if self.ended.is_some() {
@@ -149,7 +141,6 @@ impl UpdateLog {
                 if let Recorded::Succession(rotation) = recorded {
                     self.lineage.push(rotation).map_err(as_damage)?;
                 }
-                each(update);
             }
         }
         self.appended(stored);
