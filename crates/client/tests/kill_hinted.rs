@@ -24,6 +24,9 @@ use std::time::Duration;
 const RECORDS: u64 = 4096;
 /// The most kills, even if too little has been seen by then.
 const MOST_KILLS: u64 = 400;
+/// Processes are killed within this time, and within more on a busy machine.
+const SHORTEST: Duration = Duration::from_millis(200);
+const LONGEST: Duration = Duration::from_secs(3);
 
 /// What a query is made of.
 #[derive(Clone, Copy)]
@@ -183,7 +186,9 @@ async fn kill_at_random_moments(case: Case) {
         })
     };
     let mut kills = 0;
-    // On a busy machine a process makes only few lookups before it is killed.
+    // Processes get longer where most are killed before they ask: on a busy machine.
+    let mut longest = SHORTEST;
+    // Where they ask little before they are killed, more are.
     let is_enough = || seen_enough() && generation_in(state.path()) > 1;
     while kills < least || (kills < MOST_KILLS && !is_enough()) {
         kills += 1;
@@ -193,7 +198,9 @@ async fn kill_at_random_moments(case: Case) {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        tokio::time::sleep(Duration::from_micros(random(200_000))).await;
+        let asked = || logs[0].lock().unwrap().len();
+        let before = asked();
+        tokio::time::sleep(Duration::from_micros(random(longest.as_micros() as u64))).await;
         assert!(child.try_wait().unwrap().is_none(), "client {kills} ended by itself: {}", {
             let mut said = String::new();
             child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -201,6 +208,10 @@ async fn kill_at_random_moments(case: Case) {
         });
         child.kill().unwrap();
         child.wait().unwrap();
+        longest = match asked() > before {
+            true => SHORTEST.max(longest * 3 / 4),
+            false => LONGEST.min(longest * 5 / 4),
+        };
     }
     let (last_urls, path) = (urls.clone(), state.path().to_owned());
     let last = tokio::task::spawn_blocking(move || {
