@@ -459,7 +459,9 @@ pub trait State: Send {
     /// As [`append`](Self::append); [`Blame::Integrity`](privet_core::Blame::Integrity) if another
     /// process has meanwhile stored a pin that contradicts `pin`, under this name or for a table
     /// with this id.
-    fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()>;
+    fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()> {
+        self.pin_successor(server, name, pin, &[])
+    }
 
     /// The same for a table that succeeds others: together with the pin, in one write, this stores
     /// that the client has `left` those.

@@ -107,8 +107,8 @@ pub struct Store {
     replace_damaged_pins: bool,
     chunk_len: u32,
     growing: Vec<(PartKey, GrowingPart, Arc<dyn Medium>)>,
-    /// Has lineages. They are short, and fetched before anything is known of their table: a server
-    /// must not fill the disk with tables that it makes up.
+    /// Has lineages while they come. They are short, and fetched before anything is known of their
+    /// table: a server must not fill the disk with tables that it makes up.
     lineages: MemoryState,
     /// The pins as this process read them, with its own later changes. A session compared them with
     /// the servers' descriptions. They never include what another process has written meanwhile.
@@ -236,6 +236,19 @@ impl Store {
             files::rename(&*self.pins, &from, &to)?;
         }
         Ok(())
+    }
+
+    /// What is pinned at all servers, without the files that are damaged.
+    fn readable_pins(&self) -> Result<Vec<PinFile>> {
+        let mut found = Vec::new();
+        for name in pin_files(&*self.pins)? {
+            match files::read_if_there(&*self.pins, &name, pin_file::MAX_LEN) {
+                Err(error) if error.blame() == Blame::Unavailable => return Err(error),
+                Ok(Some(bytes)) => found.extend(pin_file::decode(&bytes).ok()),
+                _ => {}
+            }
+        }
+        Ok(found)
     }
 
     fn read_pins(&self, name: &str) -> Result<Option<Pins>> {
@@ -479,7 +492,10 @@ impl State for Store {
 
     fn complete(&mut self, part: &PartKey) -> Result<Arc<dyn HintSource>> {
         if part.kind == PartKind::Lineage {
-            return self.lineages.complete(part);
+            let lineage = self.lineages.complete(part)?;
+            // The session has it now. A server may show a client many.
+            self.lineages.discard(part)?;
+            return Ok(lineage);
         }
         let at = self.growing(part)?;
         let (_, growing, _lock) = self.growing.remove(at);
@@ -520,39 +536,21 @@ impl State for Store {
     }
 
     fn pins_elsewhere(&mut self, servers: &[&str]) -> Result<Vec<PinElsewhere>> {
-        let here: Vec<_> = servers.iter().map(|server| pin_file_name(server)).collect();
-        let mut found = Vec::new();
-        for name in pin_files(&*self.pins)?.into_iter().filter(|name| !here.contains(name)) {
-            let bytes = match files::read_if_there(&*self.pins, &name, pin_file::MAX_LEN) {
-                Err(error) if error.blame() == Blame::Unavailable => return Err(error),
-                other => other.ok().flatten(),
-            };
-            let decoded = bytes.and_then(|bytes| pin_file::decode(&bytes).ok());
-            found.extend(decoded.into_iter().flat_map(|PinFile { server, pins, .. }| {
-                let known = move |(name, pin)| PinElsewhere { server: server.clone(), name, pin };
-                pins.into_iter().map(known)
-            }));
-        }
-        Ok(found)
-    }
-
-    fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()> {
-        self.pin_successor(server, name, pin, &[])
+        let elsewhere = |file: &PinFile| !servers.contains(&file.server.as_str());
+        let of_file = |PinFile { server, pins, .. }| {
+            let known =
+                move |(name, pin)| PinElsewhere { server: String::clone(&server), name, pin };
+            pins.into_iter().map(known)
+        };
+        let files = self.readable_pins()?.into_iter().filter(elsewhere);
+        Ok(files.flat_map(of_file).collect())
     }
 
     fn tables_left(&mut self) -> Result<Vec<(String, Left)>> {
-        let mut found = Vec::new();
-        for name in pin_files(&*self.pins)? {
-            let bytes = match files::read_if_there(&*self.pins, &name, pin_file::MAX_LEN) {
-                Err(error) if error.blame() == Blame::Unavailable => return Err(error),
-                other => other.ok().flatten(),
-            };
-            let decoded = bytes.and_then(|bytes| pin_file::decode(&bytes).ok());
-            found.extend(decoded.into_iter().flat_map(|PinFile { server, left, .. }| {
-                left.into_iter().map(move |left| (server.clone(), left))
-            }));
-        }
-        Ok(found)
+        let of_file = |PinFile { server, left, .. }| {
+            left.into_iter().map(move |left| (String::clone(&server), left))
+        };
+        Ok(self.readable_pins()?.into_iter().flat_map(of_file).collect())
     }
 
     fn pin_successor(&mut self, server: &str, name: &str, pin: &Pin, left: &[Left]) -> Result<()> {

@@ -70,10 +70,9 @@ impl<D: Desk> Keeper<D> {
         now: Duration,
     ) -> Result<()> {
         match persist {
-            Persist::Pin { server, name, pin, left } => match &left[..] {
-                [] => self.state.pin(&self.addresses[server], &name, &pin),
-                _ => self.state.pin_successor(&self.addresses[server], &name, &pin, &left),
-            },
+            Persist::Pin { server, name, pin, left } => {
+                self.state.pin_successor(&self.addresses[server], &name, &pin, &left)
+            }
             Persist::CloseHints => self.put_hints_back(),
             Persist::Append { part, offset, bytes } => self.state.append(&part, offset, &bytes),
             Persist::Complete(part) => {

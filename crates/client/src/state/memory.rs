@@ -94,19 +94,14 @@ impl State for MemoryState {
         Ok(self.pins.iter().filter(elsewhere).cloned().collect())
     }
 
-    fn pin_successor(&mut self, server: &str, name: &str, pin: &Pin, left: &[Left]) -> Result<()> {
-        self.pin(server, name, pin)?;
-        self.left.extend(left.iter().map(|left| (server.to_owned(), *left)));
-        Ok(())
-    }
-
     fn tables_left(&mut self) -> Result<Vec<(String, Left)>> {
         Ok(self.left.clone())
     }
 
-    fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()> {
+    fn pin_successor(&mut self, server: &str, name: &str, pin: &Pin, left: &[Left]) -> Result<()> {
         // Whoever accepts a table that was left comes back to it.
         self.left.retain(|(there, left)| there != server || left.id != pin.table.id);
+        self.left.extend(left.iter().map(|left| (server.to_owned(), *left)));
         let known = self.pins.iter().position(|known| known.server == server && known.name == name);
         let replaced = known.map(|at| self.pins.remove(at).pin);
         let (server, name) = (server.to_owned(), name.to_owned());

@@ -4,8 +4,10 @@
 //! mostly overwritten in place, so that no secret stays behind in blocks that a rename frees.
 
 use crate::disk::{Folder, Medium};
+use privet_core::codec::Reader;
 use privet_core::{Error, Result};
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,6 +33,28 @@ pub(crate) fn blame(path: &Path, error: Error) -> Error {
         privet_core::Blame::Unavailable => error,
         _ => Error::corrupted(error.message()).within(path.display()),
     }
+}
+
+/// Reads how a file begins: with `magic`, and with a version of its format, which it returns.
+///
+/// # Errors
+/// If it begins otherwise, or this program does not know the version.
+pub(crate) fn format_version(
+    reader: &mut Reader<'_>,
+    magic: &[u8; 8],
+    known: RangeInclusive<u32>,
+) -> Result<u32> {
+    if reader.array::<8>()? != *magic {
+        return Err(Error::corrupted("it does not begin like a file of Privet's"));
+    }
+    let version = reader.u32()?;
+    if !known.contains(&version) {
+        return Err(Error::corrupted(format!(
+            "it has format version {version}, this program knows version {}",
+            known.end()
+        )));
+    }
+    Ok(version)
 }
 
 /// A folder in `folder`, created if there is none.

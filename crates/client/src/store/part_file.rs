@@ -89,15 +89,7 @@ impl Header {
     fn decode(bytes: &[u8; HEADER_LEN]) -> Result<Self> {
         let (fields, checksum) = bytes.split_at(HEADER_LEN - CHECKSUM_LEN);
         let mut reader = Reader::new("the header", fields);
-        if reader.array::<8>()? != *MAGIC {
-            return Err(Error::corrupted("it does not begin like a file of Privet's"));
-        }
-        let version = reader.u32()?;
-        if version != VERSION {
-            return Err(Error::corrupted(format!(
-                "it has format version {version}, this program knows version {VERSION}"
-            )));
-        }
+        files::format_version(&mut reader, MAGIC, VERSION..=VERSION)?;
         if half(blake3::hash(fields)) != checksum {
             return Err(Error::corrupted("its header is damaged"));
         }

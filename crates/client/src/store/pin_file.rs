@@ -25,6 +25,7 @@
 //! is refused, not rebuilt: a server that changes what it shows would profit from a forgotten pin.
 
 use super::Pins;
+use super::files;
 use super::identity::{IDENTITY_LEN, put_identity, read_identity};
 use crate::state::Pin;
 use privet_core::codec::Reader;
@@ -134,18 +135,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<PinFile> {
     let (fields, checksum) =
         bytes.split_at_checked(bytes.len().wrapping_sub(32)).ok_or_else(damaged)?;
     let mut reader = Reader::new("the list of pins", fields);
-    if reader.array::<8>()? != *MAGIC {
-        return Err(Error::corrupted("it does not begin like a file of Privet's"));
-    }
-    let version = reader.u32()?;
+    let version = files::format_version(&mut reader, MAGIC, 0..=VERSION)?;
     if version < VERSION_WITHOUT_TOMBSTONES {
         return Err(Error::corrupted(format!(
             "an earlier version of Privet wrote it, in format {version}, which does not say enough to follow a table's updates"
-        )));
-    }
-    if version > VERSION {
-        return Err(Error::corrupted(format!(
-            "it has format version {version}, this program knows version {VERSION}"
         )));
     }
     if blake3::hash(fields).as_bytes() != checksum {

@@ -137,10 +137,7 @@ impl Anchor {
             return Err(Error::corrupted("it is damaged"));
         }
         let mut reader = Reader::new("the anchor", fields);
-        if reader.array::<8>()? != *MAGIC {
-            return Err(Error::corrupted("it does not begin like a file of Privet's"));
-        }
-        let version = reader.u32()?;
+        let version = files::format_version(&mut reader, MAGIC, 0..=u32::MAX)?;
         if !(WITHOUT_TIME..=VERSION).contains(&version) {
             return Err(other_format(version));
         }

@@ -421,15 +421,7 @@ impl Journal {
 
     fn replay(medium: Arc<dyn Medium>, path: &Path, bytes: &[u8], anchor: &Anchor) -> Result<Self> {
         let mut reader = Reader::new("its beginning", bytes);
-        if reader.array::<8>()? != *MAGIC {
-            return Err(Error::corrupted("it does not begin like a file of Privet's"));
-        }
-        let version = reader.u32()?;
-        if !(WITHOUT_TIME..=VERSION).contains(&version) {
-            return Err(Error::corrupted(format!(
-                "it has format version {version}, this program knows version {VERSION}"
-            )));
-        }
+        let version = files::format_version(&mut reader, MAGIC, WITHOUT_TIME..=VERSION)?;
         let mut summary = Summary {
             lineage: reader.array()?,
             generation: reader.u64()?,

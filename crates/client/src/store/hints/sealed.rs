@@ -67,15 +67,7 @@ impl Header {
             return Err(Error::corrupted("its header is damaged"));
         }
         let mut reader = Reader::new("the header", fields);
-        if reader.array::<8>()? != *MAGIC {
-            return Err(Error::corrupted("it does not begin like a file of Privet's"));
-        }
-        let version = reader.u32()?;
-        if version != VERSION {
-            return Err(Error::corrupted(format!(
-                "it has format version {version}, this program knows version {VERSION}"
-            )));
-        }
+        files::format_version(&mut reader, MAGIC, VERSION..=VERSION)?;
         let kind = match reader.u32()? {
             1 => Kind::Generation,
             2 => Kind::Checkpoint,

@@ -59,6 +59,8 @@ fn a_lineage_leaves_no_file() {
     let mut read = [0; 7];
     store.complete(&part).unwrap().read_at(0, &mut read).unwrap();
     assert_eq!(&read, b"lineage");
+    let again = store.open(&part).unwrap();
+    assert!(matches!(again, Opened::Have { part: PartState::Partial(_), .. }), "nor the memory");
     assert!(!store.table_directory(part.table.id).exists());
 }
 

@@ -107,10 +107,6 @@ impl State for Shelf {
         self.alive()?.state.pins_elsewhere(servers)
     }
 
-    fn pin(&mut self, server: &str, name: &str, pin: &Pin) -> Result<()> {
-        self.alive()?.state.pin(server, name, pin)
-    }
-
     fn pin_successor(&mut self, server: &str, name: &str, pin: &Pin, left: &[Left]) -> Result<()> {
         self.alive()?.state.pin_successor(server, name, pin, left)
     }
