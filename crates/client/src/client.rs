@@ -101,9 +101,7 @@ impl ClientOptions {
 /// program that ends after a few lookups calls [`finish`](Self::finish) first.
 pub struct Client {
     commands: mpsc::UnboundedSender<Command>,
-    table: ChosenTable,
-    is_by_key: bool,
-    values: Option<Values>,
+    opened: OpenTable,
     stats: Arc<Mutex<Stats>>,
     thread: JoinHandle<()>,
     /// How many batches were named.
@@ -254,7 +252,7 @@ impl Client {
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if something cannot be kept.
     pub async fn finish(&self) -> Result<()> {
-        self.ask_to_finish().await.unwrap_or_else(|_| Err(driver_gone()))
+        received(self.asked(|reply| Command::Finish { reply }).await)
     }
 
     /// As [`finish`](Self::finish). Asynchronous code must not call it.
@@ -262,7 +260,7 @@ impl Client {
     /// # Errors
     /// As [`finish`](Self::finish).
     pub fn finish_blocking(&self) -> Result<()> {
-        self.ask_to_finish().blocking_recv().unwrap_or_else(|_| Err(driver_gone()))
+        received(self.asked(|reply| Command::Finish { reply }).blocking_recv())
     }
 
     /// Asks the servers which versions of the table they have, and moves on to the newest that all
@@ -279,7 +277,7 @@ impl Client {
     /// Of every [`Blame`](privet_core::Blame), as when the client connects. If a server cannot be
     /// reached, the client goes on, and tries again at the next call.
     pub async fn refresh(&self) -> Result<TableIdentity> {
-        self.ask_to_refresh().await.unwrap_or_else(|_| Err(driver_gone()))
+        received(self.asked(|reply| Command::Refresh { reply }).await)
     }
 
     /// As [`refresh`](Self::refresh). Asynchronous code must not call it.
@@ -287,7 +285,7 @@ impl Client {
     /// # Errors
     /// As [`refresh`](Self::refresh).
     pub fn refresh_blocking(&self) -> Result<TableIdentity> {
-        self.ask_to_refresh().blocking_recv().unwrap_or_else(|_| Err(driver_gone()))
+        received(self.asked(|reply| Command::Refresh { reply }).blocking_recv())
     }
 
     /// Ends the client, and returns when its connections are closed: what it did. Servers see when
@@ -305,17 +303,17 @@ impl Client {
     /// The table and its scheme as they were when the client connected. If the table changes, the
     /// client moves on to later versions, and [`Progress::Updated`] says so.
     pub fn table(&self) -> &ChosenTable {
-        &self.table
+        &self.opened.table
     }
 
     /// Whether records are looked up by key, and not by number.
     pub fn is_by_key(&self) -> bool {
-        self.is_by_key
+        self.opened.is_by_key
     }
 
     /// What the values of the table are, if its builder knew.
     pub fn values(&self) -> Option<&Values> {
-        self.values.as_ref()
+        self.opened.values.as_ref()
     }
 
     /// What was done so far.
@@ -330,15 +328,9 @@ impl Client {
         receiver
     }
 
-    fn ask_to_refresh(&self) -> oneshot::Receiver<Result<TableIdentity>> {
+    fn asked<T>(&self, command: fn(oneshot::Sender<T>) -> Command) -> oneshot::Receiver<T> {
         let (reply, receiver) = oneshot::channel();
-        let _ = self.commands.send(Command::Refresh { reply });
-        receiver
-    }
-
-    fn ask_to_finish(&self) -> oneshot::Receiver<Result<()>> {
-        let (reply, receiver) = oneshot::channel();
-        let _ = self.commands.send(Command::Finish { reply });
+        let _ = self.commands.send(command(reply));
         receiver
     }
 }
@@ -364,14 +356,10 @@ impl Begun {
     }
 }
 
-fn received(
-    reply: std::result::Result<Result<Option<Value>>, oneshot::error::RecvError>,
-) -> Result<Option<Value>> {
-    reply.unwrap_or_else(|_| Err(driver_gone()))
-}
+type Received<T> = std::result::Result<Result<T>, oneshot::error::RecvError>;
 
-fn driver_gone() -> Error {
-    Error::unavailable("the client's own thread has ended")
+fn received<T>(reply: Received<T>) -> Result<T> {
+    reply.unwrap_or_else(|_| Err(Error::unavailable("the client's own thread has ended")))
 }
 
 /// A client whose thread runs, before it is known whether lookups can begin.
@@ -382,15 +370,10 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    pub(crate) fn opened(
-        self,
-        opened: std::result::Result<Result<OpenTable>, oneshot::error::RecvError>,
-    ) -> Result<Client> {
+    pub(crate) fn opened(self, opened: Received<OpenTable>) -> Result<Client> {
         let Self { commands, stats, thread } = self;
-        let OpenTable { table, is_by_key, values } =
-            opened.unwrap_or_else(|_| Err(driver_gone()))?;
-        let batches = AtomicU64::new(0);
-        Ok(Client { commands, table, is_by_key, values, stats, thread, batches })
+        let opened = received(opened)?;
+        Ok(Client { commands, opened, stats, thread, batches: AtomicU64::new(0) })
     }
 }
 

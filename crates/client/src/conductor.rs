@@ -290,8 +290,8 @@ impl<D: Desk> Conductor<D> {
         }
     }
 
-    /// The next errand that is there. Gathered queries leave once the session has given out all that
-    /// it has, and before it computes anything more.
+    /// The next errand that is there. Gathered queries leave once the session has given out all
+    /// that it has, and before it computes anything more.
     fn next_errand(&mut self) -> Option<Errand> {
         if self.errands.is_empty() && !self.session.has_output() {
             self.requests.send_all(&mut self.errands);

@@ -4,8 +4,8 @@
 //! records, writing files. After a computation the thread waits until the moment that the conductor
 //! names ([`Errand::Wait`]), and begins nothing meanwhile. The network runs beside it, over any
 //! [`Transport`], so that the computation of a query delays no answer on its way. A third thread
-//! prepares the next generation of single-use hints: see [`OtherThread`]. Others make queries ahead:
-//! see [`FilledShelf`].
+//! prepares the next generation of single-use hints: see [`OtherThread`]. Others make queries
+//! ahead: see [`FilledShelf`].
 
 use crate::conductor::{Conductor, Errand, FinishId, OpenTable, Progress, Stats};
 use crate::exchange::{Delivery, Transport, exchange, goes_on};

@@ -117,9 +117,9 @@
 //! If a server cannot be reached or is busy, the session tries it again, with growing pauses, for
 //! as long as [`Patience`] says. If a server restarts and describes the same as before, no lookup
 //! is lost. If it describes something else, the session ends. An answer that fails verification
-//! also ends the session ([`Blame::Integrity`]). Any other failure of a lookup concerns that lookup
-//! alone. If a journal record may not be durable, this session sends no more queries; those on
-//! their way take their course.
+//! also ends the session. Any other failure of a lookup concerns that lookup alone. If a journal
+//! record may not be durable, this session sends no more queries; those on their way take their
+//! course.
 
 mod agreement;
 mod asking;
@@ -129,6 +129,7 @@ mod candidates;
 mod choose;
 mod compared;
 mod endless;
+mod ends;
 mod epochs;
 mod following;
 mod hints;
@@ -170,10 +171,10 @@ pub use value::Value;
 use crate::preparation::Preparer;
 use crate::state::{PartState, PreparationStore, SavedHints};
 use asking::AskOutcome;
-use calls::{Calls, Ended, GivenUp, Purpose};
+use calls::{Calls, GivenUp, Purpose};
 use lookups::Lookups;
-use open::{Open, OpenStage};
-use privet_core::{Blame, Error, Result};
+use open::Open;
+use privet_core::{Error, Result};
 use privet_schemes::reservation::Receipt;
 use privet_wire::ServerDescription;
 use records::RecordReader;
@@ -202,8 +203,9 @@ impl Session {
     /// that the driver chooses, here and everywhere.
     ///
     /// # Errors
-    /// [`Blame::Unavailable`] if the system gives no entropy, [`Blame::ApiMisuse`] if there is no
-    /// server or no lookup may be under way.
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system gives no entropy,
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is no server or no lookup may
+    /// be under way.
     pub fn new(options: SessionOptions, now: Duration) -> Result<Self> {
         Self::with_parts(options, now, Parts::of_the_registry()?)
     }
@@ -256,7 +258,7 @@ impl Session {
     /// What prepares hints for the chosen table, and keeps them in `store`.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`] if no table is chosen.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if no table is chosen.
     pub fn preparer(&self, store: Box<dyn PreparationStore>) -> Result<Preparer> {
         let table = self.table().ok_or_else(|| {
             Error::api_misuse("hints are prepared for a table that has been chosen")
@@ -487,40 +489,6 @@ impl Session {
             Ok(())
         });
     }
-
-    /// The caller waits no longer: ends the session, and every open lookup, with `error`. If an end
-    /// of the hints is being kept, the session reports that first.
-    pub fn stop(&mut self, error: Error) {
-        let is_ending = match &self.phase {
-            Phase::Open(open) => matches!(open.stage, OpenStage::Ending { .. }),
-            _ => false,
-        };
-        if !is_ending {
-            self.fail(error);
-        }
-    }
-
-    /// Something could not be kept or read. Ends the session unless it is ready. A ready session
-    /// needs no more of storage, unless it has single-use hints: then it sends no more queries. If
-    /// stored state contradicts what the servers show, the session sends nothing more at all.
-    pub fn handle_storage_failure(&mut self, error: Error) {
-        let Phase::Open(open) = &mut self.phase else { return self.fail(error) };
-        match &open.stage {
-            OpenStage::Ending { .. } => {
-                self.in_open(|open, shared| open.tell_the_end(shared, Some(&error)));
-            }
-            OpenStage::Ready(_) if error.blame() == Blame::Integrity => {
-                let leaves =
-                    |output: &Output| matches!(output, Output::Errand(Errand::Send { .. }));
-                self.shared.outputs.retain(|output| !leaves(output));
-                self.fail(error);
-            }
-            OpenStage::Ready(_) if open.late.is_none() => {
-                open.hints.broken.get_or_insert(error);
-            }
-            _ => self.fail(error),
-        }
-    }
 }
 
 /// The steps of `poll`.
@@ -553,61 +521,5 @@ impl Session {
                 true
             }
         }
-    }
-}
-
-/// Ends of the session.
-impl Session {
-    /// Acts on the open table, if one is open. If that fails, the session is over.
-    fn in_open(&mut self, act: impl FnOnce(&mut Open, &mut Shared) -> Result<()>) {
-        if let Phase::Open(open) = &mut self.phase
-            && let Err(error) = act(open, &mut self.shared)
-        {
-            self.fail(error);
-        }
-    }
-
-    fn call_ended(&mut self, Ended { server, purpose, error }: Ended) {
-        let is_opening_again = self.is_opening_again();
-        match (purpose, &mut self.phase) {
-            (Purpose::Answer(fetch), _) => {
-                self.shared.lookups.server_answered(fetch, server, Err(error));
-            }
-            (Purpose::Resend(id), Phase::Open(open)) => {
-                open.hints.resends.settled(id, server, Err(error));
-            }
-            (Purpose::Background, Phase::Open(open)) => {
-                // To compare streams, another server may have been asked for the same stretch.
-                self.shared.calls.abandon(Purpose::Background, &mut self.shared.outputs);
-                open.hints.fetched(true);
-            }
-            (Purpose::Resend(_) | Purpose::Background, _) => {}
-            // A server that was given up is asked again when there is something to ask it.
-            _ if is_opening_again => self.put_off(&error),
-            (Purpose::Describe, Phase::Open(open))
-                if matches!(
-                    open.stage,
-                    OpenStage::Ready(_) | OpenStage::Switching { first: false }
-                ) =>
-            {
-                open.versions.given_up(server);
-            }
-            _ => self.fail(error),
-        }
-    }
-
-    /// The session is over.
-    fn fail(&mut self, error: Error) {
-        if matches!(self.phase, Phase::Over(..)) {
-            return;
-        }
-        self.shared.calls.abandon_all(&mut self.shared.outputs);
-        if let Phase::Open(open) = &mut self.phase {
-            open.tell_all_waiting(&mut self.shared);
-        }
-        self.shared.fail_all(&error);
-        let over = Phase::Over(error.clone(), self.table().cloned().map(Box::new));
-        self.phase = over;
-        self.shared.outputs.push_back(Output::Failed(error));
     }
 }

@@ -46,18 +46,6 @@ async fn a_thousand_lookups_at_once() {
     }
 }
 
-#[test]
-fn programs_without_a_runtime_can_look_up_too() {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let (_server, url) = runtime.block_on(serve(vec![table("packages", 1, 0)]));
-    let client = Client::connect_blocking(options(&url), |_| {}).unwrap();
-    let found = client.get_target_blocking(Target::key(pair(5, 0).0)).unwrap();
-    assert_eq!(found.unwrap().to_vec(), pair(5, 0).1);
-    let values = client.get_many_blocking(&[Target::key(b"none"), Target::key(pair(6, 0).0)]);
-    assert!(values[0].as_ref().unwrap().is_none());
-    assert_eq!(values[1].as_ref().unwrap().as_ref().unwrap().to_vec(), pair(6, 0).1);
-}
-
 #[tokio::test]
 async fn a_stored_hint_is_used_and_a_damaged_one_fetched_again() {
     let (_server, url) = serve(vec![table("packages", 1, 0)]).await;

@@ -68,16 +68,6 @@ async fn stored_hints_are_used_by_the_next_process_and_only_by_one_at_a_time() {
     assert_eq!(second.stats().lookups, 20);
 }
 
-#[test]
-fn programs_without_a_runtime_finish_too() {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let (_server, url) = runtime.block_on(served());
-    let client = Client::connect_blocking(options(&url), |_| {}).unwrap();
-    let found = client.get_target_blocking(Target::index(3)).unwrap();
-    assert_eq!(found.unwrap().to_vec(), record(3));
-    client.finish_blocking().unwrap();
-}
-
 /// The same server, at the same address, with the same table by another scheme.
 async fn restarted(server: RunningServer, scheme: SchemeId) -> RunningServer {
     let address = server.local_addr();

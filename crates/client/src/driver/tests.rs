@@ -12,69 +12,46 @@ use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_wire::prost::Message;
 use privet_wire::prost::bytes::Bytes;
-use privet_wire::proto;
+use privet_wire::{DescribeRequest, proto};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::vec;
 
 /// A server, and what a test sees of the way to it.
 struct InMemory {
     peer: Peer,
-    manner: Manner,
-    calls: Mutex<Vec<&'static str>>,
-    under_way: Arc<AtomicUsize>,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Manner {
-    Truthful,
-    /// Sends messages with nothing in them.
-    Empty,
-    /// Sends each message twice.
-    SaysAllTwice,
-    /// Sends no message.
-    SaysNothing,
-    /// Answers no query, and never says so.
-    NeverAnswers,
+    /// What the way makes of the responses; `None`: nothing ever comes in return to a query.
+    manner: Option<fn(Vec<Result<Bytes>>) -> Vec<Result<Bytes>>>,
+    queries: AtomicUsize,
+    under_way: AtomicUsize,
 }
 
 impl InMemory {
-    fn new(peer: Peer, manner: Manner) -> Arc<Self> {
-        let (calls, under_way) = (Mutex::default(), Arc::default());
-        Arc::new(Self { peer, manner, calls, under_way })
+    fn truthful(peer: Peer) -> Self {
+        let (queries, under_way) = Default::default();
+        Self { peer, manner: Some(|responses| responses), queries, under_way }
     }
 
     fn responses(&self, path: &str, message: Bytes) -> Vec<Result<Bytes>> {
         fn read<M: Message + Default, R: TryFrom<M, Error = Error>>(message: Bytes) -> R {
             M::decode(message).unwrap().try_into().unwrap()
         }
+        let peer = &self.peer;
         let responses = match path.rsplit('/').next().unwrap() {
-            "Describe" => {
-                self.peer.respond(&Request::Describe(read::<proto::DescribeRequest, _>(message)))
-            }
-            "Fetch" => self.peer.respond(&Request::Fetch(read::<proto::FetchRequest, _>(message))),
-            "Prepare" => {
-                self.peer.respond(&Request::Prepare(read::<proto::PrepareRequest, _>(message)))
-            }
+            "Describe" => peer.respond(&Request::Describe(DescribeRequest::default())),
+            "Fetch" => peer.respond(&Request::Fetch(read::<proto::FetchRequest, _>(message))),
             _ => {
-                let answered = self.peer.answered(&read::<proto::AnswerRequest, _>(message));
+                self.queries.fetch_add(1, Ordering::SeqCst);
+                let answered = peer.answered(&read::<proto::AnswerRequest, _>(message));
                 vec![answered.map(Response::Answered)]
             }
         };
-        let encoded = |response: Response| match response {
-            Response::Described(response) => {
-                Some(proto::DescribeResponse::from(response).encode_to_vec())
-            }
-            Response::Chunk(response) => Some(proto::FetchChunk::from(response).encode_to_vec()),
-            Response::End => None,
-            Response::Prepared(response) => {
-                Some(proto::PrepareResponse::from(response).encode_to_vec())
-            }
-            Response::Answered(response) => {
-                Some(proto::AnswerResponse::from(response).encode_to_vec())
-            }
-        };
-        let sent = responses.into_iter().filter_map(|response| response.map(encoded).transpose());
-        sent.map(|message| message.map(Bytes::from)).collect()
+        let sent = responses.into_iter().filter_map(|response| match response.unwrap() {
+            Response::Described(it) => Some(proto::DescribeResponse::from(it).encode_to_vec()),
+            Response::Chunk(it) => Some(proto::FetchChunk::from(it).encode_to_vec()),
+            Response::Answered(it) => Some(proto::AnswerResponse::from(it).encode_to_vec()),
+            Response::End | Response::Prepared(_) => None,
+        });
+        sent.map(|message| Ok(message.into())).collect()
     }
 }
 
@@ -86,27 +63,21 @@ impl Transport for InMemory {
     }
 
     async fn call(&self, call: Call) -> Result<Self::Messages> {
-        struct UnderWay(Arc<AtomicUsize>);
-        impl Drop for UnderWay {
+        struct UnderWay<'a>(&'a AtomicUsize);
+        impl Drop for UnderWay<'_> {
             fn drop(&mut self) {
                 self.0.fetch_sub(1, Ordering::SeqCst);
             }
         }
         self.under_way.fetch_add(1, Ordering::SeqCst);
-        let _under_way = UnderWay(Arc::clone(&self.under_way));
-        self.calls.lock().unwrap().push(call.path);
+        let _under_way = UnderWay(&self.under_way);
         let responses = self.responses(call.path, call.message);
-        for response in responses.iter().flatten() {
-            assert!(response.len() <= call.limit, "{}", call.path);
+        assert!(responses.iter().flatten().all(|response| response.len() <= call.limit));
+        match self.manner {
+            None if call.path.ends_with("Answer") => std::future::pending().await,
+            None => Ok(responses.into_iter()),
+            Some(manner) => Ok(manner(responses).into_iter()),
         }
-        Ok(match self.manner {
-            Manner::NeverAnswers if call.path.ends_with("Answer") => std::future::pending().await,
-            Manner::Truthful | Manner::NeverAnswers => responses,
-            Manner::Empty => vec![Ok(Bytes::new())],
-            Manner::SaysAllTwice => [responses.clone(), responses].concat(),
-            Manner::SaysNothing => Vec::new(),
-        }
-        .into_iter())
     }
 }
 
@@ -147,19 +118,19 @@ fn any_transport_carries_a_client() {
         let peer = Peer::keyed_by(scheme, 40);
         let count = peer.scheme().plan.servers.into();
         let servers: Vec<_> =
-            (0..count).map(|_| InMemory::new(peer.clone(), Manner::Truthful)).collect();
+            (0..count).map(|_| Arc::new(InMemory::truthful(peer.clone()))).collect();
         let client = connect(&servers, LONG).unwrap();
-        for k in [0, 3, 39, 40] {
-            let (key, value) = pair(k);
-            let found = client.get_target_blocking(Target::key(&key)).unwrap();
-            assert_eq!(found.map(|found| found.to_vec()), (k < 40).then_some(value), "{scheme}");
+        let keys = [0, 3, 39, 40];
+        let found = client.get_many_blocking(&keys.map(|k| Target::key(pair(k).0)));
+        for (k, found) in keys.into_iter().zip(found) {
+            let found = found.unwrap().map(|found| found.to_vec());
+            assert_eq!(found, (k < 40).then_some(pair(k).1), "{scheme}");
         }
         client.finish_blocking().unwrap();
         let stats = client.close_blocking();
         assert!(stats.lookups == 4 && stats.lookup.down > 0, "{scheme}");
         for server in servers {
-            let calls = server.calls.lock().unwrap();
-            assert!(calls.iter().filter(|path| path.ends_with("Answer")).count() >= 4, "{scheme}");
+            assert!(server.queries.load(Ordering::SeqCst) >= 4, "{scheme}");
             assert_eq!(server.under_way.load(Ordering::SeqCst), 0);
         }
     }
@@ -168,7 +139,8 @@ fn any_transport_carries_a_client() {
 /// Nobody waits for the answer any more, so the transport does not either.
 #[test]
 fn what_is_given_up_ends_on_its_way() {
-    let server = InMemory::new(Peer::keyed_by(SchemeId::SimplePir, 40), Manner::NeverAnswers);
+    let truthful = InMemory::truthful(Peer::keyed_by(SchemeId::SimplePir, 40));
+    let server = Arc::new(InMemory { manner: None, ..truthful });
     let client = connect(std::slice::from_ref(&server), Duration::from_millis(50)).unwrap();
     let error = client.get_target_blocking(Target::key(pair(1).0)).unwrap_err();
     assert_eq!(error.blame(), Blame::Unavailable, "{error}");
@@ -190,9 +162,14 @@ fn what_is_given_up_ends_on_its_way() {
 
 #[test]
 fn what_cannot_be_a_response_is_told_with_the_address_that_it_came_from() {
-    let peer = || Peer::keyed_by(SchemeId::SimplePir, 40);
-    for manner in [Manner::Empty, Manner::SaysAllTwice, Manner::SaysNothing] {
-        let error = connect(&[InMemory::new(peer(), manner)], LONG).err().unwrap();
+    let manners: [fn(Vec<Result<Bytes>>) -> Vec<Result<Bytes>>; 3] = [
+        |_| vec![Ok(Bytes::new())],
+        |responses| [responses.clone(), responses].concat(),
+        |_| Vec::new(),
+    ];
+    for manner in manners.map(Some) {
+        let truthful = InMemory::truthful(Peer::keyed_by(SchemeId::SimplePir, 40));
+        let error = connect(&[Arc::new(InMemory { manner, ..truthful })], LONG).err().unwrap();
         assert!(matches!(error.blame(), Blame::InvalidMessage | Blame::PeerMisbehaved), "{error}");
         assert!(error.message().starts_with("memory: "), "{error}");
     }

@@ -54,7 +54,7 @@ fn preparer(hints: &mut dyn crate::state::HintStore, table: &ChosenTable) -> Pre
 fn resumed_at(preparer: &mut Preparer) -> usize {
     match preparer.step(Prepare::Begin) {
         Some(PreparationEvent::Resumed { offset }) => offset as usize,
-        other => panic!("{other:?}"),
+        _ => panic!("it did not begin"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Lookups: from a target to queries, from answers to a value.
 
 use super::agreement::server_name;
+use super::boundaries::Boundaries;
 use super::calls::Purpose;
 use super::hints::NextLookup;
 use super::interface::{ChosenTable, Errand, ExchangeId, FetchId, Output, Persist, Request};
@@ -215,7 +216,14 @@ impl Open {
         let queries = Query::all(sendable, identity, scheme.parameter_digest);
         for (server, query) in queries.into_iter().enumerate() {
             let request = Request::Answer(query);
-            shared.calls.start(server, purpose, request, now, &mut shared.outputs);
+            shared.calls.start(
+                Boundaries::NONE,
+                server,
+                purpose,
+                request,
+                now,
+                &mut shared.outputs,
+            );
         }
     }
 

@@ -72,6 +72,23 @@ pub(super) struct Call {
     refusal: Option<Error>,
 }
 
+impl Call {
+    fn new(server: usize, purpose: Purpose, request: Request, state: CallState) -> Self {
+        Self {
+            server,
+            purpose,
+            request,
+            boundaries: Boundaries::NONE,
+            repeats: None,
+            to_repeat: 0,
+            state,
+            failing: Failing::default(),
+            ends: None,
+            refusal: None,
+        }
+    }
+}
+
 #[derive(Default)]
 struct Link {
     /// The server described itself, and nothing has failed since.
@@ -117,20 +134,9 @@ impl Calls {
         Self { patience, links, calls: Vec::new(), exchanges: 0, given_up: None }
     }
 
-    /// Begins a call. Its request leaves at once unless its server is in doubt.
+    /// Begins a call. Its request leaves at once unless its server is in doubt. Each attempt at a
+    /// fetch begins at one of the `boundaries`.
     pub(super) fn start(
-        &mut self,
-        server: usize,
-        purpose: Purpose,
-        request: Request,
-        now: Duration,
-        out: &mut VecDeque<Output>,
-    ) {
-        self.fetch(Boundaries::NONE, server, purpose, request, now, out);
-    }
-
-    /// The same for a fetch. Each of its attempts begins at one of the `boundaries`.
-    pub(super) fn fetch(
         &mut self,
         boundaries: Boundaries,
         server: usize,
@@ -139,39 +145,18 @@ impl Calls {
         now: Duration,
         out: &mut VecDeque<Output>,
     ) {
-        let state = CallState::Held;
         let ends = matches!(request, Request::Fetch(_)).then(|| now + self.patience.grace());
         let to_repeat = match &request {
             Request::Fetch(request) => request.offset - boundaries.at_or_before(request.offset),
             _ => 0,
         };
-        self.calls.push(Call {
-            server,
-            purpose,
-            request,
-            boundaries,
-            repeats: None,
-            to_repeat,
-            state,
-            failing: Failing::default(),
-            ends,
-            refusal: None,
-        });
+        let call = Call::new(server, purpose, request, CallState::Held);
+        self.calls.push(Call { boundaries, to_repeat, ends, ..call });
         if purpose == Purpose::Describe || self.links[server].trusted {
             self.transmit(self.calls.len() - 1, now, out);
         } else {
             self.describe_again(server, now, now, out);
         }
-    }
-
-    /// Asks a server to describe itself, unless that is under way.
-    pub(super) fn describe_now(
-        &mut self,
-        server: usize,
-        now: Duration,
-        out: &mut VecDeque<Output>,
-    ) {
-        self.describe_again(server, now, now, out);
     }
 
     /// The exchange that begins next.
@@ -562,7 +547,7 @@ impl Calls {
 
     /// Plans a request to the server, at `when`, to describe itself. If one is planned or under way
     /// already, it stays as it is.
-    fn describe_again(
+    pub(super) fn describe_again(
         &mut self,
         server: usize,
         when: Duration,
@@ -573,18 +558,9 @@ impl Calls {
         {
             return;
         }
-        self.calls.push(Call {
-            server,
-            purpose: Purpose::Describe,
-            request: Request::Describe(DescribeRequest::default()),
-            boundaries: Boundaries::NONE,
-            repeats: None,
-            to_repeat: 0,
-            state: CallState::Pausing { until: when },
-            failing: Failing::default(),
-            ends: None,
-            refusal: None,
-        });
+        let request = Request::Describe(DescribeRequest::default());
+        let state = CallState::Pausing { until: when };
+        self.calls.push(Call::new(server, Purpose::Describe, request, state));
         if when <= now {
             self.transmit(self.calls.len() - 1, now, out);
         }

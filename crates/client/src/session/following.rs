@@ -89,7 +89,7 @@ impl Open {
     fn fetch_updates(&self, shared: &mut Shared, server: usize, request: Request, now: Duration) {
         let Shared { calls, parts, outputs, .. } = shared;
         let boundaries = Boundaries::of(0, &parts.pace);
-        calls.fetch(boundaries, server, Purpose::Fetch, request, now, outputs);
+        calls.start(boundaries, server, Purpose::Fetch, request, now, outputs);
     }
 
     fn updates_request(&self, from: TableIdentity, offset: u64) -> Request {

@@ -167,8 +167,7 @@ pub struct OpenTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FinishId(pub(crate) u64);
 
-/// What a session wants from its driver.
-#[derive(Debug)]
+/// What a session wants from its driver. It does not print: what is kept may be secret.
 pub enum Output {
     /// What concerns servers and people.
     Errand(Errand),
@@ -309,7 +308,8 @@ pub enum Persist {
 /// A step towards the next generation of hints. A [`Preparer`](crate::preparation::Preparer) does
 /// the steps in order. They take long and no query may wait for them, so it has a thread of its own
 /// where there are threads. The driver tells their outcomes with
-/// [`Session::handle_preparation`](super::Session::handle_preparation).
+/// [`Session::handle_preparation`](super::Session::handle_preparation). Like its outcome, it does
+/// not print: replies of a server, and the requests for them, may be secret.
 pub enum Prepare {
     /// Begin, or go on from the stored checkpoint: [`PreparationEvent::Resumed`].
     Begin,
@@ -358,56 +358,6 @@ pub enum PreparationEvent {
     Complete,
     /// It cannot be prepared. No more steps will be done.
     Failed(Error),
-}
-
-// Bytes may be secret: replies of a server, and the requests for them.
-impl std::fmt::Debug for Prepare {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Prepare::Begin => formatter.write_str("Begin"),
-            Prepare::Ask => formatter.write_str("Ask"),
-            Prepare::Absorb { offset, bytes } => {
-                write!(formatter, "Absorb({} bytes at {offset})", bytes.len())
-            }
-            Prepare::Checkpoint => formatter.write_str("Checkpoint"),
-            Prepare::Finish => formatter.write_str("Finish"),
-        }
-    }
-}
-
-impl std::fmt::Debug for PreparationEvent {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            PreparationEvent::Resumed { offset } => write!(formatter, "Resumed({offset})"),
-            PreparationEvent::Request { offset, .. } => {
-                write!(formatter, "Request(.. at {offset})")
-            }
-            PreparationEvent::Absorbed { offset } => write!(formatter, "Absorbed({offset})"),
-            PreparationEvent::Saved { offset } => write!(formatter, "Saved({offset})"),
-            PreparationEvent::Complete => formatter.write_str("Complete"),
-            PreparationEvent::Failed(error) => write!(formatter, "Failed({error:?})"),
-        }
-    }
-}
-
-// Stored state may be secret, so it prints without its content.
-impl std::fmt::Debug for Persist {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Persist::Pin { .. } => "Pin(..)",
-            Persist::CloseHints => "CloseHints",
-            Persist::Append { .. } => "Append(..)",
-            Persist::Complete(_) => "Complete(..)",
-            Persist::Discard(_) => "Discard(..)",
-            Persist::Journal { .. } => "Journal(..)",
-            Persist::Completion { .. } => "Completion(..)",
-            Persist::EndHints { .. } => "EndHints(..)",
-            Persist::FollowHints { .. } => "FollowHints(..)",
-            Persist::RestartHints(_) => "RestartHints",
-            Persist::SwitchHints => "SwitchHints",
-            Persist::CondenseHints { .. } => "CondenseHints(..)",
-        })
-    }
 }
 
 /// The table that a session looks things up in, and how.

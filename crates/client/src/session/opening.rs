@@ -12,7 +12,7 @@ use super::options::{KnownPin, TableLeft};
 use super::pins::{Standing, compare, keys_of, pin_of};
 use super::records::RecordReader;
 use super::shared::{Fault, Shared};
-use super::succession::{Ways, check_named, is_a_successor, needs_lineage};
+use super::succession::{Ways, check_announced, is_a_successor, needs_lineage};
 use super::{Phase, Session};
 use crate::state::{PartKey, Pin};
 use privet_core::{Blame, Error, Reason, Result};
@@ -90,11 +90,15 @@ impl Open {
         let options = &mut shared.options;
         let served = choose(options, descriptions, shared.parts.plan_in)?;
         let served = demanded(served, options)?;
-        let Some(chosen) = served.first().cloned() else { return Err(nothing_in_common()) };
+        let Some(chosen) = served.first().cloned() else {
+            return Err(Error::api_misuse(
+                "there is no version of the table that all servers serve",
+            ));
+        };
         check_root(&chosen, options)?;
         let needs_lineage = needs_lineage(&chosen, options);
         if needs_lineage.is_none() {
-            check_named(&chosen, options)?;
+            check_announced(&chosen, options, &Ways::default(), None)?;
         }
         let standing = match options.accept_new_table {
             true => Standing::AsPinned,
@@ -115,17 +119,28 @@ impl Open {
             open.open(shared, part, false);
             return Ok(open);
         }
+        open.stand(shared, standing, now)?;
+        // Accepting counts only once.
+        open.versions.accepting = accepted;
+        shared.options.accept_new_table = false;
+        Ok(open)
+    }
+
+    /// The table is compared with its pins: goes on from there.
+    pub(super) fn stand(
+        &mut self,
+        shared: &mut Shared,
+        standing: Standing,
+        now: Duration,
+    ) -> Result<()> {
         match standing {
             Standing::AsPinned => {
-                open.move_pins(shared);
-                // Accepting counts only once.
-                open.versions.accepting = accepted;
-                shared.options.accept_new_table = false;
-                open.open_layout(shared);
+                self.move_pins(shared);
+                self.open_layout(shared);
+                Ok(())
             }
-            Standing::Behind(pin) => open.follow_pin(shared, pin, now)?,
+            Standing::Behind(pin) => self.follow_pin(shared, pin, now),
         }
-        Ok(open)
     }
 
     pub(super) fn open_layout(&mut self, shared: &mut Shared) {
@@ -160,7 +175,7 @@ impl Open {
             false => self.stage = OpenStage::Incoming(incoming),
         }
         let Shared { calls, outputs, .. } = shared;
-        calls.fetch(boundaries, 0, Purpose::Fetch, request, now, outputs);
+        calls.start(boundaries, 0, Purpose::Fetch, request, now, outputs);
         Ok(())
     }
 
@@ -460,8 +475,4 @@ impl Open {
         shared.options.tables_left.retain(|known| known.left.id != identity.id);
         shared.options.tables_left.extend(tables_left);
     }
-}
-
-fn nothing_in_common() -> Error {
-    Error::api_misuse("there is no version of the table that all servers serve")
 }

@@ -1,6 +1,7 @@
 //! The state that a session has in all of its phases.
 
 use super::agreement::server_name;
+use super::boundaries::Boundaries;
 use super::calls::{Calls, Purpose};
 use super::interface::{Errand, LookupId, Output, Progress, Request};
 use super::lookups::Lookups;
@@ -95,7 +96,14 @@ impl Shared {
     pub(super) fn describe_all(&mut self, now: Duration) {
         for server in 0..self.options.servers {
             let request = Request::Describe(DescribeRequest::default());
-            self.calls.start(server, Purpose::Describe, request, now, &mut self.outputs);
+            self.calls.start(
+                Boundaries::NONE,
+                server,
+                Purpose::Describe,
+                request,
+                now,
+                &mut self.outputs,
+            );
         }
     }
 

@@ -2,6 +2,7 @@
 //! streamed table or a server's replies. The module `preparation` says how much is due when.
 
 use super::agreement::server_name;
+use super::boundaries::Boundaries;
 use super::calls::Purpose;
 use super::compared::{Sources, wrong_shares};
 use super::interface::{ExchangeId, Output, PreparationEvent, Prepare, Progress, Request};
@@ -47,7 +48,7 @@ impl Open {
                     for server in servers {
                         let (request, Shared { calls, outputs, .. }) =
                             (request.clone(), &mut *shared);
-                        calls.fetch(boundaries, server, purpose, request, now, outputs);
+                        calls.start(boundaries, server, purpose, request, now, outputs);
                     }
                 }
             }
@@ -123,7 +124,7 @@ impl Open {
             request: erased_at_last(request),
         });
         let (server, purpose) = (usize::from(role.0), preparing.purpose());
-        shared.calls.start(server, purpose, message, now, &mut shared.outputs);
+        shared.calls.start(Boundaries::NONE, server, purpose, message, now, &mut shared.outputs);
     }
 
     /// A reply to a request for hints arrived.

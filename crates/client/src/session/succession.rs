@@ -28,7 +28,7 @@
 use super::interface::{ChosenTable, Output, Persist, Progress};
 use super::open::Open;
 use super::options::SessionOptions;
-use super::pins::{Standing, compare, keys_of, pins_for};
+use super::pins::{compare, keys_of, pins_for};
 use super::shared::Shared;
 use crate::state::Pin;
 use privet_core::{Error, Reason, Result};
@@ -142,7 +142,7 @@ impl Open {
         let lineage = Lineage::decode(&bytes)?;
         let ways = Ways::walk(&self.chosen, &shared.options, &lineage)?;
         let standing = compare(&self.chosen, &shared.options, shared.parts.plan_in, &ways)?;
-        self.check_announced(shared, &ways, &lineage)?;
+        check_announced(&self.chosen, &shared.options, &ways, Some(&lineage))?;
         self.left = ways.left(&self.chosen);
         self.first_publisher = ways.first_publisher(&self.chosen);
         let (from, to) = (self.left.first().map(|left| left.id), self.chosen.identity.id);
@@ -154,53 +154,41 @@ impl Open {
                 "the table {to} succeeds the table {from}: those who publish them have signed that"
             )));
         }
-        match standing {
-            Standing::AsPinned => {
-                self.move_pins(shared);
-                self.open_layout(shared);
-                Ok(())
-            }
-            Standing::Behind(pin) => self.follow_pin(shared, pin, now),
-        }
-    }
-
-    /// Checks that the announced publisher is the one to whom every way leads, and that the caller
-    /// named no other: or one who was the publisher before, of a table that is pinned by now.
-    fn check_announced(&self, shared: &Shared, ways: &Ways, lineage: &Lineage) -> Result<()> {
-        let announced = self.chosen.updates.map(|updates| PublisherId(updates.publisher));
-        let named = shared.options.publisher.filter(|named| Some(*named) != announced);
-        let known = |named: PublisherId| {
-            let begins = ways.0.iter().any(|(pin, _)| pin.publisher.is_none_or(|it| it == named));
-            let mut pinned = pins_for(&self.chosen, &shared.options);
-            // Anybody can show a lineage of other tables.
-            let leads_here = lineage.end().is_some_and(|(table, keys)| {
-                table.id == self.chosen.identity.id && Some(keys.publisher) == announced
-            });
-            let is_pinned = pinned.any(|known| known.pin.publisher.is_some());
-            begins || (is_pinned && leads_here && lineage.is_signed_by(named))
-        };
-        let name = &self.chosen.name;
-        let wrong = match named {
-            Some(named) if !known(named) => Some(named),
-            _ => None,
-        };
-        let elsewhere = ways.0.iter().map(|(_, walk)| walk.end.publisher());
-        let mut others = elsewhere.filter(|publisher| Some(*publisher) != announced);
-        wrong.or_else(|| others.next()).map_or(Ok(()), |other| Err(another_publisher(name, other)))
+        self.stand(shared, standing, now)
     }
 }
 
-/// Checks that the table has the publisher whom the caller named, as no lineage explains another.
+/// Checks that the announced publisher is the one to whom every way leads, and that the caller
+/// named no other: or, if there is a lineage, one who was the publisher before, of a table that is
+/// pinned by now.
 ///
 /// # Errors
-/// [`Blame::Integrity`](privet_core::Blame::Integrity) if it has not.
-pub(super) fn check_named(chosen: &ChosenTable, options: &SessionOptions) -> Result<()> {
-    let announced = chosen.updates.map(|updates| PublisherId(updates.publisher));
-    match (options.publisher, announced) {
-        (Some(named), Some(announced)) if named != announced => {
-            Err(another_publisher(&chosen.name, named))
-        }
-        _ => Ok(()),
+/// [`Blame::Integrity`](privet_core::Blame::Integrity) if it is another.
+pub(super) fn check_announced(
+    chosen: &ChosenTable,
+    options: &SessionOptions,
+    ways: &Ways,
+    lineage: Option<&Lineage>,
+) -> Result<()> {
+    let Some(updates) = chosen.updates else { return Ok(()) };
+    let announced = PublisherId(updates.publisher);
+    let known = |named: PublisherId| {
+        let begins = ways.0.iter().any(|(pin, _)| pin.publisher.is_none_or(|it| it == named));
+        let is_pinned = || pins_for(chosen, options).any(|known| known.pin.publisher.is_some());
+        // Anybody can show a lineage of other tables.
+        let leads_here = |lineage: &&Lineage| {
+            lineage.end().is_some_and(|(table, keys)| {
+                table.id == chosen.identity.id && keys.publisher == announced
+            })
+        };
+        let signed = lineage.filter(leads_here).is_some_and(|lineage| lineage.is_signed_by(named));
+        begins || (signed && is_pinned())
+    };
+    let wrong = options.publisher.filter(|named| *named != announced && !known(*named));
+    let mut ends = ways.0.iter().map(|(_, walk)| walk.end.publisher());
+    match wrong.or_else(|| ends.find(|publisher| *publisher != announced)) {
+        Some(other) => Err(another_publisher(&chosen.name, other)),
+        None => Ok(()),
     }
 }
 

@@ -121,7 +121,7 @@ impl Open {
                     shared.calls.describe_since(server, since, now, &mut shared.outputs);
                 }
                 None if !known.asked.is_some_and(fresh) => {
-                    shared.calls.describe_now(server, now, &mut shared.outputs);
+                    shared.calls.describe_again(server, now, now, &mut shared.outputs);
                 }
                 _ => {}
             }

@@ -267,14 +267,11 @@ fn copies_of_a_secret_message_share_its_bytes() {
 }
 
 #[test]
-fn requests_and_replies_do_not_print() {
+fn requests_do_not_print() {
     let mut world = asked_world();
     world.found(Target::index(0));
     let (_, request) = requests(&world).remove(0);
     let bytes = format!("{:?}", secret_of(&request));
-    let event = PreparationEvent::Request { offset: 0, request: request.clone().into() };
-    let step = Prepare::Absorb { offset: 0, bytes: request.into() };
-    for printed in [format!("{event:?}"), format!("{step:?}"), format!("{:?}", world.sent)] {
-        assert!(!printed.contains(bytes.trim_matches(['[', ']'])), "{printed}");
-    }
+    let printed = format!("{:?}", world.sent);
+    assert!(!printed.contains(bytes.trim_matches(['[', ']'])), "{printed}");
 }

@@ -422,10 +422,10 @@ fn servers_are_asked_for_versions_as_soon_as_there_is_a_lookup() {
     world.now += Duration::from_secs(61);
     world.session.lookup(Target::key(b"key-1"));
     let first = world.poll();
-    assert!(
-        matches!(first, Some(Output::Errand(Errand::Send { request: Request::Describe(_), .. }))),
-        "{first:?}"
-    );
+    assert!(matches!(
+        first,
+        Some(Output::Errand(Errand::Send { request: Request::Describe(_), .. }))
+    ),);
 }
 
 /// If a first preparation takes so long that its version is gone by its end, it begins again, and

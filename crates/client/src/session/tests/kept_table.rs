@@ -88,7 +88,7 @@ fn lookups_that_came_early_are_told_in_order_and_all_at_once() {
                 told.push(lookup);
             }
             Output::Errand(Errand::Tell(_)) => {}
-            other => panic!("{other:?} of a lookup that needs nobody"),
+            _ => panic!("a lookup that needs nobody asks for something"),
         }
     }
     assert_eq!(told, lookups);

@@ -27,7 +27,7 @@
 
 mod client;
 
-pub(super) use client::{fix_coins, parts};
+pub(super) use client::{Nowhere, fix_coins, parts};
 
 use super::world::Peer;
 use crate::session::*;

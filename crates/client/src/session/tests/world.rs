@@ -8,6 +8,7 @@ pub(super) use privet_wire::{AnswerResponse, FetchChunk, PrepareResponse};
 
 use crate::conductor::keeper::Keeper;
 use crate::conductor::{Desk, SameThread};
+use crate::exchange::request_len;
 use crate::session::timetable::Measuring;
 use crate::session::*;
 use crate::state::{HintsKey, HintsOpened, MemoryState, Opened, PartState};
@@ -316,21 +317,11 @@ impl World {
 
     /// What a server sees of each request: which server, which kind, how long.
     pub(super) fn trace(&self) -> Vec<(usize, &'static str, usize)> {
-        let trace = self.sent.iter().map(|(server, request)| match request {
-            Request::Describe(request) => {
-                (*server, "describe", proto::DescribeRequest::from(*request).encoded_len())
-            }
-            Request::Fetch(request) => {
-                (*server, "fetch", proto::FetchRequest::from(*request).encoded_len())
-            }
-            Request::Prepare(request) => {
-                (*server, "prepare", proto::PrepareRequest::from(request.clone()).encoded_len())
-            }
-            Request::Answer(request) => {
-                (*server, "answer", proto::AnswerRequest::from(request.clone()).encoded_len())
-            }
-        });
-        trace.collect()
+        let seen = |(server, request): &(usize, Request)| {
+            let (kind, len) = seen_of(request);
+            (*server, kind, len)
+        };
+        self.sent.iter().map(seen).collect()
     }
 
     /// The bytes of every query to one server, repeats included.
@@ -361,6 +352,17 @@ impl World {
     pub(super) fn failed_with(&self) -> privet_core::Blame {
         self.failure.as_ref().expect("the session failed").blame()
     }
+}
+
+/// What a server sees of a request: its kind and its length.
+pub(super) fn seen_of(request: &Request) -> (&'static str, usize) {
+    let kind = match request {
+        Request::Describe(_) => "describe",
+        Request::Fetch(_) => "fetch",
+        Request::Prepare(_) => "prepare",
+        Request::Answer(_) => "answer",
+    };
+    (kind, request_len(request) as usize)
 }
 
 /// The queries that a journal gets, as it would read them back.

@@ -5,12 +5,13 @@
 //! again. No two lookups share a query, and no two servers do.
 
 use super::super::super::*;
+use super::super::toy::Nowhere;
 use super::scenario::Check;
 use crate::session::shared::StartClient;
 use privet_core::{RecordIndex, SecretRng};
 use privet_schemes::contract::{ReservationId, Reserved};
 use privet_schemes::registry::{self, ErasedClient, Recovered, Rehearsal, SchemePlan};
-use privet_schemes::reservation::{Journal, JournalEntry, Lookup, Pending, Prepared, Reservation};
+use privet_schemes::reservation::{Lookup, Pending, Prepared, Reservation};
 use std::collections::HashMap;
 
 /// A flaw that a test gives a client.
@@ -49,15 +50,6 @@ struct Flawed {
     client: Box<dyn ErasedClient>,
     /// By index.
     queries: HashMap<u64, Vec<Vec<u8>>>,
-}
-
-/// A journal that keeps nothing.
-struct Nowhere;
-
-impl Journal for Nowhere {
-    fn append_and_sync(&mut self, _: &[JournalEntry<'_>]) -> Result<()> {
-        Ok(())
-    }
 }
 
 impl Flawed {

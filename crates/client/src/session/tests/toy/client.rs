@@ -210,7 +210,7 @@ struct ToyReservation {
 }
 
 /// A journal that keeps nothing.
-struct Nowhere;
+pub(in crate::session::tests) struct Nowhere;
 
 impl Journal for Nowhere {
     fn append_and_sync(&mut self, _: &[JournalEntry<'_>]) -> Result<()> {

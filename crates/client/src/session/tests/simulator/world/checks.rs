@@ -4,7 +4,7 @@ use super::super::super::toy;
 use super::super::scenario::{Check, Scheme};
 use super::{Process, RECORD_LEN, World};
 use crate::session::*;
-use privet_core::Reason;
+use privet_core::{Blame, Reason};
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::PrepareRequest;
 

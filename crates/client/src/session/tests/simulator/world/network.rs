@@ -1,10 +1,9 @@
 //! The network and the servers: what is sent, what happens to it, and what comes back.
 
+use super::super::super::world::seen_of;
 use super::super::scenario::Check;
 use super::{Coming, Process, RECORD_LEN, World, milliseconds};
 use crate::session::*;
-use privet_wire::prost::Message;
-use privet_wire::proto;
 
 impl World {
     pub(super) fn transmit(
@@ -17,23 +16,15 @@ impl World {
         if !self.disk.step() {
             return Ok(());
         }
-        let (kind, len) = match &request {
-            Request::Describe(request) => {
-                ("describe", proto::DescribeRequest::from(*request).encoded_len())
-            }
+        match &request {
             Request::Fetch(request) if self.shelf.held().complete.contains(&request.part) => {
                 return Err(format!("the {} is stored and was fetched again", request.part));
             }
-            Request::Fetch(request) => ("fetch", proto::FetchRequest::from(*request).encoded_len()),
-            Request::Prepare(request) => {
-                self.check_request(server, request)?;
-                ("prepare", proto::PrepareRequest::from(request.clone()).encoded_len())
-            }
-            Request::Answer(request) => {
-                self.check_query(server, request.role.0, &request.query)?;
-                ("answer", proto::AnswerRequest::from(request.clone()).encoded_len())
-            }
-        };
+            Request::Prepare(request) => self.check_request(server, request)?,
+            Request::Answer(request) => self.check_query(server, request.role.0, &request.query)?,
+            _ => {}
+        }
+        let (kind, len) = seen_of(&request);
         self.report.trace.push((self.now, self.process, server, kind, len));
         let responses = self.responses(server, &request);
         let mut arrival =
