@@ -192,8 +192,9 @@ impl Attacked {
         honest.end();
 
         let failed = failures(&under_attack);
+        // One may fail, even where a busy machine does fewer than a hundred.
         assert!(
-            failed.len() * 100 <= under_attack.len(),
+            failed.len() * 100 <= under_attack.len().max(100),
             "{what}: of {} errands {} failed, such as {:?}",
             under_attack.len(),
             failed.len(),
@@ -231,7 +232,7 @@ impl Attacked {
                 }
             }
         };
-        let done = tokio::time::timeout(Duration::from_secs(30), done).await;
+        let done = tokio::time::timeout(Duration::from_secs(120), done).await;
         assert!(done.is_ok(), "{errand:?} is refused for as long as the attack goes on");
         attackers.shutdown().await;
     }

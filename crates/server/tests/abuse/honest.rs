@@ -2,7 +2,9 @@
 //! on a thread of its own, so that attackers in this process do not delay it more than those
 //! elsewhere would.
 
+use crate::attack::{HINTS, TABLE, defaults};
 use crate::common::*;
+use crate::process::Attacked;
 use privet_schemes::offline::OfflinePhase;
 use privet_wire::{PartKind, PrepareRequest, TableDescription, proto};
 use std::future::Future;
@@ -11,8 +13,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tonic::transport::Endpoint;
 
-/// An errand that takes longer has failed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+/// An errand that takes longer has failed: two seconds, as often as threads wait for each core.
+fn patience() -> Duration {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap();
+    let threads: f64 = load.split_whitespace().next().unwrap().parse().unwrap();
+    let cores = std::thread::available_parallelism().unwrap().get();
+    Duration::from_secs(2).mul_f64((threads / cores as f64).max(1.0))
+}
 
 /// What the client does, over and over again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,7 +135,7 @@ impl Client {
 
     pub(crate) async fn run(&mut self, errand: Errand) -> Outcome {
         let began = Instant::now();
-        let done = tokio::time::timeout(PATIENCE, async {
+        let done = tokio::time::timeout(patience(), async {
             match errand {
                 Errand::Lookup => {
                     let stub = self.kept.clone();
@@ -193,4 +200,15 @@ pub(crate) fn request_for_hints(table: &TableDescription) -> PrepareRequest {
 
 async fn said<T>(call: impl Future<Output = Result<T, tonic::Status>>) -> Result<T, String> {
     call.await.map_err(|status| format!("{:?}: {}", status.code(), status.message()))
+}
+
+/// However busy the machine is.
+#[tokio::test]
+async fn a_server_that_stands_still_has_not_answered_in_time() {
+    let name = "honest::a_server_that_stands_still_has_not_answered_in_time";
+    let attacked = Attacked::start(name, defaults).await;
+    let mut honest = Client::new(endpoint(attacked.address), TABLE, HINTS).await;
+    assert_eq!(honest.run(Errand::Lookup).await.failure, None);
+    attacked.freeze();
+    assert_eq!(honest.run(Errand::Lookup).await.failure.as_deref(), Some("no answer in time"));
 }

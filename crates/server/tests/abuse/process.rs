@@ -172,6 +172,12 @@ impl Attacked {
         fields.skip(11).take(2).map(|field| field.parse::<u64>().unwrap()).sum()
     }
 
+    /// Suspends the process, with its connections open.
+    pub(crate) fn freeze(&self) {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-STOP", &id]).status().unwrap().success());
+    }
+
     fn proc(&self, file: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/{file}", self.process.id()))
     }
