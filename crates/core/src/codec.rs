@@ -17,6 +17,14 @@ impl<'a> Reader<'a> {
         Self { what, rest: bytes, len: bytes.len() }
     }
 
+    /// All of `bytes`, which are `len`.
+    pub fn all(what: &'static str, bytes: &'a [u8], len: usize) -> Result<&'a [u8]> {
+        let mut reader = Self::new(what, bytes);
+        let all = reader.bytes(len)?;
+        reader.finish()?;
+        Ok(all)
+    }
+
     /// The next `count` bytes.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
         let Some((head, tail)) = self.rest.split_at_checked(count) else {

@@ -31,11 +31,18 @@ pub mod partitions;
 mod search;
 pub mod table;
 
+use crate::Error;
+
 pub use change::{Exchange, StateChange};
 pub use ledger::Ledger;
 pub use partition_stream::PartitionStream;
 pub use partitions::Partitions;
 pub use table::{Found, HintForm, HintTable, LiveHint};
+
+/// A change in the journal that does not fit the state of the hints.
+pub fn impossible(what: &str) -> Error {
+    Error::corrupted(format!("the journal of hints does not fit the hints: {what}"))
+}
 
 /// XORs bytes of a record onto others, up to the shorter length. It uses numbers of 128 bits and is
 /// inlined, because most records are short: a call, and the choice of the longest vectors that fit,

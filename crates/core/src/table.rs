@@ -11,6 +11,7 @@ pub use source::{PIECE_BYTES, ReadRecords, TableSource};
 
 use crate::quantities::from_hexadecimal;
 use crate::{Error, Reason, Result};
+use std::fmt;
 use std::str::FromStr;
 
 /// The most bytes of a record, 16 MiB. It bounds the memory that is allocated because a peer claims
@@ -84,12 +85,7 @@ impl TableShape {
         if bytes == self.bytes() {
             return Ok(());
         }
-        Err(Error::api_misuse(format!(
-            "a table of {} records of {} bytes has {} bytes, not {bytes}",
-            self.records,
-            self.record_len,
-            self.bytes()
-        )))
+        Err(Error::api_misuse(format!("a table of {self} has {} bytes, not {bytes}", self.bytes())))
     }
 
     /// Checks that edits can turn a table of this shape into one of shape `after`.
@@ -98,9 +94,14 @@ impl TableShape {
             return Ok(());
         }
         Err(Error::invalid_message(format!(
-            "a table of {} records of {} bytes cannot become one of {} records of {} bytes by edits",
-            self.records, self.record_len, after.records, after.record_len
+            "a table of {self} cannot become one of {after} by edits"
         )))
+    }
+}
+
+impl fmt::Display for TableShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} records of {} bytes", self.records, self.record_len)
     }
 }
 

@@ -23,6 +23,11 @@
 //! | [`LocalClient`] | clients that hold the table | reads the record on its own and asks nobody |
 //! | [`Offline`] | all | what has to flow before the first query |
 
+mod received;
+
+pub use received::of_all;
+pub(crate) use received::{announced, refused};
+
 use crate::SchemeId;
 use crate::offline::{HintSource, OfflinePhase, Precomputed, PublicWords, StreamConsumer};
 use privet_core::{

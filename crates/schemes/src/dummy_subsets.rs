@@ -68,7 +68,7 @@ pub mod two_servers;
 pub use client::DummySubsetsClient;
 pub use messages::{DummySubsetsAnswer, DummySubsetsQuery};
 pub use params::{DEFAULT_HINT_SECURITY, DummySubsetsParameters};
-pub use preparation::DummySubsetsPreparation;
+pub use preparation::{DummySubsetsPreparation, GrowingDummySubsets};
 pub use server::DummySubsetsServer;
 
 use crate::SchemeId;

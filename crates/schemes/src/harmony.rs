@@ -130,7 +130,7 @@ pub use client::HarmonyClient;
 pub use descriptor::SEGMENT_RECORDS;
 pub use messages::{HarmonyAnswer, HarmonyQuery};
 pub use params::HarmonyParameters;
-pub use preparation::HarmonyPreparation;
+pub use preparation::{GrowingHarmony, HarmonyPreparation};
 pub use server::HarmonyServer;
 
 use crate::SchemeId;

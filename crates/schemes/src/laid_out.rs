@@ -36,6 +36,20 @@ pub fn zeroed(len: u64) -> Result<HugeBuffer<u8>> {
     HugeBuffer::new_zeroed(len).map_err(no_memory)
 }
 
+/// How many columns a table of `shape` has, if each has so many records.
+///
+/// # Errors
+/// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the table has no such column.
+pub(crate) fn columns(shape: TableShape, records_per_column: u64) -> Result<u64> {
+    if records_per_column == 0 || records_per_column > shape.records() {
+        return Err(Error::api_misuse(format!(
+            "a column of {records_per_column} records does not fit a table of {} records",
+            shape.records()
+        )));
+    }
+    Ok(shape.records().div_ceil(records_per_column))
+}
+
 /// Puts the records of `table` into the first columns of `matrix`, column after column.
 ///
 /// # Errors

@@ -6,6 +6,8 @@
 //! | [`reservation`] | reserve → commit → send: a query of a scheme with single-use hints cannot be sent before its state change is on disk |
 //! | [`offline`] | the phase before the first query: nothing, a download, or the whole table, streamed or kept |
 //! | [`stored_setup`] | data that a server answers from and that was computed before it starts |
+//! | [`record_server`], [`streamed_hints`] | what rooms share: the server that reads the records that a query names, and the offline phase in which hints take in the table |
+//! | [`planted`] | mistakes that tests plant in the code that clients run |
 //! | [`registry`] | from a [`SchemeId`] to a server and a client with erased types; generics end there |
 //! | [`simplepir`] | one server, LWE, a public reusable hint |
 //! | [`simplepir_packed`] | one server, ring LWE, a packed hint of some KiB |
@@ -38,10 +40,12 @@ pub mod dpf;
 pub mod dummy_subsets;
 pub mod harmony;
 mod hint_rows;
+mod in_order;
 pub mod laid_out;
 pub mod offline;
 pub mod piano;
 pub mod planted;
+pub mod record_server;
 pub mod registry;
 pub mod reservation;
 mod scheme_id;
@@ -49,7 +53,9 @@ pub mod sharing;
 pub mod simplepir;
 pub mod simplepir_packed;
 pub mod singlepass;
+mod stored_hints;
 pub mod stored_setup;
+pub mod streamed_hints;
 pub mod tapir;
 #[cfg(any(test, feature = "testing"))]
 #[allow(missing_docs, clippy::unwrap_used)]

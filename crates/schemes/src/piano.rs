@@ -89,7 +89,7 @@ mod tests;
 pub use client::PianoClient;
 pub use messages::{PianoAnswer, PianoQuery};
 pub use params::{PianoParameters, STATISTICAL_SECURITY};
-pub use preparation::PianoPreparation;
+pub use preparation::{GrowingPiano, PianoPreparation};
 pub use server::PianoServer;
 
 use crate::SchemeId;

@@ -42,8 +42,8 @@
 //! padded to a length that depends only on the number of queries: `search_len` of
 //! [`HintTable::exchange`].
 
-use super::Partitions;
 use super::search::{Candidates, places};
+use super::{Partitions, impossible};
 use crate::planted;
 use crate::{Error, Result, Secret, SecretRng, TableShape};
 use privet_kernels::Kernels;
@@ -307,11 +307,10 @@ impl HintTable {
     /// [`Blame::Corrupted`](crate::Blame::Corrupted) if there is no hint in that row, or another
     /// row has a hint with the successor's id. Then nothing changes.
     pub fn exchange(&mut self, row: u32, successor: LiveHint, search_len: usize) -> Result<()> {
-        let impossible = || Error::corrupted("the journal of used hints does not fit the hints");
         let lane = conceal(self.rows.get(admit(row) as usize).map_or(NO_LANE, |row| row.lane()));
         // Neither happens with this client's own journal.
         if declassify(lane == NO_LANE) || self.row_of(successor.id).is_some() {
-            return Err(impossible());
+            return Err(impossible("a hint was used twice"));
         }
         self.search_at_least(search_len);
         if planted::hint_stays() {

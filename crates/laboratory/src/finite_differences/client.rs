@@ -5,7 +5,7 @@ use super::{
     FiniteDifferences, FiniteDifferencesAnswer, FiniteDifferencesParameters, FiniteDifferencesQuery,
 };
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng};
-use privet_schemes::contract::{Message, Record, SchemeOf, StatelessClient};
+use privet_schemes::contract::{Message, Record, SchemeOf, StatelessClient, of_all};
 use zeroize::Zeroizing;
 
 /// A client of one table.
@@ -62,12 +62,7 @@ impl StatelessClient for FiniteDifferencesClient {
         pending: FiniteDifferencesPending,
         answers: &[FiniteDifferencesAnswer],
     ) -> Result<Record> {
-        let [one, other] = answers else {
-            return Err(Error::api_misuse(format!(
-                "finite differences need one answer from each of the two servers, but {} were given",
-                answers.len()
-            )));
-        };
+        let [one, other] = of_all("finite differences", answers)?;
         let expected = FiniteDifferencesAnswer::encoded_len(&self.parameters);
         if answers.iter().any(|answer| answer.entries.len() != expected) {
             return Err(Error::api_misuse("an answer was read under other parameters than these"));

@@ -2,7 +2,7 @@
 //! accepts the sum if it fits the secret.
 
 use super::{ApirDpf, ApirDpfAnswer, ApirDpfParameters, ApirDpfQuery};
-use crate::contract::{Record, SchemeOf, StatelessClient};
+use crate::contract::{Record, SchemeOf, StatelessClient, of_all};
 use privet_core::dpf::Key;
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng};
 use privet_kernels::Kernels;
@@ -56,12 +56,7 @@ impl StatelessClient for ApirDpfClient {
     /// [`Blame::Integrity`](privet_core::Blame::Integrity) unless every element of the tag is α
     /// times that of the value. All are compared before anything is decided.
     fn recover(&self, pending: ApirDpfPending, answers: &[ApirDpfAnswer]) -> Result<Record> {
-        let [one, other] = answers else {
-            return Err(Error::api_misuse(format!(
-                "APIR-DPF needs one answer from each of its two servers, but {} were given",
-                answers.len()
-            )));
-        };
+        let [one, other] = of_all("APIR-DPF", answers)?;
         let value = one.value.iter().zip(other.value.iter()).map(|(one, other)| one ^ other);
         let value = Zeroizing::new(value.collect::<Vec<u8>>());
         let mut expected = Zeroizing::new(vec![0; self.parameters.elements()]);

@@ -5,7 +5,7 @@
 
 use super::tree::{NODE_LEN, RowTree};
 use super::{ApirMatrix, ApirMatrixAnswer, ApirMatrixParameters, ApirMatrixQuery};
-use crate::contract::{Record, SchemeOf, StatelessClient};
+use crate::contract::{Record, SchemeOf, StatelessClient, of_all};
 use crate::offline::{HintSource, check_len};
 use privet_core::commit::merkle::Node;
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng};
@@ -75,12 +75,7 @@ impl StatelessClient for ApirMatrixClient {
     /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the row that the answers give does
     /// not lead to the root.
     fn recover(&self, pending: ApirMatrixPending, answers: &[ApirMatrixAnswer]) -> Result<Record> {
-        let [one, other] = answers else {
-            return Err(Error::api_misuse(format!(
-                "APIR-Matrix needs one answer from each of its two servers, but {} were given",
-                answers.len()
-            )));
-        };
+        let [one, other] = of_all("APIR-Matrix", answers)?;
         let sum = one.sum.iter().zip(other.sum.iter()).map(|(one, other)| one ^ other);
         let row = Zeroizing::new(sum.collect::<Vec<u8>>());
         let record_len = self.parameters.shape().record_len() as usize;

@@ -36,9 +36,7 @@ impl Message<ApirMatrixParameters> for ApirMatrixQuery {
     }
 
     fn decode(parameters: &ApirMatrixParameters, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("an APIR-Matrix query", bytes);
-        let bits = reader.bytes(Self::encoded_len(parameters))?;
-        reader.finish()?;
+        let bits = Reader::all("an APIR-Matrix query", bytes, Self::encoded_len(parameters))?;
         if bits.last().is_some_and(|last| last & !Self::bits_of_last_byte(parameters) != 0) {
             return Err(Error::invalid_message(
                 "an APIR-Matrix query selects rows beyond the last one",
@@ -58,9 +56,9 @@ impl Message<ApirMatrixParameters> for ApirMatrixAnswer {
     }
 
     fn decode(parameters: &ApirMatrixParameters, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("an APIR-Matrix answer", bytes);
-        let sum = Zeroizing::new(reader.bytes(Self::encoded_len(parameters))?.to_vec());
-        reader.finish()?;
+        let sum = Zeroizing::new(
+            Reader::all("an APIR-Matrix answer", bytes, Self::encoded_len(parameters))?.to_vec(),
+        );
         Ok(Self { sum })
     }
 }

@@ -2,12 +2,12 @@
 //! two masks from the answer.
 
 use super::{DoublePir, DoublePirAnswer, DoublePirParameters, DoublePirQuery};
-use crate::contract::{Ahead, Record, SchemeOf, StatelessClient};
+use crate::contract::{Ahead, Record, SchemeOf, StatelessClient, of_all};
 use crate::hint_rows::hint_times_secret;
 use crate::offline::{HintSource, check_len};
 use privet_core::codec::words_from_bytes;
 use privet_core::lwe::{DecryptionKey, SECRET_DIMENSION, ZeroVector, encrypt_zero_vector};
-use privet_core::{Error, RecordIndex, Result, Secret, SecretRng};
+use privet_core::{RecordIndex, Result, Secret, SecretRng};
 use privet_kernels::Kernels;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -66,12 +66,7 @@ impl StatelessClient for DoublePirClient {
     /// First the second level: the record's rows of the first hint, and its words of the first
     /// product. Then, with these, the first.
     fn recover(&self, pending: DoublePirPending, answers: &[DoublePirAnswer]) -> Result<Record> {
-        let [answer] = answers else {
-            return Err(Error::api_misuse(format!(
-                "DoublePIR has one server, but {} answers were given",
-                answers.len()
-            )));
-        };
+        let [answer] = of_all("DoublePIR", answers)?;
         let record_len = self.parameters.shape().record_len() as usize;
         let hint_rows = self.first_hint_rows(&pending.record, &answer.hint_rows)?;
         let words = if self.parameters.folds_first_product() {

@@ -1,9 +1,9 @@
 //! The layout of a table as a byte matrix over a second byte matrix, checked against the limits of
 //! LWE and against one for the hint.
 
-use crate::contract::{Parameters, table_seed};
+use crate::contract::{Parameters, announced, table_seed};
+use crate::laid_out::columns;
 use crate::simplepir::SimplePirParameters;
-use privet_core::codec::Reader;
 use privet_core::lwe::{EncryptionParameters, MAX_COLUMNS, PublicMatrix, SECRET_DIMENSION};
 use privet_core::{Error, RecordIndex, Result, TableIdentity, TableShape};
 
@@ -56,22 +56,11 @@ impl DoublePirParameters {
         records_per_column: u64,
     ) -> Result<Self> {
         let shape = identity.shape;
-        if records_per_column == 0 || records_per_column > shape.records() {
-            return Err(Error::api_misuse(format!(
-                "a column of {records_per_column} records does not fit a table of {} records",
-                shape.records()
-            )));
-        }
+        let columns = columns(shape, records_per_column)?;
         check_hint(identity)?;
-        let columns = shape.records().div_ceil(records_per_column);
         let encryption = |columns, decryptions| {
-            EncryptionParameters::new(columns, decryptions).map_err(|error| {
-                error.within(format!(
-                    "DoublePIR on {} records of {} bytes",
-                    shape.records(),
-                    shape.record_len()
-                ))
-            })
+            EncryptionParameters::new(columns, decryptions)
+                .map_err(|error| error.within(format!("DoublePIR on {shape}")))
         };
         let first_level = encryption(columns, 1)?;
         let second_level = encryption(records_per_column, SECOND_LEVEL_BYTES)?;
@@ -235,12 +224,8 @@ impl Parameters for DoublePirParameters {
     }
 
     fn decode(identity: &TableIdentity, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("DoublePIR's parameters", bytes);
-        let records_per_column = reader.u64()?;
-        reader.finish()?;
-        Self::with_records_per_column(identity, records_per_column).map_err(|error| {
-            Error::peer_misbehaved("the server announced parameters that are refused")
-                .caused_by(error)
+        announced("DoublePIR's parameters", bytes, |records_per_column| {
+            Self::with_records_per_column(identity, records_per_column)
         })
     }
 }

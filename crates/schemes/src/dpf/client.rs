@@ -1,9 +1,9 @@
 //! The client: shares the wanted index between the servers, and adds the two sums.
 
 use super::{Dpf, DpfAnswer, DpfParameters, DpfQuery};
-use crate::contract::{Record, SchemeOf, StatelessClient};
+use crate::contract::{Record, SchemeOf, StatelessClient, of_all};
 use privet_core::dpf::Key;
-use privet_core::{Error, RecordIndex, Result, SecretRng};
+use privet_core::{RecordIndex, Result, SecretRng};
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
 
@@ -39,12 +39,7 @@ impl StatelessClient for DpfClient {
     }
 
     fn recover(&self, _pending: DpfPending, answers: &[DpfAnswer]) -> Result<Record> {
-        let [one, other] = answers else {
-            return Err(Error::api_misuse(format!(
-                "DPF-PIR needs one answer from each of its two servers, but {} were given",
-                answers.len()
-            )));
-        };
+        let [one, other] = of_all("DPF-PIR", answers)?;
         let record = one.sum.iter().zip(other.sum.iter()).map(|(one, other)| one ^ other);
         Ok(Zeroizing::new(record.collect()))
     }

@@ -43,9 +43,9 @@ impl Message<DpfParameters> for DpfAnswer {
     }
 
     fn decode(parameters: &DpfParameters, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("a DPF-PIR answer", bytes);
-        let sum = Zeroizing::new(reader.bytes(Self::encoded_len(parameters))?.to_vec());
-        reader.finish()?;
+        let sum = Zeroizing::new(
+            Reader::all("a DPF-PIR answer", bytes, Self::encoded_len(parameters))?.to_vec(),
+        );
         Ok(Self { sum })
     }
 }

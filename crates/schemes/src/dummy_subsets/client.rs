@@ -13,9 +13,11 @@ use super::generation::Generation;
 use super::messages::{DummySubsetsAnswer, DummySubsetsQuery};
 use super::query::{cover, hint_form, query_through, successor_is_above};
 use super::{DummySubsets, DummySubsetsParameters};
-use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable};
+use crate::contract::{
+    HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable, of_all,
+};
 use crate::planted;
-use privet_core::hints::{Exchange, HintTable, Ledger, LiveHint, StateChange, xor};
+use privet_core::hints::{Exchange, HintTable, Ledger, LiveHint, StateChange, impossible, xor};
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
 use privet_kernels::taint::declassify;
@@ -64,9 +66,6 @@ impl DummySubsetsClient {
     /// Takes a hint out of use and puts half of a pair in its place.
     fn exchange(&mut self, exchange: &Exchange) -> Result<()> {
         let Exchange { id, hint, successor: pair, index, real_half, .. } = *exchange;
-        let impossible = |what| {
-            Error::corrupted(format!("the journal of used hints does not fit the hints: {what}"))
-        };
         if id != self.ledger.reservations() {
             return Err(impossible("a change is missing or comes twice"));
         }
@@ -225,12 +224,7 @@ impl HintedClient for DummySubsetsClient {
         id: ReservationId,
         answers: &[DummySubsetsAnswer],
     ) -> Result<Zeroizing<Vec<u8>>> {
-        let [answer] = answers else {
-            return Err(Error::api_misuse(format!(
-                "this form of dummy subsets has one server, but {} answers were given",
-                answers.len()
-            )));
-        };
+        let [answer] = of_all("dummy subsets", answers)?;
         let real_half = self.ledger.unanswered(id.0)?;
         let values = answer.half(real_half == 1);
         Ok(StateChange::Answer { id: id.0, values }.encode())

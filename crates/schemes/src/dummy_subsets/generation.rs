@@ -2,9 +2,9 @@
 //! layout in memory and on disk.
 
 use super::DummySubsetsParameters;
-use crate::planted;
-use privet_core::codec::{Reader, words_from_bytes};
-use privet_core::{Error, Result, Secret, SecretRng};
+use crate::stored_hints::{blank, fresh_key, read};
+use privet_core::codec::words_from_bytes;
+use privet_core::{Result, Secret, SecretRng};
 use privet_kernels::memory::little_endian_bytes;
 use zeroize::Zeroizing;
 
@@ -41,20 +41,12 @@ impl Generation {
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub(crate) fn fresh(parameters: &DummySubsetsParameters, rng: &mut SecretRng) -> Result<Self> {
-        let mut key = Zeroizing::new([0; 16]);
-        rng.fill(key.as_mut());
-        planted::key(key.as_mut());
-        Self::with_key(parameters, &key)
+        Self::with_key(parameters, &fresh_key(rng))
     }
 
     pub(crate) fn with_key(parameters: &DummySubsetsParameters, key: &[u8; 16]) -> Result<Self> {
         let (hints, parities, len) = Self::layout(parameters);
-        let mut bytes = Zeroizing::new(Vec::new());
-        bytes.try_reserve_exact(len).map_err(|error| {
-            Error::unavailable(format!("no memory for {len} bytes of hints")).caused_by(error)
-        })?;
-        bytes.resize(len, 0);
-        bytes[..KEY.start].copy_from_slice(&VERSION.to_le_bytes());
+        let mut bytes = blank(VERSION, len as u64)?;
         bytes[KEY].copy_from_slice(key);
         Ok(Self { cutoffs: Zeroizing::new(vec![0; hints]), bytes, parities })
     }
@@ -83,10 +75,6 @@ impl Generation {
         self.bytes[KEY.end..self.parities].copy_from_slice(&little_endian_bytes(&self.cutoffs));
     }
 
-    pub(crate) fn encoded(&self) -> &[u8] {
-        &self.bytes
-    }
-
     /// Reads an encoding.
     ///
     /// # Errors
@@ -96,19 +84,7 @@ impl Generation {
         bytes: Zeroizing<Vec<u8>>,
     ) -> Result<Self> {
         let (_, parities, len) = Self::layout(parameters);
-        if bytes.len() != len {
-            return Err(Error::corrupted(format!(
-                "the stored hints have {} bytes; for this table they would have {len}",
-                bytes.len()
-            )));
-        }
-        let mut reader = Reader::new("stored hints", &bytes);
-        let version = reader.u32()?;
-        if version != VERSION {
-            return Err(Error::corrupted(format!(
-                "the stored hints have format {version}; this version reads format {VERSION}"
-            )));
-        }
+        read(VERSION, len as u64, &bytes)?;
         let cutoffs = Zeroizing::new(words_from_bytes(&bytes[KEY.end..parities]));
         Ok(Self { cutoffs, bytes, parities })
     }

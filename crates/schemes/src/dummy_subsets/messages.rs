@@ -83,9 +83,8 @@ impl Message<DummySubsetsParameters> for DummySubsetsAnswer {
     }
 
     fn decode(parameters: &DummySubsetsParameters, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("an answer of dummy subsets", bytes);
-        let sums = reader.bytes(Self::encoded_len(parameters))?.to_vec();
-        reader.finish()?;
+        let sums = Reader::all("an answer of dummy subsets", bytes, Self::encoded_len(parameters))?
+            .to_vec();
         Ok(Self { sums })
     }
 }

@@ -1,20 +1,13 @@
 //! How a table is cut into partitions, and how many hints make failures rare enough.
 
-use crate::contract::Parameters;
-use privet_core::codec::Reader;
+use crate::contract::{Parameters, announced};
+use crate::stored_hints::check_state;
 use privet_core::hints::Partitions;
 use privet_core::{Error, Result, TableDelta, TableIdentity, TableShape};
 
 /// The default of λ_hint: no hint contains the wanted record with probability below e^-40.
 pub const DEFAULT_HINT_SECURITY: u32 = 80;
 
-/// A client holds its hints in memory: at most 4 GiB (1 GiB where addresses have 32 bits), whatever
-/// a server announces, …
-const MAX_STATE_BYTES: u64 = if cfg!(target_pointer_width = "32") { 1 << 30 } else { 1 << 32 };
-/// … and at most four times the table, if that is more than 64 MiB: beyond that, a client should
-/// keep the table itself.
-const MAX_STATE_TO_TABLE: u64 = 4;
-const SMALL_STATE_BYTES: u64 = 1 << 26;
 /// Hints come in blocks of 64: a block of the pseudorandom function serves eight, and searches mark
 /// hints by the bits of words.
 const HINT_BLOCK: u64 = 64;
@@ -74,16 +67,7 @@ impl DummySubsetsParameters {
             .next_multiple_of(HINT_BLOCK);
         self.hint_security = hint_security;
         (self.singles, self.pairs) = (singles as u32, pairs as u32);
-        let limit = self.shape().bytes().saturating_mul(MAX_STATE_TO_TABLE).max(SMALL_STATE_BYTES);
-        let limit = limit.min(MAX_STATE_BYTES);
-        if self.state_bytes() > limit {
-            return Err(Error::api_misuse(format!(
-                "dummy subsets on {} records of {} bytes would take {} bytes of a client's memory for hints; the limit for such a table is {limit}",
-                self.shape().records(),
-                self.shape().record_len(),
-                self.state_bytes()
-            )));
-        }
+        check_state("dummy subsets", self.shape(), self.state_bytes())?;
         Ok(self)
     }
 
@@ -178,12 +162,8 @@ impl Parameters for DummySubsetsParameters {
     }
 
     fn decode(identity: &TableIdentity, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("the parameters of dummy subsets", bytes);
-        let partition_records = reader.u64()?;
-        reader.finish()?;
-        Self::with_partition_records(identity.shape, partition_records).map_err(|error| {
-            Error::peer_misbehaved("the server announced parameters that are refused")
-                .caused_by(error)
+        announced("the parameters of dummy subsets", bytes, |partition_records| {
+            Self::with_partition_records(identity.shape, partition_records)
         })
     }
 }

@@ -1,50 +1,32 @@
 //! The server: the table in memory. A query reads one record of each partition.
 
 use super::{DummySubsets, DummySubsetsAnswer, DummySubsetsParameters, DummySubsetsQuery};
-use crate::contract::{Answerer, Role, SchemeOf};
 use crate::laid_out::in_natural_order;
+use crate::record_server::{NamesRecords, RecordServer};
 use privet_core::{Result, TableSource};
-use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 
-/// A table laid out for answering: its records in their natural order in huge pages, padded with
-/// zero records to whole partitions.
-pub struct DummySubsetsServer {
-    parameters: DummySubsetsParameters,
-    records: HugeBuffer<u8>,
-    kernels: Kernels,
+/// Records in their natural order, padded with zero records to whole partitions.
+pub type DummySubsetsServer = RecordServer<DummySubsets>;
+
+impl NamesRecords for DummySubsets {
+    fn lay_out(
+        parameters: &DummySubsetsParameters,
+        table: TableSource<'_>,
+    ) -> Result<HugeBuffer<u8>> {
+        let cut = parameters.cut();
+        let len = u64::from(cut.count()) * cut.partition_bytes();
+        in_natural_order(table, cut.shape(), len)
+    }
+
+    fn answer(server: &DummySubsetsServer, query: &DummySubsetsQuery) -> DummySubsetsAnswer {
+        let positions = server.positions(query);
+        let (half_0, half_1) = positions.split_at(query.offsets.len());
+        server.sums([half_0, half_1])
+    }
 }
 
 impl DummySubsetsServer {
-    /// Copies `table` into place; the source can be dropped.
-    ///
-    /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
-    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
-    /// enough memory.
-    pub fn new<'t>(
-        parameters: DummySubsetsParameters,
-        table: impl Into<TableSource<'t>>,
-        kernels: Kernels,
-    ) -> Result<Self> {
-        let shape = parameters.shape();
-        let records =
-            u64::from(parameters.partitions()) * u64::from(parameters.partition_records());
-        let records = in_natural_order(table, shape, records * shape.record_len())?;
-        Ok(Self { parameters, records, kernels })
-    }
-
-    fn answer_one(&self, query: &DummySubsetsQuery) -> DummySubsetsAnswer {
-        let positions = self.positions(query);
-        let (half_0, half_1) = positions.split_at(query.offsets.len());
-        self.sums([half_0, half_1])
-    }
-
-    /// All records, padded with zeros to whole partitions.
-    pub(super) fn records(&self) -> &[u8] {
-        &self.records
-    }
-
     /// The XORs of two sets of records, given where they are. All positions lie within the padded
     /// table.
     pub(super) fn sums(&self, halves: [&[u64]; 2]) -> DummySubsetsAnswer {
@@ -72,32 +54,4 @@ impl DummySubsetsServer {
         }
         positions
     }
-}
-
-impl Answerer for DummySubsetsServer {
-    const SHARES_PASSES: bool = false;
-
-    fn parameters(&self) -> &DummySubsetsParameters {
-        &self.parameters
-    }
-
-    fn answer(&self, _role: Role, queries: &[DummySubsetsQuery]) -> Vec<DummySubsetsAnswer> {
-        queries.iter().map(|query| self.answer_one(query)).collect()
-    }
-
-    fn resident_bytes(&self) -> u64 {
-        self.records.len() as u64
-    }
-
-    fn huge_page_bytes(&self) -> Option<u64> {
-        self.records.huge_page_bytes().map(|bytes| bytes as u64)
-    }
-
-    fn held(&self) -> Vec<&[u8]> {
-        vec![&self.records]
-    }
-}
-
-impl SchemeOf for DummySubsetsServer {
-    type Scheme = DummySubsets;
 }

@@ -1,26 +1,15 @@
-//! The changes of a generation of hints: the journal's records of this scheme.
+//! A reservation, as the journal has it.
 
 use super::HarmonyParameters;
+use crate::in_order::{Change, encode_lookup};
 use privet_core::codec::{Reader, words_from_bytes};
-use privet_core::{Error, Result, TableDelta};
+use privet_core::{Error, Result};
 use privet_kernels::memory::little_endian_bytes;
 use privet_kernels::taint::declassify;
 use zeroize::Zeroizing;
 
-/// One state change, as it is read.
-pub(super) enum HarmonyChange<'a> {
-    /// A reservation: a segment is used.
-    Lookup(HarmonyReservation),
-    /// The answer to a reservation's query.
-    Answer {
-        /// Which reservation.
-        id: u64,
-        /// `T` records as the server sent them.
-        records: &'a [u8],
-    },
-    /// Edits of the table.
-    Edits(TableDelta),
-}
+/// One state change.
+pub(super) type HarmonyChange<'a> = Change<'a, HarmonyReservation>;
 
 /// A reservation.
 pub(super) struct HarmonyReservation {
@@ -39,22 +28,18 @@ pub(super) struct HarmonyReservation {
 /// Where an empty moves.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
-const LOOKUP: u8 = 1;
-const ANSWER: u8 = 2;
-const EDITS: u8 = 3;
-
 impl HarmonyReservation {
-    /// `1 ‖ id (u64) ‖ cell (u32) ‖ contents (u32 each) ‖ segments (u32 each)`
+    /// `cell (u32) ‖ contents (u32 each) ‖ segments (u32 each)`, after the number.
     pub(super) fn encode(&self) -> Zeroizing<Vec<u8>> {
-        let mut bytes = with_room(LOOKUP, 12 + 4 * (self.contents.len() + self.segments.len()));
-        bytes.extend(self.id.to_le_bytes());
-        bytes.extend(self.cell.to_le_bytes());
-        bytes.extend_from_slice(&little_endian_bytes(&self.contents));
-        bytes.extend_from_slice(&little_endian_bytes(&self.segments));
-        bytes
+        let room = 4 + 4 * (self.contents.len() + self.segments.len());
+        encode_lookup(self.id, room, |bytes| {
+            bytes.extend(self.cell.to_le_bytes());
+            bytes.extend_from_slice(&little_endian_bytes(&self.contents));
+            bytes.extend_from_slice(&little_endian_bytes(&self.segments));
+        })
     }
 
-    fn read(reader: &mut Reader<'_>, parameters: &HarmonyParameters) -> Result<Self> {
+    pub(super) fn read(reader: &mut Reader<'_>, parameters: &HarmonyParameters) -> Result<Self> {
         let (id, cell) = (reader.u64()?, reader.u32()?);
         let contents = read_words(reader, parameters)?;
         let segments = read_words(reader, parameters)?;
@@ -80,69 +65,10 @@ impl HarmonyReservation {
     }
 }
 
-/// `2 ‖ id (u64) ‖ records`
-pub(super) fn encode_answer(id: u64, records: &[u8]) -> Zeroizing<Vec<u8>> {
-    let mut bytes = with_room(ANSWER, 8 + records.len());
-    bytes.extend(id.to_le_bytes());
-    bytes.extend_from_slice(records);
-    bytes
-}
-
-/// `3 ‖ delta`, as [`TableDelta::write`] says.
-pub(super) fn encode_edits(delta: &TableDelta) -> Zeroizing<Vec<u8>> {
-    let mut bytes = with_room(EDITS, delta.encoded_len());
-    delta.write(&mut bytes);
-    bytes
-}
-
-/// A change's first byte. Reserves room for the whole change: a vector that grows would leave
-/// copies behind.
-fn with_room(kind: u8, room: usize) -> Zeroizing<Vec<u8>> {
-    let mut bytes = Zeroizing::new(Vec::with_capacity(1 + room));
-    bytes.push(kind);
-    bytes
-}
-
 fn read_words(
     reader: &mut Reader<'_>,
     parameters: &HarmonyParameters,
 ) -> Result<Zeroizing<Vec<u32>>> {
     let len = 4 * parameters.segment_records() as usize;
     Ok(Zeroizing::new(words_from_bytes(reader.bytes(len)?)))
-}
-
-impl<'a> HarmonyChange<'a> {
-    /// Reads a change.
-    ///
-    /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it does not parse.
-    pub(super) fn decode(parameters: &HarmonyParameters, bytes: &'a [u8]) -> Result<Self> {
-        Self::read(parameters, bytes).map_err(|error| {
-            Error::corrupted("the journal of hints holds a change that does not parse")
-                .caused_by(error)
-        })
-    }
-
-    fn read(parameters: &HarmonyParameters, bytes: &'a [u8]) -> Result<Self> {
-        let mut reader = Reader::new("a change of hints", bytes);
-        let change = match reader.u8()? {
-            LOOKUP => HarmonyChange::Lookup(HarmonyReservation::read(&mut reader, parameters)?),
-            ANSWER => HarmonyChange::Answer {
-                id: reader.u64()?,
-                records: {
-                    let len = parameters.segment_records() as usize * parameters.record_len();
-                    reader.bytes(len)?
-                },
-            },
-            EDITS => {
-                let record_len = parameters.shape().record_len();
-                HarmonyChange::Edits(TableDelta::read(&mut reader, record_len)?)
-            }
-            other => {
-                return Err(Error::invalid_message(format!("there is no change of kind {other}")));
-            }
-        };
-        reader.finish()?;
-        Ok(change)
-    }
 }

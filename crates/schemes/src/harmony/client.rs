@@ -8,26 +8,26 @@
 //!
 //! A record that a query reads moves to another segment, and its bytes are XORed onto the hint of
 //! that one. That segment may have been used by a later query already; then the later one's record
-//! needs these bytes. So the client takes answers in, in the order of the queries. Answers may come
-//! in any order: the client keeps an answer that comes before its turn, and its record is known
-//! when the earlier answers are there.
+//! needs these bytes. So the client takes answers [in order](crate::in_order).
 //!
 //! Where a record moves follows from its own query and the steps made before. So the reservation
 //! finds out, and its change says it. Then an answer is no more than XORs, as many late in a
 //! generation as early: the time for reading it need not grow. And a client that applies its
 //! journal again permutes nothing.
 
-use super::change::{HarmonyChange, HarmonyReservation, NOWHERE, encode_answer, encode_edits};
+use super::change::{HarmonyChange, HarmonyReservation, NOWHERE};
 use super::generation::Generation;
 use super::history::History;
 use super::{Harmony, HarmonyAnswer, HarmonyParameters, HarmonyQuery};
-use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable};
+use crate::contract::{
+    HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable, of_all,
+};
+use crate::in_order::{OpenLookups, encode_answers, encode_edits};
 use crate::planted;
-use privet_core::hints::xor;
+use privet_core::hints::{impossible, xor};
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
 use privet_kernels::taint::admit;
-use std::collections::BTreeMap;
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _, ConstantTimeLess as _};
 use zeroize::Zeroizing;
 
@@ -37,24 +37,18 @@ const EDITS: usize = 1 << 11;
 /// A client with one generation of hints.
 pub struct HarmonyClient {
     parameters: HarmonyParameters,
-    /// The hints, up to the last reservation before those in `pending`.
+    /// The hints, up to the last reservation before those that are open.
     pub(super) generation: Generation,
     /// All reservations.
     pub(super) history: History,
-    /// Reservations whose records are not known yet.
-    pending: BTreeMap<u64, OpenReservation>,
-    /// Records of this generation that are known and not taken yet. There may be many, because one
-    /// late answer can make any number of records known.
-    records: BTreeMap<u64, Record>,
+    lookups: OpenLookups<OpenLookup>,
 }
 
-/// A reservation whose record is not known yet.
-struct OpenReservation {
+/// A lookup whose record is not known yet.
+struct OpenLookup {
     cell: u32,
     /// Where the contents of its segment move.
     segments: Zeroizing<Vec<u32>>,
-    /// The answer's records, if it is there, but that to an earlier reservation is not.
-    kept: Option<Zeroizing<Vec<u8>>>,
 }
 
 impl HarmonyClient {
@@ -134,11 +128,6 @@ impl HarmonyClient {
             queries: vec![HarmonyQuery { values, value_bits: self.parameters.value_bits() }],
         })
     }
-
-    /// The reservation that waits for an answer.
-    fn unanswered(&self, id: u64) -> Option<&OpenReservation> {
-        self.pending.get(&id).filter(|pending| pending.kept.is_none())
-    }
 }
 
 /// What may take the wanted record's place.
@@ -157,8 +146,7 @@ impl HintedClient for HarmonyClient {
     ) -> Result<Self> {
         let generation = Generation::decode(&parameters, generation)?;
         let history = History::new(&parameters, &generation.key(), kernels);
-        let (pending, records) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { parameters, generation, history, pending, records })
+        Ok(Self { parameters, generation, history, lookups: OpenLookups::default() })
     }
 
     fn parameters(&self) -> &HarmonyParameters {
@@ -170,9 +158,17 @@ impl HintedClient for HarmonyClient {
     }
 
     fn apply(&mut self, change: &[u8]) -> Result<()> {
-        match HarmonyChange::decode(&self.parameters, change)? {
+        let parameters = &self.parameters;
+        let (values, record_len) = (parameters.answer_len(), parameters.shape().record_len());
+        let lookup = |reader: &mut _| HarmonyReservation::read(reader, parameters);
+        match HarmonyChange::decode(change, values, record_len, lookup)? {
             HarmonyChange::Lookup(lookup) => self.look_up(lookup),
-            HarmonyChange::Answer { id, records } => self.answered(id, records),
+            HarmonyChange::Answers { id, values } => {
+                let mut lookups = std::mem::take(&mut self.lookups);
+                let taken = lookups.answer(id, values, |lookup, at| self.take_in(lookup, at));
+                self.lookups = lookups;
+                taken
+            }
             HarmonyChange::Edits(delta) => {
                 self.parameters = self.parameters.grown_by(&delta)?;
                 self.edit(&delta)
@@ -181,28 +177,20 @@ impl HintedClient for HarmonyClient {
     }
 
     fn settle(&self, id: ReservationId, answers: &[HarmonyAnswer]) -> Result<Zeroizing<Vec<u8>>> {
-        let [answer] = answers else {
-            return Err(Error::api_misuse(format!(
-                "harmony has one server, but {} answers were given",
-                answers.len()
-            )));
-        };
-        let pending = self.unanswered(id.0).ok_or_else(|| {
-            Error::api_misuse("an answer was given for a lookup that does not wait for one")
-        })?;
-        if answer.records.len() != pending.segments.len() * self.parameters.record_len() {
+        let [answer] = of_all("harmony", answers)?;
+        self.lookups.answered(id.0)?;
+        if answer.records.len() != self.parameters.answer_len() {
             return Err(Error::api_misuse("an answer was given that is of another table"));
         }
-        Ok(encode_answer(id.0, &answer.records))
+        Ok(encode_answers(id.0, answer.records.len(), answer.records.iter().copied()))
     }
 
     fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
-        self.records.remove(&id.0).map(Ok)
+        self.lookups.take_record(id)
     }
 
     fn open(&self) -> Vec<ReservationId> {
-        let unanswered = self.pending.iter().filter(|(_, pending)| pending.kept.is_none());
-        unanswered.map(|(id, _)| ReservationId(*id)).collect()
+        self.lookups.open()
     }
 
     fn waits_for_all_answers(&self) -> bool {
@@ -232,11 +220,7 @@ impl Updatable for HarmonyClient {
 
     fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
         self.parameters.grown_by(delta)?;
-        if !self.pending.is_empty() {
-            return Err(Error::api_misuse(
-                "edits of the table were given while a lookup waits for an answer, which belongs to the table before the edits",
-            ));
-        }
+        self.lookups.check_settled()?;
         Ok(encode_edits(delta))
     }
 }
@@ -253,44 +237,18 @@ impl HarmonyClient {
         if !self.history.use_segment(cell, wanted) {
             return Err(impossible("a segment was used twice"));
         }
-        self.pending.insert(id, OpenReservation { cell, segments, kept: None });
-        Ok(())
-    }
-
-    /// Takes in an answer's records if it is its turn, and then those that were kept for the turns
-    /// after it.
-    fn answered(&mut self, id: u64, records: &[u8]) -> Result<()> {
-        let first = self.pending.keys().next() == Some(&id);
-        let Some(pending) = self.pending.get_mut(&id).filter(|pending| pending.kept.is_none())
-        else {
-            return Err(impossible("it answers a lookup that is not open"));
-        };
-        if !first {
-            pending.kept = Some(Zeroizing::new(records.to_vec()));
-            return Ok(());
-        }
-        if let Some(pending) = self.pending.remove(&id) {
-            self.take_in(id, &pending, records);
-        }
-        while let Some(next) = self.pending.first_entry()
-            && next.get().kept.is_some()
-        {
-            let (id, mut pending) = next.remove_entry();
-            if let Some(records) = pending.kept.take() {
-                self.take_in(id, &pending, &records);
-            }
-        }
+        self.lookups.reserve(id, OpenLookup { cell, segments });
         Ok(())
     }
 
     /// Recovers the record, and moves all records of its segment to the hints of others.
-    fn take_in(&mut self, id: u64, pending: &OpenReservation, records: &[u8]) {
-        let (record_len, segments) = (self.parameters.record_len(), &pending.segments);
-        let hint = self.generation.hint_mut(self.history.segment_of(pending.cell));
+    fn take_in(&mut self, OpenLookup { cell, segments }: &OpenLookup, records: &[u8]) -> Record {
+        let record_len = self.parameters.record_len();
+        let hint = self.generation.hint_mut(self.history.segment_of(*cell));
         // The hint is used up, and nothing is XORed onto it any more.
         let mut wanted = Zeroizing::new(hint.to_vec());
         hint.fill(0);
-        let wanted_place = self.history.place_of(pending.cell) as usize;
+        let wanted_place = self.history.place_of(*cell) as usize;
         let moves = || {
             let records = records.chunks_exact(record_len).enumerate();
             let all =
@@ -300,14 +258,12 @@ impl HarmonyClient {
         moves().for_each(|(_, record, _)| xor(&mut wanted, record));
         moves().for_each(|(_, record, segment)| xor(self.generation.hint_mut(segment), record));
         xor(self.generation.hint_mut(segments[wanted_place]), &wanted);
-        self.records.insert(id, wanted);
+        wanted
     }
 
     /// Brings the hints up to date with a table in which some records have changed.
     fn edit(&mut self, delta: &TableDelta) -> Result<()> {
-        if !self.pending.is_empty() {
-            return Err(impossible("the table was edited while a lookup was open"));
-        }
+        self.lookups.check_journal()?;
         let mut cells = Zeroizing::new(Vec::with_capacity(EDITS));
         for edits in delta.edits().chunks(EDITS) {
             cells.clear();
@@ -319,10 +275,6 @@ impl HarmonyClient {
         }
         Ok(())
     }
-}
-
-fn impossible(what: &str) -> Error {
-    Error::corrupted(format!("the journal of hints does not fit the hints: {what}"))
 }
 
 impl SchemeOf for HarmonyClient {

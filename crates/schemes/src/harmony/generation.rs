@@ -2,9 +2,8 @@
 //! in memory.
 
 use super::HarmonyParameters;
-use crate::planted;
-use privet_core::codec::Reader;
-use privet_core::{Error, Result, Secret, SecretRng};
+use crate::stored_hints::{blank, fresh_key, read};
+use privet_core::{Result, Secret, SecretRng};
 use zeroize::Zeroizing;
 
 const VERSION: u32 = 1;
@@ -28,20 +27,11 @@ impl Generation {
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub(super) fn fresh(parameters: &HarmonyParameters, rng: &mut SecretRng) -> Result<Self> {
-        let mut key = Zeroizing::new([0; 32]);
-        rng.fill(key.as_mut());
-        planted::key(key.as_mut());
-        Self::with_key(parameters, &key)
+        Self::with_key(parameters, &fresh_key(rng))
     }
 
     pub(super) fn with_key(parameters: &HarmonyParameters, key: &[u8; 32]) -> Result<Self> {
-        let len = encoded_len(parameters);
-        let mut bytes = Zeroizing::new(Vec::new());
-        bytes.try_reserve_exact(len).map_err(|error| {
-            Error::unavailable(format!("no memory for {len} bytes of hints")).caused_by(error)
-        })?;
-        bytes.resize(len, 0);
-        bytes[..KEY.start].copy_from_slice(&VERSION.to_le_bytes());
+        let mut bytes = blank(VERSION, encoded_len(parameters))?;
         bytes[KEY].copy_from_slice(key);
         Ok(Self { bytes, record_len: parameters.record_len() })
     }
@@ -81,24 +71,11 @@ impl Generation {
         parameters: &HarmonyParameters,
         bytes: Zeroizing<Vec<u8>>,
     ) -> Result<Self> {
-        let len = encoded_len(parameters);
-        if bytes.len() != len {
-            return Err(Error::corrupted(format!(
-                "the stored hints have {} bytes; for this table they would have {len}",
-                bytes.len()
-            )));
-        }
-        let mut reader = Reader::new("stored hints", &bytes);
-        let version = reader.u32()?;
-        if version != VERSION {
-            return Err(Error::corrupted(format!(
-                "the stored hints have format {version}; this version reads format {VERSION}"
-            )));
-        }
+        read(VERSION, encoded_len(parameters), &bytes)?;
         Ok(Self { bytes, record_len: parameters.record_len() })
     }
 }
 
-fn encoded_len(parameters: &HarmonyParameters) -> usize {
-    KEY.end + parameters.segments() as usize * parameters.record_len()
+fn encoded_len(parameters: &HarmonyParameters) -> u64 {
+    KEY.end as u64 + u64::from(parameters.segments()) * parameters.shape().record_len()
 }

@@ -40,9 +40,7 @@ impl Message<HarmonyParameters> for HarmonyQuery {
     }
 
     fn decode(parameters: &HarmonyParameters, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("a query of harmony", bytes);
-        let packed = reader.bytes(Self::encoded_len(parameters))?;
-        reader.finish()?;
+        let packed = Reader::all("a query of harmony", bytes, Self::encoded_len(parameters))?;
         let (count, value_bits) = (parameters.segment_records() as usize, parameters.value_bits());
         let values: Vec<u32> = offsets::unpack(packed, count, value_bits)?;
         let records = parameters.records();
@@ -57,7 +55,7 @@ impl Message<HarmonyParameters> for HarmonyQuery {
 
 impl Message<HarmonyParameters> for HarmonyAnswer {
     fn encoded_len(parameters: &HarmonyParameters) -> usize {
-        parameters.segment_records() as usize * parameters.record_len()
+        parameters.answer_len()
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -65,9 +63,8 @@ impl Message<HarmonyParameters> for HarmonyAnswer {
     }
 
     fn decode(parameters: &HarmonyParameters, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("an answer of harmony", bytes);
-        let records = reader.bytes(Self::encoded_len(parameters))?.to_vec();
-        reader.finish()?;
+        let records =
+            Reader::all("an answer of harmony", bytes, Self::encoded_len(parameters))?.to_vec();
         Ok(Self { records })
     }
 }

@@ -1,7 +1,7 @@
 //! How many cells there are, and how they are cut into segments.
 
-use crate::contract::Parameters;
-use privet_core::codec::Reader;
+use crate::contract::{Parameters, announced};
+use crate::stored_hints::check_state;
 use privet_core::hints::Partitions;
 use privet_core::hints::partitions::{MAX_PARTITION_RECORDS, check_grown};
 use privet_core::{Error, Result, TableDelta, TableIdentity, TableShape};
@@ -14,14 +14,6 @@ const MAX_SEGMENT_RECORDS: u64 = 1 << 16;
 /// There are at least 256 segments, so that a generation serves at least half as many lookups.
 /// Small tables have more empties for that.
 const LEAST_SEGMENTS_LOG2: u32 = 8;
-
-/// A client holds its hints in memory: at most 4 GiB (1 GiB where addresses have 32 bits), whatever
-/// a server announces, …
-const MAX_STATE_BYTES: u64 = if cfg!(target_pointer_width = "32") { 1 << 30 } else { 1 << 32 };
-/// … and at most four times the table, if that is more than 64 MiB: beyond that, a client should
-/// keep the table itself.
-const MAX_STATE_TO_TABLE: u64 = 4;
-const SMALL_STATE_BYTES: u64 = 1 << 26;
 
 /// The streamed table comes in pieces of about this many bytes.
 const PIECE_BYTES: u64 = 1 << 16;
@@ -80,16 +72,8 @@ impl HarmonyParameters {
         let piece_records = (PIECE_BYTES / shape.record_len()).clamp(1, MAX_PARTITION_RECORDS);
         let pieces = Partitions::new(shape, 1 << piece_records.ilog2(), 1, 1)?;
         let parameters = Self { shape, cells_log2, segment_log2, pieces };
-        let limit = shape.bytes().saturating_mul(MAX_STATE_TO_TABLE).max(SMALL_STATE_BYTES);
-        let limit = limit.min(MAX_STATE_BYTES);
-        if parameters.state_bytes() > limit {
-            return Err(Error::api_misuse(format!(
-                "harmony on {} records of {} bytes with segments of {segment_records} would take {} bytes of a client's memory for hints; the limit for such a table is {limit}",
-                shape.records(),
-                shape.record_len(),
-                parameters.state_bytes()
-            )));
-        }
+        let what = format!("harmony with segments of {segment_records} records");
+        check_state(&what, shape, parameters.state_bytes())?;
         Ok(parameters)
     }
 
@@ -171,6 +155,11 @@ impl HarmonyParameters {
         self.shape.record_len() as usize
     }
 
+    /// Bytes of an answer: a record for each cell of a segment.
+    pub(crate) fn answer_len(&self) -> usize {
+        self.segment_records() as usize * self.record_len()
+    }
+
     /// Records of the shortcuts to records that were looked up: see `history.rs`.
     pub(super) fn shortcuts(&self) -> u32 {
         (self.segments() / 16).max(16)
@@ -203,12 +192,8 @@ impl Parameters for HarmonyParameters {
     }
 
     fn decode(identity: &TableIdentity, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("the parameters of harmony", bytes);
-        let segment_records = reader.u64()?;
-        reader.finish()?;
-        Self::with_segment_records(identity.shape, segment_records).map_err(|error| {
-            Error::peer_misbehaved("the server announced parameters that are refused")
-                .caused_by(error)
+        announced("the parameters of harmony", bytes, |segment_records| {
+            Self::with_segment_records(identity.shape, segment_records)
         })
     }
 }

@@ -1,73 +1,29 @@
 //! The server: the table in memory. A query reads the records that it names.
 
 use super::{Harmony, HarmonyAnswer, HarmonyParameters, HarmonyQuery};
-use crate::contract::{Answerer, Message as _, Role, SchemeOf};
+use crate::contract::Message as _;
 use crate::laid_out::in_natural_order;
+use crate::record_server::{NamesRecords, RecordServer};
 use privet_core::{Result, TableSource};
-use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 
-/// A table laid out for answering: its records in their natural order in huge pages, and a record
-/// of zeros behind them, which an empty reads.
-pub struct HarmonyServer {
-    parameters: HarmonyParameters,
-    records: HugeBuffer<u8>,
-    kernels: Kernels,
-}
+/// Records in their natural order, and one of zeros behind them, which an empty reads.
+pub type HarmonyServer = RecordServer<Harmony>;
 
-impl HarmonyServer {
-    /// Copies `table` into place; the source can be dropped.
-    ///
-    /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
-    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
-    /// enough memory.
-    pub fn new<'t>(
-        parameters: HarmonyParameters,
-        table: impl Into<TableSource<'t>>,
-        kernels: Kernels,
-    ) -> Result<Self> {
+impl NamesRecords for Harmony {
+    fn lay_out(parameters: &HarmonyParameters, table: TableSource<'_>) -> Result<HugeBuffer<u8>> {
         let shape = parameters.shape();
-        let records = in_natural_order(table, shape, shape.bytes() + shape.record_len())?;
-        Ok(Self { parameters, records, kernels })
+        in_natural_order(table, shape, shape.bytes() + shape.record_len())
     }
 
-    fn answer_one(&self, query: &HarmonyQuery) -> HarmonyAnswer {
+    fn answer(server: &HarmonyServer, query: &HarmonyQuery) -> HarmonyAnswer {
         // An empty is the number of records, so it reads the zeros behind them.
         let positions: Vec<u64> = query.values.iter().map(|value| u64::from(*value)).collect();
-        let mut records = vec![0; HarmonyAnswer::encoded_len(&self.parameters)];
-        let record_len = self.parameters.record_len();
+        let RecordServer { parameters, records: held, kernels } = server;
+        let mut records = vec![0; HarmonyAnswer::encoded_len(parameters)];
         let gathered =
-            self.kernels.gather_records(&self.records, record_len, &positions, &mut records);
+            kernels.gather_records(held, parameters.record_len(), &positions, &mut records);
         debug_assert!(gathered.is_ok(), "every value is at most the number of records");
         HarmonyAnswer { records }
     }
-}
-
-impl Answerer for HarmonyServer {
-    const SHARES_PASSES: bool = false;
-
-    fn parameters(&self) -> &HarmonyParameters {
-        &self.parameters
-    }
-
-    fn answer(&self, _role: Role, queries: &[HarmonyQuery]) -> Vec<HarmonyAnswer> {
-        queries.iter().map(|query| self.answer_one(query)).collect()
-    }
-
-    fn resident_bytes(&self) -> u64 {
-        self.records.len() as u64
-    }
-
-    fn huge_page_bytes(&self) -> Option<u64> {
-        self.records.huge_page_bytes().map(|bytes| bytes as u64)
-    }
-
-    fn held(&self) -> Vec<&[u8]> {
-        vec![&self.records]
-    }
-}
-
-impl SchemeOf for HarmonyServer {
-    type Scheme = Harmony;
 }

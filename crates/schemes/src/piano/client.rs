@@ -22,11 +22,13 @@
 use super::generation::{Layout, Offsets, key};
 use super::lookups::{Failure, Lookups};
 use super::{AnswerForm, PianoAnswer, PianoParameters, PianoQuery, PianoScheme};
-use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable};
+use crate::contract::{
+    HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable, of_all,
+};
 use crate::planted;
 use privet_core::hints::partitions::check_grown;
 use privet_core::hints::table::HintForm;
-use privet_core::hints::{Exchange, HintTable, Ledger, LiveHint, StateChange, xor};
+use privet_core::hints::{Exchange, HintTable, Ledger, LiveHint, StateChange, impossible, xor};
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
 use privet_kernels::taint::{admit, conceal, declassify};
@@ -149,12 +151,7 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
     }
 
     fn settle(&self, id: ReservationId, answers: &[PianoAnswer<F>]) -> Result<Zeroizing<Vec<u8>>> {
-        let [answer] = answers else {
-            return Err(Error::api_misuse(format!(
-                "Piano has one server, but {} answers were given",
-                answers.len()
-            )));
-        };
+        let [answer] = of_all("Piano", answers)?;
         let spare = self.ledger.unanswered(id.0)? as usize;
         let record_len = self.parameters.record_len();
         // The answer to a cover is not used, but it is recorded like any other.
@@ -278,9 +275,6 @@ impl<F: AnswerForm> PianoClient<F> {
     /// Takes a hint out of use and puts a backup in its place.
     fn exchange(&mut self, exchange: &Exchange) -> Result<()> {
         let Exchange { id, hint, successor, index: position, note: wanted, .. } = *exchange;
-        let impossible = |what| {
-            Error::corrupted(format!("the journal of used hints does not fit the hints: {what}"))
-        };
         if id != self.ledger.reservations() || id >= self.parameters.window() {
             return Err(impossible("a change is missing or comes twice"));
         }

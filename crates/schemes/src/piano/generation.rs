@@ -2,8 +2,7 @@
 //! function.
 
 use super::{AnswerForm, PianoParameters};
-use crate::planted;
-use privet_core::codec::Reader;
+use crate::stored_hints::{blank, fresh_key, read};
 use privet_core::{Error, Result, SecretRng};
 use privet_kernels::Kernels;
 use privet_kernels::subset_hints::PartitionGroup;
@@ -67,15 +66,8 @@ impl Layout {
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub(super) fn fresh(self, rng: &mut SecretRng) -> Result<Zeroizing<Vec<u8>>> {
-        let mut bytes = Zeroizing::new(Vec::new());
-        bytes.try_reserve_exact(self.len).map_err(|error| {
-            Error::unavailable(format!("no memory for {} bytes of hints", self.len))
-                .caused_by(error)
-        })?;
-        bytes.resize(self.len, 0);
-        bytes[..KEY.start].copy_from_slice(&VERSION.to_le_bytes());
-        rng.fill(&mut bytes[KEY]);
-        planted::key(&mut bytes[KEY]);
+        let mut bytes = blank(VERSION, self.len as u64)?;
+        bytes[KEY].copy_from_slice(&*fresh_key::<16>(rng));
         Ok(bytes)
     }
 
@@ -84,20 +76,7 @@ impl Layout {
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are not.
     pub(super) fn check(self, bytes: &[u8]) -> Result<()> {
-        if bytes.len() != self.len {
-            return Err(Error::corrupted(format!(
-                "the stored hints have {} bytes; for this table they would have {}",
-                bytes.len(),
-                self.len
-            )));
-        }
-        let version = Reader::new("stored hints", bytes).u32()?;
-        if version != VERSION {
-            return Err(Error::corrupted(format!(
-                "the stored hints have format {version}; this version reads format {VERSION}"
-            )));
-        }
-        Ok(())
+        read(VERSION, self.len as u64, bytes).map(drop)
     }
 }
 

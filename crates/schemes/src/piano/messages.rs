@@ -71,9 +71,8 @@ impl<F: AnswerForm> Message<PianoParameters> for PianoAnswer<F> {
     }
 
     fn decode(parameters: &PianoParameters, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("an answer of Piano", bytes);
-        let parities = reader.bytes(Self::encoded_len(parameters))?.to_vec();
-        reader.finish()?;
+        let parities =
+            Reader::all("an answer of Piano", bytes, Self::encoded_len(parameters))?.to_vec();
         Ok(Self { parities, form: PhantomData })
     }
 }

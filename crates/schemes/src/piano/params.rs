@@ -20,24 +20,17 @@
 //! of chunks. A chunk never needs more spares than it has records.
 
 use super::AnswerForm;
-use crate::contract::{Parameters, table_seed};
-use privet_core::codec::Reader;
+use crate::contract::{Parameters, announced, table_seed};
+use crate::stored_hints::check_state;
 use privet_core::hints::Partitions;
 use privet_core::permutation::Permutation;
-use privet_core::{Error, Result, TableIdentity, TableShape};
+use privet_core::{Result, TableIdentity, TableShape};
 
 /// A window fails with probability at most 2 to the power of minus this.
 pub const STATISTICAL_SECURITY: u32 = 40;
 
 /// The least number of queries in a window, however small the table is.
 const LEAST_WINDOW: u64 = 8;
-/// A client holds its hints in memory: at most 4 GiB (1 GiB where addresses have 32 bits), whatever
-/// a server announces, …
-const MAX_STATE_BYTES: u64 = if cfg!(target_pointer_width = "32") { 1 << 30 } else { 1 << 32 };
-/// … and at most four times the table, if that is more than 64 MiB: beyond that, a client should
-/// keep the table itself.
-const MAX_STATE_TO_TABLE: u64 = 4;
-const SMALL_STATE_BYTES: u64 = 1 << 26;
 /// Primary hints come in blocks of 64, because searches mark hints by the bits of words, …
 const PRIMARY_BLOCK: u64 = 64;
 /// … and spares in blocks of 8, which share a block of the pseudorandom function.
@@ -82,15 +75,8 @@ impl PianoParameters {
         let hints = u64::from(chunks.count()) * 2 * spares + primaries;
         let state =
             bytes_of_state(&chunks, primaries + 2 * spares * u64::from(chunks.count()), window);
-        let limit = shape.bytes().saturating_mul(MAX_STATE_TO_TABLE).max(SMALL_STATE_BYTES);
-        let limit = limit.min(MAX_STATE_BYTES);
-        if state > limit || hints >= (1 << 32) - (1 << 16) {
-            return Err(Error::api_misuse(format!(
-                "Piano on {} records of {} bytes would take {state} bytes of a client's memory for {hints} hints; the limit for such a table is {limit}",
-                shape.records(),
-                shape.record_len(),
-            )));
-        }
+        let state = if hints < (1 << 32) - (1 << 16) { state } else { u64::MAX };
+        check_state("Piano", shape, state)?;
         let seed = table_seed("privet 2026-11 piano order of records", identity);
         Ok(Self {
             chunks,
@@ -276,12 +262,8 @@ impl Parameters for PianoParameters {
     }
 
     fn decode(identity: &TableIdentity, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("Piano's parameters", bytes);
-        let chunk_records = reader.u64()?;
-        reader.finish()?;
-        Self::with_chunk_records(identity, chunk_records).map_err(|error| {
-            Error::peer_misbehaved("the server announced parameters that are refused")
-                .caused_by(error)
+        announced("Piano's parameters", bytes, |chunk_records| {
+            Self::with_chunk_records(identity, chunk_records)
         })
     }
 }

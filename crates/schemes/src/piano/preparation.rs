@@ -8,23 +8,21 @@
 
 use super::generation::{Layout, Offsets, key};
 use super::{AnswerForm, PianoParameters, PianoScheme};
-use crate::contract::{Preparation, SchemeOf};
-use crate::offline::StreamConsumer;
+use crate::stored_hints::rest;
+use crate::streamed_hints::{GrowingHints, StreamedHints};
 use privet_core::codec::Reader;
-use privet_core::hints::{PartitionStream, xor};
-use privet_core::{Error, Result, SecretRng};
+use privet_core::hints::{Partitions, xor};
+use privet_core::{Result, SecretRng};
 use privet_kernels::Kernels;
 use privet_kernels::subset_hints::PartitionGroup;
 use std::marker::PhantomData;
 use zeroize::Zeroizing;
 
 /// The hints of a window in preparation.
-pub struct PianoPreparation<F> {
-    pub(super) hints: HintsInTheMaking<F>,
-    stream: PartitionStream,
-}
+pub type PianoPreparation<F> = StreamedHints<GrowingPiano<F>>;
 
-pub(super) struct HintsInTheMaking<F> {
+/// The part that takes the stream in.
+pub struct GrowingPiano<F> {
     parameters: PianoParameters,
     kernels: Kernels,
     layout: Layout,
@@ -33,7 +31,7 @@ pub(super) struct HintsInTheMaking<F> {
     form: PhantomData<F>,
 }
 
-impl<F: AnswerForm> HintsInTheMaking<F> {
+impl<F: AnswerForm> GrowingPiano<F> {
     fn new(
         parameters: PianoParameters,
         generation: Zeroizing<Vec<u8>>,
@@ -42,20 +40,6 @@ impl<F: AnswerForm> HintsInTheMaking<F> {
         let layout = Layout::of::<F>(&parameters);
         let offsets = Offsets::new(&parameters, kernels)?;
         Ok(Self { parameters, kernels, layout, generation, offsets, form: PhantomData })
-    }
-
-    /// Lets every hint take its records from a group of chunks.
-    fn take_in(&mut self, first_chunk: u32, group: &mut PartitionGroup) {
-        let key = key(&self.generation);
-        let hints = &mut self.generation[self.layout.all_hints()];
-        self.kernels.subset_accumulate_all(&key, 0, first_chunk, group, hints);
-        for number in 0..group.len() {
-            let chunk = first_chunk + number as u32;
-            self.put_back(&key, chunk, group.partition_mut(number));
-            if F::REPLACES_THE_WANTED {
-                self.leave_pairs(&key, chunk, group.partition_mut(number));
-            }
-        }
     }
 
     /// Removes from the chunk's own backups what they took from it.
@@ -81,74 +65,46 @@ impl<F: AnswerForm> HintsInTheMaking<F> {
     }
 }
 
+impl<F: AnswerForm> GrowingHints for GrowingPiano<F> {
+    type Scheme = PianoScheme<F>;
+
+    fn cut(parameters: &PianoParameters) -> &Partitions {
+        parameters.cut()
+    }
+
+    fn begin(parameters: PianoParameters, rng: &mut SecretRng, kernels: Kernels) -> Result<Self> {
+        let generation = Layout::of::<F>(&parameters).fresh(rng)?;
+        Self::new(parameters, generation, kernels)
+    }
+
+    fn decode(
+        parameters: PianoParameters,
+        reader: &mut Reader<'_>,
+        kernels: Kernels,
+    ) -> Result<Self> {
+        let generation = rest(reader)?;
+        Layout::of::<F>(&parameters).check(&generation)?;
+        Self::new(parameters, generation, kernels)
+    }
+
+    fn generation(&self) -> &[u8] {
+        &self.generation
+    }
+
+    fn take_in(&mut self, first_chunk: u32, group: &mut PartitionGroup) {
+        let key = key(&self.generation);
+        let hints = &mut self.generation[self.layout.all_hints()];
+        self.kernels.subset_accumulate_all(&key, 0, first_chunk, group, hints);
+        for number in 0..group.len() {
+            let chunk = first_chunk + number as u32;
+            self.put_back(&key, chunk, group.partition_mut(number));
+            if F::REPLACES_THE_WANTED {
+                self.leave_pairs(&key, chunk, group.partition_mut(number));
+            }
+        }
+    }
+}
+
 fn record(records: &[u8], offset: u16, record_len: usize) -> &[u8] {
     &records[usize::from(offset) * record_len..][..record_len]
-}
-
-impl<F: AnswerForm> StreamConsumer for PianoPreparation<F> {
-    fn next_offset(&self) -> u64 {
-        self.stream.next_offset()
-    }
-
-    fn absorb(&mut self, offset: u64, chunk: &[u8]) -> Result<()> {
-        let hints = &mut self.hints;
-        self.stream.absorb(offset, chunk, |first, group| hints.take_in(first, group))
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        self.stream.finish()
-    }
-}
-
-impl<F: AnswerForm> Preparation for PianoPreparation<F> {
-    fn begin(
-        parameters: PianoParameters,
-        records_digest: [u8; 32],
-        rng: &mut SecretRng,
-        kernels: Kernels,
-    ) -> Result<Self> {
-        let stream = PartitionStream::new(*parameters.cut(), records_digest)?;
-        let generation = Layout::of::<F>(&parameters).fresh(rng)?;
-        Ok(Self { hints: HintsInTheMaking::new(parameters, generation, kernels)?, stream })
-    }
-
-    fn resume(
-        parameters: PianoParameters,
-        records_digest: [u8; 32],
-        checkpoint: &[u8],
-        kernels: Kernels,
-    ) -> Result<Self> {
-        let mut reader = Reader::new("a checkpoint", checkpoint);
-        let stream = PartitionStream::decode(*parameters.cut(), records_digest, &mut reader)?;
-        let generation = Zeroizing::new(reader.bytes(reader.remaining())?.to_vec());
-        Layout::of::<F>(&parameters).check(&generation)?;
-        Ok(Self { hints: HintsInTheMaking::new(parameters, generation, kernels)?, stream })
-    }
-
-    /// `chunks taken in and digest so far ‖ generation so far`
-    fn checkpoint(&self) -> Zeroizing<Vec<u8>> {
-        // Reserves room for everything at once: a vector that grows would leave copies behind.
-        let generation = &self.hints.generation;
-        let mut bytes = Zeroizing::new(Vec::with_capacity(generation.len() + (1 << 17)));
-        self.stream.encode(&mut bytes);
-        bytes.extend_from_slice(generation);
-        bytes
-    }
-
-    fn checkpoint_offset(&self) -> u64 {
-        self.stream.checkpoint_offset()
-    }
-
-    fn generation(&self) -> Result<Zeroizing<Vec<u8>>> {
-        if !self.stream.is_finished() {
-            return Err(Error::api_misuse(
-                "a generation of hints is asked for before it is finished",
-            ));
-        }
-        Ok(self.hints.generation.clone())
-    }
-}
-
-impl<F: AnswerForm> SchemeOf for PianoPreparation<F> {
-    type Scheme = PianoScheme<F>;
 }

@@ -5,11 +5,11 @@
 //! order.
 
 use super::{AnswerForm, PianoAnswer, PianoParameters, PianoQuery, PianoScheme};
-use crate::contract::{Answerer, Message as _, Role, SchemeOf, StreamingServer};
+use crate::contract::{Message as _, StreamingServer};
 use crate::laid_out::zeroed;
+use crate::record_server::{NamesRecords, RecordServer};
 use privet_core::hints::xor;
 use privet_core::{PIECE_BYTES, Result, TableSource};
-use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use std::marker::PhantomData;
 
@@ -17,28 +17,11 @@ use std::marker::PhantomData;
 /// cache, and enough that prefetching seldom has to start again.
 const BATCH_BYTES: usize = 1 << 16;
 
-/// A table laid out for answering: its records in shuffled order in huge pages, padded with zero
-/// records to whole chunks.
-pub struct PianoServer<F> {
-    parameters: PianoParameters,
-    records: HugeBuffer<u8>,
-    kernels: Kernels,
-    form: PhantomData<F>,
-}
+/// Records in shuffled order, padded with zero records to whole chunks.
+pub type PianoServer<F> = RecordServer<PianoScheme<F>>;
 
-impl<F: AnswerForm> PianoServer<F> {
-    /// Copies the records of `table` to their places; the source can be dropped.
-    ///
-    /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
-    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
-    /// enough memory.
-    pub fn new<'t>(
-        parameters: PianoParameters,
-        table: impl Into<TableSource<'t>>,
-        kernels: Kernels,
-    ) -> Result<Self> {
-        let table = table.into();
+impl<F: AnswerForm> NamesRecords for PianoScheme<F> {
+    fn lay_out(parameters: &PianoParameters, table: TableSource<'_>) -> Result<HugeBuffer<u8>> {
         table.check_shape(parameters.shape())?;
         let record_len = parameters.record_len();
         let chunk_bytes = parameters.cut().partition_bytes();
@@ -53,24 +36,28 @@ impl<F: AnswerForm> PianoServer<F> {
             }
             Ok(())
         })?;
-        Ok(Self { parameters, records, kernels, form: PhantomData })
+        Ok(records)
     }
 
-    fn answer_one(&self, query: &PianoQuery<F>) -> PianoAnswer<F> {
-        let mut parities = vec![0; PianoAnswer::<F>::encoded_len(&self.parameters)];
+    fn answer(server: &PianoServer<F>, query: &PianoQuery<F>) -> PianoAnswer<F> {
+        let parameters = &server.parameters;
+        let mut parities = vec![0; PianoAnswer::<F>::encoded_len(parameters)];
         if F::REPLACES_THE_WANTED {
-            let positions = (0..).zip(&query.offsets).map(|(chunk, at)| self.position(chunk, *at));
+            let positions =
+                (0..).zip(&query.offsets).map(|(chunk, at)| server.position(chunk, *at));
             let positions: Vec<u64> = positions.collect();
-            let record_len = self.parameters.record_len();
+            let record_len = parameters.record_len();
             let gathered =
-                self.kernels.gather_xor(&self.records, record_len, &positions, &mut parities);
+                server.kernels.gather_xor(&server.records, record_len, &positions, &mut parities);
             debug_assert!(gathered.is_ok(), "every chunk lies within the padded table");
         } else {
-            self.possible_parities(&query.offsets, &mut parities);
+            server.possible_parities(&query.offsets, &mut parities);
         }
         PianoAnswer { parities, form: PhantomData }
     }
+}
 
+impl<F: AnswerForm> PianoServer<F> {
     /// For each chunk, the XOR of the records that `offsets` name if that chunk is left out
     /// (`PossibleParities` of the paper). If chunk `k` is left out, offset `j` is for chunk `j` if
     /// `j < k`, and for chunk `j + 1` otherwise. So from one chunk to the next, a single offset
@@ -129,36 +116,8 @@ fn xor_of(out: &mut [u8], a: &[u8], b: &[u8], c: &[u8]) {
     }
 }
 
-impl<F: AnswerForm> Answerer for PianoServer<F> {
-    const SHARES_PASSES: bool = false;
-
-    fn parameters(&self) -> &PianoParameters {
-        &self.parameters
-    }
-
-    fn answer(&self, _role: Role, queries: &[PianoQuery<F>]) -> Vec<PianoAnswer<F>> {
-        queries.iter().map(|query| self.answer_one(query)).collect()
-    }
-
-    fn resident_bytes(&self) -> u64 {
-        self.records.len() as u64
-    }
-
-    fn huge_page_bytes(&self) -> Option<u64> {
-        self.records.huge_page_bytes().map(|bytes| bytes as u64)
-    }
-
-    fn held(&self) -> Vec<&[u8]> {
-        vec![&self.records]
-    }
-}
-
 impl<F: AnswerForm> StreamingServer for PianoServer<F> {
     fn streamed(&self) -> &[u8] {
         &self.records[..self.parameters.shape().bytes() as usize]
     }
-}
-
-impl<F: AnswerForm> SchemeOf for PianoServer<F> {
-    type Scheme = PianoScheme<F>;
 }

@@ -8,7 +8,7 @@
 use super::descriptor::Told;
 use super::{Costs, Work};
 use crate::SchemeId;
-use crate::contract::{Message, Offline, Parameters, QueryMessage, Role};
+use crate::contract::{Message, Offline, Parameters, QueryMessage, Role, refused};
 use crate::offline::OfflinePhase;
 use privet_core::{Error, Result, TableIdentity};
 
@@ -45,10 +45,7 @@ impl SchemePlan {
         parameters: &[u8],
     ) -> Result<Self> {
         let plan = scheme.descriptor().announced(identity, parameters)?;
-        plan.check_messages().map_err(|error| {
-            Error::peer_misbehaved("the server announced parameters that are refused")
-                .caused_by(error)
-        })?;
+        plan.check_messages().map_err(refused)?;
         Ok(plan)
     }
 

@@ -1,11 +1,11 @@
 //! The client: encrypts the number of the wanted column, and reads its record from the answer.
 
 use super::{SimplePir, SimplePirAnswer, SimplePirParameters, SimplePirQuery};
-use crate::contract::{Ahead, Record, SchemeOf, StatelessClient};
+use crate::contract::{Ahead, Record, SchemeOf, StatelessClient, of_all};
 use crate::hint_rows::hint_times_secret;
 use crate::offline::{HintSource, check_len};
 use privet_core::lwe::{DecryptionKey, ZeroVector, encrypt_zero_vector};
-use privet_core::{Error, RecordIndex, Result, Secret, SecretRng};
+use privet_core::{RecordIndex, Result, Secret, SecretRng};
 use privet_kernels::Kernels;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -51,12 +51,7 @@ impl StatelessClient for SimplePirClient {
     }
 
     fn recover(&self, pending: SimplePirPending, answers: &[SimplePirAnswer]) -> Result<Record> {
-        let [answer] = answers else {
-            return Err(Error::api_misuse(format!(
-                "SimplePIR has one server, but {} answers were given",
-                answers.len()
-            )));
-        };
+        let [answer] = of_all("SimplePIR", answers)?;
         let record_len = self.parameters.shape().record_len() as usize;
         let first_row = *pending.first_row.expose() as usize;
         let mut mask = Zeroizing::new(vec![0; record_len]);

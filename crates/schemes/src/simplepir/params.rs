@@ -1,7 +1,7 @@
 //! The layout of a table as a byte matrix, checked against the limits of LWE.
 
-use crate::contract::{Parameters, table_seed};
-use privet_core::codec::Reader;
+use crate::contract::{Parameters, announced, table_seed};
+use crate::laid_out::columns;
 use privet_core::lwe::{EncryptionParameters, MAX_COLUMNS, PublicMatrix, SECRET_DIMENSION};
 use privet_core::{Error, RecordIndex, Result, TableIdentity, TableShape};
 
@@ -46,28 +46,14 @@ impl SimplePirParameters {
         records_per_column: u64,
     ) -> Result<Self> {
         let shape = identity.shape;
-        if records_per_column == 0 || records_per_column > shape.records() {
-            return Err(Error::api_misuse(format!(
-                "a column of {records_per_column} records does not fit a table of {} records",
-                shape.records()
-            )));
-        }
-        let columns = shape.records().div_ceil(records_per_column);
-        let encryption = EncryptionParameters::new(columns, 1).map_err(|error| {
-            error.within(format!(
-                "SimplePIR on {} records of {} bytes",
-                shape.records(),
-                shape.record_len()
-            ))
-        })?;
+        let columns = columns(shape, records_per_column)?;
+        let encryption = EncryptionParameters::new(columns, 1)
+            .map_err(|error| error.within(format!("SimplePIR on {shape}")))?;
         let rows = records_per_column * shape.record_len();
         if rows > MAX_ROWS {
             return Err(Error::api_misuse(format!(
-                "SimplePIR on {} records of {} bytes needs {rows} rows, a hint of {} bytes; \
-                 the limit is {MAX_ROWS} rows: cut the table into several, or take a scheme \
-                 without a hint",
-                shape.records(),
-                shape.record_len(),
+                "SimplePIR on {shape} needs {rows} rows, a hint of {} bytes; the limit is \
+                 {MAX_ROWS} rows: cut the table into several, or take a scheme without a hint",
                 rows * hint_bytes_per_row()
             )));
         }
@@ -131,12 +117,8 @@ impl Parameters for SimplePirParameters {
     }
 
     fn decode(identity: &TableIdentity, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("SimplePIR's parameters", bytes);
-        let records_per_column = reader.u64()?;
-        reader.finish()?;
-        Self::with_records_per_column(identity, records_per_column).map_err(|error| {
-            Error::peer_misbehaved("the server announced parameters that are refused")
-                .caused_by(error)
+        announced("SimplePIR's parameters", bytes, |records_per_column| {
+            Self::with_records_per_column(identity, records_per_column)
         })
     }
 }

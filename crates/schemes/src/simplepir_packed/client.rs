@@ -5,11 +5,11 @@ use super::params::MatrixPlace;
 use super::{
     SimplePirPacked, SimplePirPackedAnswer, SimplePirPackedParameters, SimplePirPackedQuery,
 };
-use crate::contract::{Ahead, Record, SchemeOf, StatelessClient};
+use crate::contract::{Ahead, Record, SchemeOf, StatelessClient, of_all};
 use crate::offline::{HintSource, check_len};
 use privet_core::codec::BitReader;
 use privet_core::ring::{Blank, BlockSymbols, EncryptionFactors, RingKey, encrypt_zero};
-use privet_core::{Error, RecordIndex, Result, Secret, SecretRng};
+use privet_core::{RecordIndex, Result, Secret, SecretRng};
 use privet_kernels::Kernels;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -78,12 +78,7 @@ impl StatelessClient for SimplePirPackedClient {
         pending: SimplePirPackedPending,
         answers: &[SimplePirPackedAnswer],
     ) -> Result<Record> {
-        let [answer] = answers else {
-            return Err(Error::api_misuse(format!(
-                "packed SimplePIR has one server, but {} answers were given",
-                answers.len()
-            )));
-        };
+        let [answer] = of_all("packed SimplePIR", answers)?;
         let (table, masks) = (self.parameters.table_layout(), self.parameters.masks_layout());
         let (of_table, of_masks) = answer.symbols.split_at(table.rows() as usize);
         let first_row = *pending.first_row.expose();

@@ -1,8 +1,8 @@
 //! The layout of a table as a byte matrix, and of its masks as another, checked against the noise.
 
 use super::layout::MatrixLayout;
-use crate::contract::{Parameters, table_seed};
-use privet_core::codec::Reader;
+use crate::contract::{Parameters, announced, table_seed};
+use crate::laid_out::columns;
 use privet_core::ring::noise::{self, Reading};
 use privet_core::ring::{Form, PublicPolynomials};
 use privet_core::{Error, RecordIndex, Result, TableIdentity, TableShape, divide_secret};
@@ -83,19 +83,9 @@ impl SimplePirPackedParameters {
         let shape = identity.shape;
         let records_per_column =
             records_per_column.unwrap_or_else(|| default_records_per_column(shape, form, masks));
-        if records_per_column == 0 || records_per_column > shape.records() {
-            return Err(Error::api_misuse(format!(
-                "a column of {records_per_column} records does not fit a table of {} records",
-                shape.records()
-            )));
-        }
-        let refusal = |what: String| {
-            Error::api_misuse(format!(
-                "packed SimplePIR on {} records of {} bytes: {what}",
-                shape.records(),
-                shape.record_len()
-            ))
-        };
+        columns(shape, records_per_column)?;
+        let refusal =
+            |what: String| Error::api_misuse(format!("packed SimplePIR on {shape}: {what}"));
         let sizes = Sizes::of(shape, form, masks, records_per_column);
         let Sizes { rows, columns, .. } = sizes;
         if columns > MAX_COLUMNS {
@@ -336,13 +326,9 @@ impl Parameters for SimplePirPackedParameters {
     }
 
     fn decode(identity: &TableIdentity, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("packed SimplePIR's parameters", bytes);
-        let number = reader.u64()?;
-        reader.finish()?;
-        let masks = if number & ON_DEMAND == 0 { Masks::Downloaded } else { Masks::OnDemand };
-        Self::with_records_per_column(identity, masks, number & !ON_DEMAND).map_err(|error| {
-            Error::peer_misbehaved("the server announced parameters that are refused")
-                .caused_by(error)
+        announced("packed SimplePIR's parameters", bytes, |number| {
+            let masks = if number & ON_DEMAND == 0 { Masks::Downloaded } else { Masks::OnDemand };
+            Self::with_records_per_column(identity, masks, number & !ON_DEMAND)
         })
     }
 }

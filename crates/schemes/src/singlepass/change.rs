@@ -1,25 +1,14 @@
-//! The changes of a generation of hints: the journal's records of this scheme.
+//! The state changes, as the journal has them.
 
 use super::SinglePassParameters;
 use super::draws::Seed;
+use crate::in_order::{Change, encode_answers, encode_lookup};
 use privet_core::codec::Reader;
-use privet_core::{Error, RecordIndex, Result, Secret, TableDelta};
+use privet_core::{RecordIndex, Result, Secret};
 use zeroize::Zeroizing;
 
-/// One state change, as it is read.
-pub(super) enum SinglePassChange<'a> {
-    /// A reservation: the numbers that the query shows are shuffled in again.
-    Lookup(SinglePassReservation),
-    /// The values from the answers to a reservation's queries.
-    Answers {
-        /// Which reservation.
-        id: u64,
-        /// The values.
-        brought: Brought<'a>,
-    },
-    /// Edits of the table.
-    Edits(TableDelta),
-}
+/// One state change.
+pub(super) type SinglePassChange<'a> = Change<'a, SinglePassReservation>;
 
 /// A reservation.
 pub(super) struct SinglePassReservation {
@@ -31,94 +20,47 @@ pub(super) struct SinglePassReservation {
     pub(super) seed: Seed,
 }
 
-/// The values that follow from two answers.
-#[derive(Clone, Copy)]
-pub(super) struct Brought<'a> {
-    /// The XOR of the records that server 1 sent, without the decoy: one record.
-    pub(super) others: &'a [u8],
-    /// For each partition, the XOR of the records that the two servers sent: `Q` records.
-    pub(super) differences: &'a [u8],
-}
-
-const LOOKUP: u8 = 1;
-const ANSWERS: u8 = 2;
-const EDITS: u8 = 3;
-
 impl SinglePassReservation {
-    /// `1 ‖ id (u64) ‖ index (u64) ‖ seed (32)`
+    /// `index (u64) ‖ seed (32)`, after the number.
     pub(super) fn encode(&self) -> Zeroizing<Vec<u8>> {
-        let mut bytes = with_room(LOOKUP, 48);
-        bytes.extend(self.id.to_le_bytes());
-        bytes.extend(self.index.expose().to_le_bytes());
-        bytes.extend(self.seed.expose());
-        bytes
+        encode_lookup(self.id, 40, |bytes| {
+            bytes.extend(self.index.expose().to_le_bytes());
+            bytes.extend(self.seed.expose());
+        })
+    }
+
+    fn read(reader: &mut Reader<'_>, parameters: &SinglePassParameters) -> Result<Self> {
+        Ok(Self {
+            id: reader.u64()?,
+            index: RecordIndex::new(reader.u64()?, parameters.shape())?,
+            seed: Secret::new(reader.array()?),
+        })
     }
 }
 
-/// `2 ‖ id (u64) ‖ others ‖ differences`. The differences are between the records of server 0 and
-/// those of server 1.
-pub(super) fn encode_answers(
+/// The values that follow from two answers: `others ‖ differences`. The others are the XOR of the
+/// records that server 1 sent, without the decoy: one record. The differences are, for each
+/// partition, the XOR of the records that the two servers sent: `Q` records.
+pub(super) fn encode_values(
     id: u64,
     others: &[u8],
     fresh: &[u8],
     used: &[u8],
 ) -> Zeroizing<Vec<u8>> {
-    let mut bytes = with_room(ANSWERS, 8 + others.len() + used.len());
-    bytes.extend(id.to_le_bytes());
-    bytes.extend_from_slice(others);
-    bytes.extend(fresh.iter().zip(used).map(|(fresh, used)| fresh ^ used));
-    bytes
+    let differences = fresh.iter().zip(used).map(|(fresh, used)| fresh ^ used);
+    encode_answers(id, others.len() + used.len(), others.iter().copied().chain(differences))
 }
 
-/// `3 ‖ delta`, as [`TableDelta::write`] says.
-pub(super) fn encode_edits(delta: &TableDelta) -> Zeroizing<Vec<u8>> {
-    let mut bytes = with_room(EDITS, delta.encoded_len());
-    delta.write(&mut bytes);
-    bytes
-}
-
-/// A change's first byte. Reserves room for the whole change: a vector that grows would leave
-/// copies behind.
-fn with_room(kind: u8, room: usize) -> Zeroizing<Vec<u8>> {
-    let mut bytes = Zeroizing::new(Vec::with_capacity(1 + room));
-    bytes.push(kind);
-    bytes
-}
-
-impl<'a> SinglePassChange<'a> {
-    /// Reads a change.
-    ///
-    /// # Errors
-    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it does not parse.
-    pub(super) fn decode(parameters: &SinglePassParameters, bytes: &'a [u8]) -> Result<Self> {
-        Self::read(parameters, bytes).map_err(|error| {
-            Error::corrupted("the journal of hints holds a change that does not parse")
-                .caused_by(error)
-        })
-    }
-
-    fn read(parameters: &SinglePassParameters, bytes: &'a [u8]) -> Result<Self> {
-        let (shape, record_len) = (parameters.shape(), parameters.record_len());
-        let mut reader = Reader::new("a change of hints", bytes);
-        let change = match reader.u8()? {
-            LOOKUP => SinglePassChange::Lookup(SinglePassReservation {
-                id: reader.u64()?,
-                index: RecordIndex::new(reader.u64()?, shape)?,
-                seed: Secret::new(reader.array()?),
-            }),
-            ANSWERS => SinglePassChange::Answers {
-                id: reader.u64()?,
-                brought: Brought {
-                    others: reader.bytes(record_len)?,
-                    differences: reader.bytes(parameters.answer_len())?,
-                },
-            },
-            EDITS => SinglePassChange::Edits(TableDelta::read(&mut reader, shape.record_len())?),
-            other => {
-                return Err(Error::invalid_message(format!("there is no change of kind {other}")));
-            }
-        };
-        reader.finish()?;
-        Ok(change)
-    }
+/// Reads a change.
+///
+/// # Errors
+/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it does not parse.
+pub(super) fn decode<'a>(
+    parameters: &SinglePassParameters,
+    bytes: &'a [u8],
+) -> Result<SinglePassChange<'a>> {
+    let values_len = parameters.record_len() + parameters.answer_len();
+    Change::decode(bytes, values_len, parameters.shape().record_len(), |reader| {
+        SinglePassReservation::read(reader, parameters)
+    })
 }

@@ -22,27 +22,23 @@
 //!
 //! # The order of answers
 //!
-//! A hint's value belongs to the permutations at one moment. A record follows from the value that
-//! its hint had when the query was made. So the client takes answers in, in the order of the
-//! queries. Answers may come in any order: the client keeps an answer that comes before its turn,
-//! and recovers its record when the earlier answers are there.
+//! A hint's value belongs to the permutations at one moment. So the client takes answers
+//! [in order](crate::in_order).
 
-use super::change::{
-    Brought, SinglePassChange, SinglePassReservation, encode_answers, encode_edits,
-};
+use super::change::{SinglePassChange, SinglePassReservation, decode, encode_values};
 use super::draws::Seed;
 use super::generation::Generation;
 use super::messages::{SinglePassAnswer, SinglePassQuery};
 use super::permutations::{Coins, HintPlace, Permutations};
 use super::{SinglePass, SinglePassParameters};
 use crate::contract::{
-    Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable,
+    Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable, of_all,
 };
+use crate::in_order::{OpenLookups, encode_edits};
 use crate::planted;
-use privet_core::hints::xor;
+use privet_core::hints::{impossible, xor};
 use privet_core::{Error, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
-use std::collections::BTreeMap;
 use zeroize::Zeroizing;
 
 /// A client with one generation of hints.
@@ -50,29 +46,16 @@ pub struct SinglePassClient {
     parameters: SinglePassParameters,
     kernels: Kernels,
     /// The permutations after the last reservation, and the hints after the last reservation before
-    /// those in `pending`.
+    /// those that are open.
     pub(super) generation: Generation,
     reservations: u64,
-    /// Reservations whose records are not known yet. The values that came before their turn take no
-    /// more memory than the journal takes on disk: about twice the generation.
-    pending: BTreeMap<u64, OpenReservation>,
-    /// Records of this generation that are known and not taken yet: far less memory than that.
-    /// There may be many, because one late answer can make any number of records known.
-    records: BTreeMap<u64, Record>,
+    lookups: OpenLookups<OpenLookup>,
 }
 
-/// A reservation whose record is not known yet.
-struct OpenReservation {
+/// A lookup whose record is not known yet.
+struct OpenLookup {
     place: HintPlace,
     seed: Seed,
-    /// `Some` if the answers are there, but those to an earlier reservation are not.
-    brought: Option<KeptAnswers>,
-}
-
-/// The values from the answers to a reservation, kept until it is their turn. See [`Brought`].
-struct KeptAnswers {
-    others: Zeroizing<Vec<u8>>,
-    differences: Zeroizing<Vec<u8>>,
 }
 
 impl SinglePassClient {
@@ -89,27 +72,22 @@ impl SinglePassClient {
         id: ReservationId,
         [fresh, used]: [&[u8]; 2],
     ) -> Result<Zeroizing<Vec<u8>>> {
-        let pending = self.unanswered(id.0).ok_or_else(|| {
-            Error::api_misuse("answers were given for a lookup that does not wait for any")
-        })?;
+        let lookup = self.lookups.answered(id.0)?;
         let (record_len, answer_len) = (self.parameters.record_len(), self.parameters.answer_len());
         if fresh.len() != answer_len || used.len() != answer_len {
             return Err(Error::api_misuse("answers were given that are of another table"));
         }
         let mut others = sum(used, record_len);
-        let decoy = pending.place.partition as usize * record_len;
+        let decoy = lookup.place.partition as usize * record_len;
         xor(&mut others, &used[decoy..decoy + record_len]);
-        Ok(encode_answers(id.0, &others, fresh, used))
+        Ok(encode_values(id.0, &others, fresh, used))
     }
 
     /// The queries of the last reservation, as long as it is not settled.
     pub(crate) fn shown(&self, id: ReservationId) -> Option<[SinglePassQuery; 2]> {
-        let pending = self.unanswered(id.0).filter(|_| id.0 + 1 == self.reservations)?;
-        Some(
-            self.generation
-                .permutations
-                .shown(pending.place, &self.coins(&pending.seed, pending.place)),
-        )
+        let lookup = self.lookups.unanswered(id.0).filter(|_| id.0 + 1 == self.reservations)?;
+        let coins = self.coins(&lookup.seed, lookup.place);
+        Some(self.generation.permutations.shown(lookup.place, &coins))
     }
 
     /// The memory that [`follow_grown`](Self::follow_grown) needs: permutations of the new
@@ -119,9 +97,7 @@ impl SinglePassClient {
         after: &SinglePassParameters,
         seed: &Seed,
     ) -> Result<Option<Permutations>> {
-        if !self.pending.is_empty() {
-            return Err(impossible("the table was updated while a lookup was open"));
-        }
+        self.lookups.check_journal()?;
         self.generation.permutations.grown(after.partitions(), seed, self.kernels)
     }
 
@@ -143,11 +119,6 @@ impl SinglePassClient {
     pub(crate) fn encoded(&self) -> Result<Zeroizing<Vec<u8>>> {
         self.generation.encode(&self.parameters)
     }
-
-    /// The reservation that waits for answers.
-    fn unanswered(&self, id: u64) -> Option<&OpenReservation> {
-        self.pending.get(&id).filter(|pending| pending.brought.is_none())
-    }
 }
 
 impl HintedClient for SinglePassClient {
@@ -162,8 +133,7 @@ impl HintedClient for SinglePassClient {
             kernels,
             generation,
             reservations: 0,
-            pending: BTreeMap::new(),
-            records: BTreeMap::new(),
+            lookups: OpenLookups::default(),
         })
     }
 
@@ -200,9 +170,14 @@ impl HintedClient for SinglePassClient {
     }
 
     fn apply(&mut self, change: &[u8]) -> Result<()> {
-        match SinglePassChange::decode(&self.parameters, change)? {
+        match decode(&self.parameters, change)? {
             SinglePassChange::Lookup(lookup) => self.look_up(lookup),
-            SinglePassChange::Answers { id, brought } => self.answered(id, brought),
+            SinglePassChange::Answers { id, values } => {
+                let mut lookups = std::mem::take(&mut self.lookups);
+                let taken = lookups.answer(id, values, |lookup, at| self.take_in(lookup, at));
+                self.lookups = lookups;
+                taken
+            }
             SinglePassChange::Edits(delta) => {
                 self.parameters = self.grown_by(&delta)?;
                 self.follow(&delta)
@@ -215,22 +190,16 @@ impl HintedClient for SinglePassClient {
         id: ReservationId,
         answers: &[SinglePassAnswer],
     ) -> Result<Zeroizing<Vec<u8>>> {
-        let [fresh, used] = answers else {
-            return Err(Error::api_misuse(format!(
-                "SinglePass has two servers, but {} answers were given",
-                answers.len()
-            )));
-        };
+        let [fresh, used] = of_all("SinglePass", answers)?;
         self.settle_records(id, [&fresh.records, &used.records])
     }
 
     fn take_record(&mut self, id: ReservationId) -> Option<Result<Record>> {
-        self.records.remove(&id.0).map(Ok)
+        self.lookups.take_record(id)
     }
 
     fn open(&self) -> Vec<ReservationId> {
-        let unanswered = self.pending.iter().filter(|(_, pending)| pending.brought.is_none());
-        unanswered.map(|(id, _)| ReservationId(*id)).collect()
+        self.lookups.open()
     }
 
     fn waits_for_all_answers(&self) -> bool {
@@ -244,7 +213,7 @@ impl HintedClient for SinglePassClient {
 
 impl Endless for SinglePassClient {
     fn condense(&self) -> Result<Zeroizing<Vec<u8>>> {
-        if self.supply().left() > 0 || !self.pending.is_empty() {
+        if self.supply().left() > 0 || !self.lookups.are_settled() {
             return Err(Error::api_misuse(
                 "a generation of hints is written down as the next one before it is used up and all its queries are answered",
             ));
@@ -260,11 +229,7 @@ impl Updatable for SinglePassClient {
 
     fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
         self.grown_by(delta)?;
-        if !self.pending.is_empty() {
-            return Err(Error::api_misuse(
-                "edits of the table were given while a lookup waits for answers, which belong to the table before the edits",
-            ));
-        }
+        self.lookups.check_settled()?;
         Ok(encode_edits(delta))
     }
 }
@@ -281,57 +246,29 @@ impl SinglePassClient {
         let mut partners = self.coins(&seed, place).partners_of(place);
         planted::partners(place.hint, &mut partners);
         self.generation.permutations.exchange(place.hint, &partners);
-        self.pending.insert(id, OpenReservation { place, seed, brought: None });
+        self.lookups.reserve(id, OpenLookup { place, seed });
         self.reservations += 1;
         Ok(())
     }
 
-    /// Takes in the values from answers if it is their turn, and then those that were kept for the
-    /// turns after them.
-    fn answered(&mut self, id: u64, brought: Brought<'_>) -> Result<()> {
-        let first = self.pending.keys().next() == Some(&id);
-        let Some(pending) = self.pending.get_mut(&id).filter(|pending| pending.brought.is_none())
-        else {
-            return Err(impossible("it answers a lookup that is not open"));
-        };
-        if !first {
-            let [others, differences] =
-                [brought.others, brought.differences].map(|bytes| Zeroizing::new(bytes.to_vec()));
-            pending.brought = Some(KeptAnswers { others, differences });
-            return Ok(());
-        }
-        if let Some(pending) = self.pending.remove(&id) {
-            self.take_in(id, &pending, brought);
-        }
-        while let Some(next) = self.pending.first_entry()
-            && next.get().brought.is_some()
-        {
-            let (id, mut pending) = next.remove_entry();
-            if let Some(KeptAnswers { others, differences }) = pending.brought.take() {
-                let brought = Brought { others: &others, differences: &differences };
-                self.take_in(id, &pending, brought);
-            }
-        }
-        Ok(())
-    }
-
     /// Recovers the record, and changes the values of the hints that changed places.
-    fn take_in(&mut self, id: u64, pending: &OpenReservation, brought: Brought<'_>) {
-        let partners = self.coins(&pending.seed, pending.place).partners_of(pending.place);
+    fn take_in(&mut self, lookup: &OpenLookup, values: &[u8]) -> Record {
+        let partners = self.coins(&lookup.seed, lookup.place).partners_of(lookup.place);
         let record_len = self.parameters.record_len();
+        let (others, differences) = values.split_at(record_len);
         let hints = &mut self.generation.hints;
         let range = |hint: u16| {
             let start = usize::from(hint) * record_len;
             start..start + record_len
         };
-        let used = range(pending.place.hint);
-        let mut record = Zeroizing::new(brought.others.to_vec());
+        let used = range(lookup.place.hint);
+        let mut record = Zeroizing::new(others.to_vec());
         xor(&mut record, &hints[used.clone()]);
         // If the used hint stays in its place, both XORs are of the same hint, and cancel.
-        xor(&mut hints[used], &sum(brought.differences, record_len));
-        let each = brought.differences.chunks_exact(record_len).zip(partners.iter());
+        xor(&mut hints[used], &sum(differences, record_len));
+        let each = differences.chunks_exact(record_len).zip(partners.iter());
         each.for_each(|(difference, partner)| xor(&mut hints[range(*partner)], difference));
-        self.records.insert(id, record);
+        record
     }
 
     fn grown_by(&self, delta: &TableDelta) -> Result<SinglePassParameters> {
@@ -341,9 +278,7 @@ impl SinglePassClient {
 
     /// Brings the hints up to date with a table in which some records have changed.
     fn follow(&mut self, delta: &TableDelta) -> Result<()> {
-        if !self.pending.is_empty() {
-            return Err(impossible("the table was edited while a lookup was open"));
-        }
+        self.lookups.check_journal()?;
         let record_len = self.parameters.record_len();
         for (index, difference) in delta.edits() {
             let index = RecordIndex::new(*index, self.parameters.shape())?;
@@ -353,10 +288,6 @@ impl SinglePassClient {
         }
         Ok(())
     }
-}
-
-fn impossible(what: &str) -> Error {
-    Error::corrupted(format!("the journal of hints does not fit the hints: {what}"))
 }
 
 /// The XOR of several records. XORs many short records at a time, because one long row of bytes

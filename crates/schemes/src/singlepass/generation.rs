@@ -3,8 +3,8 @@
 use super::SinglePassParameters;
 use super::draws::Seed;
 use super::permutations::{Permutations, draw_all, encode_row};
-use privet_core::codec::Reader;
-use privet_core::{Error, Result};
+use crate::stored_hints::{blank, read};
+use privet_core::Result;
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
 
@@ -31,7 +31,7 @@ impl Generation {
         hints: &[u8],
         kernels: Kernels,
     ) -> Result<Zeroizing<Vec<u8>>> {
-        let mut bytes = blank(parameters)?;
+        let mut bytes = blank(VERSION, encoded_len(parameters))?;
         let (permutations, after) = parts(parameters, &mut bytes);
         let row_bytes = 2 * parameters.partition_records() as usize;
         draw_all(parameters, seed, kernels, |partition, row| {
@@ -46,7 +46,7 @@ impl Generation {
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub(crate) fn encode(&self, parameters: &SinglePassParameters) -> Result<Zeroizing<Vec<u8>>> {
-        let mut bytes = blank(parameters)?;
+        let mut bytes = blank(VERSION, encoded_len(parameters))?;
         let (permutations, hints) = parts(parameters, &mut bytes);
         self.permutations.encode(permutations);
         hints.copy_from_slice(&self.hints);
@@ -59,20 +59,7 @@ impl Generation {
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is not one for `parameters`,
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
     pub(crate) fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
-        let len = encoded_len(parameters);
-        if bytes.len() as u64 != len {
-            return Err(Error::corrupted(format!(
-                "the stored hints have {} bytes; for this table they would have {len}",
-                bytes.len()
-            )));
-        }
-        let mut reader = Reader::new("stored hints", bytes);
-        let version = reader.u32()?;
-        if version != VERSION {
-            return Err(Error::corrupted(format!(
-                "the stored hints have format {version}; this version reads format {VERSION}"
-            )));
-        }
+        let mut reader = read(VERSION, encoded_len(parameters), bytes)?;
         let permutations = reader.bytes(2 * parameters.padded_records() as usize)?;
         let permutations = Permutations::decode(parameters, permutations)?;
         let hints = Zeroizing::new(reader.bytes(parameters.hint_bytes() as usize)?.to_vec());
@@ -82,19 +69,6 @@ impl Generation {
 
 fn encoded_len(parameters: &SinglePassParameters) -> u64 {
     HEADER as u64 + parameters.state_bytes()
-}
-
-/// An encoding that has only the version yet.
-fn blank(parameters: &SinglePassParameters) -> Result<Zeroizing<Vec<u8>>> {
-    let len = encoded_len(parameters);
-    let no_memory = || Error::unavailable(format!("no memory for {len} bytes of hints"));
-    let room = usize::try_from(len).map_err(|_| no_memory())?;
-    // Reserves room for everything at once: a vector that grows would leave copies behind.
-    let mut bytes = Zeroizing::new(Vec::new());
-    bytes.try_reserve_exact(room).map_err(|error| no_memory().caused_by(error))?;
-    bytes.resize(room, 0);
-    bytes[..HEADER].copy_from_slice(&VERSION.to_le_bytes());
-    Ok(bytes)
 }
 
 /// The parts of an encoding for the permutations and for the hints.

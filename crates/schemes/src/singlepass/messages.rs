@@ -61,9 +61,8 @@ impl Message<SinglePassParameters> for SinglePassReply {
     }
 
     fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("hints of SinglePass", bytes);
-        let hints = reader.bytes(Self::encoded_len(parameters))?.to_vec();
-        reader.finish()?;
+        let hints =
+            Reader::all("hints of SinglePass", bytes, Self::encoded_len(parameters))?.to_vec();
         Ok(Self { hints })
     }
 }
@@ -78,9 +77,9 @@ impl Message<SinglePassParameters> for SinglePassQuery {
     }
 
     fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("a query of SinglePass", bytes);
-        let (numbers, _) = reader.bytes(Self::encoded_len(parameters))?.as_chunks::<2>();
-        reader.finish()?;
+        let (numbers, _) =
+            Reader::all("a query of SinglePass", bytes, Self::encoded_len(parameters))?
+                .as_chunks::<2>();
         let offsets: Vec<u16> = numbers.iter().map(|number| u16::from_le_bytes(*number)).collect();
         let records = parameters.partition_records();
         // Compares only the largest offset, so that a refusal does not show which one was too
@@ -104,9 +103,8 @@ impl Message<SinglePassParameters> for SinglePassAnswer {
     }
 
     fn decode(parameters: &SinglePassParameters, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("an answer of SinglePass", bytes);
-        let records = reader.bytes(parameters.answer_len())?.to_vec();
-        reader.finish()?;
+        let records =
+            Reader::all("an answer of SinglePass", bytes, parameters.answer_len())?.to_vec();
         Ok(Self { records })
     }
 }

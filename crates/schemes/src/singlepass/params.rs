@@ -1,8 +1,8 @@
 //! How a table is cut into partitions.
 
-use crate::contract::Parameters;
+use crate::contract::{Parameters, announced};
 use crate::planted;
-use privet_core::codec::Reader;
+use crate::stored_hints::MAX_STATE_BYTES;
 use privet_core::hints::partitions::check_grown;
 use privet_core::{Error, Result, TableIdentity, TableShape};
 
@@ -10,9 +10,6 @@ use privet_core::{Error, Result, TableIdentity, TableShape};
 const MAX_PARTITION_RECORDS: u64 = 1 << 16;
 /// With one partition a query would not depend on the permutation, and a hint would be a record.
 const MIN_PARTITIONS: u64 = 2;
-/// A client holds its permutations and hints in memory: at most 4 GiB (1 GiB where addresses have
-/// 32 bits), whatever a server announces.
-const MAX_STATE_BYTES: u64 = if cfg!(target_pointer_width = "32") { 1 << 30 } else { 1 << 32 };
 /// The hints come as one message, and so does an answer.
 const MAX_MESSAGE_BYTES: u64 = 1 << 26;
 /// How many lookups the default cut expects of a client.
@@ -88,17 +85,13 @@ impl SinglePassParameters {
             (partition_records * shape.record_len(), partitions.saturating_mul(shape.record_len()));
         if hints.max(answer) > MAX_MESSAGE_BYTES {
             return Err(Error::api_misuse(format!(
-                "SinglePass on {} records of {} bytes, cut into {partitions} partitions of {partition_records}, would take {hints} bytes of hints and {answer} bytes for an answer; the limit for either is {MAX_MESSAGE_BYTES}",
-                shape.records(),
-                shape.record_len()
+                "SinglePass on {shape}, cut into {partitions} partitions of {partition_records}, would take {hints} bytes of hints and {answer} bytes for an answer; the limit for either is {MAX_MESSAGE_BYTES}"
             )));
         }
         let state = 2 * u128::from(partitions) * u128::from(partition_records) + u128::from(hints);
         if state > u128::from(MAX_STATE_BYTES) {
             return Err(Error::api_misuse(format!(
-                "SinglePass on {} records of {} bytes would take {state} bytes of a client's memory for permutations and hints; the limit is {MAX_STATE_BYTES}",
-                shape.records(),
-                shape.record_len()
+                "SinglePass on {shape} would take {state} bytes of a client's memory for permutations and hints; the limit is {MAX_STATE_BYTES}"
             )));
         }
         // An answer has at least a byte for each partition, so there are at most 2^26 partitions.
@@ -179,12 +172,8 @@ impl Parameters for SinglePassParameters {
     }
 
     fn decode(identity: &TableIdentity, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("the parameters of SinglePass", bytes);
-        let partition_records = reader.u64()?;
-        reader.finish()?;
-        Self::with_partition_records(identity.shape, partition_records).map_err(|error| {
-            Error::peer_misbehaved("the server announced parameters that are refused")
-                .caused_by(error)
+        announced("the parameters of SinglePass", bytes, |partition_records| {
+            Self::with_partition_records(identity.shape, partition_records)
         })
     }
 }

@@ -7,6 +7,7 @@ use super::messages::{SinglePassReply, SinglePassRequest};
 use super::{SinglePass, SinglePassParameters};
 use crate::contract::{AskingPreparation, Message as _, Preparation, SchemeOf};
 use crate::offline::StreamConsumer;
+use crate::stored_hints::{check_version, fresh_key, unreadable};
 use privet_core::codec::Reader;
 use privet_core::{Error, Result, Secret, SecretRng};
 use privet_kernels::Kernels;
@@ -63,8 +64,7 @@ impl Preparation for SinglePassPreparation {
         rng: &mut SecretRng,
         kernels: Kernels,
     ) -> Result<Self> {
-        let mut seed = Zeroizing::new([0; 32]);
-        rng.fill(seed.as_mut());
+        let seed = fresh_key(rng);
         Ok(Self { parameters, kernels, seed: Secret::new(*seed), hints: None })
     }
 
@@ -74,22 +74,15 @@ impl Preparation for SinglePassPreparation {
         checkpoint: &[u8],
         kernels: Kernels,
     ) -> Result<Self> {
-        let read = |error: Error| {
-            Error::corrupted("the checkpoint of unfinished hints cannot be read").caused_by(error)
-        };
         let mut reader = Reader::new("a checkpoint", checkpoint);
-        let version = reader.u32().map_err(read)?;
-        if version != VERSION {
-            return Err(Error::corrupted(format!(
-                "the checkpoint of unfinished hints has format {version}; this version reads format {VERSION}"
-            )));
-        }
-        let seed = Secret::new(reader.array().map_err(read)?);
+        let version = reader.u32().map_err(unreadable)?;
+        check_version("the checkpoint of unfinished hints has", VERSION, version)?;
+        let seed = Secret::new(reader.array().map_err(unreadable)?);
         let hints = match reader.remaining() {
             0 => None,
             rest => {
-                let bytes = reader.bytes(rest).map_err(read)?;
-                let reply = SinglePassReply::decode(&parameters, bytes).map_err(read)?;
+                let bytes = reader.bytes(rest).map_err(unreadable)?;
+                let reply = SinglePassReply::decode(&parameters, bytes).map_err(unreadable)?;
                 Some(Zeroizing::new(reply.hints))
             }
         };

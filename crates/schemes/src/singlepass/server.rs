@@ -6,42 +6,29 @@ use super::{
     SinglePass, SinglePassAnswer, SinglePassParameters, SinglePassQuery, SinglePassReply,
     SinglePassRequest,
 };
-use crate::contract::{Answerer, PreparingServer, Role, SchemeOf};
+use crate::contract::PreparingServer;
 use crate::laid_out::in_natural_order;
+use crate::record_server::{NamesRecords, RecordServer};
 use privet_core::{Error, Result, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 
-/// A table laid out for answering: its records in their natural order in huge pages, padded with
-/// zero records to whole partitions. The same for both roles.
-pub struct SinglePassServer {
-    parameters: SinglePassParameters,
-    records: HugeBuffer<u8>,
-    kernels: Kernels,
-}
+/// Records in their natural order, padded with zero records to whole partitions. The same for both
+/// roles.
+pub type SinglePassServer = RecordServer<SinglePass>;
 
-impl SinglePassServer {
-    /// Copies `table` into place; the source can be dropped.
-    ///
-    /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `parameters` belong to a table of
-    /// another shape, [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not
-    /// enough memory.
-    pub fn new<'t>(
-        parameters: SinglePassParameters,
-        table: impl Into<TableSource<'t>>,
-        kernels: Kernels,
-    ) -> Result<Self> {
+impl NamesRecords for SinglePass {
+    fn lay_out(
+        parameters: &SinglePassParameters,
+        table: TableSource<'_>,
+    ) -> Result<HugeBuffer<u8>> {
         let shape = parameters.shape();
-        let len = parameters.padded_records() * shape.record_len();
-        let records = in_natural_order(table, shape, len)?;
-        Ok(Self { parameters, records, kernels })
+        in_natural_order(table, shape, parameters.padded_records() * shape.record_len())
     }
 
-    fn answer_one(&self, query: &SinglePassQuery) -> SinglePassAnswer {
-        SinglePassAnswer {
-            records: self.parameters.gather(self.kernels, &self.records, &query.offsets),
-        }
+    fn answer(server: &SinglePassServer, query: &SinglePassQuery) -> SinglePassAnswer {
+        let RecordServer { parameters, records, kernels } = server;
+        SinglePassAnswer { records: parameters.gather(*kernels, records, &query.offsets) }
     }
 }
 
@@ -59,30 +46,6 @@ impl SinglePassParameters {
         let gathered = kernels.gather_records(table, self.record_len(), &positions, &mut records);
         debug_assert!(gathered.is_ok(), "every partition lies within the padded table");
         records
-    }
-}
-
-impl Answerer for SinglePassServer {
-    const SHARES_PASSES: bool = false;
-
-    fn parameters(&self) -> &SinglePassParameters {
-        &self.parameters
-    }
-
-    fn answer(&self, _role: Role, queries: &[SinglePassQuery]) -> Vec<SinglePassAnswer> {
-        queries.iter().map(|query| self.answer_one(query)).collect()
-    }
-
-    fn resident_bytes(&self) -> u64 {
-        self.records.len() as u64
-    }
-
-    fn huge_page_bytes(&self) -> Option<u64> {
-        self.records.huge_page_bytes().map(|bytes| bytes as u64)
-    }
-
-    fn held(&self) -> Vec<&[u8]> {
-        vec![&self.records]
     }
 }
 
@@ -104,8 +67,4 @@ impl PreparingServer for SinglePassServer {
         });
         Ok(SinglePassReply { hints })
     }
-}
-
-impl SchemeOf for SinglePassServer {
-    type Scheme = SinglePass;
 }

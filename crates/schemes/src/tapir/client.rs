@@ -5,10 +5,12 @@ use super::order::{Asked, Ended, Ready};
 use super::{Form, Tapir, TapirAnswer, TapirParameters, TapirQuery, generation, planted};
 use crate::contract::{
     Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable, Verifying,
+    of_all,
 };
 use crate::registry::Rehearsed;
 use crate::singlepass::SinglePassClient;
 use privet_core::commit::{Rejected, VectorCommitment};
+use privet_core::hints::impossible;
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
@@ -123,9 +125,7 @@ impl<F: Form> HintedClient for TapirClient<F> {
             }),
             TapirChange::Update(delta) => {
                 let Some(Standing::Ready(ready)) = &mut self.standing else {
-                    return Err(Error::corrupted(
-                        "the journal of hints does not fit the hints: the table was updated while a lookup was open",
-                    ));
+                    return Err(impossible("the table was updated while a lookup was open"));
                 };
                 ready.update(&delta)?;
                 self.parameters = ready.parameters.clone();
@@ -148,12 +148,7 @@ impl<F: Form> HintedClient for TapirClient<F> {
     /// The change that the answers bring. If they are wrong, this is the change that ends the
     /// client.
     fn settle(&self, id: ReservationId, answers: &[TapirAnswer]) -> Result<Zeroizing<Vec<u8>>> {
-        let [first, second] = answers else {
-            return Err(Error::api_misuse(format!(
-                "TAPIR has two servers, but {} answers were given",
-                answers.len()
-            )));
-        };
+        let [first, second] = of_all("TAPIR", answers)?;
         match self.standing()? {
             Standing::Asked(asked) if asked.id() == id => self.settled(asked, [first, second]),
             _ => {

@@ -3,6 +3,7 @@
 use super::{Form, TapirParameters};
 use crate::singlepass::draws::Seed;
 use crate::singlepass::generation::Generation;
+use crate::stored_hints::check_version;
 use privet_core::codec::Reader;
 use privet_core::commit::VectorCommitment;
 use privet_core::{Error, Result, Secret};
@@ -64,11 +65,7 @@ pub(super) fn decode<'a, F: Form>(
     let read = |error: Error| Error::corrupted("the stored hints cannot be read").caused_by(error);
     let mut reader = Reader::new("stored hints", bytes);
     let version = reader.u32().map_err(read)?;
-    if version != VERSION {
-        return Err(Error::corrupted(format!(
-            "the stored hints have format {version}; this version reads format {VERSION}"
-        )));
-    }
+    check_version("the stored hints have", VERSION, version)?;
     let later = Secret::new(reader.array().map_err(read)?);
     let verifier = parameters.commitment().verifier_len() as usize;
     let verifier = reader.bytes(verifier).map_err(read)?;

@@ -1,7 +1,7 @@
 //! How a table is cut, as in SinglePass, and committed to.
 
 use super::Form;
-use crate::contract::Parameters;
+use crate::contract::{Parameters, refused};
 use crate::singlepass::SinglePassParameters;
 use privet_core::codec::Reader;
 use privet_core::commit::{VectorCommitment, Vectors, stream_len};
@@ -99,10 +99,6 @@ impl<F: Form> Parameters for TapirParameters<F> {
     }
 
     fn decode(identity: &TableIdentity, bytes: &[u8]) -> Result<Self> {
-        let refused = |error: Error| {
-            Error::peer_misbehaved("the server announced parameters that are refused")
-                .caused_by(error)
-        };
         let mut reader = Reader::new("the parameters of TAPIR", bytes);
         let partition_records = reader.u64()?;
         let pass = SinglePassParameters::with_partition_records(identity.shape, partition_records)

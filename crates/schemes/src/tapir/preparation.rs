@@ -7,6 +7,7 @@ use crate::contract::{Preparation, SchemeOf};
 use crate::offline::StreamConsumer;
 use crate::singlepass::draws::{Purpose, Seed, Streams};
 use crate::singlepass::permutations::draw;
+use crate::stored_hints::{check_version, fresh_key, unreadable};
 use privet_core::codec::Reader;
 use privet_core::commit::{Gathering, VectorCommitment, VectorStream, Verifier};
 use privet_core::{Error, Result, Secret, SecretRng};
@@ -86,8 +87,7 @@ impl<F: Form> Preparation for TapirPreparation<F> {
         rng: &mut SecretRng,
         kernels: Kernels,
     ) -> Result<Self> {
-        let mut seed = Zeroizing::new([0; 32]);
-        rng.fill(seed.as_mut());
+        let seed = fresh_key(rng);
         let commitment = parameters.commitment();
         let stream =
             VectorStream::new(commitment.vectors(), commitment.announcement_len(), records_digest)?;
@@ -102,16 +102,9 @@ impl<F: Form> Preparation for TapirPreparation<F> {
         checkpoint: &[u8],
         kernels: Kernels,
     ) -> Result<Self> {
-        let read = |error: Error| {
-            Error::corrupted("the checkpoint of unfinished hints cannot be read").caused_by(error)
-        };
         let mut reader = Reader::new("a checkpoint", checkpoint);
-        let version = reader.u32().map_err(read)?;
-        if version != VERSION {
-            return Err(Error::corrupted(format!(
-                "the checkpoint of unfinished hints has format {version}; this version reads format {VERSION}"
-            )));
-        }
+        let version = reader.u32().map_err(unreadable)?;
+        check_version("the checkpoint of unfinished hints has", VERSION, version)?;
         let commitment = parameters.commitment();
         let stream = VectorStream::decode(
             commitment.vectors(),
@@ -119,11 +112,11 @@ impl<F: Form> Preparation for TapirPreparation<F> {
             records_digest,
             &mut reader,
         )?;
-        let seed = Secret::new(reader.array().map_err(read)?);
+        let seed = Secret::new(reader.array().map_err(unreadable)?);
         let mut hints = GrowingHints::new(&parameters, seed, kernels);
         let len = hints.hints.len();
-        hints.hints.copy_from_slice(reader.bytes(len).map_err(read)?);
-        let gathered = reader.bytes(reader.remaining()).map_err(read)?;
+        hints.hints.copy_from_slice(reader.bytes(len).map_err(unreadable)?);
+        let gathered = reader.bytes(reader.remaining()).map_err(unreadable)?;
         let gathering = Some(commitment.resume_gathering(gathered, kernels)?);
         Ok(Self { parameters, stream, hints, gathering, verifier: None })
     }

@@ -23,7 +23,7 @@ fn known_answers() {
         let key = case["key"].as_str().unwrap();
         let key: Vec<u8> =
             (0..16).map(|i| u8::from_str_radix(&key[2 * i..2 * i + 2], 16).unwrap()).collect();
-        *preparation.generation_mut() =
+        preparation.hints.generation =
             Generation::with_key(&world.parameters, key.as_slice().try_into().unwrap()).unwrap();
         preparation.absorb(0, &world.records).unwrap();
         preparation.finish().unwrap();

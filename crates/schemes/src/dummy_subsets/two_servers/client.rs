@@ -10,11 +10,11 @@ use super::generation::Layout;
 use super::messages::{Replenishment, TwoServersQuery};
 use super::{DummySubsetsAnswer, DummySubsetsParameters, DummySubsetsTwo};
 use crate::contract::{
-    Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable,
+    Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable, of_all,
 };
 use crate::dummy_subsets::query::{cover, hint_form, query_through, successor_is_above};
 use crate::planted;
-use privet_core::hints::{Exchange, HintTable, Ledger, LiveHint, StateChange};
+use privet_core::hints::{Exchange, HintTable, Ledger, LiveHint, StateChange, impossible};
 use privet_core::{Error, Reason, RecordIndex, Result, Secret, SecretRng, TableDelta, TableShape};
 use privet_kernels::Kernels;
 use privet_kernels::taint::declassify;
@@ -90,9 +90,6 @@ impl DummySubsetsTwoClient {
     /// Takes a hint out of use and puts half of the next pair in its place.
     fn exchange(&mut self, exchange: &Exchange) -> Result<()> {
         let Exchange { id, hint, successor, index, real_half, note } = *exchange;
-        let impossible = |what| {
-            Error::corrupted(format!("the journal of used hints does not fit the hints: {what}"))
-        };
         if id != self.ledger.reservations() {
             return Err(impossible("a change is missing or comes twice"));
         }
@@ -218,12 +215,7 @@ impl HintedClient for DummySubsetsTwoClient {
         id: ReservationId,
         answers: &[DummySubsetsAnswer],
     ) -> Result<Zeroizing<Vec<u8>>> {
-        let [replenished, answer] = answers else {
-            return Err(Error::api_misuse(format!(
-                "there are two servers, but {} answers were given",
-                answers.len()
-            )));
-        };
+        let [replenished, answer] = of_all("dummy subsets on two servers", answers)?;
         let note = self.ledger.unanswered(id.0)?;
         let (sum, rest) = (answer.half(note & 1 == 1), replenished.half(note >> 1 == 1));
         let values = Zeroizing::new([sum.as_slice(), rest.as_slice()].concat());

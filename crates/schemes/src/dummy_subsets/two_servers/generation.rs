@@ -1,7 +1,7 @@
 //! A generation of hints as it is written down: everything a client needs to go on.
 
 use super::DummySubsetsParameters;
-use privet_core::codec::Reader;
+use crate::stored_hints::{blank, read};
 use privet_core::hints::{HintTable, LiveHint};
 use privet_core::{Error, Result};
 use zeroize::{Zeroize as _, Zeroizing};
@@ -52,13 +52,7 @@ impl Layout {
 
     /// No hint in any row.
     pub(super) fn empty(&self, key: &[u8; 16], next_id: u32) -> Result<Zeroizing<Vec<u8>>> {
-        let mut bytes = Zeroizing::new(Vec::new());
-        bytes.try_reserve_exact(self.len).map_err(|error| {
-            Error::unavailable(format!("no memory for {} bytes of hints", self.len))
-                .caused_by(error)
-        })?;
-        bytes.resize(self.len, 0);
-        bytes[..4].copy_from_slice(&VERSION.to_le_bytes());
+        let mut bytes = blank(VERSION, self.len())?;
         bytes[4..20].copy_from_slice(key);
         bytes[20..24].copy_from_slice(&next_id.to_le_bytes());
         bytes[self.ids..self.cutoffs].fill(0xff);
@@ -97,20 +91,7 @@ impl Layout {
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are not one.
     pub(super) fn check(&self, bytes: &[u8]) -> Result<([u8; 16], u32)> {
-        if bytes.len() != self.len {
-            return Err(Error::corrupted(format!(
-                "the stored hints have {} bytes; for this table they would have {}",
-                bytes.len(),
-                self.len
-            )));
-        }
-        let mut reader = Reader::new("stored hints", bytes);
-        let version = reader.u32()?;
-        if version != VERSION {
-            return Err(Error::corrupted(format!(
-                "the stored hints have format {version}; this version reads format {VERSION}"
-            )));
-        }
+        let mut reader = read(VERSION, self.len(), bytes)?;
         let (key, next_id) = (reader.array()?, reader.u32()?);
         if next_id < self.rows as u32 {
             return Err(Error::corrupted("the stored hints have ids that are yet to come"));

@@ -99,9 +99,8 @@ impl Message<DummySubsetsParameters> for HintsReply {
     }
 
     fn decode(parameters: &DummySubsetsParameters, bytes: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new("a reply with hints", bytes);
-        let parities = reader.bytes(Self::encoded_len(parameters))?.to_vec();
-        reader.finish()?;
+        let parities =
+            Reader::all("a reply with hints", bytes, Self::encoded_len(parameters))?.to_vec();
         Ok(Self { parities })
     }
 }

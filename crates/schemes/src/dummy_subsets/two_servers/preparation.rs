@@ -6,7 +6,7 @@ use super::messages::{HintsRequest, hints_per_request, requests};
 use super::{DummySubsetsParameters, DummySubsetsTwo};
 use crate::contract::{AskingPreparation, Preparation, SchemeOf};
 use crate::offline::StreamConsumer;
-use crate::planted;
+use crate::stored_hints::{check_finished, fresh_key, rest, unreadable};
 use privet_core::codec::Reader;
 use privet_core::hints::LiveHint;
 use privet_core::{Error, Result, Secret, SecretRng};
@@ -141,10 +141,7 @@ impl Preparation for DummySubsetsTwoPreparation {
         rng: &mut SecretRng,
         kernels: Kernels,
     ) -> Result<Self> {
-        let mut key = Zeroizing::new([0; 16]);
-        rng.fill(key.as_mut());
-        planted::key(key.as_mut());
-        Self::with_key(parameters, &key, kernels)
+        Self::with_key(parameters, &fresh_key(rng), kernels)
     }
 
     fn resume(
@@ -154,13 +151,9 @@ impl Preparation for DummySubsetsTwoPreparation {
         kernels: Kernels,
     ) -> Result<Self> {
         let mut reader = Reader::new("a checkpoint", checkpoint);
-        let read = |error: Error| {
-            Error::corrupted("the checkpoint of unfinished hints cannot be read").caused_by(error)
-        };
-        let replies = reader.u64().map_err(read)?;
-        let generation = reader.bytes(reader.remaining()).map_err(read)?.to_vec();
-        let generation = Zeroizing::new(generation);
-        let (key, _) = Layout::new(&parameters).check(&generation).map_err(read)?;
+        let replies = reader.u64().map_err(unreadable)?;
+        let generation = rest(&mut reader)?;
+        let (key, _) = Layout::new(&parameters).check(&generation).map_err(unreadable)?;
         if replies > requests(&parameters) {
             return Err(Error::corrupted("a checkpoint lies beyond the last reply"));
         }
@@ -181,11 +174,7 @@ impl Preparation for DummySubsetsTwoPreparation {
     }
 
     fn generation(&self) -> Result<Zeroizing<Vec<u8>>> {
-        if !self.finished {
-            return Err(Error::api_misuse(
-                "a generation of hints is asked for before it is finished",
-            ));
-        }
+        check_finished(self.finished)?;
         Ok(self.generation.clone())
     }
 }

@@ -101,7 +101,7 @@ impl PreparingServer for DummySubsetsTwoServer {
         let cut = *self.parameters().cut();
         let mut parities = vec![0; request.cutoffs.len() * cut.record_len()];
         let mut group = self.group()?;
-        let partitions = self.server.records().chunks_exact(cut.partition_bytes() as usize);
+        let partitions = self.server.records.chunks_exact(cut.partition_bytes() as usize);
         let mut partitions = (0u32..).zip(partitions).peekable();
         while let Some((first, _)) = partitions.peek() {
             let (first, mut len) = (*first, 0);

@@ -23,7 +23,10 @@ fn known_answers() {
         let mut world = World::of(parameters, bytes(&case["table"]));
 
         let mut preparation = world.preparation();
-        preparation.set_key(bytes(&case["key"]).as_slice().try_into().unwrap());
+        let key = bytes(&case["key"]).as_slice().try_into().unwrap();
+        let generation = Generation::with_key(&world.parameters, &key).unwrap();
+        preparation.hints =
+            GrowingHarmony::new(world.parameters.clone(), generation, Kernels::detect());
         let generation = world.prepared(&mut preparation, 100);
         assert_eq!(hex(&generation), case["generation"].as_str().unwrap());
 

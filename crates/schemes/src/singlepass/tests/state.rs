@@ -1,6 +1,6 @@
 //! Special states: permutations, false answers, and records that come in order.
 
-use super::super::change::{SinglePassChange, SinglePassReservation};
+use super::super::change::{SinglePassChange, SinglePassReservation, decode};
 use super::*;
 use crate::contract::Updatable as _;
 use privet_core::Blame;
@@ -161,7 +161,7 @@ fn an_edit_does_not_use_up_a_query_and_is_in_what_is_written_down() {
     let delta = world.edit(10);
     let change = client.apply_delta(&delta).unwrap();
     assert!(
-        matches!(SinglePassChange::decode(&world.parameters, &change), Ok(SinglePassChange::Edits(same)) if same == delta)
+        matches!(decode(&world.parameters, &change), Ok(SinglePassChange::Edits(same)) if same == delta)
     );
     assert_eq!(client.supply().used, total);
     let mut next = world.load(&client.condense().unwrap());
