@@ -196,6 +196,42 @@ pub fn count_bits<I: Iterator<Item = bool>>(rows: impl Iterator<Item = I>) -> Ve
     counts
 }
 
+/// Lookups of one client, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct History<'a> {
+    pub indices: &'a [u64],
+    /// The number of lookups after which there are other hints.
+    pub hand_over: Option<usize>,
+    pub answered: bool,
+}
+
+impl<'a> From<&'a [u64]> for History<'a> {
+    fn from(indices: &'a [u64]) -> Self {
+        Self { indices, hand_over: None, answered: true }
+    }
+}
+
+impl History<'_> {
+    /// What servers see of these lookups, by a new client in `world`.
+    pub fn views<W, C, V>(
+        &self,
+        world: &mut W,
+        new: impl Fn(&mut W) -> C,
+        hand_over: impl Fn(&mut W, C) -> C,
+        look_up: impl Fn(&mut W, &mut C, u64, bool) -> V,
+    ) -> Vec<V> {
+        let mut client = new(world);
+        let mut views = Vec::new();
+        for (number, index) in self.indices.iter().enumerate() {
+            if self.hand_over == Some(number) {
+                client = hand_over(world, client);
+            }
+            views.push(look_up(world, &mut client, *index, self.answered));
+        }
+        views
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

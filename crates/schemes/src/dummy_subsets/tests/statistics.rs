@@ -20,7 +20,7 @@ use super::views::*;
 use super::*;
 use crate::planted::Flaw::{self, *};
 use crate::planted::plant;
-use crate::test_statistics::{Measured, assert_documented, coins, seed, size_of_leak};
+use crate::test_statistics::{History, Measured, assert_documented, coins, seed, size_of_leak};
 use privet_core::planted::Flaw::*;
 
 impl Seen for World {

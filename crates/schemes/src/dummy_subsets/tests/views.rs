@@ -3,7 +3,7 @@
 
 use super::super::{DummySubsetsParameters, DummySubsetsQuery};
 use crate::planted::{Flaw, plant};
-use crate::test_statistics::Measured;
+use crate::test_statistics::{History, Measured};
 use privet_core::TableShape;
 
 /// The table, servers and clients of one form of the scheme.
@@ -88,21 +88,6 @@ impl View {
     }
 }
 
-/// Lookups of one client, one after the other.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::dummy_subsets) struct History<'a> {
-    pub(in crate::dummy_subsets) indices: &'a [u64],
-    /// The number of lookups after which hints are handed over.
-    pub(in crate::dummy_subsets) hand_over: Option<usize>,
-    pub(in crate::dummy_subsets) answered: bool,
-}
-
-impl<'a> From<&'a [u64]> for History<'a> {
-    fn from(indices: &'a [u64]) -> Self {
-        Self { indices, hand_over: None, answered: true }
-    }
-}
-
 /// What a server sees of the last so many lookups of `rounds` histories, each of a fresh client.
 pub(in crate::dummy_subsets) fn views<S: Seen>(
     cut: Cut,
@@ -114,16 +99,8 @@ pub(in crate::dummy_subsets) fn views<S: Seen>(
     let mut world = S::new(cut.parameters());
     let partitions = cut.partitions();
     let of_one = |_| {
-        let mut client = world.client();
-        let mut views = Vec::new();
-        for (number, index) in history.indices.iter().enumerate() {
-            if history.hand_over == Some(number) {
-                client = world.hand_over(client);
-            }
-            let query = world.look_up(&mut client, *index, history.answered);
-            views.push(View::of(&query, partitions));
-        }
-        views
+        let queries = history.views(&mut world, S::client, S::hand_over, S::look_up);
+        queries.iter().map(|query| View::of(query, partitions)).collect()
     };
     (0..rounds).map(of_one).collect()
 }

@@ -22,7 +22,7 @@
 use super::*;
 use crate::planted::Flaw::{self, *};
 use crate::planted::plant;
-use crate::test_statistics::{Measured, assert_documented, coins, seed, size_of_leak};
+use crate::test_statistics::{History, Measured, assert_documented, coins, seed, size_of_leak};
 use std::collections::BTreeMap;
 
 /// A table, and how its cells are cut into segments.
@@ -55,41 +55,19 @@ const SMALL: Cut = Cut { records: 32, segment: 4, cells_log2: 6 };
 /// The same with 27 records.
 const SPARSE: Cut = Cut { records: 27, ..SMALL };
 
-/// Lookups of one client.
-#[derive(Clone, Copy, Debug)]
-struct History<'a> {
-    indices: &'a [u64],
-    /// The number of lookups after which there are other hints.
-    hand_over: Option<usize>,
-    answered: bool,
-}
-
-impl<'a> From<&'a [u64]> for History<'a> {
-    fn from(indices: &'a [u64]) -> Self {
-        Self { indices, hand_over: None, answered: true }
-    }
-}
-
 /// What the server sees of a history, from clients with permutations of their own.
 fn views(table: Cut, history: History<'_>, flaw: Option<Flaw>, coins: usize) -> Vec<Vec<Vec<u32>>> {
     let _planted = plant(flaw);
     let mut world = table.world();
-    let of_one = |_| {
-        let mut client = world.blank_client();
-        let mut views = Vec::new();
-        for (number, index) in history.indices.iter().enumerate() {
-            if history.hand_over == Some(number) {
-                client = world.blank_client();
-            }
-            let mut reserved = world.reserve(&mut client, *index).unwrap();
-            if history.answered {
-                world.settle(&mut client, &reserved);
-            }
-            views.push(reserved.queries.remove(0).values);
+    let look_up = |world: &mut World, client: &mut HarmonyClient, index, answered| {
+        let mut reserved = world.reserve(client, index).unwrap();
+        if answered {
+            world.settle(client, &reserved);
         }
-        views
+        reserved.queries.remove(0).values
     };
-    (0..coins).map(of_one).collect()
+    let new = World::blank_client;
+    (0..coins).map(|_| history.views(&mut world, new, |world, _| new(world), look_up)).collect()
 }
 
 /// Cells that were there before the lookups that are counted from the last other hints on.

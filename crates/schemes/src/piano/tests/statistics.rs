@@ -17,7 +17,7 @@
 use super::*;
 use crate::planted::Flaw::{self, *};
 use crate::planted::plant;
-use crate::test_statistics::{Measured, assert_documented, coins, seed, size_of_leak};
+use crate::test_statistics::{History, Measured, assert_documented, coins, seed, size_of_leak};
 use privet_core::planted::Flaw::*;
 
 /// A small table and how it is cut.
@@ -55,21 +55,6 @@ impl Cut {
     }
 }
 
-/// Lookups of one client, by position, so that tests can choose which chunk a record lies in.
-#[derive(Clone, Copy, Debug)]
-struct History<'a> {
-    positions: &'a [u64],
-    /// The number of lookups after which there are other hints.
-    hand_over: Option<usize>,
-    answered: bool,
-}
-
-impl<'a> From<&'a [u64]> for History<'a> {
-    fn from(positions: &'a [u64]) -> Self {
-        Self { positions, hand_over: None, answered: true }
-    }
-}
-
 /// The offsets that a server sees in `rounds` histories, each of a fresh client.
 fn views<F: AnswerForm>(
     cut: Cut,
@@ -79,23 +64,17 @@ fn views<F: AnswerForm>(
 ) -> Vec<Vec<Vec<u16>>> {
     let _planted = plant(flaw);
     let mut world = cut.world::<F>();
-    let of_one = |_| {
-        let mut client = world.client();
-        let mut views = Vec::new();
-        for (number, position) in history.positions.iter().enumerate() {
-            if history.hand_over == Some(number) {
-                client = world.client();
-            }
-            let index = world.parameters.permutation().index_at(*position);
-            let mut reserved = world.reserve(&mut client, index).unwrap();
-            if history.answered {
-                let _ = world.settle(&mut client, &reserved);
-            }
-            views.push(reserved.queries.remove(0).offsets);
+    // By position, so that tests can choose which chunk a record lies in.
+    let look_up = |world: &mut World<F>, client: &mut PianoClient<F>, position, answered| {
+        let index = world.parameters.permutation().index_at(position);
+        let mut reserved = world.reserve(client, index).unwrap();
+        if answered {
+            let _ = world.settle(client, &reserved);
         }
-        views
+        reserved.queries.remove(0).offsets
     };
-    (0..rounds).map(of_one).collect()
+    let new = World::<F>::client;
+    (0..rounds).map(|_| history.views(&mut world, new, |world, _| new(world), look_up)).collect()
 }
 
 fn last(histories: &[Vec<Vec<u16>>]) -> Vec<Vec<u16>> {

@@ -2,6 +2,7 @@
 //! SinglePass, and for TAPIR, which looks records up in the same way.
 
 use crate::planted::{Flaw, plant, set_queries_per_generation};
+pub(crate) use crate::test_statistics::History;
 use crate::test_statistics::Measured;
 
 /// A table so small that all views can be counted.
@@ -57,21 +58,6 @@ pub(crate) struct Looks {
 pub(crate) const HINT_SERVER: Looks = Looks { role: 0, at: [0, 1, 2] };
 pub(crate) const OTHER_SERVER: Looks = Looks { role: 1, at: [0, 1, 2] };
 
-/// Lookups of one client.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct History<'a> {
-    pub(crate) indices: &'a [u64],
-    /// The number of lookups after which the state is handed to the next generation.
-    pub(crate) hand_over: Option<usize>,
-    pub(crate) answered: bool,
-}
-
-impl<'a> From<&'a [u64]> for History<'a> {
-    fn from(indices: &'a [u64]) -> Self {
-        Self { indices, hand_over: None, answered: true }
-    }
-}
-
 /// Always one record; two of one partition, two of different ones; the last; and three different
 /// ones.
 pub(crate) const HISTORIES: [[u64; 3]; 6] =
@@ -93,19 +79,12 @@ pub(crate) fn three_together<S: Seen>(
     let mut world = S::of(cut);
     let mut counts = vec![0u64; cut.cells()];
     for _ in 0..cut.cells() * expected {
-        let mut client = world.client(known.map(|byte| [byte; 32]));
-        let mut cell = 0;
-        for (number, index) in history.indices.iter().enumerate() {
-            if history.hand_over == Some(number) {
-                client = world.hand_over(client);
-            }
-            let seen = world.look_up(&mut client, *index, history.answered);
-            if looks.at.contains(&number) {
-                cell = seen[looks.role].iter().fold(cell, |cell, offset| {
-                    cell * cut.partition_records as usize + usize::from(*offset)
-                });
-            }
-        }
+        let new = |world: &mut S| world.client(known.map(|byte| [byte; 32]));
+        let views = history.views(&mut world, new, S::hand_over, S::look_up);
+        let seen = views.iter().enumerate().filter(|(number, _)| looks.at.contains(number));
+        let offsets = seen.flat_map(|(_, view)| &view[looks.role]);
+        let each = cut.partition_records as usize;
+        let cell = offsets.fold(0, |cell, offset| cell * each + usize::from(*offset));
         counts[cell] += 1;
     }
     set_queries_per_generation(None);
