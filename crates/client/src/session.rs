@@ -141,7 +141,6 @@ mod open;
 mod opening;
 mod options;
 mod pins;
-#[cfg(test)]
 mod planted;
 mod preparation;
 mod query;
@@ -217,8 +216,6 @@ impl Session {
             ));
         }
         let timetable = Timetable::new(options.clock.clone(), now, parts.measuring);
-        #[cfg(test)]
-        let timetable = timetable.with_flaw(parts.timetable_flaw);
         let mut shared = Shared {
             parts,
             timetable,
@@ -273,7 +270,6 @@ impl Session {
         match &mut self.phase {
             Phase::Describing(_) => {}
             Phase::Open(open) => {
-                #[cfg(test)]
                 if let Some(lookup) = open.known_from_the_stash(&mut self.shared, &target) {
                     return lookup;
                 }

@@ -106,7 +106,6 @@ impl Open {
             }
         };
         let now = if let Ok(Some(_)) = blank { shared.timetable.end_public() } else { now };
-        #[cfg(test)]
         shared.takes_time(Work::Query, target);
         let rng = &mut shared.parts.rng;
         let prepared = blank.and_then(|blank| {

@@ -1,5 +1,8 @@
 //! Mistakes that tests plant in a session, to show that servers' views would reveal them, and
-//! artificial durations of work. Compiled only for this crate's tests.
+//! artificial durations of work.
+//!
+//! The session calls one function of this module for each mistake. Outside this crate's tests none
+//! can be planted, and the functions change nothing.
 
 use super::Value;
 use super::interface::{LookupId, Target};
@@ -8,6 +11,7 @@ use super::shared::Shared;
 use super::timetable::Work;
 use privet_core::Result;
 use std::cell::Cell;
+use std::time::Duration;
 
 /// A mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +22,16 @@ pub(super) enum SessionFlaw {
     AsksAgainWhenNotFound,
     /// A failed lookup is made once more.
     AsksAgainWhenFailed,
+    /// A query leaves as soon as it is computed.
+    SendsWhenDone,
+    /// Later messages wait only until the answer is read.
+    ReadsWithoutSlot,
+    /// Work that takes longer than its slot leaves as soon as it is done.
+    DoesNotRound,
+    /// Slots begin at the time that the driver tells, however old that is.
+    BelievesWhatItIsTold,
+    /// Late answers lengthen later slots.
+    GrowsWithAnswers,
 }
 
 /// How long work of one kind takes, as a function of a secret.
@@ -28,38 +42,103 @@ thread_local! {
     static PLANTED: Cell<Option<SessionFlaw>> = const { Cell::new(None) };
     static ASKED_AGAIN: Cell<bool> = const { Cell::new(false) };
     static REHEARSED: Cell<usize> = const { Cell::new(0) };
+    static LENGTHS: Cell<[Duration; 2]> = const { Cell::new([Duration::ZERO; 2]) };
 }
 
-/// A rehearsal in this thread read a value of so many bytes.
-pub(super) fn rehearsed(value_len: usize) {
-    REHEARSED.set(REHEARSED.get() + value_len);
+/// While this exists, a mistake is planted in this thread.
+#[cfg(test)]
+#[must_use]
+pub(super) struct Planted(());
+
+#[cfg(test)]
+impl Drop for Planted {
+    fn drop(&mut self) {
+        PLANTED.set(None);
+    }
 }
 
-/// How many bytes of values rehearsals have read since the last call.
-pub(super) fn take_rehearsed() -> usize {
-    REHEARSED.take()
-}
-
-/// Plants a mistake in this thread, or removes it.
-pub(super) fn plant(flaw: Option<SessionFlaw>) {
+/// Plants a mistake in this thread, or none.
+#[cfg(test)]
+pub(super) fn plant(flaw: Option<SessionFlaw>) -> Planted {
     PLANTED.set(flaw);
     ASKED_AGAIN.set(false);
+    Planted(())
 }
 
 /// Has the session's own work take time in this thread, besides that of the scheme's client.
+#[cfg(test)]
 pub(super) fn set_pace(pace: Pace) {
     PACE.set(Some(pace));
 }
 
+/// How many bytes of values rehearsals in this thread have read since the last call.
+#[cfg(test)]
+pub(super) fn take_rehearsed() -> usize {
+    REHEARSED.take()
+}
+
+/// The slot lengths of this thread's session, for tests whose work takes just longer.
+#[cfg(test)]
+pub(super) fn length_of(work: Work) -> Duration {
+    LENGTHS.get()[work as usize]
+}
+
+#[inline]
 fn is(flaw: SessionFlaw) -> bool {
-    PLANTED.get() == Some(flaw)
+    cfg!(test) && PLANTED.get() == Some(flaw)
+}
+
+/// [`SessionFlaw::BelievesWhatItIsTold`].
+#[inline]
+pub(super) fn time(counts: Duration, told: Duration) -> Duration {
+    if is(SessionFlaw::BelievesWhatItIsTold) { told } else { counts }
+}
+
+/// For `length_of`.
+#[inline]
+pub(super) fn note_lengths(length: impl Fn(Work) -> Option<Duration>) {
+    if cfg!(test)
+        && let (Some(query), Some(answer)) = (length(Work::Query), length(Work::Answer))
+    {
+        LENGTHS.set([query, answer]);
+    }
+}
+
+/// [`SessionFlaw::GrowsWithAnswers`]: an answer counts as many late queries.
+#[inline]
+pub(super) fn answer_ended(late: Option<bool>, mut note_query: impl FnMut(bool)) {
+    if let (Some(late), true) = (late, is(SessionFlaw::GrowsWithAnswers)) {
+        (0..4).for_each(|_| note_query(late));
+    }
+}
+
+/// Mistakes in the end of a slot, which is at `end`.
+#[inline]
+pub(super) fn slot_end(work: Work, end: Duration, length: Duration, took: Duration) -> Duration {
+    let flawed = match work {
+        Work::Query => is(SessionFlaw::SendsWhenDone),
+        Work::Answer => is(SessionFlaw::ReadsWithoutSlot),
+    };
+    if flawed || (took > length && is(SessionFlaw::DoesNotRound)) { took } else { end }
+}
+
+/// For `take_rehearsed`.
+#[inline]
+pub(super) fn rehearsed(value: &Result<Option<Value>>) {
+    if cfg!(test) {
+        let len = value.as_ref().ok().and_then(Option::as_ref).map_or(0, |value| value.len());
+        REHEARSED.set(REHEARSED.get() + len);
+    }
 }
 
 impl Shared {
     /// Stands where work is done whose duration may depend on the target.
+    #[inline]
     pub(super) fn takes_time(&self, work: Work, target: &Target) {
         // Without slots, nothing is ever sent.
-        if let (Some(pace), Some(_)) = (PACE.get(), self.timetable.lengths) {
+        if cfg!(test)
+            && let (Some(pace), Some(_)) = (PACE.get(), self.timetable.lengths)
+        {
             match target {
                 Target::Key(key) | Target::Written(key) => pace(work, key),
                 Target::Index(index) => pace(work, &index.to_le_bytes()),
@@ -68,6 +147,7 @@ impl Shared {
     }
 
     /// [`SessionFlaw::AsksAgainWhenNotFound`] and [`SessionFlaw::AsksAgainWhenFailed`]: each once.
+    #[inline]
     pub(super) fn ask_again(&mut self, target: &Target, outcome: &Result<Option<Value>>) {
         let again = match outcome {
             Ok(Some(_)) => false,
@@ -82,6 +162,7 @@ impl Shared {
 
 impl Open {
     /// [`SessionFlaw::StashNotAskedFor`].
+    #[inline]
     pub(super) fn known_from_the_stash(
         &self,
         shared: &mut Shared,

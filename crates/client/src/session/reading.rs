@@ -129,7 +129,6 @@ impl Open {
 
     pub(super) fn tell(&mut self, shared: &mut Shared, fetch: FetchId, record: Result<Record>) {
         let Some((target, candidate)) = shared.lookups.wanted(fetch) else { return };
-        #[cfg(test)]
         shared.takes_time(Work::Answer, target);
         let piece = record.and_then(|record| match &self.records {
             Some(records) => records.piece(target, candidate, &record),
@@ -185,7 +184,6 @@ impl Open {
             };
             value.map_err(|error| last_words(error, shared.options.servers))
         });
-        #[cfg(test)]
         shared.ask_again(&target, &value);
         shared.reply(lookup, value);
     }

@@ -7,8 +7,6 @@ use super::interface::{Errand, LookupId, Output, Progress, Request};
 use super::lookups::Lookups;
 use super::options::SessionOptions;
 use super::preparation::Pace;
-#[cfg(test)]
-use super::timetable::Flaw;
 use super::timetable::{Measuring, Timetable};
 use super::value::Value;
 use crate::preparation::StartPreparation;
@@ -45,8 +43,6 @@ pub(super) struct Parts {
     pub(super) pace: Pace,
     pub(super) measuring: Measuring,
     pub(super) rng: SecretRng,
-    #[cfg(test)]
-    pub(super) timetable_flaw: Flaw,
 }
 
 impl Parts {
@@ -60,8 +56,6 @@ impl Parts {
             pace: Pace::default(),
             measuring: Measuring::default(),
             rng: SecretRng::from_os()?,
-            #[cfg(test)]
-            timetable_flaw: Flaw::None,
         })
     }
 }

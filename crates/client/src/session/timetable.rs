@@ -72,6 +72,7 @@ pub(super) use rehearsal::Measuring;
 
 use super::interface::ChosenTable;
 use super::options::Clock;
+use super::planted;
 use privet_core::TableShape;
 use privet_schemes::SchemeId;
 #[cfg(doc)]
@@ -223,8 +224,6 @@ pub(super) struct Timetable {
     /// The last measurement.
     pub(super) measured: Option<SlotMeasurement>,
     measuring: Measuring,
-    #[cfg(test)]
-    flaw: Flaw,
 }
 
 /// When lookups were measured, and in what table.
@@ -246,24 +245,6 @@ fn kind_of(chosen: &ChosenTable) -> Kind {
     (plan.scheme, plan.parameters.clone(), chosen.identity.shape, chosen.layout.digest)
 }
 
-/// A mistake that tests plant in a timetable.
-#[cfg(test)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Flaw {
-    #[default]
-    None,
-    /// A query leaves as soon as it is computed.
-    SendsWhenDone,
-    /// Later messages wait only until the answer is read.
-    ReadsWithoutSlot,
-    /// Work that takes longer than its slot leaves as soon as it is done.
-    DoesNotRound,
-    /// Slots begin at the time that the driver tells, however old that is.
-    BelievesWhatItIsTold,
-    /// Late answers lengthen later slots.
-    GrowsWithAnswers,
-}
-
 impl Timetable {
     pub(super) fn new(clock: Clock, now: Duration, measuring: Measuring) -> Self {
         let shown = clock.now();
@@ -278,29 +259,18 @@ impl Timetable {
             stretch: Stretch::NONE,
             measured: None,
             measuring,
-            #[cfg(test)]
-            flaw: Flaw::None,
         }
     }
 
     /// The time, if the clock shows `shown` and the driver tells `told`.
     fn time(&self, shown: Duration, told: Duration) -> Duration {
         let [now, shown_then] = self.began;
-        #[cfg(test)]
-        if self.flaw == Flaw::BelievesWhatItIsTold {
-            return told;
-        }
-        told.max(now + shown.saturating_sub(shown_then))
+        planted::time(told.max(now + shown.saturating_sub(shown_then)), told)
     }
 
     /// The time now, if the driver tells `told`.
     pub(super) fn shown(&self, told: Duration) -> Duration {
         self.time(self.clock.now(), told)
-    }
-
-    #[cfg(test)]
-    pub(super) fn with_flaw(self, flaw: Flaw) -> Self {
-        Self { flaw, ..self }
     }
 
     /// Takes an input at `now`; during a slot, the input counts as at the slot's end. Returns the
@@ -310,8 +280,7 @@ impl Timetable {
         self.begun = self.clock.now();
         self.rehearsed = Duration::ZERO;
         self.now = self.now.max(self.time(self.begun, now)).max(self.ends.unwrap_or_default());
-        #[cfg(test)]
-        self.tell_adversary();
+        planted::note_lengths(|work| Some(self.lengths?.of(work, 1, self.stretch)));
         self.now
     }
 
@@ -349,12 +318,8 @@ impl Timetable {
     /// Work was done since the last input that may take longer for some indices, and no server may
     /// see when it ended. `count`: how many pieces of work it was.
     pub(super) fn end_unseen(&mut self, work: Work, search_len: u64, count: u32) {
-        let _late = self.end(work, search_len, count);
-        #[cfg(test)]
-        if let (Flaw::GrowsWithAnswers, Some(late)) = (self.flaw, _late) {
-            // Count this as many late queries.
-            (0..Stretch::MANY).for_each(|_| self.stretch.note(late));
-        }
+        let late = self.end(work, search_len, count);
+        planted::answer_ended(late, |late| self.stretch.note(late));
     }
 
     /// The result of the work leaves when its slot ends. Returns whether that is late.
@@ -362,11 +327,7 @@ impl Timetable {
         let lengths = self.lengths?;
         let length = lengths.of(work, search_len, self.stretch).saturating_mul(count);
         let took = at_most(self.took(), lengths.step);
-        #[cfg(test)]
-        let slot = self.flaw.slot_end(work, length, took);
-        #[cfg(not(test))]
-        let slot = slot_end(length, took);
-        self.occupy(slot);
+        self.occupy(planted::slot_end(work, slot_end(length, took), length, took));
         Some(took > length)
     }
 
@@ -397,37 +358,5 @@ impl Timetable {
         self.measured.as_ref().is_none_or(|last| {
             last.in_table != *in_table || self.now >= last.when + last.took.saturating_mul(PAUSES)
         })
-    }
-}
-
-#[cfg(test)]
-thread_local! {
-    static TOLD: std::cell::Cell<[Duration; 2]> = const { std::cell::Cell::new([Duration::ZERO; 2]) };
-}
-
-/// The slot lengths of this thread's session, for tests whose work takes just longer.
-#[cfg(test)]
-pub(super) fn length_of(work: Work) -> Duration {
-    TOLD.get()[work as usize]
-}
-
-#[cfg(test)]
-impl Timetable {
-    fn tell_adversary(&self) {
-        let Some(lengths) = self.lengths else { return };
-        let told = [Work::Query, Work::Answer];
-        TOLD.set(told.map(|work| lengths.of(work, 1, self.stretch)));
-    }
-}
-
-#[cfg(test)]
-impl Flaw {
-    fn slot_end(self, work: Work, length: Duration, took: Duration) -> Duration {
-        match self {
-            Flaw::SendsWhenDone if work == Work::Query => took,
-            Flaw::ReadsWithoutSlot if work == Work::Answer => took,
-            Flaw::DoesNotRound if took > length => took,
-            _ => slot_end(length, took),
-        }
     }
 }

@@ -38,7 +38,7 @@ pub(super) mod slow;
 mod stateless;
 mod world;
 
-use super::super::timetable;
+use super::super::planted::SessionFlaw;
 use super::toy::{Flaw, Flow};
 use disk::DiskFlaw;
 use scenario::{Driver, Report, Scenario, Scheme};
@@ -244,7 +244,7 @@ const DPF: Scenario = Scenario {
     stateless_client: stateless::Flaw::None,
     disk: DiskFlaw::None,
     costs: Costs::Within,
-    timetable: timetable::Flaw::None,
+    timetable: None,
     driver: Driver::Prompt,
     targets: None,
     lies: false,
@@ -505,8 +505,8 @@ fn queries_do_not_depend_on_answers_that_none_of_them_waited_for() {
         });
         differ.count()
     };
-    assert_eq!(differ(timetable::Flaw::None), 0);
-    assert!(differ(timetable::Flaw::GrowsWithAnswers) > 20);
+    assert_eq!(differ(None), 0);
+    assert!(differ(Some(SessionFlaw::GrowsWithAnswers)) > 20);
 }
 
 #[test]
@@ -515,20 +515,20 @@ fn moments_that_depend_on_the_index_are_caught() {
         let kinds = [Scenario::default(), VERIFYING, DPF];
         kinds.map(|scenario| leaks(&Scenario { timetable, costs, ..scenario }))
     };
-    let at_once = with(timetable::Flaw::SendsWhenDone, Costs::Within);
+    let at_once = with(Some(SessionFlaw::SendsWhenDone), Costs::Within);
     assert!(at_once.iter().all(|leaks| *leaks > 40), "{at_once:?}");
     // If some indices take longer than any dummy, that shows, however it is rounded.
-    let late = with(timetable::Flaw::None, Costs::SomeQueriesBeyond);
+    let late = with(None, Costs::SomeQueriesBeyond);
     assert!(late.iter().all(|leaks| *leaks > 40), "{late:?}");
     let believed = [Scenario::default(), VERIFYING, DPF].map(|scenario| {
-        let (driver, timetable) = (Driver::LooksTooEarly, timetable::Flaw::BelievesWhatItIsTold);
+        let (driver, timetable) = (Driver::LooksTooEarly, Some(SessionFlaw::BelievesWhatItIsTold));
         leaks(&Scenario { driver, timetable, ..scenario })
     });
     assert!(believed.iter().all(|leaks| *leaks > 40), "{believed:?}");
-    let unrounded = with(timetable::Flaw::DoesNotRound, Costs::Beyond);
+    let unrounded = with(Some(SessionFlaw::DoesNotRound), Costs::Beyond);
     assert!(unrounded.iter().all(|leaks| *leaks > 40), "{unrounded:?}");
     // Reading delays a query only if one waits for it, or is handed in meanwhile.
-    let [toys, verifying, dpf] = with(timetable::Flaw::ReadsWithoutSlot, Costs::Within);
+    let [toys, verifying, dpf] = with(Some(SessionFlaw::ReadsWithoutSlot), Costs::Within);
     assert!(verifying > 40 && toys > 10 && dpf > 10, "{verifying} {toys} {dpf}");
 }
 

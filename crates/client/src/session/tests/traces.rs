@@ -187,22 +187,14 @@ fn peer(scheme: SchemeId, layout: Layout, spoilt: bool) -> Peer {
     Peer::with_server(Arc::from(server), identity, layout, &records, hint)
 }
 
-/// A flaw that a test gives a client.
-#[derive(Clone, Copy, Default)]
-struct Mistakes {
-    session: Option<SessionFlaw>,
-    timetable: timetable::Flaw,
-}
-
 /// A client with coins of its own, the same each time. Its lookups take a different time for each
 /// record.
-fn client(peer: &Peer, timetable_flaw: timetable::Flaw) -> World {
+fn client(peer: &Peer) -> World {
     let servers = peer.scheme().plan.servers;
     let passing = Passing::default();
     let parts = Parts {
         rng: SecretRng::from_fixed_seed([6; 32]),
         measuring: Measuring::brief(),
-        timetable_flaw,
         ..Parts::of_the_registry().unwrap()
     };
     let parts = slowed(parts, Costs::Within, &passing);
@@ -250,9 +242,9 @@ struct Trace {
 }
 
 /// The trace of a client that looks up two keys one after the other, and then the others together.
-fn trace(peer: &Peer, answers: Answers, history: &[usize], mistakes: Mistakes) -> Trace {
-    plant(mistakes.session);
-    let mut world = client(peer, mistakes.timetable);
+fn trace(peer: &Peer, answers: Answers, history: &[usize], mistake: Option<SessionFlaw>) -> Trace {
+    let _planted = plant(mistake);
+    let mut world = client(peer);
     world.falsify = falsify(answers, world.peers.len());
     let mut times = Vec::new();
     run(&mut world, &mut times);
@@ -265,7 +257,6 @@ fn trace(peer: &Peer, answers: Answers, history: &[usize], mistakes: Mistakes) -
         world.session.lookup(Target::key(key(*k)));
     }
     run(&mut world, &mut times);
-    plant(None);
     let requests = world.trace().into_iter().zip(times);
     Trace {
         sent: requests.map(|((server, kind, len), at)| (at, server, kind, len)).collect(),
@@ -312,11 +303,11 @@ fn assert_the_same(scheme: SchemeId, layout: Layout) {
             Some(spoilt) => spoilt,
             None => whole.get_or_insert_with(|| peer(scheme, layout, false)),
         };
-        let reference = trace(peer, *answers, &histories[0], Mistakes::default());
+        let reference = trace(peer, *answers, &histories[0], None);
         let asks = reference.sent.iter().any(|sent| sent.2 == "answer");
         assert_eq!(asks, scheme != SchemeId::Download, "{scheme}, {layout:?}");
         for history in &histories[1..] {
-            let other = trace(peer, *answers, history, Mistakes::default());
+            let other = trace(peer, *answers, history, None);
             assert_eq!(other, reference, "{scheme}, {layout:?}, {answers:?}, {history:?}");
         }
     }
@@ -358,37 +349,35 @@ fn whatever_is_looked_up_and_verified_servers_see_the_same() {
 }
 
 /// Whether any two histories have different traces.
-fn tells(scheme: SchemeId, layout: Layout, answers: Answers, mistakes: Mistakes) -> bool {
+fn tells(scheme: SchemeId, layout: Layout, answers: Answers, mistake: Option<SessionFlaw>) -> bool {
     let peer = peer(scheme, layout, answers == Answers::RecordsSpoilt);
     let traces: Vec<_> =
-        HISTORIES.iter().map(|history| trace(&peer, answers, history, mistakes)).collect();
+        HISTORIES.iter().map(|history| trace(&peer, answers, history, mistake)).collect();
     traces.iter().any(|trace| *trace != traces[0])
 }
 
 #[test]
 fn planted_mistakes_show() {
-    let in_session = |flaw| Mistakes { session: Some(flaw), ..Mistakes::default() };
-    let in_time = |timetable| Mistakes { timetable, ..Mistakes::default() };
     // One scheme without state, one with hints, one that verifies.
     for scheme in [SchemeId::Dpf, SchemeId::DummySubsets, SchemeId::TapirMerkle] {
         for layout in LAYOUTS {
-            let not_found = in_session(SessionFlaw::AsksAgainWhenNotFound);
+            let not_found = Some(SessionFlaw::AsksAgainWhenNotFound);
             assert!(tells(scheme, layout, Answers::Right, not_found), "{scheme}, {layout:?}");
             // If values are in parts, the stash has only one part of the key.
             if layout != Layout::Parts {
-                let stash = in_session(SessionFlaw::StashNotAskedFor);
+                let stash = Some(SessionFlaw::StashNotAskedFor);
                 assert!(tells(scheme, layout, Answers::Right, stash), "{scheme}, {layout:?}");
             }
-            let at_once = in_time(timetable::Flaw::SendsWhenDone);
+            let at_once = Some(SessionFlaw::SendsWhenDone);
             assert!(tells(scheme, layout, Answers::Right, at_once), "{scheme}, {layout:?}");
         }
         // The next lookup is handed in when this one's value is told.
-        let reads = in_time(timetable::Flaw::ReadsWithoutSlot);
+        let reads = Some(SessionFlaw::ReadsWithoutSlot);
         assert!(tells(scheme, Layout::Cuckoo, Answers::Right, reads), "{scheme}");
-        let failed = in_session(SessionFlaw::AsksAgainWhenFailed);
+        let failed = Some(SessionFlaw::AsksAgainWhenFailed);
         let (layout, answers) = (Layout::Authenticated, Answers::RecordsSpoilt);
         assert!(tells(scheme, layout, answers, failed), "{scheme}");
-        assert!(!tells(scheme, layout, answers, Mistakes::default()), "{scheme}");
+        assert!(!tells(scheme, layout, answers, None), "{scheme}");
         // A malformed key fails without any server's doing.
         assert!(tells(scheme, Layout::Ranges, Answers::Right, failed), "{scheme}");
     }

@@ -1,5 +1,6 @@
 use super::rehearsal::Took;
 use super::*;
+use crate::session::planted::{Planted, SessionFlaw, plant};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -39,7 +40,7 @@ fn slots_are_five_quarters_of_the_slowest_and_grow_with_the_search() {
 
 #[test]
 fn slots_that_are_too_short_grow_and_shrink_again() {
-    let (mut timetable, time) = timetable();
+    let (mut timetable, time, _planted) = timetable();
     let mut slot = |took| {
         timetable.ends = None;
         let now = timetable.at(Duration::ZERO);
@@ -72,20 +73,20 @@ fn slots_that_are_too_short_grow_and_shrink_again() {
     assert_eq!(slot(1), micros(400));
 }
 
-fn timetable() -> (Timetable, Arc<AtomicU64>) {
+fn timetable() -> (Timetable, Arc<AtomicU64>, Planted) {
     let time = Arc::new(AtomicU64::new(0));
     let shown = Arc::clone(&time);
     let clock = Clock::new(move || micros(shown.load(Ordering::Relaxed)));
     let mut timetable = Timetable::new(clock, Duration::ZERO, Measuring::brief());
     // These tests set the time themselves.
-    timetable.flaw = Flaw::BelievesWhatItIsTold;
+    let planted = plant(Some(SessionFlaw::BelievesWhatItIsTold));
     timetable.lengths = Some(slowest(80, 40, 1));
-    (timetable, time)
+    (timetable, time, planted)
 }
 
 #[test]
 fn nothing_leaves_before_its_slot_ends() {
-    let (mut timetable, time) = timetable();
+    let (mut timetable, time, _planted) = timetable();
     timetable.at(micros(1000));
     time.fetch_add(30, Ordering::Relaxed);
     timetable.end_query(1);
@@ -104,7 +105,7 @@ fn nothing_leaves_before_its_slot_ends() {
 
 #[test]
 fn answers_that_take_long_lengthen_no_later_slot() {
-    let (mut timetable, time) = timetable();
+    let (mut timetable, time, _planted) = timetable();
     let mut slot = |work, took| {
         timetable.ends = None;
         let now = timetable.at(Duration::ZERO);
@@ -130,8 +131,8 @@ fn answers_that_take_long_lengthen_no_later_slot() {
 /// A driver that reads its clock, does something else for a while, and then asks what to do.
 #[test]
 fn a_time_that_is_old_shortens_no_slot() {
-    let (mut timetable, time) = timetable();
-    timetable.flaw = Flaw::None;
+    let (mut timetable, time, planted) = timetable();
+    drop(planted);
     let mut slot = |told| {
         timetable.ends = None;
         timetable.at(told);
@@ -164,7 +165,7 @@ fn a_coarse_clock_makes_slots_of_whole_steps() {
     let lengths = Lengths::of_slowest(Duration::ZERO, 3 * step, 1, step);
     // Something took less than a step, or less than four.
     assert_eq!((lengths.query, lengths.answer), (4 * step, 8 * step));
-    let (mut timetable, time) = timetable();
+    let (mut timetable, time, _planted) = timetable();
     timetable.lengths = Some(lengths);
     let mut slot = |steps: u64| {
         timetable.ends = None;
@@ -207,7 +208,7 @@ fn one_dummy_in_many_may_have_been_interrupted() {
 
 #[test]
 fn opening_ends_at_a_multiple_of_its_step() {
-    let (mut timetable, time) = timetable();
+    let (mut timetable, time, _planted) = timetable();
     for (took, ends) in [(0, None), (1, Some(OPENING_STEP)), (4001, Some(2 * OPENING_STEP))] {
         timetable.ends = None;
         timetable.at(Duration::ZERO);
@@ -219,7 +220,7 @@ fn opening_ends_at_a_multiple_of_its_step() {
 
 #[test]
 fn it_is_not_measured_again_too_soon_unless_the_table_is_another() {
-    let (mut timetable, _) = timetable();
+    let (mut timetable, _, _planted) = timetable();
     let kind = |records| {
         (SchemeId::Dpf, vec![1, 2, 3], TableShape::new(records, 32).unwrap(), [records as u8; 32])
     };

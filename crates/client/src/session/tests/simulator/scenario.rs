@@ -1,6 +1,6 @@
 //! The settings of a run, and the report of what happened in it.
 
-use super::super::super::timetable;
+use super::super::super::planted::SessionFlaw;
 use super::super::toy::{Flaw, Flow};
 use super::disk::DiskFlaw;
 use super::slow::Costs;
@@ -57,7 +57,7 @@ pub(super) struct Scenario {
     /// How long computing takes, …
     pub(super) costs: Costs,
     /// … and the flaw in how that is hidden.
-    pub(super) timetable: timetable::Flaw,
+    pub(super) timetable: Option<SessionFlaw>,
     pub(super) driver: Driver,
     pub(super) targets: Targets,
     /// One of the servers gives wrong answers, now and then.

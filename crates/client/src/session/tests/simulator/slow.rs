@@ -1,8 +1,8 @@
 //! Clients whose computing takes time: a different time for each index, chosen so that it would
 //! show.
 
-use super::super::super::planted::set_pace;
-use super::super::super::timetable::{Work, length_of};
+use super::super::super::planted::{length_of, set_pace};
+use super::super::super::timetable::Work;
 use super::super::super::*;
 use crate::session::shared::{StartClient, StartHinted};
 use privet_core::{RecordIndex, SecretRng, TableDelta, TableIdentity, TableShape};

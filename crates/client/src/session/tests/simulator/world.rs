@@ -11,6 +11,7 @@ use super::slow::{self, Costs, Passing};
 use super::stateless::{self, Ledger};
 use crate::conductor::keeper::Keeper;
 use crate::conductor::{Conductor, Errand, FinishId, Progress};
+use crate::session::planted::plant;
 use crate::session::timetable::Measuring;
 use crate::session::*;
 use crate::state::{MemoryState, State};
@@ -65,6 +66,7 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         Scheme::LateHint => by(SchemeId::SimplePir),
         Scheme::Download => by(SchemeId::Download),
     };
+    let _planted = plant(scenario.timetable);
     let passing = Passing::default();
     let disk = Disk::new(seed, scenario.disk, passing.clone());
     let mut world = World {
@@ -75,7 +77,6 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         end_was_told: false,
         stateless_client: scenario.stateless_client,
         costs: scenario.costs,
-        timetable_flaw: scenario.timetable,
         driver: scenario.driver,
         servers,
         liar: scenario.lies.then_some(seed as usize % servers),
@@ -148,7 +149,6 @@ struct World {
     compare: bool,
     stateless_client: stateless::Flaw,
     costs: Costs,
-    timetable_flaw: timetable::Flaw,
     passing: Passing,
     driver: Driver,
     servers: usize,
@@ -283,7 +283,6 @@ impl World {
                 parts.queries_first = |_| true;
             }
         }
-        parts.timetable_flaw = self.timetable_flaw;
         if self.driver == Driver::HasACoarseClock {
             parts.measuring.looks = 1 << 24;
         }

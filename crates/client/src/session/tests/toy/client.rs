@@ -34,7 +34,6 @@ pub(in super::super) fn parts(seed: u64) -> Parts {
         },
         measuring: Measuring::brief(),
         rng: SecretRng::from_fixed_seed(bytes),
-        timetable_flaw: timetable::Flaw::None,
     }
 }
 
