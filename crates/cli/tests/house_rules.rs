@@ -298,6 +298,53 @@ fn licences_are_allowed() {
     }
 }
 
+/// What only tests set, where a field or a statement says so: a disk that does not tell when files
+/// were born, a panic in a task, a printer that waits for its reader, and a scheme that only tests
+/// of its crate know. There may be fewer.
+const ONLY_IN_TESTS: &[(&str, usize)] = &[
+    ("disk/system.rs", 6),
+    ("src/followed.rs", 4),
+    ("commands/get.rs", 1),
+    ("get/printer.rs", 3),
+    ("registry/schemes.rs", 1),
+];
+
+/// Functions and imports that only tests use, outside their modules: mostly looks at private state.
+/// There may be fewer.
+const ITEMS_FOR_TESTS: usize = 37;
+
+/// Code for tests stands in their modules. Where a test plants a mistake in the code that runs,
+/// that code calls a function of `planted.rs`, which does nothing outside tests.
+#[test]
+fn code_for_tests_stands_apart() {
+    let (mut items, mut others) = (0, Vec::new());
+    for package in packages().values() {
+        for path in sources(&package.manifest.with_file_name("src")) {
+            let source = std::fs::read_to_string(&path).unwrap();
+            let lines: Vec<_> = source.lines().map(str::trim).collect();
+            let is_marked = |line: &str| line == "#[cfg(test)]" || line.contains("cfg(not(test");
+            for place in (0..lines.len()).filter(|place| is_marked(lines[*place])) {
+                let code = lines[place + 1..].iter().find(|line| !line.starts_with(['#', '/']));
+                let words = code.unwrap().split(' ').filter(|word| !word.starts_with("pub"));
+                match words.clone().next().unwrap() {
+                    "mod" => {}
+                    _ if path.ends_with("planted.rs") => {}
+                    "fn" | "use" => items += 1,
+                    word if word.starts_with("impl") => items += 1,
+                    _ => others.push(path.clone()),
+                }
+            }
+        }
+    }
+    for (end, count) in ONLY_IN_TESTS {
+        let (named, rest) = others.into_iter().partition::<Vec<_>, _>(|path| path.ends_with(end));
+        assert!(named.len() <= *count, "{end}: {}", named.len());
+        others = rest;
+    }
+    assert!(others.is_empty(), "{others:#?}");
+    assert!(items <= ITEMS_FOR_TESTS, "{items} functions and imports are for tests alone");
+}
+
 /// Kernels and schemes depend only on their arguments. No environment variable may change what they
 /// do.
 #[test]
