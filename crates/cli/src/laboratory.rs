@@ -5,6 +5,8 @@
 pub(crate) mod examples;
 pub(crate) mod inspect_points;
 pub(crate) mod papers;
+pub(crate) mod points;
+mod points_file;
 pub(crate) mod reference_string;
 pub(crate) mod schemes;
 pub(crate) mod setup;

@@ -437,9 +437,8 @@ const LOOKS_UP: &[&str] =
 const OF_SERVERS_AND_OWNERS: &[&str] = &[
     "pointproofs/prover.rs",
     "pointproofs/reference_string.rs",
-    "points_file",
     "snapshot",
-    "stored_setup.rs",
+    "stored_setup",
     "update_log",
 ];
 

@@ -4,8 +4,8 @@
 //!
 //! The commitment to a table is one to each of its [`Vectors`], which have equal length. An opening
 //! is always for *one record of each vector*, because the servers of TAPIR answer with these. So a
-//! proof here is for a whole answer. With [`merkle`] it has some hashes for each vector, and the only
-//! assumption is the hash function.
+//! proof here is for a whole answer. With [`merkle`] it has some hashes for each vector, and the
+//! only assumption is the hash function.
 //!
 //! Commitments are deterministic: servers with the same table have the same ones, and clients
 //! compare them.

@@ -9,7 +9,6 @@
 //! | [`table_file`] | [`TableFile`]: which file is served, and how; opens it for a server |
 //! | [`followed`] | [`FollowedTable`]: finds new versions in a table file and its update log |
 //! | [`watch`] | [`Watching`](watch::Watching): watches the files, and has a server follow them |
-//! | [`points`] | tables served from precomputed points, in a file of their own |
 //! | [`memory`] | how much memory is available |
 //!
 //! # A server of one table
@@ -52,7 +51,6 @@
 
 pub mod followed;
 pub mod memory;
-pub mod points;
 pub mod table_file;
 pub mod watch;
 

@@ -6,7 +6,8 @@
 //! names `first`, position `p` of the pattern is position `first ^ p` of the table. The number of
 //! the table's lines is a power of two, so this position is always inside. The pattern can be
 //! prepared once: a list of *steps*, one for each line. Each step has a *class* that says what to
-//! take from the line. Lines are prefetched some steps ahead, as in [`gather`](privet_kernels::gather).
+//! take from the line. Lines are prefetched some steps ahead, as in
+//! [`gather`](privet_kernels::gather).
 //!
 //! # Queries together
 //!

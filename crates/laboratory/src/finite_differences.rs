@@ -49,7 +49,7 @@ pub mod many_servers;
 mod messages;
 mod params;
 pub mod points;
-mod points_server;
+pub(crate) mod points_server;
 mod record_polynomial;
 mod server;
 #[cfg(test)]

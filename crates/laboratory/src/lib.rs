@@ -8,12 +8,14 @@
 //! |---|---|
 //! | [`combinations`] | words of given weight in ascending order, and Hamming balls |
 //! | [`pointproofs`] | vector commitments: 48 bytes prove one record of each of many vectors, given a trusted reference string |
+//! | [`stored_setup`] | points that were computed before a server starts |
 //! | [`tapir_pp`] | TAPIR with Pointproofs: two servers that do not collude, one of which may lie |
 //! | [`finite_differences`] | two servers that do not collude; each reads a small part of a preprocessed table; privacy without an assumption; nothing kept |
 
 pub mod combinations;
 pub mod finite_differences;
 pub mod pointproofs;
+pub mod stored_setup;
 pub mod tapir_pp;
 #[cfg(test)]
 mod tests;

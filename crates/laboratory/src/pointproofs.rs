@@ -121,8 +121,8 @@ impl Pointproofs {
     /// [digest](ReferenceString::digest), and receives its share of it from the servers.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are no reference strings of that
-    /// size, or it is too small for these vectors.
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are no reference strings of
+    /// that size, or it is too small for these vectors.
     pub fn for_client(vectors: Vectors, size: u32, digest: [u8; 32]) -> Result<Self> {
         reference_string::check_size(size)?;
         if vectors.vector_len() > size {

@@ -5,7 +5,6 @@
 //! | [`contract`] | the small traits that a scheme implements, each only if it has the capability |
 //! | [`reservation`] | reserve → commit → send: a query of a scheme with single-use hints cannot be sent before its state change is on disk |
 //! | [`offline`] | the phase before the first query: nothing, a download, or the whole table, streamed or kept |
-//! | [`stored_setup`] | data that a server answers from and that was computed before it starts |
 //! | [`record_server`], [`streamed_hints`] | what rooms share: the server that reads the records that a query names, and the offline phase in which hints take in the table |
 //! | [`planted`] | mistakes that tests plant in the code that clients run |
 //! | [`registry`] | from a [`SchemeId`] to a server and a client with erased types; generics end there |
@@ -54,7 +53,6 @@ pub mod simplepir;
 pub mod simplepir_packed;
 pub mod singlepass;
 mod stored_hints;
-pub mod stored_setup;
 pub mod streamed_hints;
 pub mod tapir;
 #[cfg(any(test, feature = "testing"))]

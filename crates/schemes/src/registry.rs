@@ -19,7 +19,6 @@ pub mod room;
 mod schemes;
 mod servers;
 mod step;
-mod stored_setup;
 mod versions;
 mod work;
 
@@ -35,7 +34,6 @@ pub use rehearsal::Rehearsal;
 pub use rehearsal::Rehearsed;
 pub use schemes::{Room, add_rooms};
 pub use servers::{ErasedServer, ErasedSetup, Successor};
-pub use stored_setup::{server_of_setup, setup_bytes, stores_setup, write_setup};
 pub use versions::{Version, patch_downloaded, patches_downloads, plan_next};
 pub use work::Work;
 

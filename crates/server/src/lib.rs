@@ -20,7 +20,7 @@
 //! |---|---|
 //! | [`config`] | [`ServerConfig`]: all settings, their defaults and the reasons |
 //! | [`limits`] | [`Limits`]: what clients may make the server hold, and for how long |
-//! | [`table`] | [`ServedTable`]: a table to be served, [`RecordSource`]: its records, and [`SetupSource`]: data that was precomputed from them |
+//! | [`table`] | [`ServedTable`]: a table to be served, [`RecordSource`]: its records, and [`SetupSource`]: a server of data that was precomputed from them |
 //! | [`running`] | [`Server::start`] and [`RunningServer`]: start, wait, stop |
 //! | [`updates`] | [`NextVersion`]: how a served table changes, and the [epochs](UpdateFeed) that say so |
 //! | [`updating`] | [`TableUpdates`]: replaces the current version by the next, and retires the earlier one after a while |

@@ -3,8 +3,7 @@
 use crate::UpdateFeed;
 use privet_core::{ReadRecords, Result, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{self, SchemePlan, Tuning};
-use privet_schemes::stored_setup::StoredSetup;
+use privet_schemes::registry::{self, ErasedServer, SchemePlan, ServerOptions, Tuning};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,9 +30,8 @@ pub struct ServedTable {
     /// that has grown, its first shape. The parameters then stay the same, as far as they suit the
     /// table.
     pub planned_for: Option<TableShape>,
-    /// The data that the scheme's server answers from, if it was precomputed. The parameters are
-    /// then those of the computation, and `tuning` chooses nothing. Only for schemes that [store
-    /// their setup](registry::stores_setup).
+    /// The scheme's server, if it answers from precomputed data. The parameters are then those of
+    /// the computation, and `tuning` chooses nothing.
     pub setup: Option<Box<dyn SetupSource>>,
     /// Its update log, if it has one.
     pub updates: Option<UpdateFeed>,
@@ -101,23 +99,19 @@ pub trait RecordSource: ReadRecords {
     fn memory(&self) -> u64;
 }
 
-/// Precomputed data that a scheme's server answers from, usually in a file.
-#[expect(clippy::len_without_is_empty, reason = "there is always something")]
+/// A scheme's server that answers from precomputed data, usually in a file.
 pub trait SetupSource: Send + Sync {
-    /// The scheme's parameters with which it was computed, in their canonical encoding.
-    fn parameters(&self) -> &[u8];
-
-    /// Refuses any table but the one, in the one version, that the data was computed from: with the
-    /// data of another table, answers would be wrong, and nobody would notice.
+    /// The plan with which the data was computed. Refuses any table but the one, in the one
+    /// version, that it was computed from: with the data of another table, answers would be wrong,
+    /// and nobody would notice.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the identities of both tables.
-    fn check_table(&self, table: &TableIdentity) -> Result<()>;
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the identities of both tables, or
+    /// if the data is of another scheme; [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it
+    /// does not fit the table.
+    fn plan(&self, scheme: SchemeId, table: &TableIdentity) -> Result<SchemePlan>;
 
-    /// How many bytes it has.
-    fn len(&self) -> u64;
-
-    /// Its BLAKE3 digest, which [`load`](Self::load) has checked.
+    /// The BLAKE3 digest of the data, which [`server`](Self::server) has checked.
     fn digest(&self) -> [u8; 32];
 
     /// Its file, if it lies in one.
@@ -125,14 +119,20 @@ pub trait SetupSource: Send + Sync {
         None
     }
 
-    /// Returns all of it, after checking with `threads` threads that it is what was written.
-    /// `progress` is called with the share done, from 0 to 1.
+    /// The server, after checking that the data is what was written. `progress` is called with the
+    /// share done, from 0 to 1.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged,
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read or there is not
     /// enough memory.
-    fn load(&self, threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<StoredSetup>;
+    fn server(
+        &self,
+        plan: SchemePlan,
+        table: &TableIdentity,
+        options: ServerOptions,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<Box<dyn ErasedServer>>;
 }
 
 impl RecordSource for Vec<u8> {

@@ -1,7 +1,6 @@
 //! Recognises the kind of a Privet file by its first bytes, so that no command overwrites a file of
 //! one kind with another.
 
-use crate::points_file;
 use crate::snapshot;
 use crate::update_log;
 use std::fs::File;
@@ -18,7 +17,7 @@ pub enum FileKind {
     Table,
     /// The updates of a table: [`UpdateLog`](crate::update_log::UpdateLog).
     UpdateLog,
-    /// Points of a table: [`PointsFile`](crate::points_file::PointsFile).
+    /// Data that servers of some schemes compute of a table, once for many starts.
     Points,
     /// A publisher's secret key: [`PublisherKey`](crate::update_log::PublisherKey).
     PublisherKey,
@@ -27,6 +26,9 @@ pub enum FileKind {
 }
 
 impl FileKind {
+    /// How files of [`Points`](Self::Points) begin.
+    pub const POINTS_MAGIC: [u8; 8] = *b"\x89PRVP\r\n\x1a";
+
     /// The kind of the file at `path`, by its prefix alone. `None` for other files, and for what
     /// cannot be read or is not a regular file.
     pub fn of(path: &Path) -> Option<Self> {
@@ -38,7 +40,7 @@ impl FileKind {
         let kinds: [(&[u8], Self); 5] = [
             (&snapshot::MAGIC, Self::Table),
             (&update_log::LOG_MAGIC, Self::UpdateLog),
-            (&points_file::MAGIC, Self::Points),
+            (&Self::POINTS_MAGIC, Self::Points),
             (update_log::SECRET_KEY_PREFIX.as_bytes(), Self::PublisherKey),
             (b"PRIVETRS", Self::Other),
         ];
@@ -62,7 +64,7 @@ mod tests {
         for (beginning, kind) in [
             (&snapshot::MAGIC[..], Some(FileKind::Table)),
             (&update_log::LOG_MAGIC, Some(FileKind::UpdateLog)),
-            (&points_file::MAGIC, Some(FileKind::Points)),
+            (&FileKind::POINTS_MAGIC, Some(FileKind::Points)),
             (b"PRIVETRS", Some(FileKind::Other)),
             (&snapshot::MAGIC[..7], None),
             (b"name,phone\n", None),

@@ -10,10 +10,10 @@ use std::thread;
 
 /// Bytes read and hashed at a time: enough to occupy all cores, few enough for a smooth progress
 /// bar.
-pub(crate) const STEP: usize = 16 << 20;
+pub const STEP: usize = 16 << 20;
 
 /// One pass over a part of a file, from its first byte to its last, that also hashes it.
-pub(crate) struct Pass<'a, P> {
+pub struct Pass<'a, P> {
     file: &'a File,
     offset: u64,
     done: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Pass<'a, P> {
 impl<'a, P: FnMut(u64, u64)> Pass<'a, P> {
     /// A pass over `total` bytes from `offset` on. `progress` is called with the number of bytes
     /// done and the total.
-    pub(crate) fn new(
+    pub fn new(
         file: &'a File,
         offset: u64,
         total: u64,
@@ -37,7 +37,7 @@ impl<'a, P: FnMut(u64, u64)> Pass<'a, P> {
     }
 
     /// Reads the next bytes, as many as `step` has, and hashes them.
-    pub(crate) fn read(&mut self, step: &mut [u8]) -> io::Result<()> {
+    pub fn read(&mut self, step: &mut [u8]) -> io::Result<()> {
         read_shared(self.file, self.offset + self.done, step, self.threads)?;
         self.hasher.update(step);
         self.done += step.len() as u64;
@@ -46,7 +46,7 @@ impl<'a, P: FnMut(u64, u64)> Pass<'a, P> {
     }
 
     /// Reads the remaining bytes, and keeps none of them.
-    pub(crate) fn read_all(&mut self) -> io::Result<()> {
+    pub fn read_all(&mut self) -> io::Result<()> {
         let left = |pass: &Self| usize::try_from(pass.total - pass.done).unwrap_or(usize::MAX);
         let mut buffer = vec![0; left(self).min(STEP)];
         while self.done < self.total {
@@ -56,7 +56,8 @@ impl<'a, P: FnMut(u64, u64)> Pass<'a, P> {
         Ok(())
     }
 
-    pub(crate) fn digest(&self) -> [u8; 32] {
+    /// The BLAKE3 digest of all bytes read.
+    pub fn digest(&self) -> [u8; 32] {
         self.hasher.digest()
     }
 }

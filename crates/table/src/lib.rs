@@ -15,7 +15,6 @@
 //! | `owner` | a table at its owner: rows change, and a signed epoch is added to the log | `files` |
 //! | `snapshot` | a table as a file: checksummed, mapped or read, written whole or not at all | `files` |
 //! | `listing` | the values that lie in a table, without their keys | `files` |
-//! | `points_file` | what finite differences compute from a table, as a separate file that is tied to the table's digest | `files` |
 //! | `new_file` | how all of these files are written: under a temporary name, synced, renamed | `files` |
 //! | `positioned`, `shared_hasher` | reads at a position in a file, and digests, by several threads | `large-files`, part of `files` |
 //! | [`pem`] | what a file holds that should be in PEM form | |
@@ -67,7 +66,7 @@ pub mod build;
 #[cfg(feature = "files")]
 mod file_kind;
 #[cfg(feature = "files")]
-mod file_pass;
+pub mod file_pass;
 #[cfg(feature = "files")]
 pub mod import;
 #[cfg(feature = "files")]
@@ -77,8 +76,6 @@ pub mod new_file;
 #[cfg(feature = "files")]
 pub mod owner;
 pub mod pem;
-#[cfg(feature = "files")]
-pub mod points_file;
 #[cfg(feature = "large-files")]
 pub mod positioned;
 #[cfg(feature = "files")]

@@ -5,7 +5,7 @@ use super::{parse_bytes, parse_number, schemes};
 use crate::advice;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{self, OptionKind, SchemeOption};
+use privet_schemes::registry::{OptionKind, SchemeOption};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
@@ -126,7 +126,7 @@ fn options(points: bool) -> Vec<&'static SchemeOption> {
 }
 
 fn offered(points: bool) -> impl Iterator<Item = SchemeId> {
-    schemes().filter(move |scheme| !points || registry::stores_setup(*scheme))
+    schemes().filter(move |scheme| !points || crate::laboratory::points::are_made_for(*scheme))
 }
 
 /// The help of an option beside those of other schemes that make points.

@@ -78,8 +78,8 @@ fn unsuitable(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Op
             display::bytes(plan.offline.len()),
             display::bytes(identity.shape.bytes())
         )),
-        Ok(plan) => match registry::setup_bytes(&plan, identity) {
-            Ok(bytes) if bytes > MOST_RECEIVED => Some(format!(
+        Ok(plan) => match plan.work(identity).computed_bytes() {
+            Some(bytes) if bytes > MOST_RECEIVED => Some(format!(
                 "each server would make {} of a table of {}",
                 display::bytes(bytes),
                 display::bytes(identity.shape.bytes())

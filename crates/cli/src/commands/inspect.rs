@@ -12,10 +12,10 @@ use crate::machine;
 use crate::room;
 use privet_core::{Error, Result, TableId, TableIdentity};
 use privet_schemes::registry::{self, Tuning};
+use privet_table::FileKind;
 use privet_table::authentication::path_len;
 use privet_table::build::KeyFormReport;
 use privet_table::listing;
-use privet_table::points_file::PointsFile;
 use privet_table::publish::KeysLeft;
 use privet_table::snapshot::{Snapshot, ValueForm};
 use privet_table::update_log::UpdateLog;
@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 
 /// Opens the file, which checks its header, and with `--verify` reads all of it.
 pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
-    if PointsFile::is_one(&arguments.file) {
+    if FileKind::of(&arguments.file) == Some(FileKind::Points) {
         if arguments.head.is_some() {
             return Err(Error::api_misuse(format!(
                 "{}: a file of points has no values; --head is for its table",

@@ -6,14 +6,14 @@ use crate::arguments::{SchemeChoice, Serve};
 use crate::commands::plan;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
+use crate::laboratory::points::{self, PointsIn, with_points};
 use privet_core::{Error, Result};
-use privet_host::points::{PointsIn, with_points};
 use privet_host::watch::{Hangups, Watching};
 use privet_host::{FollowedTable, TableFile};
 use privet_kernels::Kernels;
 use privet_kernels::memory::give_back_freed_memory;
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::{self, LOOKUPS_PER_DAY, Tuning};
+use privet_schemes::registry::{LOOKUPS_PER_DAY, Tuning};
 use privet_server::{
     HintOrigin, ReadyTable, RunningServer, ServedTable, Server, ServerConfig, TlsFiles,
 };
@@ -142,7 +142,7 @@ fn default_cache() -> Option<PathBuf> {
 fn what_takes_long(arguments: &Serve) -> &'static str {
     match arguments.scheme {
         _ if arguments.points.is_some() => "checking the points of",
-        SchemeChoice::Named(scheme) if registry::stores_setup(scheme) => "computing the points of",
+        SchemeChoice::Named(scheme) if points::are_made_for(scheme) => "computing the points of",
         _ => "computing the hint of",
     }
 }

@@ -3,10 +3,11 @@
 use crate::arguments::Inspect;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
+use crate::laboratory::points_file::{PointsFile, PointsHeader};
 use privet_core::{Error, Result};
+use privet_laboratory::stored_setup::setup_bytes;
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{self, SchemePlan};
-use privet_table::points_file::{PointsFile, PointsHeader};
+use privet_schemes::registry::SchemePlan;
 use serde::Serialize;
 use std::num::NonZero;
 
@@ -29,7 +30,7 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
 fn check_len(file: &PointsFile) -> Result<()> {
     let (header, found) = (file.header(), file.header().points_len);
     let Some(plan) = plan(header) else { return Ok(()) };
-    match registry::setup_bytes(&plan, &header.identity)? {
+    match setup_bytes(&plan, &header.identity)? {
         expected if expected == found => Ok(()),
         expected => Err(Error::corrupted(format!(
             "it has {found} bytes of points, and {} makes {expected} of that table; compute it again",

@@ -90,8 +90,6 @@ impl Registered for FiniteDifferences {
             50,
         )
     };
-    const STORED_SETUP: Option<&'static dyn StoresSetup> =
-        Some(points_server::StoredPoints::<Self>::OF);
 
     fn parameters(
         identity: &TableIdentity,
@@ -129,7 +127,7 @@ impl Registered for FiniteDifferences {
     }
 
     fn work(parameters: &Self::Parameters) -> Work {
-        Work::Lines { lines: parameters.cache_lines(), from_bytes: parameters.points_bytes() }
+        Work::Lines { lines: parameters.cache_lines(), from_bytes: parameters.stored_bytes() }
     }
 
     fn queries_look_random(_role: Role) -> bool {

@@ -6,12 +6,12 @@ pub(super) mod beyond_memory;
 pub(super) mod tests;
 
 use super::{FiniteDifferencesParameters, points};
+use crate::stored_setup::SetupStore;
 use beyond_memory::{LEAST_PART, Transform};
 use privet_core::{Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use privet_laboratory_kernels::subset_sums::subset_sums;
-use privet_schemes::stored_setup::SetupStore;
 
 /// All points of the polynomial whose coefficients are `records`: each is the XOR of the records
 /// whose words are subsets of the point. `progress` is called with the share done.

@@ -1,17 +1,13 @@
 //! The server of both forms: it holds points, and reads those around each query's point.
 
 use super::record_polynomial::RecordPolynomial;
+use crate::stored_setup::{SetupStore, StoredSetup};
 use privet_core::{Error, Result, TableChanges, TableIdentity, TableSource, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::contract::{Answerer, Parameters as _, Role, Scheme, SchemeOf, Succession};
 use privet_schemes::laid_out::in_natural_order;
-use privet_schemes::registry::room::{
-    NewServer, ServerHost, ServerOptions, ServerStart, StoresSetup,
-};
-use privet_schemes::registry::{ErasedServer, SchemePlan};
-use privet_schemes::stored_setup::{SetupStore, StoredSetup};
-use std::marker::PhantomData;
+use privet_schemes::registry::room::{NewServer, ServerHost, ServerOptions, ServerStart};
 use std::ops::Deref;
 
 /// The parts that differ between the schemes whose servers answer from the points of a polynomial.
@@ -43,10 +39,10 @@ pub trait MakesPoints:
         progress: &(dyn Fn(f64) + Sync),
     ) -> Result<HugeBuffer<u8>>;
 
-    /// Computes and writes them, as [`write_points`](privet_schemes::registry::write_setup) says.
+    /// Computes and writes them, as [`write_points`](crate::stored_setup::write_setup) says.
     ///
     /// # Errors
-    /// As [`write_points`](privet_schemes::registry::write_setup).
+    /// As [`write_points`](crate::stored_setup::write_setup).
     fn write(
         parameters: &Self::Parameters,
         table: TableView<'_>,
@@ -230,42 +226,4 @@ pub(super) fn start<S: MakesPoints>(
     let ServerStart { table, kernels, threads, .. } = start;
     let setup = PointsSetup::<S>::new(parameters, table, kernels, threads)?;
     start.after(|progress| setup.finish(progress), ServerHost::succeeding)
-}
-
-/// Points are kept, and any server that starts later can answer from them.
-pub(super) struct StoredPoints<S>(PhantomData<fn() -> S>);
-
-impl<S: MakesPoints> StoredPoints<S> {
-    pub(super) const OF: &'static dyn StoresSetup = &Self(PhantomData);
-}
-
-impl<S: MakesPoints> StoresSetup for StoredPoints<S> {
-    fn bytes(&self, plan: &SchemePlan, identity: &TableIdentity) -> Result<u64> {
-        Ok(S::bytes(&S::Parameters::decode(identity, &plan.parameters)?))
-    }
-
-    fn write(
-        &self,
-        plan: &SchemePlan,
-        table: TableView<'_>,
-        options: ServerOptions,
-        memory: u64,
-        store: &dyn SetupStore,
-        progress: &(dyn Fn(f64) + Sync),
-    ) -> Result<()> {
-        let parameters = S::Parameters::decode(&table.identity(), &plan.parameters)?;
-        S::write(&parameters, table, options, memory, store, progress)
-    }
-
-    fn server(
-        &self,
-        plan: SchemePlan,
-        identity: &TableIdentity,
-        points: StoredSetup,
-        kernels: Kernels,
-    ) -> Result<Box<dyn ErasedServer>> {
-        let parameters = S::Parameters::decode(identity, &plan.parameters)?;
-        let server = PointsServer::<S>::new(parameters, points, kernels)?;
-        Ok(Box::new(ServerHost::new(plan, server).succeeding()))
-    }
 }

@@ -7,13 +7,13 @@ use super::{
     FiniteDifferencesQuery, encoding, write_points,
 };
 use crate::combinations::Ball;
+use crate::stored_setup::SetupStore;
 use privet_core::{Result, TableChanges, TableView};
 use privet_kernels::memory::HugeBuffer;
 use privet_laboratory_kernels::line_reads::{
     LineBits, LineBytes, LineClass, LineQuery, LineReads, LineStep,
 };
 use privet_schemes::registry::ServerOptions;
-use privet_schemes::stored_setup::SetupStore;
 use zeroize::Zeroizing;
 
 /// The number of positions that are gathered at a time if records are not read by lines: some tens

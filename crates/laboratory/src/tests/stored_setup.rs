@@ -1,13 +1,11 @@
 //! Points that were computed before a server starts.
 
+use crate::stored_setup::{SetupStore, StoredSetup, server_of_setup, setup_bytes, write_setup};
 use privet_core::{Blame, Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::contract::Role;
-use privet_schemes::registry::{
-    ErasedServer, ServerOptions, Tuning, plan, server_of_setup, setup, setup_bytes, write_setup,
-};
-use privet_schemes::stored_setup::{SetupStore, StoredSetup};
+use privet_schemes::registry::{ErasedServer, ServerOptions, Tuning, plan, setup};
 use privet_schemes::test_tables::{identity, public_bytes};
 use std::sync::Mutex;
 

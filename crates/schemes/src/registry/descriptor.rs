@@ -4,7 +4,6 @@ use super::clients::{HintedHost, LocalHost, PreparationHost, StatelessHost};
 use super::rehearsal::Rehearsed;
 use super::room::{Downloaded, Generation, NewClient, NewHints, NewServer};
 use super::servers::{FetchedHost, Ready, ServerHost, SetupHost};
-use super::stored_setup::StoresSetup;
 use super::versions::ErasedPatches;
 use super::{Costs, SchemeOption, SchemePlan, ServerOptions, Tuning, Work};
 use crate::SchemeId;
@@ -93,8 +92,6 @@ pub trait Registered: Offline + Sized + 'static {
     const ABOUT: About;
     /// How clients patch their download when the table is edited, if they can.
     const PATCHES: Option<&'static dyn ErasedPatches> = None;
-    /// How the data that servers answer from is computed apart from them, if that is possible.
-    const STORED_SETUP: Option<&'static dyn StoresSetup> = None;
 
     /// The parameters on a table. What `tuning` does not choose follows from the table.
     fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters>;
@@ -327,7 +324,6 @@ impl HintsStart<'_> {
 /// A scheme with erased types. [`Registered`] and the [registry](super) explain the methods.
 pub(crate) trait Descriptor: Sync {
     fn patches(&self) -> Option<&'static dyn ErasedPatches>;
-    fn stored_setup(&self) -> Option<&'static dyn StoresSetup>;
     fn plan(&self, identity: &TableIdentity, tuning: &Tuning) -> Result<SchemePlan>;
     fn announced(&self, identity: &TableIdentity, parameters: &[u8]) -> Result<SchemePlan>;
     fn setup(
@@ -393,10 +389,6 @@ impl<S> Of<S> {
 impl<S: Registered> Descriptor for Of<S> {
     fn patches(&self) -> Option<&'static dyn ErasedPatches> {
         S::PATCHES
-    }
-
-    fn stored_setup(&self) -> Option<&'static dyn StoresSetup> {
-        S::STORED_SETUP
     }
 
     fn plan(&self, identity: &TableIdentity, tuning: &Tuning) -> Result<SchemePlan> {

@@ -1,6 +1,6 @@
 //! What a table takes of a server's memory.
 
-use super::{SchemePlan, patches_downloads, stores_setup};
+use super::{SchemePlan, patches_downloads};
 use crate::offline::OfflinePhase;
 use privet_core::TableIdentity;
 
@@ -48,7 +48,10 @@ impl SchemePlan {
         let version = table + beside;
         // Points are computed from a copy of the records. All else that is computed stands in
         // memory once more before it is put into place.
-        let computed = if stores_setup(self.scheme) { identity.shape.bytes() } else { beside };
+        let computed = match self.work(identity).computed_bytes() {
+            Some(_) => identity.shape.bytes(),
+            None => beside,
+        };
         let starting = computed + of_threads;
         let itself = (self, identity);
         let updating = match self.scheme.about().commits {

@@ -11,7 +11,6 @@ pub use super::descriptor::{
 pub use super::options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value};
 pub use super::rehearsal::Rehearsed;
 pub use super::servers::ServerHost;
-pub use super::stored_setup::StoresSetup;
 pub use super::versions::ErasedPatches;
 pub use super::{ServerOptions, Work};
 pub use crate::contract::Role;

@@ -16,7 +16,6 @@
 //! | Harmony | the hint of the segment in which a record lies is XORed with its change | new hints: which cells are empty follows from the number of records |
 //! | Piano | the same as dummy subsets | new hints: the order of records is a permutation of exactly that many |
 //! | TAPIR | the same, and the verifier takes in the commitments | partitions are added |
-//! | setups that are [stored](super::stores_setup) | the scheme says; those in a file do not follow | |
 
 use super::descriptor::Of;
 use super::{SchemePlan, Tuning, plan};

@@ -34,6 +34,15 @@ pub enum Work {
 }
 
 impl Work {
+    /// How many bytes servers compute of the table and answer from, if they do not answer from the
+    /// table.
+    pub fn computed_bytes(self) -> Option<u64> {
+        match self {
+            Work::Lines { from_bytes, .. } => Some(from_bytes),
+            _ => None,
+        }
+    }
+
     /// The size of single reads, and of the data that they read from: records of a table of that
     /// shape, or cache lines of the data computed from it. The yardstick of random reads has the
     /// same shape.

@@ -58,8 +58,7 @@ pub(crate) fn permutations(parameters: &SinglePassParameters) -> String {
     )
 }
 
-/// What each step costs, in counted operations. Where another scheme wraps SinglePass, a part of its
-/// own costs.
+/// What each step costs, in counted operations. Schemes that wrap SinglePass add to it.
 pub fn costs(parameters: &SinglePassParameters) -> Costs {
     let (shape, partitions) = (parameters.shape(), u64::from(parameters.partitions()));
     let (records, record_len) = (shape.records(), shape.record_len());

@@ -1,7 +1,6 @@
 //! TAPIR end to end without a network.
 
-// With the feature `testing` the laboratory runs these for a form of its own: then they have no tests
-// themselves.
+// With the feature `testing` the laboratory runs these for a form of its own.
 #![cfg_attr(not(test), allow(dead_code, unused_imports, unused_macros, unused_variables))]
 
 pub mod adversaries;

@@ -200,8 +200,7 @@ impl Maker {
             Ok(match setup {
                 None => Start::Setup(registry::setup_as(planned?, source, &tuning, options)?),
                 Some(setup) => {
-                    setup.check_table(&identity)?;
-                    let plan = plan_of_setup(scheme, &identity, &*setup)?;
+                    let plan = setup.plan(scheme, &identity)?;
                     Start::Stored(setup, plan)
                 }
             })
@@ -437,8 +436,7 @@ impl VersionParts {
             seconds: started.elapsed().as_secs_f64(),
             extra_bytes: server.resident_bytes().saturating_sub(identity.shape.bytes())
                 + hint.as_ref().map_or(0, |hint| hint.part.memory()),
-            // A scheme without points returns an error.
-            setup_bytes: registry::setup_bytes(&plan, &identity).ok(),
+            setup_bytes: plan.work(&identity).computed_bytes(),
             huge_page_bytes: server.huge_page_bytes(),
         };
         tracing::info!(
@@ -494,33 +492,6 @@ enum Start {
     Setup(Box<dyn ErasedSetup>),
     /// Data that was precomputed from it, under this plan.
     Stored(Box<dyn SetupSource>, SchemePlan),
-}
-
-/// Reads the parameters of precomputed data, and checks that it has the number of bytes that
-/// follows from them.
-///
-/// # Errors
-/// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if they are not parameters for the table, or
-/// the data has another length, [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the scheme
-/// stores no such data.
-fn plan_of_setup(
-    scheme: SchemeId,
-    identity: &TableIdentity,
-    setup: &dyn SetupSource,
-) -> Result<SchemePlan> {
-    let plan = SchemePlan::from_announcement(scheme, identity, setup.parameters()).map_err(|error| {
-        Error::corrupted(format!(
-            "its points have parameters that {scheme} does not have on this table; compute them again"
-        ))
-        .caused_by(error)
-    })?;
-    // Check this before allocating memory for them.
-    match (registry::setup_bytes(&plan, identity)?, setup.len()) {
-        (expected, found) if expected == found => Ok(plan),
-        (expected, found) => Err(Error::corrupted(format!(
-            "{scheme} makes {expected} bytes of points of this table, and there are {found}; compute them again"
-        ))),
-    }
 }
 
 fn points_needed(scheme: SchemeId) -> Error {

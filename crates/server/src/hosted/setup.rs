@@ -22,7 +22,7 @@ use crate::table::SetupSource;
 use bytes::Bytes;
 use privet_core::{Error, Result, TableIdentity};
 use privet_schemes::offline::{OfflinePhase, Precomputed};
-use privet_schemes::registry::{self, ErasedServer, ErasedSetup, SchemePlan, ServerOptions};
+use privet_schemes::registry::{ErasedServer, ErasedSetup, SchemePlan, ServerOptions};
 use std::sync::Arc;
 
 /// Where the data came from that a server needs beside its table.
@@ -136,9 +136,9 @@ pub(super) fn finish(
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Finished> {
     let Some(lengths) = lengths(&*setup) else {
-        let origin = match registry::setup_bytes(setup.plan(), identity) {
-            Ok(_) => HintOrigin::Computed,
-            Err(_) => HintOrigin::None,
+        let origin = match setup.plan().work(identity).computed_bytes() {
+            Some(_) => HintOrigin::Computed,
+            None => HintOrigin::None,
         };
         return finished(setup.finish(&[], progress)?, None, origin);
     };
@@ -203,11 +203,10 @@ fn stored(
     None
 }
 
-/// Makes a server of precomputed points, once they are checked.
+/// The server of precomputed points, once they are checked.
 ///
 /// # Errors
-/// As [`SetupSource::load`], and [`Blame::Corrupted`](privet_core::Blame::Corrupted) if there are
-/// not as many points as `plan` says.
+/// As [`SetupSource::server`].
 pub(super) fn finish_stored(
     stored: &dyn SetupSource,
     plan: SchemePlan,
@@ -215,12 +214,12 @@ pub(super) fn finish_stored(
     options: ServerOptions,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Finished> {
-    let stored = stored.load(options.threads, progress)?;
-    let origin = match stored.resident_bytes() {
+    let server = stored.server(plan, identity, options, progress)?;
+    let origin = match server.resident_bytes() {
         0 => HintOrigin::Mapped,
         _ => HintOrigin::File,
     };
-    finished(registry::server_of_setup(plan, identity, stored, options)?, None, origin)
+    finished(server, None, origin)
 }
 
 /// The lengths of what must be computed or read from the cache, if anything.

@@ -4,10 +4,10 @@ use crate::common::*;
 use privet_core::{Blame, Epoch, Error, Result, TableIdentity, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
+use privet_laboratory::stored_setup::{self, SetupStore, StoredSetup};
 use privet_laboratory::{FINITE_DIFFERENCES, FINITE_DIFFERENCES_MANY};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{self, ServerOptions, Tuning};
-use privet_schemes::stored_setup::{SetupStore, StoredSetup};
+use privet_schemes::registry::{self, ErasedServer, SchemePlan, ServerOptions, Tuning};
 use privet_server::{HintOrigin, ServedTable, Server, SetupSource};
 use std::sync::Mutex;
 
@@ -21,31 +21,29 @@ struct Held {
 }
 
 impl SetupSource for Held {
-    fn parameters(&self) -> &[u8] {
-        &self.parameters
-    }
-
-    fn check_table(&self, table: &TableIdentity) -> Result<()> {
+    fn plan(&self, scheme: SchemeId, table: &TableIdentity) -> Result<SchemePlan> {
         match self.identity == *table {
-            true => Ok(()),
+            true => stored_setup::plan_of_setup(scheme, table, &self.parameters, self.len),
             false => Err(Error::api_misuse("of another table")),
         }
-    }
-
-    fn len(&self) -> u64 {
-        self.len
     }
 
     fn digest(&self) -> [u8; 32] {
         *blake3::hash(&self.points).as_bytes()
     }
 
-    fn load(&self, _threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<StoredSetup> {
+    fn server(
+        &self,
+        plan: SchemePlan,
+        table: &TableIdentity,
+        options: ServerOptions,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<Box<dyn ErasedServer>> {
         assert!(self.len < 1 << 40, "so many are refused before there is memory for them");
         let mut buffer = HugeBuffer::new_zeroed(self.points.len()).unwrap();
         buffer.copy_from_slice(&self.points);
         progress(1.0);
-        Ok(StoredSetup::from(buffer))
+        stored_setup::server_of_setup(plan, table, StoredSetup::from(buffer), options)
     }
 }
 
@@ -71,12 +69,12 @@ fn served(scheme: SchemeId) -> ServedTable {
 fn held(scheme: SchemeId) -> Held {
     let table = served(scheme);
     let plan = registry::plan(scheme, &table.identity, &Tuning::default()).unwrap();
-    let len = registry::setup_bytes(&plan, &table.identity).unwrap();
+    let len = stored_setup::setup_bytes(&plan, &table.identity).unwrap();
     let store = Store(Mutex::new(vec![0; len as usize]));
     let records = table.records.to_vec().unwrap();
     let view = TableView::new(table.identity, &records).unwrap();
     let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
-    registry::write_setup(&plan, view, options, 1 << 20, &store, &|_| {}).unwrap();
+    stored_setup::write_setup(&plan, view, options, 1 << 20, &store, &|_| {}).unwrap();
     Held {
         identity: table.identity,
         parameters: plan.parameters,

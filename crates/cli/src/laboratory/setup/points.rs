@@ -4,12 +4,12 @@
 use super::arguments::SetupPoints;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
+use crate::laboratory::points_file::{PointsFile, PointsPlan, PointsWriter};
 use privet_core::{Error, Result};
 use privet_host::memory;
 use privet_kernels::Kernels;
+use privet_laboratory::stored_setup::{SetupStore, setup_bytes, write_setup};
 use privet_schemes::registry::{self, ServerOptions};
-use privet_schemes::stored_setup::SetupStore;
-use privet_table::points_file::{PointsFile, PointsPlan, PointsWriter};
 use privet_table::publish::output;
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::UpdateLog;
@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
     check_not_updated(&snapshot)?;
     let identity = snapshot.identity();
     let plan = registry::plan(arguments.scheme, &identity, &tuning)?;
-    let points_len = registry::setup_bytes(&plan, &identity)?;
+    let points_len = setup_bytes(&plan, &identity)?;
     let memory = memory_for(points_len, arguments.memory)?;
     // The file is created before the long work, so that a path that cannot be written fails at
     // once.
@@ -58,8 +58,7 @@ pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
     };
     let bar = display::share_progress(&format!("computing {}", output.display()));
     let report = |share: f64| bar.set_position((share * 1000.0) as u64);
-    let computed =
-        registry::write_setup(&plan, snapshot.view(), options, memory, &Store(&writer), &report);
+    let computed = write_setup(&plan, snapshot.view(), options, memory, &Store(&writer), &report);
     bar.finish_and_clear();
     computed?;
     let bar = display::byte_progress("reading it again for its checksum", Some(points_len));

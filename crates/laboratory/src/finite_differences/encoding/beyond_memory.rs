@@ -25,10 +25,10 @@
 //! of its field.
 
 use crate::finite_differences::points::room_to_compute;
+use crate::stored_setup::SetupStore;
 use privet_core::Result;
 use privet_kernels::progress::ProgressReporter;
 use privet_schemes::sharing::share;
-use privet_schemes::stored_setup::SetupStore;
 
 /// The least length of a part of a column, if memory allows it. Reads of this length come close to
 /// a disk's best speed.

@@ -20,8 +20,6 @@ impl Registered for FiniteDifferencesMany {
         options: &[&STORAGE_LIMIT, &ANSWER_LIMIT, &VARIABLES, &DEGREE, &SERVERS],
         ..About::new("Finite differences with more servers: the more, the less each reads", 60)
     };
-    const STORED_SETUP: Option<&'static dyn StoresSetup> =
-        Some(points_server::StoredPoints::<Self>::OF);
 
     fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
         let servers = tuning.count(&SERVERS).unwrap_or(FEWEST_SERVERS);

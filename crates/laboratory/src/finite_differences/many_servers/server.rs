@@ -7,10 +7,10 @@ use super::{
 };
 use crate::finite_differences::points::room_for;
 use crate::finite_differences::points_server::{MakesPoints, PointsServer, PointsSetup, Way};
+use crate::stored_setup::SetupStore;
 use privet_core::{Result, TableChanges, TableView};
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::registry::ServerOptions;
-use privet_schemes::stored_setup::SetupStore;
 use zeroize::Zeroizing;
 
 /// How many entries are read at a time: enough for reads to overlap, and few enough for their

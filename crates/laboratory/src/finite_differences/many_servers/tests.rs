@@ -13,12 +13,12 @@ use super::encoding::Encoding;
 use super::field::Field;
 use super::*;
 use crate::finite_differences::costs::{Choice, Setting};
+use crate::stored_setup::StoredSetup;
 use privet_core::{Blame, RecordIndex, Result, SecretRng, TableIdentity, TableShape, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::conformance::stateless::{self, Stateless, Table, by_default, stateless_suite};
 use privet_schemes::contract::{Answerer, Message, Parameters, StatelessClient};
-use privet_schemes::stored_setup::StoredSetup;
 use privet_schemes::test_tables::{identity, public_bytes};
 use proptest::prelude::*;
 

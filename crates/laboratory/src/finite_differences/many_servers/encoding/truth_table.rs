@@ -18,10 +18,10 @@ use crate::finite_differences::encoding::beyond_memory::{
     self, LEAST_PART, Transform, is_place, place_of,
 };
 use crate::finite_differences::many_servers::ManyServersParameters;
+use crate::stored_setup::SetupStore;
 use privet_core::{Error, Result, TableView};
 use privet_kernels::progress::ProgressReporter;
 use privet_schemes::sharing::share;
-use privet_schemes::stored_setup::SetupStore;
 
 /// Computes the truth table of the polynomial whose coefficients are the records of `table`, into
 /// `points`, which it overwrites: the entry of point z stands at `Σ_j z_j · q^j` times

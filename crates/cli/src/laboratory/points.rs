@@ -1,18 +1,20 @@
 //! Serving a table from a file of precomputed points.
 
-use crate::memory;
+use super::points_file::PointsFile;
 use privet_core::{Error, Reason, Result, TableIdentity, quantities};
+use privet_host::memory;
 use privet_kernels::memory::HugeBuffer;
+pub(crate) use privet_laboratory::stored_setup::stores_setup as are_made_for;
+use privet_laboratory::stored_setup::{StoredSetup, plan_of_setup, server_of_setup};
 use privet_schemes::SchemeId;
-use privet_schemes::stored_setup::StoredSetup;
+use privet_schemes::registry::{ErasedServer, SchemePlan, ServerOptions};
 use privet_server::{ServedTable, SetupSource, UpdateFeed};
-use privet_table::points_file::PointsFile;
 use std::num::NonZero;
 use std::path::Path;
 
 /// Where answers read the points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PointsIn {
+pub(crate) enum PointsIn {
     /// Read into memory, which must have room for all of them.
     Memory,
     /// Left in their file; the system keeps in memory what is used.
@@ -29,7 +31,11 @@ pub enum PointsIn {
 /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if its header is damaged;
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be read. The points
 /// themselves are checked when the server starts.
-pub fn with_points(table: ServedTable, file: &Path, points: PointsIn) -> Result<ServedTable> {
+pub(crate) fn with_points(
+    table: ServedTable,
+    file: &Path,
+    points: PointsIn,
+) -> Result<ServedTable> {
     let file = PointsFile::open(file)?;
     let table = match file.check_table(&table.identity) {
         Ok(()) => table,
@@ -61,27 +67,8 @@ struct FilePoints {
     points: PointsIn,
 }
 
-impl SetupSource for FilePoints {
-    fn parameters(&self) -> &[u8] {
-        &self.file.header().parameters
-    }
-
-    fn check_table(&self, table: &TableIdentity) -> Result<()> {
-        self.file.check_table(table)
-    }
-
-    fn len(&self) -> u64 {
-        self.file.header().points_len
-    }
-
-    fn digest(&self) -> [u8; 32] {
-        self.file.header().digest
-    }
-
-    fn file(&self) -> Option<&Path> {
-        Some(self.file.path())
-    }
-
+impl FilePoints {
+    /// All of the points, after checking that they are what was written.
     fn load(&self, threads: usize, progress: &(dyn Fn(f64) + Sync)) -> Result<StoredSetup> {
         let threads = NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN);
         let report = |done: u64, total: u64| progress(done as f64 / total as f64);
@@ -94,7 +81,7 @@ impl SetupSource for FilePoints {
                 .map_err(|error| Error::corrupted(error.to_string()).caused_by(error))?;
             return StoredSetup::in_file(mapping, start);
         }
-        let len = self.len();
+        let len = self.file.header().points_len;
         let no_memory = || {
             Error::unavailable(format!(
                 "there is no memory for {} of points; mapped, they stay in {}",
@@ -112,5 +99,31 @@ impl SetupSource for FilePoints {
         })?;
         self.file.read(&mut points, threads, report)?;
         Ok(StoredSetup::from(points))
+    }
+}
+
+impl SetupSource for FilePoints {
+    fn plan(&self, scheme: SchemeId, table: &TableIdentity) -> Result<SchemePlan> {
+        self.file.check_table(table)?;
+        let header = self.file.header();
+        plan_of_setup(scheme, table, &header.parameters, header.points_len)
+    }
+
+    fn digest(&self) -> [u8; 32] {
+        self.file.header().digest
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(self.file.path())
+    }
+
+    fn server(
+        &self,
+        plan: SchemePlan,
+        table: &TableIdentity,
+        options: ServerOptions,
+        progress: &(dyn Fn(f64) + Sync),
+    ) -> Result<Box<dyn ErasedServer>> {
+        server_of_setup(plan, table, self.load(options.threads, progress)?, options)
     }
 }

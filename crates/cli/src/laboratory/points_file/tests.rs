@@ -1,7 +1,8 @@
+use super::header::{MAX_PARAMETERS_LEN, MAX_SCHEME_LEN};
 use super::*;
-use crate::new_file::Existing;
-use crate::positioned::write_all_at;
 use privet_core::{Blame, Epoch, Reason, TableDigest, TableId, TableShape};
+use privet_table::new_file::Existing;
+use privet_table::positioned::write_all_at;
 use std::fs;
 use std::thread;
 use tempfile::TempDir;

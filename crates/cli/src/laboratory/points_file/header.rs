@@ -4,17 +4,18 @@
 use super::PAGE;
 use privet_core::codec::Reader;
 use privet_core::{Epoch, Error, Reason, Result, TableDigest, TableId, TableIdentity, TableShape};
+use privet_table::FileKind;
 
-pub(crate) const MAGIC: [u8; 8] = *b"\x89PRVP\r\n\x1a";
+const MAGIC: [u8; 8] = FileKind::POINTS_MAGIC;
 const VERSION: u32 = 1;
 const FIXED_LEN: usize = 136;
 const CHECKSUM_LEN: usize = 32;
 
 /// The longest name of a scheme, in bytes.
-pub const MAX_SCHEME_LEN: usize = 64;
+pub(crate) const MAX_SCHEME_LEN: usize = 64;
 
 /// The longest encoded parameters of a scheme, in bytes.
-pub const MAX_PARAMETERS_LEN: usize = 4096;
+pub(crate) const MAX_PARAMETERS_LEN: usize = 4096;
 
 const MAX_PROGRAM_LEN: usize = 64;
 
@@ -27,19 +28,19 @@ pub(super) const MOST_BEFORE_POINTS: u64 = points_offset(MAX_HEADER_LEN);
 
 /// The fields of a points file's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PointsHeader {
+pub(crate) struct PointsHeader {
     /// The table, in its version, that they were computed from.
-    pub identity: TableIdentity,
+    pub(crate) identity: TableIdentity,
     /// The name of the scheme that answers from them: 1 to [`MAX_SCHEME_LEN`] bytes.
-    pub scheme: String,
+    pub(crate) scheme: String,
     /// The scheme's parameters in their canonical encoding, at most [`MAX_PARAMETERS_LEN`] bytes.
-    pub parameters: Vec<u8>,
+    pub(crate) parameters: Vec<u8>,
     /// How many bytes of points there are, at least 1.
-    pub points_len: u64,
+    pub(crate) points_len: u64,
     /// The BLAKE3 digest of all points.
-    pub digest: [u8; 32],
+    pub(crate) digest: [u8; 32],
     /// The program that wrote the file, with its version.
-    pub created_by: String,
+    pub(crate) created_by: String,
 }
 
 impl PointsHeader {

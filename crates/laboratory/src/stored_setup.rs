@@ -1,11 +1,12 @@
-//! Data that a server answers from and that was computed and kept before it starts. Besides the
-//! table itself, it is one source of a server's setup. The points of finite differences are such
-//! data; other schemes compute what they need at each start.
+//! Data that a server answers from and that was computed and kept before it starts: the points of
+//! finite differences. Other schemes compute what they need at each start.
+
+mod apart;
+
+pub use apart::{plan_of_setup, server_of_setup, setup_bytes, stores_setup, write_setup};
 
 use privet_core::{Error, Result};
-#[cfg(not(target_family = "wasm"))]
-use privet_kernels::memory::FileMapping;
-use privet_kernels::memory::HugeBuffer;
+use privet_kernels::memory::{FileMapping, HugeBuffer};
 use std::ops::{Deref, Range};
 
 /// A place for data that need not fit into memory. Bytes can be written and read back at any
@@ -30,7 +31,6 @@ pub struct StoredSetup(SetupStorage);
 enum SetupStorage {
     Memory(HugeBuffer<u8>),
     /// From this byte of a file on, to its end.
-    #[cfg(not(target_family = "wasm"))]
     File(FileMapping, usize),
 }
 
@@ -43,7 +43,6 @@ impl StoredSetup {
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the file ends before `start`, or it
     /// does not begin with a cache line.
-    #[cfg(not(target_family = "wasm"))]
     pub fn in_file(file: FileMapping, start: usize) -> Result<Self> {
         // Mappings begin with a page, and the data is read by lines of 64 bytes.
         if start > file.len() || !start.is_multiple_of(64) {
@@ -74,7 +73,6 @@ impl StoredSetup {
         sample: impl IntoIterator<Item = Range<u64>>,
         ranges: impl IntoIterator<Item = Range<u64>>,
     ) {
-        #[cfg(not(target_family = "wasm"))]
         if let SetupStorage::File(file, start) = &self.0 {
             // A mapping has no more bytes than an address can count.
             let place =
@@ -83,8 +81,6 @@ impl StoredSetup {
                 file.advise_needed(ranges.into_iter().map(place));
             }
         }
-        #[cfg(target_family = "wasm")]
-        drop((sample, ranges));
     }
 
     /// Checks that nobody has changed the file with the data, if it lies in one.
@@ -94,7 +90,6 @@ impl StoredSetup {
     pub fn check_unchanged(&self) -> Result<()> {
         match &self.0 {
             SetupStorage::Memory(_) => Ok(()),
-            #[cfg(not(target_family = "wasm"))]
             SetupStorage::File(file, _) => file
                 .check_unchanged()
                 .map_err(|error| Error::corrupted(error.to_string()).caused_by(error)),
@@ -105,7 +100,6 @@ impl StoredSetup {
     pub fn in_memory(&self) -> Option<&[u8]> {
         match &self.0 {
             SetupStorage::Memory(buffer) => Some(buffer),
-            #[cfg(not(target_family = "wasm"))]
             SetupStorage::File(..) => None,
         }
     }
@@ -114,7 +108,6 @@ impl StoredSetup {
     pub fn huge_page_bytes(&self) -> Option<u64> {
         match &self.0 {
             SetupStorage::Memory(buffer) => buffer.huge_page_bytes().map(|bytes| bytes as u64),
-            #[cfg(not(target_family = "wasm"))]
             SetupStorage::File(..) => None,
         }
     }
@@ -124,7 +117,6 @@ impl StoredSetup {
     pub fn resident_bytes(&self) -> u64 {
         match &self.0 {
             SetupStorage::Memory(buffer) => buffer.len() as u64,
-            #[cfg(not(target_family = "wasm"))]
             SetupStorage::File(..) => 0,
         }
     }
@@ -142,7 +134,6 @@ impl Deref for StoredSetup {
     fn deref(&self) -> &[u8] {
         match &self.0 {
             SetupStorage::Memory(buffer) => buffer,
-            #[cfg(not(target_family = "wasm"))]
             SetupStorage::File(file, start) => file.get(*start..).unwrap_or_default(),
         }
     }

@@ -1,10 +1,10 @@
 //! Writes a points file, either whole or not at all.
 
 use super::header::PointsHeader;
-use crate::file_pass::Pass;
-use crate::new_file::{Existing, NewFile, cannot};
-use crate::positioned::{read_exact_at, write_all_at};
 use privet_core::{Error, Result, TableIdentity};
+use privet_table::file_pass::Pass;
+use privet_table::new_file::{Existing, NewFile, cannot};
+use privet_table::positioned::{read_exact_at, write_all_at};
 use std::fs::File;
 use std::io;
 use std::num::NonZero;
@@ -12,24 +12,24 @@ use std::path::{Path, PathBuf};
 
 /// What must be known before the first point is written.
 #[derive(Clone, Debug)]
-pub struct PointsPlan {
+pub(crate) struct PointsPlan {
     /// The table, in its version, that the points are computed from.
-    pub identity: TableIdentity,
+    pub(crate) identity: TableIdentity,
     /// The name of the scheme that answers from them.
-    pub scheme: String,
+    pub(crate) scheme: String,
     /// The scheme's parameters in their canonical encoding.
-    pub parameters: Vec<u8>,
+    pub(crate) parameters: Vec<u8>,
     /// How many bytes of points there will be.
-    pub points_len: u64,
+    pub(crate) points_len: u64,
     /// The table's file: a user who may not read that file must not be able to read this one.
-    pub table_file: PathBuf,
+    pub(crate) table_file: PathBuf,
 }
 
 /// A points file that is being written. Several threads may write points to it and read them back,
 /// in any order. If it is dropped unfinished, it leaves nothing.
 ///
 /// Points that were not written yet read as zeros.
-pub struct PointsWriter {
+pub(crate) struct PointsWriter {
     file: NewFile,
     header: PointsHeader,
 }
@@ -43,7 +43,7 @@ impl PointsWriter {
     ///   as [`NewFile::create`].
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be written: the
     ///   disk has no room for it, for example.
-    pub fn create(output: &Path, existing: Existing, plan: PointsPlan) -> Result<Self> {
+    pub(crate) fn create(output: &Path, existing: Existing, plan: PointsPlan) -> Result<Self> {
         let PointsPlan { identity, scheme, parameters, points_len, table_file } = plan;
         let header = PointsHeader {
             identity,
@@ -68,7 +68,7 @@ impl PointsWriter {
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they go beyond the last point.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be written: the
     ///   disk is full, for example.
-    pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let place = self.place(offset, bytes.len())?;
         write_all_at(self.file.as_file(), place, bytes)
             .map_err(|error| cannot("write", self.file.output(), error))
@@ -79,7 +79,7 @@ impl PointsWriter {
     /// # Errors
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if they go beyond the last point.
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read.
-    pub fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+    pub(crate) fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
         let place = self.place(offset, bytes.len())?;
         read_exact_at(self.file.as_file(), place, bytes)
             .map_err(|error| cannot("read back", self.file.output(), error))
@@ -105,7 +105,7 @@ impl PointsWriter {
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be read,
     ///   written or renamed.
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) as [`NewFile::publish`].
-    pub fn finish(
+    pub(crate) fn finish(
         self,
         threads: NonZero<usize>,
         progress: impl FnMut(u64, u64),

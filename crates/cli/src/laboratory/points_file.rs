@@ -6,8 +6,7 @@
 //! not fit into memory. So they are computed once, into a file, and then served from it by any
 //! number of servers, after any number of restarts.
 //!
-//! This crate knows nothing of schemes. Points are bytes here, and scheme and parameters are only
-//! fields that describe them.
+//! Points are bytes here, and scheme and parameters are only fields that describe them.
 //!
 //! # Layout
 //!
@@ -22,7 +21,7 @@
 //! | 32 | 8 | epoch of the table |
 //! | 40 | 8 | number of the table's records |
 //! | 48 | 8 | bytes of a record |
-//! | 56 | 32 | the table's digest, see [`digest`](crate::digest) |
+//! | 56 | 32 | the table's digest, see [`digest`](privet_table::digest) |
 //! | 88 | 8 | offset of the points: *h*, rounded up to a multiple of 4096 |
 //! | 96 | 8 | length of the points, at least 1 |
 //! | 104 | 32 | BLAKE3 digest of the points |
@@ -45,9 +44,9 @@
 //!
 //! # A crash while writing
 //!
-//! [`PointsWriter`] writes to a [new file](crate::new_file), whose space on disk is reserved at the
-//! beginning. The file has no header until the points are complete. If anything happens before it
-//! has its name, the output stays as it was.
+//! [`PointsWriter`] writes to a [new file](privet_table::new_file), whose space on disk is reserved
+//! at the beginning. The file has no header until the points are complete. If anything happens
+//! before it has its name, the output stays as it was.
 
 mod header;
 mod writer;
@@ -55,28 +54,27 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use header::MAGIC;
-pub use header::{MAX_PARAMETERS_LEN, MAX_SCHEME_LEN, PointsHeader};
-pub use writer::{PointsPlan, PointsWriter};
+pub(crate) use header::PointsHeader;
+pub(crate) use writer::{PointsPlan, PointsWriter};
 
-use crate::FileKind;
-use crate::file_pass::{Pass, STEP};
 use header::{MOST_BEFORE_POINTS, damaged, parse};
 use privet_core::{Error, Reason, Result, TableIdentity};
 use privet_kernels::memory::FileMapping;
+use privet_table::FileKind;
+use privet_table::file_pass::{Pass, STEP};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 /// Points begin at a multiple of this, so that they begin at the start of a page of memory.
-pub const PAGE: u64 = 4096;
+pub(crate) const PAGE: u64 = 4096;
 
 /// An open points file.
 ///
 /// It uses ordinary reads, so that a file that is cut short meanwhile gives an error; only
 /// [`map`](Self::map) maps it.
-pub struct PointsFile {
+pub(crate) struct PointsFile {
     path: PathBuf,
     file: File,
     header: PointsHeader,
@@ -91,7 +89,7 @@ impl PointsFile {
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it does not exist, is not a points
     ///   file, or has another version.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or truncated.
-    pub fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let unreadable = |error: io::Error| unreadable(path, error);
         // Check this before opening: opening a pipe waits until another program writes to it.
         if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
@@ -108,22 +106,22 @@ impl PointsFile {
 
     /// Whether the file at `path` begins like a points file. `false` for a file that cannot be
     /// read.
-    pub fn is_one(path: &Path) -> bool {
+    pub(crate) fn is_one(path: &Path) -> bool {
         FileKind::of(path) == Some(FileKind::Points)
     }
 
     /// What the header says.
-    pub fn header(&self) -> &PointsHeader {
+    pub(crate) fn header(&self) -> &PointsHeader {
         &self.header
     }
 
     /// The file.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The length of the file in bytes.
-    pub fn file_bytes(&self) -> u64 {
+    pub(crate) fn file_bytes(&self) -> u64 {
         // The sum is the checked length of the file.
         self.start + self.header.points_len
     }
@@ -132,7 +130,7 @@ impl PointsFile {
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse), with the identities of both tables.
-    pub fn check_table(&self, table: &TableIdentity) -> Result<()> {
+    pub(crate) fn check_table(&self, table: &TableIdentity) -> Result<()> {
         let computed_from = &self.header.identity;
         if computed_from == table {
             return Ok(());
@@ -172,7 +170,7 @@ impl PointsFile {
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if they cannot be read.
     /// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) unless `points` has
     ///   [`PointsHeader::points_len`] bytes.
-    pub fn read(
+    pub(crate) fn read(
         &self,
         points: &mut [u8],
         threads: NonZero<usize>,
@@ -196,7 +194,11 @@ impl PointsFile {
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn verify(&self, threads: NonZero<usize>, progress: impl FnMut(u64, u64)) -> Result<()> {
+    pub(crate) fn verify(
+        &self,
+        threads: NonZero<usize>,
+        progress: impl FnMut(u64, u64),
+    ) -> Result<()> {
         let mut pass = self.pass(threads, progress);
         pass.read_all().map_err(|error| unreadable(&self.path, error))?;
         self.compare(pass)
@@ -211,7 +213,7 @@ impl PointsFile {
     /// # Errors
     /// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the system does not map it.
     /// - [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it was cut short meanwhile.
-    pub fn map(&self) -> Result<(FileMapping, usize)> {
+    pub(crate) fn map(&self) -> Result<(FileMapping, usize)> {
         let mapping = FileMapping::of(&self.file, &self.path)
             .map_err(|error| Error::unavailable(error.to_string()).caused_by(error))?
             .guarded();
