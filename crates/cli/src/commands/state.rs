@@ -46,15 +46,12 @@ fn page(root: &Path, report: &StateReport) -> Page {
             display::bytes(report.pin_bytes)
         ),
     );
-    if report.damaged_pins > 0 {
-        page.entry("damaged pins", some(report.damaged_pins, "file", "files"));
-    }
+    let damaged = report.damaged_pins;
+    page.entry_if("damaged pins", (damaged > 0).then(|| some(damaged, "file", "files")));
     for (server, table) in &report.left {
         page.entry("left", format!("table {table} at {server}, for its successor"));
     }
-    if report.tables.is_empty() {
-        page.entry("tables", "none");
-    }
+    page.entry_if("tables", report.tables.is_empty().then_some("none"));
     let seen_at = |page: &mut Page, table: TableId| {
         for seen in report.seen.iter().filter(|seen| seen.table == table) {
             page.entry("seen as", format!("{} at {}", seen.name, seen.server));
@@ -125,9 +122,7 @@ fn hints_entries(page: &mut Page, hints: &HintsReport) {
                 NextGeneration::Ready => "ready".to_owned(),
             };
             page.entry("  next generation", next);
-            if let Some(why) = ended {
-                page.entry("  ended", ended_because(why));
-            }
+            page.entry_if("  ended", ended.as_deref().map(ended_because));
             if *copied {
                 page.entry("  copied", "yes: the next lookup erases them and prepares new ones");
             }
@@ -244,9 +239,7 @@ fn verified_page(root: &Path, verification: &Verification) -> Page {
     for (_, what) in &verification.damaged {
         page.entry("damaged", what);
     }
-    if verification.damaged.is_empty() {
-        page.entry("damaged", "none");
-    }
+    page.entry_if("damaged", verification.damaged.is_empty().then_some("none"));
     for (path, why) in &verification.ended {
         page.entry("ended", format!("{}: {}", path.display(), ended_because(why)));
     }

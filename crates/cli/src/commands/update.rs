@@ -92,9 +92,8 @@ fn page(report: &Updated, hands_over: bool) -> Page {
         );
     }
     page.entry_if("as before", unchanged.map(display::count));
-    if *absent > 0 {
-        page.entry("not there", format!("{} to delete", display::some(*absent, "key", "keys")));
-    }
+    let absent = (*absent > 0).then(|| display::some(*absent, "key", "keys") + " to delete");
+    page.entry_if("not there", absent);
     page.count_if("duplicates dropped", report.duplicates_dropped);
     page.entry_if("skipped", left_out(report.lines_left_out, report.empty_keys_skipped));
     page.entry(
