@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints how fast one core of this machine is in WebAssembly, under Node. `privet plan --client
-# browser` has such a file: crates/cli/src/machine/browser.json.
+# browser` has such a file: crates/measure/src/machine/browser.json.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

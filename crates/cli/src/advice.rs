@@ -82,6 +82,9 @@ fn ways_out(reason: Reason) -> &'static [&'static str] {
         Reason::ColumnsDiffer => &["--replace"],
         Reason::RangesOverlap => &["--nested"],
         Reason::RangesNested => &["--replace-with"],
+        Reason::HintsServeFewer => &["--queries"],
+        Reason::OneQueryAtATime => &["leave out --batch"],
+        Reason::NoMachine => &["`privet plan --save-machine` writes them"],
         Reason::OneValueForEachKey => &["`privet build --multi --succeeds`"],
         _ => &[],
     }

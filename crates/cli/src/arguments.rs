@@ -27,6 +27,7 @@ use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, S
 use privet_core::TableDigest;
 use privet_core::quantities::{typed_bytes, typed_count};
 use privet_kernels::dispatch::Arm;
+use privet_measure::bench::{PLAIN, Subject};
 use privet_schemes::SchemeId;
 use privet_table::TableRoot;
 use privet_table::build::OnDuplicate;
@@ -455,28 +456,6 @@ impl SchemeChoice {
         }
     }
 }
-
-/// What `privet bench` measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Subject {
-    /// A scheme.
-    Scheme(SchemeId),
-    /// The lookup that is not private.
-    Plain,
-}
-
-impl Subject {
-    /// The name that users type and reports bear.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Subject::Scheme(scheme) => scheme.name(),
-            Subject::Plain => PLAIN,
-        }
-    }
-}
-
-/// Not a scheme's name, so that no server can offer it and no client can be talked into it.
-const PLAIN: &str = "plain";
 
 /// The rule of [`choose`](privet_schemes::registry::choose) in one line.
 fn served_schemes() -> String {

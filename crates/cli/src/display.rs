@@ -5,8 +5,11 @@ mod screen;
 pub(crate) mod voice;
 
 use crate::printable::{printable, printable_json, printable_lines};
-use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{
+    HumanDuration, ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle,
+};
 use privet_core::{Error, Result};
+use privet_measure::watch::{Amount, Watched};
 use serde::Serialize;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +17,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 pub(crate) use privet_core::quantities::{bytes, count, hexadecimal};
+pub(crate) use privet_measure::page::{duration, some};
 
 /// `3 of 38 B`. For an authenticated table it also names the share of the path: `3 of 102 B, of
 /// which the path takes 64 B`
@@ -22,24 +26,41 @@ pub(crate) fn records(count: u64, record_len: u64, path_len: Option<u64>) -> Str
     format!("{} of {}{}", self::count(count), bytes(record_len), path.unwrap_or_default())
 }
 
-/// `40 ns`, `0.4 µs`, `35 µs`, `1.20 ms`, `3.4 s`
-pub(crate) fn duration(duration: Duration) -> String {
-    let seconds = duration.as_secs_f64();
-    match seconds {
-        s if s < 1e-7 => format!("{:.0} ns", s * 1e9),
-        s if s < 1e-5 => format!("{:.1} µs", s * 1e6),
-        s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
-        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
-        s if s < 120.0 => format!("{s:.1} s"),
-        _ => HumanDuration(duration).to_string(),
-    }
-}
-
 /// Text for standard output: lines, and pairs of a label and a value in two columns.
 #[derive(Default)]
 pub(crate) struct Page(String);
 
+/// What measures and forecasts puts its reports on one.
+impl privet_measure::page::Page for Page {
+    fn line(&mut self, text: impl AsRef<str>) {
+        self.line(text);
+    }
+
+    fn paragraph(&mut self, text: impl AsRef<str>) {
+        self.paragraph(text);
+    }
+
+    fn entry(&mut self, label: &str, value: impl std::fmt::Display) {
+        self.entry(label, value);
+    }
+
+    fn table<const COLUMNS: usize>(
+        &mut self,
+        heading: [&str; COLUMNS],
+        rows: &[[String; COLUMNS]],
+    ) {
+        self.table(heading, rows);
+    }
+}
+
 impl Page {
+    /// The page that somebody fills.
+    pub(crate) fn of(fill: impl FnOnce(&mut Self)) -> Self {
+        let mut page = Self::default();
+        fill(&mut page);
+        page
+    }
+
     /// A line of text.
     pub(crate) fn line(&mut self, text: impl AsRef<str>) -> &mut Self {
         self.0.push_str(&printable_lines(text.as_ref()));
@@ -163,11 +184,6 @@ pub(crate) fn is_read(bytes: &[u8]) -> Result<bool> {
     }
 }
 
-/// `1 table`, `2,000 tables`
-pub(crate) fn some(count: u64, one: &str, more: &str) -> String {
-    format!("{} {}", self::count(count), if count == 1 { one } else { more })
-}
-
 /// Whether only errors and requested output are printed.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
@@ -228,6 +244,16 @@ pub(crate) fn share_progress(what: &str) -> ProgressBar {
     bar(what, Some(1000), "{msg} [{bar:30}] {percent} %{speed}", |_| String::new())
 }
 
+/// Shows what is under way when something is measured.
+pub(crate) fn watch(what: &str, amount: Amount) -> Watched {
+    let bar = match amount {
+        Amount::Unknown => working(what),
+        Amount::Thousandths => share_progress(what),
+        Amount::Bytes(total) => byte_progress(what, Some(total)),
+    };
+    Box::new(move |done| bar.set_position(done))
+}
+
 /// A progress bar for a number of steps, each named by the bar's message.
 pub(crate) fn count_progress(what: &str, total: u64) -> ProgressBar {
     bar(what, Some(total), "[{bar:30}] {human_pos}/{human_len} {msg}", |_| String::new())
@@ -286,7 +312,8 @@ pub(crate) fn working(what: &str) -> ProgressBar {
     spinner
 }
 
-/// A bar. `rate` puts a speed, in steps per second, into words.
+/// A bar, which is cleared when it is dropped. `rate` puts a speed, in steps per second, into
+/// words.
 fn bar(what: &str, total: Option<u64>, template: &str, rate: fn(f64) -> String) -> ProgressBar {
     let target = if shows_progress() { screen::target() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(total, target);
@@ -301,7 +328,7 @@ fn bar(what: &str, total: Option<u64>, template: &str, rate: fn(f64) -> String) 
         };
         bar.set_style(style.progress_chars("=> ").with_key("speed", speed));
     }
-    bar.with_message(printable(what).into_owned())
+    bar.with_message(printable(what).into_owned()).with_finish(ProgressFinish::AndClear)
 }
 
 /// ` at 3.2 MiB/s, 12s left`, for `steps` in `time`. Empty until there is enough to measure.
@@ -337,12 +364,5 @@ mod tests {
         assert_eq!(told(2000, 1 << 25, Some(1 << 30)), " at 16.00 MiB/s, 64s left");
         let share = speed(Duration::from_secs(2), 500, Some(500), |_| String::new());
         assert_eq!(share, ", 2s left");
-    }
-
-    #[test]
-    fn one_is_singular() {
-        assert_eq!(some(1, "lookup", "lookups"), "1 lookup");
-        assert_eq!(some(0, "lookup", "lookups"), "0 lookups");
-        assert_eq!(some(2000, "lookup", "lookups"), "2,000 lookups");
     }
 }

@@ -7,36 +7,24 @@
 //! |---|---|
 //! | `arguments` | what can be typed, and the help that explains it |
 //! | `commands` | one module for each command |
-//! | `bench` | `privet bench`: one scheme measured on one shape, with the machine's limits taken in the same run |
 //! | `laboratory` | commands about schemes for study, and what the others need of these schemes |
-//! | `load` | `privet load`: a running server under lookups that come at a fixed rate |
-//! | `traffic` | bytes that cross the wire |
-//! | `machine` | how fast a machine does what schemes count |
 //! | `tuning` | what a user chooses about a scheme beyond its name |
 //! | `advice` | which flag or command solves an error |
 //! | `display` | bytes, durations and progress for people |
-//! | `plot` | curves in an SVG file |
 //! | `printable` | text from others, made harmless for a terminal |
-//! | `yardsticks` | the limits of one core of this machine |
 //! | `exit` | what each exit code means |
 
 mod advice;
 mod arguments;
-mod bench;
 mod commands;
 mod display;
 mod exit;
 mod key_form;
 mod key_list;
 mod laboratory;
-mod load;
-mod machine;
-mod plot;
 mod printable;
 mod room;
-mod traffic;
 mod tuning;
-mod yardsticks;
 
 pub use printable::{printable, printable_lines};
 
@@ -106,8 +94,8 @@ pub fn run(typed: Vec<OsString>) -> u8 {
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Papers(papers) => laboratory::papers::run(&papers),
         Command::Plan(plan) => commands::plan::run(&plan),
-        Command::Bench(bench) => bench::run(&bench),
-        Command::Load(load) => load::run(&load),
+        Command::Bench(bench) => commands::bench::run(&bench),
+        Command::Load(load) => commands::load::run(&load),
         Command::Tradeoff(tradeoff) => laboratory::tradeoff::run(&tradeoff),
         Command::Completions(completions) => commands::manual::completions(&completions),
         Command::Man(man) => commands::manual::pages(&man),
@@ -142,7 +130,7 @@ pub fn report(typed: Vec<OsString>, given: Vec<Source>) -> Result<String> {
     display::be_quiet(true);
     match arguments.command {
         Command::Plan(plan) => in_json(&commands::plan::report(&plan, given)?),
-        Command::Bench(bench) => in_json(&bench::measure(&bench)?),
+        Command::Bench(bench) => in_json(&commands::bench::report(&bench)?),
         _ => Err(Error::api_misuse("this command has no report")),
     }
 }

@@ -68,8 +68,6 @@ fn read(option: &SchemeOption, path: &Path) -> Result<Value> {
     let file = File::open(path).map_err(unreadable)?;
     // One byte more than the maximum is enough to detect a file that is too long.
     file.take(most_bytes + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    let spinner = display::working(&format!("checking {what}"));
-    let value = decode(&bytes).map_err(|error| error.within(path.display()));
-    spinner.finish_and_clear();
-    value
+    let _checking = display::working(&format!("checking {what}"));
+    decode(&bytes).map_err(|error| error.within(path.display()))
 }

@@ -4,7 +4,7 @@
 //! Everything that depends on the scheme comes from its descriptor, in the scheme's folder.
 //! `schemes.rs` is the table of all schemes.
 //!
-//! The lookup that is not private has no [`SchemeId`]. It exists only in the command's
+//! The lookup that is not private has no [`SchemeId`]. It exists only in what measures,
 //! `bench/plain.rs`. So no server can offer it, and nobody can make a client use it.
 
 mod choose;

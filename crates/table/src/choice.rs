@@ -32,7 +32,8 @@ impl<T: Copy> Choice<T> {
         Err(Error::api_misuse(format!("{name:?} is none of {}", names.join(", "))))
     }
 
-    pub(crate) const fn new(value: T, name: &'static str, words: &'static str) -> Self {
+    /// A choice of one name.
+    pub const fn new(value: T, name: &'static str, words: &'static str) -> Self {
         Self { value, name, other_names: &[], words }
     }
 

@@ -2,8 +2,8 @@
 
 use super::examples;
 use super::servers::{Addresses, Limits, Trust};
-use crate::load::{MetricsAddress, Objective, parse_rate, parse_time};
 use clap::Args;
+use privet_measure::load::{MetricsAddress, Objective, parse_rate, parse_time};
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! What can be typed after `privet plan`.
 
+use super::reading::choice;
 use super::{Making, ReadingArguments, examples, parse_bytes, parse_number};
-use crate::commands::plan::{Assumed, ClientKind, Link, Prices};
 use clap::Args;
+use privet_measure::plan::{ASSUMPTIONS, ClientKind, Link, Prices};
 use privet_schemes::registry::Assumption;
 use std::path::PathBuf;
 
@@ -57,8 +58,9 @@ pub(crate) struct Plan {
     #[arg(long, help_heading = TRUST)]
     pub(crate) keep_hints: bool,
     /// The strongest assumption that privacy may rest on, besides servers that do not talk.
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Assumed(Assumption::RingLwe), help_heading = TRUST)]
-    pub(crate) assume: Assumed,
+    #[arg(long, value_parser = choice(ASSUMPTIONS), value_name = "WHAT", default_value = "ring-lwe")]
+    #[arg(help_heading = TRUST)]
+    pub(crate) assume: Assumption,
 
     /// Lookups of a client in a day
     #[arg(long, value_name = "N", default_value = "10", value_parser = parse_number, help_heading = USE)]
@@ -77,7 +79,8 @@ pub(crate) struct Plan {
     ///
     /// In Python, the same code runs as in a program of its own. In a browser it runs as
     /// WebAssembly, which is slower, and single-use hints last for a visit, so for a day here.
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ClientKind::Native, help_heading = MEANS)]
+    #[arg(long, value_parser = choice(ClientKind::CHOICES), value_name = "WHAT")]
+    #[arg(default_value = "native", help_heading = MEANS)]
     pub(crate) client: ClientKind,
     /// A client's connection: megabits in a second, and the time of a round trip
     #[arg(long, value_name = "RATE,TIME", default_value = "20Mbit,40ms", help_heading = MEANS)]

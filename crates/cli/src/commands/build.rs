@@ -1,7 +1,6 @@
 //! `privet build`: from an input file to a table file.
 
 use super::keygen::notice_no_next_key;
-use super::plan;
 use crate::arguments::{Build, Making, ReadingArguments};
 use crate::display::{self, Page};
 use crate::exit::Outcome;
@@ -9,6 +8,7 @@ use crate::key_form::describe;
 use crate::room::describe_stash;
 use indicatif::ProgressBar;
 use privet_core::Result;
+use privet_measure::plan::many_records;
 use privet_table::build::{
     BuildOptions, BuildReport, KeyShape, OnDuplicate, Progress, RangeColumns, Stage,
 };
@@ -51,9 +51,9 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
         let shown = Shown { report: *built, seconds };
         display::report(arguments.json, &shown, || {
             let mut page = shown.page();
-            if let Some(dear) = plan::many_records(&arguments.output) {
-                page.line(dear);
-            }
+            many_records(&arguments.output).into_iter().for_each(|sentence| {
+                page.line(format!("  {sentence}: see `privet plan`"));
+            });
             page
         })?;
     }

@@ -8,9 +8,9 @@ use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::key_form::describe;
 use crate::laboratory::inspect_points;
-use crate::machine;
 use crate::room;
 use privet_core::{Error, Result, TableId, TableIdentity};
+use privet_measure::machine::threads;
 use privet_schemes::registry::{self, Tuning};
 use privet_table::FileKind;
 use privet_table::authentication::path_len;
@@ -109,7 +109,7 @@ impl Serving {
         let scheme = registry::choose(first);
         let plan = registry::plan(scheme, first, &Tuning::default()).ok()?;
         let plan = registry::plan_next(&plan, now, &Tuning::default()).ok()?;
-        let memory = plan.memory(now, machine::threads());
+        let memory = plan.memory(now, threads());
         Some(Self {
             scheme: scheme.name(),
             memory_bytes: memory.version,

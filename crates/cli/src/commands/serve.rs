@@ -3,7 +3,6 @@
 mod log;
 
 use crate::arguments::{SchemeChoice, Serve};
-use crate::commands::plan;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
 use crate::laboratory::points::{self, PointsIn, with_points};
@@ -12,6 +11,7 @@ use privet_host::watch::{Hangups, Watching};
 use privet_host::{FollowedTable, TableFile};
 use privet_kernels::Kernels;
 use privet_kernels::memory::give_back_freed_memory;
+use privet_measure::plan::cheaper;
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{LOOKUPS_PER_DAY, Tuning};
 use privet_server::{
@@ -202,10 +202,13 @@ fn announce(arguments: &Serve, server: &RunningServer) {
             page.line(assumed());
         }
         let TableDescription { identity, schemes, .. } = &table.description;
-        let cheaper = schemes.iter().filter_map(|served| plan::cheaper(&served.plan, identity));
-        for advice in page_advice(table).into_iter().chain(cheaper) {
+        let others = schemes.iter().filter_map(|served| cheaper(&served.plan, identity));
+        page_advice(table).iter().for_each(|advice| {
             page.line(advice);
-        }
+        });
+        others.for_each(|sentence| {
+            page.line(format!("  {sentence}: see `privet plan`"));
+        });
     }
     if let Some(address) = server.metrics_addr() {
         page.line(format!(

@@ -27,7 +27,7 @@ pub(crate) use data::Name;
 
 use crate::display;
 use crate::exit::Outcome;
-use crate::machine::Machine;
+use crate::laboratory::schemes;
 use arguments::Papers;
 use clap::ValueEnum as _;
 use data::PaperRow;
@@ -35,6 +35,7 @@ use figures::{Exact, Figures};
 use growth::GROWN;
 use page::Markdown;
 use privet_core::{Error, Result};
+use privet_measure::machine::Machine;
 use run::{Known, Limits, Run};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -98,7 +99,8 @@ impl Results {
     /// Makes the runs, and those of smaller tables where one cannot be made.
     fn measured(wanted: BTreeSet<Run>, arguments: &Papers) -> Result<Self> {
         let mut store = Store::open(&arguments.output)?;
-        let machine = Machine::of(arguments.machine.as_deref())?;
+        let file = arguments.machine.as_deref();
+        let machine = Machine::of(file, schemes::point_products, &display::watch)?;
         let limits = Limits {
             longest: arguments.longest(),
             memory: privet_host::memory::available().map_or(u64::MAX, |bytes| bytes / 10 * 9),

@@ -245,7 +245,7 @@ fn clients_that_verify_have_no_batches() {
     let refused = Place::new().run(&format!("bench --scheme tapir-mt {shape}"));
     assert_snapshot!(refused.refusal(), @r#"
     [exit 2]
-    privet: clients of tapir-mt make one query after the other, so that there is no batch of 2: leave out --batch
+    privet: clients of tapir-mt make one query after the other, so that there is no batch of 2 (leave out --batch)
     "#);
 }
 

@@ -54,7 +54,7 @@ fn place() -> Place {
     }
     place.write("rows.csv", rows);
     place.build("rows.csv -o t.privet");
-    place.write("machine.json", include_str!("../../src/machine/typical.json"));
+    place.write("machine.json", include_str!("../../../measure/src/machine/typical.json"));
     place
 }
 

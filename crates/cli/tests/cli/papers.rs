@@ -3,7 +3,7 @@
 use crate::place::Place;
 
 /// Yardsticks of a machine, so that the same runs are made everywhere.
-const MACHINE: &str = include_str!("../../src/machine/typical.json");
+const MACHINE: &str = include_str!("../../../measure/src/machine/typical.json");
 
 /// No run may take time, so nothing is measured.
 const NO_TIME: &str = "--machine machine.json --longest 1us -o figures";

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Yardsticks of a machine, so that nothing is measured.
-const MACHINE: &str = include_str!("../../src/machine/typical.json");
+const MACHINE: &str = include_str!("../../../measure/src/machine/typical.json");
 
 fn place() -> Place {
     let place = Place::new();

@@ -217,7 +217,7 @@ fn of_ranges_in_ranges_the_narrowest_answers() {
 #[test]
 fn plan_reads_what_build_reads() {
     let place = Place::new();
-    place.write("machine.json", include_str!("../../src/machine/typical.json"));
+    place.write("machine.json", include_str!("../../../measure/src/machine/typical.json"));
     place.write("semicolons.csv", "id;name\n1;Ann\n1;Bob\n");
     place.write("rows.txt", "# x\n1,Ann\n2,Bob\n");
     place.write("nested.csv", "network,who\n10.0.0.0/8,carrier\n10.1.0.0/16,customer\n");

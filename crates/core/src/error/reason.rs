@@ -168,6 +168,12 @@ reasons! {
     DoesNotFit => "does-not-fit",
     /// A key was given several values, in a table that has one for each key.
     OneValueForEachKey => "one-value-for-each-key",
+    /// A generation of hints serves fewer queries than are to be measured.
+    HintsServeFewer => "hints-serve-fewer",
+    /// Clients make one query after the other, so that none come together.
+    OneQueryAtATime => "one-query-at-a-time",
+    /// A file does not describe a machine.
+    NoMachine => "no-machine",
 }
 
 impl fmt::Display for Reason {

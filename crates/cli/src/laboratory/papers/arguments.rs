@@ -2,8 +2,8 @@
 
 use crate::laboratory::examples;
 use crate::laboratory::papers::Name;
-use crate::load::parse_time;
 use clap::Args;
+use privet_measure::load::parse_time;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -4,9 +4,9 @@
 
 use super::metric::Metric;
 use super::run::Run;
-use crate::commands::plan::Link;
 use clap::ValueEnum;
 use privet_core::{Error, Result};
+use privet_measure::plan::Link;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::str::FromStr;

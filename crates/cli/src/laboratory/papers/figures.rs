@@ -4,9 +4,10 @@
 use super::growth::power_law;
 use super::run::Run;
 use super::store::{StoredReport, StoredServer};
-use crate::arguments::Subject;
-use crate::traffic::{self, Traffic};
-use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
+use privet_core::TableShape;
+use privet_measure::bench::Subject;
+use privet_measure::identity_of;
+use privet_measure::traffic::{self, Traffic};
 use privet_schemes::registry::{Costs, Work, plan};
 
 /// Sizes of one scheme on one table. All but the numbers of lookups and of reads are bytes.
@@ -45,12 +46,7 @@ impl Exact {
         let bench = run.bench(1).ok()?;
         let shape = TableShape::new(run.records, run.record_len).ok()?;
         let Subject::Scheme(scheme) = bench.scheme else { return Some(Self::plain(shape)) };
-        let identity = TableIdentity {
-            id: TableId([0; 16]),
-            epoch: Epoch(0),
-            digest: TableDigest([0; 32]),
-            shape,
-        };
+        let identity = identity_of(shape);
         let tuning = bench.options.read(Some(scheme)).ok()?;
         let plan = plan(scheme, &identity, &tuning).ok()?;
         let costs = plan.costs(&identity);

@@ -1,8 +1,8 @@
 //! What the papers measure, and how the same is read off a run here.
 
 use super::figures::Figures;
-use crate::commands::plan::Link;
 use crate::display;
+use privet_measure::plan::Link;
 use serde::Deserialize;
 use std::time::Duration;
 

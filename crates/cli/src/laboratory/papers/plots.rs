@@ -6,8 +6,8 @@ use super::figures::{Figures, TimeSource};
 use super::growth::{GROWN, GROWS, PowerLaw};
 use super::metric::{Metric, Unit};
 use super::run::Run;
-use crate::plot::{Axis, Look, Plot, Series};
 use privet_core::Result;
+use privet_measure::plot::{Axis, Look, Plot, Series};
 use privet_schemes::SchemeId;
 use std::path::Path;
 

@@ -3,9 +3,9 @@
 use super::figures::Exact;
 use super::store::{StoredReport, StoredRun};
 use crate::arguments::{Arguments, Bench, Command};
-use crate::machine::Machine;
 use clap::Parser as _;
 use privet_core::{Error, Result};
+use privet_measure::machine::Machine;
 use privet_schemes::registry::Work;
 use std::process::Stdio;
 use std::time::Duration;

@@ -2,9 +2,7 @@
 
 use super::Tradeoff;
 use crate::display::{self, Page};
-use crate::plot::{Axis, Look, Plot, Series};
-use privet_core::table::{TableDigest, TableId};
-use privet_core::{Epoch, Error, Result, TableIdentity, TableShape};
+use privet_core::{Error, Result, TableShape};
 use privet_laboratory::finite_differences::costs::{Choice, Setting, settings};
 use privet_laboratory::finite_differences::many_servers::{
     ManyServersParameters, ManyServersQuery, SERVERS, least_field,
@@ -12,6 +10,8 @@ use privet_laboratory::finite_differences::many_servers::{
 use privet_laboratory::finite_differences::{
     FiniteDifferencesParameters, FiniteDifferencesQuery, ONE_BIT,
 };
+use privet_measure::identity_of;
+use privet_measure::plot::{Axis, Look, Plot, Series};
 use privet_schemes::SchemeId;
 use privet_schemes::contract::{Message as _, Parameters as _};
 use privet_schemes::registry::{self, Tuning};
@@ -284,22 +284,12 @@ impl ComparedTable {
         command
     }
 
-    fn identity(&self) -> TableIdentity {
-        // No cost depends on the table's id or contents.
-        TableIdentity {
-            id: TableId([0; 16]),
-            epoch: Epoch(0),
-            digest: TableDigest([0; 32]),
-            shape: self.shape,
-        }
-    }
-
     /// The variables and the degree that a server would take, or why it would not start.
     fn as_served(&self, choice: Choice) -> Result<(u32, u32)> {
         let tuning = Tuning::from(choice)
             .with_some(&SERVERS, (self.servers > 2).then_some(self.servers))
             .with_flag(&ONE_BIT, self.one_bit);
-        let identity = self.identity();
+        let identity = identity_of(self.shape);
         let plan = registry::plan(self.scheme, &identity, &tuning)?;
         Ok(match self.servers {
             2 => {

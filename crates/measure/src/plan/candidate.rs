@@ -2,13 +2,12 @@
 
 use super::means::{ClientKind, Link, Prices};
 use super::subject::Subject;
-use crate::arguments::Plan;
 use crate::machine::{self, Machine};
 use crate::traffic::{self, Traffic};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{SchemePlan, patches_downloads};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::time::Duration;
 
 /// Days of a month.
@@ -18,33 +17,26 @@ const BUSY: f64 = 0.5;
 
 /// How the table is used, with what means.
 #[derive(Clone, Copy, Serialize)]
-pub(crate) struct Use {
+pub struct Use {
+    /// Of a client in a day.
     #[serde(rename = "lookups_per_day")]
-    pub(super) lookups: u64,
-    pub(super) clients: u64,
+    pub lookups: u64,
+    /// How many there are.
+    pub clients: u64,
+    /// Of the table in a day.
     #[serde(rename = "updates_per_day")]
-    pub(super) updates: u64,
-    pub(super) changed_records: u64,
-    pub(super) client: ClientKind,
-    pub(super) link: Link,
-    pub(super) prices: Prices,
+    pub updates: u64,
+    /// Records that an update changes.
+    pub changed_records: u64,
+    /// What clients run in.
+    pub client: ClientKind,
+    /// Their connection.
+    pub link: Link,
+    /// What things cost.
+    pub prices: Prices,
 }
 
-impl Use {
-    pub(super) fn of(arguments: &Plan) -> Self {
-        Self {
-            lookups: arguments.lookups,
-            clients: arguments.clients,
-            updates: arguments.updates_per_day,
-            changed_records: arguments.changed_records,
-            client: arguments.client,
-            link: arguments.link,
-            prices: arguments.prices,
-        }
-    }
-}
-
-/// Where nothing is said: what the command's options say by default.
+/// Where nothing is said.
 impl Default for Use {
     fn default() -> Self {
         let link = Link { bits_per_s: 20e6, round_trip: Duration::from_millis(40) };
@@ -78,37 +70,65 @@ impl Machines {
 }
 
 /// What one scheme costs.
+#[derive(Serialize)]
 pub(crate) struct Candidate {
+    #[serde(serialize_with = "by_name")]
     pub(super) scheme: SchemeId,
     pub(super) servers: usize,
     /// Before the first lookup, over all servers, with the layout of keys.
     pub(super) first: Bytes,
+    #[serde(rename = "first_s", serialize_with = "in_seconds")]
     pub(super) first_time: Duration,
     /// A lookup, over all servers.
     pub(super) lookup: Bytes,
     pub(super) round_trips: u32,
+    #[serde(rename = "client_query_us", serialize_with = "in_microseconds")]
     pub(super) client_query: Duration,
+    #[serde(rename = "answer_us", serialize_with = "in_microseconds")]
     pub(super) answer: Duration,
+    #[serde(rename = "answer_of_eight_us", serialize_with = "in_microseconds")]
     pub(super) answer_of_eight: Duration,
+    #[serde(rename = "client_recover_us", serialize_with = "in_microseconds")]
     pub(super) client_recover: Duration,
     /// From the query to the record.
+    #[serde(rename = "lookup_s", serialize_with = "in_seconds")]
     pub(super) lookup_time: Duration,
     /// What a client receives in a day for lookups, updates, and hints that ran out.
+    #[serde(rename = "received_per_day_bytes")]
     pub(super) day_bytes: f64,
     /// What a client keeps.
+    #[serde(rename = "client_keeps_bytes")]
     pub(super) kept_bytes: u64,
     /// Whether that is secret, and each part of it good for one lookup.
+    #[serde(skip)]
     pub(super) keeps_hints: bool,
+    #[serde(rename = "server_setup_s", serialize_with = "in_seconds")]
     pub(super) setup: Duration,
-    pub(super) client_prepare: Duration,
+    #[serde(rename = "server_prepare_s", serialize_with = "in_seconds")]
     pub(super) server_prepare: Duration,
+    #[serde(rename = "client_prepare_s", serialize_with = "in_seconds")]
+    pub(super) client_prepare: Duration,
     /// Memory of each server, while nothing changes.
     pub(super) server_bytes: u64,
     /// The most that it takes: at its start, or when it takes in an update.
     pub(super) server_peak_bytes: u64,
     /// Cores of each server that are busy on average.
     pub(super) cores: f64,
+    #[serde(rename = "month")]
     pub(super) money: Money,
+    pub(super) month_sum: f64,
+}
+
+fn by_name<S: Serializer>(scheme: &SchemeId, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(scheme.name())
+}
+
+fn in_seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.as_secs_f64())
+}
+
+fn in_microseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.as_secs_f64() * 1e6)
 }
 
 /// Bytes of messages.
@@ -249,6 +269,7 @@ impl Candidate {
             server_bytes,
             server_peak_bytes,
             cores,
+            month_sum: money.sum(),
             money,
         }
     }

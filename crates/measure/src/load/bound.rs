@@ -2,12 +2,13 @@
 //! what is beyond it. If the server is on this machine too, its yardsticks say how far a server
 //! could get at most.
 
+use super::LoadOptions;
 use super::crowd::Crowd;
-use super::processor::{Usage, cores};
-use super::report::rate;
+use super::processor::Usage;
 use super::step::Step;
-use crate::arguments::Load;
-use crate::display::{self, Page};
+use crate::machine::threads;
+use crate::page::{Page, rate, some};
+use crate::watch::{Amount, Watch};
 use crate::yardsticks;
 use privet_core::{Result, TableShape};
 use privet_kernels::Kernels;
@@ -82,7 +83,7 @@ impl Bound {
         let Usage { cores_used, machine_busy } = step.processor;
         let by = if step.busiest_client >= AT_ITS_LIMIT {
             Limit::Clients
-        } else if cores_used.is_some_and(|used| used >= AT_ITS_LIMIT * cores() as f64) {
+        } else if cores_used.is_some_and(|used| used >= AT_ITS_LIMIT * threads() as f64) {
             Limit::ThisMachine
         } else if step.late_ms.p99 >= IS_LATE * p99 {
             Limit::Load
@@ -103,23 +104,21 @@ impl Bound {
     /// If they cannot be taken.
     pub(super) fn beside_yardsticks(
         mut self,
-        arguments: &Load,
+        options: &LoadOptions,
         crowd: &Crowd,
         held: Option<f64>,
+        watch: Watch<'_>,
     ) -> Result<Self> {
-        let mut urls = arguments.addresses.urls().into_iter();
-        if urls.all(is_loopback) {
+        if options.client.urls.iter().all(|url| is_loopback(url)) {
             let table = crowd.first().table();
             let shape = table.identity.shape;
-            let spinner = display::working("taking this machine's yardsticks");
-            let yardstick = Yardstick::take(table.scheme.plan.work(&table.identity), shape, held);
-            spinner.finish_and_clear();
-            self.yardstick = yardstick?;
+            let _taking = watch("taking this machine's yardsticks", Amount::Unknown);
+            self.yardstick = Yardstick::take(table.scheme.plan.work(&table.identity), shape, held)?;
         }
         Ok(self)
     }
 
-    pub(super) fn add_to(&self, page: &mut Page) {
+    pub(super) fn add_to(&self, page: &mut impl Page) {
         let at = rate(self.rate);
         page.line(match self.by {
             Limit::Clients => format!(
@@ -181,7 +180,7 @@ impl Yardstick {
                     share.map(|share| format!("; the server does {} of that", rate(share)));
                 format!(
                     "one core of this machine, idle, reads the {} for {} lookups a second{}",
-                    display::some(*reads_per_lookup, "record", "records"),
+                    some(*reads_per_lookup, "record", "records"),
                     rate(random_reads_per_s / (*reads_per_lookup).max(1) as f64),
                     answered.unwrap_or_default()
                 )
@@ -217,7 +216,7 @@ mod tests {
             processor: Usage { cores_used, machine_busy },
             ..quiet()
         };
-        assert_eq!(by(used(Some(cores() as f64), None)), Limit::ThisMachine);
+        assert_eq!(by(used(Some(threads() as f64), None)), Limit::ThisMachine);
         assert_eq!(by(used(None, Some(0.95))), Limit::ThisMachine);
         assert_eq!(by(used(None, None)), Limit::Server);
         let late = || Late { p99: 6.0, max: 7.0 };

@@ -2,6 +2,7 @@
 
 use super::report::LoadReport;
 use super::step::Step;
+use crate::page::rate;
 use crate::plot::{Axis, Look, Plot, Series};
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ pub(super) fn plot(report: &LoadReport) -> Plot {
         let p99 = steps.iter().filter(at_knee).filter_map(|step| step.latency_ms.percentile(99.0));
         series.push(Series {
             hue: series.len(),
-            label: format!("the highest rate that was held: {}/s", super::report::rate(held)),
+            label: format!("the highest rate that was held: {}/s", rate(held)),
             look: Look::Marks,
             points: p99.map(|p99| (held, in_ms(p99))).collect(),
         });

@@ -1,17 +1,17 @@
-//! Connections, prices and assumptions, as they are typed.
+//! Connections, prices and assumptions, and how people name them.
 
-use clap::ValueEnum;
-use clap::builder::PossibleValue;
+use crate::load::parse_time;
 use privet_schemes::registry::Assumption;
+use privet_table::Choice;
 use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
 /// What clients run in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum ClientKind {
+pub enum ClientKind {
     /// A program of its own.
     Native,
     /// A module of Python, which calls the same code.
@@ -20,53 +20,40 @@ pub(crate) enum ClientKind {
     Browser,
 }
 
-/// What privacy may rest on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Assumed(pub(crate) Assumption);
-
-impl Assumed {
-    pub(super) fn in_words(self) -> &'static str {
-        match self.0 {
-            Assumption::Nothing => "nothing but servers that do not talk",
-            Assumption::Aes => "AES",
-            Assumption::Lwe => "learning with errors (LWE)",
-            Assumption::RingLwe => "learning with errors over a ring (ring LWE)",
-        }
-    }
+impl ClientKind {
+    /// What there is to choose from; the first is the default.
+    pub const CHOICES: [Choice<Self>; 3] = [
+        Choice::new(Self::Native, "native", "A program of its own"),
+        Choice::new(Self::Python, "python", "A module of Python, which calls the same code"),
+        Choice::new(Self::Browser, "browser", "WebAssembly"),
+    ];
 }
 
-impl ValueEnum for Assumed {
-    fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [Assumed; 4] = [
-            Assumed(Assumption::Nothing),
-            Assumed(Assumption::Aes),
-            Assumed(Assumption::Lwe),
-            Assumed(Assumption::RingLwe),
-        ];
-        &ALL
-    }
+/// What privacy may rest on, the strongest assumption last.
+pub const ASSUMPTIONS: [Choice<Assumption>; 4] = [
+    Choice::new(Assumption::Nothing, "none", "nothing but servers that do not talk"),
+    Choice::new(Assumption::Aes, "aes", "AES"),
+    Choice::new(Assumption::Lwe, "lwe", "learning with errors (LWE)"),
+    Choice::new(Assumption::RingLwe, "ring-lwe", "learning with errors over a ring (ring LWE)"),
+];
 
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let name = match self.0 {
-            Assumption::Nothing => "none",
-            Assumption::Aes => "aes",
-            Assumption::Lwe => "lwe",
-            Assumption::RingLwe => "ring-lwe",
-        };
-        Some(PossibleValue::new(name).help(self.in_words()))
-    }
+/// What an assumption is called in a sentence.
+pub(super) fn in_words(assumption: Assumption) -> &'static str {
+    ASSUMPTIONS.iter().find(|one| one.value == assumption).map_or("", |one| one.words)
 }
 
 /// A client's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Link {
-    pub(super) bits_per_s: f64,
-    pub(crate) round_trip: Duration,
+pub struct Link {
+    /// Bits in a second.
+    pub bits_per_s: f64,
+    /// How long a reply to nothing takes.
+    pub round_trip: Duration,
 }
 
 impl Link {
     /// How long it takes to send and receive `bytes` in all, without waiting for a reply.
-    pub(crate) fn time(&self, bytes: u64) -> Duration {
+    pub fn time(&self, bytes: u64) -> Duration {
         let seconds = bytes as f64 * 8.0 / self.bits_per_s;
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     }
@@ -87,22 +74,22 @@ impl FromStr for Link {
             let number: f64 = rate.strip_suffix(unit)?.parse().ok()?;
             (number.is_finite() && number > 0.0).then_some(number * bits)
         });
-        let round_trip = crate::load::parse_time(time).map_err(|_| wrong())?;
+        let round_trip = parse_time(time).map_err(|_| wrong())?;
         Ok(Self { bits_per_s: rate.ok_or_else(wrong)?, round_trip })
     }
 }
 
 /// What things cost, in any currency.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Prices {
+pub struct Prices {
     /// A gigabyte that a server sends.
-    pub(super) traffic: f64,
+    pub traffic: f64,
     /// A core for a month.
-    pub(super) core: f64,
+    pub core: f64,
     /// A gibibyte of memory for a month.
-    pub(super) memory: f64,
+    pub memory: f64,
     /// An hour that somebody waits.
-    pub(super) waiting: f64,
+    pub waiting: f64,
 }
 
 impl Default for Prices {

@@ -84,11 +84,6 @@ fn machine_ticks() -> Option<Ticks> {
     }
 }
 
-/// The cores that this program may use.
-pub(super) fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,10 +3,10 @@
 
 use super::microseconds;
 use super::online::compare;
-use super::report::{Offline, Online, ServerTime};
+use super::report::{Offline, Online, Run, ServerTime};
 use super::table::BenchTable;
-use super::{Run, median, traffic, whole_batches};
-use crate::arguments::Bench;
+use super::{BenchOptions, median};
+use crate::traffic;
 use privet_core::{Error, Result};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
@@ -14,7 +14,7 @@ use privet_schemes::registry::Work;
 use std::time::Instant;
 
 /// Asks for records by number, eight bytes each, and reads them from a copy of the table.
-pub(super) fn measure(arguments: &Bench, table: &BenchTable, kernels: Kernels) -> Result<Run> {
+pub(super) fn measure(options: &BenchOptions, table: &BenchTable, kernels: Kernels) -> Result<Run> {
     let record_len = table.shape().record_len() as usize;
     let no_memory = || Error::unavailable("no memory for the table");
     let len = usize::try_from(table.shape().bytes()).map_err(|_| no_memory())?;
@@ -23,11 +23,9 @@ pub(super) fn measure(arguments: &Bench, table: &BenchTable, kernels: Kernels) -
     table.contents().fill(&mut records);
 
     let mut answer_us = Vec::new();
-    let mut answers = vec![0; arguments.batch as usize * record_len];
-    for batch in 0..whole_batches(arguments) {
-        let first = batch * arguments.batch;
-        let wanted: Vec<u64> =
-            (first..first + arguments.batch).map(|number| table.wanted(number)).collect();
+    let mut answers = vec![0; options.batch as usize * record_len];
+    for batch in 0..options.batches() {
+        let wanted = options.wanted(batch, table);
         // Written beforehand, so that no page is touched for the first time while the clock runs.
         answers.fill(1);
         let start = Instant::now();
@@ -42,21 +40,12 @@ pub(super) fn measure(arguments: &Bench, table: &BenchTable, kernels: Kernels) -
 
     let lookup = traffic::lookup(&table.identity(), [0; 32], 8, record_len);
     Ok(Run {
-        offline: Offline {
-            reference_string_s: None,
-            server_s: 0.0,
-            prepare_s: None,
-            client_s: 0.0,
-            up_bytes: 0,
-            down_bytes: 0,
-        },
+        offline: Offline::default(),
         online: Online {
-            client_query_us: 0.0,
-            journal_us: 0.0,
-            client_recover_us: 0.0,
             servers: vec![ServerTime::new(0, median(answer_us), lookup)],
             up_bytes: lookup.query,
             down_bytes: lookup.answer,
+            ..Online::default()
         },
         edit_us: None,
         edits: None,

@@ -1,21 +1,24 @@
-//! What `privet load` prints: one JSON object, whose fields `docs/load.md` explains, or a page for
-//! people.
+//! What comes of it: one JSON object, whose fields `docs/load.md` explains, or the same for people.
 
-use super::LoadMeasurements;
 use super::bound::Bound;
 use super::crowd::Crowd;
+use super::curve;
 use super::knee::Knee;
 use super::latencies::SHOWN;
 use super::objective::Objective;
-use super::processor::cores;
 use super::step::{Step, in_words};
-use crate::arguments::Load;
-use crate::display::{self, Page};
+use super::{LoadMeasurements, LoadOptions};
+use crate::machine::threads;
+use crate::page::{Page, rate, seconds, some};
+use crate::plot::Plot;
+use privet_core::Error;
+use privet_core::quantities::count;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 
+/// What comes of a measurement. `docs/load.md` explains the fields.
 #[derive(Serialize)]
-pub(super) struct LoadReport {
+pub struct LoadReport {
     table: String,
     scheme: &'static str,
     servers: usize,
@@ -41,7 +44,7 @@ pub(super) struct LoadReport {
 }
 
 impl LoadReport {
-    pub(super) fn new(arguments: &Load, crowd: &Crowd, measured: LoadMeasurements) -> Self {
+    pub(super) fn new(options: &LoadOptions, crowd: &Crowd, measured: LoadMeasurements) -> Self {
         let LoadMeasurements { objectives, steps, knee, bound } = measured;
         let table = crowd.first().table();
         let shape = table.identity.shape;
@@ -56,50 +59,48 @@ impl LoadReport {
             servers: table.scheme.plan.servers,
             records: shape.records(),
             record_len: shape.record_len(),
-            by: if crowd.is_by_number() { "number" } else { "key" },
-            clients: arguments.clients,
+            by: crowd.by(),
+            clients: options.clients,
             received_bytes: crowd.received(),
-            seconds: arguments.time.as_secs_f64(),
-            met: (!arguments.slo.is_empty()).then_some(met),
+            seconds: options.time.as_secs_f64(),
+            met: (!options.objectives.is_empty()).then_some(met),
             objectives,
             steps,
             knee,
             bound,
-            heading: Self::heading(arguments, crowd),
+            heading: crowd.heading(),
         }
     }
 
     /// Whether an objective was missed.
-    pub(super) fn is_missed(&self) -> bool {
+    pub fn is_missed(&self) -> bool {
         self.met == Some(false)
     }
 
-    /// The table and the clients, in one line.
-    pub(super) fn heading(arguments: &Load, crowd: &Crowd) -> String {
-        let table = crowd.first().table();
-        let shape = table.identity.shape;
-        format!(
-            "table {}, {}, {} of {}: {}, lookups by {}",
-            table.name,
-            table.scheme.plan.scheme,
-            display::some(shape.records(), "record", "records"),
-            display::bytes(shape.record_len()),
-            display::some(arguments.clients.into(), "client", "clients"),
-            if crowd.is_by_number() { "number" } else { "key" },
-        )
+    /// The failed lookups, if there were any at the rate that was asked for.
+    pub fn failure(&self) -> Option<Error> {
+        let steps = || self.steps.iter().filter(|_| self.knee.is_none());
+        let failed: u64 = steps().map(|step| step.latency_ms.failed()).sum();
+        let first = steps().find_map(|step| step.latency_ms.gravest())?;
+        let failed = some(failed, "lookup failed", "lookups failed");
+        Some(first.clone().within(format!("{failed}; the first")))
     }
 
-    /// What comes below the heading and, if the knee was searched for, the lines of the steps.
-    pub(super) fn page(&self) -> Page {
-        let mut page = Page::default();
+    /// Latencies against rates.
+    pub fn plot(&self) -> Plot {
+        curve::plot(self)
+    }
+
+    /// Says to people what comes below the heading and, if the knee was searched for, the lines of
+    /// the steps.
+    pub fn put_on(&self, page: &mut impl Page) {
         match &self.knee {
-            None => self.steps.iter().for_each(|step| self.add_step(&mut page, step)),
+            None => self.steps.iter().for_each(|step| self.add_step(page, step)),
             Some(knee) => {
                 page.line(self.found(knee));
             }
         }
-        self.bound.add_to(&mut page);
-        page
+        self.bound.add_to(page);
     }
 
     /// What the search found, in one line.
@@ -121,23 +122,22 @@ impl LoadReport {
         }
     }
 
-    fn add_step(&self, page: &mut Page, step: &Step) {
-        let time = display::duration(Duration::from_secs_f64(self.seconds));
-        let due = display::some(step.due, "lookup", "lookups");
+    fn add_step(&self, page: &mut impl Page, step: &Step) {
+        let time = seconds(self.seconds);
+        let due = some(step.due, "lookup", "lookups");
         page.entry("due", format!("{}/s for {time}: {due}", rate(step.rate)));
-        let answered = display::count(step.answered);
+        let answered = count(step.answered);
         page.entry("answered", format!("{answered}, {}/s", rate(step.answered_per_s)));
-        let failed =
-            step.failed.iter().map(|(kind, count)| format!("{} {kind}", display::count(*count)));
+        let failed = step.failed.iter().map(|(kind, number)| format!("{} {kind}", count(*number)));
         let failed: Vec<String> = failed.collect();
         page.entry("failed", if failed.is_empty() { "0".to_owned() } else { failed.join(", ") });
-        page.entry("shed", display::some(step.shed, "refusal", "refusals"));
+        page.entry("shed", some(step.shed, "refusal", "refusals"));
         let percentiles = SHOWN.map(|(percent, _)| {
             format!("p{percent} {}", in_words(step.latency_ms.percentile(percent)))
         });
         let longest = in_words(step.latency_ms.longest());
         page.entry("latency", format!("{}, max {longest}", percentiles.join(", ")));
-        let in_ms = |time: f64| display::duration(Duration::from_secs_f64(time / 1e3));
+        let in_ms = |time: f64| seconds(time / 1e3);
         page.entry(
             "begun late",
             format!("p99 {}, max {}", in_ms(step.late_ms.p99), in_ms(step.late_ms.max)),
@@ -145,7 +145,7 @@ impl LoadReport {
         for passes in &step.passes {
             page.entry("the server", passes.words());
         }
-        let cores = cores();
+        let cores = threads();
         let used = step.processor.cores_used.map(|used| format!("{used:.2} of {cores} cores, "));
         page.entry(
             "this program",
@@ -165,31 +165,10 @@ impl LoadReport {
     }
 }
 
-/// A rate to three digits or to whole numbers: `0.125`, `12.5`, `1,250`.
-pub(super) fn rate(per_second: f64) -> String {
-    match per_second {
-        rate if rate >= 99.95 => display::count(rate.round() as u64),
-        rate if rate >= 9.995 => format!("{rate:.1}"),
-        rate if rate >= 0.9995 => format!("{rate:.2}"),
-        rate => format!("{rate:.3}"),
-    }
-}
-
 /// A time in JSON.
 pub(super) fn milliseconds<S: Serializer>(
     time: &Duration,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(time.as_micros() as f64 / 1e3)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_have_three_digits_or_are_whole() {
-        let rates = [0.1254, 0.9999, 1.5, 9.999, 12.34, 99.96, 1234.5, 0.0].map(rate);
-        assert_eq!(rates, ["0.125", "1.00", "1.50", "10.0", "12.3", "100", "1,235", "0.000"]);
-    }
 }

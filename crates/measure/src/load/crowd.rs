@@ -4,9 +4,12 @@
 //! directory, so that the hint is received and kept once. Clients with secret hints each have one:
 //! no two may use the same hint.
 
+use super::LoadOptions;
 use super::place::StateDirectories;
-use crate::arguments::Load;
+use crate::machine::threads;
+use crate::page::some;
 use privet_client::{Client, ClientOptions, Progress, Target, Value};
+use privet_core::quantities::bytes;
 use privet_core::{Blame, Error, Reason, Result, SecretRng};
 use privet_schemes::offline::OfflinePhase;
 use std::convert::Infallible;
@@ -28,7 +31,7 @@ const END: Duration = Duration::from_secs(5);
 const KEY_LEN: usize = 16;
 
 /// Clients of one table, ready for lookups.
-pub(super) struct Crowd {
+pub struct Crowd {
     clients: Vec<Client>,
     by_number: bool,
     shed: Arc<AtomicU64>,
@@ -47,24 +50,22 @@ struct Watch {
 }
 
 impl Crowd {
-    /// Connects all clients, and has each make a first lookup, which is not measured.
+    /// Connects all clients, and has each make a first lookup, which is not measured. A signal to
+    /// end removes what they keep, and then calls `ends` with the exit code for it.
     ///
     /// # Errors
     /// As [`Client::connect`] and [`Client::get`];
     /// [`Blame::ApiMisuse`] if lookups ask no server anything.
-    pub(super) fn connect(arguments: &Load) -> Result<Self> {
+    pub fn connect(given: &LoadOptions, ends: fn(i32)) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .map_err(|error| Error::unavailable("no runtime").caused_by(error))?;
-        let place = StateDirectories::new(&runtime)?;
+        let place = StateDirectories::new(&runtime, ends)?;
         let (ends, ended) = mpsc::channel();
         let watch = Watch { shed: Arc::default(), _ends: ends };
-        let mut options = ClientOptions::new(arguments.addresses.urls());
-        arguments.trust.apply_to(&mut options);
-        arguments.limits.apply_to(&mut options);
-        options.session.table.clone_from(&arguments.table);
+        let mut options = given.client.clone();
         options.session.in_flight = IN_FLIGHT;
 
         // What the first client receives, the others find, if it is public.
@@ -83,7 +84,7 @@ impl Crowd {
         options.session.schemes = vec![scheme.scheme];
         options.session.table = Some(first.table().name.clone());
         let by_number = is_looked_up_by_number(&first)?;
-        let others = usize::from(arguments.clients) - 1;
+        let others = usize::from(given.clients) - 1;
         let others = side_by_side(others, |number| {
             let state = place.state(if secret { number + 1 } else { 0 });
             let client = join(&options, state, &watch)?;
@@ -100,13 +101,13 @@ impl Crowd {
         &self.clients[0]
     }
 
-    /// Whether lookups are by record number, and not by key.
-    pub(super) fn is_by_number(&self) -> bool {
-        self.by_number
+    /// What lookups are by: `number` or `key`.
+    pub(super) fn by(&self) -> &'static str {
+        if self.by_number { "number" } else { "key" }
     }
 
     /// Bytes that all clients together received before their first lookup.
-    pub(super) fn received(&self) -> u64 {
+    pub fn received(&self) -> u64 {
         self.clients.iter().map(|client| client.stats().prepare.down).sum()
     }
 
@@ -144,8 +145,23 @@ impl Crowd {
         self.runtime.spawn(async move { over(answered(lookup.outcome().await)) });
     }
 
+    /// The table and the clients, in one line.
+    pub fn heading(&self) -> String {
+        let table = self.first().table();
+        let shape = table.identity.shape;
+        format!(
+            "table {}, {}, {} of {}: {}, lookups by {}",
+            table.name,
+            table.scheme.plan.scheme,
+            some(shape.records(), "record", "records"),
+            bytes(shape.record_len()),
+            some(self.clients.len() as u64, "client", "clients"),
+            self.by(),
+        )
+    }
+
     /// Removes what the clients keep, before the process ends without dropping this.
-    pub(super) fn clear_up(&self) {
+    pub fn clear_up(&self) {
         self.place.remove();
     }
 
@@ -215,7 +231,6 @@ fn target(client: &Client, by_number: bool, rng: &mut SecretRng) -> Target {
 /// # Errors
 /// The gravest one. Nothing is begun after the first.
 fn side_by_side<T: Send>(count: usize, make: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);
     let made = Mutex::new(Ok(Vec::with_capacity(count)));
     let work = || {
@@ -235,7 +250,7 @@ fn side_by_side<T: Send>(count: usize, make: impl Fn(usize) -> Result<T> + Sync)
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..cores.min(count) {
+        for _ in 0..threads().min(count) {
             scope.spawn(work);
         }
     });

@@ -1,9 +1,8 @@
 //! How fast one core of a machine does what schemes [count](privet_schemes::registry::Costs): a
 //! yardstick for each kind of operation, measured here or read from a file.
 
-use crate::display;
-use crate::laboratory::schemes;
-use privet_core::{Error, Result};
+use crate::watch::{Amount, Watch};
+use privet_core::{Error, Reason, Result};
 use privet_kernels::Kernels;
 use privet_kernels::rates::{LINE, best, copy_rate, filled, step_rate};
 use privet_schemes::registry::{Operations, Pass, RandomReads};
@@ -18,7 +17,7 @@ const SIZES: [usize; 5] = [1 << 18, 1 << 22, 1 << 24, 1 << 26, 1 << 29];
 /// Operations a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Machine {
+pub struct Machine {
     /// `portable`, `avx2` or `avx512`.
     kernel: String,
     /// Bytes read in sequence, from memory of each size.
@@ -45,30 +44,24 @@ struct Speed {
 }
 
 /// The threads with which a server would compute here.
-pub(crate) fn threads() -> usize {
+pub fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl Machine {
-    /// The machine that a file describes; without a file, this one, which is measured.
+    /// The machine that a file describes; without a file, this one, which is measured in some
+    /// seconds. `point_products` measures what the schemes for study need besides: how many points
+    /// one core multiplies by a number in a second.
     ///
     /// # Errors
-    /// If the file does not describe a machine, or there is no memory to measure this one.
-    pub(crate) fn of(file: Option<&Path>) -> Result<Self> {
-        let Some(file) = file else {
-            let spinner = display::working("measuring this machine");
-            let measured = Self::measured();
-            spinner.finish_and_clear();
-            return measured;
-        };
-        Self::read(file)
-    }
-
-    /// Measures this machine, in some seconds.
-    ///
-    /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no memory for it.
-    fn measured() -> Result<Self> {
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the file cannot be read, or does not
+    /// describe a machine; [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no
+    /// memory to measure this one.
+    pub fn of(file: Option<&Path>, point_products: fn() -> f64, watch: Watch<'_>) -> Result<Self> {
+        if let Some(file) = file {
+            return Self::read(file);
+        }
+        let _measuring = watch("measuring this machine", Amount::Unknown);
         let kernels = Kernels::detect();
         let no_memory = |error| Error::unavailable("no memory for the yardsticks").caused_by(error);
         let buffer = filled(SIZES[SIZES.len() - 1]).map_err(no_memory)?;
@@ -91,7 +84,7 @@ impl Machine {
                 black_box(blake3::hash(&buffer[..1 << 24]));
             }),
             short_hashes_per_s: kernels.short_hash_rate(&buffer[..1 << 20]),
-            point_products_per_s: schemes::point_products(),
+            point_products_per_s: point_products(),
             steps_per_s: step_rate(),
         })
     }
@@ -107,10 +100,6 @@ impl Machine {
     }
 
     /// Reads what [`write`](Self::write) wrote.
-    ///
-    /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the file cannot be read, or does not
-    /// describe a machine.
     fn read(file: &Path) -> Result<Self> {
         let wrong = |what: &str, why: String| {
             Error::api_misuse(format!("{}: {what}: {why}", file.display()))
@@ -118,10 +107,8 @@ impl Machine {
         let bytes = std::fs::read(file)
             .map_err(|error| wrong("the machine's yardsticks cannot be read", error.to_string()))?;
         let machine: Self = serde_json::from_slice(&bytes).map_err(|error| {
-            wrong(
-                "these are not a machine's yardsticks; `privet plan --save-machine` writes them",
-                error.to_string(),
-            )
+            wrong("these are not a machine's yardsticks", error.to_string())
+                .because(Reason::NoMachine)
         })?;
         let rates = [
             machine.aes_blocks_per_s,
@@ -148,7 +135,7 @@ impl Machine {
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the file cannot be written.
-    pub(crate) fn write(&self, file: &Path) -> Result<()> {
+    pub fn write(&self, file: &Path) -> Result<()> {
         let written = serde_json::to_vec_pretty(self).map_err(|error| error.to_string());
         written
             .and_then(|json| std::fs::write(file, json).map_err(|error| error.to_string()))
@@ -158,7 +145,7 @@ impl Machine {
     }
 
     /// How long one core takes.
-    pub(crate) fn time(&self, step: &Operations) -> Duration {
+    pub fn time(&self, step: &Operations) -> Duration {
         let Pass { bytes, of } = step.pass;
         let RandomReads { count, len, of: of_random } = step.random;
         // The rest of a record comes in sequence, but in pieces too short to be read at full speed.
@@ -179,7 +166,7 @@ impl Machine {
     }
 
     /// The instructions that the yardsticks were taken with.
-    pub(crate) fn kernel(&self) -> &str {
+    pub fn kernel(&self) -> &str {
         &self.kernel
     }
 }

@@ -5,10 +5,10 @@ use super::latencies::{self, Latencies};
 use super::metrics::{self, MetricsAddress, Passes};
 use super::objective::Objective;
 use super::processor::{Usage, Used};
-use super::report::rate;
 use super::schedule::{self, MachineClock};
-use crate::display;
+use crate::page::{duration, rate};
 use hdrhistogram::Histogram;
+use privet_core::quantities::count;
 use privet_core::{Blame, Error, Result, SecretRng};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -79,7 +79,7 @@ impl Step {
         if rate * time.as_secs_f64() > MOST {
             return Err(Error::api_misuse(format!(
                 "{} lookups are more than fit into one run; take less time or a lower rate",
-                display::count((rate * time.as_secs_f64()) as u64)
+                count((rate * time.as_secs_f64()) as u64)
             )));
         }
         let mut rng = SecretRng::from_os()?;
@@ -154,9 +154,9 @@ impl Step {
             add(format!("p{percent}"), self.latency_ms.percentile(percent));
         }
         add("max".to_owned(), self.latency_ms.longest());
-        for (count, what) in [(self.shed, "shed"), (self.latency_ms.failed(), "failed")] {
-            if count > 0 {
-                line.push_str(&format!("  {} {what}", display::count(count)));
+        for (number, what) in [(self.shed, "shed"), (self.latency_ms.failed(), "failed")] {
+            if number > 0 {
+                line.push_str(&format!("  {} {what}", count(number)));
             }
         }
         for passes in &self.passes {
@@ -174,7 +174,7 @@ fn keeps_up(share: f64, behind_s: f64) -> bool {
 
 /// A latency for people; `never` if it was none.
 pub(super) fn in_words(latency: Option<Duration>) -> String {
-    latency.map_or_else(|| "never".to_owned(), display::duration)
+    latency.map_or_else(|| "never".to_owned(), duration)
 }
 
 /// All outcomes of a step, and when the first and the last answer came.

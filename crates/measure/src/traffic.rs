@@ -14,23 +14,26 @@ use privet_wire::{
 use std::ops::Range;
 
 /// Bytes of each kind of message.
-pub(crate) struct Traffic {
-    /// Before the first query, summed over all servers.
-    pub(crate) offline_up: u64,
-    pub(crate) offline_down: u64,
+pub struct Traffic {
+    /// Sent before the first query, summed over all servers.
+    pub offline_up: u64,
+    /// As `offline_up`, received.
+    pub offline_down: u64,
     /// A query and its answer, for each server that is queried.
-    pub(crate) lookups: Vec<LookupBytes>,
+    pub lookups: Vec<LookupBytes>,
 }
 
 /// Bytes of one query and of its answer.
 #[derive(Clone, Copy)]
-pub(crate) struct LookupBytes {
-    pub(crate) query: u64,
-    pub(crate) answer: u64,
+pub struct LookupBytes {
+    /// Of the query.
+    pub query: u64,
+    /// Of its answer.
+    pub answer: u64,
 }
 
 /// The messages of a scheme on a table.
-pub(crate) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
+pub fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
     let parameter_digest = plan.digest(identity);
     let (offline_up, offline_down) = match plan.offline {
         OfflinePhase::Download { len } => {
@@ -56,7 +59,7 @@ pub(crate) fn of(plan: &SchemePlan, identity: &TableIdentity) -> Traffic {
 }
 
 /// Bytes that a client keeps between lookups: what it downloaded, or its hints.
-pub(crate) fn kept(plan: &SchemePlan, identity: &TableIdentity) -> u64 {
+pub fn kept(plan: &SchemePlan, identity: &TableIdentity) -> u64 {
     match plan.offline {
         OfflinePhase::Download { len } | OfflinePhase::KeepTable { len } => len,
         _ => plan.hints_len(identity),
@@ -82,8 +85,7 @@ fn fetched(
     range: Range<u64>,
 ) -> (u64, u64) {
     let (table, epoch) = (identity.id, identity.epoch);
-    let request =
-        FetchRequest { table, epoch, parameter_digest, part, offset: range.start, len: 0 };
+    let request = FetchRequest { table, epoch, parameter_digest, part, offset: range.start, len: 0 };
     let full = FetchChunk { offset: 0, data: vec![0; FETCH_CHUNK_LEN].into() }.data;
     let chunk = |offset: u64| {
         let chunk_len = (range.end - offset).min(FETCH_CHUNK_LEN as u64) as usize;

@@ -37,28 +37,40 @@ const COLOURS: [RGBColor; 5] = [
 /// Curves with at most this many points show a dot at each.
 const MOST_DOTS: usize = 60;
 
-pub(crate) struct Plot {
-    pub(crate) title: String,
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
-    pub(crate) right: Option<Axis>,
-    pub(crate) series: Vec<Series>,
+/// A plot of curves.
+pub struct Plot {
+    /// What it shows.
+    pub title: String,
+    /// The axis below.
+    pub x: Axis,
+    /// The axis on the left, to which the curves belong.
+    pub y: Axis,
+    /// The axis on the right, if there is one: the left one in another unit.
+    pub right: Option<Axis>,
+    /// The curves.
+    pub series: Vec<Series>,
 }
 
-pub(crate) struct Series {
+/// A curve, or points.
+pub struct Series {
     /// Without one, the legend does not mention the series.
-    pub(crate) label: String,
+    pub label: String,
     /// Its colour: a number, and equal numbers look alike.
-    pub(crate) hue: usize,
-    pub(crate) look: Look,
+    pub hue: usize,
+    /// How it is drawn.
+    pub look: Look,
     /// Points outside the axes are not drawn.
-    pub(crate) points: Vec<(f64, f64)>,
+    pub points: Vec<(f64, f64)>,
 }
 
+/// How a series is drawn.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
+pub enum Look {
+    /// A line.
     Line,
+    /// Dashes.
     Dashed,
+    /// Short dashes.
     Faint,
     /// Rings without a line between them.
     Marks,
@@ -68,7 +80,7 @@ pub(crate) enum Look {
 
 /// The range of an axis, its label and its ticks.
 #[derive(Clone)]
-pub(crate) struct Axis {
+pub struct Axis {
     label: String,
     // These and the places of ticks are binary logarithms: all axes are logarithmic.
     low: f64,
@@ -78,7 +90,7 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// Logarithmic, covering all `values`, with a tick at each power of ten.
-    pub(crate) fn counts(label: &str, values: impl Iterator<Item = f64>) -> Self {
+    pub fn counts(label: &str, values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = extent(values.map(f64::log10));
         let ticks = (low..=high).map(|power| (position(power), power_of_ten(power)));
         Self {
@@ -90,13 +102,13 @@ impl Axis {
     }
 
     /// Logarithmic, covering all `values`, with ticks at powers of two.
-    pub(crate) fn bytes(label: &str, values: impl Iterator<Item = f64>) -> Self {
+    pub fn bytes(label: &str, values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = extent(values.map(f64::log2));
         Self::powers_of_two(label, f64::from(low), f64::from(high))
     }
 
     /// The same axis in bytes, if this one counts things of `each` bytes.
-    pub(crate) fn as_bytes(&self, label: &str, each: f64) -> Self {
+    pub fn as_bytes(&self, label: &str, each: f64) -> Self {
         Self::powers_of_two(label, self.low + each.log2(), self.high + each.log2())
     }
 
@@ -138,7 +150,7 @@ fn position(power_of_ten: i32) -> f64 {
 /// `1`, `10`, `100`, `1,000`, and `10⁴` from there.
 fn power_of_ten(power: i32) -> String {
     match power {
-        0..=3 => crate::display::count(10u64.pow(power as u32)),
+        0..=3 => privet_core::quantities::count(10u64.pow(power as u32)),
         _ => {
             let digits = ["⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"];
             let exponent = power.unsigned_abs().to_string().into_bytes();
@@ -156,7 +168,7 @@ fn binary_bytes(power: i32) -> String {
     format!("{} {}", 1u64 << (power as usize - 10 * unit).min(63), units[unit])
 }
 
-/// plotters receives places along the axis, which [`Axis::place`] has already computed.
+/// plotters receives places along the axis, which `Axis::place` has already computed.
 impl Ranged for Axis {
     type FormatOption = NoDefaultFormatting;
     type ValueType = f64;
@@ -199,7 +211,7 @@ impl Plot {
     ///
     /// # Errors
     /// None is expected, since it is drawn into memory.
-    pub(crate) fn svg(&self) -> Result<String> {
+    pub fn svg(&self) -> Result<String> {
         let mut svg = String::new();
         self.draw(&mut svg).map_err(|error| {
             Error::unavailable("the plot cannot be drawn").caused_by(error.to_string())
@@ -211,7 +223,7 @@ impl Plot {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(crate) fn write(&self, file: &Path) -> Result<()> {
+    pub fn write(&self, file: &Path) -> Result<()> {
         std::fs::write(file, self.svg()?).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Error::api_misuse(format!(
                 "cannot write {}: its directory does not exist",

@@ -1,7 +1,7 @@
 //! What a server says of its own work on `/metrics`: the time that its passes took, and how many
 //! queries they answered.
 
-use super::report::rate;
+use crate::page::rate;
 use privet_core::{Error, Result};
 use serde::Serialize;
 use std::io::{Read as _, Write as _};
@@ -17,7 +17,7 @@ const MOST_BYTES: u64 = 16 << 20;
 
 /// Where a server publishes its metrics: plain HTTP, as Privet's servers do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MetricsAddress {
+pub struct MetricsAddress {
     /// `HOST:PORT`
     authority: String,
     path: String,

@@ -1,4 +1,4 @@
-//! The directory in which the clients keep what they keep. It goes when the command ends, also at
+//! The directory in which the clients keep what they keep. It goes when they do, also at
 //! Ctrl-C.
 
 use privet_core::{Error, Result};
@@ -10,13 +10,13 @@ use tokio::runtime::Runtime;
 pub(super) struct StateDirectories(PathBuf);
 
 impl StateDirectories {
-    /// Makes the directory. From here on, a signal to end removes it and ends the process, with
-    /// 128 + its number as exit code, as shells have it. `runtime` waits for signals.
+    /// Makes the directory. From here on, a signal to end removes it and calls `ends` with 128 +
+    /// its number: the exit code, as shells have it. `runtime` waits for signals.
     ///
     /// # Errors
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is no room for it, or the
     /// system delivers no signals.
-    pub(super) fn new(runtime: &Runtime) -> Result<Self> {
+    pub(super) fn new(runtime: &Runtime, ends: fn(i32)) -> Result<Self> {
         // Signals first: one that comes while the directory is made must not leave it behind.
         let ended = {
             let _context = runtime.enter();
@@ -33,7 +33,7 @@ impl StateDirectories {
         runtime.spawn(async move {
             let code = ended.await;
             remove(&directory);
-            crate::display::exit(code);
+            ends(code);
         });
         Ok(place)
     }

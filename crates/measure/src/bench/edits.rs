@@ -2,6 +2,7 @@
 //! servers that make a successor of themselves.
 
 use super::microseconds;
+use super::report::EditsInPlace;
 use super::table::BenchTable;
 use privet_core::table::{TableChanges, TableDelta, TableView};
 use privet_core::{Epoch, Error, Result, TableIdentity};
@@ -19,16 +20,9 @@ const MOST_EDITS: u64 = 1 << 20;
 pub(super) struct EditTimes {
     /// Microseconds per edit of one record, applied to the hints in memory.
     pub(super) single_us: Vec<f64>,
-    /// One batch, which the servers follow too.
-    pub(super) batch: Option<Batch>,
-}
-
-/// One batch of edits.
-pub(super) struct Batch {
-    /// The records that the batch changes. [`BenchTable::record`] already returns their new values.
-    pub(super) indices: Vec<u64>,
-    pub(super) server_ms: f64,
-    pub(super) client_ms: f64,
+    /// One batch, which the servers follow too: the records that it changes, of which
+    /// [`BenchTable::record`] already returns the new values; and its times.
+    pub(super) batch: Option<(Vec<u64>, EditsInPlace)>,
 }
 
 /// Edits `count` records.
@@ -92,7 +86,7 @@ fn in_one_batch(
     server: &mut Box<dyn ErasedServer>,
     hints: &mut dyn ErasedHints,
     options: ServerOptions,
-) -> Result<Batch> {
+) -> Result<(Vec<u64>, EditsInPlace)> {
     let mut indices: Vec<u64> = (0..count).map(|number| table.wanted(number)).collect();
     indices.sort_unstable();
     indices.dedup();
@@ -126,6 +120,11 @@ fn in_one_batch(
     let client_ms = microseconds(start) / 1e3;
     match hints.ended() {
         Some(error) => Err(error),
-        None => Ok(Batch { indices, server_ms, client_ms }),
+        None => {
+            let records = indices.len() as u64;
+            let times =
+                EditsInPlace { records, server_update_ms: server_ms, client_update_ms: client_ms };
+            Ok((indices, times))
+        }
     }
 }

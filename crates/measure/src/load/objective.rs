@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// So many percent of all lookups are answered within a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Objective {
+pub struct Objective {
     /// Above 0, at most 100.
     pub(super) percent: f64,
     #[serde(rename = "limit_ms", serialize_with = "super::report::milliseconds")]
@@ -34,7 +34,7 @@ impl FromStr for Objective {
 
 impl fmt::Display for Objective {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "p{} ≤ {}", self.percent, crate::display::duration(self.limit))
+        write!(formatter, "p{} ≤ {}", self.percent, crate::page::duration(self.limit))
     }
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for Objective {
 const LONGEST: Duration = Duration::from_secs(86_400);
 
 /// A time above zero, with its unit: `500ms`, `1.5s`, `2m`.
-pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
+pub fn parse_time(text: &str) -> Result<Duration, String> {
     let units = [("µs", 1e-6), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
     let (number, unit) = text.split_at(text.find(char::is_alphabetic).unwrap_or(text.len()));
     let unit = units.iter().find(|(name, _)| *name == unit).map(|(_, seconds)| seconds);
@@ -58,7 +58,7 @@ pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
 pub(super) const HIGHEST_RATE: f64 = 1e6;
 
 /// A number of lookups in a second, above zero.
-pub(crate) fn parse_rate(text: &str) -> Result<f64, String> {
+pub fn parse_rate(text: &str) -> Result<f64, String> {
     positive(text).filter(|rate| *rate <= HIGHEST_RATE).ok_or_else(|| {
         format!("{text:?} is no rate of up to a million in a second, such as 100 or 0.5")
     })

@@ -3,7 +3,7 @@
 
 use super::online::HintJournal;
 use super::table::BenchTable;
-use crate::display;
+use crate::watch::{Amount, Watch};
 use privet_core::{Error, Result, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
@@ -62,6 +62,7 @@ pub(super) fn server(
     table: &BenchTable,
     tuning: &Tuning,
     options: ServerOptions,
+    watch: Watch<'_>,
 ) -> Result<Timed<ReadyServer>> {
     let len = usize::try_from(table.shape().bytes())
         .map_err(|_| Error::api_misuse("the table does not fit this machine's memory"))?;
@@ -69,10 +70,10 @@ pub(super) fn server(
         .map_err(|error| Error::unavailable("no memory for the table").caused_by(error))?;
     table.contents().fill(&mut bytes);
     let view = TableView::new(table.identity(), &bytes)?;
-    let bar = display::share_progress("computing the hint");
+    let computed = watch("computing the hint", Amount::Thousandths);
     let start = Instant::now();
     let setup = registry::setup(scheme, view, tuning, options)?;
-    let precomputed = setup.precompute(&|share| bar.set_position((share * 1000.0) as u64))?;
+    let precomputed = setup.precompute(&|share| computed((share * 1000.0) as u64))?;
     let server = setup.finish(&precomputed.kept.as_bytes(), &|_| {})?;
     let hint = precomputed.hint.as_bytes().into_owned();
     let digest = match server.plan().offline {
@@ -85,7 +86,6 @@ pub(super) fn server(
         _ => *blake3::hash(&hint).as_bytes(),
     };
     let seconds = start.elapsed().as_secs_f64();
-    bar.finish_and_clear();
     Ok(Timed { value: ReadyServer { server, received: Received { hint, digest } }, seconds })
 }
 
@@ -96,12 +96,13 @@ pub(super) fn client(
     server: &dyn ErasedServer,
     received: Received,
     kernels: Kernels,
+    watch: Watch<'_>,
 ) -> Result<Timed<ReadyClient>> {
     match plan.offline {
         OfflinePhase::StreamTable { .. } | OfflinePhase::StreamArranged { .. } => {
-            streaming(plan, table, server.streamed(), received.digest, kernels)
+            streaming(plan, table, server.streamed(), received.digest, kernels, watch)
         }
-        OfflinePhase::Ask { role, .. } => asking(plan, table, server, role, kernels),
+        OfflinePhase::Ask { role, .. } => asking(plan, table, server, role, kernels, watch),
         OfflinePhase::KeepTable { .. } => keeping(plan, table, received.digest, kernels),
         _ => downloading(plan, table, received, kernels),
     }
@@ -161,9 +162,10 @@ fn streaming(
     streamed: Option<&[u8]>,
     digest: [u8; 32],
     kernels: Kernels,
+    watch: Watch<'_>,
 ) -> Result<Timed<ReadyClient>> {
     let len = plan.offline.len();
-    let bar = display::byte_progress("streaming the table", Some(len));
+    let streaming = watch("streaming the table", Amount::Bytes(len));
     let mut timed = Stopwatch::default();
     let mut preparation =
         timed.run(|| registry::preparation(plan, &table.identity(), digest, None, kernels))?;
@@ -184,9 +186,9 @@ fn streaming(
             }
         };
         timed.run(|| preparation.absorb(offset, chunk))?;
-        bar.set_position(offset);
+        streaming(offset);
     }
-    bar.finish_and_clear();
+    drop(streaming);
     prepared(plan, table, preparation, timed, None, kernels)
 }
 
@@ -197,8 +199,9 @@ fn asking(
     server: &dyn ErasedServer,
     role: Role,
     kernels: Kernels,
+    watch: Watch<'_>,
 ) -> Result<Timed<ReadyClient>> {
-    let bar = display::byte_progress("asking for hints", Some(plan.offline.len()));
+    let asking = watch("asking for hints", Amount::Bytes(plan.offline.len()));
     let (mut timed, mut prepare) = (Stopwatch::default(), Stopwatch::default());
     // No digest of the replies can be announced, since they are for this client alone.
     let mut preparation =
@@ -207,9 +210,9 @@ fn asking(
         let reply = prepare.run(|| server.prepare(role, &request))?;
         let offset = preparation.next_offset();
         timed.run(|| preparation.absorb(offset, &reply))?;
-        bar.set_position(preparation.next_offset());
+        asking(preparation.next_offset());
     }
-    bar.finish_and_clear();
+    drop(asking);
     prepared(plan, table, preparation, timed, Some(prepare), kernels)
 }
 

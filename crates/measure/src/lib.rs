@@ -1,0 +1,52 @@
+//! What measures and forecasts: options in, a report out. The command and the package for Python
+//! say what to measure, and show what comes of it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`bench`](mod@bench) | one scheme measured on one shape, with the machine's limits taken in the same run |
+//! | [`load`] | a running server under lookups that come at a fixed rate |
+//! | [`plan`](mod@plan) | which scheme suits a table and its use, and what each would cost |
+//! | [`machine`] | how fast a machine does what schemes count |
+//! | `yardsticks` | the limits of one core of this machine |
+//! | [`traffic`] | bytes that cross the wire |
+//! | [`plot`] | curves in an SVG file |
+//! | [`page`] | how reports are put before people |
+//! | [`watch`] | how people see what is under way |
+
+pub mod bench;
+pub mod load;
+pub mod machine;
+pub mod page;
+pub mod plan;
+pub mod plot;
+pub mod traffic;
+pub mod watch;
+mod yardsticks;
+
+use privet_core::{Epoch, Result, TableDigest, TableId, TableIdentity, TableShape};
+use privet_schemes::SchemeId;
+use privet_schemes::registry::{self, Tuning};
+use watch::{Amount, Watch};
+
+/// A table of this shape of which nothing else is known: no cost depends on its id or its contents.
+pub fn identity_of(shape: TableShape) -> TableIdentity {
+    TableIdentity { id: TableId([0; 16]), epoch: Epoch(0), digest: TableDigest([0; 32]), shape }
+}
+
+/// Makes in this process whatever the scheme needs beside the table and nobody supplied. Only for
+/// servers whose clients are in this process too.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn completed(
+    tuning: Tuning,
+    scheme: SchemeId,
+    identity: &TableIdentity,
+    watch: Watch<'_>,
+) -> Result<Tuning> {
+    let Some(makeshift) = registry::makeshift(scheme, identity, &tuning) else {
+        return Ok(tuning);
+    };
+    let _making = watch(&format!("making {}", makeshift.what), Amount::Unknown);
+    (makeshift.make)()
+}
