@@ -6,6 +6,7 @@
 //! | [`bench`](mod@bench) | one scheme measured on one shape, with the machine's limits taken in the same run |
 //! | [`load`] | a running server under lookups that come at a fixed rate |
 //! | [`plan`](mod@plan) | which scheme suits a table and its use, and what each would cost |
+//! | [`accuracy`] | what was planned, beside what is measured |
 //! | [`machine`] | how fast a machine does what schemes count |
 //! | `yardsticks` | the limits of one core of this machine |
 //! | [`traffic`] | bytes that cross the wire |
@@ -13,6 +14,7 @@
 //! | [`page`] | how reports are put before people |
 //! | [`watch`] | how people see what is under way |
 
+pub mod accuracy;
 pub mod bench;
 pub mod load;
 pub mod machine;

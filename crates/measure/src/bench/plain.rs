@@ -10,6 +10,7 @@ use crate::traffic;
 use privet_core::{Error, Result};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
+use privet_schemes::contract::Role;
 use privet_schemes::registry::Work;
 use std::time::Instant;
 
@@ -38,7 +39,7 @@ pub(super) fn measure(options: &BenchOptions, table: &BenchTable, kernels: Kerne
         }
     }
 
-    let lookup = traffic::lookup(&table.identity(), [0; 32], 8, record_len);
+    let lookup = traffic::lookup(&table.identity(), [0; 32], Role(0), 8, record_len);
     Ok(Run {
         offline: Offline::default(),
         online: Online {
