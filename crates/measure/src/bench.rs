@@ -24,14 +24,14 @@ pub use report::BenchReport;
 pub(crate) use report::Run;
 
 use crate::watch::Watch;
-use crate::{completed, machine, traffic, yardsticks};
+use crate::{machine, traffic, yardsticks};
 use offline::{ReadyClient, ReadyServer, Timed};
 use online::Timings;
 use privet_core::{Error, Reason, Result, TableShape};
 use privet_kernels::Kernels;
 use privet_kernels::dispatch::Arm;
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{self, PARTITION_RECORDS, ServerOptions, Tuning};
+use privet_schemes::registry::{PARTITION_RECORDS, ServerOptions, Tuning};
 use report::{Offline, Online, Ratios, ServerTime};
 use std::time::Instant;
 use table::BenchTable;
@@ -76,8 +76,10 @@ pub struct BenchOptions {
     pub seed: u64,
     /// The instructions to compute with. `None`: the best there are.
     pub kernel: Option<Arm>,
-    /// What was chosen about the scheme. What it lacks is made, if the scheme needs it.
+    /// What was chosen about the scheme.
     pub tuning: Tuning,
+    /// The seconds that it took to make what nobody chose, if the scheme needs such a thing.
+    pub reference_string_s: Option<f64>,
     /// If records are single bits, stored as bytes: the byte that stands for 0.
     pub zero_bit: Option<u8>,
 }
@@ -95,6 +97,7 @@ impl BenchOptions {
             seed: 1,
             kernel: None,
             tuning: Tuning::default(),
+            reference_string_s: None,
             zero_bit: None,
         }
     }
@@ -186,13 +189,8 @@ fn measure_scheme(
 ) -> Result<Run> {
     let identity = table.identity();
     let queries = bench.batches() * bench.batch;
-    let is_complete = registry::makeshift(scheme, &identity, &bench.tuning).is_none();
-    let start = Instant::now();
-    let tuning = completed(bench.tuning.clone(), scheme, &identity, watch)?;
-    let reference_string_s = (!is_complete).then(|| start.elapsed().as_secs_f64());
     let Timed { value: ReadyServer { mut server, received }, seconds: server_s } =
-        offline::server(scheme, table, &tuning, options, watch)?;
-    drop(tuning);
+        offline::server(scheme, table, &bench.tuning, options, watch)?;
     let plan = server.plan().clone();
     // An early check. The client knows its exact supply, but only after the long work.
     if let Some(supply) = plan.supply(&identity) {
@@ -228,7 +226,7 @@ fn measure_scheme(
     let answers = (0..).zip(timings.answers);
     Ok(Run {
         offline: Offline {
-            reference_string_s,
+            reference_string_s: bench.reference_string_s,
             server_s,
             prepare_s,
             client_s,

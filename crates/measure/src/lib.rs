@@ -25,30 +25,9 @@ pub mod traffic;
 pub mod watch;
 mod yardsticks;
 
-use privet_core::{Epoch, Result, TableDigest, TableId, TableIdentity, TableShape};
-use privet_schemes::SchemeId;
-use privet_schemes::registry::{self, Tuning};
-use watch::{Amount, Watch};
+use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
 
 /// A table of this shape of which nothing else is known: no cost depends on its id or its contents.
 pub fn identity_of(shape: TableShape) -> TableIdentity {
     TableIdentity { id: TableId([0; 16]), epoch: Epoch(0), digest: TableDigest([0; 32]), shape }
-}
-
-/// Makes in this process whatever the scheme needs beside the table and nobody supplied. Only for
-/// servers whose clients are in this process too.
-///
-/// # Errors
-/// If it cannot be made.
-pub fn completed(
-    tuning: Tuning,
-    scheme: SchemeId,
-    identity: &TableIdentity,
-    watch: Watch<'_>,
-) -> Result<Tuning> {
-    let Some(makeshift) = registry::makeshift(scheme, identity, &tuning) else {
-        return Ok(tuning);
-    };
-    let _making = watch(&format!("making {}", makeshift.what), Amount::Unknown);
-    (makeshift.make)()
 }

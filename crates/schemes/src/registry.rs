@@ -11,6 +11,7 @@ mod choose;
 mod clients;
 pub(crate) mod costs;
 mod descriptor;
+pub(crate) mod factors;
 mod memory;
 mod options;
 mod plan;

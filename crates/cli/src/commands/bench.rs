@@ -3,9 +3,12 @@
 use crate::arguments::Bench;
 use crate::display::{self, Page};
 use crate::exit::Outcome;
+use crate::laboratory::reference_string;
 use crate::laboratory::schemes::zero_bit;
 use privet_core::{Result, TableShape};
 use privet_measure::bench::{BenchOptions, BenchReport, Subject, measure};
+use privet_measure::identity_of;
+use std::time::Instant;
 
 /// Runs the measurement and prints its report.
 pub(crate) fn run(arguments: &Bench) -> Result<Outcome> {
@@ -20,16 +23,27 @@ pub(crate) fn report(arguments: &Bench) -> Result<BenchReport> {
         Subject::Scheme(scheme) => Some(scheme),
         Subject::Plain => None,
     };
+    let shape = TableShape::new(arguments.records, arguments.record_len)?;
+    let (mut tuning, mut reference_string_s) = (arguments.options.read(scheme)?, None);
+    if let Some(scheme) = scheme {
+        let identity = identity_of(shape);
+        if reference_string::is_missing(scheme, &identity, &tuning) {
+            let start = Instant::now();
+            tuning = reference_string::completed(tuning, scheme, &identity)?;
+            reference_string_s = Some(start.elapsed().as_secs_f64());
+        }
+    }
     let options = BenchOptions {
         subject: arguments.scheme,
-        shape: TableShape::new(arguments.records, arguments.record_len)?,
+        shape,
         queries: arguments.queries,
         batch: arguments.batch,
         edits: arguments.edits,
         threads: arguments.threads,
         seed: arguments.seed,
         kernel: arguments.kernel,
-        tuning: arguments.options.read(scheme)?,
+        tuning,
+        reference_string_s,
         zero_bit: zero_bit(&arguments.options),
     };
     measure(&options, &display::watch)

@@ -12,7 +12,6 @@ use crate::laboratory::reference_string;
 use phone_book::PhoneBook;
 use privet_client::{Client, Target};
 use privet_core::{Blame, Error, Result, TableIdentity};
-use privet_measure::completed;
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{self, Tuning};
 use privet_table::snapshot::Snapshot;

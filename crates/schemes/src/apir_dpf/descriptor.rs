@@ -1,6 +1,7 @@
 //! The entry of APIR-DPF in the registry.
 
 use super::{ApirDpf, ApirDpfClient, ApirDpfParameters, ApirDpfServer};
+use crate::registry::factors::apir_dpf as fitted;
 use crate::registry::room::*;
 use privet_kernels::authenticated_sum;
 
@@ -41,15 +42,17 @@ impl Registered for ApirDpf {
         let products = authenticated_sum::elements(shape.record_len() as usize) as u64;
         // Records that do not fill an element are gathered first.
         let gathered = if shape.record_len() < 16 { 10 } else { 0 };
-        let answer = 3.6 * aes_blocks(shape.records())
-            + 0.12 * steps((33 * products + 10 * gathered) * shape.records());
+        let [expanded, multiplied, collected] = fitted::ANSWER;
+        let answer = expanded * aes_blocks(shape.records())
+            + multiplied * steps(products * shape.records())
+            + collected * steps(gathered * shape.records());
         Costs {
-            setup: copied(shape.bytes()),
+            setup: fitted::SETUP * copied(shape.bytes()),
             prepare: started(),
-            query: steps(8_000),
+            query: fitted::QUERY * steps(1),
             answer,
             answer_of_eight: answer,
-            recover: steps(7_000),
+            recover: fitted::RECOVER * steps(1),
             ..Costs::default()
         }
     }

@@ -1,6 +1,7 @@
 //! The entry of APIR-Matrix in the registry.
 
 use super::{ApirMatrix, ApirMatrixClient, ApirMatrixParameters, ApirMatrixSetup};
+use crate::registry::factors::apir_matrix_mt as fitted;
 use crate::registry::room::*;
 
 impl Registered for ApirMatrix {
@@ -45,18 +46,22 @@ impl Registered for ApirMatrix {
         let (rows, shape) = (parameters.rows(), parameters.shape());
         let matrix = rows * parameters.row_len();
         let path = u64::from(parameters.path_nodes());
+        let answer = |[read, summed]: [f64; 2]| read * pass(matrix) + summed * xored(matrix);
+        let ([copies, nodes, leaves, placed], [bit, fixed]) = (fitted::SETUP, fitted::QUERY);
+        let [checked, digested, whole, node] = fitted::RECOVER;
         Costs {
-            setup: copied(shape.bytes())
-                + 1.4 * short_hashes(2 * shape.records())
-                + 3.5 * hashed(shape.bytes())
-                + steps(5 * shape.records()),
+            setup: copies * copied(shape.bytes())
+                + nodes * short_hashes(2 * shape.records())
+                + leaves * hashed(shape.bytes())
+                + placed * steps(shape.records()),
             prepare: started(),
-            query: steps(rows / 8 + 2_000),
-            answer: 1.2 * pass(matrix) + 0.55 * xored(matrix),
-            answer_of_eight: 0.125 * pass(matrix) + 0.35 * xored(matrix),
-            recover: 2.0 * short_hashes(2 * parameters.row_records())
-                + hashed(parameters.row_len())
-                + steps(6_000 + 150 * path),
+            query: bit * steps(rows) + fixed * steps(1),
+            answer: answer(fitted::ANSWER),
+            answer_of_eight: answer(fitted::ANSWER_OF_EIGHT),
+            recover: checked * short_hashes(2 * parameters.row_records())
+                + digested * hashed(parameters.row_len())
+                + whole * steps(1)
+                + node * steps(path),
             server_bytes: matrix.saturating_sub(shape.bytes()),
             ..Costs::default()
         }

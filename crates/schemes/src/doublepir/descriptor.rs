@@ -1,6 +1,7 @@
 //! The entry of DoublePIR in the registry.
 
 use super::{DoublePir, DoublePirClient, DoublePirParameters, DoublePirSetup};
+use crate::registry::factors::doublepir as fitted;
 use crate::registry::room::*;
 
 impl Registered for DoublePir {
@@ -43,15 +44,21 @@ impl Registered for DoublePir {
         let (columns, per_column) = (parameters.columns(), parameters.records_per_column());
         let (first, second) = (parameters.rows() * columns, parameters.kept_bytes());
         let hint = parameters.hint_bytes();
-        // However few columns the second matrix has, a row of it takes as long as 60 more.
-        let products = byte_products(first + second + 60 * parameters.second_rows());
+        let products = byte_products(first + second);
+        // A row of the second matrix takes its time however few columns it has.
+        let answer = |[read, multiplied, row]: [f64; 3]| {
+            read * pass(first + second)
+                + multiplied * products
+                + row * byte_products(parameters.second_rows())
+        };
+        let [multiplied, split, digested] = fitted::SETUP;
         Costs {
-            setup: byte_products(1230 * (first + second)) + 34.0 * xored(hint) + hashed(hint),
-            prepare: hashed(hint),
-            query: 1.4 * aes_blocks(256 * (columns + per_column)),
-            answer: 1.3 * pass(first + second) + 3.0 * products,
-            answer_of_eight: 0.125 * pass(first + second) + 1.4 * products,
-            recover: 4.5 * byte_products(hint),
+            setup: multiplied * products + split * xored(hint) + digested * hashed(hint),
+            prepare: fitted::PREPARE * hashed(hint),
+            query: fitted::QUERY * aes_blocks(256 * (columns + per_column)),
+            answer: answer(fitted::ANSWER),
+            answer_of_eight: answer(fitted::ANSWER_OF_EIGHT),
+            recover: fitted::RECOVER * byte_products(hint),
             server_bytes: parameters.kept_bytes() + hint,
             ..Costs::default()
         }

@@ -1,6 +1,7 @@
 //! The entry of the download in the registry.
 
 use super::{Download, DownloadClient, DownloadParameters};
+use crate::registry::factors::download as fitted;
 use crate::registry::room::*;
 
 impl Registered for Download {
@@ -33,9 +34,9 @@ impl Registered for Download {
     fn costs(parameters: &Self::Parameters) -> Costs {
         let bytes = parameters.shape().bytes();
         Costs {
-            setup: hashed(bytes),
-            prepare: hashed(bytes),
-            recover: steps(300),
+            setup: fitted::SETUP * hashed(bytes),
+            prepare: fitted::PREPARE * hashed(bytes),
+            recover: fitted::RECOVER * steps(1),
             ..Costs::default()
         }
     }

@@ -1,6 +1,7 @@
 //! The entry of DPF-PIR in the registry.
 
 use super::{Dpf, DpfClient, DpfParameters, DpfServer};
+use crate::registry::factors::dpf as fitted;
 use crate::registry::room::*;
 
 impl Registered for Dpf {
@@ -29,16 +30,19 @@ impl Registered for Dpf {
 
     fn costs(parameters: &Self::Parameters) -> Costs {
         let shape = parameters.shape();
-        let compute = 4.5 * aes_blocks(shape.records() / 128)
-            + 0.6 * xored(shape.bytes() + 4 * shape.records())
-            + steps(2_000);
+        let answer = |[read, expanded, summed, fixed]: [f64; 4]| {
+            read * pass(shape.bytes())
+                + expanded * aes_blocks(shape.records() / 128)
+                + summed * xored(shape.bytes() + 4 * shape.records())
+                + fixed * steps(1)
+        };
         Costs {
-            setup: copied(shape.bytes()),
+            setup: fitted::SETUP * copied(shape.bytes()),
             prepare: started(),
-            query: steps(6_500),
-            answer: 1.15 * pass(shape.bytes()) + compute,
-            answer_of_eight: 0.125 * pass(shape.bytes()) + 0.65 * compute,
-            recover: steps(700),
+            query: fitted::QUERY * steps(1),
+            answer: answer(fitted::ANSWER),
+            answer_of_eight: answer(fitted::ANSWER_OF_EIGHT),
+            recover: fitted::RECOVER * steps(1),
             ..Costs::default()
         }
     }

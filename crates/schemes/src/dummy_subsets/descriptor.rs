@@ -4,6 +4,7 @@ use super::{
     DummySubsets, DummySubsetsClient, DummySubsetsParameters, DummySubsetsPreparation,
     DummySubsetsServer,
 };
+use crate::registry::factors::dummy_subsets as fitted;
 use crate::registry::room::*;
 
 impl Rehearsed for DummySubsetsClient {}
@@ -64,14 +65,18 @@ impl Registered for DummySubsets {
     fn costs(parameters: &Self::Parameters) -> Costs {
         let hints = u64::from(parameters.singles()) + 2 * u64::from(parameters.pairs());
         let (sums, record_len) = (parameters.summed(hints), parameters.shape().record_len());
-        let sum = 0.5 * aes_blocks(sums) + 1.7 * steps(sums) + 1.7 * xored(record_len * sums);
+        let ([copies, digests], bytes) = (fitted::SETUP, parameters.shape().bytes());
+        let [digested, drawn, chosen, added] = fitted::PREPARE;
         Costs {
-            setup: copied(parameters.shape().bytes()) + hashed(parameters.shape().bytes()),
-            prepare: hashed(parameters.shape().bytes()) + 1.5 * sum,
+            setup: copies * copied(bytes) + digests * hashed(bytes),
+            prepare: digested * hashed(bytes)
+                + drawn * aes_blocks(sums)
+                + chosen * steps(sums)
+                + added * xored(record_len * sums),
             query: search(parameters, u64::from(parameters.singles() + parameters.pairs())),
             answer: read(parameters),
             answer_of_eight: read(parameters),
-            recover: steps(1_700),
+            recover: fitted::RECOVER * steps(1),
             ..Costs::default()
         }
     }
@@ -101,14 +106,16 @@ pub(super) fn work(parameters: &DummySubsetsParameters, hints: u64) -> Work {
 
 /// Finding a hint among `hints`, and rebuilding it.
 pub(super) fn search(parameters: &DummySubsetsParameters, hints: u64) -> Operations {
-    2.3 * aes_blocks(hints / 8 + 2 * u64::from(parameters.partitions())) + steps(15_000)
+    let [drawn, fixed] = fitted::QUERY;
+    drawn * aes_blocks(hints / 8 + 2 * u64::from(parameters.partitions())) + fixed * steps(1)
 }
 
 /// A record of every partition.
 pub(super) fn read(parameters: &DummySubsetsParameters) -> Operations {
     let (shape, records) = (parameters.shape(), u64::from(parameters.partitions()));
-    let reads = 1.7 * random_reads(records + 150, shape.record_len(), shape.bytes());
-    reads + steps(1_000 + 8 * records)
+    let reads = |count| random_reads(count, shape.record_len(), shape.bytes());
+    let [each, further, fixed, step] = fitted::ANSWER;
+    each * reads(records) + further * reads(1) + fixed * steps(1) + step * steps(records)
 }
 
 /// What the server that answers a query sees of it.

@@ -1,6 +1,7 @@
 //! The scheme's entry in the registry.
 
 use super::{Harmony, HarmonyClient, HarmonyParameters, HarmonyPreparation, HarmonyServer};
+use crate::registry::factors::harmony as fitted;
 use crate::registry::room::*;
 
 /// The size of segments.
@@ -83,17 +84,21 @@ impl Registered for Harmony {
     fn costs(parameters: &Self::Parameters) -> Costs {
         let (shape, records) = (parameters.shape(), u64::from(parameters.segment_records()));
         let value = aes_blocks(parameters.blocks_per_value());
-        let read = random_reads(records + 50, shape.record_len(), shape.bytes())
-            + steps(300 + 20 * records);
+        let reads = |count| random_reads(count, shape.record_len(), shape.bytes());
+        let of = |[fixed, each]: [f64; 2]| fixed * steps(1) + each * steps(records);
+        let [each, further, fixed, step] = fitted::ANSWER;
+        let read = each * reads(records) + further * reads(1) + of([fixed, step]);
+        let ([digested, summed, permuted], [values, begun]) = (fitted::PREPARE, fitted::QUERY);
+        let [copies, digests] = fitted::SETUP;
         Costs {
-            prepare: hashed(shape.bytes())
-                + 14.0 * xored(shape.bytes())
-                + 1.25 * (shape.records() as f64 * value),
-            setup: copied(shape.bytes()) + hashed(shape.bytes()),
-            query: 3.0 * (records as f64 * value) + steps(6_000),
+            prepare: digested * hashed(shape.bytes())
+                + summed * xored(shape.bytes())
+                + permuted * (shape.records() as f64 * value),
+            setup: copies * copied(shape.bytes()) + digests * hashed(shape.bytes()),
+            query: values * (records as f64 * value) + begun * steps(1),
             answer: read,
             answer_of_eight: read,
-            recover: steps(1_000 + 70 * records),
+            recover: of(fitted::RECOVER),
             ..Costs::default()
         }
     }

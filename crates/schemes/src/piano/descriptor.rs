@@ -1,6 +1,7 @@
 //! The entries of both forms of Piano in the registry.
 
 use super::{AnswerForm, PianoClient, PianoParameters, PianoPreparation, PianoScheme, PianoServer};
+use crate::registry::factors::{piano as fitted, piano_all_parities as of_all_parities};
 use crate::registry::room::*;
 
 impl<F: AnswerForm> Rehearsed for PianoClient<F> {}
@@ -99,28 +100,36 @@ impl<F: AnswerForm> Registered for PianoScheme<F> {
         let summed = random_reads(sums, shape.record_len(), parameters.state_bytes::<F>());
         let reads = |count| random_reads(count, shape.record_len(), shape.bytes());
         let answer = match F::REPLACES_THE_WANTED {
-            true => 1.9 * reads(chunks) + steps(100 + 8 * chunks),
+            true => {
+                let [each, fixed, step] = fitted::ANSWER;
+                each * reads(chunks) + fixed * steps(1) + step * steps(chunks)
+            }
             false => {
-                3.0 * reads(2 * chunks)
-                    + steps(400 + 18 * chunks)
-                    + 8.0 * xored(2 * chunks * shape.record_len())
+                let [each, fixed, step, summed] = of_all_parities::ANSWER;
+                each * reads(2 * chunks)
+                    + fixed * steps(1)
+                    + step * steps(chunks)
+                    + summed * xored(2 * chunks * shape.record_len())
             }
         };
         // What exceeds a cache line takes longer to fetch and to write back.
         let line = shape.record_len().min(64);
-        let added = 1.2 * xored(sums * line) + 2.0 * xored(sums * (shape.record_len() - line));
+        let [digested, drawn, chosen, in_line, beyond, fetched] = fitted::PREPARE;
+        let ([placed, moved], [searched, asked]) = (fitted::SETUP, fitted::QUERY);
+        let [told, parity] = fitted::RECOVER;
         let parities = if F::REPLACES_THE_WANTED { 1 } else { chunks };
         Costs {
-            setup: 35.0 * steps(shape.records()) + 18.0 * xored(shape.bytes()),
-            prepare: hashed(shape.bytes())
-                + 0.125 * aes_blocks(sums)
-                + 0.5 * steps(sums)
-                + added
-                + 0.45 * summed,
-            query: 1.8 * aes_blocks(hints / 8 + 3 * chunks) + steps(14_000),
+            setup: placed * steps(shape.records()) + moved * xored(shape.bytes()),
+            prepare: digested * hashed(shape.bytes())
+                + drawn * aes_blocks(sums)
+                + chosen * steps(sums)
+                + in_line * xored(sums * line)
+                + beyond * xored(sums * (shape.record_len() - line))
+                + fetched * summed,
+            query: searched * aes_blocks(hints / 8 + 3 * chunks) + asked * steps(1),
             answer,
             answer_of_eight: answer,
-            recover: steps(2_500) + xored(parities * shape.record_len()),
+            recover: told * steps(1) + parity * xored(parities * shape.record_len()),
             ..Costs::default()
         }
     }

@@ -1,6 +1,7 @@
 //! The entry of SimplePIR in the registry.
 
 use super::{SimplePir, SimplePirClient, SimplePirParameters, SimplePirServer};
+use crate::registry::factors::simplepir as fitted;
 use crate::registry::room::*;
 
 impl Registered for SimplePir {
@@ -31,13 +32,17 @@ impl Registered for SimplePir {
     fn costs(parameters: &Self::Parameters) -> Costs {
         let bytes = parameters.rows() * parameters.columns();
         let record_rows = parameters.shape().record_len();
+        let answer =
+            |[read, multiplied]: [f64; 2]| read * pass(bytes) + multiplied * byte_products(bytes);
+        let ([multiplied, digested], [unmasked, fixed]) = (fitted::SETUP, fitted::RECOVER);
         Costs {
-            setup: 1.2 * byte_products(1024 * bytes) + hashed(parameters.hint_bytes()),
-            prepare: hashed(parameters.hint_bytes()),
-            query: 1.4 * aes_blocks(256 * parameters.columns()),
-            answer: 1.4 * pass(bytes) + 1.8 * byte_products(bytes),
-            answer_of_eight: 0.125 * pass(bytes) + 1.3 * byte_products(bytes),
-            recover: 4.8 * byte_products(4096 * record_rows) + steps(15_000),
+            setup: multiplied * byte_products(1024 * bytes)
+                + digested * hashed(parameters.hint_bytes()),
+            prepare: fitted::PREPARE * hashed(parameters.hint_bytes()),
+            query: fitted::QUERY * aes_blocks(256 * parameters.columns()),
+            answer: answer(fitted::ANSWER),
+            answer_of_eight: answer(fitted::ANSWER_OF_EIGHT),
+            recover: unmasked * byte_products(4096 * record_rows) + fixed * steps(1),
             server_bytes: parameters.hint_bytes(),
             ..Costs::default()
         }

@@ -4,6 +4,7 @@ use super::packing::BLOCK_BYTES;
 use super::{
     Masks, SimplePirPacked, SimplePirPackedClient, SimplePirPackedParameters, SimplePirPackedSetup,
 };
+use crate::registry::factors::simplepir_packed as fitted;
 use crate::registry::room::*;
 
 /// Masks on demand.
@@ -47,13 +48,16 @@ impl Registered for SimplePirPacked {
 
     fn costs(parameters: &Self::Parameters) -> Costs {
         let (bytes, blocks) = (parameters.pass_bytes(), parameters.blocks());
+        let answer =
+            |[read, multiplied]: [f64; 2]| read * pass(bytes) + multiplied * byte_products(bytes);
+        let of = |[fixed, each]: [f64; 2], count| fixed * steps(1) + each * steps(count);
         Costs {
-            setup: steps(blocks * (135_000_000 + 8_000 * parameters.columns())),
-            prepare: steps(1_200_000),
-            query: steps(135_000 + 24 * parameters.query_words()),
-            answer: 1.5 * pass(bytes) + 2.4 * byte_products(bytes),
-            answer_of_eight: 0.125 * pass(bytes) + 1.4 * byte_products(bytes),
-            recover: steps(22_000 + 40 * parameters.shape().record_len()),
+            setup: blocks as f64 * of(fitted::SETUP, parameters.columns()),
+            prepare: fitted::PREPARE * steps(1),
+            query: of(fitted::QUERY, parameters.query_words()),
+            answer: answer(fitted::ANSWER),
+            answer_of_eight: answer(fitted::ANSWER_OF_EIGHT),
+            recover: of(fitted::RECOVER, parameters.shape().record_len()),
             server_bytes: parameters.kept_bytes() + parameters.hint_bytes(),
             thread_bytes: BLOCK_BYTES + 64 * parameters.columns(),
             ..Costs::default()

@@ -3,6 +3,7 @@
 use super::{
     SinglePass, SinglePassClient, SinglePassParameters, SinglePassPreparation, SinglePassServer,
 };
+use crate::registry::factors::singlepass as fitted;
 use crate::registry::room::*;
 
 impl Rehearsed for SinglePassClient {}
@@ -62,16 +63,20 @@ pub(crate) fn permutations(parameters: &SinglePassParameters) -> String {
 pub fn costs(parameters: &SinglePassParameters) -> Costs {
     let (shape, partitions) = (parameters.shape(), u64::from(parameters.partitions()));
     let (records, record_len) = (shape.records(), shape.record_len());
-    let read = random_reads(partitions + 60, record_len, shape.bytes());
+    let reads = |count| random_reads(count, record_len, shape.bytes());
+    let of = |fixed: f64, each: f64| fixed * steps(1) + each * steps(partitions);
+    let ([each, further], [shuffled, summed]) = (fitted::ANSWER, fitted::HINTS);
+    let ([unpacked, kept], [moved, asked, step]) = (fitted::PREPARE, fitted::QUERY);
+    let (read, [told, value, combined]) =
+        (each * reads(partitions) + further * reads(1), fitted::RECOVER);
     Costs {
-        setup: copied(shape.bytes()),
-        hints: 3.0 * steps(records) + 6.0 * xored(shape.bytes()),
-        prepare: 7.0 * steps(records) + 45.0 * xored(parameters.hint_bytes()),
-        query: 2.2 * xored(2 * u64::from(parameters.partition_records()))
-            + steps(1_200 + 80 * partitions),
+        setup: fitted::SETUP * copied(shape.bytes()),
+        hints: shuffled * steps(records) + summed * xored(shape.bytes()),
+        prepare: unpacked * steps(records) + kept * xored(parameters.hint_bytes()),
+        query: moved * xored(2 * u64::from(parameters.partition_records())) + of(asked, step),
         answer: read,
         answer_of_eight: read,
-        recover: steps(2_400 + 40 * partitions) + 30.0 * xored(partitions * record_len),
+        recover: of(told, value) + combined * xored(partitions * record_len),
         ..Costs::default()
     }
 }

@@ -5,6 +5,7 @@ use super::{
     TapirSetup, vectors_of,
 };
 use crate::contract::Parameters as _;
+use crate::registry::factors::tapir_mt as fitted;
 use crate::registry::room::*;
 use crate::singlepass::SinglePassParameters;
 use crate::singlepass::descriptor::{costs, cut, one_of_each, permutations, work};
@@ -140,17 +141,19 @@ impl RegisteredForm for MerkleForm {
         let cap = u32::from(parameters.commitment().cap_levels());
         let levels = depth(u64::from(pass.partition_records())).saturating_sub(cap);
         let tree = short_hashes(2 * records) + hashed(shape.bytes());
-        let answer = of_pass.answer + steps(1_500 + 90 * partitions);
+        let ([fixed, each], [nodes, leaves]) = (fitted::ANSWER, fitted::PREPARE);
+        let answer = of_pass.answer + fixed * steps(1) + each * steps(partitions);
+        let [checked, digested, told] = fitted::RECOVER;
         Costs {
-            setup: of_pass.setup + 1.1 * tree,
+            setup: of_pass.setup + fitted::SETUP * tree,
             hints: Operations::default(),
-            prepare: of_pass.prepare + 1.6 * tree + 3.0 * hashed(shape.bytes()),
+            prepare: of_pass.prepare + nodes * tree + leaves * hashed(shape.bytes()),
             answer,
             answer_of_eight: answer,
             recover: of_pass.recover
-                + short_hashes(4 * partitions * u64::from(levels + 1))
-                + hashed(partitions * shape.record_len())
-                + steps(3_500),
+                + checked * short_hashes(4 * partitions * u64::from(levels + 1))
+                + digested * hashed(partitions * shape.record_len())
+                + told * steps(1),
             server_bytes: 32 * (records - (records >> levels.saturating_sub(1).min(63))),
             ..of_pass
         }

@@ -5,6 +5,7 @@ use super::{
     OFFLINE,
 };
 use crate::dummy_subsets::descriptor::{cut, cut_in_words, halves, read, search, work};
+use crate::registry::factors::dummy_subsets_two as fitted;
 use crate::registry::room::*;
 
 impl Rehearsed for DummySubsetsTwoClient {}
@@ -49,14 +50,15 @@ impl Registered for DummySubsetsTwo {
     fn costs(parameters: &Self::Parameters) -> Costs {
         let singles = u64::from(parameters.singles());
         let (sums, record_len) = (parameters.summed(singles), parameters.shape().record_len());
+        let ([chosen, added], [drawn, kept]) = (fitted::HINTS, fitted::PREPARE);
         Costs {
-            setup: 1.5 * copied(parameters.shape().bytes()),
-            hints: 3.0 * steps(sums) + 2.0 * xored(record_len * sums),
-            prepare: 3.0 * steps(sums) + 35.0 * xored(record_len * singles),
-            query: 1.5 * search(parameters, singles),
+            setup: fitted::SETUP * copied(parameters.shape().bytes()),
+            hints: chosen * steps(sums) + added * xored(record_len * sums),
+            prepare: drawn * steps(sums) + kept * xored(record_len * singles),
+            query: fitted::QUERY * search(parameters, singles),
             answer: read(parameters),
             answer_of_eight: read(parameters),
-            recover: steps(1_700),
+            recover: fitted::RECOVER * steps(1),
             ..Costs::default()
         }
     }
