@@ -43,7 +43,9 @@ impl Drop for Planted {
 
 /// Plants a mistake. Panics where none can be planted.
 pub fn plant(flaw: Flaw) -> Planted {
-    assert!(PLANTED_LEAKS, "a test that plants a mistake needs the feature `planted-leaks`");
+    if !PLANTED_LEAKS {
+        panic!("a test that plants a mistake needs the feature `planted-leaks`");
+    }
     PLANTED.set(Some(flaw));
     Planted(())
 }

@@ -102,11 +102,14 @@ impl<'a, L> Change<'a, L> {
     }
 }
 
+/// Values that answers brought, encoded.
+type Values = Zeroizing<Vec<u8>>;
+
 /// The lookups of a generation whose records were not taken yet.
 pub(crate) struct OpenLookups<L> {
     /// Those whose records are not known yet, with what came before its turn. That takes no more
     /// memory than the journal takes on disk.
-    pending: BTreeMap<u64, (L, Option<Zeroizing<Vec<u8>>>)>,
+    pending: BTreeMap<u64, (L, Option<Values>)>,
     /// There may be many, because one late answer can make any number of records known.
     records: BTreeMap<u64, Record>,
 }

@@ -100,7 +100,9 @@ impl Drop for Planted {
 
 /// Plants a mistake, or none. Panics where none can be planted.
 pub fn plant(flaw: Option<Flaw>) -> Planted {
-    assert!(PLANTED_LEAKS, "a test that plants a mistake needs the feature `testing`");
+    if !PLANTED_LEAKS {
+        panic!("a test that plants a mistake needs the feature `testing`");
+    }
     PLANTED.set(flaw);
     BEFORE.take();
     let of_core = match flaw {

@@ -184,9 +184,10 @@ impl Inspected {
         let (header, identity, root) = (snapshot.header(), snapshot.identity(), snapshot.root());
         let (key_map, values) = (snapshot.key_map(), snapshot.layout().values());
         let mut table = Map::new();
-        let mut add = |more: Value| match more {
-            Value::Object(more) => table.extend(more),
-            _ => {}
+        let mut add = |more: Value| {
+            if let Value::Object(more) = more {
+                table.extend(more);
+            }
         };
         add(json!({
             "file": snapshot.path().display().to_string(),

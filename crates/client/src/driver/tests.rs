@@ -16,11 +16,14 @@ use privet_wire::{DescribeRequest, proto};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::vec;
 
+/// What a way makes of the responses.
+type Manner = fn(Vec<Result<Bytes>>) -> Vec<Result<Bytes>>;
+
 /// A server, and what a test sees of the way to it.
 struct InMemory {
     peer: Peer,
-    /// What the way makes of the responses; `None`: nothing ever comes in return to a query.
-    manner: Option<fn(Vec<Result<Bytes>>) -> Vec<Result<Bytes>>>,
+    /// `None`: nothing ever comes in return to a query.
+    manner: Option<Manner>,
     queries: AtomicUsize,
     under_way: AtomicUsize,
 }
@@ -116,7 +119,7 @@ const LONG: Duration = Duration::from_secs(60);
 fn any_transport_carries_a_client() {
     for scheme in [SchemeId::SimplePir, SchemeId::Dpf, SchemeId::DummySubsets] {
         let peer = Peer::keyed_by(scheme, 40);
-        let count = peer.scheme().plan.servers.into();
+        let count = peer.scheme().plan.servers;
         let servers: Vec<_> =
             (0..count).map(|_| Arc::new(InMemory::truthful(peer.clone()))).collect();
         let client = connect(&servers, LONG).unwrap();
@@ -162,7 +165,7 @@ fn what_is_given_up_ends_on_its_way() {
 
 #[test]
 fn what_cannot_be_a_response_is_told_with_the_address_that_it_came_from() {
-    let manners: [fn(Vec<Result<Bytes>>) -> Vec<Result<Bytes>>; 3] = [
+    let manners: [Manner; 3] = [
         |_| vec![Ok(Bytes::new())],
         |responses| [responses.clone(), responses].concat(),
         |_| Vec::new(),
