@@ -77,12 +77,12 @@ pub(crate) struct BuildArguments {
     force: bool,
 }
 
+/// How an input becomes rows, until a caller stops them.
+type Reading = dyn Fn(Input, &Arc<AtomicBool>) -> Source + Send;
+
 impl BuildArguments {
     /// The table that is to be built, and how its inputs are read.
-    fn checked(
-        self,
-        output: PathBuf,
-    ) -> Result<(NewTable, impl Fn(Input, &Arc<AtomicBool>) -> Source + Send)> {
+    fn checked(self, output: PathBuf) -> Result<(NewTable, Box<Reading>)> {
         let types: Vec<Types> = match &self.types {
             Some(types) => {
                 types.split(',').map(|one| of("types", one.parse())).collect::<Result<_>>()?
@@ -145,7 +145,7 @@ impl BuildArguments {
             succeeds: self.succeeds,
             hand_over_to: self.hand_over_to,
         };
-        Ok((table, read))
+        Ok((table, Box::new(read)))
     }
 }
 

@@ -92,7 +92,7 @@ fn only_the_laboratory_names_its_rooms() {
             if !ROOMS_OF_THE_LABORATORY.iter().any(|name| source.contains(name)) {
                 continue;
             }
-            match path.strip_prefix(above).unwrap().iter().any(|part| is_laboratory(part)) {
+            match path.strip_prefix(above).unwrap().iter().any(is_laboratory) {
                 true => within += 1,
                 false => outside.push(path),
             }
