@@ -33,10 +33,11 @@ judge() {
 }
 
 # Static, because the emulated machine has no libraries.
-mapfile -t programs < <(RUSTFLAGS='-C target-feature=+crt-static' cargo test --locked \
+built=$(RUSTFLAGS='-C target-feature=+crt-static' cargo test --locked \
     --target x86_64-unknown-linux-gnu --package privet-kernels --package privet-laboratory-kernels \
     --lib --no-run --message-format json-render-diagnostics \
     | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
+mapfile -t programs <<<"$built"
 
 list() { for program in "${programs[@]}"; do "$program" --list "$@"; done; }
 
