@@ -123,7 +123,7 @@ pub(crate) fn in_a_thread<T: Send + 'static>(
             py.check_signals()?;
         }
     };
-    // The thread ends at its next row or stage, and leaves the output as it was.
+    // The thread ends at its next row or stage. What it has begun to sign, it signs.
     wait().inspect_err(|_| stopped.store(true, Ordering::Relaxed))
 }
 

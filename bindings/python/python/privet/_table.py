@@ -138,8 +138,8 @@ def build(
     :param force: replace a file at ``path`` that is no table.
     :param progress: as for :class:`Client`.
 
-    If it fails or is interrupted, the file at ``path`` is as it was before. Messages may name a row
-    or a key of the data.
+    If it fails or is interrupted while it reads rows, the file at ``path`` is as it was before.
+    Messages may name a row or a key of the data.
     """
     options = {
         "key": key, "values": _names(values or []), "raw": raw, "range_from": range_from,
@@ -190,7 +190,12 @@ def update(
     :param begin_history: sign a table for the first time that was built without ``publisher_key``.
         Clients that know it refuse it from then on, until they ``accept_new_table``. Also for a
         table whose log is lost for good: what its file has goes on as another table.
+
+    After an interruption, look at the epoch (:func:`inspect`) before you repeat it: what was being
+    signed then may be signed.
     """
+    if isinstance(compact, bool):
+        raise TypeError("`compact` is a number of percent: 0 compacts whatever the log takes")
     if replace_with is not None and (set or from_ is not None or delete):
         raise TypeError("`replace_with` says all that the table is to hold: give nothing beside it")
     if set is not None and (frame_columns(set) is not None or is_column(set)):
