@@ -93,7 +93,7 @@ const APART: f64 = 30.0;
 const SHORTEST: f64 = 50e-6;
 
 #[test]
-fn times_and_what_is_kept_are_as_planned() {
+fn times_are_of_the_planned_order_and_what_is_kept_of_the_planned_size() {
     let machine = Machine::of(None, || 1.0, &unwatched).unwrap();
     let shape = TableShape::new(1 << 18, 8).unwrap();
     let mut answers: Vec<(SchemeId, Step)> = Vec::new();
