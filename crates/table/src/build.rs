@@ -445,7 +445,8 @@ fn selection(options: &BuildOptions) -> Result<Selection> {
         }
     };
     let is_text = options.key_format.is_none_or(|format| format == KeyFormat::Text);
-    if !is_text && (options.key.is_none() || options.normalization != Normalization::default()) {
+    let needs_text = options.ranges.is_some() || options.normalization != Normalization::default();
+    if !is_text && needs_text {
         return Err(Error::api_misuse(
             "only keys that are text are normalised or are points of ranges; leave that out, or the format of keys",
         ));
@@ -466,8 +467,10 @@ fn selection(options: &BuildOptions) -> Result<Selection> {
 
 /// Whether there is more to know about keys than the column that they are in.
 fn says_something_of_keys(options: &BuildOptions, sources: &[Source]) -> bool {
-    let BuildOptions { normalization, key_map, parts, room, on_duplicate, .. } = options;
+    let BuildOptions { normalization, key_format, key_map, parts, room, on_duplicate, .. } =
+        options;
     *normalization != Normalization::default()
+        || key_format.is_some()
         || *key_map != KeyMapKind::default()
         || parts.is_some()
         || *room > 0

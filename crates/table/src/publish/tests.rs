@@ -3,7 +3,7 @@
 use super::*;
 use crate::build::{BuildOptions, OnDuplicate};
 use crate::import::{Format, OnEmptyKey};
-use crate::key_map::{KeyMapKind, Normalization};
+use crate::key_map::{KeyFormat, KeyMapKind, Normalization};
 use privet_core::Reason;
 use tempfile::TempDir;
 
@@ -36,6 +36,7 @@ fn what_is_said_of_keys_needs_some() {
     let with = |making| NewTable { making, ..table.clone() };
     let plain = BuildOptions::default;
     for making in [
+        BuildOptions { key_format: Some(KeyFormat::Hex), ..plain() },
         BuildOptions { key_map: KeyMapKind::Cuckoo, ..plain() },
         BuildOptions { parts: Some(2), ..plain() },
         BuildOptions { room: 1, ..plain() },
