@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Lines of Rust without blank lines and comments, outside tests and the laboratory.
-const SOURCE_LINES: usize = 83_100;
+const SOURCE_LINES: usize = 83_000;
 /// Lines of Rust without blank lines, all in all.
-const ALL_LINES: usize = 187_110;
+const ALL_LINES: usize = 186_400;
 /// Words of the documents, outside the laboratory.
 const WORDS: usize = 25_000;
 /// Names that four types or more bear.
