@@ -238,13 +238,15 @@ impl Store {
         Ok(())
     }
 
-    /// What is pinned at all servers, without the files that are damaged.
-    fn readable_pins(&self) -> Result<Vec<PinFile>> {
+    /// What is pinned at all servers, with the files' names, without the files that are damaged.
+    fn readable_pins(&self) -> Result<Vec<(String, PinFile)>> {
         let mut found = Vec::new();
         for name in pin_files(&*self.pins)? {
             match files::read_if_there(&*self.pins, &name, pin_file::MAX_LEN) {
                 Err(error) if error.blame() == Blame::Unavailable => return Err(error),
-                Ok(Some(bytes)) => found.extend(pin_file::decode(&bytes).ok()),
+                Ok(Some(bytes)) => {
+                    found.extend(pin_file::decode(&bytes).ok().map(|file| (name, file)));
+                }
                 _ => {}
             }
         }
@@ -536,18 +538,20 @@ impl State for Store {
     }
 
     fn pins_elsewhere(&mut self, servers: &[&str]) -> Result<Vec<PinElsewhere>> {
-        let elsewhere = |file: &PinFile| !servers.contains(&file.server.as_str());
-        let of_file = |PinFile { server, pins, .. }| {
+        // By the files' names: after a crash in `adopt_pins`, a file of another name has the address
+        // of one of `servers`, and `pins` does not find it.
+        let here: Vec<_> = servers.iter().map(|server| pin_file_name(server)).collect();
+        let of_file = |(_, PinFile { server, pins, .. }): (String, PinFile)| {
             let known =
                 move |(name, pin)| PinElsewhere { server: String::clone(&server), name, pin };
             pins.into_iter().map(known)
         };
-        let files = self.readable_pins()?.into_iter().filter(elsewhere);
+        let files = self.readable_pins()?.into_iter().filter(|(name, _)| !here.contains(name));
         Ok(files.flat_map(of_file).collect())
     }
 
     fn tables_left(&mut self) -> Result<Vec<(String, Left)>> {
-        let of_file = |PinFile { server, left, .. }| {
+        let of_file = |(_, PinFile { server, left, .. }): (String, PinFile)| {
             left.into_iter().map(move |left| (String::clone(&server), left))
         };
         Ok(self.readable_pins()?.into_iter().flat_map(of_file).collect())

@@ -162,6 +162,18 @@ fn pins_under_an_earlier_spelling_of_an_address_are_taken_over() {
     assert!(error.message().contains(damaged.to_str().unwrap()), "{error}");
 }
 
+/// A crash while pins are taken over leaves them in a file that only the earlier spelling names.
+#[test]
+fn pins_that_were_not_quite_taken_over_are_known() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store(directory.path());
+    store.pin("https://a", "t", &pin(1, 3)).unwrap();
+    std::fs::rename(store.pin_path("https://a"), store.pin_path("HTTPS://A:443")).unwrap();
+    assert_eq!(store.pins("https://a").unwrap(), []);
+    let elsewhere = store.pins_elsewhere(&["https://a"]).unwrap();
+    assert_eq!(elsewhere.iter().map(|known| known.pin).collect::<Vec<_>>(), [pin(1, 3)]);
+}
+
 #[test]
 fn a_pin_file_damaged_anywhere_is_refused_by_name() {
     let directory = tempfile::tempdir().unwrap();
