@@ -5,12 +5,12 @@
 //! All of 127.0.0.0/8 is this machine, so attackers and the honest client have addresses of their
 //! own. The server runs in a process of its own, which is this program once more.
 //!
-//! Nothing is timed here but that an errand takes at most two seconds, and longer where more
-//! threads run than the machine has cores. `PRIVET_ABUSE_MEASURE=10` lets each attack go on for ten
-//! seconds and prints what it did to the honest client and to the server, without checking it.
-//! Attackers, honest client and server share this machine's cores, so it also prints how the honest
-//! client fares while the same attackers work on another server. Run that with one test at a time,
-//! in release:
+//! Nothing is timed here but that an errand takes at most two seconds, and up to three times as
+//! long where more threads ran before the attack than the machine has cores.
+//! `PRIVET_ABUSE_MEASURE=10` lets each attack go on for ten seconds and prints what it did to the
+//! honest client and to the server, without checking it. Attackers, honest client and server share
+//! this machine's cores, so it also prints how the honest client fares while the same attackers
+//! work on another server. Run that with one test at a time, in release:
 //!
 //! ```text
 //! PRIVET_ABUSE_MEASURE=10 cargo test --release -p privet-server --test abuse -- \
