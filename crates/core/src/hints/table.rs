@@ -310,7 +310,7 @@ impl HintTable {
         let lane = conceal(self.rows.get(admit(row) as usize).map_or(NO_LANE, |row| row.lane()));
         // Neither happens with this client's own journal.
         if declassify(lane == NO_LANE) || self.row_of(successor.id).is_some() {
-            return Err(impossible("a hint was used twice"));
+            return Err(impossible("it uses a hint that is not there, or brings one that is"));
         }
         self.search_at_least(search_len);
         if planted::hint_stays() {
