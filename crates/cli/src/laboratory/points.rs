@@ -106,6 +106,13 @@ impl SetupSource for FilePoints {
     fn plan(&self, scheme: SchemeId, table: &TableIdentity) -> Result<SchemePlan> {
         self.file.check_table(table)?;
         let header = self.file.header();
+        if header.scheme != scheme.name() {
+            return Err(Error::api_misuse(format!(
+                "{} holds points of scheme {}, not of {scheme}",
+                self.file.path().display(),
+                header.scheme
+            )));
+        }
         plan_of_setup(scheme, table, &header.parameters, header.points_len)
     }
 
