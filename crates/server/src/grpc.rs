@@ -1,9 +1,10 @@
 //! What the server speaks with its clients: gRPC over HTTP/2.
 //!
-//! No other file knows this. Another way to carry the same methods would be added here: how its
-//! connections begin, and what it lays between `admission` and the service. So whatever carries
-//! them, each connection has a place and an allowance ([`connections`](crate::connections)), and
-//! each request passes [`admission`](crate::admission).
+//! How connections begin and are served is here. What the methods answer is in
+//! [`service`](crate::service), their statuses also in [`admission`](crate::admission). Another way
+//! to carry the same methods would be added here: how its connections begin, and what it lays
+//! between `admission` and the service. So whatever carries them, each connection has a place and
+//! an allowance ([`connections`](crate::connections)), and each request passes `admission`.
 
 use crate::ServerConfig;
 use crate::admission::AdmissionLayer;
