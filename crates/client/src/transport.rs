@@ -196,7 +196,9 @@ impl Transport for Grpc {
             Err(error) => Err(Status::unavailable(error.to_string())),
         };
         let response = called.map_err(|status| failure(self, &status))?;
-        Ok(Incoming { from: self.clone(), messages: response.into_inner(), failure })
+        let lacks_description = call.path == Call::DESCRIBE;
+        let messages = response.into_inner();
+        Ok(Incoming { from: self.clone(), messages, failure, lacks_description })
     }
 }
 
@@ -205,11 +207,19 @@ pub(crate) struct Incoming {
     from: Grpc,
     messages: Streaming<Bytes>,
     failure: fn(&Grpc, &Status) -> Error,
+    /// Whether this is to be a description, and nothing of it has come.
+    lacks_description: bool,
 }
 
 impl Messages for Incoming {
     async fn next(&mut self) -> Result<Option<Bytes>> {
-        self.messages.message().await.map_err(|status| (self.failure)(&self.from, &status))
+        let next = match self.messages.message().await {
+            // Any program that speaks gRPC may say that all is well.
+            Ok(None) if self.lacks_description => Err(Status::internal("it sent no message")),
+            next => next,
+        };
+        self.lacks_description = false;
+        next.map_err(|status| (self.failure)(&self.from, &status))
     }
 }
 
