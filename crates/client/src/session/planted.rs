@@ -8,7 +8,7 @@ use super::Value;
 use super::interface::{LookupId, Target};
 use super::open::Open;
 use super::shared::Shared;
-use super::timetable::Work;
+use super::timetable::{Stretch, Work};
 use privet_core::Result;
 use std::cell::Cell;
 use std::time::Duration;
@@ -108,7 +108,7 @@ pub(super) fn note_lengths(length: impl Fn(Work) -> Option<Duration>) {
 #[inline]
 pub(super) fn answer_ended(late: Option<bool>, mut note_query: impl FnMut(bool)) {
     if let (Some(late), true) = (late, is(SessionFlaw::GrowsWithAnswers)) {
-        (0..4).for_each(|_| note_query(late));
+        (0..Stretch::MANY).for_each(|_| note_query(late));
     }
 }
 

@@ -162,7 +162,7 @@ fn in_quarters(length: Duration, step: Duration) -> Duration {
 /// changes nothing: it was interrupted, and longer slots would not help. Also, a server that does
 /// not know when a lookup was handed in must not learn from later slots that its query was late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stretch {
+pub(super) struct Stretch {
     /// In 1024ths of the measured length.
     factor: u64,
     /// One bit for each of the last queries, the latest in the lowest bit: whether it was late.
@@ -174,7 +174,7 @@ impl Stretch {
     /// The factor's limit: four times.
     const MOST: u64 = 4 * 1024;
     /// Slots grow if so many of the last 64 queries were late.
-    const MANY: u32 = 4;
+    pub(super) const MANY: u32 = 4;
 
     /// The slot of a query has ended: in time, or late.
     fn note(&mut self, late: bool) {
