@@ -8,7 +8,7 @@
 //! ```text
 //!         lookup, finish                                   Reply, Finished, Ready, Tell
 //! user   ────────────────►                                ──────────────────────────────►  user
-//!         handle_delivery    Conductor = Session + State   Send, Abandon        
+//!         handle_delivery    Conductor = Session + State   Send, Abandon
 //! server ────────────────►         + HintStore + Desk     ──────────────────────────────►  server
 //!         handle_timeout                                   Wait, wake_at
 //! clock  ────────────────►                                ──────────────────────────────►  clock

@@ -131,11 +131,11 @@ impl<L> OpenLookups<L> {
         self.pending.get(&id).filter(|(_, kept)| kept.is_none()).map(|(lookup, _)| lookup)
     }
 
-    /// As [`unanswered`](Self::unanswered), for answers that are given.
+    /// The lookup for which answers are given now.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it does not wait for any.
-    pub(crate) fn answered(&self, id: u64) -> Result<&L> {
+    pub(crate) fn waiting_for(&self, id: u64) -> Result<&L> {
         self.unanswered(id).ok_or_else(|| {
             Error::api_misuse("answers were given for a lookup that does not wait for any")
         })
@@ -188,7 +188,7 @@ impl<L> OpenLookups<L> {
         self.pending.is_empty()
     }
 
-    /// For edits of the table, which are given.
+    /// Checks that edits of the table may be given now.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) while a lookup waits for answers.
@@ -201,7 +201,7 @@ impl<L> OpenLookups<L> {
         ))
     }
 
-    /// For edits of the table, which stand in the journal.
+    /// Checks that edits of the table may stand here in the journal.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) while a lookup waits for answers.

@@ -134,9 +134,9 @@ pub enum Errand {
     },
     /// News for people.
     Tell(Progress),
-    /// Of a [`Conductor`](crate::conductor::Conductor) alone, as are those below: do nothing at all
-    /// until this moment, then poll again. Work that began in the meantime would begin at a moment
-    /// that may depend on what is looked up.
+    /// Do nothing at all until this moment, then poll again. Work that began in the meantime would
+    /// begin at a moment that may depend on what is looked up. Only a
+    /// [`Conductor`](crate::conductor::Conductor) has this errand and those below.
     Wait {
         /// When.
         until: Duration,

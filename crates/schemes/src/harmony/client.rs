@@ -178,7 +178,7 @@ impl HintedClient for HarmonyClient {
 
     fn settle(&self, id: ReservationId, answers: &[HarmonyAnswer]) -> Result<Zeroizing<Vec<u8>>> {
         let [answer] = of_all("harmony", answers)?;
-        self.lookups.answered(id.0)?;
+        self.lookups.waiting_for(id.0)?;
         if answer.records.len() != self.parameters.answer_len() {
             return Err(Error::api_misuse("an answer was given that is of another table"));
         }

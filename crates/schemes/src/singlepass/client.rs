@@ -59,7 +59,8 @@ struct OpenLookup {
 }
 
 impl SinglePassClient {
-    /// The random numbers of the lookup of a record at `place`, which they do not depend on.
+    /// The random numbers of a lookup. They do not depend on the record's `place`: only a mistake
+    /// that tests plant needs it.
     fn coins(&self, seed: &Seed, place: HintPlace) -> Coins {
         let mut coins = Coins::from_seed(&self.parameters, seed, self.kernels);
         planted::coins(&mut coins, place);
@@ -72,7 +73,7 @@ impl SinglePassClient {
         id: ReservationId,
         [fresh, used]: [&[u8]; 2],
     ) -> Result<Zeroizing<Vec<u8>>> {
-        let lookup = self.lookups.answered(id.0)?;
+        let lookup = self.lookups.waiting_for(id.0)?;
         let (record_len, answer_len) = (self.parameters.record_len(), self.parameters.answer_len());
         if fresh.len() != answer_len || used.len() != answer_len {
             return Err(Error::api_misuse("answers were given that are of another table"));
