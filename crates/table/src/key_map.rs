@@ -106,8 +106,8 @@
 //!
 //! # Who chooses what
 //!
-//! The user chooses the kind and, if they want to, the number of parts. [`pack_with`] chooses the number
-//! and width of the records and what goes to the stash, by the cost that its module states.
+//! The user chooses the kind and, if they want to, the number of parts. [`pack_with`] chooses the
+//! number and width of the records and what goes to the stash, by the cost that its module states.
 //!
 //! | item | what it is for |
 //! |---|---|

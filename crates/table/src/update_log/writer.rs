@@ -115,8 +115,8 @@ impl<'s> LogWriter<'s> {
     }
 
     /// Makes `update` the table's next epoch: signs it, writes it after the last one, and syncs it.
-    /// Then raises the snapshot's [mark](crate::snapshot::Mark); a snapshot that has none is written
-    /// again. Returns the table's identity afterwards.
+    /// Then raises the snapshot's [mark](crate::snapshot::Mark); a snapshot that has none is
+    /// written again. Returns the table's identity afterwards.
     ///
     /// The epoch leaves out records that `update` does not really change. The first call reads the
     /// whole table, and checks that it is what it should be.
