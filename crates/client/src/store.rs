@@ -538,8 +538,8 @@ impl State for Store {
     }
 
     fn pins_elsewhere(&mut self, servers: &[&str]) -> Result<Vec<PinElsewhere>> {
-        // By the files' names: after a crash in `adopt_pins`, a file of another name has the address
-        // of one of `servers`, and `pins` does not find it.
+        // By the files' names: after a crash in `adopt_pins`, a file of another name has the
+        // address of one of `servers`, and `pins` does not find it.
         let here: Vec<_> = servers.iter().map(|server| pin_file_name(server)).collect();
         let of_file = |(_, PinFile { server, pins, .. }): (String, PinFile)| {
             let known =

@@ -79,8 +79,8 @@ pub struct NewTableReport {
 /// # Errors
 /// As [`build_table_from`], [`owner::succeed`] and [`PublisherKey::from_file`]; and
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the options contradict each other, or the
-/// output may not be written. Until all rows are read, a failure leaves the output as it was before;
-/// afterwards the new table may stand there without its log.
+/// output may not be written. Until all rows are read, a failure leaves the output as it was
+/// before; afterwards the new table may stand there without its log.
 pub fn build(
     wanted: &NewTable,
     sources: Vec<Source>,
