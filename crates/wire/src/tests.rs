@@ -1,9 +1,13 @@
 #![allow(clippy::unwrap_used)]
 
+// Privet for browsers leaves out the laboratory. What needs it is not compiled for WebAssembly.
 mod frames;
+#[cfg(not(target_family = "wasm"))]
 mod hostile;
 mod known_answers;
+#[cfg(not(target_family = "wasm"))]
 mod limits;
+#[cfg(not(target_family = "wasm"))]
 mod round_trips;
 mod versions;
 
@@ -43,17 +47,21 @@ fn streaming_scheme(identity: &TableIdentity) -> SchemeDescription {
 /// A scheme whose parameters, if it has any, are `parameter`: the number of records in a column,
 /// partition or chunk.
 fn described_as(id: SchemeId, identity: &TableIdentity, parameter: u64) -> SchemeDescription {
+    #[cfg(not(target_family = "wasm"))]
     privet_laboratory::register();
     let number = parameter.to_le_bytes();
     let parameters = match id {
         SchemeId::Dpf | SchemeId::ApirDpf | SchemeId::ApirMatrix | SchemeId::Download => Vec::new(),
         // Sixteen variables, degree seven, whole bytes: up to 11 440 records.
+        #[cfg(not(target_family = "wasm"))]
         privet_laboratory::FINITE_DIFFERENCES => vec![16, 7, 0],
         // Three servers, three elements, seventeen variables, degree eight: up to 24 310 records.
+        #[cfg(not(target_family = "wasm"))]
         privet_laboratory::FINITE_DIFFERENCES_MANY => vec![3, 3, 17, 8],
         // The roots of trees are kept, and no more.
         SchemeId::TapirMerkle => [&number[..], &[0]].concat(),
         // A reference string for `number` records, of some digest.
+        #[cfg(not(target_family = "wasm"))]
         privet_laboratory::TAPIR_PP => [&number[..], &number[..4], &[8; 32]].concat(),
         _ => number.to_vec(),
     };
