@@ -4,9 +4,9 @@
 //! operation takes is for the machine to say, by yardsticks. So no time stands in the rooms, and
 //! costs can be computed for a machine that is not at hand.
 //!
-//! Counts follow from the scheme's parameters. Some have a factor, by which the code takes longer
-//! than the operations that it is counted in. The factors come from comparing with
-//! `privet bench` on some shapes.
+//! Counts follow from the scheme's parameters. Each has a factor, by which the code takes longer
+//! than the operations that it is counted in. Those of the product stand in `factors.rs`, which a
+//! program rewrites from measurements.
 
 use std::ops::{Add, Mul};
 
