@@ -333,7 +333,7 @@ pub trait HintStore: Send {
     fn switch(&mut self) -> Result<()>;
 
     /// Replaces the generation in use by `generation`, which was condensed from it: see
-    /// [`Endless`](privet_schemes::contract::Endless). First erases any stored next generation: it
+    /// [`condense`](privet_schemes::contract::HintedClient::condense). First erases any stored next generation: it
     /// belongs to another state, or to a process that ended before it switched.
     ///
     /// # Errors

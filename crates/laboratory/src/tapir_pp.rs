@@ -26,7 +26,7 @@ use privet_schemes::SchemeId;
 use privet_schemes::contract::Parameters as _;
 use privet_schemes::registry::room::*;
 use privet_schemes::singlepass::{self, SinglePassParameters};
-use privet_schemes::tapir::{Form, RegisteredForm, TapirParameters, TapirServer, vectors_of};
+use privet_schemes::tapir::{Form, RegisteredForm, TapirParameters, vectors_of};
 
 /// The form's name.
 pub(crate) const ID: SchemeId = SchemeId::named("tapir-pp");
@@ -98,8 +98,6 @@ impl RegisteredForm for PointproofsForm {
         options: &[&PARTITION_RECORDS, &REFERENCE_STRING, &PRECOMPUTE_OPENINGS],
         ..About::new("SinglePass verified by short proofs, with a trusted reference string", 40)
     };
-    const SERVER: fn(ServerHost<TapirServer<Self>>) -> ServerHost<TapirServer<Self>> =
-        |server| server.streaming().succeeding();
     const WITH_A_PROOF: &'static str = "them, with one proof of 48 bytes,";
 
     /// Partitions as large as the reference string allows, unless chosen otherwise.

@@ -2,7 +2,7 @@
 //!
 //! Schemes differ in the number of servers, in what the client keeps, in how the offline phase
 //! flows and in what the server can prove. Each difference is a small trait. A scheme implements
-//! only the traits that apply to it:
+//! only the traits that apply to it, and of their methods with a default those that do:
 //!
 //! | trait | has it | gist |
 //! |---|---|---|
@@ -12,21 +12,15 @@
 //! | [`StatelessClient`] | clients that may repeat, lose and forget queries | any number of queries in flight |
 //! | [`HintedClient`] | clients whose hints are secret and serve once | reserve a hint, commit the change, then send |
 //! | [`Preparation`] | the same clients, before | turns the streamed table into a generation of hints |
-//! | [`Endless`] | hinted clients whose hints never run out | writes the state down as a new generation |
-//! | [`Updatable`] | hinted clients that can follow edits of the table | patches the state from a public delta |
-//! | [`Verifying`] | hinted clients that check every answer against commitments | ends for good when one is wrong |
-//! | [`Succession`] | servers that make the server of the table's next version for less than a start | a copy that follows the changes, and what clients must know of it |
 //! | [`PatchedDownload`] | SimplePIR, download | brings what clients downloaded up to date with edits of the table |
-//! | [`AskingPreparation`], [`PreparingServer`] | schemes in which a server computes the hints | asks one server, request by request |
-//! | [`AnnouncingServer`] | servers with a [`Succession`] whose clients download something | what clients download, as the server holds it |
-//! | [`StreamingServer`] | servers that stream the table in an order of the scheme's own | the table as it lies in memory |
+//! | [`Asked`] | schemes in which a server computes the hints | what clients ask it for |
 //! | [`LocalClient`] | clients that hold the table | reads the record on its own and asks nobody |
 //! | [`Offline`] | all | what has to flow before the first query |
 
 mod received;
 
 pub use received::of_all;
-pub(crate) use received::{announced, refused};
+pub(crate) use received::{announced, asked, nothing_to_ask, refused};
 
 use crate::SchemeId;
 use crate::offline::{HintSource, OfflinePhase, Precomputed, PublicWords, StreamConsumer};
@@ -138,7 +132,7 @@ pub trait SchemeOf {
 }
 
 /// A server: it holds one table in one epoch. Threads share it, and it does not change.
-pub trait Answerer: SchemeOf + Send + Sync {
+pub trait Answerer: SchemeOf + Sized + Send + Sync {
     /// Whether several queries cost less in one pass than one by one. If so, it pays to wait for
     /// more queries.
     const SHARES_PASSES: bool;
@@ -170,6 +164,59 @@ pub trait Answerer: SchemeOf + Send + Sync {
     /// written to it or cut it short: answers since then may be wrong.
     fn check_held(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// The reply to a request for hints, if clients [ask](Asked) this server for them. May take a
+    /// long time. Work and size are the same for all requests.
+    ///
+    /// # Errors
+    /// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if there are no such requests,
+    /// or not for this role, or the request does not parse;
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
+    fn reply(&self, _role: Role, _request: &[u8]) -> Result<Vec<u8>> {
+        Err(nothing_to_ask())
+    }
+
+    /// The table in the order in which clients stream it, if that is the scheme's own.
+    fn streamed(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// What clients download, as [`Precomputed::hint`] has it, if the server holds it. A
+    /// [successor](Self::successor) whose clients download something must, because nobody else has
+    /// it.
+    fn announced(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// What the server keeps of its [`Setup`], as [`Precomputed::kept`] had it, so that another
+    /// start need not compute it. `None`: it cannot be had from the server.
+    ///
+    /// # Errors
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
+    fn kept(&self) -> Result<Option<PublicWords>> {
+        Ok(None)
+    }
+
+    /// The server of `table`, which is this server's table after `changes`. This server goes on
+    /// answering meanwhile, so both exist until clients have moved to the next version. With the
+    /// successor comes what its clients must know of the new commitments (empty if there are
+    /// none), which is the same on every server that has the same table. `parameters` are those of
+    /// the successor. `None`: a start from the table is the only way, or the cheaper one. `threads`
+    /// threads share the work.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the changes do not lead from this
+    /// server's table to one of the shape of `table` and `parameters`;
+    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
+    fn successor(
+        &self,
+        _parameters: ParametersOf<Self>,
+        _table: TableSource<'_>,
+        _changes: &TableChanges,
+        _threads: usize,
+    ) -> Result<Option<(Self, Vec<u8>)>> {
+        Ok(None)
     }
 }
 
@@ -332,37 +379,19 @@ pub trait HintedClient: SchemeOf + Sized {
     fn search_len(&self) -> u64 {
         1
     }
-}
 
-/// A client whose hints never run out, because every query brings a replacement for the hint that
-/// it used. A generation of its hints still serves a fixed number of queries, so that its journal
-/// does not grow without end. When all of them are made and answered, the client writes its state
-/// down as the next generation. It asks no server for that.
-pub trait Endless: HintedClient {
-    /// The present state, encoded as a generation: a client that [loads](HintedClient::load) it
-    /// continues from this state. Secret.
-    ///
-    /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) unless the generation is used up and no
-    /// reservation is open. Before that, a query could still be made through a hint that the next
-    /// generation holds as well.
-    fn condense(&self) -> Result<Zeroizing<Vec<u8>>>;
-}
-
-/// A client whose hints can follow edits of the table, so that it needs no new offline phase.
-///
-/// A delta does not say which version of the table it begins with. A delta that is applied twice
-/// makes hints wrong, and no verification notices, because the commitments are right. So the
-/// registry's client keeps [the version of its hints](crate::registry::ErasedHints::table) beside
-/// them, and every change to another version records it. It refuses a delta that begins at another
-/// version.
-pub trait Updatable: HintedClient {
     /// Whether the hints can follow edits that lead to a table of shape `after`. If not, they stay
     /// good for the table before the edits, and the client prepares others for the new one.
     fn follows(&self, after: TableShape) -> bool;
 
-    /// The state change that a public delta brings: for the journal and
-    /// [`apply`](HintedClient::apply), like any other.
+    /// The state change that a public delta brings: for the journal and [`apply`](Self::apply),
+    /// like any other. After it, the hints are those of the table after the delta.
+    ///
+    /// A delta does not say which version of the table it begins with. A delta that is applied
+    /// twice makes hints wrong, and no verification notices, because the commitments are right. So
+    /// the registry's client keeps [the version of its
+    /// hints](crate::registry::ErasedHints::table) beside them, and every change to another version
+    /// records it. It refuses a delta that begins at another version.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) while a reservation is open (its answer
@@ -370,58 +399,59 @@ pub trait Updatable: HintedClient {
     /// leads to one to which the hints do not [follow](Self::follows).
     fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>>;
 
-    /// Brings the hints up to date with the table after `delta`, and returns the change for the
-    /// journal.
+    /// Settles a lookup with answers that no server gave, for a
+    /// [rehearsal](crate::registry::Rehearsal).
     ///
     /// # Errors
-    /// As [`delta_change`](Self::delta_change).
-    fn apply_delta(&mut self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
-        let change = self.delta_change(delta)?;
-        self.apply(&change)?;
-        Ok(change)
+    /// As [`settle`](Self::settle).
+    fn settle_rehearsed(&mut self, id: ReservationId, answers: &[AnswerOf<Self>]) -> Result<()> {
+        let change = self.settle(id, answers)?;
+        self.apply(&change)
     }
-}
 
-/// A client that checks every record of every answer before it uses any of them. It checks them
-/// against commitments to the table, on which the servers had agreed.
-///
-/// **The first wrong answer ends it for good**: [`settle`](HintedClient::settle) then returns a
-/// change after which the client never makes a query again, and
-/// [`take_record`](HintedClient::take_record) returns an error,
-/// [`Blame::Integrity`](privet_core::Blame::Integrity). Whether that happens does not depend on
-/// which record was wanted, so a server that lies learns nothing from it. (A client that checked
-/// only what it needs would show the server something: this is the selective failure attack.)
-///
-/// Queries go strictly one after the other: the client makes none while another is not settled.
-pub trait Verifying: HintedClient {
-    /// The state change that ends this client because servers sent different updates of the table.
-    fn disagreement(&self) -> Zeroizing<Vec<u8>>;
+    /// Whether hints never run out, because every query brings a replacement for the hint that it
+    /// used. A generation still serves a fixed number of queries, so that its journal does not grow
+    /// without end. When all of them are made and answered, the client
+    /// [writes its state down](Self::condense) as the next generation, and asks no server for that.
+    const ENDLESS: bool = false;
 
-    /// Why the client will make no more queries:
-    /// [`Blame::Integrity`](privet_core::Blame::Integrity). It stays so after every restart.
-    fn ended(&self) -> Option<Error>;
-}
-
-/// A server that makes the server of the table's next version, where that costs less than a start
-/// from the table. It goes on answering meanwhile, so both servers exist until clients have moved
-/// to the next version.
-pub trait Succession: Answerer + Sized {
-    /// The server of `table`, which is this server's table after `changes`. With it comes what its
-    /// clients must know of the new commitments (empty if there are none), which is the same on
-    /// every server that has the same table. `parameters` are those of the successor. `None`: a
-    /// start from the table is the only way, or the cheaper one. `threads` threads share the work.
+    /// The present state of an [endless](Self::ENDLESS) client, encoded as a generation: a client
+    /// that [loads](Self::load) it continues from this state. Secret.
     ///
     /// # Errors
-    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the changes do not lead from this
-    /// server's table to one of the shape of `table` and `parameters`;
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
-    fn successor(
-        &self,
-        parameters: ParametersOf<Self>,
-        table: TableSource<'_>,
-        changes: &TableChanges,
-        threads: usize,
-    ) -> Result<Option<(Self, Vec<u8>)>>;
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if hints run out, the generation is not
+    /// used up or a reservation is open. Before that, a query could still be made through a hint
+    /// that the next generation holds as well.
+    fn condense(&self) -> Result<Zeroizing<Vec<u8>>> {
+        Err(Error::api_misuse("hints that run out are prepared anew, not condensed"))
+    }
+
+    /// Whether the client checks every record of every answer, before it uses any of them, against
+    /// commitments to the table on which the servers had agreed.
+    ///
+    /// **The first wrong answer ends it for good**: [`settle`](Self::settle) then returns a change
+    /// after which the client never makes a query again, and [`take_record`](Self::take_record)
+    /// returns an error, [`Blame::Integrity`](privet_core::Blame::Integrity). Whether that happens
+    /// does not depend on which record was wanted, so a server that lies learns nothing from it. (A
+    /// client that checked only what it needs would show the server something: this is the
+    /// selective failure attack.)
+    ///
+    /// Queries go strictly one after the other: the client makes none while another is not settled.
+    fn verifies(&self) -> bool {
+        self.disagreement().is_some()
+    }
+
+    /// The state change that ends a client that [verifies](Self::verifies), because servers sent
+    /// different updates of the table.
+    fn disagreement(&self) -> Option<Zeroizing<Vec<u8>>> {
+        None
+    }
+
+    /// Why a client that [verifies](Self::verifies) will make no more queries:
+    /// [`Blame::Integrity`](privet_core::Blame::Integrity). It stays so after every restart.
+    fn ended(&self) -> Option<Error> {
+        None
+    }
 }
 
 /// A scheme whose clients can patch what they downloaded when the table is edited, instead of
@@ -489,6 +519,14 @@ pub trait Preparation: SchemeOf + StreamConsumer + Sized {
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) before
     /// [`finish`](StreamConsumer::finish) has succeeded.
     fn generation(&self) -> Result<Zeroizing<Vec<u8>>>;
+
+    /// If the client [asks](Asked) a server: the request whose whole reply is to be absorbed at
+    /// [`next_offset`](StreamConsumer::next_offset), and `None` once nothing is left to ask. It
+    /// stays the same until then. The stream that is absorbed is the replies, one after the other.
+    /// Secret.
+    fn next_request(&mut self) -> Option<Zeroizing<Vec<u8>>> {
+        None
+    }
 }
 
 /// A scheme in which one server computes hints for a client, from a secret that this server may
@@ -500,55 +538,6 @@ pub trait Asked: Offline {
     type Request: Message<Self::Parameters>;
     /// What it replies.
     type Reply: Message<Self::Parameters>;
-}
-
-/// A preparation that asks a server for what it needs. The stream it consumes is the replies, one
-/// after the other. It takes whole replies only.
-pub trait AskingPreparation: Preparation
-where
-    Self::Scheme: Asked,
-{
-    /// The request whose reply is to be absorbed at [`next_offset`](StreamConsumer::next_offset).
-    /// It stays the same until then. Secret.
-    fn request(&mut self) -> <Self::Scheme as Asked>::Request;
-}
-
-/// A server that computes hints for clients.
-pub trait PreparingServer: Answerer
-where
-    Self::Scheme: Asked,
-{
-    /// The reply to one request. Work and size are the same for all requests.
-    ///
-    /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
-    fn prepare(
-        &self,
-        request: &<Self::Scheme as Asked>::Request,
-    ) -> Result<<Self::Scheme as Asked>::Reply>;
-}
-
-/// A server that holds the table in an order of the scheme's own, which clients stream.
-pub trait StreamingServer: Answerer {
-    /// All records in that order.
-    fn streamed(&self) -> &[u8];
-}
-
-/// A server that holds what its clients download. A server that is made from an earlier version's
-/// must, because nobody else has it.
-pub trait AnnouncingServer: Answerer {
-    /// The download, as [`Precomputed::hint`] has it.
-    fn announced(&self) -> &[u8];
-}
-
-/// A server from which the part that it keeps of its [`Setup`] can be had again, also if it was
-/// made from an earlier version's. So another start need not compute that.
-pub trait KeepingServer: Answerer {
-    /// What it keeps, as [`Precomputed::kept`] had it.
-    ///
-    /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if there is not enough memory.
-    fn kept(&self) -> Result<PublicWords>;
 }
 
 /// Numbers the reservations of one generation, from 0 in the order in which they were made.

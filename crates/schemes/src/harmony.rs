@@ -103,7 +103,7 @@
 //! | Algorithm 3, query | [`HarmonyClient`]'s [`reserve`](crate::contract::HintedClient::reserve) |
 //! | answer | [`HarmonyServer`] |
 //! | Algorithm 7, relocation | `history.rs`: `destinations`; `HarmonyClient`'s `take_in` |
-//! | edits | [`apply_delta`](crate::contract::Updatable::apply_delta) |
+//! | edits | [`delta_change`](crate::contract::HintedClient::delta_change) |
 //!
 //! Different from the paper, besides the rule: the rounds of the permutation are those that the
 //! *adaptive* bound wants, for 2⁻⁶⁴; five of them share a block of AES, in the way proved in the

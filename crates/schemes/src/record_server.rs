@@ -1,6 +1,6 @@
 //! The server that holds the records of a table, and for each query reads those that it names.
 
-use crate::contract::{Answerer, Role, Scheme, SchemeOf};
+use crate::contract::{Answerer, Role, Scheme, SchemeOf, nothing_to_ask};
 use privet_core::{Result, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
@@ -18,6 +18,25 @@ pub trait NamesRecords: Scheme {
     fn answer(server: &RecordServer<Self>, query: &Self::Query) -> Self::Answer
     where
         Self: Sized;
+
+    /// As [`Answerer::reply`].
+    ///
+    /// # Errors
+    /// As [`Answerer::reply`].
+    fn reply(_server: &RecordServer<Self>, _role: Role, _request: &[u8]) -> Result<Vec<u8>>
+    where
+        Self: Sized,
+    {
+        Err(nothing_to_ask())
+    }
+
+    /// As [`Answerer::streamed`].
+    fn streamed(_server: &RecordServer<Self>) -> Option<&[u8]>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// A table laid out for answering.
@@ -65,6 +84,14 @@ impl<S: NamesRecords> Answerer for RecordServer<S> {
 
     fn held(&self) -> Vec<&[u8]> {
         vec![&self.records]
+    }
+
+    fn reply(&self, role: Role, request: &[u8]) -> Result<Vec<u8>> {
+        S::reply(self, role, request)
+    }
+
+    fn streamed(&self) -> Option<&[u8]> {
+        S::streamed(self)
     }
 }
 

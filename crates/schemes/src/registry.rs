@@ -32,7 +32,6 @@ pub use options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value, ch
 pub use plan::MAX_MESSAGE_LEN;
 pub use plan::SchemePlan;
 pub use rehearsal::Rehearsal;
-pub use rehearsal::Rehearsed;
 pub use schemes::{Room, add_rooms};
 pub use servers::{ErasedServer, ErasedSetup, Successor};
 pub use versions::{Version, patch_downloaded, patches_downloads, plan_next};

@@ -53,12 +53,12 @@
 //!
 //! | paper | here |
 //! |---|---|
-//! | hint request, Figure 4 | [`SinglePassPreparation`], [`SinglePassServer`]'s [`prepare`](crate::contract::PreparingServer::prepare) |
+//! | hint request, Figure 4 | [`SinglePassPreparation`], [`SinglePassServer`]'s [`reply`](crate::contract::Answerer::reply) |
 //! | Permute | `permutations.rs`, from the numbers of `draws.rs` |
 //! | Query, Figure 5, lines 5 to 10 and 13; line 12 | [`SinglePassClient`]'s [`reserve`](crate::contract::HintedClient::reserve); the [`apply`](crate::contract::HintedClient::apply) that follows |
 //! | Answer | [`SinglePassServer`]'s [`answer`](crate::contract::Answerer::answer) |
 //! | Recon, lines 17 to 20 | `SinglePassClient`'s `take_in` |
-//! | edits, Figure 6 | [`SinglePassClient`]'s [`apply_delta`](crate::contract::Updatable::apply_delta) |
+//! | edits, Figure 6 | [`SinglePassClient`]'s [`delta_change`](crate::contract::HintedClient::delta_change) |
 //!
 //! Different from the paper: the paper looks up the wanted record's place in inverse permutations.
 //! They are not kept here. They are as large as the permutations themselves, and each exchange of a

@@ -50,7 +50,7 @@
 //! | Query, Figure 5 | [`TapirClient`]'s [`reserve`](crate::contract::HintedClient::reserve) and the [`apply`](crate::contract::HintedClient::apply) that follows |
 //! | Answer, Figure 5 | [`TapirServer`]'s [`answer`](crate::contract::Answerer::answer) |
 //! | Recon, Figure 5 | [`settle`](crate::contract::HintedClient::settle): lines 9 to 15 in `Asked::verify`, the rest as in SinglePass |
-//! | UpdateDB, Figure 6 | [`TapirServer`]'s [`successor`](crate::contract::Succession::successor) |
+//! | UpdateDB, Figure 6 | [`TapirServer`]'s [`successor`](crate::contract::Answerer::successor) |
 //! | UpdateHint, Figure 6 | servers' updates are compared in the registry's `apply_deltas`; `Ready::update` |
 //!
 //! Different from the paper: both servers announce the table's digest *before* it streams. So each

@@ -5,9 +5,9 @@ use crate::stored_setup::{SetupStore, StoredSetup};
 use privet_core::{Error, Result, TableChanges, TableIdentity, TableSource, TableView};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
-use privet_schemes::contract::{Answerer, Parameters as _, Role, Scheme, SchemeOf, Succession};
+use privet_schemes::contract::{Answerer, Parameters as _, Role, Scheme, SchemeOf};
 use privet_schemes::laid_out::in_natural_order;
-use privet_schemes::registry::room::{NewServer, ServerHost, ServerOptions, ServerStart};
+use privet_schemes::registry::room::{NewServer, ServerOptions, ServerStart};
 use std::ops::Deref;
 
 /// The parts that differ between the schemes whose servers answer from the points of a polynomial.
@@ -201,9 +201,7 @@ impl<S: MakesPoints> Answerer for PointsServer<S> {
     fn check_held(&self) -> Result<()> {
         self.points.check_unchanged()
     }
-}
 
-impl<S: MakesPoints> Succession for PointsServer<S> {
     /// There is no successor if the points lie in a file: those of the next version are computed
     /// into a file of their own.
     fn successor(
@@ -225,5 +223,5 @@ pub(super) fn start<S: MakesPoints>(
 ) -> NewServer {
     let ServerStart { table, kernels, threads, .. } = start;
     let setup = PointsSetup::<S>::new(parameters, table, kernels, threads)?;
-    start.after(|progress| setup.finish(progress), ServerHost::succeeding)
+    start.after(|progress| setup.finish(progress))
 }

@@ -89,7 +89,7 @@ pub fn server_of_setup(
     with_scheme!(plan, S => {
         let parameters = parameters::<S>(&plan, identity)?;
         let server = PointsServer::<S>::new(parameters, stored, options.kernels)?;
-        Ok(Box::new(ServerHost::new(plan, server).succeeding()))
+        Ok(Box::new(ServerHost { plan, server }))
     })
 }
 

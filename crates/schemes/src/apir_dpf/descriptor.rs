@@ -18,7 +18,7 @@ impl Registered for ApirDpf {
 
     fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let server = ApirDpfServer::new(parameters, start.table, start.kernels, start.threads)?;
-        start.ready(server, |server| server)
+        start.ready(server)
     }
 
     fn client(

@@ -21,7 +21,7 @@ impl Registered for ApirMatrix {
 
     fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let setup = ApirMatrixSetup::new(parameters, start.table, start.kernels, start.threads)?;
-        start.precomputing(setup, |server| server)
+        start.precomputing(setup)
     }
 
     fn client(

@@ -7,7 +7,7 @@ mod preparations;
 use super::messages;
 use crate::contract::{
     AnswerOf, Answerer, HintedClient, Message, Offline, Parameters, Preparation, QueryMessage,
-    QueryOf, Record, ReservationId, Reserved, Role, Scheme, Updatable,
+    QueryOf, Record, ReservationId, Reserved, Role, Scheme,
 };
 use crate::offline::StreamConsumer as _;
 use crate::test_tables::{Sequence, identity, public_bytes, query_through_its_encoding, sequences};
@@ -22,12 +22,19 @@ pub use preparations::*;
 
 type Bytes = Zeroizing<Vec<u8>>;
 
+/// Brings a client up to date with the table after `delta`, and returns the change.
+pub fn follow(client: &mut impl HintedClient, delta: &TableDelta) -> Result<Bytes> {
+    let change = client.delta_change(delta)?;
+    client.apply(&change)?;
+    Ok(change)
+}
+
 /// A scheme, as the suite tests it.
 pub trait Hinted: Sized + 'static {
     type Parameters: Parameters + Clone;
     type Scheme: Offline<Parameters = Self::Parameters>;
     type Server: Answerer<Scheme = Self::Scheme>;
-    type Client: Updatable<Scheme = Self::Scheme>;
+    type Client: HintedClient<Scheme = Self::Scheme>;
     type Preparation: Preparation<Scheme = Self::Scheme>;
     /// The parts of a client's state that are the scheme's own.
     type State: PartialEq;

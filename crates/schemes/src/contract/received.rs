@@ -1,6 +1,7 @@
 //! What every scheme does with what it receives: announced parameters, and one answer of each
 //! server.
 
+use super::{Asked, Message, Role};
 use privet_core::codec::Reader;
 use privet_core::{Error, Result};
 
@@ -39,4 +40,28 @@ pub fn of_all<'a, A, const SERVERS: usize>(
             answers.len()
         ))
     })
+}
+
+/// A request for hints to the server of role `role`.
+///
+/// # Errors
+/// [`Blame::InvalidMessage`](privet_core::Blame::InvalidMessage) if another server is asked for
+/// hints, or the request does not parse.
+pub(crate) fn asked<S: Asked>(
+    parameters: &S::Parameters,
+    role: Role,
+    request: &[u8],
+) -> Result<S::Request> {
+    if role != S::ASKED {
+        return Err(Error::invalid_message(format!(
+            "hints are computed by the server of role {}, not {}; a request tells that server what no other may learn, so check the order of the servers' addresses",
+            S::ASKED.0,
+            role.0
+        )));
+    }
+    S::Request::decode(parameters, request)
+}
+
+pub(crate) fn nothing_to_ask() -> Error {
+    Error::invalid_message("clients of this scheme do not ask a server for their hints")
 }

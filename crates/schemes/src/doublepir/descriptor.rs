@@ -19,7 +19,7 @@ impl Registered for DoublePir {
 
     fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let setup = DoublePirSetup::new(parameters, start.table, start.kernels, start.threads)?;
-        start.precomputing(setup, |server| server)
+        start.precomputing(setup)
     }
 
     fn client(

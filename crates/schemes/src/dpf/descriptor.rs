@@ -16,7 +16,7 @@ impl Registered for Dpf {
 
     fn setup(start: ServerStart<'_>, parameters: DpfParameters) -> NewServer {
         let server = DpfServer::new(parameters, start.table, start.kernels, start.threads)?;
-        start.ready(server, |server| server)
+        start.ready(server)
     }
 
     fn client(

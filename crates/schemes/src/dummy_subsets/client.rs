@@ -13,9 +13,7 @@ use super::generation::Generation;
 use super::messages::{DummySubsetsAnswer, DummySubsetsQuery};
 use super::query::{cover, hint_form, query_through, successor_is_above};
 use super::{DummySubsets, DummySubsetsParameters};
-use crate::contract::{
-    HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable, of_all,
-};
+use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, of_all};
 use crate::planted;
 use privet_core::hints::{Exchange, HintTable, Ledger, LiveHint, StateChange, impossible, xor};
 use privet_core::{Error, RecordIndex, Result, SecretRng, TableDelta, TableShape};
@@ -245,9 +243,7 @@ impl HintedClient for DummySubsetsClient {
     fn search_len(&self) -> u64 {
         Self::search_len(self) as u64
     }
-}
 
-impl Updatable for DummySubsetsClient {
     fn follows(&self, after: TableShape) -> bool {
         self.parameters.grown(after).is_ok()
     }

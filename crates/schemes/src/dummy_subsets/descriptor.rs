@@ -7,8 +7,6 @@ use super::{
 use crate::registry::factors::dummy_subsets as fitted;
 use crate::registry::room::*;
 
-impl Rehearsed for DummySubsetsClient {}
-
 impl Registered for DummySubsets {
     const ABOUT: About = About {
         options: &[&PARTITION_RECORDS],
@@ -21,7 +19,7 @@ impl Registered for DummySubsets {
 
     fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let server = DummySubsetsServer::new(parameters, start.table, start.kernels)?;
-        start.ready(server, |server| server)
+        start.ready(server)
     }
 
     fn hinted_client(
@@ -33,7 +31,7 @@ impl Registered for DummySubsets {
     }
 
     fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
-        start.streaming::<DummySubsetsPreparation>(parameters)
+        start.hints::<DummySubsetsPreparation>(parameters)
     }
 
     fn hints_len(parameters: &Self::Parameters) -> u64 {

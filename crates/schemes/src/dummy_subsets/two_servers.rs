@@ -29,7 +29,7 @@
 //! 2.3 million, when there are as many groups as hints; `privet state reset` begins anew.
 //!
 //! **From paper to function** (Ren, Mughees, Sun, §3.3): Algorithm 1 is
-//! [`PreparingServer::prepare`](crate::contract::PreparingServer) with
+//! [`DummySubsetsTwoServer`]'s [`reply`](crate::contract::Answerer::reply) with
 //! [`DummySubsetsTwoPreparation`]; Algorithm 2 is [`DummySubsetsTwoClient`]'s
 //! [`reserve`](crate::contract::HintedClient::reserve); Algorithm 3 is [`DummySubsetsTwoServer`]'s
 //! answer in role 0 and the client's `exchange`. Different from the paper: the client sends cutoffs

@@ -19,9 +19,7 @@ use super::change::{HarmonyChange, HarmonyReservation, NOWHERE};
 use super::generation::Generation;
 use super::history::History;
 use super::{Harmony, HarmonyAnswer, HarmonyParameters, HarmonyQuery};
-use crate::contract::{
-    HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable, of_all,
-};
+use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, of_all};
 use crate::in_order::{OpenLookups, encode_answers, encode_edits};
 use crate::planted;
 use privet_core::hints::{impossible, xor};
@@ -211,9 +209,7 @@ impl HintedClient for HarmonyClient {
         // At most `32 · T · C` in all, far below 2^64.
         u64::try_from((walks * all).div_ceil(left * left)).unwrap_or(u64::MAX)
     }
-}
 
-impl Updatable for HarmonyClient {
     fn follows(&self, after: TableShape) -> bool {
         self.parameters.grown(after).is_ok()
     }

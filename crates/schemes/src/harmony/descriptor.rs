@@ -12,8 +12,6 @@ pub static SEGMENT_RECORDS: SchemeOption = SchemeOption::new(
      between two streams of the table; default: by the table's shape",
 );
 
-impl Rehearsed for HarmonyClient {}
-
 impl Registered for Harmony {
     const ABOUT: About = About {
         options: &[&SEGMENT_RECORDS],
@@ -29,7 +27,7 @@ impl Registered for Harmony {
 
     fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let server = HarmonyServer::new(parameters, start.table, start.kernels)?;
-        start.ready(server, |server| server)
+        start.ready(server)
     }
 
     fn hinted_client(
@@ -41,7 +39,7 @@ impl Registered for Harmony {
     }
 
     fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
-        start.streaming::<HarmonyPreparation>(parameters)
+        start.hints::<HarmonyPreparation>(parameters)
     }
 
     fn hints_len(parameters: &Self::Parameters) -> u64 {

@@ -8,8 +8,8 @@ mod statistics;
 
 use super::generation::Generation;
 use super::*;
-use crate::conformance::hinted::{self, Hinted, hinted_suite};
-use crate::contract::{HintedClient as _, Message as _, Parameters as _, Updatable as _};
+use crate::conformance::hinted::{self, Hinted, follow, hinted_suite};
+use crate::contract::{HintedClient as _, Message as _, Parameters as _};
 use crate::test_tables::{Sequence, identity};
 use privet_core::{Blame, SecretRng, TableShape, TableView};
 use privet_kernels::Kernels;

@@ -22,9 +22,7 @@
 use super::generation::{Layout, Offsets, key};
 use super::lookups::{Failure, Lookups};
 use super::{AnswerForm, PianoAnswer, PianoParameters, PianoQuery, PianoScheme};
-use crate::contract::{
-    HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable, of_all,
-};
+use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, of_all};
 use crate::planted;
 use privet_core::hints::partitions::check_grown;
 use privet_core::hints::table::HintForm;
@@ -191,6 +189,18 @@ impl<F: AnswerForm> HintedClient for PianoClient<F> {
         let id = self.ledger.reservations();
         8 * self.parameters.searched_groups(id) as u64 + id
     }
+
+    /// Records of a table with another number of records lie in another order. These hints do not
+    /// fit it.
+    fn follows(&self, after: TableShape) -> bool {
+        after == self.parameters.shape()
+    }
+
+    fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
+        self.check_shape(delta)?;
+        self.ledger.check_settled("hints cannot follow an update")?;
+        Ok(StateChange::Delta(delta.clone()).encode())
+    }
 }
 
 /// Queries.
@@ -338,20 +348,6 @@ impl<F: AnswerForm> SchemeOf for PianoClient<F> {
 }
 
 /// Edits of the table, which are public: nothing here needs to take the same time.
-impl<F: AnswerForm> Updatable for PianoClient<F> {
-    /// Records of a table with another number of records lie in another order. These hints do not
-    /// fit it.
-    fn follows(&self, after: TableShape) -> bool {
-        after == self.parameters.shape()
-    }
-
-    fn delta_change(&self, delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
-        self.check_shape(delta)?;
-        self.ledger.check_settled("hints cannot follow an update")?;
-        Ok(StateChange::Delta(delta.clone()).encode())
-    }
-}
-
 impl<F: AnswerForm> PianoClient<F> {
     fn check_shape(&self, delta: &TableDelta) -> Result<()> {
         let shape = self.parameters.shape();

@@ -4,8 +4,6 @@ use super::{AnswerForm, PianoClient, PianoParameters, PianoPreparation, PianoSch
 use crate::registry::factors::{piano as fitted, piano_all_parities as of_all_parities};
 use crate::registry::room::*;
 
-impl<F: AnswerForm> Rehearsed for PianoClient<F> {}
-
 impl<F: AnswerForm> Registered for PianoScheme<F> {
     const ABOUT: About = About {
         options: &[&PARTITION_RECORDS],
@@ -34,7 +32,7 @@ impl<F: AnswerForm> Registered for PianoScheme<F> {
 
     fn setup(start: ServerStart<'_>, parameters: PianoParameters) -> NewServer {
         let server = PianoServer::<F>::new(parameters, start.table, start.kernels)?;
-        start.ready(server, ServerHost::streaming)
+        start.ready(server)
     }
 
     fn hinted_client(
@@ -46,7 +44,7 @@ impl<F: AnswerForm> Registered for PianoScheme<F> {
     }
 
     fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
-        start.streaming::<PianoPreparation<F>>(parameters)
+        start.hints::<PianoPreparation<F>>(parameters)
     }
 
     fn hints_len(parameters: &Self::Parameters) -> u64 {

@@ -5,7 +5,7 @@
 //! order.
 
 use super::{AnswerForm, PianoAnswer, PianoParameters, PianoQuery, PianoScheme};
-use crate::contract::{Message as _, StreamingServer};
+use crate::contract::Message as _;
 use crate::laid_out::zeroed;
 use crate::record_server::{NamesRecords, RecordServer};
 use privet_core::hints::xor;
@@ -54,6 +54,10 @@ impl<F: AnswerForm> NamesRecords for PianoScheme<F> {
             server.possible_parities(&query.offsets, &mut parities);
         }
         PianoAnswer { parities, form: PhantomData }
+    }
+
+    fn streamed(server: &PianoServer<F>) -> Option<&[u8]> {
+        Some(&server.records[..server.parameters.shape().bytes() as usize])
     }
 }
 
@@ -113,11 +117,5 @@ fn xor_of(out: &mut [u8], a: &[u8], b: &[u8], c: &[u8]) {
     }
     for (((out, a), b), c) in rest.iter_mut().zip(last_a).zip(last_b).zip(last_c) {
         *out = a ^ b ^ c;
-    }
-}
-
-impl<F: AnswerForm> StreamingServer for PianoServer<F> {
-    fn streamed(&self) -> &[u8] {
-        &self.records[..self.parameters.shape().bytes() as usize]
     }
 }

@@ -10,8 +10,8 @@ mod statistics;
 use super::*;
 use crate::conformance::hinted::{self, Hinted, hinted_suite};
 use crate::contract::{
-    HintedClient as _, Message as _, Parameters as _, Preparation as _, ReservationId,
-    StreamingServer as _,
+    Answerer as _, HintedClient as _, Message as _, Parameters as _, Preparation as _,
+    ReservationId,
 };
 use crate::offline::StreamConsumer as _;
 use privet_core::hints::{Exchange, StateChange};
@@ -93,7 +93,7 @@ impl<F: AnswerForm> Hinted for Tested<F> {
     }
 
     fn stream(world: &World<F>) -> Option<Vec<u8>> {
-        Some(world.server.streamed().to_vec())
+        Some(world.server.streamed().unwrap().to_vec())
     }
 
     fn state(client: &PianoClient<F>) -> Self::State {

@@ -1,11 +1,10 @@
 //! Clients of any scheme.
 
-use super::rehearsal::{HintedRehearsal, Rehearsal, Rehearsed, StatelessRehearsal};
+use super::rehearsal::{HintedRehearsal, Rehearsal, StatelessRehearsal};
 use super::{SchemePlan, step};
 use crate::contract::{
-    Ahead, AnswerOf, Asked, AskingPreparation, Endless, LocalClient, Message, Offline,
-    ParametersOf, Preparation, QueryMessage, QueryOf, Record, ReservationId, StatelessClient,
-    Supply, Updatable, Verifying,
+    Ahead, AnswerOf, HintedClient, LocalClient, Message, Offline, ParametersOf, Preparation,
+    QueryMessage, QueryOf, Record, ReservationId, StatelessClient, Supply,
 };
 use crate::offline::StreamConsumer;
 use crate::reservation::{Lookup, Pending, Prepared, Reservation, Sendable};
@@ -93,13 +92,13 @@ pub enum Recovered {
     },
 }
 
-/// The state of a client with single-use hints. [`HintedClient`](crate::contract::HintedClient)
+/// The state of a client with single-use hints. [`HintedClient`]
 /// explains the methods.
 pub trait ErasedHints {
     /// Applies a change from the journal, in the order in which changes were written.
     ///
     /// # Errors
-    /// As [`HintedClient::apply`](crate::contract::HintedClient::apply); and
+    /// As [`HintedClient::apply`]; and
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it follows edits of another version
     /// of the table than that of the hints.
     fn apply(&mut self, change: &[u8]) -> Result<()>;
@@ -118,18 +117,19 @@ pub trait ErasedHints {
     fn supply(&self) -> Supply;
 
     /// Whether every record waits for the answers to all earlier queries. See the method of
-    /// [`HintedClient`](crate::contract::HintedClient).
+    /// [`HintedClient`].
     fn waits_for_all_answers(&self) -> bool;
 
     /// The number that the work of the next lookup is proportional to. See
-    /// [`HintedClient::search_len`](crate::contract::HintedClient::search_len).
+    /// [`HintedClient::search_len`].
     fn search_len(&self) -> u64;
 
     /// Whether hints never run out. If so, the client [`condense`](Self::condense)s the next
     /// generation from this one, and asks no server for it.
     fn is_endless(&self) -> bool;
 
-    /// The next generation, once this one is used up and nothing is open. See [`Endless`].
+    /// The next generation, once this one is used up and nothing is open. See
+    /// [`HintedClient::condense`].
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the generation is not used up, a
@@ -140,17 +140,17 @@ pub trait ErasedHints {
     fn table(&self) -> TableIdentity;
 
     /// Whether the hints can follow edits that lead to a table of shape `after`. If not, the client
-    /// prepares others for it. See [`Updatable::follows`].
+    /// prepares others for it. See [`HintedClient::follows`].
     fn follows(&self, after: TableShape) -> bool;
 
     /// Follows edits from `before`, the [table](Self::table) of the hints, to `after`, and returns
     /// the change for the journal. There is one delta from each server, in order. See
-    /// [`Updatable`]. Afterwards [`plan`](ErasedClient::plan) is that of `after`.
+    /// [`HintedClient::delta_change`]. Afterwards [`plan`](ErasedClient::plan) is that of `after`.
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the hints belong to another version
     /// than `before` (so that no edit is applied twice, or before its turn), or `after` is not a
-    /// later version of the same table; and the errors of [`Updatable`].
+    /// later version of the same table; and the errors of [`HintedClient::delta_change`].
     /// [`Blame::Integrity`](privet_core::Blame::Integrity) if the servers send different edits. But
     /// a client that [`verifies`](Self::verifies) then ends: the result is the change that ends it,
     /// and [`ended`](Self::ended) is the error.
@@ -172,7 +172,7 @@ pub trait ErasedHints {
     fn disagree(&mut self) -> Result<Zeroizing<Vec<u8>>>;
 
     /// Whether the client verifies answers. If so, it makes each query only when the one before is
-    /// settled. See [`Verifying`].
+    /// settled. See [`HintedClient::verifies`].
     fn verifies(&self) -> bool;
 
     /// Why the client will never make a query again: an answer or an update did not fit what the
@@ -196,63 +196,21 @@ pub trait ErasedPreparation: StreamConsumer + Send {
     fn request(&mut self) -> Option<Zeroizing<Vec<u8>>>;
 }
 
-/// A generation in preparation.
-pub(crate) struct PreparationHost<P> {
-    preparation: P,
-    /// Bytes of all replies, if a server is asked.
-    asked_len: u64,
-    request: fn(&mut P) -> Option<Zeroizing<Vec<u8>>>,
-}
-
-impl<P: Preparation> PreparationHost<P> {
-    /// One that consumes the table.
-    pub(crate) fn streaming(preparation: P) -> Self {
-        Self { preparation, asked_len: 0, request: |_| None }
-    }
-
-    /// One that asks a server, whose replies have `asked_len` bytes in all.
-    pub(crate) fn asking(preparation: P, asked_len: u64) -> Self
-    where
-        P: AskingPreparation,
-        P::Scheme: Asked,
-    {
-        let request = |preparation: &mut P| Some(Zeroizing::new(preparation.request().encode()));
-        Self { preparation, asked_len, request }
-    }
-}
-
-impl<P: Preparation> StreamConsumer for PreparationHost<P> {
-    fn next_offset(&self) -> u64 {
-        self.preparation.next_offset()
-    }
-
-    fn absorb(&mut self, offset: u64, chunk: &[u8]) -> Result<()> {
-        self.preparation.absorb(offset, chunk)
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        self.preparation.finish()
-    }
-}
-
-impl<P: Preparation + Send> ErasedPreparation for PreparationHost<P> {
+impl<P: Preparation + Send> ErasedPreparation for P {
     fn checkpoint(&self) -> Zeroizing<Vec<u8>> {
-        self.preparation.checkpoint()
+        Preparation::checkpoint(self)
     }
 
     fn checkpoint_offset(&self) -> u64 {
-        self.preparation.checkpoint_offset()
+        Preparation::checkpoint_offset(self)
     }
 
     fn generation(&self) -> Result<Zeroizing<Vec<u8>>> {
-        self.preparation.generation()
+        Preparation::generation(self)
     }
 
     fn request(&mut self) -> Option<Zeroizing<Vec<u8>>> {
-        if self.next_offset() >= self.asked_len {
-            return None;
-        }
-        (self.request)(&mut self.preparation)
+        self.next_request()
     }
 }
 
@@ -364,54 +322,14 @@ where
     }
 }
 
-/// How a client writes its state down as a generation.
-type Condense<C> = fn(&C) -> Result<Zeroizing<Vec<u8>>>;
-
 /// A client with single-use hints.
-pub(crate) struct HintedHost<C: Updatable> {
-    plan: SchemePlan,
-    table: TableIdentity,
-    client: C,
-    /// `Some` if hints never run out.
-    condense: Option<Condense<C>>,
-    /// `Some` if answers are verified.
-    verifies: Option<Verifies<C>>,
+pub(crate) struct HintedHost<C> {
+    pub(crate) plan: SchemePlan,
+    pub(crate) table: TableIdentity,
+    pub(crate) client: C,
 }
 
-/// The additional functions of a client that verifies answers.
-struct Verifies<C> {
-    disagreement: fn(&C) -> Zeroizing<Vec<u8>>,
-    ended: fn(&C) -> Option<Error>,
-}
-
-impl<C: Updatable> HintedHost<C> {
-    /// A client whose hints run out.
-    pub(crate) fn new(plan: SchemePlan, table: TableIdentity, client: C) -> Self {
-        Self { plan, table, client, condense: None, verifies: None }
-    }
-
-    /// A client whose hints never run out.
-    pub(crate) fn endless(plan: SchemePlan, table: TableIdentity, client: C) -> Self
-    where
-        C: Endless,
-    {
-        Self { condense: Some(C::condense), ..Self::new(plan, table, client) }
-    }
-
-    /// The same, with verified answers.
-    pub(crate) fn verifying(mut self) -> Self
-    where
-        C: Verifying,
-    {
-        self.verifies = Some(Verifies { disagreement: C::disagreement, ended: C::ended });
-        self
-    }
-}
-
-impl<C: Updatable> HintedHost<C>
-where
-    C::Scheme: Offline,
-{
+impl<C: HintedClient<Scheme: Offline>> HintedHost<C> {
     /// Follows the table to its next version.
     fn follow(&mut self, after: TableIdentity, change: &[u8]) -> Result<()> {
         self.client.apply(change)?;
@@ -421,10 +339,7 @@ where
     }
 }
 
-impl<C: Updatable + Rehearsed + Send + 'static> ErasedClient for HintedHost<C>
-where
-    C::Scheme: Offline,
-{
+impl<C: HintedClient<Scheme: Offline> + Send + 'static> ErasedClient for HintedHost<C> {
     fn plan(&self) -> &SchemePlan {
         &self.plan
     }
@@ -449,10 +364,7 @@ where
     }
 }
 
-impl<C: Updatable> ErasedHints for HintedHost<C>
-where
-    C::Scheme: Offline,
-{
+impl<C: HintedClient<Scheme: Offline>> ErasedHints for HintedHost<C> {
     fn apply(&mut self, change: &[u8]) -> Result<()> {
         match step::decode(&self.table, change)? {
             None => self.client.apply(change),
@@ -500,14 +412,11 @@ where
     }
 
     fn is_endless(&self) -> bool {
-        self.condense.is_some()
+        C::ENDLESS
     }
 
     fn condense(&self) -> Result<Zeroizing<Vec<u8>>> {
-        let condense = self.condense.ok_or_else(|| {
-            Error::api_misuse("hints that run out are prepared anew, not condensed")
-        })?;
-        condense(&self.client)
+        self.client.condense()
     }
 
     fn apply_deltas(
@@ -538,25 +447,24 @@ where
     }
 
     fn disagree(&mut self) -> Result<Zeroizing<Vec<u8>>> {
-        let Some(verifies) = &self.verifies else {
+        let Some(change) = self.client.disagreement() else {
             return Err(Error::integrity(
                 "the servers sent different edits of the same table; at least one of them does not tell the truth",
             ));
         };
-        if let Some(error) = (verifies.ended)(&self.client) {
+        if let Some(error) = self.client.ended() {
             return Err(error);
         }
-        let change = (verifies.disagreement)(&self.client);
         self.client.apply(&change)?;
         Ok(change)
     }
 
     fn verifies(&self) -> bool {
-        self.verifies.is_some()
+        self.client.verifies()
     }
 
     fn ended(&self) -> Option<Error> {
-        self.verifies.as_ref().and_then(|verifies| (verifies.ended)(&self.client))
+        self.client.ended()
     }
 }
 

@@ -1,15 +1,14 @@
 //! A scheme's description of itself, with the types of its folder and with erased types.
 
-use super::clients::{HintedHost, LocalHost, PreparationHost, StatelessHost};
-use super::rehearsal::Rehearsed;
+use super::clients::{HintedHost, LocalHost, StatelessHost};
 use super::room::{Downloaded, Generation, NewClient, NewHints, NewServer};
 use super::servers::{FetchedHost, Ready, ServerHost, SetupHost};
 use super::versions::ErasedPatches;
 use super::{Costs, SchemeOption, SchemePlan, ServerOptions, Tuning, Work};
 use crate::SchemeId;
 use crate::contract::{
-    Ahead, Answerer, Asked, AskingPreparation, Endless, LocalClient, Offline, Parameters,
-    ParametersOf, Preparation, Role, Setup, StatelessClient, Updatable, Verifying,
+    Ahead, Answerer, HintedClient, LocalClient, Offline, Parameters, ParametersOf, Preparation,
+    Role, Setup, StatelessClient,
 };
 use privet_core::{Error, Result, SecretRng, TableIdentity, TableSource};
 use privet_kernels::Kernels;
@@ -178,13 +177,9 @@ pub struct ServerStart<'t> {
 }
 
 impl ServerStart<'_> {
-    /// A server that computes nothing: it is ready. `with` adds what it can do besides answering.
-    pub fn ready<A: Answerer + 'static>(
-        self,
-        server: A,
-        with: fn(ServerHost<A>) -> ServerHost<A>,
-    ) -> NewServer {
-        Ok(Box::new(Ready::at_once(with(ServerHost::new(self.plan, server)))))
+    /// A server that computes nothing: it is ready.
+    pub fn ready<A: Answerer + 'static>(self, server: A) -> NewServer {
+        Ok(Box::new(Ready::at_once(ServerHost { plan: self.plan, server })))
     }
 
     /// A server that computes something, but keeps nothing of it in a file: `make` makes the server
@@ -192,23 +187,15 @@ impl ServerStart<'_> {
     pub fn after<A: Answerer + 'static>(
         self,
         make: impl FnOnce(&(dyn Fn(f64) + Sync)) -> Result<A> + Send + Sync + 'static,
-        with: fn(ServerHost<A>) -> ServerHost<A>,
     ) -> NewServer {
         Ok(Box::new(Ready::after(self.plan, move |plan, progress| {
-            Ok(Box::new(with(ServerHost::new(plan, make(progress)?))))
+            Ok(Box::new(ServerHost { plan, server: make(progress)? }))
         })))
     }
 
     /// A server that computes something that may be kept in a file.
-    pub fn precomputing<S>(
-        self,
-        setup: S,
-        with: fn(ServerHost<S::Server>) -> ServerHost<S::Server>,
-    ) -> NewServer
-    where
-        S: Setup<Server: 'static> + 'static,
-    {
-        Ok(Box::new(SetupHost::new(self.plan, setup).with(with)))
+    pub fn precomputing<S: Setup<Server: 'static> + 'static>(self, setup: S) -> NewServer {
+        Ok(Box::new(SetupHost { plan: self.plan, setup }))
     }
 
     /// A server of a table that clients fetch whole: it answers no queries.
@@ -244,34 +231,13 @@ impl ClientStart {
         Ok(Box::new(StatelessHost::new(self.plan, parameters, client).ahead()))
     }
 
-    /// A client with hints that run out.
+    /// A client with a generation of hints.
     pub fn hinted<C>(self, parameters: ParametersOf<C>, generation: Generation) -> NewClient
     where
-        C: Updatable + Rehearsed + Send + 'static,
-        C::Scheme: Offline,
+        C: HintedClient<Scheme: Offline> + Send + 'static,
     {
         let client = C::load(parameters, generation, self.kernels)?;
-        Ok(Box::new(HintedHost::new(self.plan, self.identity, client)))
-    }
-
-    /// A client with hints that never run out.
-    pub fn endless<C>(self, parameters: ParametersOf<C>, generation: Generation) -> NewClient
-    where
-        C: Updatable + Endless + Rehearsed + Send + 'static,
-        C::Scheme: Offline,
-    {
-        let client = C::load(parameters, generation, self.kernels)?;
-        Ok(Box::new(HintedHost::endless(self.plan, self.identity, client)))
-    }
-
-    /// The same, and its answers are verified.
-    pub fn verifying<C>(self, parameters: ParametersOf<C>, generation: Generation) -> NewClient
-    where
-        C: Updatable + Endless + Verifying + Rehearsed + Send + 'static,
-        C::Scheme: Offline,
-    {
-        let client = C::load(parameters, generation, self.kernels)?;
-        Ok(Box::new(HintedHost::endless(self.plan, self.identity, client).verifying()))
+        Ok(Box::new(HintedHost { plan: self.plan, table: self.identity, client }))
     }
 
     /// A client that holds the table.
@@ -288,24 +254,9 @@ pub struct HintsStart<'c> {
 }
 
 impl HintsStart<'_> {
-    /// Hints that are made from the streamed table.
-    pub fn streaming<P: Preparation + Send + 'static>(
-        self,
-        parameters: ParametersOf<P>,
-    ) -> NewHints {
-        Ok(Box::new(PreparationHost::streaming(self.begin::<P>(parameters)?)))
-    }
-
-    /// Hints that the client asks a server for.
-    pub fn asking<P: AskingPreparation + Send + 'static>(
-        self,
-        parameters: ParametersOf<P>,
-    ) -> NewHints
-    where
-        P::Scheme: Asked,
-    {
-        let asked_len = P::Scheme::offline_phase(&parameters).len();
-        Ok(Box::new(PreparationHost::asking(self.begin::<P>(parameters)?, asked_len)))
+    /// Hints of the client's own.
+    pub fn hints<P: Preparation + Send + 'static>(self, parameters: ParametersOf<P>) -> NewHints {
+        Ok(Box::new(self.begin::<P>(parameters)?))
     }
 
     fn begin<P: Preparation>(&self, parameters: ParametersOf<P>) -> Result<P> {

@@ -7,7 +7,6 @@
 use super::clients::{Blank, BlankMaker, StatelessHost};
 use crate::contract::{
     AnswerOf, HintedClient, Message, QueryMessage, Record, ReservationId, StatelessClient,
-    Updatable,
 };
 use crate::reservation::Reservation;
 use privet_core::{Error, RecordIndex, Result, SecretRng};
@@ -36,15 +35,6 @@ pub trait Rehearsal: Send {
     /// As [`ErasedClient::recover`](super::ErasedClient::recover). If answers are verified, these
     /// fail. The work is the same as for right ones.
     fn recover(&mut self, answers: &[&[u8]]) -> Result<()>;
-}
-
-/// A client with single-use hints that can become a rehearsal.
-pub trait Rehearsed: HintedClient {
-    /// Settles a lookup with answers that no server gave.
-    fn settle_rehearsed(&mut self, id: ReservationId, answers: &[AnswerOf<Self>]) -> Result<()> {
-        let change = self.settle(id, answers)?;
-        self.apply(&change)
-    }
 }
 
 /// The rehearsal of a client without state.
@@ -92,7 +82,7 @@ impl<C> HintedRehearsal<C> {
     }
 }
 
-impl<C: Updatable + Rehearsed + Send> Rehearsal for HintedRehearsal<C> {
+impl<C: HintedClient + Send> Rehearsal for HintedRehearsal<C> {
     fn prepare(&mut self, index: &RecordIndex, rng: &mut SecretRng) -> Result<()> {
         let reserved = rng.apart(|rng| self.client.reserve(index, rng))?;
         self.client.apply(&reserved.change)?;

@@ -9,7 +9,6 @@ pub use super::descriptor::{
     About, Assumption, ClientStart, HintsStart, Of, Registered, ServerStart,
 };
 pub use super::options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value};
-pub use super::rehearsal::Rehearsed;
 pub use super::servers::ServerHost;
 pub use super::versions::ErasedPatches;
 pub use super::{ServerOptions, Work};
@@ -41,7 +40,7 @@ macro_rules! asks_one_answers_other {
     ($server:ident, $client:ident, $preparation:ident) => {
         fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
             let server = $server::new(parameters, start.table, start.kernels)?;
-            start.ready(server, ServerHost::preparing)
+            start.ready(server)
         }
 
         fn hinted_client(
@@ -49,11 +48,11 @@ macro_rules! asks_one_answers_other {
             parameters: Self::Parameters,
             generation: Generation,
         ) -> NewClient {
-            start.endless::<$client>(parameters, generation)
+            start.hinted::<$client>(parameters, generation)
         }
 
         fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
-            start.asking::<$preparation>(parameters)
+            start.hints::<$preparation>(parameters)
         }
 
         fn hints_len(parameters: &Self::Parameters) -> u64 {

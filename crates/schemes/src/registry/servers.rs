@@ -8,9 +8,8 @@
 
 use super::{SchemePlan, ServerOptions};
 use crate::contract::{
-    AnnouncingServer, AnswerOf, Answerer, Asked, KeepingServer, Message, Parameters, ParametersOf,
-    PreparingServer, QueryMessage, QueryOf, Role, Scheme, SchemeOf, Setup, StreamingServer,
-    Succession,
+    AnswerOf, Answerer, Message, Parameters, ParametersOf, QueryMessage, QueryOf, Role, Scheme,
+    SchemeOf, Setup, nothing_to_ask,
 };
 use crate::offline::{Precomputed, PublicWords};
 use privet_core::{Error, Result, TableChanges, TableSource};
@@ -78,7 +77,7 @@ pub trait ErasedServer: Send + Sync {
     /// The server for `table`, which has all records of the version after `changes`. It is made
     /// from this server, which goes on answering for its own version. `plan` is [that of the next
     /// version](super::plan_next). `None`: start one from the table, with
-    /// [`setup_as`](super::setup_as). See [`Succession`].
+    /// [`setup_as`](super::setup_as). See [`Answerer::successor`].
     ///
     /// # Errors
     /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if the changes do not lead from this
@@ -127,21 +126,8 @@ pub struct Successor {
 
 /// A server that precomputes something.
 pub(crate) struct SetupHost<S: Setup> {
-    plan: SchemePlan,
-    setup: S,
-    /// Adds what the server can do besides answering.
-    with: fn(ServerHost<S::Server>) -> ServerHost<S::Server>,
-}
-
-impl<S: Setup> SetupHost<S> {
-    pub(crate) fn new(plan: SchemePlan, setup: S) -> Self {
-        Self { plan, setup, with: |server| server }
-    }
-
-    /// Sets what the server can do besides answering.
-    pub(crate) fn with(self, with: fn(ServerHost<S::Server>) -> ServerHost<S::Server>) -> Self {
-        Self { with, ..self }
-    }
+    pub(crate) plan: SchemePlan,
+    pub(crate) setup: S,
 }
 
 impl<S: Setup> ErasedSetup for SetupHost<S>
@@ -165,8 +151,8 @@ where
         kept: &[u8],
         _progress: &(dyn Fn(f64) + Sync),
     ) -> Result<Box<dyn ErasedServer>> {
-        let Self { plan, setup, with } = *self;
-        Ok(Box::new(with(ServerHost::new(plan, setup.finish(kept)?))))
+        let Self { plan, setup } = *self;
+        Ok(Box::new(ServerHost { plan, server: setup.finish(kept)? }))
     }
 }
 
@@ -222,79 +208,12 @@ impl ErasedSetup for Ready {
     }
 }
 
-/// A server that answers. Its successor gets a copy of its abilities.
-pub struct ServerHost<A: Answerer> {
-    plan: SchemePlan,
-    server: A,
-    prepare: fn(&A, Role, &[u8]) -> Result<Vec<u8>>,
-    streamed: fn(&A) -> Option<&[u8]>,
-    announced: fn(&A) -> Option<&[u8]>,
-    kept: fn(&A) -> Result<Option<PublicWords>>,
-    succeed: Succeed<A>,
-}
-
-/// How a server makes its successor, and what clients must know of it.
-type Succeed<A> =
-    fn(&A, ParametersOf<A>, TableSource<'_>, &TableChanges, usize) -> Result<Option<(A, Vec<u8>)>>;
-
-impl<A: Answerer> ServerHost<A> {
-    /// A server that answers, and does nothing else.
-    pub fn new(plan: SchemePlan, server: A) -> Self {
-        Self {
-            plan,
-            server,
-            prepare: |_, _, _| Err(nothing_to_ask()),
-            streamed: |_| None,
-            announced: |_| None,
-            kept: |_| Ok(None),
-            succeed: |_, _, _, _, _| Ok(None),
-        }
-    }
-
-    /// The same, for a server that clients ask for their hints.
-    pub fn preparing(mut self) -> Self
-    where
-        A: PreparingServer,
-        A::Scheme: Asked,
-    {
-        self.prepare = prepare_encoded;
-        self
-    }
-
-    /// The same, for a server from which clients stream the table in the order of its memory.
-    pub fn streaming(mut self) -> Self
-    where
-        A: StreamingServer,
-    {
-        self.streamed = |server| Some(server.streamed());
-        self
-    }
-
-    /// The same, for a server that holds what its clients download.
-    pub fn announcing(mut self) -> Self
-    where
-        A: AnnouncingServer,
-    {
-        self.announced = |server| Some(server.announced());
-        self
-    }
-
-    /// The same, for a server from which what it keeps can be had again.
-    pub fn keeping(mut self) -> Self
-    where
-        A: KeepingServer,
-    {
-        self.kept = |server| server.kept().map(Some);
-        self
-    }
-}
-
-impl<A: Succession> ServerHost<A> {
-    /// The same, for a server that makes the server of the table's next version.
-    pub fn succeeding(mut self) -> Self {
-        self.succeed = A::successor;
-        self
-    }
+/// A server that answers.
+pub struct ServerHost<A> {
+    /// The scheme it answers.
+    pub plan: SchemePlan,
+    /// The scheme's server.
+    pub server: A,
 }
 
 impl<A: Answerer + 'static> ErasedServer for ServerHost<A> {
@@ -311,19 +230,19 @@ impl<A: Answerer + 'static> ErasedServer for ServerHost<A> {
     }
 
     fn prepare(&self, role: Role, request: &[u8]) -> Result<Vec<u8>> {
-        (self.prepare)(&self.server, role, request)
+        self.server.reply(role, request)
     }
 
     fn streamed(&self) -> Option<&[u8]> {
-        (self.streamed)(&self.server)
+        self.server.streamed()
     }
 
     fn announced(&self) -> Option<&[u8]> {
-        (self.announced)(&self.server)
+        self.server.announced()
     }
 
     fn kept(&self) -> Result<Option<PublicWords>> {
-        (self.kept)(&self.server)
+        self.server.kept()
     }
 
     fn successor(
@@ -335,10 +254,10 @@ impl<A: Answerer + 'static> ErasedServer for ServerHost<A> {
     ) -> Result<Option<Successor>> {
         check_succession(&self.plan, plan, &table, changes)?;
         let parameters = ParametersOf::<A>::decode(&table.identity(), &plan.parameters)?;
-        let made = (self.succeed)(&self.server, parameters, table, changes, options.threads)?;
+        let made = self.server.successor(parameters, table, changes, options.threads)?;
         Ok(made.map(|(server, commitments)| {
-            let host = Self { plan: plan.clone(), server, ..*self };
-            Successor { server: Box::new(host), commitments }
+            let server = Box::new(Self { plan: plan.clone(), server });
+            Successor { server, commitments }
         }))
     }
 
@@ -469,23 +388,4 @@ fn answer_encoded<A: Answerer>(server: &A, role: Role, queries: &[&[u8]]) -> Vec
         *result = AnswerOf::<A>::encode(&answer);
     }
     results
-}
-
-fn prepare_encoded<A: PreparingServer>(server: &A, role: Role, request: &[u8]) -> Result<Vec<u8>>
-where
-    A::Scheme: Asked,
-{
-    let asked = <A::Scheme as Asked>::ASKED;
-    if role != asked {
-        return Err(Error::invalid_message(format!(
-            "hints are computed by the server of role {}, not {}; a request tells that server what no other may learn, so check the order of the servers' addresses",
-            asked.0, role.0
-        )));
-    }
-    let request = <A::Scheme as Asked>::Request::decode(server.parameters(), request)?;
-    Ok(server.prepare(&request)?.encode())
-}
-
-fn nothing_to_ask() -> Error {
-    Error::invalid_message("clients of this scheme do not ask a server for their hints")
 }

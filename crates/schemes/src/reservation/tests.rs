@@ -6,7 +6,8 @@ use super::*;
 use crate::SchemeId;
 use crate::contract::{HintedClient, Message, Parameters, Record, Scheme, SchemeOf, Supply};
 use privet_core::{
-    Blame, Epoch, RecordIndex, SecretRng, TableDigest, TableId, TableIdentity, TableShape,
+    Blame, Epoch, RecordIndex, SecretRng, TableDelta, TableDigest, TableId, TableIdentity,
+    TableShape,
 };
 use privet_kernels::Kernels;
 use zeroize::Zeroizing;
@@ -120,6 +121,14 @@ impl HintedClient for Masks {
 
     fn supply(&self) -> Supply {
         Supply { used: self.reservations.len() as u64, total: self.used.len() as u64 }
+    }
+
+    fn follows(&self, _after: TableShape) -> bool {
+        false
+    }
+
+    fn delta_change(&self, _delta: &TableDelta) -> Result<Zeroizing<Vec<u8>>> {
+        Err(Error::api_misuse("masks follow no table"))
     }
 }
 

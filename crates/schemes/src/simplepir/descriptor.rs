@@ -17,7 +17,7 @@ impl Registered for SimplePir {
 
     fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let setup = SimplePirServer::new(parameters, start.table, start.kernels, start.threads)?;
-        start.precomputing(setup, |server| server.keeping())
+        start.precomputing(setup)
     }
 
     fn client(

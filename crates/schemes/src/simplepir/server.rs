@@ -1,7 +1,7 @@
 //! The server: a byte matrix in memory, multiplied with queries.
 
 use super::{SimplePir, SimplePirAnswer, SimplePirParameters, SimplePirQuery};
-use crate::contract::{Answerer, KeepingServer, Role, SchemeOf, Setup};
+use crate::contract::{Answerer, Role, SchemeOf, Setup};
 use crate::laid_out::{in_columns, no_memory};
 use crate::offline::{Precomputed, PublicWords};
 use privet_core::{Result, TableSource};
@@ -95,12 +95,10 @@ impl Answerer for SimplePirServer {
     fn held(&self) -> Vec<&[u8]> {
         vec![self.table.as_bytes()]
     }
-}
 
-/// It keeps nothing but the table.
-impl KeepingServer for SimplePirServer {
-    fn kept(&self) -> Result<PublicWords> {
-        Ok(PublicWords::default())
+    /// It keeps nothing but the table.
+    fn kept(&self) -> Result<Option<PublicWords>> {
+        Ok(Some(PublicWords::default()))
     }
 }
 

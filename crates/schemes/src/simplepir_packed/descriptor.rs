@@ -34,7 +34,7 @@ impl Registered for SimplePirPacked {
     fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let (table, kernels, threads) = (start.table, start.kernels, start.threads);
         let setup = SimplePirPackedSetup::new(parameters, table, kernels, threads)?;
-        start.precomputing(setup, |server| server.succeeding().announcing().keeping())
+        start.precomputing(setup)
     }
 
     fn client(

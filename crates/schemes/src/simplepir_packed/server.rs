@@ -5,11 +5,11 @@ use super::matrix::{KeptMatrix, PackedMatrix, pack_all, room, tiled};
 use super::{
     SimplePirPacked, SimplePirPackedAnswer, SimplePirPackedParameters, SimplePirPackedQuery,
 };
-use crate::contract::{AnnouncingServer, Answerer, KeepingServer, Role, SchemeOf, Setup};
+use crate::contract::{Answerer, Role, SchemeOf, Setup};
 use crate::laid_out::in_columns;
 use crate::offline::{Precomputed, PublicWords, check_len};
 use privet_core::ring::{Folding, PublicKeys};
-use privet_core::{Error, Result, TableSource};
+use privet_core::{Error, Result, TableChanges, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::byte_matrix::TiledBytes;
 use privet_kernels::memory::{HugeBuffer, little_endian_bytes};
@@ -168,16 +168,12 @@ impl Answerer for SimplePirPackedServer {
     fn held(&self) -> Vec<&[u8]> {
         self.matrices().flat_map(PackedMatrix::held).chain([&self.downloaded[..]]).collect()
     }
-}
 
-impl AnnouncingServer for SimplePirPackedServer {
-    fn announced(&self) -> &[u8] {
-        &self.downloaded
+    fn announced(&self) -> Option<&[u8]> {
+        Some(&self.downloaded)
     }
-}
 
-impl KeepingServer for SimplePirPackedServer {
-    fn kept(&self) -> Result<PublicWords> {
+    fn kept(&self) -> Result<Option<PublicWords>> {
         let mut kept =
             HugeBuffer::new_zeroed(self.parameters.kept_bytes() as usize / 4).map_err(|error| {
                 Error::unavailable("no memory for what is kept of the packed table")
@@ -199,7 +195,18 @@ impl KeepingServer for SimplePirPackedServer {
                 masks.kept(of_masks, downloaded)?;
             }
         }
-        Ok(PublicWords::new(kept))
+        Ok(Some(PublicWords::new(kept)))
+    }
+
+    fn successor(
+        &self,
+        parameters: SimplePirPackedParameters,
+        table: TableSource<'_>,
+        changes: &TableChanges,
+        threads: usize,
+    ) -> Result<Option<(Self, Vec<u8>)>> {
+        let server = self.packed_again(parameters, table, changes, threads)?;
+        Ok(server.map(|server| (server, Vec::new())))
     }
 }
 

@@ -6,20 +6,19 @@
 //! than a block. Clients download the masks again: the whole is not larger than a patch would be.
 
 use super::{SimplePirPackedParameters, SimplePirPackedServer};
-use crate::contract::Succession;
 use privet_core::ring::Folding;
 use privet_core::{Error, Result, TableChanges, TableSource};
 use std::collections::BTreeSet;
 
-impl Succession for SimplePirPackedServer {
-    /// `None` if the table has another number of columns than before: then all blocks change.
-    fn successor(
+impl SimplePirPackedServer {
+    /// The server of the table after `changes`. `None` if the table has another number of columns than before: then all blocks change.
+    pub(super) fn packed_again(
         &self,
         parameters: SimplePirPackedParameters,
         table: TableSource<'_>,
         changes: &TableChanges,
         threads: usize,
-    ) -> Result<Option<(Self, Vec<u8>)>> {
+    ) -> Result<Option<Self>> {
         table.check_shape(parameters.shape())?;
         if (changes.shape(), changes.shape_after()) != (self.parameters.shape(), table.shape()) {
             return Err(Error::api_misuse("the changes are between tables of other shapes"));
@@ -67,7 +66,6 @@ impl Succession for SimplePirPackedServer {
             }
         };
         let (table, folding) = (packed, Folding::new(parameters.form()));
-        let server = Self { parameters, table, masks, downloaded, folding, kernels, threads };
-        Ok(Some((server, Vec::new())))
+        Ok(Some(Self { parameters, table, masks, downloaded, folding, kernels, threads }))
     }
 }

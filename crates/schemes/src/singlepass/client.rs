@@ -31,9 +31,7 @@ use super::generation::Generation;
 use super::messages::{SinglePassAnswer, SinglePassQuery};
 use super::permutations::{Coins, HintPlace, Permutations};
 use super::{SinglePass, SinglePassParameters};
-use crate::contract::{
-    Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable, of_all,
-};
+use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, of_all};
 use crate::in_order::{OpenLookups, encode_edits};
 use crate::planted;
 use privet_core::hints::{impossible, xor};
@@ -123,6 +121,8 @@ impl SinglePassClient {
 }
 
 impl HintedClient for SinglePassClient {
+    const ENDLESS: bool = true;
+
     fn load(
         parameters: SinglePassParameters,
         generation: Zeroizing<Vec<u8>>,
@@ -210,9 +210,7 @@ impl HintedClient for SinglePassClient {
     fn supply(&self) -> Supply {
         Supply { used: self.reservations, total: self.parameters.queries_per_generation() }
     }
-}
 
-impl Endless for SinglePassClient {
     fn condense(&self) -> Result<Zeroizing<Vec<u8>>> {
         if self.supply().left() > 0 || !self.lookups.are_settled() {
             return Err(Error::api_misuse(
@@ -221,9 +219,7 @@ impl Endless for SinglePassClient {
         }
         self.encoded()
     }
-}
 
-impl Updatable for SinglePassClient {
     fn follows(&self, after: TableShape) -> bool {
         self.parameters.grown(after).is_ok()
     }

@@ -6,8 +6,6 @@ use super::{
 use crate::registry::factors::singlepass as fitted;
 use crate::registry::room::*;
 
-impl Rehearsed for SinglePassClient {}
-
 impl Registered for SinglePass {
     const ABOUT: About = About {
         servers: 2..=2,

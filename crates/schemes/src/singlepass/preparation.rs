@@ -5,7 +5,7 @@ use super::draws::Seed;
 use super::generation::Generation;
 use super::messages::{SinglePassReply, SinglePassRequest};
 use super::{SinglePass, SinglePassParameters};
-use crate::contract::{AskingPreparation, Message as _, Preparation, SchemeOf};
+use crate::contract::{Message as _, Preparation, SchemeOf};
 use crate::offline::StreamConsumer;
 use crate::stored_hints::{check_version, fresh_key, unreadable};
 use privet_core::codec::Reader;
@@ -112,11 +112,10 @@ impl Preparation for SinglePassPreparation {
         })?;
         Generation::encode_first(&self.parameters, &self.seed, hints, self.kernels)
     }
-}
 
-impl AskingPreparation for SinglePassPreparation {
-    fn request(&mut self) -> SinglePassRequest {
-        SinglePassRequest { seed: Secret::new(*self.seed.expose()) }
+    fn next_request(&mut self) -> Option<Zeroizing<Vec<u8>>> {
+        let request = SinglePassRequest { seed: Secret::new(*self.seed.expose()) };
+        self.hints.is_none().then(|| Zeroizing::new(request.encode()))
     }
 }
 

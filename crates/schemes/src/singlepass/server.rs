@@ -6,7 +6,7 @@ use super::{
     SinglePass, SinglePassAnswer, SinglePassParameters, SinglePassQuery, SinglePassReply,
     SinglePassRequest,
 };
-use crate::contract::PreparingServer;
+use crate::contract::{Message as _, Role, asked};
 use crate::laid_out::in_natural_order;
 use crate::record_server::{NamesRecords, RecordServer};
 use privet_core::{Error, Result, TableSource};
@@ -30,6 +30,11 @@ impl NamesRecords for SinglePass {
         let RecordServer { parameters, records, kernels } = server;
         SinglePassAnswer { records: parameters.gather(*kernels, records, &query.offsets) }
     }
+
+    fn reply(server: &SinglePassServer, role: Role, request: &[u8]) -> Result<Vec<u8>> {
+        let request = asked::<SinglePass>(&server.parameters, role, request)?;
+        Ok(server.hints(&request)?.encode())
+    }
 }
 
 impl SinglePassParameters {
@@ -49,10 +54,10 @@ impl SinglePassParameters {
     }
 }
 
-impl PreparingServer for SinglePassServer {
+impl SinglePassServer {
     /// The single pass: partition after partition, each permuted and XORed into the hints. Uses one
     /// thread; requests of several clients can run in parallel.
-    fn prepare(&self, request: &SinglePassRequest) -> Result<SinglePassReply> {
+    pub(super) fn hints(&self, request: &SinglePassRequest) -> Result<SinglePassReply> {
         let record_len = self.parameters.record_len();
         let partition_bytes = self.parameters.hint_bytes() as usize;
         let mut hints = Vec::new();

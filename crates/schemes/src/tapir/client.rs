@@ -3,11 +3,7 @@
 use super::change::{Reason, TapirChange, encode_end, encode_pass, encode_update};
 use super::order::{Asked, Ended, Ready};
 use super::{Form, Tapir, TapirAnswer, TapirParameters, TapirQuery, generation, planted};
-use crate::contract::{
-    Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable, Verifying,
-    of_all,
-};
-use crate::registry::Rehearsed;
+use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, of_all};
 use crate::singlepass::SinglePassClient;
 use privet_core::commit::{Rejected, VectorCommitment};
 use privet_core::hints::impossible;
@@ -87,6 +83,8 @@ impl<F: Form> TapirClient<F> {
 }
 
 impl<F: Form> HintedClient for TapirClient<F> {
+    const ENDLESS: bool = true;
+
     fn load(
         parameters: TapirParameters<F>,
         generation: Zeroizing<Vec<u8>>,
@@ -175,9 +173,7 @@ impl<F: Form> HintedClient for TapirClient<F> {
     fn supply(&self) -> Supply {
         self.supply
     }
-}
 
-impl<F: Form> Rehearsed for TapirClient<F> {
     /// The answers fail the check. The change of answers that pass is computed nevertheless: both
     /// are a part of the work.
     fn settle_rehearsed(&mut self, id: ReservationId, answers: &[TapirAnswer]) -> Result<()> {
@@ -194,16 +190,12 @@ impl<F: Form> Rehearsed for TapirClient<F> {
         let change = encode_pass(&asked.brought([&first, &second])?);
         self.apply(&change)
     }
-}
 
-impl<F: Form> Endless for TapirClient<F> {
     fn condense(&self) -> Result<Zeroizing<Vec<u8>>> {
         let ready = self.ready()?;
         Ok(ready.written_down(&ready.hints.condense()?))
     }
-}
 
-impl<F: Form> Updatable for TapirClient<F> {
     fn follows(&self, after: TableShape) -> bool {
         self.parameters.grown(after).is_ok()
     }
@@ -214,11 +206,9 @@ impl<F: Form> Updatable for TapirClient<F> {
         self.parameters.grown(delta.shape_after())?;
         Ok(encode_update(delta))
     }
-}
 
-impl<F: Form> Verifying for TapirClient<F> {
-    fn disagreement(&self) -> Zeroizing<Vec<u8>> {
-        encode_end(Reason::Updates)
+    fn disagreement(&self) -> Option<Zeroizing<Vec<u8>>> {
+        Some(encode_end(Reason::Updates))
     }
 
     fn ended(&self) -> Option<Error> {

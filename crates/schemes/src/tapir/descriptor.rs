@@ -1,8 +1,7 @@
 //! The entry of TAPIR in the registry, for any form.
 
 use super::{
-    Form, MerkleForm, Tapir, TapirClient, TapirParameters, TapirPreparation, TapirServer,
-    TapirSetup, vectors_of,
+    Form, MerkleForm, Tapir, TapirClient, TapirParameters, TapirPreparation, TapirSetup, vectors_of,
 };
 use crate::contract::Parameters as _;
 use crate::registry::factors::tapir_mt as fitted;
@@ -16,8 +15,6 @@ use privet_core::commit::merkle::depth;
 pub trait RegisteredForm: Form + Sized {
     /// The properties that are the same on every table.
     const ABOUT: About;
-    /// Adds what a server can do besides answering.
-    const SERVER: fn(ServerHost<TapirServer<Self>>) -> ServerHost<TapirServer<Self>>;
 
     /// The parameters on a table.
     fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<TapirParameters<Self>>;
@@ -61,7 +58,7 @@ impl<F: RegisteredForm> Registered for Tapir<F> {
 
     fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let setup = TapirSetup::new(parameters, start.table, start.kernels)?;
-        start.precomputing(setup, F::SERVER)
+        start.precomputing(setup)
     }
 
     fn hinted_client(
@@ -69,11 +66,11 @@ impl<F: RegisteredForm> Registered for Tapir<F> {
         parameters: Self::Parameters,
         generation: Generation,
     ) -> NewClient {
-        start.verifying::<TapirClient<F>>(parameters, generation)
+        start.hinted::<TapirClient<F>>(parameters, generation)
     }
 
     fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
-        start.streaming::<TapirPreparation<F>>(parameters)
+        start.hints::<TapirPreparation<F>>(parameters)
     }
 
     fn hints_len(parameters: &Self::Parameters) -> u64 {
@@ -110,9 +107,6 @@ impl RegisteredForm for MerkleForm {
         options: &[&PARTITION_RECORDS],
         ..About::new("SinglePass whose answers are verified by Merkle trees", 30)
     };
-    // Clients stream the table itself, so any copy of it will do.
-    const SERVER: fn(ServerHost<TapirServer<Self>>) -> ServerHost<TapirServer<Self>> =
-        ServerHost::succeeding;
     const WITH_A_PROOF: &'static str = "them, each with a proof,";
 
     /// Cut as SinglePass would be, unless chosen otherwise.

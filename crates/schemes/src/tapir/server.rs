@@ -2,9 +2,7 @@
 //! same.
 
 use super::{Form, Tapir, TapirAnswer, TapirParameters, TapirQuery};
-use crate::contract::{
-    Answerer, Parameters as _, Role, SchemeOf, Setup, StreamingServer, Succession,
-};
+use crate::contract::{Answerer, Parameters as _, Role, SchemeOf, Setup};
 use crate::laid_out::in_natural_order;
 use crate::offline::{Precomputed, PublicWords, check_len};
 use privet_core::commit::{Changed, Prover, VectorCommitment};
@@ -125,15 +123,13 @@ impl<F: Form> Answerer for TapirServer<F> {
     fn held(&self) -> Vec<&[u8]> {
         [&*self.records].into_iter().chain(self.prover.held()).collect()
     }
-}
 
-impl<F: Form> StreamingServer for TapirServer<F> {
-    fn streamed(&self) -> &[u8] {
-        &self.records
+    /// Without an announcement clients stream the table itself, so any copy of it will do.
+    fn streamed(&self) -> Option<&[u8]> {
+        let announces = self.parameters.commitment().announcement_len() > 0;
+        announces.then_some(&*self.records)
     }
-}
 
-impl<F: Form> Succession for TapirServer<F> {
     /// UpdateDB, Figure 6: changes the records, the commitments to their partitions, and the
     /// prover. `None`, so that a new server starts, if the table was cut anew.
     fn successor(

@@ -17,8 +17,8 @@ pub mod updates;
 use super::*;
 use crate::conformance::hinted::{self, Hinted, hinted_suite};
 use crate::contract::{
-    Answerer as _, Endless as _, HintedClient as _, Message, Parameters as _, Preparation as _,
-    Record, Reserved, Role, Setup as _, StreamingServer as _, Succession as _, Verifying as _,
+    Answerer as _, HintedClient as _, Message, Parameters as _, Preparation as _, Record, Reserved,
+    Role, Setup as _,
 };
 use crate::offline::StreamConsumer as _;
 use crate::singlepass::SinglePassParameters;
@@ -148,7 +148,7 @@ impl<F: TestForm> World<F> {
     pub fn stream(&self) -> Vec<u8> {
         match self.parameters.commitment().announcement_len() {
             0 => self.records.clone(),
-            _ => self.server.streamed().to_vec(),
+            _ => self.server.streamed().unwrap().to_vec(),
         }
     }
 

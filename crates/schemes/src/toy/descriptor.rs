@@ -21,7 +21,7 @@ impl Registered for Toy {
     fn setup(start: ServerStart<'_>, parameters: ToyParameters) -> NewServer {
         let mut answer = vec![0; super::WholeTable::encoded_len(&parameters)];
         start.table.copy_to(&mut answer)?;
-        start.ready(ToyServer { parameters, answer }, |server| server)
+        start.ready(ToyServer { parameters, answer })
     }
 
     fn client(start: ClientStart, parameters: Self::Parameters, _: Downloaded) -> NewClient {

@@ -5,7 +5,7 @@ use super::*;
 use crate::finite_differences::update::cheaper_way;
 use crate::stored_setup::StoredSetup;
 use privet_core::TableChanges;
-use privet_schemes::contract::Succession as _;
+use privet_schemes::contract::Answerer as _;
 use privet_schemes::test_tables::changed;
 
 /// Changes some records, in both ways, one version after the other.

@@ -50,7 +50,7 @@ pub fn lookups_and_edits_in_any_order<S: Hinted>() {
                 let count = world.rng.below(6);
                 let delta = world.edit(count);
                 let supply = client.supply();
-                journal.push(client.apply_delta(&delta).unwrap());
+                journal.push(follow(&mut client, &delta).unwrap());
                 prop_assert_eq!(client.supply(), supply, "an edit uses nothing up");
             } else if client.supply().left() > 0 {
                 let index = world.rng.below(table.0);
@@ -82,13 +82,13 @@ pub fn edits_wait_for_answers_and_fit_their_table<S: Hinted>() {
     // An edit must wait while both are open, and while one is.
     for waits in [&second, &first] {
         assert_eq!(client.delta_change(&delta).unwrap_err().blame(), Blame::ApiMisuse);
-        assert_eq!(client.apply_delta(&delta).unwrap_err().blame(), Blame::ApiMisuse);
+        assert_eq!(follow(&mut client, &delta).unwrap_err().blame(), Blame::ApiMisuse);
         let before = whole::<S>(&client);
         assert_eq!(client.apply(&change).unwrap_err().blame(), S::EDIT_WHILE_OPEN);
         assert!(before == whole::<S>(&client));
         world.settle(&mut client, waits);
     }
-    client.apply_delta(&delta).unwrap();
+    follow(&mut client, &delta).unwrap();
     for (records, record_len) in [(201, 4), (199, 4), (200, 5)] {
         let other = TableShape::new(records, record_len).unwrap();
         let of_another = TableDelta::new(other, Vec::new()).unwrap();

@@ -9,9 +9,7 @@
 use super::generation::Layout;
 use super::messages::{Replenishment, TwoServersQuery};
 use super::{DummySubsetsAnswer, DummySubsetsParameters, DummySubsetsTwo};
-use crate::contract::{
-    Endless, HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, Updatable, of_all,
-};
+use crate::contract::{HintedClient, Record, ReservationId, Reserved, SchemeOf, Supply, of_all};
 use crate::dummy_subsets::query::{cover, hint_form, query_through, successor_is_above};
 use crate::planted;
 use privet_core::hints::{Exchange, HintTable, Ledger, LiveHint, StateChange, impossible};
@@ -123,6 +121,8 @@ impl DummySubsetsTwoClient {
 }
 
 impl HintedClient for DummySubsetsTwoClient {
+    const ENDLESS: bool = true;
+
     fn load(
         parameters: DummySubsetsParameters,
         mut generation: Zeroizing<Vec<u8>>,
@@ -237,9 +237,7 @@ impl HintedClient for DummySubsetsTwoClient {
     fn search_len(&self) -> u64 {
         Self::search_len(self) as u64
     }
-}
 
-impl Endless for DummySubsetsTwoClient {
     fn condense(&self) -> Result<Zeroizing<Vec<u8>>> {
         if self.supply().left() > 0 {
             return Err(Error::api_misuse(
@@ -250,9 +248,7 @@ impl Endless for DummySubsetsTwoClient {
         let first_id = planted::first_id(self.next_id, &self.table);
         Layout::new(&self.parameters).encode(&self.table, first_id)
     }
-}
 
-impl Updatable for DummySubsetsTwoClient {
     fn follows(&self, after: TableShape) -> bool {
         self.parameters.grown(after).is_ok()
     }

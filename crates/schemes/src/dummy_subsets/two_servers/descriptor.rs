@@ -8,8 +8,6 @@ use crate::dummy_subsets::descriptor::{cut, cut_in_words, halves, read, search, 
 use crate::registry::factors::dummy_subsets_two as fitted;
 use crate::registry::room::*;
 
-impl Rehearsed for DummySubsetsTwoClient {}
-
 impl Registered for DummySubsetsTwo {
     const ABOUT: About = About {
         servers: 2..=2,

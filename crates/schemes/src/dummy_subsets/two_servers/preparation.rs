@@ -4,7 +4,7 @@
 use super::generation::Layout;
 use super::messages::{HintsRequest, hints_per_request, requests};
 use super::{DummySubsetsParameters, DummySubsetsTwo};
-use crate::contract::{AskingPreparation, Preparation, SchemeOf};
+use crate::contract::{Message as _, Preparation, SchemeOf};
 use crate::offline::StreamConsumer;
 use crate::stored_hints::{check_finished, fresh_key, rest, unreadable};
 use privet_core::codec::Reader;
@@ -177,10 +177,11 @@ impl Preparation for DummySubsetsTwoPreparation {
         check_finished(self.finished)?;
         Ok(self.generation.clone())
     }
-}
 
-impl AskingPreparation for DummySubsetsTwoPreparation {
-    fn request(&mut self) -> HintsRequest {
+    fn next_request(&mut self) -> Option<Zeroizing<Vec<u8>>> {
+        if self.replies >= requests(&self.parameters) {
+            return None;
+        }
         let cutoffs = self.cutoffs.take().unwrap_or_else(|| self.compute_cutoffs());
         let request = HintsRequest {
             key: Secret::new(*self.key.expose()),
@@ -188,7 +189,7 @@ impl AskingPreparation for DummySubsetsTwoPreparation {
             cutoffs: cutoffs.to_vec(),
         };
         self.cutoffs = Some(cutoffs);
-        request
+        Some(Zeroizing::new(request.encode()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::messages::{HintsReply, HintsRequest, Replenishment, TwoServersQuery};
 use super::{DummySubsetsAnswer, DummySubsetsParameters, DummySubsetsTwo};
-use crate::contract::{Answerer, PreparingServer, Role, SchemeOf};
+use crate::contract::{Answerer, Message as _, Role, SchemeOf, asked};
 use crate::dummy_subsets::DummySubsetsServer;
 use privet_core::hints::partition_stream::empty_group;
 use privet_core::{Result, TableSource};
@@ -93,11 +93,16 @@ impl Answerer for DummySubsetsTwoServer {
     fn held(&self) -> Vec<&[u8]> {
         self.server.held()
     }
+
+    fn reply(&self, role: Role, request: &[u8]) -> Result<Vec<u8>> {
+        let request = asked::<DummySubsetsTwo>(self.parameters(), role, request)?;
+        Ok(self.hints(&request)?.encode())
+    }
 }
 
-impl PreparingServer for DummySubsetsTwoServer {
+impl DummySubsetsTwoServer {
     /// The parities of many hints (Algorithm 1), from one pass over the table.
-    fn prepare(&self, request: &HintsRequest) -> Result<HintsReply> {
+    pub(super) fn hints(&self, request: &HintsRequest) -> Result<HintsReply> {
         let cut = *self.parameters().cut();
         let mut parities = vec![0; request.cutoffs.len() * cut.record_len()];
         let mut group = self.group()?;

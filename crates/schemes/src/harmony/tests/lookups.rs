@@ -17,7 +17,7 @@ fn whole_generation(world: &mut World, sequence: Sequence, in_flight: usize) {
     for (number, index) in world.indices(sequence, total).into_iter().enumerate() {
         if in_flight == 1 && number % 11 == 0 {
             let delta = world.edit(3);
-            client.apply_delta(&delta).unwrap();
+            follow(&mut client, &delta).unwrap();
         }
         open.push_back((index, world.reserve(&mut client, index).unwrap()));
         if open.len() >= in_flight {

@@ -1,7 +1,7 @@
 //! Special states: lookups that wait for others, and spares that are used up.
 
 use super::*;
-use crate::contract::Updatable as _;
+use crate::conformance::hinted::follow;
 use privet_core::Blame;
 use privet_core::hints::{Exchange, StateChange};
 
@@ -107,7 +107,7 @@ fn patched_hints_are_those_of_the_edited_table<F: AnswerForm>() {
         };
         let mut client = world.load(&prepare(&world));
         let delta = world.edit(25);
-        client.apply_delta(&delta).unwrap();
+        follow(&mut client, &delta).unwrap();
         assert!(client.table.bytes() == prepare(&world), "every parity and every pair");
     }
 }

@@ -1,7 +1,7 @@
 //! A server of the next version is the same as a fresh one.
 
 use super::*;
-use crate::contract::{AnnouncingServer, KeepingServer, Succession};
+use crate::contract::Answerer as _;
 use crate::test_tables::changed;
 use privet_core::{TableChanges, TableShape};
 
@@ -22,7 +22,7 @@ const LAYOUT: Layout =
 /// The part of the masks that belongs to a block.
 fn mask(server: &SimplePirPackedServer, block: usize) -> &[u8] {
     let len = server.parameters().form().mask_bytes() as usize;
-    &server.announced()[block * len..][..len]
+    &server.announced().unwrap()[block * len..][..len]
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn touched_blocks_are_packed_again_and_the_others_stay() {
     let world = World::of(&(130, 9, LAYOUT));
     let (shape, before) = (world.identity.shape, &world.servers[0]);
     assert_eq!(before.parameters().blocks(), 3);
-    assert_eq!(before.announced(), world.hint);
+    assert_eq!(before.announced().unwrap(), world.hint);
     // The records of a column, and the blocks that they lie in.
     for (edits, blocks) in [
         (vec![(0, 0)], [true, false, false]),
@@ -50,7 +50,7 @@ fn touched_blocks_are_packed_again_and_the_others_stay() {
         assert!(commitments.is_empty());
         let fresh = fresh(&parameters, view);
         assert!(after.held() == fresh.held(), "{edits:?}");
-        assert!(after.kept().unwrap().as_bytes() == kept(&parameters, view), "{edits:?}");
+        assert!(after.kept().unwrap().unwrap().as_bytes() == kept(&parameters, view), "{edits:?}");
         let changed = [0, 1, 2].map(|block| mask(before, block) != mask(&after, block));
         assert_eq!(changed, blocks, "{edits:?}");
     }
@@ -66,7 +66,7 @@ fn masks_on_demand_follow_edits() {
         let (shape, mut table) = (world.identity.shape, world.table.clone());
         let view = TableView::new(world.identity, &world.table).unwrap();
         let mut before = fresh(world.parameters(), view);
-        assert_eq!(before.announced(), world.hint);
+        assert_eq!(before.announced().unwrap(), world.hint);
         for edits in [
             vec![(0, 0)],
             vec![(7, 0), (records - 1, record_len - 1)],
@@ -85,7 +85,10 @@ fn masks_on_demand_follow_edits() {
             assert!(commitments.is_empty());
             let fresh = fresh(&parameters, view);
             assert!(after.held() == fresh.held(), "{edits:?}");
-            assert!(after.kept().unwrap().as_bytes() == kept(&parameters, view), "{edits:?}");
+            assert!(
+                after.kept().unwrap().unwrap().as_bytes() == kept(&parameters, view),
+                "{edits:?}"
+            );
             assert_eq!(after.announced(), fresh.announced());
             assert_eq!(before.announced() == after.announced(), edits.is_empty());
             // The next is the successor of a successor.

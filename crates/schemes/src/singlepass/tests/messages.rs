@@ -71,7 +71,7 @@ fn hints_differ_by_seed_and_not_otherwise() {
     let world = World::with(cut(1000, 5, 30));
     let hints = |byte: u8| {
         let request = SinglePassRequest { seed: Secret::new([byte; 32]) };
-        world.server.prepare(&request).unwrap().hints
+        world.server.hints(&request).unwrap().hints
     };
     assert_eq!(hints(1), hints(1));
     assert_ne!(hints(1), hints(2));

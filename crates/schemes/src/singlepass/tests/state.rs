@@ -2,7 +2,7 @@
 
 use super::super::change::{SinglePassChange, SinglePassReservation, decode};
 use super::*;
-use crate::contract::Updatable as _;
+use crate::conformance::hinted::follow;
 use privet_core::Blame;
 
 /// A client that was written down and loaded again sends the same queries.
@@ -159,7 +159,7 @@ fn an_edit_does_not_use_up_a_query_and_is_in_what_is_written_down() {
         world.get(&mut client, round % 30).unwrap();
     }
     let delta = world.edit(10);
-    let change = client.apply_delta(&delta).unwrap();
+    let change = follow(&mut client, &delta).unwrap();
     assert!(
         matches!(decode(&world.parameters, &change), Ok(SinglePassChange::Edits(same)) if same == delta)
     );

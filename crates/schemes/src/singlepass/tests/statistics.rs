@@ -21,7 +21,6 @@ use super::super::generation::Generation;
 use super::super::permutations::Coins;
 use super::views::*;
 use super::*;
-use crate::contract::Endless as _;
 use crate::planted::Flaw::*;
 use crate::test_statistics::{Measured, assert_documented, coins, seed, size_of_leak};
 

@@ -2,7 +2,6 @@
 //! UpdateHint and goes on from its journal.
 
 use super::*;
-use crate::contract::Updatable as _;
 use privet_core::Blame;
 use proptest::prelude::*;
 

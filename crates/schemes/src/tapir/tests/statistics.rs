@@ -3,7 +3,7 @@
 //! Neither server knows the permutations here.
 
 use super::*;
-use crate::contract::Updatable as _;
+use crate::conformance::hinted::follow;
 use crate::planted::Flaw::{self, *};
 use crate::planted::plant;
 use crate::singlepass::tests::views::*;
@@ -102,7 +102,7 @@ fn after_growth(history: [u64; 3], role: usize, flaw: Option<Flaw>, expected: us
         world.rng = SecretRng::from_fixed_seed(coins);
         let mut client = world.client();
         let delta = world.update(&update);
-        client.apply_delta(&delta).unwrap();
+        follow(&mut client, &delta).unwrap();
         let mut cell = 0;
         for index in history {
             let seen = &world.look_up(&mut client, index, true)[role];

@@ -1,7 +1,7 @@
 //! Updates: added and edited records, new partitions, and servers that send different updates.
 
 use super::*;
-use crate::contract::Updatable as _;
+use crate::conformance::hinted::follow;
 use crate::registry::{self, PARTITION_RECORDS, Tuning};
 use privet_core::{Blame, Epoch, TableIdentity};
 use proptest::prelude::*;
@@ -24,10 +24,10 @@ pub fn updates<F: TestForm>(mut world: World<F>, batches: &[(u64, u64)], lookups
     for (number, (edits, adds)) in (1u8..).zip(batches) {
         let update = batch(&mut world, *edits, *adds, number);
         let delta = world.update(&update);
-        client.apply_delta(&delta).unwrap();
+        follow(&mut client, &delta).unwrap();
         assert_eq!(client.parameters().shape(), delta.shape_after());
         let fresh = server(&world.parameters, &world.records);
-        assert!(fresh.streamed() == world.server.streamed(), "another table or announcement");
+        assert!(fresh.held() == world.server.held(), "another table or announcement");
         let records = world.parameters.shape().records();
         let mut anew = world.client();
         for _ in 0..lookups {
@@ -66,7 +66,7 @@ fn an_update_waits_for_the_lookup_under_way() {
     assert_eq!(client.delta_change(&delta).unwrap_err().blame(), Blame::ApiMisuse);
     let change = client.settle(reserved.id, &before).unwrap();
     client.apply(&change).unwrap();
-    client.apply_delta(&delta).unwrap();
+    follow(&mut client, &delta).unwrap();
     assert_eq!(&world.fetch(&mut client, 20)[..], world.record(20));
 }
 
@@ -79,7 +79,7 @@ fn stale_answers_end_it() {
     let before = world.parameters.clone();
     let update = batch(&mut world, 20, 0, 9);
     let delta = world.update(&update);
-    client.apply_delta(&delta).unwrap();
+    follow(&mut client, &delta).unwrap();
     let reserved = world.reserve(&mut client, 3).unwrap();
     let stale = answers_of(&stale, &before, &reserved);
     let answers = [stale[0].clone(), world.answer_bytes(&reserved)[1].clone()];
@@ -102,12 +102,16 @@ fn deltas_that_do_not_fit_change_nothing() {
     // nothing.
     for len in 0..delta.commitments().len() {
         let short = with(before, after, &delta.commitments()[..len]);
-        assert_eq!(client.apply_delta(&short).unwrap_err().blame(), Blame::PeerMisbehaved, "{len}");
+        assert_eq!(
+            follow(&mut client, &short).unwrap_err().blame(),
+            Blame::PeerMisbehaved,
+            "{len}"
+        );
     }
     // Another table.
     let other = with(after, after, delta.commitments());
-    assert_eq!(client.apply_delta(&other).unwrap_err().blame(), Blame::ApiMisuse);
-    client.apply_delta(&delta).unwrap();
+    assert_eq!(follow(&mut client, &other).unwrap_err().blame(), Blame::ApiMisuse);
+    follow(&mut client, &delta).unwrap();
     for index in 0..27 {
         assert_eq!(&world.fetch(&mut client, index)[..], world.record(index));
     }

@@ -33,7 +33,7 @@ fn messages_of_another_form_are_refused() {
         let other = TwoServersQuery::decode_query(&world.parameters, Role(1 - role), &bytes);
         assert_eq!(other.err().unwrap().blame(), Blame::InvalidMessage);
     }
-    let request = world.preparation().request().encode();
+    let request = world.preparation().next_request().unwrap().to_vec();
     let mut odd = request.clone();
     odd[16] = 4;
     let mut high = request.clone();
