@@ -144,8 +144,11 @@ pub trait Answerer: SchemeOf + Sized + Send + Sync {
     /// belongs to query `k`. The work depends on their number alone.
     fn answer(&self, role: Role, queries: &[QueryOf<Self>]) -> Vec<AnswerOf<Self>>;
 
-    /// Memory held for answering, padding included, in bytes.
-    fn resident_bytes(&self) -> u64;
+    /// Memory held for answering, padding included, in bytes: that of [`held`](Self::held), and of
+    /// whatever else there is.
+    fn resident_bytes(&self) -> u64 {
+        self.held().iter().map(|bytes| bytes.len() as u64).sum()
+    }
 
     /// How much of the table's memory the system backs with huge pages, if it says.
     fn huge_page_bytes(&self) -> Option<u64>;
@@ -223,12 +226,9 @@ pub trait Answerer: SchemeOf + Sized + Send + Sync {
 /// A server that is starting: it holds the table, and does the long computation on it once. The
 /// result follows from table and parameters alone. So it may be kept in a file and read back at the
 /// next start.
-pub trait Setup: SchemeOf + Send + Sync {
+pub trait Setup: Send + Sync {
     /// The finished server.
-    type Server: Answerer<Scheme = Self::Scheme>;
-
-    /// The parameters of that server.
-    fn parameters(&self) -> &ParametersOf<Self>;
+    type Server: Answerer;
 
     /// Size of what the server itself needs of the result, in bytes.
     fn kept_len(&self) -> u64;

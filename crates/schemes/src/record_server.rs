@@ -74,10 +74,6 @@ impl<S: NamesRecords> Answerer for RecordServer<S> {
         queries.iter().map(|query| S::answer(self, query)).collect()
     }
 
-    fn resident_bytes(&self) -> u64 {
-        self.records.len() as u64
-    }
-
     fn huge_page_bytes(&self) -> Option<u64> {
         self.records.huge_page_bytes().map(|bytes| bytes as u64)
     }

@@ -102,10 +102,6 @@ impl Answerer for ApirDpfServer {
         sums.into_iter().map(answer).collect()
     }
 
-    fn resident_bytes(&self) -> u64 {
-        self.records.len() as u64
-    }
-
     fn huge_page_bytes(&self) -> Option<u64> {
         self.records.huge_page_bytes().map(|bytes| bytes as u64)
     }

@@ -75,10 +75,6 @@ fn zeroed<T: Pod>(len: usize) -> Result<HugeBuffer<T>> {
 impl Setup for ApirMatrixSetup {
     type Server = ApirMatrixServer;
 
-    fn parameters(&self) -> &ApirMatrixParameters {
-        &self.parameters
-    }
-
     /// The rows' nodes: a server that reads them back need not hash the records again. The nodes
     /// above them take no noticeable time.
     fn kept_len(&self) -> u64 {
@@ -158,10 +154,6 @@ impl Answerer for ApirMatrixServer {
         sums.into_iter().map(|sum| ApirMatrixAnswer { sum }).collect()
     }
 
-    fn resident_bytes(&self) -> u64 {
-        self.matrix.len() as u64
-    }
-
     fn huge_page_bytes(&self) -> Option<u64> {
         self.matrix.huge_page_bytes().map(|bytes| bytes as u64)
     }
@@ -169,10 +161,6 @@ impl Answerer for ApirMatrixServer {
     fn held(&self) -> Vec<&[u8]> {
         vec![&self.matrix]
     }
-}
-
-impl SchemeOf for ApirMatrixSetup {
-    type Scheme = ApirMatrix;
 }
 
 impl SchemeOf for ApirMatrixServer {

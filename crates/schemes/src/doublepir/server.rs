@@ -68,10 +68,6 @@ impl DoublePirSetup {
 impl Setup for DoublePirSetup {
     type Server = DoublePirServer;
 
-    fn parameters(&self) -> &DoublePirParameters {
-        &self.parameters
-    }
-
     fn kept_len(&self) -> u64 {
         self.parameters.kept_bytes()
     }
@@ -115,10 +111,6 @@ impl Answerer for DoublePirServer {
             if self.parameters.folds_first_product() { self.fold(&first, &records) } else { first };
         let answers = hint_rows.into_iter().zip(first);
         answers.map(|(hint_rows, first)| DoublePirAnswer { hint_rows, first }).collect()
-    }
-
-    fn resident_bytes(&self) -> u64 {
-        (self.table.bytes() + self.second.bytes()) as u64
     }
 
     fn huge_page_bytes(&self) -> Option<u64> {
@@ -174,10 +166,6 @@ fn byte_planes(words: &[u32], bytes_per_record: usize) -> Vec<Vec<u32>> {
         words.map(|word| word >> (8 * (place % 4)) & 0xff).collect()
     };
     (0..bytes_per_record).map(plane).collect()
-}
-
-impl SchemeOf for DoublePirSetup {
-    type Scheme = DoublePir;
 }
 
 impl SchemeOf for DoublePirServer {

@@ -135,10 +135,6 @@ impl Answerer for DpfServer {
         sums.into_iter().map(|sum| DpfAnswer { sum }).collect()
     }
 
-    fn resident_bytes(&self) -> u64 {
-        self.records.len() as u64
-    }
-
     fn huge_page_bytes(&self) -> Option<u64> {
         self.records.huge_page_bytes().map(|bytes| bytes as u64)
     }

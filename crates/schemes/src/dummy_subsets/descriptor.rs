@@ -12,6 +12,8 @@ impl Registered for DummySubsets {
         options: &[&PARTITION_RECORDS],
         ..About::new("One server that reads about √n records, secret single-use hints", 120)
     };
+    const HINTS: Option<Hints<Self::Parameters>> =
+        Some(Hints::of::<DummySubsetsClient, DummySubsetsPreparation>());
 
     fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
         cut(identity, tuning)
@@ -20,18 +22,6 @@ impl Registered for DummySubsets {
     fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let server = DummySubsetsServer::new(parameters, start.table, start.kernels)?;
         start.ready(server)
-    }
-
-    fn hinted_client(
-        start: ClientStart,
-        parameters: Self::Parameters,
-        generation: Generation,
-    ) -> NewClient {
-        start.hinted::<DummySubsetsClient>(parameters, generation)
-    }
-
-    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
-        start.hints::<DummySubsetsPreparation>(parameters)
     }
 
     fn hints_len(parameters: &Self::Parameters) -> u64 {

@@ -17,6 +17,8 @@ impl Registered for Harmony {
         options: &[&SEGMENT_RECORDS],
         ..About::new("One server that reads a few records, secret single-use hints", 125)
     };
+    const HINTS: Option<Hints<Self::Parameters>> =
+        Some(Hints::of::<HarmonyClient, HarmonyPreparation>());
 
     fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
         match tuning.number(&SEGMENT_RECORDS) {
@@ -28,18 +30,6 @@ impl Registered for Harmony {
     fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let server = HarmonyServer::new(parameters, start.table, start.kernels)?;
         start.ready(server)
-    }
-
-    fn hinted_client(
-        start: ClientStart,
-        parameters: Self::Parameters,
-        generation: Generation,
-    ) -> NewClient {
-        start.hinted::<HarmonyClient>(parameters, generation)
-    }
-
-    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
-        start.hints::<HarmonyPreparation>(parameters)
     }
 
     fn hints_len(parameters: &Self::Parameters) -> u64 {

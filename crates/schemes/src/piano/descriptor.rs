@@ -22,6 +22,8 @@ impl<F: AnswerForm> Registered for PianoScheme<F> {
             }
         }
     };
+    const HINTS: Option<Hints<Self::Parameters>> =
+        Some(Hints::of::<PianoClient<F>, PianoPreparation<F>>());
 
     fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
         match tuning.number(&PARTITION_RECORDS) {
@@ -33,18 +35,6 @@ impl<F: AnswerForm> Registered for PianoScheme<F> {
     fn setup(start: ServerStart<'_>, parameters: PianoParameters) -> NewServer {
         let server = PianoServer::<F>::new(parameters, start.table, start.kernels)?;
         start.ready(server)
-    }
-
-    fn hinted_client(
-        start: ClientStart,
-        parameters: Self::Parameters,
-        generation: Generation,
-    ) -> NewClient {
-        start.hinted::<PianoClient<F>>(parameters, generation)
-    }
-
-    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
-        start.hints::<PianoPreparation<F>>(parameters)
     }
 
     fn hints_len(parameters: &Self::Parameters) -> u64 {

@@ -91,6 +91,8 @@ pub trait Registered: Offline + Sized + 'static {
     const ABOUT: About;
     /// How clients patch their download when the table is edited, if they can.
     const PATCHES: Option<&'static dyn ErasedPatches> = None;
+    /// The hints of its clients, if they have some of their own.
+    const HINTS: Option<Hints<Self::Parameters>> = None;
 
     /// The parameters on a table. What `tuning` does not choose follows from the table.
     fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters>;
@@ -113,20 +115,6 @@ pub trait Registered: Offline + Sized + 'static {
         _parameters: Self::Parameters,
         _downloaded: Downloaded,
     ) -> NewClient {
-        Err(other_kind(Self::ID))
-    }
-
-    /// Starts a client with a generation of hints of its own.
-    fn hinted_client(
-        _start: ClientStart,
-        _parameters: Self::Parameters,
-        _generation: Generation,
-    ) -> NewClient {
-        Err(other_kind(Self::ID))
-    }
-
-    /// Begins a generation of hints, or goes on from a checkpoint.
-    fn preparation(_start: HintsStart<'_>, _parameters: Self::Parameters) -> NewHints {
         Err(other_kind(Self::ID))
     }
 
@@ -162,6 +150,26 @@ pub trait Registered: Offline + Sized + 'static {
     /// do not, nor do numbers with unused bits, nor does a point, which has too few bits.
     fn queries_look_random(_role: Role) -> bool {
         true
+    }
+}
+
+/// How a client with hints of its own starts, and how it prepares them.
+pub struct Hints<P> {
+    client: fn(ClientStart, P, Generation) -> NewClient,
+    preparation: fn(HintsStart<'_>, P) -> NewHints,
+}
+
+impl<P: Parameters + 'static> Hints<P> {
+    /// Those of a scheme's client `C`, which are prepared by `H`.
+    pub const fn of<C, H>() -> Self
+    where
+        C: HintedClient<Scheme: Offline<Parameters = P>> + Send + 'static,
+        H: Preparation<Scheme = C::Scheme> + Send + 'static,
+    {
+        Self {
+            client: ClientStart::hinted::<C>,
+            preparation: |start, parameters| start.hints::<H>(parameters),
+        }
     }
 }
 
@@ -232,7 +240,7 @@ impl ClientStart {
     }
 
     /// A client with a generation of hints.
-    pub fn hinted<C>(self, parameters: ParametersOf<C>, generation: Generation) -> NewClient
+    fn hinted<C>(self, parameters: ParametersOf<C>, generation: Generation) -> NewClient
     where
         C: HintedClient<Scheme: Offline> + Send + 'static,
     {
@@ -247,28 +255,23 @@ impl ClientStart {
 }
 
 /// The arguments with which a generation of hints begins or goes on.
-pub struct HintsStart<'c> {
+struct HintsStart<'c> {
     records_digest: [u8; 32],
     checkpoint: Option<&'c [u8]>,
     kernels: Kernels,
 }
 
 impl HintsStart<'_> {
-    /// Hints of the client's own.
-    pub fn hints<P: Preparation + Send + 'static>(self, parameters: ParametersOf<P>) -> NewHints {
-        Ok(Box::new(self.begin::<P>(parameters)?))
-    }
-
-    fn begin<P: Preparation>(&self, parameters: ParametersOf<P>) -> Result<P> {
-        match self.checkpoint {
+    fn hints<P: Preparation + Send + 'static>(self, parameters: ParametersOf<P>) -> NewHints {
+        Ok(Box::new(match self.checkpoint {
             Some(checkpoint) => {
-                P::resume(parameters, self.records_digest, checkpoint, self.kernels)
+                P::resume(parameters, self.records_digest, checkpoint, self.kernels)?
             }
             None => {
                 let mut rng = SecretRng::from_os()?;
-                P::begin(parameters, self.records_digest, &mut rng, self.kernels)
+                P::begin(parameters, self.records_digest, &mut rng, self.kernels)?
             }
-        }
+        }))
     }
 }
 
@@ -380,7 +383,8 @@ impl<S: Registered> Descriptor for Of<S> {
         kernels: Kernels,
     ) -> NewClient {
         let parameters = S::Parameters::decode(identity, &plan.parameters)?;
-        S::hinted_client(ClientStart { plan, identity: *identity, kernels }, parameters, generation)
+        let hints = S::HINTS.ok_or_else(|| other_kind(S::ID))?;
+        (hints.client)(ClientStart { plan, identity: *identity, kernels }, parameters, generation)
     }
 
     fn preparation(
@@ -392,7 +396,8 @@ impl<S: Registered> Descriptor for Of<S> {
         kernels: Kernels,
     ) -> NewHints {
         let parameters = S::Parameters::decode(identity, &plan.parameters)?;
-        S::preparation(HintsStart { records_digest, checkpoint, kernels }, parameters)
+        let hints = S::HINTS.ok_or_else(|| other_kind(S::ID))?;
+        (hints.preparation)(HintsStart { records_digest, checkpoint, kernels }, parameters)
     }
 
     fn told(&self, identity: &TableIdentity, parameters: &[u8]) -> Result<Told> {

@@ -5,9 +5,7 @@ pub use super::costs::{
     Costs, Operations, aes_blocks, byte_products, copied, hashed, pass, point_products,
     random_reads, short_hashes, started, steps, xored,
 };
-pub use super::descriptor::{
-    About, Assumption, ClientStart, HintsStart, Of, Registered, ServerStart,
-};
+pub use super::descriptor::{About, Assumption, ClientStart, Hints, Of, Registered, ServerStart};
 pub use super::options::{OptionKind, PARTITION_RECORDS, SchemeOption, Tuning, Value};
 pub use super::servers::ServerHost;
 pub use super::versions::ErasedPatches;
@@ -32,32 +30,3 @@ pub type NewHints = Result<Box<dyn ErasedPreparation>>;
 pub type Downloaded = Arc<dyn HintSource>;
 /// A generation of hints, as it is written down.
 pub type Generation = Zeroizing<Vec<u8>>;
-
-/// The part of a descriptor that is the same for schemes in which one server computes hints and the
-/// other answers from the table. Its types are those of the scheme's folder, so it is a macro and
-/// not a function.
-macro_rules! asks_one_answers_other {
-    ($server:ident, $client:ident, $preparation:ident) => {
-        fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
-            let server = $server::new(parameters, start.table, start.kernels)?;
-            start.ready(server)
-        }
-
-        fn hinted_client(
-            start: ClientStart,
-            parameters: Self::Parameters,
-            generation: Generation,
-        ) -> NewClient {
-            start.hinted::<$client>(parameters, generation)
-        }
-
-        fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
-            start.hints::<$preparation>(parameters)
-        }
-
-        fn hints_len(parameters: &Self::Parameters) -> u64 {
-            parameters.state_bytes()
-        }
-    };
-}
-pub(crate) use asks_one_answers_other;

@@ -52,10 +52,6 @@ impl SimplePirServer {
 impl Setup for SimplePirServer {
     type Server = Self;
 
-    fn parameters(&self) -> &SimplePirParameters {
-        &self.parameters
-    }
-
     fn kept_len(&self) -> u64 {
         0
     }
@@ -82,10 +78,6 @@ impl Answerer for SimplePirServer {
         let mut out: Vec<&mut [u32]> = answers.iter_mut().map(Vec::as_mut_slice).collect();
         self.kernels.multiply(&self.table, &words, &mut out, self.threads);
         answers.into_iter().map(|words| SimplePirAnswer { words }).collect()
-    }
-
-    fn resident_bytes(&self) -> u64 {
-        self.table.bytes() as u64
     }
 
     fn huge_page_bytes(&self) -> Option<u64> {

@@ -60,10 +60,6 @@ impl SimplePirPackedSetup {
 impl Setup for SimplePirPackedSetup {
     type Server = SimplePirPackedServer;
 
-    fn parameters(&self) -> &SimplePirPackedParameters {
-        &self.parameters
-    }
-
     fn kept_len(&self) -> u64 {
         self.parameters.kept_bytes()
     }
@@ -208,10 +204,6 @@ impl Answerer for SimplePirPackedServer {
         let server = self.packed_again(parameters, table, changes, threads)?;
         Ok(server.map(|server| (server, Vec::new())))
     }
-}
-
-impl SchemeOf for SimplePirPackedSetup {
-    type Scheme = SimplePirPacked;
 }
 
 impl SchemeOf for SimplePirPackedServer {

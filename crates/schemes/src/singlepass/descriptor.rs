@@ -12,12 +12,21 @@ impl Registered for SinglePass {
         options: &[&PARTITION_RECORDS],
         ..About::new("Two servers, secret hints from one pass over the table never run out", 100)
     };
+    const HINTS: Option<Hints<Self::Parameters>> =
+        Some(Hints::of::<SinglePassClient, SinglePassPreparation>());
 
     fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
         cut(identity, tuning)
     }
 
-    asks_one_answers_other!(SinglePassServer, SinglePassClient, SinglePassPreparation);
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
+        let server = SinglePassServer::new(parameters, start.table, start.kernels)?;
+        start.ready(server)
+    }
+
+    fn hints_len(parameters: &Self::Parameters) -> u64 {
+        parameters.state_bytes()
+    }
 
     fn words(parameters: &Self::Parameters) -> Option<String> {
         Some(permutations(parameters))

@@ -43,6 +43,8 @@ pub trait RegisteredForm: Form + Sized {
 
 impl<F: RegisteredForm> Registered for Tapir<F> {
     const ABOUT: About = F::ABOUT;
+    const HINTS: Option<Hints<Self::Parameters>> =
+        Some(Hints::of::<TapirClient<F>, TapirPreparation<F>>());
 
     fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
         F::parameters(identity, tuning)
@@ -59,18 +61,6 @@ impl<F: RegisteredForm> Registered for Tapir<F> {
     fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
         let setup = TapirSetup::new(parameters, start.table, start.kernels)?;
         start.precomputing(setup)
-    }
-
-    fn hinted_client(
-        start: ClientStart,
-        parameters: Self::Parameters,
-        generation: Generation,
-    ) -> NewClient {
-        start.hinted::<TapirClient<F>>(parameters, generation)
-    }
-
-    fn preparation(start: HintsStart<'_>, parameters: Self::Parameters) -> NewHints {
-        start.hints::<TapirPreparation<F>>(parameters)
     }
 
     fn hints_len(parameters: &Self::Parameters) -> u64 {

@@ -64,10 +64,6 @@ impl<F: Form> TapirSetup<F> {
 impl<F: Form> Setup for TapirSetup<F> {
     type Server = TapirServer<F>;
 
-    fn parameters(&self) -> &TapirParameters<F> {
-        &self.parameters
-    }
-
     fn kept_len(&self) -> u64 {
         self.parameters.commitment().kept_len()
     }
@@ -156,10 +152,6 @@ impl<F: Form> Answerer for TapirServer<F> {
         let commitments = prover.update(vectors, setup.table(), &changed)?;
         Ok(Some((setup.proven_by(prover), commitments)))
     }
-}
-
-impl<F: Form> SchemeOf for TapirSetup<F> {
-    type Scheme = Tapir<F>;
 }
 
 impl<F: Form> SchemeOf for TapirServer<F> {

@@ -14,16 +14,21 @@ impl Registered for DummySubsetsTwo {
         options: &[&PARTITION_RECORDS],
         ..About::new("Dummy subsets with two servers; secret hints never run out", 110)
     };
+    const HINTS: Option<Hints<Self::Parameters>> =
+        Some(Hints::of::<DummySubsetsTwoClient, DummySubsetsTwoPreparation>());
 
     fn parameters(identity: &TableIdentity, tuning: &Tuning) -> Result<Self::Parameters> {
         cut(identity, tuning)
     }
 
-    asks_one_answers_other!(
-        DummySubsetsTwoServer,
-        DummySubsetsTwoClient,
-        DummySubsetsTwoPreparation
-    );
+    fn setup(start: ServerStart<'_>, parameters: Self::Parameters) -> NewServer {
+        let server = DummySubsetsTwoServer::new(parameters, start.table, start.kernels)?;
+        start.ready(server)
+    }
+
+    fn hints_len(parameters: &Self::Parameters) -> u64 {
+        parameters.state_bytes()
+    }
 
     fn words(parameters: &Self::Parameters) -> Option<String> {
         let singles = count(parameters.singles().into());

@@ -82,10 +82,6 @@ impl Answerer for DummySubsetsTwoServer {
         queries.iter().map(answer).collect()
     }
 
-    fn resident_bytes(&self) -> u64 {
-        self.server.resident_bytes()
-    }
-
     fn huge_page_bytes(&self) -> Option<u64> {
         self.server.huge_page_bytes()
     }
