@@ -79,6 +79,31 @@ pub(crate) const SELECT_TAG: u32 = 1;
 /// As [`SELECT_TAG`].
 pub(crate) const OFFSET_TAG: u32 = 2;
 
+/// Which parities hints have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One, of the partitions that the hint selects.
+    Single,
+    /// Two: of the partitions that it selects, and of the others.
+    Pairs,
+    /// One, of all partitions.
+    All,
+}
+
+/// The hints whose parities are made, in octets.
+pub(crate) struct Hints<'a> {
+    pub(crate) first_id: u32,
+    /// The cutoffs of each octet, or none if no hint selects.
+    pub(crate) cutoffs: &'a [[u32; OFFSETS_PER_BLOCK]],
+}
+
+impl<'a> Hints<'a> {
+    fn new(first_id: u32, cutoffs: &'a [u32]) -> Self {
+        check_ids(first_id, cutoffs.len());
+        Self { first_id, cutoffs: cutoffs.as_chunks().0 }
+    }
+}
+
 impl Kernels {
     /// The cutoffs of the hints `first_id..first_id + out.len()`: for each the number `c` such that
     /// exactly `rank` of its select values in the partitions `0..partitions` are below `c`, which
@@ -122,24 +147,13 @@ impl Kernels {
         group: &PartitionGroup,
         parities: &mut [u8],
     ) {
-        check_ids(first_id, cutoffs.len());
-        check_partitions(first_partition, group);
         assert_eq!(
             Some(parities.len()),
             cutoffs.len().checked_mul(group.record_len()),
             "a parity is one record for each hint"
         );
-        on_arm!(
-            self,
-            subset_hints::accumulate_single(
-                key,
-                first_id,
-                cutoffs,
-                first_partition,
-                group,
-                parities
-            )
-        );
+        let hints = Hints::new(first_id, cutoffs);
+        self.accumulate(Kind::Single, key, &hints, first_partition, group, parities);
     }
 
     /// As [`subset_accumulate_single`](Kernels::subset_accumulate_single), but with two parities
@@ -158,24 +172,13 @@ impl Kernels {
         group: &PartitionGroup,
         parities: &mut [u8],
     ) {
-        check_ids(first_id, cutoffs.len());
-        check_partitions(first_partition, group);
         assert_eq!(
             Some(parities.len()),
             cutoffs.len().checked_mul(2 * group.record_len()),
             "a pair of parities is two records for each hint"
         );
-        on_arm!(
-            self,
-            subset_hints::accumulate_pairs(
-                key,
-                first_id,
-                cutoffs,
-                first_partition,
-                group,
-                parities
-            )
-        );
+        let hints = Hints::new(first_id, cutoffs);
+        self.accumulate(Kind::Pairs, key, &hints, first_partition, group, parities);
     }
 
     /// As [`subset_accumulate_single`](Kernels::subset_accumulate_single), but every hint takes its
@@ -200,11 +203,24 @@ impl Kernels {
             "a parity is one record for each hint"
         );
         check_ids(first_id, hints);
-        check_partitions(first_partition, group);
-        on_arm!(
-            self,
-            subset_hints::accumulate_all(key, first_id, first_partition, group, parities)
+        let hints = Hints { first_id, cutoffs: &[] };
+        self.accumulate(Kind::All, key, &hints, first_partition, group, parities);
+    }
+
+    fn accumulate(
+        self,
+        kind: Kind,
+        key: &[u8; 16],
+        hints: &Hints<'_>,
+        first_partition: u32,
+        group: &PartitionGroup,
+        parities: &mut [u8],
+    ) {
+        assert!(
+            u64::from(first_partition) + group.len() as u64 <= 1 << 32,
+            "partition numbers are below 2^32"
         );
+        on_arm!(self, subset_hints::accumulate(kind, key, hints, first_partition, group, parities));
     }
 
     /// Which hints from `64 * first_word` on, `64 * matches.len()` of them, have the given offset
@@ -326,13 +342,6 @@ fn check_ids(first_id: u32, count: usize) {
         "hints are handled eight at a time"
     );
     assert!(u64::from(first_id) + count as u64 <= 1 << 32, "hint ids are below 2^32");
-}
-
-fn check_partitions(first_partition: u32, group: &PartitionGroup) {
-    assert!(
-        u64::from(first_partition) + group.len() as u64 <= 1 << 32,
-        "partition numbers are below 2^32"
-    );
 }
 
 /// The bits of a half-word that make an offset.

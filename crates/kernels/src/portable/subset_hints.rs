@@ -5,7 +5,7 @@ use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Block};
 
 use crate::subset_hints::{
-    OFFSET_TAG, OFFSETS_PER_BLOCK, PartitionGroup, SELECT_TAG, SELECTS_PER_BLOCK,
+    Hints, Kind, OFFSET_TAG, OFFSETS_PER_BLOCK, PartitionGroup, SELECT_TAG, SELECTS_PER_BLOCK,
 };
 
 /// Blocks encrypted in one call of the cipher.
@@ -82,43 +82,33 @@ pub(crate) fn order_statistic(values: &mut [u32], rank: usize) -> u32 {
     if below.contains(&cutoff) { 0 } else { cutoff }
 }
 
-/// See [`Kernels::subset_accumulate_single`](crate::Kernels::subset_accumulate_single).
-pub(crate) fn accumulate_single(
+/// Adds the partitions of `group` to the parities of hints. See
+/// [`Kernels::subset_accumulate_single`](crate::Kernels::subset_accumulate_single) and the methods
+/// after it.
+pub(crate) fn accumulate(
+    kind: Kind,
     key: &[u8; 16],
-    first_id: u32,
-    cutoffs: &[u32],
+    hints: &Hints<'_>,
     first_partition: u32,
     group: &PartitionGroup,
     parities: &mut [u8],
 ) {
+    if kind == Kind::All {
+        return accumulate_all(key, hints.first_id, first_partition, group, parities);
+    }
     let record_len = group.record_len();
-    let zero_record = group.zero_record();
-    for_each_record(key, first_id, cutoffs, first_partition, group, |j, k, offset, selected| {
-        let start = if selected { offset * record_len } else { zero_record };
+    for_each_record(key, hints, first_partition, group, |j, k, offset, selected| {
+        let (place, start) = match (kind, selected) {
+            (Kind::Pairs, selected) => (2 * j + usize::from(!selected), offset * record_len),
+            (_, true) => (j, offset * record_len),
+            (_, false) => (j, group.zero_record()),
+        };
         let record = &group.partition(k)[start..start + record_len];
-        xor_into(&mut parities[j * record_len..(j + 1) * record_len], record);
-    });
-}
-
-/// See [`Kernels::subset_accumulate_pairs`](crate::Kernels::subset_accumulate_pairs).
-pub(crate) fn accumulate_pairs(
-    key: &[u8; 16],
-    first_id: u32,
-    cutoffs: &[u32],
-    first_partition: u32,
-    group: &PartitionGroup,
-    parities: &mut [u8],
-) {
-    let record_len = group.record_len();
-    for_each_record(key, first_id, cutoffs, first_partition, group, |j, k, offset, selected| {
-        let record = &group.partition(k)[offset * record_len..(offset + 1) * record_len];
-        let place = 2 * j + usize::from(!selected);
         xor_into(&mut parities[place * record_len..(place + 1) * record_len], record);
     });
 }
 
-/// See [`Kernels::subset_accumulate_all`](crate::Kernels::subset_accumulate_all).
-pub(crate) fn accumulate_all(
+fn accumulate_all(
     key: &[u8; 16],
     first_id: u32,
     first_partition: u32,
@@ -148,21 +138,20 @@ fn xor_into(sum: &mut [u8], record: &[u8]) {
     }
 }
 
-/// Calls `take` with the place of each hint among those of `cutoffs`, the place of each partition
+/// Calls `take` with the place of each hint among those with cutoffs, the place of each partition
 /// in the group, the offset there, and whether the hint selects it.
 fn for_each_record(
     key: &[u8; 16],
-    first_id: u32,
-    cutoffs: &[u32],
+    hints: &Hints<'_>,
     first_partition: u32,
     group: &PartitionGroup,
     mut take: impl FnMut(usize, usize, usize, bool),
 ) {
     let cipher = Aes128::new(&Array(*key));
     let mask = (group.records_per_partition() - 1) as u16;
-    for (octet, cutoffs) in cutoffs.as_chunks::<OFFSETS_PER_BLOCK>().0.iter().enumerate() {
+    for (octet, cutoffs) in hints.cutoffs.iter().enumerate() {
         let first = OFFSETS_PER_BLOCK * octet;
-        let id = first_id + first as u32;
+        let id = hints.first_id + first as u32;
         for k in 0..group.len() {
             let partition = first_partition + k as u32;
             let low = select_input(id, partition);

@@ -5,10 +5,10 @@ use std::arch::x86_64::*;
 
 use super::{SecretCipher, input};
 use crate::subset_hints::{
-    OFFSET_TAG, OFFSETS_PER_BLOCK, PartitionGroup, SELECT_TAG, SELECTS_PER_BLOCK,
+    Hints, OFFSET_TAG, OFFSETS_PER_BLOCK, PartitionGroup, SELECT_TAG, SELECTS_PER_BLOCK,
 };
 use crate::x86_64::avx2::{load, store};
-use crate::x86_64::subset_hints::parities::{ALL, HINTS, Hints, PAIRS, Parities, TILE};
+use crate::x86_64::subset_hints::parities::{ALL, HINTS, PAIRS, Parities, TILE};
 use crate::x86_64::vectors::Avx2;
 
 /// How many partitions' blocks are computed together; they are six blocks.

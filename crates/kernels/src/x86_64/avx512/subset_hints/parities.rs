@@ -10,11 +10,11 @@ use std::arch::x86_64::*;
 
 use super::{SecretCipher, VECTOR_PARTITIONS, consecutive_partitions, each_block};
 use crate::subset_hints::{
-    OFFSET_TAG, OFFSETS_PER_BLOCK, PartitionGroup, SELECT_TAG, SELECTS_PER_BLOCK,
+    Hints, OFFSET_TAG, OFFSETS_PER_BLOCK, PartitionGroup, SELECT_TAG, SELECTS_PER_BLOCK,
 };
 use crate::x86_64::avx512::yardstick::{load_up_to, mask_of, store_up_to};
 use crate::x86_64::prefetch;
-use crate::x86_64::subset_hints::parities::{ALL, HINTS, Hints, PAIRS, Parities, TILE};
+use crate::x86_64::subset_hints::parities::{ALL, HINTS, PAIRS, Parities, TILE};
 use crate::x86_64::vectors::{Avx512, Operations, Vectors};
 
 /// Partitions of one vector of blocks.
