@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod messages;
+mod size;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
@@ -252,6 +255,47 @@ fn unsafe_code_lives_in_crates_of_kernels_alone() {
     assert!(std::fs::read_to_string(workspace).unwrap().contains("unsafe_code = \"forbid\""));
 }
 
+/// So an arm64 processor sees other code than this one only below these two crates, which `.ci/run`
+/// checks for it.
+#[test]
+fn only_crates_of_kernels_know_the_processor() {
+    for (name, package) in &packages() {
+        let files = sources(&package.manifest.with_file_name("src"));
+        let knows = files.iter().any(|path| {
+            let source = std::fs::read_to_string(path).unwrap();
+            ["target_arch", "std::arch", "is_x86_feature_detected"]
+                .iter()
+                .any(|word| source.contains(word))
+        });
+        let may = ["privet-kernels", "privet-laboratory-kernels"].contains(&name.as_str());
+        assert_eq!(knows, may, "{name}");
+    }
+}
+
+/// What plants mistakes, fixes coins or marks secrets.
+const FEATURES_OF_TESTS: &[&str] = &["known-answers", "planted-leaks", "taint", "testing"];
+
+/// A build without tests has none of these features, whichever of the crates it builds. (A release
+/// of the command that can plant mistakes does not compile, either.)
+#[test]
+fn what_is_shipped_has_no_feature_of_tests() {
+    let found = |edges: &str| {
+        let output = Command::new(env!("CARGO"))
+            .args(["tree", "--offline", "--workspace", "--prefix", "none", "--edges", edges])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let tree = String::from_utf8(output.stdout).unwrap();
+        assert!(tree.contains("privet-client feature \"net\""), "{tree}");
+        let of_tests =
+            |name: &&&str| tree.lines().any(|line| line.contains(&format!("feature \"{name}\"")));
+        FEATURES_OF_TESTS.iter().filter(of_tests).copied().collect::<Vec<_>>()
+    };
+    assert_eq!(found("normal,build,features"), [""; 0]);
+    assert_eq!(found("all,features"), ["known-answers", "planted-leaks", "testing"]);
+}
+
 #[test]
 fn the_client_knows_one_disk_and_one_clock() {
     let root = packages()["privet-client"].manifest.with_file_name("src");
@@ -370,273 +414,26 @@ fn no_kernel_and_no_scheme_reads_the_environment() {
         "privet-schemes",
         "privet-laboratory",
     ] {
-        let mut directories = vec![packages[name].manifest.with_file_name("src")];
-        let mut files = 0;
-        while let Some(directory) = directories.pop() {
-            for entry in std::fs::read_dir(directory).unwrap() {
-                let path = entry.unwrap().path();
-                // Tests read the number of coin tosses from the environment, and which process they
-                // are.
-                if path.ends_with("tests") || path.ends_with("test_statistics.rs") {
-                    continue;
-                }
-                if path.is_dir() {
-                    directories.push(path);
-                } else {
-                    let source = std::fs::read_to_string(&path).unwrap();
-                    assert!(
-                        !source.contains("env::var"),
-                        "{} reads the environment",
-                        path.display()
-                    );
-                    files += 1;
-                }
-            }
+        let mut files = sources(&packages[name].manifest.with_file_name("src"));
+        // Tests read the number of coin tosses from the environment.
+        files.retain(|path| !path.ends_with("test_statistics.rs"));
+        for path in &files {
+            let source = std::fs::read_to_string(path).unwrap();
+            assert!(!source.contains("env::var"), "{} reads the environment", path.display());
         }
-        assert!(files > 0, "{name} has no sources");
+        assert!(!files.is_empty(), "{name} has no sources");
     }
-}
-
-/// The crates that have other users besides the command: in Rust, in other languages, in a browser.
-const LIBRARIES: &[&str] = &[
-    "privet-kernels",
-    "privet-core",
-    "privet-schemes",
-    "privet-laboratory-kernels",
-    "privet-laboratory",
-    "privet-table",
-    "privet-wire",
-    "privet-client",
-    "privet-server",
-    "privet-host",
-    "privet-measure",
-];
-
-/// Whoever asks which scheme suits wants to know what to type.
-const ADVISES: &str = "measure/src/plan/advice.rs";
-
-/// Literals that look like a command but are not one.
-const NO_COMMANDS: &[&str] = &[
-    // Contexts of hashes.
-    "privet update log epoch v1",
-    "privet bench table digest",
-    "privet bench table",
-    "privet bench queries",
-];
-
-/// A library's messages must fit all its users. Advice on flags and commands comes from the command
-/// itself (`advice.rs`).
-#[test]
-fn no_library_speaks_of_the_commands_flags() {
-    let packages = packages();
-    let commands = commands();
-    let mut found = Vec::new();
-    let mut literals = 0;
-    for name in LIBRARIES {
-        for path in sources(&packages[*name].manifest.with_file_name("src")) {
-            if path.ends_with(ADVISES) {
-                continue;
-            }
-            for literal in literals_of(&std::fs::read_to_string(&path).unwrap()) {
-                literals += 1;
-                let command = names_a_command(&literal, &commands);
-                let command = command && !NO_COMMANDS.contains(&literal.as_str());
-                if command || names_a_flag(&literal) {
-                    found.push(format!("{}: {literal}", path.display()));
-                }
-            }
-        }
-    }
-    assert!(literals > 1000, "{literals} literals are not all there are");
-    assert!(found.is_empty(), "{found:#?}");
-}
-
-/// The crates whose errors can come out of a lookup.
-const LOOKS_UP: &[&str] =
-    &["privet-core", "privet-schemes", "privet-laboratory", "privet-table", "privet-client"];
-
-/// Files of these crates whose errors cannot, because only a server, or the owner of a table, uses
-/// them.
-const OF_SERVERS_AND_OWNERS: &[&str] = &[
-    "pointproofs/prover.rs",
-    "pointproofs/reference_string.rs",
-    "snapshot",
-    "stored_setup",
-    "update_log",
-];
-
-/// What a message says that sends its reader back to a server.
-const SENDS_BACK: &[&str] = &[
-    " again",
-    "accept",
-    "erase",
-    "retry",
-    "reset",
-    "start ",
-    "delete",
-    "fetch ",
-    "prepare ",
-    "reconnect",
-    "take another",
-];
-
-/// What makes that harmless: no record is at stake, or it is what not to do.
-const HARMLESS: &[&str] = &[
-    "othing was asked",
-    "othing more is asked",
-    "never be used again",
-    "before anything else is asked",
-    "do not ask these two again",
-];
-
-/// An error may depend on what was looked up if it blames nobody who was away or busy. Its message
-/// must not have its reader do what a server sees. The session says at its end what not to do
-/// (`last_words`).
-#[test]
-fn no_message_that_may_depend_on_the_record_sends_its_reader_back() {
-    let packages = packages();
-    let (mut found, mut messages) = (Vec::new(), 0);
-    for name in LOOKS_UP {
-        let root = packages[*name].manifest.with_file_name("src");
-        for path in sources(&root) {
-            let at = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
-            if OF_SERVERS_AND_OWNERS.iter().any(|file| at.contains(file)) {
-                continue;
-            }
-            for message in grave_messages(&std::fs::read_to_string(&path).unwrap()) {
-                messages += 1;
-                if sends_back(&message) {
-                    found.push(format!("{name}/{at}: {message}"));
-                }
-            }
-        }
-    }
-    assert!(messages > 100, "{messages} messages are not all there are");
-    assert!(found.is_empty(), "{found:#?}");
-    let planted = grave_messages(
-        r#"fn one() { Error::integrity(format!("bad ({how}); fetch it (the map) again")) }
-           fn two() { Error::unavailable("try again") }"#,
-    );
-    assert_eq!(planted, ["bad ({how}); fetch it (the map) again"]);
-    assert!(sends_back(&planted[0]) && !sends_back("Nothing was asked. Accept it, or start anew"));
-}
-
-fn sends_back(message: &str) -> bool {
-    let has = |words: &[&str]| words.iter().any(|words| message.contains(words));
-    has(SENDS_BACK) && !has(HARMLESS)
-}
-
-/// The literals in calls that make an error of such a blame.
-fn grave_messages(source: &str) -> Vec<String> {
-    let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
-    let calls = ["Error::integrity(", "Error::selective(", "Error::corrupted("];
-    let after = calls.iter().flat_map(|call| code.split(call).skip(1));
-    after.flat_map(|after| literals_of(argument(after))).collect()
-}
-
-/// The text before the parenthesis that closes a call.
-fn argument(after: &str) -> &str {
-    let (mut depth, mut is_text, mut escaped) = (1, false, false);
-    let end = after.find(|next| {
-        match next {
-            _ if escaped => {}
-            '"' => is_text = !is_text,
-            '(' if !is_text => depth += 1,
-            ')' if !is_text => depth -= 1,
-            _ => {}
-        }
-        escaped = next == '\\' && !escaped;
-        depth == 0
-    });
-    &after[..end.unwrap_or(after.len())]
-}
-
-/// The commands of `privet`, as its help lists them.
-fn commands() -> Vec<String> {
-    let help = Command::new(env!("CARGO_BIN_EXE_privet")).arg("--help").output().unwrap();
-    let help = String::from_utf8(help.stdout).unwrap();
-    let list = help.split_once("Commands:\n").unwrap().1.split_once("\n\n").unwrap().0;
-    let begins_one = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
-    let lines = list.lines().filter(begins_one);
-    lines.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
-}
-
-fn names_a_flag(text: &str) -> bool {
-    text.split("--").skip(1).any(|after| {
-        let name = after.split(|next: char| !next.is_ascii_lowercase() && next != '-');
-        name.into_iter().next().is_some_and(|name| name.len() > 1)
-    })
-}
-
-fn names_a_command(text: &str, commands: &[String]) -> bool {
-    text.split("privet ").skip(1).any(|after| {
-        let word = after.split(|next: char| !next.is_ascii_lowercase()).next();
-        word.is_some_and(|word| commands.iter().any(|command| command == word))
-    })
-}
-
-/// The string literals of a source, outside comments and the tests at its end.
-fn literals_of(source: &str) -> Vec<String> {
-    let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
-    let mut found = Vec::new();
-    let mut rest = code;
-    while let Some(at) = rest.find(['"', '/', '\'']) {
-        let token = &rest[at..];
-        let len = match token.as_bytes() {
-            [b'/', b'/', ..] => token.find('\n').unwrap_or(token.len()),
-            // A character literal, as opposed to a lifetime.
-            [b'\'', b'\\', _, ..] => 3,
-            [b'\'', b'"', b'\'', ..] => 3,
-            [b'"', ..] => {
-                let mut escaped = false;
-                let end = token[1..].find(|next| {
-                    let ends = next == '"' && !escaped;
-                    escaped = next == '\\' && !escaped;
-                    ends
-                });
-                let end = end.map_or(token.len(), |end| end + 2);
-                found.push(token[1..end - 1].to_owned());
-                end
-            }
-            _ => 1,
-        };
-        rest = &token[len..];
-    }
-    found
-}
-
-#[test]
-fn literals_are_told_from_comments_and_characters() {
-    let source = "// \"no\"\nlet a = \"one \\\" `x`\"; let b = '\"'; let c = '\\''; // \"no\"\n\
-                  fn d<'e>() { f(\"two\\\\\"); } /// \"no\"\n\
-                  #[cfg(test)]\nmod tests {\n    \"no\"\n}\n";
-    assert_eq!(literals_of(source), ["one \\\" `x`", "two\\\\"]);
-    for flag in ["allow it (--max-download)", "--ca-file", "say --tls-cert,"] {
-        assert!(names_a_flag(flag), "{flag}");
-    }
-    for none in ["a -- b", "x--", "--", "-l", "- - max"] {
-        assert!(!names_a_flag(none), "{none}");
-    }
-    let commands = commands();
-    assert!(commands.contains(&"state".to_owned()) && commands.len() > 10, "{commands:?}");
-    assert!(names_a_command("(privet state reset)", &commands));
-    assert!(names_a_command("use `privet build`", &commands));
-    assert!(!names_a_command("privet update log v1", &["state".to_owned()]));
-    assert!(!names_a_command("privet statement", &commands));
 }
 
 /// Longer comments cannot be read side by side. Lines that cannot be broken may be longer: rows of
 /// tables, and text between fences.
 #[test]
 fn comments_end_within_100_columns() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let files = ["crates", "examples", "bindings/python/src"].map(|room| below(&root.join(room)));
-    let files = files.concat();
-    assert!(files.len() > 100, "{files:?}");
+    let files = size::all_files(&size::root());
     let mut too_long = Vec::new();
     for file in files {
-        // Generated code.
-        if file.ends_with("wire/src/proto/privet.v1.rs") {
+        let is_generated = file.ends_with("wire/src/proto/privet.v1.rs");
+        if is_generated || file.extension().is_none_or(|end| end != "rs") {
             continue;
         }
         let source = std::fs::read_to_string(&file).unwrap();
@@ -644,14 +441,6 @@ fn comments_end_within_100_columns() {
         too_long.extend(long_comments(&source).into_iter().map(named));
     }
     assert!(too_long.is_empty(), "{too_long:#?}");
-}
-
-/// All Rust sources below `directory`.
-fn below(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-    let (directories, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
-    let sources = files.into_iter().filter(|path| path.extension().is_some_and(|end| end == "rs"));
-    directories.iter().flat_map(|path| below(path)).chain(sources).collect()
 }
 
 /// The comments of more than 100 columns that could be broken.
