@@ -139,6 +139,18 @@ fn address(number: usize, addresses: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 0, 2 + (number % usize::from(addresses)) as u8)
 }
 
+/// The server of a test, as it is by [`defaults`], withstands an attack on eight connections from
+/// one address.
+pub(crate) async fn withstands<Ended>(
+    test: &str,
+    attack: impl Fn(Attacker) -> Ended + Clone + Send + Sync + 'static,
+) where
+    Ended: Future<Output = io::Result<()>> + Send,
+{
+    let attacked = Attacked::start(test, defaults).await;
+    attacked.withstands(test, Strength::from_one_address(8), attack).await;
+}
+
 impl Attacked {
     /// Checks that the honest client at `endpoint` is served while `attack` is going on, and that
     /// nothing of the attack remains. `attack` is one connection of an attacker. Whoever is thrown

@@ -1,6 +1,6 @@
 //! Frames that cost a client little and a server more, as many as it takes.
 
-use crate::attack::{Attacker, Strength, defaults};
+use crate::attack::{Attacker, defaults, withstands};
 use crate::frames::{
     Body, CONTINUATION, DATA, END_HEADERS, HEADERS, PING, Raw, SETTINGS, field, frame, head, reset,
     window_update,
@@ -41,100 +41,72 @@ pub(crate) async fn begin_and_reset(attacker: Attacker) -> io::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rapid_reset() {
-    let attacked = Attacked::start("floods::rapid_reset", defaults).await;
-    let strength = Strength::from_one_address(8);
-    attacked
-        .withstands("rapid reset", strength, async |attacker| begin_and_reset(attacker).await)
-        .await;
+    withstands("floods::rapid_reset", begin_and_reset).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rapid_reset_of_whole_requests() {
-    let attacked = Attacked::start("floods::rapid_reset_of_whole_requests", defaults).await;
-    attacked
-        .withstands(
-            "rapid reset of whole requests for hints",
-            Strength::from_one_address(8),
-            async |attacker: Attacker| {
-                let mut raw = attacker.open(None).await?;
-                loop {
-                    let stream = raw.request("Prepare", Body::Whole(&attacker.aim.prepare)).await?;
-                    raw.send(&reset(stream)).await?;
-                    attacker.in_place();
-                }
-            },
-        )
-        .await;
+    withstands("floods::rapid_reset_of_whole_requests", async |attacker: Attacker| {
+        let mut raw = attacker.open(None).await?;
+        loop {
+            let stream = raw.request("Prepare", Body::Whole(&attacker.aim.prepare)).await?;
+            raw.send(&reset(stream)).await?;
+            attacker.in_place();
+        }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn resets_that_the_server_has_to_send() {
-    let attacked = Attacked::start("floods::resets_that_the_server_has_to_send", defaults).await;
-    attacked
-        .withstands(
-            "streams that the server resets",
-            Strength::from_one_address(8),
-            async |attacker: Attacker| {
-                let mut raw = attacker.open(None).await?;
-                let block = head("Answer");
-                loop {
-                    let mut requests = Vec::new();
-                    for _ in 0..AT_ONCE {
-                        let stream = raw.stream();
-                        requests.extend(frame(HEADERS, END_HEADERS, stream, &block));
-                        // No window may grow by nothing.
-                        requests.extend(window_update(stream, 0));
-                    }
-                    raw.send(&requests).await?;
-                    attacker.in_place();
-                }
-            },
-        )
-        .await;
+    withstands("floods::resets_that_the_server_has_to_send", async |attacker: Attacker| {
+        let mut raw = attacker.open(None).await?;
+        let block = head("Answer");
+        loop {
+            let mut requests = Vec::new();
+            for _ in 0..AT_ONCE {
+                let stream = raw.stream();
+                requests.extend(frame(HEADERS, END_HEADERS, stream, &block));
+                // No window may grow by nothing.
+                requests.extend(window_update(stream, 0));
+            }
+            raw.send(&requests).await?;
+            attacker.in_place();
+        }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn continuations() {
-    let attacked = Attacked::start("floods::continuations", defaults).await;
-    attacked
-        .withstands(
-            "header blocks without an end",
-            Strength::from_one_address(8),
-            async |attacker: Attacker| {
-                let mut raw = attacker.open(None).await?;
-                let stream = raw.stream();
-                raw.send(&frame(HEADERS, 0, stream, &head("Answer"))).await?;
-                let more = frame(CONTINUATION, 0, stream, &field("x", &"y".repeat(100)));
-                again_and_again(&mut raw, &attacker, &more.repeat(AT_ONCE)).await
-            },
-        )
-        .await;
+    withstands("floods::continuations", async |attacker: Attacker| {
+        let mut raw = attacker.open(None).await?;
+        let stream = raw.stream();
+        raw.send(&frame(HEADERS, 0, stream, &head("Answer"))).await?;
+        let more = frame(CONTINUATION, 0, stream, &field("x", &"y".repeat(100)));
+        again_and_again(&mut raw, &attacker, &more.repeat(AT_ONCE)).await
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn headers_larger_than_allowed() {
-    let attacked = Attacked::start("floods::headers_larger_than_allowed", defaults).await;
-    attacked
-        .withstands(
-            "header fields that unpack to megabytes",
-            Strength::from_one_address(8),
-            async |attacker: Attacker| {
-                // One long field is put into the receiver's table, and then named by one byte.
-                const INTO_THE_TABLE: u8 = 0x40;
-                const NEWEST_OF_THE_TABLE: u8 = 0x80 | 62;
-                let mut raw = attacker.open(None).await?;
-                let mut long = field("x", &"y".repeat(120));
-                long[0] = INTO_THE_TABLE;
-                let named = vec![NEWEST_OF_THE_TABLE; 15_000];
-                let block = [head("Answer"), long, named].concat();
-                loop {
-                    let stream = raw.stream();
-                    raw.send(&frame(HEADERS, END_HEADERS, stream, &block)).await?;
-                    attacker.in_place();
-                }
-            },
-        )
-        .await;
+    withstands("floods::headers_larger_than_allowed", async |attacker: Attacker| {
+        // One long field is put into the receiver's table, and then named by one byte.
+        const INTO_THE_TABLE: u8 = 0x40;
+        const NEWEST_OF_THE_TABLE: u8 = 0x80 | 62;
+        let mut raw = attacker.open(None).await?;
+        let mut long = field("x", &"y".repeat(120));
+        long[0] = INTO_THE_TABLE;
+        let named = vec![NEWEST_OF_THE_TABLE; 15_000];
+        let block = [head("Answer"), long, named].concat();
+        loop {
+            let stream = raw.stream();
+            raw.send(&frame(HEADERS, END_HEADERS, stream, &block)).await?;
+            attacker.in_place();
+        }
+    })
+    .await;
 }
 
 pub(crate) async fn only_pings(attacker: Attacker) -> io::Result<()> {
@@ -145,9 +117,7 @@ pub(crate) async fn only_pings(attacker: Attacker) -> io::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pings() {
-    let attacked = Attacked::start("floods::pings", defaults).await;
-    let strength = Strength::from_one_address(8);
-    attacked.withstands("pings", strength, async |attacker| only_pings(attacker).await).await;
+    withstands("floods::pings", only_pings).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -180,52 +150,37 @@ async fn whoever_asks_for_nothing_is_read_slowly() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn settings() {
-    let attacked = Attacked::start("floods::settings", defaults).await;
-    attacked
-        .withstands("settings", Strength::from_one_address(8), async |attacker: Attacker| {
-            let mut raw = attacker.open(None).await?;
-            // With streams whose windows each of them moves.
-            for _ in 0..64 {
-                raw.begin("Answer").await?;
-            }
-            let window =
-                |len: u32| frame(SETTINGS, 0, 0, &[&[0, 4][..], &len.to_be_bytes()].concat());
-            let both = [window(0), window(1 << 16)].concat();
-            again_and_again(&mut raw, &attacker, &both.repeat(AT_ONCE)).await
-        })
-        .await;
+    withstands("floods::settings", async |attacker: Attacker| {
+        let mut raw = attacker.open(None).await?;
+        // With streams whose windows each of them moves.
+        for _ in 0..64 {
+            raw.begin("Answer").await?;
+        }
+        let window = |len: u32| frame(SETTINGS, 0, 0, &[&[0, 4][..], &len.to_be_bytes()].concat());
+        let both = [window(0), window(1 << 16)].concat();
+        again_and_again(&mut raw, &attacker, &both.repeat(AT_ONCE)).await
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn empty_data() {
-    let attacked = Attacked::start("floods::empty_data", defaults).await;
-    attacked
-        .withstands(
-            "empty DATA frames",
-            Strength::from_one_address(8),
-            async |attacker: Attacker| {
-                let mut raw = attacker.open(None).await?;
-                let stream = raw.begin("Answer").await?;
-                let nothing = frame(DATA, 0, stream, &[]).repeat(AT_ONCE);
-                again_and_again(&mut raw, &attacker, &nothing).await
-            },
-        )
-        .await;
+    withstands("floods::empty_data", async |attacker: Attacker| {
+        let mut raw = attacker.open(None).await?;
+        let stream = raw.begin("Answer").await?;
+        let nothing = frame(DATA, 0, stream, &[]).repeat(AT_ONCE);
+        again_and_again(&mut raw, &attacker, &nothing).await
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replies_that_are_not_read() {
-    let attacked = Attacked::start("floods::replies_that_are_not_read", defaults).await;
-    attacked
-        .withstands(
-            "pings whose replies are not read",
-            Strength::from_one_address(8),
-            async |attacker: Attacker| {
-                let mut deaf = attacker.deaf().await?;
-                let pings = frame(PING, 0, 0, &[7; 8]).repeat(AT_ONCE);
-                attacker.in_place();
-                again_and_again(&mut deaf, &attacker, &pings).await
-            },
-        )
-        .await;
+    withstands("floods::replies_that_are_not_read", async |attacker: Attacker| {
+        let mut deaf = attacker.deaf().await?;
+        let pings = frame(PING, 0, 0, &[7; 8]).repeat(AT_ONCE);
+        attacker.in_place();
+        again_and_again(&mut deaf, &attacker, &pings).await
+    })
+    .await;
 }

@@ -1,6 +1,6 @@
 //! More valid requests than the server can answer.
 
-use crate::attack::{Attacker, Strength, defaults};
+use crate::attack::{Attacker, Strength, defaults, withstands};
 use crate::common::*;
 use crate::process::Attacked;
 use privet_schemes::SchemeId;
@@ -73,25 +73,20 @@ async fn one_peer_asks_more_than_the_server_can_answer() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_peer_asks_for_more_hints_than_the_server_can_compute() {
-    let attacked =
-        Attacked::start("load::one_peer_asks_for_more_hints_than_the_server_can_compute", defaults)
-            .await;
-    attacked
-        .withstands(
-            "8 x 16 requests for hints at once from one address",
-            Strength::from_one_address(8),
-            async |attacker: Attacker| {
-                let stub = stub_of(&attacker).await?;
-                let request = attacker.aim.prepare_request.clone();
-                attacker.in_place();
-                ask_without_end(16, move || {
-                    let (mut stub, request) = (stub.clone(), request.clone());
-                    async move { stub.prepare(request).await.map(drop) }
-                })
-                .await
-            },
-        )
-        .await;
+    withstands(
+        "load::one_peer_asks_for_more_hints_than_the_server_can_compute",
+        async |attacker: Attacker| {
+            let stub = stub_of(&attacker).await?;
+            let request = attacker.aim.prepare_request.clone();
+            attacker.in_place();
+            ask_without_end(16, move || {
+                let (mut stub, request) = (stub.clone(), request.clone());
+                async move { stub.prepare(request).await.map(drop) }
+            })
+            .await
+        },
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

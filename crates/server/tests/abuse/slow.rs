@@ -1,6 +1,6 @@
 //! Requests that begin and do not come to an end.
 
-use crate::attack::{Attacker, Strength, defaults};
+use crate::attack::{Attacker, Strength, defaults, withstands};
 use crate::frames::{Body, DATA, connect, frame};
 use crate::process::Attacked;
 use bytes::Bytes;
@@ -35,47 +35,35 @@ async fn queries_without_bodies() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn queries_byte_by_byte() {
-    let attacked = Attacked::start("slow::queries_byte_by_byte", defaults).await;
-    attacked
-        .withstands(
-            "8 x 256 queries byte by byte",
-            Strength::from_one_address(8),
-            async |attacker: Attacker| {
-                let mut raw = attacker.open(None).await?;
-                let mut streams = Vec::new();
-                for _ in 0..STREAMS {
-                    streams.push(raw.begin("Answer").await?);
-                }
-                attacker.in_place();
-                // What is sent to a stream that the server has reset is a mistake, for which it
-                // may close the connection: then all begins anew.
-                for byte in &attacker.aim.answer {
-                    tokio::time::sleep(A_WHILE).await;
-                    for stream in &streams {
-                        raw.send(&frame(DATA, 0, *stream, &[*byte])).await?;
-                    }
-                }
-                Ok(())
-            },
-        )
-        .await;
+    withstands("slow::queries_byte_by_byte", async |attacker: Attacker| {
+        let mut raw = attacker.open(None).await?;
+        let mut streams = Vec::new();
+        for _ in 0..STREAMS {
+            streams.push(raw.begin("Answer").await?);
+        }
+        attacker.in_place();
+        // What is sent to a stream that the server has reset is a mistake, for which it
+        // may close the connection: then all begins anew.
+        for byte in &attacker.aim.answer {
+            tokio::time::sleep(A_WHILE).await;
+            for stream in &streams {
+                raw.send(&frame(DATA, 0, *stream, &[*byte])).await?;
+            }
+        }
+        Ok(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_for_hints_that_never_arrive() {
-    let attacked = Attacked::start("slow::requests_for_hints_that_never_arrive", defaults).await;
-    attacked
-        .withstands(
-            "8 x 256 requests for hints, all but the last byte",
-            Strength::from_one_address(8),
-            async |attacker: Attacker| {
-                let mut raw = attacker.open(None).await?;
-                let (_, nearly) = attacker.aim.prepare.split_last().unwrap();
-                let body = Body::Unfinished(nearly);
-                raw.keep_open(STREAMS, "Prepare", body, || attacker.in_place()).await
-            },
-        )
-        .await;
+    withstands("slow::requests_for_hints_that_never_arrive", async |attacker: Attacker| {
+        let mut raw = attacker.open(None).await?;
+        let (_, nearly) = attacker.aim.prepare.split_last().unwrap();
+        let body = Body::Unfinished(nearly);
+        raw.keep_open(STREAMS, "Prepare", body, || attacker.in_place()).await
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

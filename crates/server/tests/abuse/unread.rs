@@ -37,32 +37,25 @@ impl Attacker {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn downloads_with_closed_windows() {
-    let attacked = Attacked::start("unread::downloads_with_closed_windows", defaults).await;
-    for (connections, count) in [(1, 64), (64, 4)] {
-        let what = format!("{connections} x {count} downloads with closed windows");
+async fn requests_with_closed_windows() {
+    let attacked = Attacked::start("unread::requests_with_closed_windows", defaults).await;
+    for (method, connections, addresses, count) in [
+        ("Fetch", 1, 1, 64),
+        ("Fetch", 64, 1, 4),
+        ("Fetch", 64, 32, 4),
+        ("Prepare", 1, 1, 16),
+        ("Prepare", 16, 1, 2),
+        ("Answer", 8, 1, 256),
+        ("Describe", 8, 1, 256),
+    ] {
+        let what =
+            format!("{connections} x {count} {method}, closed windows, {addresses} addresses");
         attacked
-            .withstands(
-                &what,
-                Strength::from_one_address(connections),
-                move |attacker| async move { with_closed_windows(attacker, "Fetch", count).await },
-            )
+            .withstands(&what, Strength { connections, addresses }, move |attacker| async move {
+                with_closed_windows(attacker, method, count).await
+            })
             .await;
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn downloads_with_closed_windows_from_many_addresses() {
-    let attacked =
-        Attacked::start("unread::downloads_with_closed_windows_from_many_addresses", defaults)
-            .await;
-    attacked
-        .withstands(
-            "64 x 4 downloads with closed windows from 32 addresses",
-            Strength { connections: 64, addresses: 32 },
-            async |attacker| with_closed_windows(attacker, "Fetch", 4).await,
-        )
-        .await;
 }
 
 /// All places are taken, and nobody has more than one.
@@ -80,31 +73,6 @@ async fn one_response_with_a_closed_window_for_each_address() {
             })
             .await;
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hints_with_closed_windows() {
-    let attacked = Attacked::start("unread::hints_with_closed_windows", defaults).await;
-    for (connections, count) in [(1, 16), (16, 2)] {
-        let what = format!("{connections} x {count} requests for hints with closed windows");
-        attacked
-            .withstands(&what, Strength::from_one_address(connections), move |attacker| async move {
-                with_closed_windows(attacker, "Prepare", count).await
-            })
-            .await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn answers_with_closed_windows() {
-    let attacked = Attacked::start("unread::answers_with_closed_windows", defaults).await;
-    attacked
-        .withstands(
-            "8 x 256 queries with closed windows",
-            Strength::from_one_address(8),
-            async |attacker| with_closed_windows(attacker, "Answer", 256).await,
-        )
-        .await;
 }
 
 const WIDE: &str = "wide";
@@ -132,18 +100,6 @@ async fn long_answers_with_closed_windows() {
                 let mut raw = attacker.open(Some(0)).await?;
                 raw.keep_open(64, "Answer", Body::Whole(&body), || attacker.in_place()).await
             },
-        )
-        .await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn descriptions_with_closed_windows() {
-    let attacked = Attacked::start("unread::descriptions_with_closed_windows", defaults).await;
-    attacked
-        .withstands(
-            "8 x 256 descriptions with closed windows",
-            Strength::from_one_address(8),
-            async |attacker| with_closed_windows(attacker, "Describe", 256).await,
         )
         .await;
 }
