@@ -1,10 +1,8 @@
 use super::*;
 use bytes::Bytes;
-use privet_core::{
-    Blame, Epoch, TableChanges, TableDigest, TableId, TableIdentity, TableShape, TableSource,
-};
+use privet_core::{Blame, Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{SchemePlan, ServerOptions, Successor};
+use privet_schemes::registry::SchemePlan;
 use std::sync::mpsc;
 use std::thread::ThreadId;
 
@@ -92,16 +90,6 @@ impl ErasedServer for Mirror {
 
     fn streamed(&self) -> Option<&[u8]> {
         None
-    }
-
-    fn successor(
-        &self,
-        _plan: &SchemePlan,
-        _table: TableSource<'_>,
-        _changes: &TableChanges,
-        _options: ServerOptions,
-    ) -> Result<Option<Successor>> {
-        Ok(None)
     }
 
     fn shares_passes(&self) -> bool {

@@ -12,12 +12,10 @@ use crate::limits::{Cap, Limits};
 use crate::service::PrivetService;
 use crate::vital::Vital;
 use bytes::Bytes;
-use privet_core::{
-    Epoch, TableChanges, TableDigest, TableId, TableIdentity, TableShape, TableSource,
-};
+use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::{SchemePlan, ServerOptions, Successor};
+use privet_schemes::registry::SchemePlan;
 use privet_wire::proto::privet_client::PrivetClient;
 use privet_wire::proto::privet_server::PrivetServer;
 use privet_wire::{AnswerRequest, PrepareRequest, PrepareResponse, proto};
@@ -111,16 +109,6 @@ impl ErasedServer for Hinting {
 
     fn streamed(&self) -> Option<&[u8]> {
         None
-    }
-
-    fn successor(
-        &self,
-        _plan: &SchemePlan,
-        _table: TableSource<'_>,
-        _changes: &TableChanges,
-        _options: ServerOptions,
-    ) -> Result<Option<Successor>> {
-        Ok(None)
     }
 
     fn shares_passes(&self) -> bool {

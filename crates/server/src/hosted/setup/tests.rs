@@ -1,11 +1,11 @@
 use super::*;
-use privet_core::{Blame, Epoch, TableChanges, TableDigest, TableId, TableShape, TableSource};
+use privet_core::{Blame, Epoch, TableDigest, TableId, TableShape, TableSource};
 use privet_kernels::Kernels;
 use privet_kernels::memory::HugeBuffer;
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
 use privet_schemes::offline::PublicWords;
-use privet_schemes::registry::{self, SchemePlan, ServerOptions, Successor};
+use privet_schemes::registry::{self, SchemePlan, ServerOptions};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -98,16 +98,6 @@ impl ErasedServer for GivenServer {
 
     fn streamed(&self) -> Option<&[u8]> {
         self.streamed.as_deref()
-    }
-
-    fn successor(
-        &self,
-        _plan: &SchemePlan,
-        _table: TableSource<'_>,
-        _changes: &TableChanges,
-        _options: ServerOptions,
-    ) -> Result<Option<Successor>> {
-        Ok(None)
     }
 
     fn shares_passes(&self) -> bool {
