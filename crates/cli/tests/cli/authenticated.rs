@@ -1,15 +1,14 @@
 //! Authenticated tables: what `build` and `inspect` print about them, and that `get` accepts no
 //! record that does not belong to the root.
 
-use crate::place::{PHONES, Place, Run};
+use crate::place::{Place, Run};
 use crate::served::Served;
 use insta::assert_snapshot;
 use privet_table::snapshot::{Snapshot, SnapshotPlan, SnapshotWriter};
 
 /// A place with the phone book as an authenticated table, and its root.
 fn with_phones(arguments: &str) -> (Place, String) {
-    let place = Place::new();
-    place.write("phones.csv", PHONES);
+    let place = Place::with_rows();
     let built =
         place.build(&format!("phones.csv --authenticate -o phones.privet --json {arguments}"));
     let root = built.json()["root"].as_str().unwrap().to_owned();
@@ -50,8 +49,7 @@ fn forge(place: &Place, forge: impl Fn(&mut Vec<Vec<u8>>)) {
 
 #[test]
 fn a_build_says_what_the_root_is_and_so_does_inspect() {
-    let place = Place::new();
-    place.write("phones.csv", PHONES);
+    let place = Place::with_rows();
     // Almost every random seed gives this size, as `Place::with_phones` says.
     let build = || place.run("build phones.csv --key name --authenticate -o phones.privet");
     let mut built = std::iter::repeat_with(build).take(20);
@@ -72,9 +70,7 @@ fn a_build_says_what_the_root_is_and_so_does_inspect() {
       digest                 [DIGEST]
       root                   [DIGEST]
     "#);
-    assert_snapshot!(place.run("inspect phones.privet --verify"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("inspect phones.privet --verify").printed(), @r#"
     phones.privet
       table id               [ID]
       epoch                  0
@@ -140,9 +136,7 @@ fn a_table_with_another_root_is_refused_and_not_pinned() {
     [stderr]
     privet: table plain does not have the root that was given: it is another table, another build or another version, or was built without authentication, or is not what its owner built; nothing was asked. Ask its owner which root it has now (--root)
     "#);
-    assert_snapshot!(get(&place, &served, "-k ada --root 1234"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(get(&place, &served, "-k ada --root 1234").mistake(), @r#"
     error: invalid value '1234' for '--root <HEX>': a root has 64 hexadecimal digits (`privet build --authenticate` and `privet inspect` print it)
 
     For more information, try '--help'.
@@ -156,9 +150,7 @@ fn a_record_that_does_not_belong_to_the_root_is_not_believed() {
     let (place, root) = with_phones("--raw-value phone");
     forge(&place, |records| records[1][4] ^= 1);
     // The file is whole, but checking all of it still finds the record.
-    let inspected = place.run("inspect phones.privet --verify");
-    assert_eq!(inspected.code(), 4, "{inspected}");
-    assert!(inspected.stderr().contains("record 1 does not belong to its root"), "{inspected}");
+    place.run("inspect phones.privet --verify").says(4, "record 1 does not belong to its root");
     let served = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
     let known = get(&place, &served, &format!("-i 0 -i 1 -i 2 --root {root}"));
     assert_snapshot!(known, @r#"

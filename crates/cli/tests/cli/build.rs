@@ -15,15 +15,12 @@ fn refused(place: &Place, arguments: &str) -> Run {
 
 #[test]
 fn the_kind_of_key_map_can_be_chosen() {
-    let place = Place::new();
-    place.write("phones.csv", PHONES);
+    let place = Place::with_rows();
     let report = place.run("build phones.csv --key name --key-map cuckoo -o phones.privet --json");
     assert_eq!((report.code(), &report.json()["key_map"]), (0, &"cuckoo".into()), "{report}");
     let report = place.run("build phones.csv --key name --key-map buckets -o phones.privet");
     assert!(report.stdout().contains("key map                buckets, "), "{report}");
-    assert_snapshot!(refused(&place, "phones.csv --key-map cuckoo -o other.privet"), @r"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "phones.csv --key-map cuckoo -o other.privet").mistake(), @r"
     error: the following required arguments were not provided:
       <--key <COLUMN>|--range-from <COLUMN>>
 
@@ -35,11 +32,8 @@ fn the_kind_of_key_map_can_be_chosen() {
 
 #[test]
 fn a_csv_file_becomes_a_table_by_key() {
-    let place = Place::new();
-    place.write("phones.csv", PHONES);
-    assert_snapshot!(place.run("build phones.csv --key name -o phones.privet"), @r#"
-    [exit 0]
-    [stdout]
+    let place = Place::with_rows();
+    assert_snapshot!(place.run("build phones.csv --key name -o phones.privet").printed(), @r#"
     phones.privet built in [TIME]
       rows                   3
       keys                   3, 3 B long: lower-case letters
@@ -53,9 +47,7 @@ fn a_csv_file_becomes_a_table_by_key() {
       digest                 [DIGEST]
     "#);
     assert_eq!(place.files(), ["phones.csv", "phones.privet"]);
-    assert_snapshot!(place.run("build phones.csv --key name -o phones.privet --json"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("build phones.csv --key name -o phones.privet --json").printed(), @r#"
     {"file":"phones.privet","rows":3,"keys":3,"key_shape":{"shortest":3,"longest":3,"characters":"lower-case letters","spaced":0,"first":["\"ada\"","\"bob\"","\"eve\""]},"records":3,"record_len":38,"path_len":0,"key_map":"buckets","ranges":null,"key_format":"text","normalized":[],"multi":false,"parts":1,"undivided_record_len":null,"records_per_lookup":1,"load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"layout_bytes":105,"value_bytes":84,"overhead":2.607142857142857,"rows_read":3,"rows_hidden":0,"duplicates_dropped":0,"empty_keys_skipped":0,"skipped_lines":0,"comment_lines":0,"blank_lines":0,"types":{},"file_bytes":4210,"table_id":"[ID]","epoch":0,"digest":"[DIGEST]","root":null,"publisher":null,"next_key":null,"succeeds":null,"void_after":null,"seconds":[TIME]}
     "#);
 }
@@ -67,9 +59,7 @@ fn a_json_lines_file_becomes_a_table_by_key() {
         "phones.jsonl",
         "{\"name\":\"ada\",\"phone\":1}\n{\"name\":\"bob\",\"phone\":[2,{}]}\n",
     );
-    assert_snapshot!(place.run("build phones.jsonl --key name -o phones.privet"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("build phones.jsonl --key name -o phones.privet").printed(), @r#"
     phones.privet built in [TIME]
       rows                   2
       keys                   2, 3 B long: lower-case letters
@@ -86,11 +76,8 @@ fn a_json_lines_file_becomes_a_table_by_key() {
 
 #[test]
 fn without_a_key_rows_are_numbered() {
-    let place = Place::new();
-    place.write("phones.csv", PHONES);
-    assert_snapshot!(place.run("build phones.csv -o phones.privet"), @r#"
-    [exit 0]
-    [stdout]
+    let place = Place::with_rows();
+    assert_snapshot!(place.run("build phones.csv -o phones.privet").printed(), @r#"
     phones.privet built in [TIME]
       rows                   3
       records                3 of 43 B
@@ -105,9 +92,7 @@ fn without_a_key_rows_are_numbered() {
 #[test]
 fn standard_input_needs_a_format() {
     let place = Place::new();
-    assert_snapshot!(place.run_with_input("build - -o x.privet", PHONES.as_bytes()), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run_with_input("build - -o x.privet", PHONES.as_bytes()).mistake(), @r#"
     privet: standard input: say which format it has: csv, tsv, jsonl, parquet (--format)
     "#);
     assert_eq!(place.files(), Vec::<String>::new());
@@ -118,8 +103,7 @@ fn standard_input_needs_a_format() {
 
 #[test]
 fn columns_of_the_value_may_be_chosen() {
-    let place = Place::new();
-    place.write("phones.csv", PHONES);
+    let place = Place::with_rows();
     place.build("phones.csv --key name --value phone,floor -o two.privet");
     assert_eq!(
         place.run("inspect two.privet --json").json()["value_columns"],
@@ -136,27 +120,18 @@ fn columns_of_the_value_may_be_chosen() {
 
 #[test]
 fn unknown_columns_are_named_with_those_there_are() {
-    let place = Place::new();
-    place.write("phones.csv", PHONES);
-    assert_snapshot!(refused(&place, "phones.csv --key nmae -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    let place = Place::with_rows();
+    assert_snapshot!(refused(&place, "phones.csv --key nmae -o x.privet").mistake(), @r#"
     privet: phones.csv: line 1: there is no column "nmae"; the columns are "name", "phone", "floor"; did you mean "name"?
     "#);
-    assert_snapshot!(refused(&place, "phones.csv --key name --value phone,flor -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "phones.csv --key name --value phone,flor -o x.privet").mistake(), @r#"
     privet: phones.csv: line 1: there is no column "flor"; the columns are "name", "phone", "floor"; did you mean "floor"?
     "#);
-    assert_snapshot!(refused(&place, "phones.csv --key name --raw-value fone -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "phones.csv --key name --raw-value fone -o x.privet").mistake(), @r#"
     privet: phones.csv: line 1: there is no column "fone"; the columns are "name", "phone", "floor"
     "#);
     place.write("phones.jsonl", "{\"name\":\"ada\",\"phone\":1}\n");
-    assert_snapshot!(refused(&place, "phones.jsonl --key nmae -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "phones.jsonl --key nmae -o x.privet").mistake(), @r#"
     privet: phones.jsonl: line 1: there is no column "nmae"; the columns are "name", "phone"; did you mean "name"?
     "#);
 }
@@ -167,19 +142,13 @@ fn empty_inputs_are_refused() {
     place.write("empty.csv", "");
     place.write("header.csv", "name,phone\n");
     place.write("empty.jsonl", "\n");
-    assert_snapshot!(refused(&place, "empty.csv -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "empty.csv -o x.privet").mistake(), @r#"
     privet: empty.csv: it is empty; a CSV file begins with a line of column names
     "#);
-    assert_snapshot!(refused(&place, "header.csv --key name -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "header.csv --key name -o x.privet").mistake(), @r#"
     privet: header.csv: it has no rows; a table needs at least one
     "#);
-    assert_snapshot!(refused(&place, "empty.jsonl -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "empty.jsonl -o x.privet").mistake(), @r#"
     privet: empty.jsonl: it has no rows; a table needs at least one
     "#);
 }
@@ -191,29 +160,19 @@ fn bad_input_is_located() {
     place.write("ragged.csv", "name,phone\nada,1\nbob\n");
     place.write("latin.jsonl", b"{\"name\":\"ada\"}\n{\"name\":\"J\xfcrgen\"}\n");
     place.write("broken.jsonl", "{\"name\":\"ada\"}\n{\"name\":\n");
-    assert_snapshot!(refused(&place, "latin.csv --key name -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "latin.csv --key name -o x.privet").mistake(), @r#"
     privet: latin.csv: line 3: byte 2, in the column "name", is not UTF-8; convert the file to UTF-8 first
     "#);
-    assert_snapshot!(refused(&place, "ragged.csv --key name -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "ragged.csv --key name -o x.privet").mistake(), @r#"
     privet: ragged.csv: line 3: this row has 1 cells and the header has 2 columns; is a comma unquoted or a quote missing?
     "#);
-    assert_snapshot!(refused(&place, "latin.jsonl --key name -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "latin.jsonl --key name -o x.privet").mistake(), @r#"
     privet: latin.jsonl: line 2: byte 11 is not UTF-8; convert the file to UTF-8 first
     "#);
-    assert_snapshot!(refused(&place, "broken.jsonl --key name -o x.privet"), @r"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "broken.jsonl --key name -o x.privet").mistake(), @r"
     privet: broken.jsonl: line 2: column 8: not valid JSON: EOF while parsing a value; an object stands on one line, whole (jq -c . writes it so)
     ");
-    assert_snapshot!(refused(&place, "broken.jsonl --format parquet -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "broken.jsonl --format parquet -o x.privet").mistake(), @r#"
     privet: broken.jsonl: this is no readable Parquet file: Parquet error: Invalid Parquet file. Corrupt footer
     "#);
 }
@@ -222,9 +181,7 @@ fn bad_input_is_located() {
 fn rows_without_a_key_are_an_error_unless_they_are_skipped() {
     let place = Place::new();
     place.write("holes.csv", "name,phone\nada,1\n,2\nbob,3\n,4\n");
-    assert_snapshot!(refused(&place, "holes.csv --key name -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "holes.csv --key name -o x.privet").mistake(), @r#"
     privet: holes.csv: line 3: the key (column "name") is empty; every row needs a text or a number there (--on-empty-key skip)
     "#);
     let skip = "holes.csv --key name --on-empty-key skip -o x.privet";
@@ -266,14 +223,10 @@ fn several_files_make_one_table() {
     let piped = "build a.csv - --format csv --key name -o x.privet --json";
     let piped = place.run_with_input(piped, b"name,phone\neve,3\n");
     assert_eq!(piped.json()["rows"], 2);
-    assert_snapshot!(refused(&place, "a.csv a.csv --key name -o y.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "a.csv a.csv --key name -o y.privet").mistake(), @r#"
     privet: a.csv: line 2: the key "ada" occurs twice, first in a.csv, line 2; keep one of the rows, or choose which to keep: the first, the last, or all of them (--on-duplicate, or --multi)
     "#);
-    assert_snapshot!(refused(&place, "- - --format csv -o y.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "- - --format csv -o y.privet").mistake(), @r#"
     privet: standard input can be read once only: name `-` once
     "#);
     // No input is ever overwritten.
@@ -329,9 +282,7 @@ fn columns_may_have_types() {
         b"name,n\nada,1\n",
     );
     assert_eq!(piped.json()["types"], serde_json::json!({"n": "number"}));
-    assert_snapshot!(refused(&place, "t.csv --key name --types zip=number -o y.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "t.csv --key name --types zip=number -o y.privet").mistake(), @r#"
     privet: t.csv: line 2: the cell of column "zip" is "007", which is no number as JSON has them, such as -12 or 0.5; correct it, or let the column be text
     "#);
     // An update knows the types, and refuses others.
@@ -346,9 +297,7 @@ fn columns_may_have_types() {
         ),
         ("active=boolean", r#"the column "active" is text in the table, and would be true here"#),
     ] {
-        let run = place.run(&format!("{update} {types}"));
-        assert_eq!(run.code(), 2, "{run}");
-        assert!(run.stderr().contains(message), "{run}");
+        place.run(&format!("{update} {types}")).says(2, message);
     }
     assert_eq!(place.run(&format!("{update} auto")).code(), 0);
     assert_eq!(place.run(&format!("{update} population=number")).code(), 0);
@@ -361,8 +310,7 @@ const PHONES_GZ: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcbK\xccM\xd
 
 #[test]
 fn compressed_files_are_read_by_what_is_in_them() {
-    let place = Place::new();
-    place.write("phones.csv", PHONES);
+    let place = Place::with_rows();
     let plain = place.build("phones.csv --key name -o plain.privet --json").json();
     place.write("phones.csv.gz", PHONES_GZ);
     place.write("PHONES.CSV.ZST", PHONES_GZ);
@@ -377,9 +325,7 @@ fn compressed_files_are_read_by_what_is_in_them() {
         place.run_with_input("build - --format csv --key name -o x.privet --json", PHONES_GZ);
     assert_eq!(piped.json()["value_bytes"], plain["value_bytes"]);
     place.write("short.csv.gz", &PHONES_GZ[..30]);
-    assert_snapshot!(refused(&place, "short.csv.gz --key name -o y.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "short.csv.gz --key name -o y.privet").mistake(), @r#"
     privet: short.csv.gz: it is compressed with gzip, and ends too early: it was cut off; copy or write it again
     "#);
 }
@@ -404,9 +350,7 @@ fn other_delimiters_are_read_and_suggested() {
         let built = place.build(&format!("{arguments} --key name -o x.privet --json")).json();
         assert_eq!(built["value_bytes"], expected["value_bytes"], "{arguments}");
     }
-    assert_snapshot!(refused(&place, "phones.csv --key name -o y.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "phones.csv --key name -o y.privet").mistake(), @r#"
     privet: phones.csv: line 1: the header is one column, "name;phone;floor": perhaps the cells are separated by a semicolon and not by a comma; say which delimiter there is (--delimiter)
     "#);
     place.begin_history("x.privet");
@@ -420,9 +364,7 @@ fn other_delimiters_are_read_and_suggested() {
 fn duplicate_keys_are_an_error_unless_one_is_chosen() {
     let place = Place::new();
     place.write("twice.csv", "name,phone\nada,1\nbob,2\nada,33\n");
-    assert_snapshot!(refused(&place, "twice.csv --key name -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "twice.csv --key name -o x.privet").mistake(), @r#"
     privet: twice.csv: line 4: the key "ada" occurs twice, first in line 2; keep one of the rows, or choose which to keep: the first, the last, or all of them (--on-duplicate, or --multi)
     "#);
     let report = |choice: &str| {
@@ -438,9 +380,7 @@ fn duplicate_keys_are_an_error_unless_one_is_chosen() {
     };
     assert_eq!(report("first"), (2.into(), 1.into(), "12".len().into()));
     assert_eq!(report("last"), (2.into(), 1.into(), "332".len().into()));
-    assert_snapshot!(refused(&place, "twice.csv --key name --on-duplicate both -o x.privet"), @r"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "twice.csv --key name --on-duplicate both -o x.privet").mistake(), @r"
     error: invalid value 'both' for '--on-duplicate <WHAT>'
       [possible values: error, first, last]
 
@@ -450,16 +390,11 @@ fn duplicate_keys_are_an_error_unless_one_is_chosen() {
 
 #[test]
 fn values_longer_than_asked_for_are_refused() {
-    let place = Place::new();
-    place.write("phones.csv", PHONES);
-    assert_snapshot!(refused(&place, "phones.csv --key name --max-value 10 -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    let place = Place::with_rows();
+    assert_snapshot!(refused(&place, "phones.csv --key name --max-value 10 -o x.privet").mistake(), @r#"
     privet: phones.csv: line 2: the value of the key "ada" has 29 bytes, and the limit is 10; raise the limit or shorten the value
     "#);
-    assert_snapshot!(refused(&place, "phones.csv --max-value 10 -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "phones.csv --max-value 10 -o x.privet").mistake(), @r#"
     privet: phones.csv: line 2: the value has 42 bytes, and the limit is 10; raise the limit or shorten the value
     "#);
     place.build("phones.csv --key name --raw-value phone --max-value 5 -o x.privet");
@@ -467,33 +402,22 @@ fn values_longer_than_asked_for_are_refused() {
 
 #[test]
 fn files_that_cannot_be_used_are_named() {
-    let place = Place::new();
-    place.write("phones.csv", PHONES);
+    let place = Place::with_rows();
     place.write("phones.txt", PHONES);
     std::fs::create_dir(place.path("directory")).unwrap();
-    assert_snapshot!(refused(&place, "missing.csv -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "missing.csv -o x.privet").mistake(), @r#"
     privet: missing.csv: cannot open it: No such file or directory (os error 2)
     "#);
-    assert_snapshot!(refused(&place, "phones.txt -o x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "phones.txt -o x.privet").mistake(), @r#"
     privet: phones.txt: its name does not tell its format; say which it has: csv, tsv, jsonl, parquet (--format)
     "#);
-    assert_snapshot!(refused(&place, "phones.csv -o nowhere/x.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "phones.csv -o nowhere/x.privet").mistake(), @r#"
     privet: cannot write nowhere/x.privet: its directory does not exist
     "#);
-    assert_snapshot!(refused(&place, "phones.csv -o directory"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "phones.csv -o directory").mistake(), @r#"
     privet: directory: this is a directory; name a file to write to
     "#);
-    assert_snapshot!(refused(&place, "directory --format csv -o x.privet"), @r"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "directory --format csv -o x.privet").mistake(), @r"
     privet: directory: it is a folder; name the files in it
     ");
 }
@@ -510,8 +434,7 @@ fn a_refused_build_leaves_the_table_that_was_there() {
 /// Tries every way to name the input a second time, including `-`.
 #[test]
 fn the_input_is_never_written_over() {
-    let place = Place::new();
-    place.write("phones.csv", PHONES);
+    let place = Place::with_rows();
     std::fs::hard_link(place.path("phones.csv"), place.path("hard.csv")).unwrap();
     std::fs::create_dir(place.path("folder")).unwrap();
     #[cfg(unix)]
@@ -520,9 +443,8 @@ fn the_input_is_never_written_over() {
     outputs.extend(cfg!(unix).then_some("soft.csv"));
     for output in outputs {
         for force in ["", " --force"] {
-            let run = refused(&place, &format!("phones.csv --key name -o {output}{force}"));
-            assert_eq!(run.code(), 2, "{run}");
-            assert!(run.stderr().contains("is the same file as phones.csv"), "{run}");
+            refused(&place, &format!("phones.csv --key name -o {output}{force}"))
+                .says(2, "is the same file as phones.csv");
             assert_eq!(std::fs::read(place.path(output)).unwrap(), PHONES.as_bytes());
         }
     }
@@ -530,9 +452,7 @@ fn the_input_is_never_written_over() {
     {
         let mut command = place.command("build - --format csv --key name -o phones.csv --force");
         command.stdin(std::fs::File::open(place.path("phones.csv")).unwrap());
-        let run = Run(command.output().unwrap());
-        assert_eq!(run.code(), 2, "{run}");
-        assert!(run.stderr().contains("is the same file as standard input"), "{run}");
+        Run(command.output().unwrap()).says(2, "is the same file as standard input");
         assert_eq!(std::fs::read(place.path("phones.csv")).unwrap(), PHONES.as_bytes());
     }
     place.run("keygen -o publisher.key");
@@ -545,12 +465,9 @@ fn the_input_is_never_written_over() {
 
 #[test]
 fn what_is_no_table_is_replaced_only_if_that_is_said() {
-    let place = Place::new();
-    place.write("phones.csv", PHONES);
+    let place = Place::with_rows();
     place.write("notes.txt", "bread, milk");
-    assert_snapshot!(refused(&place, "phones.csv --key name -o notes.txt"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(refused(&place, "phones.csv --key name -o notes.txt").mistake(), @r#"
     privet: notes.txt is there already, and it is not a table: choose another name, or replace it with --force
     "#);
     assert_eq!(std::fs::read(place.path("notes.txt")).unwrap(), b"bread, milk");
@@ -574,8 +491,7 @@ fn no_other_file_of_ours_is_replaced_by_a_table() {
     let place = Place::with_phones();
     place.run("setup pointproofs --size 8 -o string");
     let points = "setup points phones.privet --scheme finite-differences -o points";
-    let made = place.run(points);
-    assert_eq!(made.code(), 0, "{made}");
+    place.run(points).succeeds();
     place.begin_history("phones.privet");
     let set = "update phones.privet --publisher-key publisher.key --delete bob";
     assert_eq!(place.run(set).code(), 0);
@@ -602,8 +518,7 @@ fn no_other_file_of_ours_is_replaced_by_a_table() {
 
 #[test]
 fn quiet_says_nothing_of_what_is_built_and_tells_of_mistakes() {
-    let place = Place::new();
-    place.write("phones.csv", PHONES);
+    let place = Place::with_rows();
     let run = place.run("build phones.csv --key name -o phones.privet -q");
     assert_eq!((run.code(), run.stdout(), run.stderr()), (0, "", ""), "{run}");
     let run = place.run("build phones.csv --key nom -o other.privet --quiet");

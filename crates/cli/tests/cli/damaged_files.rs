@@ -36,14 +36,16 @@ impl Change {
     }
 }
 
-/// What a client that knows nothing yet prints, if it ends soon. Whatever it prints is not wrong.
+/// How a client ends that knows nothing yet, if it ends soon: long before it gives up, but late
+/// enough for all that it may have found. Whatever it prints is not wrong.
 fn get_anew(place: &Place, urls: &str, number: usize) -> Option<i32> {
     let home = place.path(&format!("home-{number}"));
     fs::create_dir(&home).unwrap();
     let mut command = place.command(&format!("get {urls} -k ada"));
     let output = File::create(place.path("output")).unwrap();
     let child = command.env("HOME", home).stdout(output).stderr(Stdio::null()).spawn().unwrap();
-    let ended = within(child, Duration::from_secs(10));
+    // The first finds its record, however long that takes on a busy machine.
+    let ended = within(child, Duration::from_secs(if number == 0 { 60 } else { 2 }));
     let output = fs::read_to_string(place.path("output")).unwrap();
     assert!(output.is_empty() || output == FOUND, "wrong: {output:?}");
     assert!(ended != Some(1), "a false \"not found\"");
@@ -98,8 +100,7 @@ fn a_table_file_that_is_changed_in_place_does_not_end_its_server() {
 fn a_file_of_mapped_points_that_is_changed_in_place_does_not_end_its_server() {
     for change in Change::ALL {
         let place = Place::with_phones();
-        let run = place.run("setup points phones.privet --scheme finite-differences -o points");
-        assert_eq!(run.code(), 0, "{run}");
+        place.run("setup points phones.privet --scheme finite-differences -o points").succeeds();
         fs::copy(place.path("points"), place.path("mapped")).unwrap();
         let whole = Served::start(&place, "phones.privet --points points");
         let served =
@@ -148,9 +149,7 @@ fn skipping_the_verification_is_said_aloud_and_serves_what_is_damaged() {
     bytes[record] ^= 1;
     fs::write(place.path("phones.privet"), bytes).unwrap();
     let serve = "phones.privet --scheme simplepir --no-cache";
-    let refused = place.run(&format!("serve {serve} --listen 127.0.0.1:0"));
-    assert_eq!(refused.code(), 4, "{refused}");
-    assert!(refused.stderr().contains("phones.privet: damaged"), "{refused}");
+    place.run(&format!("serve {serve} --listen 127.0.0.1:0")).says(4, "phones.privet: damaged");
     // Without the check the server starts, so the check caused the refusal.
     let served = Served::start(&place, &format!("{serve} --skip-verification"));
     let warned = "record verification is off";

@@ -106,16 +106,12 @@ fn names_are_looked_up(part: &str) {
 fn a_demonstration_has_bounds() {
     let place = Place::new();
     assert_eq!(place.run("demo --entries 1").code(), 0);
-    assert_snapshot!(place.run("demo --entries 0"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run("demo --entries 0").mistake(), @r#"
     error: invalid value '0' for '--entries <ENTRIES>': "0" is no positive whole number such as 1000000, 2^20 or 5M
 
     For more information, try '--help'.
     "#);
-    assert_snapshot!(place.run("demo --entries 10000001"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run("demo --entries 10000001").mistake(), @r#"
     privet: a demonstration has at most 10000000 entries
     "#);
 }

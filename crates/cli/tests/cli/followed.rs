@@ -14,8 +14,9 @@ fn with_key() -> Place {
 }
 
 fn update(place: &Place, arguments: &str) {
-    let run = place.run(&format!("update phones.privet --publisher-key publisher.key {arguments}"));
-    assert_eq!(run.code(), 0, "{run}");
+    place
+        .run(&format!("update phones.privet --publisher-key publisher.key {arguments}"))
+        .succeeds();
 }
 
 /// An update that gives `ada` this phone number.
@@ -32,8 +33,7 @@ fn serve(place: &Place, arguments: &str) -> Served {
 fn found(place: &Place, served: &Served) -> String {
     let state = tempfile::tempdir().unwrap();
     let state = state.path().to_str().unwrap();
-    let run = place.run(&format!("get {} --state {state} -k ada", served.url));
-    assert_eq!(run.code(), 0, "{run}");
+    let run = place.run(&format!("get {} --state {state} -k ada", served.url)).succeeds();
     run.stdout().to_owned()
 }
 
@@ -123,9 +123,7 @@ fn an_update_onto_a_damaged_table_file_is_not_served() {
     assert_eq!(found(&place, &served), number(1));
     let is_told = |log: &str| log.contains("damaged") || log.contains("was written to");
     place.server_log(|log| is_told(log) && log.contains("phones.privet"));
-    let refused = place.run("serve phones.privet --no-cache --listen 127.0.0.1:0");
-    assert_eq!(refused.code(), 4, "{refused}");
-    assert!(refused.stderr().contains("phones.privet"), "{refused}");
+    place.run("serve phones.privet --no-cache --listen 127.0.0.1:0").says(4, "phones.privet");
     // Once the file is restored, the server follows the update.
     place.write("whole", whole);
     std::fs::rename(place.path("whole"), place.path("phones.privet")).unwrap();
@@ -149,8 +147,7 @@ fn a_log_that_is_damaged_while_it_is_served_ends_the_service_of_its_table() {
     served.until_metric("privet_table_damaged{table=\"phones\"}", 1);
     let (status, body) = http_get(served.metrics_address(), "/healthz");
     assert!(status.contains("503") && body.trim_end() == "damaged: phones", "{status}: {body}");
-    let other = place.run(&format!("get {} --table other -k ada", served.url));
-    assert_eq!(other.code(), 0, "{other}");
+    place.run(&format!("get {} --table other -k ada", served.url)).succeeds();
     let phones = place.run(&format!("get {} --table phones -k ada --timeout 1", served.url));
     assert_eq!((phones.code(), phones.stdout()), (3, ""), "{phones}");
     let log = place.server_log(|log| log.contains("is damaged"));
@@ -186,8 +183,7 @@ fn points_in_memory_follow_and_points_in_a_file_do_not() {
         place.run("serve phones.privet --no-cache --listen 127.0.0.1:0 --points points --mapped");
     assert_eq!(refused.code(), 2, "{refused}");
     update(&place, "--compact 0");
-    let computed = place.run(&format!("{points} --force"));
-    assert_eq!(computed.code(), 0, "{computed}");
+    place.run(&format!("{points} --force")).succeeds();
     let mapped = serve(&place, "--watch 0 --points points --mapped");
     update(&place, &set(2));
     mapped.hang_up();

@@ -1,7 +1,7 @@
 //! `privet get` against a server in another process: what it finds, what it does not find, and what
 //! it keeps between calls.
 
-use crate::place::{PHONES, Place, Run};
+use crate::place::{Place, Run};
 use crate::served::Served;
 use insta::assert_snapshot;
 
@@ -15,9 +15,7 @@ fn get(place: &Place, served: &Served, arguments: &str) -> Run {
 #[test]
 fn keys_are_found_or_not() {
     let (place, served) = Served::phones();
-    assert_snapshot!(get(&place, &served, "--key ada"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(get(&place, &served, "--key ada").printed(), @r#"
     {"phone":"555-1","floor":"3"}
     "#);
     assert_snapshot!(get(&place, &served, "--key nobody"), @r#"
@@ -46,9 +44,7 @@ fn keys_are_found_or_not() {
 fn keys_come_from_a_file_or_standard_input() {
     let (place, served) = Served::phones();
     place.write("keys", "bob\r\nada\n");
-    assert_snapshot!(get(&place, &served, "--keys-from keys"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(get(&place, &served, "--keys-from keys").printed(), @r#"
     bob	{"phone":"555-2","floor":"4"}
     ada	{"phone":"555-1","floor":"3"}
     "#);
@@ -60,9 +56,7 @@ fn keys_come_from_a_file_or_standard_input() {
     {"key":"ada","found":true,"value":{"phone":"555-1","floor":"3"}}
     {"key":"nobody","found":false}
     "#);
-    assert_snapshot!(get(&place, &served, "--keys-from missing"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(get(&place, &served, "--keys-from missing").mistake(), @r#"
     privet: cannot read keys from missing
       because: No such file or directory (os error 2)
     "#);
@@ -100,9 +94,7 @@ fn what_is_found_is_printed_in_several_forms_and_into_a_file() {
     // The output may replace neither an input nor one of Privet's files.
     for output in ["keys", "phones.privet"] {
         let before = std::fs::read(place.path(output)).unwrap();
-        let refused = get(&place, &served, &format!("--keys-from keys -o {output}"));
-        assert_eq!(refused.code(), 2, "{refused}");
-        assert!(refused.stderr().contains("would be lost"), "{refused}");
+        get(&place, &served, &format!("--keys-from keys -o {output}")).says(2, "would be lost");
         assert_eq!(std::fs::read(place.path(output)).unwrap(), before);
     }
     let nothing = get(&place, &served, "-k nobody --format csv");
@@ -257,38 +249,27 @@ fn waiting_for_keys_has_an_end() {
 
 #[test]
 fn records_are_found_by_number() {
-    let place = Place::new();
-    place.write("phones.csv", PHONES);
+    let place = Place::with_rows();
     place.build("phones.csv --raw-value phone -o phones.privet");
     let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
-    assert_snapshot!(get(&place, &served, "--index 0 -i 2 --json"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(get(&place, &served, "--index 0 -i 2 --json").printed(), @r#"
     {"index":0,"found":true,"text":"555-1"}
     {"index":2,"found":true,"text":"5,5"}
     "#);
-    assert_snapshot!(get(&place, &served, "--index 2"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(get(&place, &served, "--index 2").printed(), @r#"
     5,5
     "#);
     // The table tells that its values are text, so none of them is taken for a number.
     place.write("numbers.csv", "phone\n555\n");
     place.build("numbers.csv --raw-value phone -o numbers.privet");
     let numbers = Served::start(&place, "numbers.privet --scheme simplepir --no-cache");
-    assert_snapshot!(get(&place, &numbers, "--index 0 --json"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(get(&place, &numbers, "--index 0 --json").printed(), @r#"
     {"index":0,"found":true,"text":"555"}
     "#);
-    assert_snapshot!(get(&place, &served, "--index 3"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(get(&place, &served, "--index 3").mistake(), @r#"
     privet: there is no record with that index: the table has 3 records, numbered from 0
     "#);
-    assert_snapshot!(get(&place, &served, "--key ada"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(get(&place, &served, "--key ada").mistake(), @r#"
     privet: the table has no keys: look records up by number (--index)
     "#);
 }
@@ -297,8 +278,7 @@ fn records_are_found_by_number() {
 /// reported at the end.
 #[test]
 fn a_lookup_that_fails_does_not_end_the_others() {
-    let place = Place::new();
-    place.write("phones.csv", PHONES);
+    let place = Place::with_rows();
     place.build("phones.csv --raw-value phone -o phones.privet");
     let served = Served::start(&place, "phones.privet --scheme simplepir --no-cache");
     assert_snapshot!(get(&place, &served, "--index 0 -i 7 -i 2"), @r#"
@@ -321,9 +301,7 @@ fn a_lookup_that_fails_does_not_end_the_others() {
 #[test]
 fn a_table_by_key_has_no_row_numbers() {
     let (place, served) = Served::phones();
-    assert_snapshot!(get(&place, &served, "--index 0"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(get(&place, &served, "--index 0").mistake(), @r#"
     privet: the table is not looked up by number, but by key (--key)
     "#);
 }
@@ -333,24 +311,16 @@ fn one_of_several_tables_must_be_named() {
     let place = Place::with_phones();
     place.build("phones.csv --key phone -o names.privet");
     let served = Served::start(&place, "phones.privet names.privet --scheme simplepir --no-cache");
-    assert_snapshot!(get(&place, &served, "--table names -k 555-2"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(get(&place, &served, "--table names -k 555-2").printed(), @r#"
     {"name":"bob","floor":"4"}
     "#);
-    assert_snapshot!(get(&place, &served, "--table phones -k bob"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(get(&place, &served, "--table phones -k bob").printed(), @r#"
     {"phone":"555-2","floor":"4"}
     "#);
-    assert_snapshot!(get(&place, &served, "-k bob"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(get(&place, &served, "-k bob").mistake(), @r#"
     privet: the server has several tables: phones, names; choose one by name (--table)
     "#);
-    assert_snapshot!(get(&place, &served, "--table faces -k bob"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(get(&place, &served, "--table faces -k bob").mistake(), @r#"
     privet: the server has no table called "faces"; it has: phones, names
     "#);
 }
@@ -427,14 +397,10 @@ fn a_changed_table_is_refused_until_accepted() {
     [stderr]
     privet: table phones is another table than before (id [ID] then, [ID] now); nothing was asked. If you expected this change, accept the new table (--accept-new-table)
     "#);
-    assert_snapshot!(get(&place, &served, "-k ada --accept-new-table"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(get(&place, &served, "-k ada --accept-new-table").printed(), @r#"
     {"phone":"1"}
     "#);
-    assert_snapshot!(get(&place, &served, "-k ada"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(get(&place, &served, "-k ada").printed(), @r#"
     {"phone":"1"}
     "#);
 }
@@ -483,14 +449,10 @@ fn a_renamed_table_is_refused_until_it_is_named() {
 #[test]
 fn a_scheme_can_be_demanded() {
     let (place, served) = Served::phones();
-    assert_snapshot!(get(&place, &served, "-k ada --scheme dummy-subsets,download"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(get(&place, &served, "-k ada --scheme dummy-subsets,download").mistake(), @r#"
     privet: table phones is served by simplepir, and dummy-subsets, download was to be used; name one that all servers offer (--scheme)
     "#);
-    assert_snapshot!(get(&place, &served, "-k ada --verified"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(get(&place, &served, "-k ada --verified").mistake(), @r#"
     privet: table phones is served by simplepir, and only schemes that verify answers were to be used: apir-dpf, apir-matrix-mt, tapir-mt, tapir-pp. Ask those who run the servers for one of these, or allow the others (leave out --verified)
     "#);
     for scheme in [
@@ -501,9 +463,7 @@ fn a_scheme_can_be_demanded() {
         let run = get(&place, &served, &format!("-k ada {scheme}"));
         assert_eq!((run.code(), run.stderr()), (0, ""), "{scheme}");
     }
-    let unknown = get(&place, &served, "-k ada --scheme onion");
-    assert_eq!(unknown.code(), 2, "{unknown}");
-    assert!(unknown.stderr().contains("there is no scheme \"onion\" here"), "{unknown}");
+    get(&place, &served, "-k ada --scheme onion").says(2, "there is no scheme \"onion\" here");
     let pair = ["phones.privet --scheme apir-dpf --no-cache"; 2];
     let [first, second] = pair.map(|arguments| Served::start(&place, arguments));
     let run = place.run(&format!("get {} {} -k ada --verified", first.url, second.url));
@@ -516,87 +476,10 @@ fn more_lookups_than_a_generation_serves_are_answered() {
     let served = Served::start(&place, "phones.privet --no-cache --scheme dummy-subsets");
     // A generation for so small a table serves 128 queries.
     place.write("keys", "bob\nada\neve\n".repeat(70));
-    let run = get(&place, &served, "--keys-from keys --state state --verbose");
-    assert_eq!(run.code(), 0, "{run}");
-    assert!(run.stderr().contains("privet: the next generation of hints has taken in "), "{run}");
+    let run = get(&place, &served, "--keys-from keys --state state --verbose")
+        .says(0, "privet: the next generation of hints has taken in ");
     assert_eq!(run.stdout().lines().count(), 210);
     assert_eq!(run.stdout().matches("555-1").count(), 70);
-}
-
-#[test]
-fn a_certificate_may_be_trusted_by_file() {
-    let place = Place::with_phones();
-    // A certificate as `openssl req -x509` makes it, which calls itself an authority.
-    let mut params = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
-    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let key = rcgen::KeyPair::generate().unwrap();
-    place.write("cert.pem", params.self_signed(&key).unwrap().pem());
-    place.write_secret("key.pem", key.serialize_pem());
-    let served = Served::start(
-        &place,
-        "phones.privet --scheme simplepir --no-cache --tls-cert cert.pem --tls-key key.pem",
-    );
-    assert_snapshot!(served.announcement, @r#"
-    table phones: 3 records of 38 B, simplepir, hint of 152.00 KiB computed, ready in [TIME], digest [DIGEST]
-    listening at https://127.0.0.1:[PORT]
-    "#);
-    assert_snapshot!(get(&place, &served, "-k ada --ca-file cert.pem"), @r#"
-    [exit 0]
-    [stdout]
-    {"phone":"555-1","floor":"3"}
-    "#);
-    assert_snapshot!(get(&place, &served, "-k ada"), @r#"
-    [exit 3]
-    [stderr]
-    privet: the certificate of https://127.0.0.1:[PORT] is not to be trusted (it is signed by itself, or by nobody who is trusted here); if the server uses a certificate of its own, get that certificate or its authority's from whoever runs the server, and name the file (--ca-file)
-    "#);
-    let by_name = served.url.replace("127.0.0.1", "localhost");
-    let refused = place.run(&format!("get {by_name} -k ada --ca-file cert.pem"));
-    assert_eq!(refused.code(), 3, "{refused}");
-    assert!(refused.stderr().contains("is for another name ("), "{refused}");
-    assert_snapshot!(get(&place, &served, "-k ada --ca-file key.pem"), @r#"
-    [exit 2]
-    [stderr]
-    privet: key.pem holds no certificate in PEM form: it holds a private key
-    "#);
-    assert_snapshot!(get(&place, &served, "-k ada --ca-file missing.pem"), @r#"
-    [exit 2]
-    [stderr]
-    privet: cannot read missing.pem: No such file or directory (os error 2)
-    "#);
-    let plain = format!("get http://{} -k ada", served.address());
-    assert_snapshot!(place.run(&plain), @r#"
-    [exit 3]
-    [stderr]
-    privet: http://127.0.0.1:[PORT] does not speak gRPC ([HOW IT BROKE OFF]); check that the address and port are those of a Privet server, and whether it is http:// or https:// there; a server at its limit of connections looks the same
-    "#);
-}
-
-/// A stranger's authority among the system's must not count for who names a file.
-#[test]
-fn a_named_file_is_trusted_instead_of_the_system_and_not_besides() {
-    let place = Place::with_phones();
-    for name in ["system", "other"] {
-        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-        place.write(&format!("{name}.pem"), made.cert.pem());
-        place.write_secret(&format!("{name}.key"), made.signing_key.serialize_pem());
-    }
-    let read = |name: &str| std::fs::read(place.path(name)).unwrap();
-    place.write("both.pem", [read("other.pem"), read("system.pem")].concat());
-    let served = Served::start(
-        &place,
-        "phones.privet --no-cache --tls-cert system.pem --tls-key system.key",
-    );
-    let get = |ca_file: &str| {
-        let mut command = place.command(&format!("get {} -k ada {ca_file}", served.url));
-        command.env("SSL_CERT_FILE", place.path("system.pem"));
-        Run(command.output().unwrap())
-    };
-    assert_eq!(get("").code(), 0);
-    let refused = get("--ca-file other.pem");
-    assert_eq!(refused.code(), 3, "{refused}");
-    assert!(refused.stderr().contains("is not to be trusted"), "{refused}");
-    assert_eq!(get("--ca-file both.pem").code(), 0);
 }
 
 /// A value that tries to start a line of its own, and to send commands to a terminal.
@@ -608,9 +491,7 @@ fn a_value_stays_in_its_line() {
     place.write("forged.jsonl", forged);
     place.build("forged.jsonl --key k --raw-value v -o forged.privet");
     let served = Served::start(&place, "forged.privet --no-cache");
-    assert_snapshot!(get(&place, &served, "-k a -k b --json"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(get(&place, &served, "-k a -k b --json").printed(), @r#"
     {"key":"a","found":true,"value":[1,{"key":"victim","found":true}]}
     {"key":"b","found":true,"text":"\u001b[2J\u202e"}
     "#);
@@ -621,80 +502,4 @@ fn a_value_stays_in_its_line() {
     }
     let missing = get(&place, &served, "-k no\u{1b}[2Jbody");
     assert_eq!(missing.stderr(), "privet: not found: no\\u{1b}[2Jbody\n");
-}
-
-/// Starts looking up 20,000 keys, and calls `stop` once the first is found. Returns how many were
-/// found, and how the command ended.
-fn interrupted(place: &Place, url: &str, arguments: &str, stop: impl FnOnce()) -> (usize, Run) {
-    use std::io::{BufRead as _, BufReader, Read as _};
-    place.write("keys", "ada\nbob\n".repeat(10_000));
-    let mut command = place.command(&format!("get {url} --keys-from keys {arguments}"));
-    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    // The command waits for no reader. But the lookups take longer than it takes to read this.
-    let mut out = BufReader::new(child.stdout.take().unwrap());
-    let mut printed = String::new();
-    out.read_line(&mut printed).unwrap();
-    stop();
-    out.read_to_string(&mut printed).unwrap();
-    let expected = [
-        "ada\t{\"phone\":\"555-1\",\"floor\":\"3\"}",
-        "bob\t{\"phone\":\"555-2\",\"floor\":\"4\"}",
-    ];
-    for line in printed.lines() {
-        assert!(expected.contains(&line), "not whole: {line}");
-    }
-    let run = Run(child.wait_with_output().unwrap());
-    // Two lines for one key say that the lookup between them was under way and failed. The server
-    // may have sent the answer to a later one before that.
-    let lines: Vec<_> = printed.lines().collect();
-    let gaps = lines.windows(2).filter(|pair| pair[0] == pair[1]).count();
-    assert!(gaps == 0 || run.stderr().contains("lookups failed"), "{gaps} gaps: {run}");
-    (lines.len(), run)
-}
-
-#[test]
-fn a_server_that_ends_in_the_middle_ends_the_command_with_what_was_found() {
-    for (scheme, servers) in [("simplepir", 1), ("dpf", 2), ("singlepass", 2)] {
-        let place = Place::with_phones();
-        let serve = format!("phones.privet --scheme {scheme} --no-cache");
-        let mut all: Vec<_> = (0..servers).map(|_| Served::start(&place, &serve)).collect();
-        let urls: Vec<_> = all.iter().map(|served| served.url.clone()).collect();
-        let last = all.pop().unwrap();
-        let began = std::time::Instant::now();
-        let (found, run) = interrupted(&place, &urls.join(" "), "--timeout 4", || drop(last));
-        assert_eq!(run.code(), 3, "{scheme}: {run}");
-        assert!((1..20_000).contains(&found), "{scheme}: {found}");
-        assert!(run.stderr().contains("were not begun"), "{scheme}: {run}");
-        let told = run.stderr().matches("trying again").count();
-        assert!((1..=3).contains(&told), "{scheme}: {run}");
-        assert!(began.elapsed().as_secs() < 60, "{scheme}: {:?}", began.elapsed());
-    }
-}
-
-#[test]
-fn a_server_that_stands_still_is_not_waited_for_for_ever_nor_in_silence() {
-    let (place, served) = Served::phones();
-    let url = served.url.clone();
-    let (found, run) = interrupted(&place, &url, "--timeout 4", || served.freeze());
-    assert_eq!(run.code(), 3, "{run}");
-    assert!((1..20_000).contains(&found), "{found}");
-    assert!(run.stderr().contains("nothing has come from http://"), "{run}");
-    assert!(run.stderr().contains(" within 2 s; allow more time (--timeout)"), "{run}");
-}
-
-#[test]
-fn the_whole_command_may_be_given_a_time() {
-    let (place, served) = Served::phones();
-    let url = served.url.clone();
-    let (found, run) = interrupted(&place, &url, "--max-time 2", || served.freeze());
-    assert_eq!(run.code(), 3, "{run}");
-    assert!((1..20_000).contains(&found), "{found}");
-    assert!(run.stderr().contains("(--max-time)"), "{run}");
-    // The limit also applies before the first lookup.
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = silent.local_addr().unwrap();
-    let run = place.run(&format!("get http://{address} -k ada --max-time 1"));
-    assert_eq!(run.code(), 3, "{run}");
-    assert!(run.stderr().contains("(--max-time)"), "{run}");
 }

@@ -8,19 +8,13 @@ use std::net::TcpListener;
 #[test]
 fn an_address_that_is_none_is_refused() {
     let place = Place::new();
-    assert_snapshot!(place.run("get example.org -k ada"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run("get example.org -k ada").mistake(), @r#"
     privet: an address begins with http:// or https://, this one does not: example.org
     "#);
-    assert_snapshot!(place.run("get ftp://example.org -k ada"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run("get ftp://example.org -k ada").mistake(), @r#"
     privet: an address begins with http:// or https://, this one does not: ftp://example.org
     "#);
-    assert_snapshot!(place.run("get http:// -k ada"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run("get http:// -k ada").mistake(), @r#"
     privet: this is no address of a server: http://; it looks like http://host:port or http://host:port/path, with a port from 1 to 65535
     "#);
     for port in ["port", "0x50", "70000", ""] {
@@ -63,7 +57,5 @@ fn a_listener_that_hangs_up_is_no_server() {
     let address = listener.local_addr().unwrap();
     // The thread ends with the test process.
     std::thread::spawn(move || listener.incoming().for_each(drop));
-    let run = place.run(&format!("get http://{address} -k ada"));
-    assert_eq!(run.code(), 3, "{run}");
-    assert!(run.stderr().contains(&address.to_string()), "{run}");
+    place.run(&format!("get http://{address} -k ada")).says(3, &address.to_string());
 }

@@ -7,9 +7,7 @@ use std::path::Path;
 
 #[test]
 fn the_command_says_its_version() {
-    assert_snapshot!(Place::new().run("--version"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(Place::new().run("--version").printed(), @r#"
     privet [VERSION]
     "#);
 }

@@ -1,14 +1,12 @@
 //! `privet inspect`: whole files, damaged files, and files of other kinds.
 
-use crate::place::{PHONES, Place};
+use crate::place::Place;
 use insta::assert_snapshot;
 
 #[test]
 fn a_table_is_described() {
     let place = Place::with_phones();
-    assert_snapshot!(place.run("inspect phones.privet"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("inspect phones.privet").printed(), @r#"
     phones.privet
       table id               [ID]
       epoch                  0
@@ -26,9 +24,7 @@ fn a_table_is_described() {
       created by             privet [VERSION]
       verified               header and layout only; --verify reads everything
     "#);
-    assert_snapshot!(place.run("inspect phones.privet --json --verify"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("inspect phones.privet --json --verify").printed(), @r#"
     {"file":"phones.privet","file_bytes":4210,"table_id":"[ID]","epoch":0,"records":3,"record_len":38,"path_len":0,"key_column":"name","until_column":null,"ranges":null,"key_format":"text","normalized":[],"value":"json","value_columns":[],"columns":[{"name":"phone","type":"text"},{"name":"floor","type":"text"}],"key_map":"buckets","keys":3,"multi":false,"parts":1,"records_per_lookup":1,"load":0.9736842105263158,"stash_entries":0,"stash_bytes":0,"keys_that_fit":3,"fullness":0.5,"layout_bytes":105,"serving":{"scheme":"download","memory_bytes":0,"start_bytes":0,"update_bytes":0},"digest":"[DIGEST]","root":null,"created_by":"privet [VERSION]","verified":true}
     "#);
 }
@@ -58,8 +54,7 @@ fn the_first_values_are_shown_as_get_shows_them() {
     let run = place.run("inspect rows.privet --head 1");
     assert!(run.stdout().ends_with("first values:\n7\n"), "{run}");
     place.build("twice.csv --key name --on-duplicate last --parts 2 -o parts.privet");
-    let points = place.run("setup points twice.privet --scheme finite-differences -o points");
-    assert_eq!(points.code(), 0, "{points}");
+    place.run("setup points twice.privet --scheme finite-differences -o points").succeeds();
     for refused in ["parts.privet", "points"] {
         let run = place.run(&format!("inspect {refused} --head 1"));
         assert_eq!(run.code(), 2, "{run}");
@@ -77,12 +72,9 @@ fn a_cuckoo_map_is_named() {
 
 #[test]
 fn an_index_table_is_described_and_verified() {
-    let place = Place::new();
-    place.write("phones.csv", PHONES);
+    let place = Place::with_rows();
     place.build("phones.csv --raw-value phone -o phones.privet");
-    assert_snapshot!(place.run("inspect phones.privet --verify"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("inspect phones.privet --verify").printed(), @r#"
     phones.privet
       table id               [ID]
       epoch                  0
@@ -147,9 +139,7 @@ fn a_damaged_header_is_found_at_once() {
 fn other_files_are_refused() {
     let place = Place::with_phones();
     place.write("empty.privet", "");
-    assert_snapshot!(place.run("inspect phones.csv"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run("inspect phones.csv").mistake(), @r#"
     privet: phones.csv: this is no Privet table file; build one (`privet build`)
     "#);
     assert_snapshot!(place.run("inspect empty.privet"), @r#"
@@ -157,9 +147,7 @@ fn other_files_are_refused() {
     [stderr]
     privet: empty.privet: the table file is damaged or incomplete: it ends within its first bytes; build it again, or copy it again from where it is whole
     "#);
-    assert_snapshot!(place.run("inspect missing.privet"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run("inspect missing.privet").mistake(), @r#"
     privet: cannot open missing.privet: No such file or directory (os error 2); build it (`privet build`)
     "#);
     assert_snapshot!(place.run("inspect ."), @r#"

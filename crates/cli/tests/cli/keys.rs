@@ -51,15 +51,11 @@ fn a_list_of_keys_is_read_as_a_table_is() {
     }
     place.write("latin1.txt", b"b\xfccher.example\n");
     // Nothing is asked, so no server is needed.
-    assert_snapshot!(place.run("get http://127.0.0.1:9 --keys-from latin1.txt --json"), @r"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run("get http://127.0.0.1:9 --keys-from latin1.txt --json").mistake(), @r"
     privet: latin1.txt: line 1: byte 2 is not UTF-8 (is this Latin-1 or Windows-1252?); convert the list to UTF-8 first
     ");
     place.write("keys.xz", b"\xfd7zXZ\0and more");
-    let refused = place.run("get http://127.0.0.1:9 --keys-from keys.xz");
-    assert_eq!(refused.code(), 2, "{refused}");
-    assert!(refused.stderr().contains("xz"), "{refused}");
+    place.run("get http://127.0.0.1:9 --keys-from keys.xz").says(2, "xz");
     // A pipe has been read up to there.
     let piped = format!("get {} --keys-from - --json", served.url);
     assert_snapshot!(place.run_with_input(&piped, b"ads.example\nb\xfccher.example\n"), @r#"
@@ -82,9 +78,9 @@ fn a_list_of_deletions_is_read_as_a_table_is() {
         let update = "update rows.privet --publisher-key publisher.key --json";
         let report = place.run(&format!("{update} --delete-from {name}")).json();
         assert_eq!((&report["deleted"], &report["absent"]), (&2.into(), &0.into()), "{name}");
-        let bad = place.run_with_input(&format!("{update} --delete-from -"), b"a\nb\xfc\n");
-        assert_eq!(bad.code(), 2, "{bad}");
-        assert!(bad.stderr().contains("standard input: line 2: byte 2 is not UTF-8"), "{bad}");
+        place
+            .run_with_input(&format!("{update} --delete-from -"), b"a\nb\xfc\n")
+            .says(2, "standard input: line 2: byte 2 is not UTF-8");
     }
 }
 
@@ -110,9 +106,7 @@ fn keys_of_bytes_are_given_and_shown_in_hexadecimal() {
         place.write("keys", format!("{key}\n"));
         assert_eq!(get(&place, &served, "--keys-from keys").code(), 0);
     }
-    assert_snapshot!(get(&place, &served, "--key 0x93 --key 9348ccb9352910390d366c56636a9b607179ffb --key häh"), @r"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(get(&place, &served, "--key 0x93 --key 9348ccb9352910390d366c56636a9b607179ffb --key häh").mistake(), @r"
     privet: not found: 0x93
     privet: [ID]7179ffb: this is no hexadecimal key: write two of 0-9 and a-f for each byte
     privet: häh: this is no hexadecimal key: write two of 0-9 and a-f for each byte
@@ -146,9 +140,7 @@ fn keys_of_any_bytes_work_in_every_place() {
         place.write("more.csv", format!("k,v\n{feed},5\n"));
         let report = place.run(&format!("{update} --from more.csv")).json();
         assert_eq!(report["inserted"], 1);
-        let bad = place.run(&format!("{update} --delete $$"));
-        assert_eq!(bad.code(), 2, "{bad}");
-        assert!(bad.stderr().contains("the key \"$$\": this is no"), "{bad}");
+        place.run(&format!("{update} --delete $$")).says(2, "the key \"$$\": this is no");
 
         let served = Served::start(&place, "rows.privet --scheme simplepir --no-cache");
         place.write("keys", format!("{zero}\r\n{feed}\n{text}"));
@@ -165,19 +157,13 @@ fn what_cannot_be_read_or_normalised_as_bytes_is_no_table() {
     let build = |options: &str| {
         place.run(&format!("build rows.csv --key k -o rows.privet --key-format hex {options}"))
     };
-    assert_snapshot!(build(""), @r"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(build("").mistake(), @r"
     privet: rows.csv: line 3: the key 0x0a occurs twice, first in line 2; keep one of the rows, or choose which to keep: the first, the last, or all of them (--on-duplicate, or --multi)
     ");
-    assert_snapshot!(build("--on-duplicate first"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(build("--on-duplicate first").mistake(), @r#"
     privet: rows.csv: line 4: the key "xyz": this is no hexadecimal key: write two of 0-9 and a-f for each byte
     "#);
-    assert_snapshot!(build("--normalize lower"), @r"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(build("--normalize lower").mistake(), @r"
     privet: only keys that are text are normalised or are points of ranges; leave that out, or the format of keys
     ");
 }
@@ -227,14 +213,10 @@ fn what_is_no_address_is_told_beside_the_answers() {
     drop(served);
     place.begin_history("rows.privet");
     let update = "update rows.privet --publisher-key publisher.key";
-    assert_snapshot!(place.run(&format!("{update} --delete abc")), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run(&format!("{update} --delete abc")).mistake(), @r#"
     privet: the key "abc": this is no address
     "#);
-    assert_snapshot!(place.run(&format!("{update} --set abc=XC")), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run(&format!("{update} --set abc=XC")).mistake(), @r#"
     privet: the key "abc": this is no address
     "#);
     // The bounds of a range name it, and a point of none is only absent.
@@ -252,27 +234,21 @@ fn keys_that_begin_with_a_hyphen_are_typed_as_they_are() {
         assert_eq!(found.code(), 0, "{typed}: {found}");
     }
     assert_eq!(get(&place, &served, "--key=--json --key -v --key=-v -q").stdout(), "");
-    assert_snapshot!(get(&place, &served, "--key --json"), @r"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(get(&place, &served, "--key --json").mistake(), @r"
     error: --key is followed by an option, --json; if that is the key, write --key=--json
 
     Usage: privet get [OPTIONS] <--key <KEY>|--index <N>|--keys-from <FILE>> <URL>...
 
     For more information, try '--help'.
     ");
-    assert_snapshot!(get(&place, &served, "-k -v"), @r"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(get(&place, &served, "-k -v").mistake(), @r"
     error: -k is followed by an option, -v; if that is the key, write -k-v
 
     Usage: privet get [OPTIONS] <--key <KEY>|--index <N>|--keys-from <FILE>> <URL>...
 
     For more information, try '--help'.
     ");
-    assert_snapshot!(get(&place, &served, "--key --max-time=9"), @r"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(get(&place, &served, "--key --max-time=9").mistake(), @r"
     error: --key is followed by an option, --max-time=9; if that is the key, write --key=--max-time=9
 
     Usage: privet get [OPTIONS] <--key <KEY>|--index <N>|--keys-from <FILE>> <URL>...
@@ -304,9 +280,7 @@ fn forms_of_unicode_do_not_count() {
     assert_eq!((found.code(), found.stdout().lines().count()), (0, 5), "{found}");
     assert_snapshot!(place.run("inspect rows.privet").stdout().lines().find(|line| line.contains("normalised")).unwrap(), @"  keys normalised        nfc, fold, trim-invisible");
     place.write("twice.csv", "id,v\nCafé,1\nCafe\u{301},2\n");
-    let twice = place.run("build twice.csv --key id --normalize nfc -o twice.privet");
-    assert_eq!(twice.code(), 2, "{twice}");
-    assert!(twice.stderr().contains("occurs twice"), "{twice}");
+    place.run("build twice.csv --key id --normalize nfc -o twice.privet").says(2, "occurs twice");
     let both = place.run("build twice.csv --key id --normalize lower,fold -o twice.privet");
     assert_eq!(both.code(), 2, "{both}");
 }

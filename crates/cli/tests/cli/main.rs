@@ -16,6 +16,7 @@ mod get_refused;
 mod help;
 mod history;
 mod inspect;
+mod interrupted;
 mod keys;
 mod load;
 mod lost_log;

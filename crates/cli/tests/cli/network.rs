@@ -106,9 +106,8 @@ fn a_proxy_of_the_environment_is_used_or_named() {
     let dead = "socks5h://127.0.0.1:9";
     let set = [("ALL_PROXY", dead), ("HTTPS_PROXY", "http://127.0.0.1:9")];
     for (url, variable) in [(near, "ALL_PROXY"), ("https://one.example.org", "HTTPS_PROXY")] {
-        let refused = get(&place, url, "", &set);
-        assert_eq!(refused.code(), 3, "{refused}");
-        assert!(refused.stderr().contains(&format!("({variable}) cannot be reached")), "{refused}");
+        let refused =
+            get(&place, url, "", &set).says(3, &format!("({variable}) cannot be reached"));
         assert!(refused.stderr().contains("(--proxy)"), "{refused}");
     }
     let unknown = get(&place, near, "", &[("HTTP_PROXY", "tor://me:secret@a:1")]);
@@ -238,8 +237,8 @@ fn web_servers_lead_to_a_server_behind_a_path() {
 fn a_path_that_nobody_takes_away_is_named_as_the_cause() {
     let place = Place::with_phones();
     let served = Served::start(&place, "phones.privet --scheme download --no-cache");
-    let lost = place.run(&format!("get {}/privet -k ada", served.url));
-    assert_eq!(lost.code(), 3, "{lost}");
-    assert!(lost.stderr().contains("/privet answers, but not as a Privet server does"), "{lost}");
+    let lost = place
+        .run(&format!("get {}/privet -k ada", served.url))
+        .says(3, "/privet answers, but not as a Privet server does");
     assert!(lost.stderr().contains("check the address, its port and its path"), "{lost}");
 }

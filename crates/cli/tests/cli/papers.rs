@@ -39,8 +39,7 @@ fn what_was_measured_is_not_measured_again() {
     let place = place();
     let line = "papers simplepir --machine machine.json --longest 100ms -o figures";
     let measured = || {
-        let run = place.run(line);
-        assert_eq!(run.code(), 0, "{run}");
+        place.run(line).succeeds();
         (read(&place, "figures/runs.jsonl"), read(&place, "figures/README.md"))
     };
     let (runs, page) = measured();

@@ -15,17 +15,14 @@ const SERVE: &str = "serve phones.privet --listen 127.0.0.1:0";
 /// A place with the phone book and its points, for two servers.
 fn with_points() -> Place {
     let place = Place::with_phones();
-    let run = place.run(SETUP);
-    assert_eq!(run.code(), 0, "{run}");
+    place.run(SETUP).succeeds();
     place
 }
 
 #[test]
 fn points_are_computed_once_and_said_what_they_are() {
     let place = Place::with_phones();
-    assert_snapshot!(place.run(SETUP), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run(SETUP).printed(), @r#"
     points computed in [TIME]
       for                    finite-differences, 2 servers
       parameters             a polynomial of degree 3 in 8 variables, 9.50 KiB of its values on each server, of which 9 are sent for a lookup
@@ -36,8 +33,7 @@ fn points_are_computed_once_and_said_what_they_are() {
     can make answers wrong.
     "#);
     let first = std::fs::read(place.path("points")).unwrap();
-    assert_snapshot!(place.run(SETUP).refusal(), @r#"
-    [exit 2]
+    assert_snapshot!(place.run(SETUP).mistake(), @r#"
     privet: points is there already; servers that answer from it could not start again without it: choose another name, or replace it with --force
     "#);
     assert_eq!(std::fs::read(place.path("points")).unwrap(), first);
@@ -59,13 +55,10 @@ fn nothing_but_points_is_replaced_by_points() {
     std::fs::hard_link(place.path("phones.privet"), place.path("same")).unwrap();
     for output in ["phones.privet", "same", "phones.csv"] {
         let arguments = SETUP.replace("-o points", &format!("-o {output} --force"));
-        let refused = place.run(&arguments);
-        assert_eq!(refused.code(), 2, "{refused}");
-        assert!(refused.stderr().contains("is another kind of file"), "{refused}");
+        place.run(&arguments).says(2, "is another kind of file");
     }
     assert_eq!(std::fs::read(place.path("phones.privet")).unwrap(), table);
-    assert_snapshot!(place.run(&format!("{SETUP} --memory 8")).refusal(), @r#"
-    [exit 2]
+    assert_snapshot!(place.run(&format!("{SETUP} --memory 8")).mistake(), @r#"
     privet: --memory is in bytes, and 8 are too few: at least 1048576; 2^33 is 8 GiB
     "#);
 }
@@ -144,9 +137,7 @@ fn points_are_for_one_table_and_the_scheme_they_were_computed_for() {
     [exit 2]
     privet: points holds points for finite-differences, and --scheme says dpf: leave out --scheme, or compute points for dpf with `privet setup points`
     "#);
-    assert_snapshot!(place.run(&format!("{SERVE} --mapped")), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run(&format!("{SERVE} --mapped")).mistake(), @r#"
     error: the following required arguments were not provided:
       --points <FILE>
 
@@ -165,9 +156,9 @@ fn points_are_for_one_table_and_the_scheme_they_were_computed_for() {
         "--reference-string string",
         "--precompute-openings",
     ] {
-        let run = place.run(&format!("{SERVE} --points points {chosen}"));
-        assert_eq!(run.code(), 2, "{run}");
-        assert!(run.stderr().contains("'--points <FILE>' cannot be used with"), "{run}");
+        place
+            .run(&format!("{SERVE} --points points {chosen}"))
+            .says(2, "'--points <FILE>' cannot be used with");
     }
 }
 
@@ -219,12 +210,10 @@ fn a_damaged_file_of_points_is_named_and_not_computed_again() {
 fn points_that_cannot_be_computed_leave_no_file() {
     let place = Place::with_phones();
     let setup = |more: &str| place.run(&format!("setup points phones.privet -o points {more}"));
-    assert_snapshot!(setup("--scheme dpf").refusal(), @r#"
-    [exit 2]
+    assert_snapshot!(setup("--scheme dpf").mistake(), @r#"
     privet: dpf makes no points of a table: only finite-differences and finite-differences-many do
     "#);
-    assert_snapshot!(setup("--scheme finite-differences --one-bit").refusal(), @r#"
-    [exit 2]
+    assert_snapshot!(setup("--scheme finite-differences --one-bit").mistake(), @r#"
     privet: single bits are bytes of value 0 or 1, records of one byte each, not 38
     "#);
     assert_snapshot!(setup("--scheme finite-differences --servers 3").refusal(), @r#"
@@ -232,12 +221,10 @@ fn points_that_cannot_be_computed_leave_no_file() {
     privet: the option servers is for finite-differences-many alone: leave it out, or choose finite-differences-many (--scheme)
     "#);
     assert_eq!(setup("").code(), 2);
-    assert_snapshot!(place.run("setup points phones.privet --scheme finite-differences -o nowhere/points").refusal(), @r#"
-    [exit 2]
+    assert_snapshot!(place.run("setup points phones.privet --scheme finite-differences -o nowhere/points").mistake(), @r#"
     privet: cannot write nowhere/points: its directory does not exist
     "#);
-    assert_snapshot!(place.run("setup points missing --scheme finite-differences -o points").refusal(), @r#"
-    [exit 2]
+    assert_snapshot!(place.run("setup points missing --scheme finite-differences -o points").mistake(), @r#"
     privet: cannot open missing: No such file or directory (os error 2); build it (`privet build`)
     "#);
     // Points of a damaged table would bear a digest that does not match its records.
@@ -254,9 +241,7 @@ fn points_that_cannot_be_computed_leave_no_file() {
 #[test]
 fn a_file_of_points_is_inspected() {
     let place = with_points();
-    assert_snapshot!(place.run("inspect points"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("inspect points").printed(), @r#"
     points: the points of a table
       for                    finite-differences, 2 servers
       parameters             a polynomial of degree 3 in 8 variables, 9.50 KiB of its values on each server, of which 9 are sent for a lookup

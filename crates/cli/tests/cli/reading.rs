@@ -52,9 +52,7 @@ fn files_without_a_header_are_read_by_names_or_numbers() {
     assert_eq!(rows_of(&place.run(&format!("{ranges} --no-header"))), 2);
 
     place.write("list.csv", "a.example\nb.example\nc.example\n");
-    let list = place.run("build list.csv -o t.privet");
-    assert_eq!(list.code(), 0, "{list}");
-    assert!(list.stderr().contains("\"a.example\" looks like data"), "{list}");
+    let list = place.run("build list.csv -o t.privet").says(0, "\"a.example\" looks like data");
     assert!(list.stderr().contains("--no-header"), "{list}");
     let list = place.run("build list.csv --no-header -o t.privet --json");
     assert_eq!((rows_of(&list), list.stderr()), (3, ""));
@@ -172,8 +170,7 @@ fn an_update_checks_new_rows_and_knows_the_types() {
         assert_eq!(report[name], expected, "{name} of {report}");
     }
     place.write("auto.csv", capitals.replace("4397000", "5"));
-    let auto = place.run(&update("--from auto.csv --types auto"));
-    assert_eq!(auto.code(), 0, "{auto}");
+    place.run(&update("--from auto.csv --types auto")).succeeds();
     let served = Served::start(&place, "t.privet --no-cache --scheme download");
     let found = place.run(&format!("get {} -k Samoa -k Kenya", served.url));
     let expected = "Samoa\t{\"capital\":\"Apia\",\"population\":2}\n\
@@ -210,8 +207,7 @@ fn of_ranges_in_ranges_the_narrowest_answers() {
     place.write("nested.csv", nested.replace("carrier", "another"));
     let replaced = place.run(&format!("{update} --replace-with nested.csv --json"));
     assert_eq!((replaced.code(), &replaced.json()["replaced"]), (0, &2.into()), "{replaced}");
-    let compacted = place.run(&format!("{update} --compact"));
-    assert_eq!(compacted.code(), 0, "{compacted}");
+    place.run(&format!("{update} --compact")).succeeds();
 }
 
 #[test]
@@ -229,8 +225,8 @@ fn plan_reads_what_build_reads() {
         "nested.csv",
     ] {
         let built = place.run(&format!("build {options} -o t.privet --json")).json();
-        let planned = place.run(&format!("plan {options} --machine machine.json --json"));
-        assert_eq!(planned.code(), 0, "{planned}");
+        let planned =
+            place.run(&format!("plan {options} --machine machine.json --json")).succeeds();
         let of = |report: &serde_json::Value| {
             ["records", "records_per_lookup"].map(|name| report[name].as_u64().unwrap())
         };

@@ -107,9 +107,7 @@ fn a_download_is_kept_and_nobody_is_asked_again() {
         again.stderr().contains(" (0 B fetched); 1 lookup, 0 B sent and 0 B received"),
         "{again}"
     );
-    assert_snapshot!(place.run("state show"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("state show").printed(), @r#"
     [DIRECTORY]/.local/state/privet
       pins                   1 table from 1 server, 417 B
     table [ID]
@@ -142,20 +140,14 @@ fn two_servers_answer_together_and_only_together() {
     let swapped = place.run(&format!("get {} {} -k ada", second.url, first.url));
     assert_eq!((swapped.code(), swapped.stdout()), (0, FOUND), "{swapped}");
 
-    assert_snapshot!(place.run(&format!("get {} -k ada", first.url)), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run(&format!("get {} -k ada", first.url)).mistake(), @r#"
     privet: table phones is served by dpf, which takes two servers, run by parties that do not collude, and one was named: name the addresses of both
     "#);
-    assert_snapshot!(place.run(&format!("get {} {}/ -k ada", first.url, first.url)), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run(&format!("get {} {}/ -k ada", first.url, first.url)).mistake(), @r#"
     privet: http://127.0.0.1:[PORT] is named twice: it would see both queries of each lookup, and could tell from them what is looked up; name servers that are run by parties that do not collude
     "#);
     let third = serve();
-    assert_snapshot!(place.run(&format!("{both} {} -k ada", third.url)), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run(&format!("{both} {} -k ada", third.url)).mistake(), @r#"
     privet: table phones is served by dpf, which takes two servers, run by parties that do not collude, and 3 were named: name the addresses of both
     "#);
 }
@@ -174,9 +166,7 @@ fn two_servers_that_differ_are_not_asked() {
     "#);
     // Two servers are too many for a scheme with one.
     let single = Served::start(&place, "phones.privet --no-cache --scheme simplepir");
-    assert_snapshot!(place.run(&format!("get {} {} -k ada", single.url, first.url)), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run(&format!("get {} {} -k ada", single.url, first.url)).mistake(), @r#"
     privet: the first server does not serve table phones by dpf, as the second server does: table phones is served at the first server by simplepir, at the second server by dpf; nothing was asked. They have to be started with the same scheme; or name one that all of them offer (--scheme)
     "#);
 }
@@ -209,8 +199,7 @@ fn doublepir_serves_short_records_and_refuses_long_ones_with_numbers() {
     place.write("long.csv", format!("text\n{}\n", "x".repeat(65)));
     place.build("long.csv --raw-value text -o long.privet");
     let arguments = "serve long.privet --no-cache --listen 127.0.0.1:0 --scheme doublepir";
-    assert_snapshot!(place.run(arguments).refusal(), @r#"
-    [exit 2]
+    assert_snapshot!(place.run(arguments).mistake(), @r#"
     privet: table long: DoublePIR's hint has 16 MiB for each byte of a record, 1040 MiB for records of 65 bytes; the limit is 1024 MiB, records of 64 bytes; SimplePIR's hint for this table has 1 MiB
     "#);
 }
@@ -262,8 +251,7 @@ fn the_size_of_partitions_is_chosen_by_the_server() {
     assert_eq!((run.code(), run.stdout()), (0, "0999\n"), "{run}");
     assert!(run.stderr().contains("8 partitions of 128 records"), "{run}");
     let arguments = "serve rows.privet --no-cache --listen 127.0.0.1:0 --scheme simplepir --partition-records 128";
-    assert_snapshot!(place.run(arguments).refusal(), @r#"
-    [exit 2]
+    assert_snapshot!(place.run(arguments).mistake(), @r#"
     privet: table rows: simplepir does not cut the table into partitions, so their size cannot be chosen
     "#);
 }
@@ -287,9 +275,7 @@ fn finite_differences_are_asked_of_two_servers_with_the_same_polynomial() {
     // Both servers have the table, but what they computed from it differs.
     let refused = get(&first, &other);
     assert_eq!((refused.code(), refused.stdout()), (2, ""), "{refused}");
-    let alone = place.run(&format!("get {} -k ada", first.url));
-    assert_eq!(alone.code(), 2, "{alone}");
-    assert!(alone.stderr().contains("takes two servers"), "{alone}");
+    place.run(&format!("get {} -k ada", first.url)).says(2, "takes two servers");
 }
 
 #[test]
@@ -328,9 +314,7 @@ fn finite_differences_with_many_servers_are_asked_of_all_of_them() {
 fn what_finite_differences_cannot_keep_is_refused_with_what_they_can() {
     let place = Place::with_phones();
     let serve = |more: &str| place.run(&format!("serve phones.privet --no-cache {more}"));
-    let refused = serve("--scheme finite-differences --storage-limit 10");
-    assert_eq!(refused.code(), 2, "{refused}");
-    assert!(refused.stderr().contains("variables of degree"), "{refused}");
+    serve("--scheme finite-differences --storage-limit 10").says(2, "variables of degree");
     // The records of this table are not single bits.
     let refused = serve("--scheme finite-differences --one-bit");
     assert_eq!(refused.code(), 2, "{refused}");
@@ -338,7 +322,6 @@ fn what_finite_differences_cannot_keep_is_refused_with_what_they_can() {
     assert_eq!(refused.code(), 2, "{refused}");
     let only = "is for finite-differences and finite-differences-many alone";
     assert!(refused.stderr().contains(only), "{refused}");
-    let refused = serve("--scheme finite-differences --servers 3");
-    assert_eq!(refused.code(), 2, "{refused}");
-    assert!(refused.stderr().contains("is for finite-differences-many alone"), "{refused}");
+    serve("--scheme finite-differences --servers 3")
+        .says(2, "is for finite-differences-many alone");
 }

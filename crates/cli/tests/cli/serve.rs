@@ -195,27 +195,20 @@ fn metrics_off_loopback_are_warned_of() {
 #[test]
 fn limits_are_set_by_name_and_wrong_ones_are_refused() {
     let place = Place::with_phones();
-    let run = |limit: &str| {
-        place.run(&format!("serve phones.privet --no-cache --limit {limit}")).to_string()
-    };
-    assert_snapshot!(run("connections=0"), @r#"
-    [exit 2]
-    [stderr]
+    let run = |limit: &str| place.run(&format!("serve phones.privet --no-cache --limit {limit}"));
+    assert_snapshot!(run("connections=0").mistake(), @r#"
     error: invalid value 'connections=0' for '--limit <NAME=VALUE>': connections must be more than 0: with 0 nobody could be served
 
     For more information, try '--help'.
     "#);
-    assert_snapshot!(run("connections"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(run("connections").mistake(), @r#"
     error: invalid value 'connections' for '--limit <NAME=VALUE>': "connections" is not NAME=VALUE, such as connections=1000
 
     For more information, try '--help'.
     "#);
-    let unknown = run("connection=10");
     let named =
         "there is no limit named \"connection\"; there are connections, connections-per-peer";
-    assert!(unknown.contains(named), "{unknown}");
+    run("connection=10").says(2, named);
 }
 
 /// More connections than a process may have open files, on any system.

@@ -8,9 +8,7 @@ const SERVE: &str = "serve phones.privet --no-cache --listen 127.0.0.1:0";
 #[test]
 fn a_reference_string_is_made_and_its_maker_must_be_trusted() {
     let place = Place::new();
-    assert_snapshot!(place.run("setup pointproofs --size 8 -o string"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("setup pointproofs --size 8 -o string").printed(), @r#"
     string made in [TIME]
       for                    tapir-pp, partitions of up to 8 records
       file size              1.50 KiB
@@ -21,8 +19,7 @@ fn a_reference_string_is_made_and_its_maker_must_be_trusted() {
     "#);
     let first = std::fs::read(place.path("string")).unwrap();
 
-    assert_snapshot!(place.run("setup pointproofs --size 8 -o string").refusal(), @r#"
-    [exit 2]
+    assert_snapshot!(place.run("setup pointproofs --size 8 -o string").mistake(), @r#"
     privet: string is there already; servers and clients that use it could not go on without it: choose another name, or replace it with --force
     "#);
     assert_eq!(std::fs::read(place.path("string")).unwrap(), first);
@@ -40,15 +37,13 @@ fn a_reference_string_is_made_and_its_maker_must_be_trusted() {
 #[test]
 fn sizes_and_places_that_do_not_exist_are_refused() {
     let place = Place::new();
-    assert_snapshot!(place.run("setup pointproofs --size 65537 -o string").refusal(), @r#"
-    [exit 2]
+    assert_snapshot!(place.run("setup pointproofs --size 65537 -o string").mistake(), @r#"
     privet: there are reference strings for vectors of 1 to 65536 records, not for 65537
     "#);
     for size in ["0", "2^32", "many"] {
         assert_eq!(place.run(&format!("setup pointproofs --size {size} -o string")).code(), 2);
     }
-    assert_snapshot!(place.run("setup pointproofs --size 2 -o nowhere/string").refusal(), @r#"
-    [exit 2]
+    assert_snapshot!(place.run("setup pointproofs --size 2 -o nowhere/string").mistake(), @r#"
     privet: cannot write nowhere/string: its directory does not exist
     "#);
     assert_eq!(place.run("setup pointproofs --size 2").code(), 2);
@@ -73,8 +68,7 @@ fn a_server_takes_a_reference_string_for_tapir_pp_and_for_nothing_else() {
     let bench = "bench --records 100 --record-len 3 --precompute-openings --scheme";
     insta::allow_duplicates! {
         for scheme in ["plain", "dpf"] {
-            assert_snapshot!(place.run(&format!("{bench} {scheme}")).refusal(), @r#"
-            [exit 2]
+            assert_snapshot!(place.run(&format!("{bench} {scheme}")).mistake(), @r#"
             privet: the option precompute-openings is for tapir-pp alone: leave it out, or choose tapir-pp (--scheme)
             "#);
         }

@@ -106,9 +106,7 @@ const PRIVATE: &str = "kept/tables/02020202020202020202020202020202/private-dumm
 #[test]
 fn what_is_kept_is_shown_in_counts_and_sizes() {
     let (place, _store) = kept();
-    assert_snapshot!(place.run("state show kept"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("state show kept").printed(), @r#"
     kept
       pins                   3 tables from 2 servers, 1.10 KiB
     table [ID]
@@ -126,21 +124,15 @@ fn what_is_kept_is_shown_in_counts_and_sizes() {
         unfinished lookups   2
         next generation      120.56 KiB received
     "#);
-    assert_snapshot!(place.run("state show kept --json"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("state show kept --json").printed(), @r#"
     {"state":"kept","pinned_tables":3,"pinned_servers":2,"pin_bytes":1124,"damaged_pin_files":0,"seen":[{"server":"http://a","name":"table-1","table_id":"[ID]"},{"server":"http://a","name":"table-2","table_id":"[ID]"},{"server":"http://b","name":"table-2","table_id":"[ID]"}],"tables":[{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":null}],"parts":[{"kind":"hint","bytes":65656,"form":"partial"},{"kind":"layout","bytes":420,"form":"complete"}],"hints":[]},{"table_id":"[ID]","pinned":[{"epoch":4,"publisher":"[DIGEST]"}],"parts":[],"hints":[{"scheme":"dummy-subsets","bytes":341076,"condition":"whole","epoch":4,"copied":false,"used":3,"unfinished":2,"next":"partial","next_offset":123456,"ended":null}]}]}
     "#);
-    assert_snapshot!(place.run("state verify kept"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("state verify kept").printed(), @r#"
     kept
       files read             7
       damaged                none
     "#);
-    assert_snapshot!(place.run("state verify kept --json"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("state verify kept --json").printed(), @r#"
     {"state":"kept","files":7,"damaged":[],"in_use":[],"ended":[]}
     "#);
 }
@@ -150,9 +142,7 @@ fn hints_that_have_ended_say_why() {
     let (place, mut store) = kept();
     let why = "the second server's answer is not from the table that was agreed on";
     hints(&mut store).end(Some(ReservationId(2)), &[8; 20], why).unwrap();
-    assert_snapshot!(place.run("state show kept"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("state show kept").printed(), @r#"
     kept
       pins                   3 tables from 2 servers, 1.10 KiB
     table [ID]
@@ -171,17 +161,13 @@ fn hints_that_have_ended_say_why() {
         next generation      120.56 KiB received
         ended                the second server's answer is not from the table that was agreed on (`privet state reset`)
     "#);
-    assert_snapshot!(place.run("state verify kept"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("state verify kept").printed(), @r#"
     kept
       files read             7
       damaged                none
       ended                  kept/tables/[ID]/private-dummy-subsets: the second server's answer is not from the table that was agreed on (`privet state reset`)
     "#);
-    assert_snapshot!(place.run("state verify kept --json"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("state verify kept --json").printed(), @r#"
     {"state":"kept","files":7,"damaged":[],"in_use":[],"ended":[{"hints":"kept/tables/[ID]/private-dummy-subsets","why":"the second server's answer is not from the table that was agreed on"}]}
     "#);
 }
@@ -204,9 +190,7 @@ fn looking_changes_nothing() {
 fn hints_in_use_are_left_alone() {
     let (place, mut store) = kept();
     let _in_use = hints(&mut store);
-    assert_snapshot!(place.run("state show kept"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("state show kept").printed(), @r#"
     kept
       pins                   3 tables from 2 servers, 1.10 KiB
     table [ID]
@@ -221,9 +205,7 @@ fn hints_in_use_are_left_alone() {
       private hints          dummy-subsets, 333.08 KiB
         condition            in use by another process, which alone can tell more
     "#);
-    assert_snapshot!(place.run("state verify kept"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("state verify kept").printed(), @r#"
     kept
       files read             3
       not read               kept/tables/[ID]/private-dummy-subsets: another process uses it
@@ -259,9 +241,7 @@ fn damage_is_named_with_exit_code_4() {
     "#);
     place.flip(&format!("{PRIVATE}/anchor"), 0);
     place.flip(&format!("{PRIVATE}/anchor"), 4096);
-    assert_snapshot!(place.run("state show kept"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("state show kept").printed(), @r#"
     kept
       pins                   3 tables from 2 servers, 1.10 KiB
     table [ID]
@@ -281,25 +261,17 @@ fn damage_is_named_with_exit_code_4() {
 #[test]
 fn a_reset_says_what_would_be_lost_and_needs_a_yes() {
     let (place, _) = kept();
-    assert_snapshot!(place.run("state reset kept"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run("state reset kept").mistake(), @r#"
     privet: this would erase 1 set of private hints, 2 downloaded parts and 3 pins of 2 tables from kept. Hints and downloads are prepared anew at the next lookup; without the pins, whatever the servers show then is believed. If that is what you want, say so with --yes
     "#);
     let one = "--table 02020202020202020202020202020202";
-    assert_snapshot!(place.run(&format!("state reset kept {one}")), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run(&format!("state reset kept {one}")).mistake(), @r#"
     privet: this would erase 1 set of private hints, 0 downloaded parts and 2 pins of 1 table from kept. Hints and downloads are prepared anew at the next lookup; without the pins, whatever the servers show then is believed. If that is what you want, say so with --yes
     "#);
-    assert_snapshot!(place.run(&format!("state reset kept {one} --yes")), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run(&format!("state reset kept {one} --yes")).printed(), @r#"
     erased 1 set of private hints, 0 downloaded parts and 2 pins of 1 table from kept
     "#);
-    assert_snapshot!(place.run("state show kept"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("state show kept").printed(), @r#"
     kept
       pins                   1 table from 1 server, 396 B
     table [ID]
@@ -308,14 +280,10 @@ fn a_reset_says_what_would_be_lost_and_needs_a_yes() {
       hint                   64.12 KiB, partly downloaded
       layout                 420 B, complete
     "#);
-    assert_snapshot!(place.run("state reset kept --yes"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("state reset kept --yes").printed(), @r#"
     erased 0 sets of private hints, 2 downloaded parts and 1 pin of 1 table from kept
     "#);
-    assert_snapshot!(place.run("state show kept"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("state show kept").printed(), @r#"
     kept
       pins                   0 tables from 0 servers, 0 B
       tables                 none
@@ -326,19 +294,13 @@ fn a_reset_says_what_would_be_lost_and_needs_a_yes() {
 #[test]
 fn a_server_can_be_forgotten() {
     let (place, _) = kept();
-    assert_snapshot!(place.run("state reset kept --server HTTP://A/"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run("state reset kept --server HTTP://A/").mistake(), @r#"
     privet: this would erase 2 pins of HTTP://A/ from kept. Without them, whatever that server shows next is believed. If that is what you want, say so with --yes
     "#);
-    assert_snapshot!(place.run("state reset kept --server HTTP://A/ --yes"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("state reset kept --server HTTP://A/ --yes").printed(), @r#"
     erased 2 pins of HTTP://A/ from kept
     "#);
-    assert_snapshot!(place.run("state show kept"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("state show kept").printed(), @r#"
     kept
       pins                   1 table from 1 server, 396 B
     table [ID]
@@ -358,24 +320,16 @@ fn a_server_can_be_forgotten() {
 #[test]
 fn other_directories_are_refused() {
     let place = Place::new();
-    assert_snapshot!(place.run("state show missing"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run("state show missing").mistake(), @r#"
     privet: missing is no state directory: nothing is kept there
     "#);
-    assert_snapshot!(place.run("state show"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run("state show").mistake(), @r#"
     privet: [DIRECTORY]/.local/state/privet is no state directory: nothing is kept there
     "#);
-    assert_snapshot!(place.run("state reset . --yes"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run("state reset . --yes").mistake(), @r#"
     privet: . is no state directory: nothing is kept there
     "#);
-    assert_snapshot!(place.run("state reset . --table 12"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run("state reset . --table 12").mistake(), @r#"
     error: invalid value '12' for '--table <ID>': a table's id has 32 hexadecimal digits: see `privet state show`
 
     For more information, try '--help'.

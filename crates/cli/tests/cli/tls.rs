@@ -3,6 +3,7 @@
 
 use crate::place::{Place, Run};
 use crate::served::Served;
+use insta::assert_snapshot;
 use std::process::Command;
 
 /// Runs a script in the place, whose shell stops at the first failure.
@@ -168,4 +169,75 @@ fn a_certificate_out_of_date_is_warned_of_and_shown() {
             assert!(refused.stderr().contains("has expired"), "{refused}");
         }
     }
+}
+
+/// `privet get` for `ada`, with more arguments.
+fn get(place: &Place, served: &Served, arguments: &str) -> Run {
+    place.run(&format!("get {} -k ada {arguments}", served.url))
+}
+
+#[test]
+fn a_certificate_may_be_trusted_by_file() {
+    let place = Place::with_phones();
+    // A certificate as `openssl req -x509` makes it, which calls itself an authority.
+    let mut params = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate().unwrap();
+    place.write("cert.pem", params.self_signed(&key).unwrap().pem());
+    place.write_secret("key.pem", key.serialize_pem());
+    let served = Served::start(
+        &place,
+        "phones.privet --scheme simplepir --no-cache --tls-cert cert.pem --tls-key key.pem",
+    );
+    assert_snapshot!(served.announcement, @r#"
+    table phones: 3 records of 38 B, simplepir, hint of 152.00 KiB computed, ready in [TIME], digest [DIGEST]
+    listening at https://127.0.0.1:[PORT]
+    "#);
+    assert_snapshot!(get(&place, &served, "--ca-file cert.pem").printed(), @r#"
+    {"phone":"555-1","floor":"3"}
+    "#);
+    assert_snapshot!(get(&place, &served, ""), @r#"
+    [exit 3]
+    [stderr]
+    privet: the certificate of https://127.0.0.1:[PORT] is not to be trusted (it is signed by itself, or by nobody who is trusted here); if the server uses a certificate of its own, get that certificate or its authority's from whoever runs the server, and name the file (--ca-file)
+    "#);
+    let by_name = served.url.replace("127.0.0.1", "localhost");
+    place.run(&format!("get {by_name} -k ada --ca-file cert.pem")).says(3, "is for another name (");
+    assert_snapshot!(get(&place, &served, "--ca-file key.pem").mistake(), @r#"
+    privet: key.pem holds no certificate in PEM form: it holds a private key
+    "#);
+    assert_snapshot!(get(&place, &served, "--ca-file missing.pem").mistake(), @r#"
+    privet: cannot read missing.pem: No such file or directory (os error 2)
+    "#);
+    let plain = format!("get http://{} -k ada", served.address());
+    assert_snapshot!(place.run(&plain), @r#"
+    [exit 3]
+    [stderr]
+    privet: http://127.0.0.1:[PORT] does not speak gRPC ([HOW IT BROKE OFF]); check that the address and port are those of a Privet server, and whether it is http:// or https:// there; a server at its limit of connections looks the same
+    "#);
+}
+
+/// A stranger's authority among the system's must not count for who names a file.
+#[test]
+fn a_named_file_is_trusted_instead_of_the_system_and_not_besides() {
+    let place = Place::with_phones();
+    for name in ["system", "other"] {
+        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        place.write(&format!("{name}.pem"), made.cert.pem());
+        place.write_secret(&format!("{name}.key"), made.signing_key.serialize_pem());
+    }
+    let read = |name: &str| std::fs::read(place.path(name)).unwrap();
+    place.write("both.pem", [read("other.pem"), read("system.pem")].concat());
+    let served = Served::start(
+        &place,
+        "phones.privet --no-cache --tls-cert system.pem --tls-key system.key",
+    );
+    let get = |ca_file: &str| {
+        let mut command = place.command(&format!("get {} -k ada {ca_file}", served.url));
+        command.env("SSL_CERT_FILE", place.path("system.pem"));
+        Run(command.output().unwrap())
+    };
+    assert_eq!(get("").code(), 0);
+    get("--ca-file other.pem").says(3, "is not to be trusted");
+    assert_eq!(get("--ca-file both.pem").code(), 0);
 }

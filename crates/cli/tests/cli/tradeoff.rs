@@ -8,9 +8,7 @@ use serde_json::Value;
 #[test]
 fn the_curve_of_a_table_is_shown_and_what_serve_takes_is_marked() {
     let place = Place::new();
-    assert_snapshot!(place.run("tradeoff --records 2^24 --record-len 1"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("tradeoff --records 2^24 --record-len 1").printed(), @r#"
     16,777,216 records of 1 B, 16.00 MiB in all, with finite-differences and 2 servers. There is to choose from:
          variables  degree     storage  × table    reads  cache lines      answer    download
                 27      13  128.00 MiB      8.0  397,594       82,160  388.28 KiB  776.55 KiB
@@ -88,9 +86,7 @@ fn what_is_marked_is_what_is_benchmarked() {
 #[test]
 fn curves_of_more_servers_and_of_single_bits_are_those_of_their_schemes() {
     let place = Place::new();
-    assert_snapshot!(place.run("tradeoff --records 10000 --record-len 16 --servers 3"), @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(place.run("tradeoff --records 10000 --record-len 16 --servers 3").printed(), @r#"
     10,000 records of 16 B, 156.25 KiB in all, with finite-differences-many and 3 servers. There is to choose from:
          variables  degree     storage  × table  reads  cache lines    answer  download
       *         16       8  697.89 MiB    4,574    137          143  2.27 KiB  6.82 KiB
@@ -118,9 +114,7 @@ fn curves_of_more_servers_and_of_single_bits_are_those_of_their_schemes() {
 #[test]
 fn what_is_too_long_to_be_sent_is_said() {
     let run = Place::new().run("tradeoff --records 2^36");
-    assert_snapshot!(run, @r#"
-    [exit 0]
-    [stdout]
+    assert_snapshot!(run.printed(), @r#"
     68,719,476,736 records of 1 B, 64.00 GiB in all, with finite-differences and 2 servers. There is to choose from:
          variables  degree     storage  × table        reads  cache lines      answer    download
       !         39      19  512.00 GiB      8.0  292,750,368   58,115,146  279.19 MiB  558.38 MiB
@@ -231,8 +225,7 @@ fn a_plot_is_written_and_is_the_same_every_time() {
         }
     }
     assert_eq!(place.files(), ["plot.svg"]);
-    assert_snapshot!(place.run("tradeoff --records 9 --svg nowhere/plot.svg").refusal(), @r#"
-    [exit 2]
+    assert_snapshot!(place.run("tradeoff --records 9 --svg nowhere/plot.svg").mistake(), @r#"
     privet: cannot write nowhere/plot.svg: its directory does not exist
     "#);
 }
@@ -240,23 +233,19 @@ fn a_plot_is_written_and_is_the_same_every_time() {
 #[test]
 fn what_there_is_not_is_refused() {
     let place = Place::new();
-    assert_snapshot!(place.run("tradeoff --records 9 --servers 14"), @r#"
-    [exit 2]
-    [stderr]
+    assert_snapshot!(place.run("tradeoff --records 9 --servers 14").mistake(), @r#"
     error: invalid value '14' for '--servers <S>': 14 is not in 2..=13
 
     For more information, try '--help'.
     "#);
-    assert_snapshot!(place.run("tradeoff --records 2^47").refusal(), @r#"
-    [exit 2]
+    assert_snapshot!(place.run("tradeoff --records 2^47").mistake(), @r#"
     privet: finite differences with 2 servers cannot hold 140737488355328 records: their points would take more than 281474976710656 bytes, or answers more than 134217728
     "#);
     assert_snapshot!(place.run("tradeoff --records 100 --one-bit --servers 3").refusal(), @r#"
     [exit 2]
     privet: single bits are packed with two servers only: leave out --one-bit or --servers
     "#);
-    assert_snapshot!(place.run("tradeoff --records 100 --record-len 2 --one-bit").refusal(), @r#"
-    [exit 2]
+    assert_snapshot!(place.run("tradeoff --records 100 --record-len 2 --one-bit").mistake(), @r#"
     privet: single bits are bytes of value 0 or 1, records of one byte each, not 2
     "#);
     for typed in [

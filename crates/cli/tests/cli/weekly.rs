@@ -54,8 +54,7 @@ fn a_client_follows_a_weekly_list_for_three_weeks() {
         place.write("asked", keys);
         for number in 1..=4 {
             if number > 1 {
-                let run = replace(&place, number);
-                assert_eq!(run.code(), 0, "{run}");
+                replace(&place, number).succeeds();
             }
             served.until_metric("privet_table_epoch{table=\"list\"}", u64::from(number) - 1);
             let run = place.run(&format!("get {} --keys-from asked --json", served.url));
@@ -131,9 +130,7 @@ fn a_file_is_read_as_the_table_was_built() {
     let counts = ["inserted", "replaced", "deleted", "unchanged"].map(|name| report[name].clone());
     assert_eq!(counts, [1, 0, 1, 1].map(serde_json::Value::from));
     let rows = b"name;seats\na;1\na;2\n";
-    let twice = place.run_with_input(&format!("{replace} - --format csv"), rows);
-    assert_eq!(twice.code(), 2, "{twice}");
-    assert!(twice.stderr().contains("--on-duplicate"), "{twice}");
+    place.run_with_input(&format!("{replace} - --format csv"), rows).says(2, "--on-duplicate");
     let last = place.run_with_input(&format!("{replace} - --format csv --on-duplicate last"), rows);
     assert_eq!(last.json()["duplicates_dropped"], 1);
     for others in ["--set a=1", "--delete a", "--from 2.csv", "--delete-from 2.csv"] {
@@ -151,9 +148,7 @@ fn a_list_that_does_not_fit_changes_nothing_and_says_what_would() {
         csv(&(0..3000).map(|key| (format!("new {key}"), "x".into())).collect()),
     );
     let before = std::fs::read(place.path("list.privet.updates")).unwrap();
-    let refused = replace(&place, 9);
-    assert_eq!(refused.code(), 3, "{refused}");
-    assert!(refused.stderr().contains("do not fit, and nothing was changed"), "{refused}");
+    let refused = replace(&place, 9).says(3, "do not fit, and nothing was changed");
     assert!(refused.stderr().contains("(`privet build"), "{refused}");
     assert_eq!(std::fs::read(place.path("list.privet.updates")).unwrap(), before);
 }
@@ -178,9 +173,7 @@ fn a_small_table_follows_too_or_says_why_not() {
     let report = report.json();
     assert_eq!((&report["inserted"], &report["unchanged"]), (&1.into(), &4.into()));
     assert!(report["keys_that_fit"].as_u64().unwrap() < 10, "{report}");
-    let refused = replace(&place, 3);
-    assert_eq!(refused.code(), 3, "{refused}");
-    assert!(refused.stderr().contains("of the 40 keys that are new"), "{refused}");
+    replace(&place, 3).says(3, "of the 40 keys that are new");
 }
 
 #[test]
