@@ -18,11 +18,9 @@
 
 use super::*;
 use crate::conformance::point_functions::{
-    self, DEPTH, View, bits_of, difference, frequencies, words_apart,
+    self, DEPTH, View, count_bits_of_words, difference, frequencies, words_apart,
 };
-use crate::test_statistics::{
-    assert_documented, coins, count_bits, deviation_of_coins, rng_for, size_of_bias,
-};
+use crate::test_statistics::{assert_documented, coins, deviation_of_coins, rng_for, size_of_bias};
 use privet_core::dpf::Evaluation;
 use std::collections::HashSet;
 
@@ -151,9 +149,9 @@ fn words_and_alpha(views: &[View]) -> f64 {
     let apart = |view: &View| {
         let alpha = view.secret;
         let words: Vec<u128> = view.words().chain([0]).collect();
-        words.into_iter().flat_map(move |word| bits_of(word ^ alpha))
+        words.into_iter().map(move |word| word ^ alpha)
     };
-    deviation_of_coins(&count_bits(views.iter().map(apart)), views.len())
+    deviation_of_coins(&count_bits_of_words(views.iter().map(apart)), views.len())
 }
 
 type Detector = fn(&[View]) -> f64;
