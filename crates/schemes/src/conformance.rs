@@ -13,6 +13,7 @@
 //! messages packed by hand, computations by the definition, the proofs of its own formulas.
 
 pub mod hinted;
+pub mod known;
 mod messages;
 #[cfg(test)]
 pub(crate) mod point_functions;

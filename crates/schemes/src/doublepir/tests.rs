@@ -2,9 +2,10 @@
 //! layouts, the noise of the second level, and what crosses the wire in all its words.
 
 use super::*;
+use crate::conformance::known::Known;
 use crate::conformance::stateless::{self, Stateless, Table, by_default, stateless_suite};
 use crate::contract::{Answerer, Message, Parameters, Role, Setup, StatelessClient};
-use crate::test_tables::{hex, identity};
+use crate::test_tables::identity;
 use privet_core::lwe::{
     DecryptionKey, LEAST_SECURITY_BITS, LEVEL_FAILURE_LOG2, MAX_COLUMNS, PublicMatrix,
     SECRET_DIMENSION,
@@ -154,29 +155,15 @@ fn both_forms_of_the_answer_return_the_record() {
 /// answer and record.
 #[test]
 fn known_answers() {
-    let file = include_str!("../../../../vectors/doublepir.json");
-    let vectors: serde_json::Value = serde_json::from_str(file).unwrap();
-    for vector in vectors["cases"].as_array().unwrap() {
-        let number = |name: &str| vector[name].as_u64().unwrap();
-        let text = |name: &str| vector[name].as_str().unwrap().to_owned();
-        let digest = |bytes: &[u8]| blake3::hash(bytes).to_hex().to_string();
+    for case in Known::cases(include_str!("../../../../vectors/doublepir.json"), 1) {
         let world = World::in_columns(
-            number("records"),
-            number("record_len"),
-            number("records_per_column"),
+            case.number("records"),
+            case.number("record_len"),
+            case.number("records_per_column"),
         );
-        assert_eq!(digest(&world.table), text("table_blake3"));
-        assert_eq!(digest(&world.first_hint()), text("first_hint_blake3"));
-        assert_eq!(digest(&world.hint), text("hint_blake3"));
-
-        let mut rng = SecretRng::from_fixed_seed([number("rng_seed") as u8; 32]);
-        let (queries, pending) =
-            world.client.query(&world.index(number("index")), &mut rng).unwrap();
-        assert_eq!(digest(&queries[0].encode()), text("query_blake3"));
-        let answers = world.servers[0].answer(Role(0), &queries);
-        assert_eq!(digest(&answers[0].encode()), text("answer_blake3"));
-        let record = world.client.recover(pending, &answers).unwrap();
-        assert_eq!(hex(&record), text("record"));
+        case.assert("first_hint_blake3", &world.first_hint());
+        case.assert("hint_blake3", &world.hint);
+        world.check_known(&case);
     }
 }
 

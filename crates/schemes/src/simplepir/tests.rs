@@ -2,12 +2,13 @@
 //! layouts.
 
 use super::*;
+use crate::conformance::known::Known;
 use crate::conformance::stateless::{self, Stateless, Table, by_default, stateless_suite};
-use crate::contract::{Answerer, Message, Parameters, Role, StatelessClient};
-use crate::test_tables::{hex, identity};
+use crate::contract::Parameters;
+use crate::test_tables::identity;
 use privet_core::lwe::LEAST_SECURITY_BITS;
 use privet_core::{
-    Blame, Epoch, PublicSeed, Result, SecretRng, TableDigest, TableId, TableIdentity, TableView,
+    Blame, Epoch, PublicSeed, Result, TableDigest, TableId, TableIdentity, TableView,
 };
 use privet_kernels::Kernels;
 use proptest::prelude::*;
@@ -73,25 +74,16 @@ impl Stateless for Tested {
 /// answer and record.
 #[test]
 fn known_answers() {
-    let file = include_str!("../../../../vectors/simplepir.json");
-    let vectors: serde_json::Value = serde_json::from_str(file).unwrap();
-    for vector in vectors["cases"].as_array().unwrap() {
-        let number = |name: &str| vector[name].as_u64().unwrap();
-        let text = |name: &str| vector[name].as_str().unwrap().to_owned();
-        let world = stateless::World::<Tested>::new(number("records"), number("record_len"));
+    for case in Known::cases(include_str!("../../../../vectors/simplepir.json"), 1) {
+        let world =
+            stateless::World::<Tested>::new(case.number("records"), case.number("record_len"));
         let parameters = world.parameters();
-        assert_eq!((parameters.rows(), parameters.columns()), (number("rows"), number("columns")));
-        assert_eq!(blake3::hash(&world.table).to_hex().as_str(), text("table_blake3"));
-        assert_eq!(blake3::hash(&world.hint).to_hex().as_str(), text("hint_blake3"));
-
-        let mut rng = SecretRng::from_fixed_seed([number("rng_seed") as u8; 32]);
-        let (queries, pending) =
-            world.client.query(&world.index(number("index")), &mut rng).unwrap();
-        assert_eq!(blake3::hash(&queries[0].encode()).to_hex().as_str(), text("query_blake3"));
-        let answers = world.servers[0].answer(Role(0), &queries);
-        assert_eq!(blake3::hash(&answers[0].encode()).to_hex().as_str(), text("answer_blake3"));
-        let record = world.client.recover(pending, &answers).unwrap();
-        assert_eq!(hex(&record), text("record"));
+        assert_eq!(
+            (parameters.rows(), parameters.columns()),
+            (case.number("rows"), case.number("columns"))
+        );
+        case.assert("hint_blake3", &world.hint);
+        world.check_known(&case);
     }
 }
 

@@ -6,10 +6,11 @@ mod versions;
 mod views;
 
 use super::*;
+use crate::conformance::known::Known;
 use crate::conformance::stateless::{self, Stateless, Table, by_default, stateless_suite};
 use crate::contract::{Ahead, Answerer, Message, Parameters, Role, Setup, StatelessClient};
 use crate::offline::LateHint;
-use crate::test_tables::{hex, identity};
+use crate::test_tables::identity;
 use privet_core::ring::Form;
 use privet_core::{Blame, Result, SecretRng, TableIdentity, TableView};
 use privet_kernels::Kernels;
@@ -152,29 +153,16 @@ fn standard(records: u64, record_len: u64, records_per_column: u64) -> World {
 /// and record.
 #[test]
 fn known_answers() {
-    let file = include_str!("../../../../vectors/simplepir_packed.json");
-    let vectors: serde_json::Value = serde_json::from_str(file).unwrap();
-    let vectors = |name: &str| vectors[name].as_array().unwrap();
-    let downloaded = vectors("lookups").iter().map(|vector| (Masks::Downloaded, vector));
-    let on_demand = vectors("lookups_on_demand").iter().map(|vector| (Masks::OnDemand, vector));
-    for (masks, vector) in downloaded.chain(on_demand) {
-        let number = |name: &str| vector[name].as_u64().unwrap();
-        let text = |name: &str| vector[name].as_str().unwrap().to_owned();
-        let digest = |bytes: &[u8]| blake3::hash(bytes).to_hex().to_string();
-        let (records, record_len) = (number("records"), number("record_len"));
-        let layout = Layout { masks, ..Layout::STANDARD }.of_column(number("records_per_column"));
-        let world = World::of(&(records, record_len, layout));
-        assert_eq!(u64::from(world.parameters().query_bits()), number("query_bits"));
-        assert_eq!(digest(&world.table), text("table_blake3"));
-        assert_eq!(digest(&world.hint), text("hint_blake3"));
-        let mut rng = SecretRng::from_fixed_seed([number("rng_seed") as u8; 32]);
-        let (queries, pending) =
-            world.client.query(&world.index(number("index")), &mut rng).unwrap();
-        assert_eq!(digest(&queries[0].encode()), text("query_blake3"));
-        let answers = world.servers[0].answer(Role(0), &queries);
-        assert_eq!(digest(&answers[0].encode()), text("answer_blake3"));
-        let record = world.client.recover(pending, &answers).unwrap();
-        assert_eq!(hex(&record), text("record"));
+    let file = Known::file(include_str!("../../../../vectors/simplepir_packed.json"));
+    for (masks, name) in [(Masks::Downloaded, "lookups"), (Masks::OnDemand, "lookups_on_demand")] {
+        for case in file.list(name) {
+            let layout =
+                Layout { masks, ..Layout::STANDARD }.of_column(case.number("records_per_column"));
+            let world = World::of(&(case.number("records"), case.number("record_len"), layout));
+            assert_eq!(u64::from(world.parameters().query_bits()), case.number("query_bits"));
+            case.assert("hint_blake3", &world.hint);
+            world.check_known(&case);
+        }
     }
 }
 

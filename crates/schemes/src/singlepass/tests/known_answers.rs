@@ -3,57 +3,50 @@
 use super::super::change::SinglePassReservation;
 use super::super::permutations::Coins;
 use super::*;
+use crate::conformance::known::Known;
 use crate::contract::Reserved;
-use crate::test_tables::hex;
 use privet_core::Secret;
 
-fn seed(known: &serde_json::Value) -> Secret<[u8; 32]> {
-    let text = known["seed"].as_str().unwrap();
-    let byte = |i: usize| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap();
-    Secret::new(std::array::from_fn(byte))
+fn seed(known: &Known) -> Secret<[u8; 32]> {
+    Secret::new(known.bytes("seed").try_into().unwrap())
 }
 
 #[test]
 fn known_answers() {
-    let file = include_str!("../../../../../vectors/singlepass.json");
-    let vectors: serde_json::Value = serde_json::from_str(file).unwrap();
-    let cases = vectors["cases"].as_array().unwrap();
-    assert!(cases.len() >= 5);
-    for case in cases {
-        let number = |name: &str| case[name].as_u64().unwrap();
+    for case in Known::cases(include_str!("../../../../../vectors/singlepass.json"), 5) {
+        let number = |name: &str| case.number(name);
         let parameters = cut(number("records"), number("record_len"), number("partition_records"));
         assert_eq!(u64::from(parameters.partitions()), number("partitions"));
         let mut world = World::with(parameters);
-        let digest = |bytes: &[u8], name: &str| {
-            assert_eq!(blake3::hash(bytes).to_hex().as_str(), case[name].as_str().unwrap());
-        };
 
         let mut preparation = world.preparation();
-        preparation.seed = seed(case);
+        preparation.seed = seed(&case);
         let reply = Tested::reply(&world, &mut preparation);
-        digest(&reply, "hints_blake3");
+        case.assert("hints_blake3", &reply);
         preparation.absorb(0, &reply).unwrap();
         preparation.finish().unwrap();
         let generation = preparation.generation().unwrap();
-        digest(&generation, "generation_blake3");
+        case.assert("generation_blake3", &generation);
 
         let mut client = world.load(&generation);
-        for (id, known) in case["lookups"].as_array().unwrap().iter().enumerate() {
-            let index = world.index(known["index"].as_u64().unwrap());
+        for (id, known) in (0..).zip(case.list("lookups")) {
+            let index = world.index(known.number("index"));
             let permutations = &client.generation.permutations;
-            let coins = Coins::from_seed(&world.parameters, &seed(known), Kernels::detect());
+            let coins = Coins::from_seed(&world.parameters, &seed(&known), Kernels::detect());
             let queries = permutations.show(permutations.place_of(&index), &coins);
             for (query, name) in queries.iter().zip(["query_0", "query_1"]) {
-                assert_eq!(hex(&query.encode()), known[name].as_str().unwrap());
+                known.assert(name, &query.encode());
             }
-            let change = SinglePassReservation { id: id as u64, index, seed: seed(known) }.encode();
+            let change = SinglePassReservation { id, index, seed: seed(&known) }.encode();
             client.apply(&change).unwrap();
-            let reserved =
-                Reserved { id: ReservationId(id as u64), change, queries: queries.into() };
+            let reserved = Reserved { id: ReservationId(id), change, queries: queries.into() };
             world.settle(&mut client, &reserved);
             let record = client.take_record(reserved.id).unwrap().unwrap();
-            assert_eq!(hex(&record), known["record"].as_str().unwrap());
+            known.assert("record", &record);
         }
-        digest(&client.generation.encode(&world.parameters).unwrap(), "generation_after_blake3");
+        case.assert(
+            "generation_after_blake3",
+            &client.generation.encode(&world.parameters).unwrap(),
+        );
     }
 }
