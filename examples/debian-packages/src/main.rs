@@ -45,12 +45,13 @@ fn run(arguments: &[&str]) -> Result<(), String> {
     match *arguments {
         [] | ["convert"] => convert(input, output).map(|_| ()),
         ["choose", count] => check::choose(input, count.parse().map_err(|_| format!("{count} is no number"))?, output),
-        ["compare", packages, names] => {
-            let count = check::compare(open(packages)?, open(names)?, input)?;
+        ["names"] => check::names(input, output),
+        ["compare", packages] => {
+            let count = check::compare(open(packages)?, input)?;
             let mut output = output;
             writeln!(output, "{count} names came back, every field exactly").map_err(|error| format!("cannot write: {error}"))
         }
-        _ => Err("usage: debian-packages convert < dumpavail | choose COUNT < packages.jsonl | compare packages.jsonl names < found.jsonl".to_owned()),
+        _ => Err("usage: debian-packages convert < dumpavail | choose COUNT < packages.jsonl | names < chosen.jsonl | compare chosen.jsonl < found.jsonl".to_owned()),
     }
 }
 
