@@ -1,7 +1,7 @@
 //! Cells that have a type, as JSON or as bytes. Parquet and [other rows](super::Cells) share them,
 //! so that the same column makes the same table whichever way it comes.
 
-use super::json_text::write_string;
+use super::json_text::{write_name, write_string};
 use super::{ResolvedColumns, RowBytes, bad_key, bad_raw_value, no_key, quoted};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -153,11 +153,7 @@ pub(super) fn write_row(
     }
     value.push(b'{');
     for &column in &columns.value {
-        if value.len() > 1 {
-            value.push(b',');
-        }
-        write_string(cells.name(column), value);
-        value.push(b':');
+        write_name(cells.name(column), value);
         let written = cells.write_json(column, value);
         written.map_err(|error| error.within(format!("column {}", quoted(cells.name(column)))))?;
     }

@@ -11,7 +11,7 @@ mod records;
 
 use super::dialect::{Delimiter, Dialect};
 use super::formats::Opened;
-use super::json_text::write_string;
+use super::json_text::write_name;
 use super::lines::{NoRows, not_utf8, without_end};
 use super::types::{self, ColumnType, Evidence, is_number};
 use super::{
@@ -219,16 +219,10 @@ impl<R: Read> CsvRows<R> {
             value.extend_from_slice(self.cell(self.resolved.value[0]).as_bytes());
             return Ok(());
         }
-        let mut separator = b'{';
+        value.push(b'{');
         for &column in &self.resolved.value {
-            value.push(separator);
-            write_string(&self.columns[column], value);
-            value.push(b':');
+            write_name(&self.columns[column], value);
             self.types[column].write_cell(&self.columns[column], self.cell(column), value)?;
-            separator = b',';
-        }
-        if separator == b'{' {
-            value.push(b'{');
         }
         value.push(b'}');
         Ok(())

@@ -3,7 +3,7 @@
 use super::formats::Opened;
 use super::json_array::as_lines;
 use super::json_fields::Fields;
-use super::json_text::{reason, string_text, write_compact, write_string};
+use super::json_text::{reason, string_text, write_compact, write_name};
 use super::lines::Lines;
 use super::{
     Format, LinesLeftOut, RowBytes, RowReader, Selection, Source, bad_key, bad_raw_value,
@@ -176,11 +176,7 @@ fn write_object<'a, 'de: 'a>(
 ) -> Result<()> {
     value.push(b'{');
     for (name, field) in fields {
-        if value.len() > 1 {
-            value.push(b',');
-        }
-        write_string(name, value);
-        value.push(b':');
+        write_name(name, value);
         write_compact(field, value)?;
     }
     value.push(b'}');

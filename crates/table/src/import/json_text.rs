@@ -9,6 +9,15 @@ pub(super) fn write_string(text: &str, out: &mut Vec<u8>) {
     serde_json::to_writer(&mut *out, text).expect("writing a string to memory cannot fail");
 }
 
+/// Appends the name of the next field to the object that `out` ends with.
+pub(super) fn write_name(name: &str, out: &mut Vec<u8>) {
+    if out.last() != Some(&b'{') {
+        out.push(b',');
+    }
+    write_string(name, out);
+    out.push(b':');
+}
+
 /// Appends `value` without white space between tokens, and its strings without needless escapes.
 /// Numbers stay as they are.
 pub(super) fn write_compact(value: &RawValue, out: &mut Vec<u8>) -> Result<()> {

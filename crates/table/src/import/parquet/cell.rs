@@ -2,7 +2,7 @@
 
 use super::super::MAX_ROW_BYTES;
 use super::super::cell::{Cell, out_of_range};
-use super::super::json_text::write_string;
+use super::super::json_text::write_name;
 use super::super::lines::row_too_long;
 use super::leaf::{Leaf, Stored};
 use super::schema::{Column, Node, Unsupported};
@@ -278,9 +278,8 @@ impl Node {
             Node::Leaf { number, .. } => visit(*number),
             Node::Optional { inner, .. } => inner.each_leaf(visit),
             Node::Struct(fields) => fields.iter().for_each(|(_, field)| field.each_leaf(visit)),
-            Node::List { item, .. } => item.each_leaf(visit),
-            Node::Map { key, value, .. } => {
-                key.each_leaf(visit);
+            Node::Repeated { key, value, .. } => {
+                key.iter().for_each(|key| key.each_leaf(visit));
                 value.each_leaf(visit);
             }
         }
@@ -318,53 +317,28 @@ impl Node {
             }
             Node::Struct(fields) => {
                 out.push(b'{');
-                for (number, (name, field)) in fields.iter().enumerate() {
-                    if number > 0 {
-                        out.push(b',');
-                    }
-                    write_string(name, out);
-                    out.push(b':');
+                for (name, field) in fields {
+                    write_name(name, out);
                     field.write_json(leaves, out)?;
                 }
                 out.push(b'}');
             }
-            Node::List { filled, repetition, item } => {
-                out.push(b'[');
-                self.write_items(*filled, *repetition, leaves, out, |leaves, out| {
-                    item.write_json(leaves, out)
-                })?;
-                out.push(b']');
-            }
-            Node::Map { filled, repetition, key, value } => {
-                out.push(b'{');
-                self.write_items(*filled, *repetition, leaves, out, |leaves, out| {
-                    key.write_json(leaves, out)?;
-                    out.push(b':');
-                    value.write_json(leaves, out)
-                })?;
-                out.push(b'}');
+            Node::Repeated { filled, repetition, key, value } => {
+                let [begin, end] = if key.is_some() { *b"{}" } else { *b"[]" };
+                out.push(begin);
+                let mut goes_on = self.is_there(*filled, leaves)?;
+                while goes_on {
+                    if let Some(key) = key {
+                        key.write_json(leaves, out)?;
+                        out.push(b':');
+                    }
+                    value.write_json(leaves, out)?;
+                    goes_on = leaves[self.first_leaf()].repetition() == *repetition;
+                    out.extend(goes_on.then_some(b','));
+                }
+                out.push(end);
             }
         }
         Ok(())
-    }
-
-    fn write_items(
-        &self,
-        filled: i16,
-        repetition: i16,
-        leaves: &mut [Leaf],
-        out: &mut Vec<u8>,
-        mut write_item: impl FnMut(&mut [Leaf], &mut Vec<u8>) -> Result<()>,
-    ) -> Result<()> {
-        if !self.is_there(filled, leaves)? {
-            return Ok(());
-        }
-        loop {
-            write_item(leaves, out)?;
-            if leaves[self.first_leaf()].repetition() != repetition {
-                return Ok(());
-            }
-            out.push(b',');
-        }
     }
 }

@@ -36,18 +36,12 @@ pub(super) enum Node {
         inner: Box<Node>,
     },
     Struct(Vec<(String, Node)>),
-    /// Empty unless the definition level is at least `filled`. An entry whose repetition level is
-    /// `repetition` begins its next item.
-    List {
+    /// A list; with keys, which are texts, a map. Empty unless the definition level is at least
+    /// `filled`. An entry whose repetition level is `repetition` begins its next item.
+    Repeated {
         filled: i16,
         repetition: i16,
-        item: Box<Node>,
-    },
-    /// A list of pairs. Keys are texts.
-    Map {
-        filled: i16,
-        repetition: i16,
-        key: Box<Node>,
+        key: Option<Box<Node>>,
         value: Box<Node>,
     },
 }
@@ -65,8 +59,10 @@ impl Node {
                 };
                 ValueType::Struct(fields.iter().map(field).collect())
             }
-            Node::List { item, .. } => ValueType::List(Box::new(item.value_type())),
-            Node::Map { value, .. } => ValueType::Map(Box::new(value.value_type())),
+            Node::Repeated { key: None, value, .. } => {
+                ValueType::List(Box::new(value.value_type()))
+            }
+            Node::Repeated { value, .. } => ValueType::Map(Box::new(value.value_type())),
         }
     }
 
@@ -77,8 +73,7 @@ impl Node {
             Node::Optional { inner, .. } => inner.first_leaf(),
             // A struct without fields is refused.
             Node::Struct(fields) => fields[0].1.first_leaf(),
-            Node::List { item, .. } => item.first_leaf(),
-            Node::Map { key, .. } => key.first_leaf(),
+            Node::Repeated { key, value, .. } => key.as_ref().unwrap_or(value).first_leaf(),
         }
     }
 }
@@ -149,17 +144,15 @@ fn node(field: &Type, levels: Levels, next_leaf: &mut usize) -> Result<Node, Uns
         }
         // Old writers wrote lists in this way.
         Repetition::REPEATED => {
-            list(levels.repeated(), |levels| required(field, levels, next_leaf))
+            let levels = levels.repeated();
+            Ok(repeated(levels, None, required(field, levels, next_leaf)?))
         }
     }
 }
 
-fn list(
-    levels: Levels,
-    item: impl FnOnce(Levels) -> Result<Node, Unsupported>,
-) -> Result<Node, Unsupported> {
+fn repeated(levels: Levels, key: Option<Node>, value: Node) -> Node {
     let Levels { definition: filled, repetition, .. } = levels;
-    Ok(Node::List { filled, repetition, item: Box::new(item(levels)?) })
+    Node::Repeated { filled, repetition, key: key.map(Box::new), value: Box::new(value) }
 }
 
 /// The node of `field`, whatever its own repetition.
@@ -171,12 +164,13 @@ fn required(field: &Type, levels: Levels, next_leaf: &mut usize) -> Result<Node,
         return Ok(Node::Leaf { number, cells, of: cells.value_type(field) });
     }
     if is_list(field) {
-        let repeated = only_repeated(field)?;
+        let only = only_repeated(field)?;
         let levels = levels.repeated();
-        return list(levels, |levels| match item_within(repeated) {
-            Some(item) => node(item, levels, next_leaf),
-            None => required(repeated, levels, next_leaf),
-        });
+        let item = match item_within(only) {
+            Some(item) => node(item, levels, next_leaf)?,
+            None => required(only, levels, next_leaf)?,
+        };
+        return Ok(repeated(levels, None, item));
     }
     if is_map(field) {
         let entry = only_repeated(field)?;
@@ -184,13 +178,12 @@ fn required(field: &Type, levels: Levels, next_leaf: &mut usize) -> Result<Node,
         let [key, value] = fields_of(entry) else {
             return unsupported("of a map that lacks keys or values");
         };
-        let key = Box::new(node(key, levels, next_leaf)?);
-        if !matches!(*key, Node::Leaf { cells: CellType::Text, .. }) {
+        let key = node(key, levels, next_leaf)?;
+        if !matches!(key, Node::Leaf { cells: CellType::Text, .. }) {
             return unsupported("of a map whose keys are not texts");
         }
-        let value = Box::new(node(value, levels, next_leaf)?);
-        let Levels { definition: filled, repetition, .. } = levels;
-        return Ok(Node::Map { filled, repetition, key, value });
+        let value = node(value, levels, next_leaf)?;
+        return Ok(repeated(levels, Some(key), value));
     }
     let fields = field.get_fields();
     if fields.is_empty() {
