@@ -21,22 +21,32 @@ pub(crate) fn write(out: &mut Vec<u8>, number: impl Into<u128>) {
 /// The number at the start of `bytes`, at most [`MAX_RECORD_LEN`], and what follows it. The error
 /// says what is wrong with it.
 pub(super) fn read(bytes: &[u8]) -> Result<(u64, &[u8]), &'static str> {
-    let mut number = 0u64;
-    for (position, &byte) in bytes.iter().take(4).enumerate() {
-        number |= u64::from(byte & 0x7f) << (7 * position);
-        if number > MAX_RECORD_LEN {
-            return Err("a length is impossible");
+    let mut rest = bytes;
+    let number = take(MAX_RECORD_LEN, || rest.split_off_first().copied())?;
+    Ok((number as u64, rest))
+}
+
+/// The number whose bytes `next` gives, at most `most`. The error says what is wrong with it.
+pub(crate) fn take(
+    most: impl Into<u128>,
+    mut next: impl FnMut() -> Option<u8>,
+) -> Result<u128, &'static str> {
+    let (most, mut number) = (most.into(), 0u128);
+    for shift in (0..u128::BITS).step_by(7) {
+        let byte = next().ok_or("a number ends too early")?;
+        let bits = u128::from(byte & 0x7f);
+        if bits.leading_zeros() < shift {
+            break;
         }
-        if byte & 0x80 == 0 {
-            let is_needless = byte == 0 && position > 0;
-            return if is_needless {
-                Err("a length has needless bytes")
-            } else {
-                Ok((number, &bytes[position + 1..]))
-            };
+        number |= bits << shift;
+        match byte {
+            _ if number > most => break,
+            0 if shift > 0 => return Err("a number has needless bytes"),
+            ..0x80 => return Ok(number),
+            _ => {}
         }
     }
-    Err(if bytes.len() < 4 { "a length is cut off" } else { "a length is impossible" })
+    Err("a number is impossible")
 }
 
 #[cfg(test)]
@@ -52,13 +62,14 @@ mod tests {
             bytes.push(7);
             assert_eq!(read(&bytes), Ok((number, &[7][..])));
             for cut in 0..bytes.len() - 1 {
-                assert_eq!(read(&bytes[..cut]), Err("a length is cut off"));
+                assert_eq!(read(&bytes[..cut]), Err("a number ends too early"));
             }
         }
         for (bytes, why) in [
-            (&[0x80, 0][..], "a length has needless bytes"),
-            (&[0x81, 0x80, 0x80, 0x08], "a length is impossible"),
-            (&[0x80, 0x80, 0x80, 0x80], "a length is impossible"),
+            (&[0x80, 0][..], "a number has needless bytes"),
+            (&[0x81, 0x80, 0x80, 0x08], "a number is impossible"),
+            (&[0x80, 0x80, 0x80, 0x80], "a number ends too early"),
+            (&[0xff; 19], "a number is impossible"),
         ] {
             assert_eq!(read(bytes), Err(why));
         }

@@ -478,19 +478,7 @@ fn read_range(reader: &mut Reader<'_>, after: u128) -> Result<Range> {
 }
 
 fn read_number(reader: &mut Reader<'_>) -> Result<u128> {
-    let mut number = 0u128;
-    for shift in (0..u128::BITS).step_by(7) {
-        let byte = reader.u8()?;
-        let bits = u128::from(byte & 0x7f);
-        if bits.leading_zeros() < shift {
-            break;
-        }
-        number |= bits << shift;
-        if byte < 0x80 {
-            return Ok(number);
-        }
-    }
-    Err(invalid("a number is too large"))
+    number::take(u128::MAX, || reader.u8().ok()).map_err(invalid)
 }
 
 fn invalid(why: &str) -> Error {

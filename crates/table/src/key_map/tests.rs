@@ -263,11 +263,11 @@ fn a_bucket_has_one_valid_form() {
     for (malformed, why) in [
         (entry(&[2], tag(5), b""), "a value is cut off"),
         (vec![2, 0, 0], "a tag is cut off"),
-        (vec![0x80], "a length is cut off"),
-        (entry(&[0x82, 0], tag(5), b"x"), "a length has needless bytes"),
-        (vec![0x80, 0, 0, 0], "a length has needless bytes"),
-        (entry(&[0xff, 0xff, 0xff, 0x7f], tag(5), b"x"), "a length is impossible"),
-        (entry(&[0x81, 0x80, 0x80, 0x80, 1], tag(5), b"x"), "a length is impossible"),
+        (vec![0x80], "a number ends too early"),
+        (entry(&[0x82, 0], tag(5), b"x"), "a number has needless bytes"),
+        (vec![0x80, 0, 0, 0], "a number has needless bytes"),
+        (entry(&[0xff, 0xff, 0xff, 0x7f], tag(5), b"x"), "a number is impossible"),
+        (entry(&[0x81, 0x80, 0x80, 0x80, 1], tag(5), b"x"), "a number is impossible"),
         (
             [entry(&[1], tag(9), b""), entry(&[1], tag(9), b"")].concat(),
             "its tags are out of order",

@@ -5,7 +5,6 @@ use super::PublisherId;
 #[cfg(any(test, feature = "files"))]
 use super::PublisherKey;
 use crate::digest::DigestParts;
-#[cfg(any(test, feature = "files"))]
 use crate::key_map::number;
 use privet_core::codec::Reader;
 use privet_core::table::MAX_TABLE_BYTES;
@@ -247,19 +246,8 @@ fn record_len(shape: TableShape) -> usize {
 
 /// A variable number. No number in an epoch is larger than a table can be.
 fn read_number(reader: &mut Reader<'_>) -> Result<u64> {
-    let mut number = 0u64;
-    for position in 0..7 {
-        let byte = reader.u8()?;
-        number |= u64::from(byte & 0x7f) << (7 * position);
-        if byte & 0x80 == 0 {
-            return match (byte, position) {
-                (0, 1..) => Err(malformed("a number has needless bytes")),
-                _ if number > MAX_TABLE_BYTES => break,
-                _ => Ok(number),
-            };
-        }
-    }
-    Err(malformed("a number is impossible"))
+    let number = number::take(MAX_TABLE_BYTES, || reader.u8().ok()).map_err(malformed)?;
+    Ok(number as u64)
 }
 
 pub(super) fn malformed(how: &str) -> Error {
