@@ -83,28 +83,27 @@ impl RecordBytes for CurrentTable<'_> {
 
     fn range(&self, range: Range<u64>) -> Cow<'_, [u8]> {
         let len = self.shape().record_len();
-        let mut written = self.written.range(range.start / len..range.end.div_ceil(len)).peekable();
-        let of_snapshot =
-            |range: Range<u64>| &self.snapshot[range.start as usize..range.end as usize];
-        if written.peek().is_none() {
-            return Cow::Borrowed(of_snapshot(range));
+        let (start, end) = (range.start as usize, range.end as usize);
+        if self.written.range(range.start / len..range.end.div_ceil(len)).next().is_none() {
+            return Cow::Borrowed(&self.snapshot[start..end]);
         }
-        let mut out = Vec::with_capacity((range.end - range.start) as usize);
-        let mut position = range.start;
-        for (index, record) in written {
-            let start = index * len;
-            if position < start {
-                out.extend_from_slice(of_snapshot(position..start));
-                position = start;
-            }
-            let end = range.end.min(start + len);
-            out.extend_from_slice(&record[(position - start) as usize..(end - start) as usize]);
-            position = end;
-        }
-        if position < range.end {
-            out.extend_from_slice(of_snapshot(position..range.end));
-        }
+        let of_snapshot = &self.snapshot[start.min(self.snapshot.len())..];
+        let mut out = of_snapshot[..of_snapshot.len().min(end - start)].to_vec();
+        out.resize(end - start, 0);
+        put_written(self.written, len, range.start, &mut out);
         Cow::Owned(out)
+    }
+}
+
+/// Puts those of the `written` records, of `len` bytes, that lie within `into` in their places.
+/// `into` begins at byte `offset` of all records.
+fn put_written(written: &Written, len: u64, offset: u64, into: &mut [u8]) {
+    let end = offset + into.len() as u64;
+    for (index, record) in written.range(offset / len..end.div_ceil(len)) {
+        let start = index * len;
+        let (first, last) = (start.max(offset), (start + len).min(end));
+        let part = &record[(first - start) as usize..(last - start) as usize];
+        into[(first - offset) as usize..][..part.len()].copy_from_slice(part);
     }
 }
 
@@ -154,13 +153,7 @@ impl ReadRecords for CurrentRecords {
         if in_file > 0 {
             self.snapshot.read_records(offset, &mut into[..in_file])?;
         }
-        let (len, end) = (self.shape.record_len(), offset + into.len() as u64);
-        for (index, record) in self.written.range(offset / len..end.div_ceil(len)) {
-            let start = index * len;
-            let (first, last) = (start.max(offset), (start + len).min(end));
-            let part = &record[(first - start) as usize..(last - start) as usize];
-            into[(first - offset) as usize..][..part.len()].copy_from_slice(part);
-        }
+        put_written(&self.written, self.shape.record_len(), offset, into);
         Ok(())
     }
 }
