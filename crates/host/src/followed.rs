@@ -22,7 +22,7 @@ use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::shared_hasher::SharedHasher;
 use privet_table::snapshot::Snapshot;
 use privet_table::update_log::{
-    Chain, CurrentRecords, EpochHash, PublisherId, TableKeys, UpdateLog, find_log,
+    Chain, CurrentRecords, EpochHash, EpochUpdate, PublisherId, TableKeys, UpdateLog, find_log,
 };
 use std::fs::Metadata;
 use std::path::Path;
@@ -459,8 +459,7 @@ fn follow_chain(chain: &mut Chain, log: &UpdateLog) -> Result<Vec<VersionStep>> 
     }
     let mut steps = Vec::new();
     for (bytes, stored) in log.epochs_from(epoch)?.zip(log.stored_from(epoch)?) {
-        let update = chain.follow(&bytes?)?;
-        let (identity, changes) = (update.after(), update.into_changes());
+        let EpochUpdate { after: identity, changes, .. } = chain.follow(&bytes?)?;
         steps.push(VersionStep { identity, changes, epoch: Some(stored) });
     }
     Ok(steps)

@@ -64,23 +64,11 @@ impl FromStr for TableRoot {
     }
 }
 
-/// The client's side: verifies records.
+/// The client's side: verifies records by the Merkle root of the tree over them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Authentication {
-    merkle_root: Node,
-}
+pub struct Authentication(pub Node);
 
 impl Authentication {
-    /// An authentication with this Merkle root.
-    pub fn new(merkle_root: Node) -> Self {
-        Self { merkle_root }
-    }
-
-    /// The root of the tree over the records.
-    pub fn merkle_root(&self) -> Node {
-        self.merkle_root
-    }
-
     /// The record in `served`, the bytes that a server sent as record number `index` of a table of
     /// shape `shape`, with the record's path.
     ///
@@ -105,7 +93,7 @@ impl Authentication {
         let (record, path) = served.split_at(record_len as usize);
         let hasher = hasher();
         let (siblings, _) = path.as_chunks::<NODE_LEN>();
-        if hasher.root_of_path(index, hasher.leaf(index, record), siblings) == self.merkle_root {
+        if hasher.root_of_path(index, hasher.leaf(index, record), siblings) == self.0 {
             return Ok(record);
         }
         Err(Error::integrity(
@@ -184,7 +172,7 @@ impl MerkleTree {
     /// What clients need to verify records.
     pub fn authentication(&self) -> Authentication {
         // The last level is only the root.
-        Authentication::new(self.levels[self.levels.len() - 1][0])
+        Authentication(self.levels[self.levels.len() - 1][0])
     }
 
     /// Appends the path of record `index`, which must be a record of the tree.

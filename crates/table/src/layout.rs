@@ -123,7 +123,7 @@ impl TableLayout {
         }
         if let Some(authentication) = &self.authentication {
             out.extend_from_slice(&AUTHENTICATED_VERSION.to_le_bytes());
-            out.extend_from_slice(&authentication.merkle_root());
+            out.extend_from_slice(&authentication.0);
         }
         out.extend_from_slice(&self.records.encode());
         out
@@ -150,7 +150,7 @@ impl TableLayout {
         match reader.u16()? {
             VERSION => RecordLayout::decode(bytes).map(Self::from),
             AUTHENTICATED_VERSION => {
-                let authentication = Authentication::new(reader.array()?);
+                let authentication = Authentication(reader.array()?);
                 let records = RecordLayout::decode(reader.bytes(reader.remaining())?)?;
                 Ok(Self::authenticated(authentication, records))
             }
@@ -392,7 +392,7 @@ mod tests {
         assert_eq!(TableLayout::decode(&[1, 0, 0, 1]).expect("valid"), plain);
         assert_eq!(plain.root(TableShape::new(2, 40).expect("a shape")), None);
 
-        let layout = TableLayout::authenticated(Authentication::new([7; 32]), records);
+        let layout = TableLayout::authenticated(Authentication([7; 32]), records);
         let bytes = [&[2, 0][..], &[7; 32], &[1, 0, 0, 1]].concat();
         assert_eq!(layout.encode(), bytes);
         assert_eq!(TableLayout::decode(&bytes).expect("valid"), layout);
@@ -415,7 +415,7 @@ mod tests {
         let values = Values { is_raw: true, columns: vec![column] };
         let records = RecordLayout::Index(IndexLayout { prefix_bytes: 1 });
         let plain = TableLayout::from(records.clone());
-        let authenticated = TableLayout::authenticated(Authentication::new([7; 32]), records);
+        let authenticated = TableLayout::authenticated(Authentication([7; 32]), records);
         for layout in [plain, authenticated] {
             let described = layout.clone().describing(Some(values.clone()));
             let bytes = described.encode();
@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn an_authenticated_layout_needs_room_for_paths() {
         let records = RecordLayout::Index(IndexLayout { prefix_bytes: 2 });
-        let layout = TableLayout::authenticated(Authentication::new([7; 32]), records);
+        let layout = TableLayout::authenticated(Authentication([7; 32]), records);
         let check = |records, record_len| {
             layout.check_shape(TableShape::new(records, record_len).expect("a shape"))
         };
@@ -459,7 +459,7 @@ mod tests {
     fn the_root_is_of_the_whole_layout_and_of_the_shape() {
         let layout = |merkle_root, prefix_bytes| {
             TableLayout::authenticated(
-                Authentication::new([merkle_root; 32]),
+                Authentication([merkle_root; 32]),
                 RecordLayout::Index(IndexLayout { prefix_bytes }),
             )
         };

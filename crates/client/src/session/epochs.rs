@@ -4,7 +4,7 @@
 use super::hints::Loaded;
 use crate::state::Pin;
 use privet_core::{Error, Reason, Result, TableChanges, TableDelta, TableIdentity};
-use privet_table::update_log::{Chain, EpochHash};
+use privet_table::update_log::{Chain, EpochHash, EpochUpdate};
 use privet_wire::FetchChunk;
 use privet_wire::prost::bytes::Bytes;
 use privet_wire::updates::EpochReader;
@@ -115,10 +115,8 @@ impl Following {
                     "the server sent updates beyond the version that was asked for",
                 ));
             }
-            let update = self.chain.follow(&fetched.epoch)?;
-            let (hash, after) = (update.hash(), update.after());
+            let EpochUpdate { hash, after, changes, .. } = self.chain.follow(&fetched.epoch)?;
             if self.server == 0 {
-                let changes = update.into_changes();
                 let one_by_one = self.servers > 1;
                 let delta = one_by_one.then(|| changes.delta());
                 self.changes.then(changes)?;

@@ -128,7 +128,7 @@ impl Owner {
             match &step.epoch {
                 Some(epoch) => {
                     let bytes = epoch.read(0, epoch.len() as usize).unwrap();
-                    assert_eq!(chain.follow(&bytes).unwrap().after(), step.identity);
+                    assert_eq!(chain.follow(&bytes).unwrap().after, step.identity);
                 }
                 None => {
                     chain = Chain::knowing_digest(step.identity, layout, keys, None);

@@ -135,7 +135,7 @@ fn a_table_by_index_has_no_keys() {
 #[test]
 fn an_authenticated_table_is_refused() {
     let (layout, shape, _) = by_index(&[vec![1, 2]]);
-    let layout = TableLayout::authenticated(Authentication::new([0; 32]), layout.records().clone());
+    let layout = TableLayout::authenticated(Authentication([0; 32]), layout.records().clone());
     let refused = RowEditor::new(&layout, shape, |_| Ok(vec![1, 2])).err().unwrap();
     assert_eq!(refused.blame(), Blame::ApiMisuse);
 }

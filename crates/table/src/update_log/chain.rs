@@ -249,35 +249,12 @@ impl Link {
 /// An epoch that was checked and that followed.
 #[derive(Clone, Debug)]
 pub struct EpochUpdate {
-    after: TableIdentity,
-    changes: TableChanges,
-    layout: Option<TableLayout>,
-    hash: EpochHash,
-}
-
-impl EpochUpdate {
     /// The table after.
-    pub fn after(&self) -> TableIdentity {
-        self.after
-    }
-
+    pub after: TableIdentity,
     /// The changes of its records: none if it changes only the table's keys.
-    pub fn changes(&self) -> &TableChanges {
-        &self.changes
-    }
-
-    /// The same, to keep.
-    pub fn into_changes(self) -> TableChanges {
-        self.changes
-    }
-
+    pub changes: TableChanges,
     /// How to read the records after, if that has changed.
-    pub fn layout(&self) -> Option<&TableLayout> {
-        self.layout.as_ref()
-    }
-
+    pub layout: Option<TableLayout>,
     /// Its hash, which the next epoch names.
-    pub fn hash(&self) -> EpochHash {
-        self.hash
-    }
+    pub hash: EpochHash,
 }

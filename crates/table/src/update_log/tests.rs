@@ -139,9 +139,9 @@ impl Model {
 
 /// Makes an epoch's changes in `records`, which are those of the table before.
 fn apply(update: &EpochUpdate, records: &mut Vec<u8>) {
-    let shape = update.after().shape;
+    let shape = update.after.shape;
     records.resize(shape.bytes() as usize, 0);
-    for (index, old, new) in update.changes().records() {
+    for (index, old, new) in update.changes.records() {
         let len = shape.record_len();
         let record = &mut records[(index * len) as usize..][..len as usize];
         assert_eq!(record, old);

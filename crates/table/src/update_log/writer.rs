@@ -219,10 +219,10 @@ impl<'s> LogWriter<'s> {
         let mut chain = self.log.chain.clone();
         let followed = chain.follow(&bytes)?;
 
-        let stored = self.write_item(&bytes, (epoch, followed.hash()))?;
+        let stored = self.write_item(&bytes, (epoch, followed.hash))?;
         self.log.chain = chain;
-        if let Some(layout) = followed.layout() {
-            self.log.layout.clone_from(layout);
+        if let Some(layout) = followed.layout {
+            self.log.layout = layout;
         }
         self.log.appended(stored);
         self.digest = Some(digest);

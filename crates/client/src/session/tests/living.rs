@@ -239,7 +239,7 @@ fn next_version(
     let digest = *blake3::hash(&last.layout).as_bytes();
     let mut chain = Chain::knowing_digest(before, digest, publisher, None);
     let mut changes = TableChanges::none(before.shape);
-    changes.then(chain.follow(epoch).unwrap().into_changes()).unwrap();
+    changes.then(chain.follow(epoch).unwrap().changes).unwrap();
     let server = last.server.as_ref().unwrap();
     let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
     let tuning = registry::Tuning::default();

@@ -132,11 +132,10 @@ impl UpdateLog {
             }
             _ => {
                 let update = self.chain.follow_decoded(&recorded).map_err(as_damage)?;
-                Arc::make_mut(&mut self.written).extend(
-                    update.changes().records().map(|(index, _, new)| (index, new.to_vec())),
-                );
-                if let Some(layout) = update.layout() {
-                    self.layout.clone_from(layout);
+                Arc::make_mut(&mut self.written)
+                    .extend(update.changes.records().map(|(index, _, new)| (index, new.to_vec())));
+                if let Some(layout) = update.layout {
+                    self.layout = layout;
                 }
                 if let Recorded::Succession(rotation) = recorded {
                     self.lineage.push(rotation).map_err(as_damage)?;

@@ -37,16 +37,16 @@ proptest! {
                 continue;
             }
             let update = chain.follow(&bytes).expect("the next epoch");
-            let changed = update.changes();
+            let changed = &update.changes;
             changes.then(changed.clone()).expect("it fits");
             by_digest.follow(&bytes).expect("the same without the layout");
             prop_assert_eq!(by_digest.identity(), chain.identity());
             prop_assert_eq!(by_digest.layout_digest(), chain.layout_digest());
-            prop_assert_eq!(update.after(), model.identity());
+            prop_assert_eq!(update.after, model.identity());
             prop_assert_eq!(chain.identity(), model.identity());
             prop_assert_eq!(chain.layout(), Some(&model.layout));
-            prop_assert_eq!(update.layout().is_some(), layout_changes);
-            prop_assert_eq!(update.hash(), model.previous);
+            prop_assert_eq!(update.layout.is_some(), layout_changes);
+            prop_assert_eq!(update.hash, model.previous);
 
             let mut records = before.records.clone();
             apply(&update, &mut records);
@@ -177,7 +177,7 @@ fn a_layout_has_to_be_another_one_that_fits() {
     assert!(message.contains("stays the same"), "{message}");
 
     // Records of 6 bytes with paths of 96 bytes: none.
-    let authentication = crate::authentication::Authentication::new([1; 32]);
+    let authentication = crate::authentication::Authentication([1; 32]);
     let within = layout(0).records().clone();
     let authenticated = TableLayout::authenticated(authentication, within);
     let too_narrow = start.clone().next(&[], Some(authenticated));

@@ -219,7 +219,7 @@ fn what_cannot_be_appended_changes_nothing() {
     refused(writer.append(&key(2), &update), Blame::ApiMisuse, "clients would refuse");
     let larger = Model::new(6).update(&[edit(1, 1)]);
     refused(writer.append(&key(1), &larger), Blame::ApiMisuse, "another shape");
-    let authentication = crate::authentication::Authentication::new([1; 32]);
+    let authentication = crate::authentication::Authentication([1; 32]);
     let authenticated = TableLayout::authenticated(authentication, layout(0).records().clone());
     let mut other = update.clone();
     other.layout = Some(authenticated);

@@ -55,8 +55,8 @@ fn epochs_are_followed() {
             .expect("a layout that fits");
         for (epoch, state) in (base + 1..).zip(history["epochs"].as_array().expect("a list")) {
             let update = chain.follow(&bytes(&state["epoch"])).expect("the next epoch");
-            assert_eq!(update.hash().0, array(&state["hash"]));
-            assert_eq!(update.after(), identity(&history, state, epoch));
+            assert_eq!(update.hash.0, array(&state["hash"]));
+            assert_eq!(update.after, identity(&history, state, epoch));
             assert_eq!(chain.layout(), Some(&layout_of(state)));
             apply(&update, &mut records);
             assert_eq!(records, bytes(&state["records"]));

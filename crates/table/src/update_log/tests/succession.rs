@@ -237,10 +237,10 @@ fn after_a_rotation_the_new_publisher_signs_and_the_old_one_no_longer() {
     assert!(rotation.is_rotation());
     let from = chain.clone();
     let update = chain.follow(rotation.as_bytes()).expect("the next epoch");
-    assert!(update.changes().is_empty());
+    assert!(update.changes.is_empty());
     // It is a version with the same contents.
     model.epoch += 1;
-    model.previous = update.hash();
+    model.previous = update.hash;
     assert_eq!(chain, at(&model, keys(2, 3)));
 
     let by_old = model.clone().next(&[edit(0, 1)], None);
