@@ -26,7 +26,7 @@ use crate::import::{
     ColumnType, ColumnTypes, Format, LinesLeftOut, OnEmptyKey, Selection, Source, guess_types,
 };
 use crate::key_map::{
-    KeyForm, KeyFormat, KeyMap, KeyMapKind, Normalization, PackOptions, pack_with_room,
+    KeyForm, KeyFormat, KeyMap, KeyMapKind, Normalization, PackOptions, pack_with,
 };
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::new_file::Existing;
@@ -496,8 +496,9 @@ fn write_table(
             kind: options.key_map,
             parts: options.parts,
             lists: options.on_duplicate == OnDuplicate::All,
+            room: options.room,
         };
-        let packed = pack_with_room(&pack, kept, options.room, seed)?;
+        let packed = pack_with(&pack, kept, seed)?;
         let packed = packed.with_key_form(kept.key_form().clone());
         let layout = RecordLayout::Keyed(packed.key_map().clone());
         let shape = packed.key_map().shape();

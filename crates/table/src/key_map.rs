@@ -152,7 +152,7 @@ pub use key_form::{Case, KeyForm, Normalization};
 pub use key_format::KeyFormat;
 #[cfg(feature = "files")]
 pub(crate) use key_format::quoted;
-pub use packing::{PackOptions, Packed, Pairs, pack_as, pack_with, pack_with_room};
+pub use packing::{PackOptions, Packed, Pairs, pack_as, pack_with};
 pub use pieces::MOST_PARTS;
 #[cfg(feature = "files")]
 pub(crate) use ranges::{Bounds, NAME_LEN};

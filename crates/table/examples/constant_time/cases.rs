@@ -190,7 +190,7 @@ fn keys(kind: KeyMapKind, parts: u8) {
     for pairs in [900, 1000, 1100, 1200] {
         let pairs: Vec<(String, Vec<u8>)> =
             (0..pairs).map(|number| (format!("key {number}"), vec![1; 40])).collect();
-        let options = PackOptions { kind, parts: Some(parts), lists: false };
+        let options = PackOptions { kind, parts: Some(parts), ..PackOptions::default() };
         let packed =
             pack_with(&options, pairs.as_slice(), PublicSeed::from_bytes([3; 32])).unwrap();
         let key_map = packed.key_map();

@@ -53,6 +53,9 @@ pub struct PackOptions {
     pub parts: Option<u8>,
     /// Whether the values are [lists](super::encode_list) of values.
     pub lists: bool,
+    /// Room for so many more keys, with values as long as these: the table is packed with as many
+    /// others, which are then left out.
+    pub room: u64,
 }
 
 /// A finished assignment of pairs to buckets: the key map, and which pairs each bucket holds.
@@ -118,47 +121,33 @@ impl Packed {
 /// # Errors
 /// As [`pack_with`].
 pub fn pack_as<P: Pairs + ?Sized>(kind: KeyMapKind, pairs: &P, seed: PublicSeed) -> Result<Packed> {
-    pack_with(&PackOptions { kind, parts: Some(1), lists: false }, pairs, seed)
+    pack_with(&PackOptions { kind, parts: Some(1), ..PackOptions::default() }, pairs, seed)
 }
 
-/// Distributes `pairs` over records, for a key map as `options` describe it. The result depends
-/// only on the set of pairs, the options and `seed`, not on the order of the pairs.
+/// Distributes the pairs `real` over records, for a key map as `options` describe it. The result
+/// depends only on the set of pairs, the options and `seed`, not on the order of the pairs.
 ///
 /// `seed` must be drawn after the keys are known, and at random: see the [module](crate::key_map).
 /// Takes about 130 bytes of memory for each piece of a value besides the pairs themselves.
 ///
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are no pairs or more than 2^32 − 1,
-/// if two keys are equal, if a value is longer than any record can be, or if `options` ask for an
-/// impossible number of parts.
+/// if two keys are equal, if a value is longer than any record can be, if `options` ask for an
+/// impossible number of parts, or if there is to be room in a bucket map, where gaps are of little
+/// use to new keys.
 pub fn pack_with<P: Pairs + ?Sized>(
     options: &PackOptions,
-    pairs: &P,
-    seed: PublicSeed,
-) -> Result<Packed> {
-    pack_with_room(options, pairs, 0, seed)
-}
-
-/// As [`pack_with`], with room for `room` more keys, with values as long as these: the table is
-/// packed with as many others, which are then left out.
-///
-/// # Errors
-/// As [`pack_with`]; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there is to be room in
-/// a bucket map, where gaps are of little use to new keys.
-pub fn pack_with_room<P: Pairs + ?Sized>(
-    options: &PackOptions,
     real: &P,
-    room: u64,
     seed: PublicSeed,
 ) -> Result<Packed> {
     check(options, real)?;
-    if room > 0 && options.kind != KeyMapKind::Cuckoo {
+    if options.room > 0 && options.kind != KeyMapKind::Cuckoo {
         return Err(Error::api_misuse(
             "keys that come later find room in a cuckoo map alone: choose that kind",
         ));
     }
-    check_count((real.len() as u64).saturating_add(room))?;
-    let pairs = &WithRoom::new(real, room, seed);
+    check_count((real.len() as u64).saturating_add(options.room))?;
+    let pairs = &WithRoom::new(real, options.room, seed);
     let kind = options.kind;
     let (parts, undivided) = parts::choose(options, pairs, attempt_seed(seed, 0));
     let limits = StashLimits::of(payload_lens(pairs, parts));

@@ -27,17 +27,13 @@ const SAMPLE: u64 = 2048;
 /// A rehearsal has about the first number of entries, in at most the second of records.
 const REHEARSED: (f64, f64) = (4096.0, 512.0);
 
-/// The room of a table by key. All figures but those of the stash are estimates.
+/// The room of a table by key. All figures are estimates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Room {
     /// How many entries the table has: as many as keys, if values lie in one part each.
     pub entries: u64,
     /// How many more fit, if they are as long as these.
     pub more: u64,
-    /// How many entries are in the stash.
-    pub stash_entries: u64,
-    /// How many an update lets it have.
-    pub most_stash_entries: u64,
 }
 
 impl Room {
@@ -94,8 +90,6 @@ impl KeyMap {
         Ok(Room {
             entries: in_records.round() as u64 + self.stash_entries(),
             more: more.round() as u64,
-            stash_entries: self.stash_entries(),
-            most_stash_entries: stash_limits(self).0,
         })
     }
 

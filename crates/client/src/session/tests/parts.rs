@@ -43,7 +43,8 @@ struct Table {
 impl Table {
     fn new(kind: KeyMapKind) -> Self {
         let pairs: Vec<_> = (0..KEYS).map(|k| (key(k), encode_list(values(k)))).collect();
-        let options = PackOptions { kind, parts: Some(PARTS as u8), lists: true };
+        let options =
+            PackOptions { kind, parts: Some(PARTS as u8), lists: true, ..PackOptions::default() };
         let seed = PublicSeed::derive("privet test", b"seed");
         let packed = pack_with(&options, &pairs[..], seed).unwrap();
         let map = packed.key_map().clone();

@@ -66,7 +66,8 @@ fn reading_is_measured_with_what_takes_longest() {
 #[test]
 fn dummy_keys_are_brought_into_the_tables_form() {
     let pairs: Vec<_> = (0..1000).map(|n: u32| (n.to_string().into_bytes(), vec![1])).collect();
-    let options = PackOptions { kind: KeyMapKind::Buckets, parts: Some(1), lists: false };
+    let options =
+        PackOptions { kind: KeyMapKind::Buckets, parts: Some(1), ..PackOptions::default() };
     let normalization = Normalization { case: Some(Case::Lower), ..Normalization::default() };
     let ranges = Some(Directory::new(Points::Numbers, &[Range { from: 5, to: 9 }], false).unwrap());
     for form in [

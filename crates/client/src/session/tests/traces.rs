@@ -118,7 +118,7 @@ fn table(layout: Layout, few: bool, spoilt: bool) -> (Vec<u8>, Vec<u8>, TableSha
     };
     let kind = if layout == Layout::Cuckoo { KeyMapKind::Cuckoo } else { KeyMapKind::Buckets };
     let lists = layout == Layout::Parts;
-    let options = PackOptions { kind, parts: Some(if lists { 2 } else { 1 }), lists };
+    let options = PackOptions { kind, parts: Some(if lists { 2 } else { 1 }), lists, room: 0 };
     let packed = pack_with(&options, &pairs[..], PublicSeed::derive("privet test", b"seed"));
     let mut key_form = KeyForm::default();
     if layout == Layout::Ranges {

@@ -47,7 +47,7 @@ proptest! {
     ) {
         let pairs = varied(lengths);
         for kind in KeyMapKind::ALL {
-            let options = PackOptions { kind, parts, lists };
+            let options = PackOptions { kind, parts, lists, ..PackOptions::default() };
             let (key_map, records, _) = packed_with(&options, &pairs);
             if let Some(parts) = parts {
                 prop_assert_eq!(key_map.parts(), usize::from(parts));
@@ -79,7 +79,8 @@ proptest! {
     ) {
         let pairs = varied(lengths);
         for kind in KeyMapKind::ALL {
-            let (key_map, records, _) = packed_with(&PackOptions { kind, parts, lists }, &pairs);
+            let options = PackOptions { kind, parts, lists, ..PackOptions::default() };
+            let (key_map, records, _) = packed_with(&options, &pairs);
             let entries = |record: &[u8]| {
                 let mut count = 0;
                 entry::for_each_entry(record, |_, _| count += 1).expect("well-formed");
@@ -188,7 +189,7 @@ proptest! {
     ) {
         let pairs = varied(initial);
         for kind in KeyMapKind::ALL {
-            let options = PackOptions { kind, parts: Some(parts), lists: false };
+            let options = PackOptions { kind, parts: Some(parts), ..PackOptions::default() };
             let (mut key_map, mut records, _) = packed_with(&options, &pairs);
             let mut oracle: BTreeMap<Vec<u8>, Vec<u8>> = pairs.iter().cloned().collect();
             for operations in history.chunks(batch) {
@@ -238,7 +239,7 @@ proptest! {
         position in 0usize..10_000,
         flip in 1u8..=255,
     ) {
-        let options = PackOptions { kind, parts: Some(3), lists: true };
+        let options = PackOptions { kind, parts: Some(3), lists: true, ..PackOptions::default() };
         let (key_map, ..) = packed_with(&options, &varied((0..64).chain([2000])));
         let mut bytes = key_map.encode();
         let position = position % bytes.len();
@@ -263,7 +264,7 @@ proptest! {
 #[test]
 fn a_set_that_finds_no_room_for_its_last_piece_changes_nothing() {
     for kind in KeyMapKind::ALL {
-        let options = PackOptions { kind, parts: Some(4), lists: false };
+        let options = PackOptions { kind, parts: Some(4), ..PackOptions::default() };
         let (key_map, records, _) = packed_with(&options, &varied((0..200).map(|n| 300 + n % 40)));
         let mut editor = Editor::new(&key_map, |number| Ok(records[number as usize].clone()));
         let mut last = 200;
@@ -328,8 +329,10 @@ fn a_table_of_lists_has_all_values_of_a_key_in_their_order() {
         (0..300).map(|number| (key(number), encode_list(values(number)))).collect();
     for kind in KeyMapKind::ALL {
         for parts in [None, Some(3)] {
-            let (key_map, records, _) =
-                packed_with(&PackOptions { kind, parts, lists: true }, &pairs);
+            let (key_map, records, _) = packed_with(
+                &PackOptions { kind, parts, lists: true, ..PackOptions::default() },
+                &pairs,
+            );
             let found = |key_map: &KeyMap, records: &[Vec<u8>], number: usize| {
                 let list = look_up(key_map, records, &key(number))?;
                 let values = decode_list(&list).expect("a list");
@@ -376,7 +379,7 @@ fn long_values_are_divided_where_that_saves_a_quarter_and_never_otherwise() {
         let (key_map, records, packed) =
             packed_with(&PackOptions { kind, ..PackOptions::default() }, &lopsided);
         let (undivided, ..) =
-            packed_with(&PackOptions { kind, parts: Some(1), lists: false }, &lopsided);
+            packed_with(&PackOptions { kind, parts: Some(1), ..PackOptions::default() }, &lopsided);
         assert!(key_map.parts() > 1, "{key_map:?}");
         assert!(undivided.record_len() >= 20_000 && key_map.record_len() <= 12_000, "{key_map:?}");
         assert!(packed.undivided_record_len().is_some_and(|len| len >= 20_000));
@@ -403,7 +406,7 @@ fn pieces_that_are_too_wide_for_records_lie_in_the_stash_one_by_one() {
     let many = varied((0..4000).map(|number| if number % 10 == 0 { 2000 } else { 100 }));
     for kind in KeyMapKind::ALL {
         for (pairs, parts, stashed) in [(&few, 1, 4..=4), (&few, 4, 16..=16), (&many, 8, 0..=20)] {
-            let options = PackOptions { kind, parts: Some(parts), lists: false };
+            let options = PackOptions { kind, parts: Some(parts), ..PackOptions::default() };
             let (key_map, records, _) = packed_with(&options, pairs);
             assert!(stashed.contains(&key_map.stash_entries()), "{key_map:?}");
             assert!(key_map.record_len() < 1500, "{key_map:?}");

@@ -26,8 +26,9 @@ fn a_table_takes_as_many_keys_as_it_was_built_with_room_for() {
     let pairs: Vec<Pair> = (0..500).map(pair).collect();
     let seed = fixed_seed();
     for (parts, room) in [(1, 0), (1, 500), (1, 5000), (3, 2000)] {
-        let options = PackOptions { kind: KeyMapKind::Cuckoo, parts: Some(parts), lists: false };
-        let packed = pack_with_room(&options, &pairs[..], room, seed).expect("packs");
+        let options =
+            PackOptions { kind: KeyMapKind::Cuckoo, parts: Some(parts), lists: false, room };
+        let packed = pack_with(&options, &pairs[..], seed).expect("packs");
         let map = KeyMap::decode(&packed.key_map().encode()).expect("just encoded");
         assert_eq!(map.keys(), 500);
         let records = packed.records(&pairs[..]);
@@ -40,18 +41,18 @@ fn a_table_takes_as_many_keys_as_it_was_built_with_room_for() {
             editor.set(&key, &value).expect("there is room");
         }
     }
-    let buckets = PackOptions { parts: Some(1), ..PackOptions::default() };
-    assert!(pack_with_room(&buckets, &pairs[..], 1, seed).is_err());
+    let buckets = PackOptions { parts: Some(1), room: 1, ..PackOptions::default() };
+    assert!(pack_with(&buckets, &pairs[..], seed).is_err());
 }
 
 /// Rows may be sorted by their lengths. What comes later is taken to be as all rows are, not as the
 /// first.
 #[test]
 fn room_is_as_large_in_whatever_order_rows_come() {
-    let options = PackOptions { kind: KeyMapKind::Cuckoo, parts: Some(1), lists: false };
+    let options = PackOptions { kind: KeyMapKind::Cuckoo, parts: Some(1), lists: false, room: 250 };
     let bytes = |len: fn(usize) -> usize| {
         let pairs: Vec<Pair> = (0..500).map(|i| (key(i), vec![5; len(i)])).collect();
-        let packed = pack_with_room(&options, &pairs[..], 250, fixed_seed()).expect("packs");
+        let packed = pack_with(&options, &pairs[..], fixed_seed()).expect("packs");
         packed.key_map().buckets() * packed.key_map().record_len()
     };
     let (rising, falling) = (bytes(|i| i / 5), bytes(|i| (499 - i) / 5));
