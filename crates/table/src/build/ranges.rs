@@ -1,7 +1,7 @@
 //! Rows that answer for ranges of keys: their bounds are read, put in order, and named.
 
 use super::rows::KeptRows;
-use crate::key_map::{Bounds, Directory, Points, Range};
+use crate::key_map::{Bounds, Directory, Pairs as _, Points, Range};
 use privet_core::{Error, Reason, Result};
 
 impl KeptRows {
@@ -68,7 +68,7 @@ impl KeptRows {
 
     /// A row in a message: its place and its bounds.
     fn shown(&self, row: usize, unit: &str) -> String {
-        format!("{} ({})", self.place_of(row, unit), self.shown_key(self.key_of(row)))
+        format!("{} ({})", self.place_of(row, unit), self.shown_key(self.key(row)))
     }
 
     /// The first kind of points that fits the bounds of all rows.
@@ -79,7 +79,7 @@ impl KeptRows {
             let before = possible.clone();
             possible.retain(|points| points.parse_bounds(from, until).is_some());
             if possible.is_empty() {
-                let shown = self.shown_key(self.key_of(row));
+                let shown = self.shown_key(self.key(row));
                 let expected = match before[0] {
                     _ if before.len() == Points::ALL.len() => "whole numbers, or addresses",
                     points => points.name(),
@@ -94,7 +94,7 @@ impl KeptRows {
     }
 
     fn bounds_of(&self, row: usize) -> (&str, Option<&str>) {
-        self.bounds_in(self.key_of(row))
+        self.bounds_in(self.key(row))
     }
 }
 

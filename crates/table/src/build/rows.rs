@@ -20,6 +20,7 @@ use std::hash::{BuildHasher, RandomState};
 /// The longest value that any table can hold: with its tag and length, it fits into one record.
 const MAX_VALUE: u64 = MAX_RECORD_LEN - 16;
 
+#[derive(Default)]
 pub(crate) struct KeptRows {
     arena: Arena,
     /// One for each key, in a table by key.
@@ -30,18 +31,36 @@ pub(crate) struct KeptRows {
     by_key: bool,
     /// Keys have two bounds each: see [`both_bounds`].
     two_bounds: bool,
-    rows_kept: u64,
+    counts: RowCounts,
     value_bytes: u64,
-    duplicates_dropped: u64,
     key_form: KeyForm,
-    empty_keys: u64,
-    hidden: u64,
-    lines_left_out: LinesLeftOut,
     doubts: Vec<String>,
     /// The names of the inputs, each with the number of its first row.
     inputs: Vec<(usize, String)>,
     /// The columns of the values, if all rows have the same ones.
     columns: Option<Vec<ValueColumn>>,
+}
+
+/// What became of the rows that were read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RowCounts {
+    /// Those that are in the table, or are edits of it.
+    pub kept: u64,
+    /// Those that narrower ranges hide.
+    pub hidden: u64,
+    /// Those whose key another row has.
+    pub duplicates_dropped: u64,
+    /// Those that were skipped because they have no key.
+    pub empty_keys: u64,
+    /// Lines that were no rows.
+    pub left_out: LinesLeftOut,
+}
+
+impl RowCounts {
+    /// All rows.
+    pub(crate) fn read(&self) -> u64 {
+        self.kept + self.hidden + self.duplicates_dropped + self.empty_keys
+    }
 }
 
 /// The columns of two inputs, which have the same names in the same order.
@@ -76,21 +95,10 @@ impl KeptRows {
         progress: &mut dyn FnMut(Progress) -> Result<()>,
     ) -> Result<Self> {
         let mut kept = Self {
-            arena: Arena::default(),
-            rows: Vec::new(),
-            further: HashMap::new(),
             by_key: options.key.is_some() || options.ranges.is_some(),
             two_bounds: selection.until.is_some(),
-            rows_kept: 0,
-            value_bytes: 0,
-            duplicates_dropped: 0,
             key_form: KeyForm { normalization: options.normalization, ..KeyForm::default() },
-            empty_keys: 0,
-            hidden: 0,
-            lines_left_out: LinesLeftOut::default(),
-            doubts: Vec::new(),
-            inputs: Vec::new(),
-            columns: None,
+            ..Self::default()
         };
         let mut by_hash = KeyIndex::default();
         let bytes_total = bytes_in_all(&sources)?;
@@ -111,8 +119,8 @@ impl KeptRows {
             unit = rows.unit();
             kept.take(&mut rows, &mut by_hash, options, &mut report)?;
             bytes_before += rows.bytes_read();
-            kept.empty_keys += rows.empty_keys();
-            kept.lines_left_out += rows.left_out();
+            kept.counts.empty_keys += rows.empty_keys();
+            kept.counts.left_out += rows.left_out();
             kept.doubts.extend(rows.doubt().map(|doubt| format!("{}: {doubt}", rows.name())));
             let columns = rows.value_columns();
             if like.is_none() && selection.value == ValueForm::JsonRest {
@@ -201,7 +209,7 @@ impl KeptRows {
             [(_, name)] => name.clone(),
             [(_, name), others @ ..] => format!("{name} and {} more", others.len()),
         };
-        Err(Error::api_misuse(match self.empty_keys {
+        Err(Error::api_misuse(match self.counts.empty_keys {
             0 if self.inputs.len() > 1 => {
                 format!("{inputs}: they have no rows; a table needs at least one")
             }
@@ -227,7 +235,7 @@ impl KeptRows {
 
     fn count(&mut self) {
         let further = || self.further.values().flat_map(|further| &further.values);
-        self.rows_kept = (self.rows.len() + further().count()) as u64;
+        self.counts.kept = (self.rows.len() + further().count()) as u64;
         let firsts = self.rows.iter().map(|row| row.value.len());
         self.value_bytes = firsts.chain(further().map(|place| place.len())).sum::<usize>() as u64;
     }
@@ -284,7 +292,7 @@ impl KeptRows {
             }
             OnDuplicate::All => return self.add_further(earlier, row),
         }
-        self.duplicates_dropped += 1;
+        self.counts.duplicates_dropped += 1;
         Ok(())
     }
 
@@ -355,10 +363,6 @@ impl KeptRows {
         &self.key_form
     }
 
-    pub(crate) fn key_of(&self, row: usize) -> &[u8] {
-        self.arena.at(self.rows[row].key)
-    }
-
     /// Lets the rows of these numbers stand under these keys, and no others. A row may stand under
     /// several keys.
     pub(super) fn rename(&mut self, names: impl ExactSizeIterator<Item = (usize, [u8; NAME_LEN])>) {
@@ -372,8 +376,8 @@ impl KeptRows {
 
     /// Notes rows that have no place in the table.
     pub(super) fn hide(&mut self, rows: u64) {
-        self.hidden = rows;
-        self.rows_kept -= rows;
+        self.counts.hidden = rows;
+        self.counts.kept -= rows;
     }
 
     /// The number of records of a table by index.
@@ -381,13 +385,8 @@ impl KeptRows {
         self.rows.len() as u64
     }
 
-    /// How many rows of the input are in the table.
-    pub(crate) fn rows_kept(&self) -> u64 {
-        self.rows_kept
-    }
-
-    pub(crate) fn value_of(&self, row: u64) -> &[u8] {
-        self.arena.at(self.rows[row as usize].value)
+    pub(crate) fn counts(&self) -> RowCounts {
+        self.counts
     }
 
     /// The bytes of the values of all rows that are in the table.
@@ -401,28 +400,9 @@ impl KeptRows {
         (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0))
     }
 
-    pub(crate) fn duplicates_dropped(&self) -> u64 {
-        self.duplicates_dropped
-    }
-
-    /// How many rows are hidden by narrower ones.
-    pub(super) fn hidden(&self) -> u64 {
-        self.hidden
-    }
-
-    /// How many lines of the inputs were no rows.
-    pub(crate) fn lines_left_out(&self) -> LinesLeftOut {
-        self.lines_left_out
-    }
-
     /// What was read and may have been meant otherwise.
     pub(super) fn doubts(&self) -> &[String] {
         &self.doubts
-    }
-
-    /// How many rows were skipped because they have no key.
-    pub(crate) fn empty_keys(&self) -> u64 {
-        self.empty_keys
     }
 }
 

@@ -23,8 +23,8 @@ mod tests;
 
 use super::rows::Counts;
 use super::{NumberedRows, TableUpdate, Written, update_of};
-use crate::build::{KeptRows, OnDuplicate};
-use crate::import::{Columns, LinesLeftOut, check_value};
+use crate::build::{KeptRows, OnDuplicate, RowCounts};
+use crate::import::{Columns, check_value};
 use crate::key_map::{Editor, Effect, Held, KeyForm, KeyMap, Pairs as _, decode_list};
 use crate::layout::{IndexLayout, RecordLayout, TableLayout};
 use crate::update_log::check_can_be_sent;
@@ -48,14 +48,8 @@ pub struct Replacement {
     /// What they do to keys, or to rows in a table by index. Where values lie in several parts,
     /// `deleted` counts the parts of values, because without their keys nobody can say more.
     pub counts: Counts,
-    /// How many rows the table has then.
-    pub rows: u64,
-    /// How many rows were dropped because another row has their key.
-    pub duplicates_dropped: u64,
-    /// How many rows were skipped because they have no key.
-    pub empty_keys: u64,
-    /// Lines of the file that were no rows.
-    pub left_out: LinesLeftOut,
+    /// What became of the rows.
+    pub rows: RowCounts,
 }
 
 /// How rows take the place of what a table holds.
@@ -99,14 +93,7 @@ pub(crate) fn replacement(
     if changes {
         planned.describe(described)?;
     }
-    Ok(Replacement {
-        epochs: planned.epochs,
-        counts,
-        rows: rows.rows_kept(),
-        duplicates_dropped: rows.duplicates_dropped(),
-        empty_keys: rows.empty_keys(),
-        left_out: rows.lines_left_out(),
-    })
+    Ok(Replacement { epochs: planned.epochs, counts, rows: rows.counts() })
 }
 
 /// Refuses rows whose values lack columns that the table's values have, or have them of other
@@ -129,7 +116,7 @@ pub(crate) fn check_columns(layout: &TableLayout, rows: &KeptRows) -> Result<()>
     let Some(values) = layout.values() else { return Ok(()) };
     let has_lists = layout.records().key_map().is_some_and(KeyMap::has_lists);
     for row in 0..rows.rows() {
-        let value = rows.value_of(row);
+        let value = rows.value(row as usize);
         let several = if has_lists { decode_list(value)? } else { vec![value] };
         several.into_iter().try_for_each(|value| check_value(values, value, columns))?;
     }
@@ -216,7 +203,7 @@ impl<R: Fn(u64) -> Result<Vec<u8>>> Planned<R> {
             let mut editor = NumberedRows::new(index, self.shape, |number| self.record(number));
             let mut bytes = 0;
             while row < wanted && bytes < self.epoch_bytes {
-                let value = rows.value_of(row);
+                let value = rows.value(row as usize);
                 let named = |error: Error| error.within(format!("row {row}"));
                 if row >= now {
                     editor.append(value).map_err(named)?;
@@ -310,7 +297,7 @@ impl<'r> ByKey<'r> {
     fn new(key_map: &KeyMap, rows: &'r KeptRows, most_records: u64) -> Result<Self> {
         let mut tags = Vec::with_capacity(rows.len() * key_map.parts());
         for row in 0..rows.len() {
-            tags.extend(key_map.tags_of_formed(rows.key_of(row)));
+            tags.extend(key_map.tags_of_formed(rows.key(row)));
         }
         tags.sort_unstable();
         if tags.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -386,7 +373,7 @@ impl<'r> ByKey<'r> {
         row: usize,
         editor: &mut Editor<'_, R>,
     ) -> Result<()> {
-        let (key, value) = (self.rows.key_of(row), self.rows.value(row));
+        let (key, value) = (self.rows.key(row), self.rows.value(row));
         let held = editor.compare(key, value)?;
         if let Held::Same { .. } = held {
             self.counts.unchanged += 1;
@@ -411,7 +398,7 @@ impl<'r> ByKey<'r> {
         Later { row, is_there }: Later,
         editor: &mut Editor<'_, R>,
     ) -> Result<()> {
-        match editor.put_formed(self.rows.key_of(row), self.rows.value(row)) {
+        match editor.put_formed(self.rows.key(row), self.rows.value(row)) {
             Err(error) if has_no_room(&error) => {
                 // What is in the stash already may stay there.
                 self.refused += u64::from(!is_there);

@@ -1,34 +1,34 @@
 //! Keys and values in the form of the table: from files with the same columns, and from what was
 //! typed.
 
-use crate::import::{Columns, Format, LinesLeftOut, Rows, Selection, Source, check_value};
+use crate::build::RowCounts;
+use crate::import::{Columns, Format, Rows, Selection, Source, check_value};
 use crate::key_map::{KeyFormat, RowKey};
 use crate::snapshot::{SnapshotHeader, ValueForm};
 use crate::values::{ValueColumn, ValueType, Values};
 use privet_core::{Error, Result};
 
 /// Passes the key and the value of each row of `source` to `take`, and whether all rows have the
-/// same columns. Keys are written in `format`. In a table by row number, the key is empty. Returns
-/// how many rows there were, how many more without a key, and which lines were no rows.
+/// same columns. Keys are written in `format`. In a table by row number, the key is empty.
 pub(super) fn read(
     source: Source,
     header: &SnapshotHeader,
     format: KeyFormat,
     mut take: impl FnMut(RowKey<'_>, &[u8], bool) -> Result<()>,
-) -> Result<(u64, u64, LinesLeftOut)> {
+) -> Result<RowCounts> {
     let mut rows = Rows::open(source, selection(header))?;
     let (name, unit) = (rows.name().to_owned(), rows.unit());
     let same_columns = rows.value_columns().is_some();
     // A column of bytes has keys that are not written in any format.
     let format = if rows.has_byte_keys() { format } else { KeyFormat::Text };
-    let mut count = 0;
+    let mut counts = RowCounts::default();
     while let Some(row) = rows.next_row()? {
-        count += 1;
+        counts.kept += 1;
         let key = RowKey { key: &format.write(row.key.key), ..row.key };
         take(key, row.value, same_columns)
             .map_err(|error| error.within(format!("{unit} {}", row.position)).within(&name))?;
     }
-    Ok((count, rows.empty_keys(), rows.left_out()))
+    Ok(RowCounts { empty_keys: rows.empty_keys(), left_out: rows.left_out(), ..counts })
 }
 
 /// The value that was typed for `key`. In a table of JSON objects, this is an object with the typed

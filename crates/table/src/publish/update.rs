@@ -1,7 +1,7 @@
 //! The next epoch of a table, signed and appended to the log beside its file.
 
 use super::rows;
-use crate::build::{OnDuplicate, Progress, Stage, written, written_if_any};
+use crate::build::{OnDuplicate, Progress, RowCounts, Stage, written, written_if_any};
 use crate::edit::{HowReplaced, Replacement};
 use crate::import::{Columns, LinesLeftOut, Source, check_value, common_columns};
 use crate::key_map::{Room, RowKey};
@@ -199,7 +199,7 @@ pub fn update(
             table.replacement(by, how, &mut |_| Ok(()))?
         }
     };
-    let Replacement { epochs, counts, rows, duplicates_dropped, empty_keys, left_out } = changes;
+    let Replacement { epochs, counts, rows } = changes;
     if hands_over {
         let to = wanted.hand_over_to.as_deref().map(PublisherKey::from_file).transpose()?;
         tell(Stage::Signing)?;
@@ -243,10 +243,10 @@ pub fn update(
         parts: table.layout().records().key_map().map_or(1, |map| map.parts() as u64),
         // What was published stays published, so a failure here is none of the update.
         room: table.room().ok().flatten().filter(|_| !dry_run).map(KeysLeft::from),
-        duplicates_dropped,
-        rows_read: rows + duplicates_dropped + empty_keys,
-        empty_keys_skipped: empty_keys,
-        lines_left_out: left_out,
+        duplicates_dropped: rows.duplicates_dropped,
+        rows_read: rows.read(),
+        empty_keys_skipped: rows.empty_keys,
+        lines_left_out: rows.left_out,
         records_changed,
         layout_changed,
         records: identity.shape.records(),
@@ -307,7 +307,7 @@ fn edits(
             false => error.within(rows::named(key.key)),
         })
     };
-    let mut read = (0, 0, LinesLeftOut::default());
+    let mut read = RowCounts::default();
     if let Some(mut source) = from {
         let name = source.name();
         match values {
@@ -337,6 +337,5 @@ fn edits(
             .map_err(|error| error.within(rows::named(key.as_bytes())))?;
     }
     let (edits, counts) = editor.finish()?;
-    let (epochs, (rows, empty_keys, left_out)) = (edits.into_iter().collect(), read);
-    Ok(Replacement { epochs, counts, rows, duplicates_dropped: 0, empty_keys, left_out })
+    Ok(Replacement { epochs: edits.into_iter().collect(), counts, rows: read })
 }
