@@ -72,7 +72,7 @@ pub use dialect::{Delimiter, Dialect};
 pub use formats::Format;
 pub use json_fields::Fields;
 pub use of_table::{Columns, check_value, common_columns};
-pub use source::{OnEmptyKey, Source, open_text, text_of};
+pub use source::{OnEmptyKey, Source, text_of};
 pub use types::{ColumnType, ColumnTypes, Types};
 pub(crate) use {source::Like, types::guess as guess_types};
 

@@ -75,8 +75,6 @@ use header::ParsedHeader;
 use mark::Slots;
 use privet_core::{Error, Reason, Result, TableIdentity, TableView};
 use privet_kernels::memory::FileMapping;
-use std::fs::File;
-use std::io::Read as _;
 use std::num::NonZero;
 use std::path::Path;
 use std::{io, thread};
@@ -93,13 +91,6 @@ pub struct Snapshot {
     layout: TableLayout,
     /// The mark, as it was when the file was opened.
     slots: Option<Slots>,
-}
-
-/// Whether a file begins as a table file does. A file that cannot be read does not.
-pub fn is_table(path: &Path) -> bool {
-    let mut first = [0; MAGIC.len()];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut first));
-    read.is_ok() && first == MAGIC
 }
 
 impl Snapshot {

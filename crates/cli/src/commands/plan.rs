@@ -9,8 +9,8 @@ use crate::laboratory::schemes;
 use privet_core::{Error, Result, TableShape};
 use privet_measure::machine::Machine;
 use privet_measure::plan::{PlanOptions, PlanReport, Subject, Use, compare, shell_word};
+use privet_table::FileKind;
 use privet_table::import::Source;
-use privet_table::snapshot::is_table;
 use std::path::Path;
 
 /// Computes what each scheme costs, and prints the ranking.
@@ -93,7 +93,7 @@ fn subject(arguments: &Plan, given: Vec<Source>) -> Result<Subject> {
 fn is_input(file: &Path, arguments: &Plan) -> Result<bool> {
     let Plan { making, reading, .. } = arguments;
     let is_told = making.key.is_some() || making.range_from.is_some() || !reading.is_default();
-    match is_table(file) {
+    match FileKind::of(file) == Some(FileKind::Table) {
         true if is_told => Err(Error::api_misuse(format!(
             "{} is a table already: leave out how it would be read and which column has the keys",
             file.display()

@@ -358,24 +358,11 @@ impl Source {
 }
 
 /// A text of any usual encoding and compression, as it is read everywhere: as UTF-8, without a byte
-/// order mark, decompressed. `-` stands for standard input. If reading it fails, [`cannot_read`]
-/// says why.
+/// order mark, decompressed. If reading it fails, [`cannot_read`] says why.
 ///
 /// # Errors
-/// - [`Blame::ApiMisuse`] if there is no such file, or it is of a kind that is not read.
+/// - [`Blame::ApiMisuse`] if it is of a kind that is not read.
 /// - [`Blame::Unavailable`] if it cannot be read.
-pub fn open_text(path: &Path) -> Result<impl Read + Send + 'static> {
-    let input: Box<dyn Read + Send> = match path.as_os_str() == "-" {
-        true => Box::new(io::stdin()),
-        false => Box::new(open_file(path)?.0),
-    };
-    text_of(input)
-}
-
-/// What `input` holds, as [`open_text`] reads it.
-///
-/// # Errors
-/// As there.
 pub fn text_of<R: Read>(input: R) -> Result<impl Read + use<R>> {
     Ok(Text::new(compressed::decompressed(input)?))
 }

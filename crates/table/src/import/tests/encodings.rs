@@ -18,21 +18,15 @@ fn padded_and_several_members_of_gzip_are_read_to_their_end() {
 
 #[test]
 fn any_text_is_opened_alike() {
-    let directory = tempfile::tempdir().expect("a folder");
-    let path = directory.path().join("keys.txt");
     let wide: Vec<u8> = "\u{feff}a\nb\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     for bytes in [&b"a\nb\n"[..], b"\xef\xbb\xbfa\nb\n", &wide, &COMPRESSIONS[1].1(&wide)] {
-        std::fs::write(&path, bytes).expect("written");
-        let mut text = String::new();
-        open_text(&path).expect("opened").read_to_string(&mut text).expect("read");
-        assert_eq!(text, "a\nb\n");
+        let text = io::read_to_string(text_of(bytes).expect("opened"));
+        assert_eq!(text.expect("read"), "a\nb\n");
     }
-    std::fs::write(&path, b"\xfd7zXZ\0\0\x04").expect("written");
-    let error = open_text(&path).map(drop).expect_err("xz");
+    let error = text_of(&b"\xfd7zXZ\0\0\x04"[..]).map(drop).expect_err("xz");
     assert!(error.message().contains("compressed with xz"), "{error}");
     let cut = &COMPRESSIONS[0].1(b"a\nb\n")[..15];
-    std::fs::write(&path, cut).expect("written");
-    let read = io::read_to_string(open_text(&path).expect("opened"));
+    let read = io::read_to_string(text_of(cut).expect("opened"));
     let error = cannot_read(read.expect_err("cut off"));
     assert_eq!(error.blame(), Blame::ApiMisuse);
     assert!(error.message().contains("ends too early"), "{error}");
