@@ -61,7 +61,8 @@ pub struct BuildReport {
     pub rows_hidden: u64,
     /// How many rows were dropped because another row has their key.
     pub duplicates_dropped: u64,
-    /// How many rows were skipped because they have no key: [`Skip`](crate::import::OnEmptyKey::Skip).
+    /// How many rows were skipped because they have no key:
+    /// [`Skip`](crate::import::OnEmptyKey::Skip).
     pub empty_keys_skipped: u64,
     /// How many lines of the inputs were no rows.
     #[serde(flatten)]
