@@ -24,20 +24,20 @@ use crate::laboratory::papers::arguments::Papers;
 use crate::laboratory::setup::arguments::Setup;
 use crate::laboratory::tradeoff::Tradeoff;
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use privet_core::TableDigest;
+use privet_core::Error;
 use privet_core::quantities::{typed_bytes, typed_count};
 use privet_kernels::dispatch::Arm;
 use privet_measure::bench::{PLAIN, Subject};
 use privet_schemes::SchemeId;
-use privet_table::TableRoot;
 use privet_table::build::OnDuplicate;
 use privet_table::key_map::{KeyFormat, KeyMapKind};
 use privet_table::similar::meant;
-use privet_table::update_log::{NextKeyDigest, PublisherId};
+use privet_table::update_log::NextKeyDigest;
 use reading::{Words, choice};
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Look records up in somebody else's table without the server learning which.
 #[derive(Parser)]
@@ -509,7 +509,7 @@ fn parse_subject(text: &str) -> Result<Subject, String> {
 }
 
 pub(crate) fn parse_scheme_name(text: &str) -> Result<SchemeId, String> {
-    text.parse().map_err(|error: privet_core::Error| {
+    text.parse().map_err(|error: Error| {
         let meant = meant(text, schemes().map(SchemeId::name));
         let meant = meant.map(|name| format!("; did you mean {name}?"));
         format!("{error}{}", meant.unwrap_or_default())
@@ -539,16 +539,9 @@ pub(crate) fn parse_size(text: &str) -> Result<u32, String> {
     u32::try_from(number).map_err(|_| format!("a partition has far fewer than {number} records"))
 }
 
-fn parse_publisher(text: &str) -> Result<PublisherId, String> {
-    text.parse().map_err(|error: privet_core::Error| advice::told_anywhere(&error))
-}
-
-fn parse_root(text: &str) -> Result<TableRoot, String> {
-    text.parse().map_err(|error: privet_core::Error| advice::told_anywhere(&error))
-}
-
-fn parse_digest(text: &str) -> Result<TableDigest, String> {
-    text.parse().map_err(|error: privet_core::Error| advice::told_anywhere(&error))
+/// Reads what is read like this in the library, too.
+fn parse_known<T: FromStr<Err = Error>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error| advice::told_anywhere(&error))
 }
 
 pub(crate) fn parse_arm(text: &str) -> Result<Arm, String> {

@@ -2,7 +2,7 @@
 
 use super::{
     SchemeChoice, SchemeOptions, advice, examples, options, parse_address, parse_arm,
-    parse_bytes_or_none, parse_milliseconds, parse_publisher, parse_scheme, served_schemes,
+    parse_bytes_or_none, parse_known, parse_milliseconds, parse_scheme, served_schemes,
 };
 use clap::Args;
 use privet_kernels::dispatch::Arm;
@@ -106,7 +106,8 @@ pub(crate) struct Serve {
     ///
     /// An update log of anybody else is refused. Without it, it is whoever a table's log names when
     /// it is opened first.
-    #[arg(long, value_name = "HEX", value_parser = parse_publisher, help_heading = CHANGES)]
+    #[arg(long, value_name = "HEX", value_parser = parse_known::<PublisherId>)]
+    #[arg(help_heading = CHANGES)]
     pub(crate) publisher: Option<PublisherId>,
 
     /// Where precomputed hints are kept between starts.

@@ -1,8 +1,6 @@
 //! What every command that looks records up takes: whom to ask, what to trust, how long to wait.
 
-use super::{
-    parse_bytes, parse_digest, parse_publisher, parse_root, parse_scheme_name, verifying_schemes,
-};
+use super::{parse_bytes, parse_known, parse_scheme_name, verifying_schemes};
 use clap::Args;
 use privet_client::{ClientOptions, Patience};
 use privet_core::{Epoch, TableDigest};
@@ -72,20 +70,22 @@ pub(crate) struct Trust {
     /// it. Without --root, records of such a table are verified against the root that the server
     /// announced at first use, which is pinned with the table: that finds damage, not a server that
     /// lied from the beginning.
-    #[arg(long, value_name = "HEX", value_parser = parse_root, help_heading = TRUST)]
+    #[arg(long, value_name = "HEX", value_parser = parse_known::<TableRoot>, help_heading = TRUST)]
     pub(crate) root: Option<TableRoot>,
     /// Who publishes the table, as `privet keygen` printed it.
     ///
     /// A table with updates by anybody else, or by nobody, is refused before anything is asked.
     /// Without --publisher, it is whoever the server named at first use.
-    #[arg(long, value_name = "HEX", value_parser = parse_publisher, help_heading = TRUST)]
+    #[arg(long, value_name = "HEX", value_parser = parse_known::<PublisherId>)]
+    #[arg(help_heading = TRUST)]
     pub(crate) publisher: Option<PublisherId>,
     /// The digest of the version to use, as `privet inspect` prints it.
     ///
     /// Nothing is asked of servers that say that they serve another version, and nothing more once
     /// they stop serving this one. By most schemes, a server that lies about its digest is not
     /// found out by this: name the publisher or the root as well.
-    #[arg(long, value_name = "HEX", value_parser = parse_digest, help_heading = TRUST)]
+    #[arg(long, value_name = "HEX", value_parser = parse_known::<TableDigest>)]
+    #[arg(help_heading = TRUST)]
     pub(crate) digest: Option<TableDigest>,
     /// The earliest version to use: its epoch.
     ///
