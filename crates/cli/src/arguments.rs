@@ -1,5 +1,6 @@
 //! What can be typed. The doc comments below are the help texts that users read.
 
+mod as_typed;
 pub(crate) mod examples;
 mod get;
 mod keys;
@@ -11,6 +12,7 @@ mod serve;
 mod servers;
 mod update;
 
+pub(crate) use as_typed::AsTyped;
 pub(crate) use get::{Get, OutputFormat};
 pub(crate) use load::Load;
 pub(crate) use options::{SchemeOptions, Typed};
@@ -33,7 +35,7 @@ use privet_table::build::OnDuplicate;
 use privet_table::key_map::{KeyFormat, KeyMapKind};
 use privet_table::similar::meant;
 use privet_table::update_log::NextKeyDigest;
-use reading::{Words, choice};
+use reading::choice;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -267,29 +269,6 @@ pub(crate) struct Making {
     /// against (`get --root`) is printed.
     #[arg(long, help_heading = FORGERY)]
     pub(crate) authenticate: bool,
-}
-
-impl Making {
-    /// The words that say the same.
-    pub(crate) fn words(&self) -> Vec<String> {
-        let mut typed = Words::default();
-        typed.value("--key", self.key.as_ref());
-        typed.value("--range-from", self.range_from.as_ref());
-        typed.value("--range-to", self.range_to.as_ref());
-        typed.flag("--nested", self.nested);
-        typed.list("--normalize", &self.normalize);
-        typed.value("--key-format", self.key_format.map(KeyFormat::name));
-        typed.chosen("--on-duplicate", OnDuplicate::CHOICES, self.on_duplicate);
-        typed.flag("--multi", self.multi);
-        typed.list("--value", &self.value);
-        typed.value("--raw-value", self.raw_value.as_ref());
-        typed.value("--max-value", self.max_value);
-        typed.chosen("--key-map", KeyMapKind::CHOICES, self.key_map);
-        typed.value("--parts", self.parts);
-        typed.value("--room", self.room);
-        typed.flag("--authenticate", self.authenticate);
-        typed.0
-    }
 }
 
 /// Leaves options on how a table is built to the long help of a command that seldom builds one.

@@ -1,7 +1,7 @@
 //! What can be typed after `privet plan`.
 
 use super::reading::choice;
-use super::{Making, ReadingArguments, examples, parse_bytes, parse_number};
+use super::{AsTyped, Making, ReadingArguments, examples, parse_bytes, parse_number};
 use clap::Args;
 use privet_measure::plan::{ASSUMPTIONS, ClientKind, Link, Prices};
 use privet_schemes::registry::Assumption;
@@ -112,7 +112,7 @@ pub(crate) struct Plan {
     pub(crate) svg: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) making: Making,
+    pub(crate) making: AsTyped<Making>,
     #[command(flatten)]
-    pub(crate) reading: ReadingArguments,
+    pub(crate) reading: AsTyped<ReadingArguments>,
 }

@@ -9,7 +9,7 @@ use privet_table::import::{Delimiter, Format, OnEmptyKey, Types};
 /// The heading of these options.
 pub(super) const READING: &str = "How files of rows are read";
 
-#[derive(Args, Clone, PartialEq, Eq)]
+#[derive(Args)]
 pub(crate) struct ReadingArguments {
     /// Format of the files; default: by their names.
     ///
@@ -74,80 +74,6 @@ pub(crate) struct ReadingArguments {
     pub(crate) on_empty_key: OnEmptyKey,
 }
 
-impl ReadingArguments {
-    /// Whether nothing was said.
-    pub(crate) fn is_default(&self) -> bool {
-        self.words().is_empty()
-    }
-
-    /// The words that say the same.
-    pub(crate) fn words(&self) -> Vec<String> {
-        let mut typed = Words::default();
-        typed.value("--format", self.format.and_then(|one| name_of(Format::choices(), one)));
-        typed.value(
-            "--delimiter",
-            self.delimiter.map(|delimiter| match delimiter {
-                Delimiter::WhiteSpace => "whitespace".to_owned(),
-                Delimiter::Character(b'\t') => "tab".to_owned(),
-                Delimiter::Character(character) => char::from(character).to_string(),
-            }),
-        );
-        typed.flag("--no-quotes", self.no_quotes);
-        typed.flag("--no-header", self.no_header);
-        typed.list("--columns", &self.columns);
-        typed.flag("--spread", self.spread);
-        typed.value("--comment", self.comment.as_ref());
-        typed.value("--skip-lines", (self.skip_lines > 0).then_some(self.skip_lines));
-        let types = self.types.iter().map(|one| match one {
-            Types::Auto => "auto".to_owned(),
-            Types::Column(column, kind) => format!("{column}={}", kind.name()),
-        });
-        typed.list("--types", &types.collect::<Vec<_>>());
-        typed.chosen("--on-empty-key", OnEmptyKey::CHOICES, self.on_empty_key);
-        typed.0
-    }
-}
-
-/// Options as words: those that say more than the default.
-#[derive(Default)]
-pub(super) struct Words(pub(super) Vec<String>);
-
-impl Words {
-    pub(super) fn flag(&mut self, option: &str, is_set: bool) {
-        self.0.extend(is_set.then(|| option.to_owned()));
-    }
-
-    pub(super) fn value(&mut self, option: &str, value: Option<impl ToString>) {
-        match value.map(|value| value.to_string()) {
-            Some(value) if value.starts_with('-') => self.0.push(format!("{option}={value}")),
-            Some(value) => self.0.extend([option.to_owned(), value]),
-            None => {}
-        }
-    }
-
-    pub(super) fn list(&mut self, option: &str, values: &[String]) {
-        self.value(option, (!values.is_empty()).then(|| values.join(",")));
-    }
-
-    /// Of choices, the first is the default.
-    pub(super) fn chosen<T: Copy + PartialEq, const N: usize>(
-        &mut self,
-        option: &str,
-        choices: [Choice<T>; N],
-        value: T,
-    ) {
-        self.value(option, name_of(choices.into_iter().skip(1), value));
-    }
-}
-
-/// How a choice is typed.
-fn name_of<T: PartialEq>(
-    choices: impl IntoIterator<Item = Choice<T>>,
-    value: T,
-) -> Option<&'static str> {
-    choices.into_iter().find(|one| one.value == value).map(|one| one.name)
-}
-
 /// Takes the names of choices.
 pub(super) fn choice<T: Copy + Send + Sync + 'static>(
     choices: impl IntoIterator<Item = Choice<T>>,
@@ -169,14 +95,15 @@ fn parse_comment(typed: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::AsTyped;
     use super::*;
 
     #[derive(clap::Parser)]
     struct Typed {
         #[command(flatten)]
-        reading: ReadingArguments,
+        reading: AsTyped<ReadingArguments>,
         #[command(flatten)]
-        making: super::super::Making,
+        making: AsTyped<super::super::Making>,
     }
 
     #[test]

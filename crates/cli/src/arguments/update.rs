@@ -1,7 +1,7 @@
 //! What can be typed after `privet keygen` and `privet update`.
 
 use super::reading::choice;
-use super::{ReadingArguments, examples};
+use super::{AsTyped, ReadingArguments, examples};
 use clap::Args;
 use privet_table::build::OnDuplicate;
 use privet_table::update_log::NextKeyDigest;
@@ -114,7 +114,7 @@ pub(crate) struct Update {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) reading: ReadingArguments,
+    pub(crate) reading: AsTyped<ReadingArguments>,
 }
 
 fn parse_assignment(typed: &str) -> Result<(String, String), String> {

@@ -92,7 +92,8 @@ fn subject(arguments: &Plan, given: Vec<Source>) -> Result<Subject> {
 /// If it is a table, and something was typed that is for building one.
 fn is_input(file: &Path, arguments: &Plan) -> Result<bool> {
     let Plan { making, reading, .. } = arguments;
-    let is_told = making.key.is_some() || making.range_from.is_some() || !reading.is_default();
+    let is_told =
+        making.key.is_some() || making.range_from.is_some() || !reading.words().is_empty();
     match FileKind::of(file) == Some(FileKind::Table) {
         true if is_told => Err(Error::api_misuse(format!(
             "{} is a table already: leave out how it would be read and which column has the keys",

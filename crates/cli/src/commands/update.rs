@@ -39,7 +39,7 @@ fn new_rows(arguments: &Update) -> Result<NewRows> {
         let (on_duplicate, nested) = (arguments.on_duplicate, arguments.nested);
         return Ok(NewRows::Replaced { by: rows(path), on_duplicate, nested });
     }
-    if from.is_none() && !reading.is_default() {
+    if from.is_none() && !reading.words().is_empty() {
         return Err(Error::api_misuse(
             "no file is read: name one (--from), or leave out how it is read",
         ));
