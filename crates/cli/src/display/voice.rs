@@ -52,13 +52,13 @@ static OUTPUT: Voice = Voice::new("standard output");
 
 /// Standard error.
 pub(crate) fn on_error() -> &'static Voice {
-    ERROR.begin(stderr);
+    ERROR.begin(|| own(io::stderr()));
     &ERROR
 }
 
 /// Standard output, for a server. Other commands wait for who reads their results.
 pub(crate) fn on_output() -> &'static Voice {
-    OUTPUT.begin(stdout);
+    OUTPUT.begin(|| own(io::stdout()));
     &OUTPUT
 }
 
@@ -306,28 +306,16 @@ impl Write for Closed {
     }
 }
 
-// Descriptors of their own. The standard library keeps its streams locked while it writes, and then
-// nobody else could, a panic among them.
+/// The same stream, as a descriptor of its own. The standard library keeps its streams locked while
+/// it writes, and then nobody else could, a panic among them.
 #[cfg(unix)]
-fn stderr() -> io::Result<Box<dyn Write>> {
-    use std::os::fd::AsFd as _;
-    Ok(Box::new(std::fs::File::from(io::stderr().as_fd().try_clone_to_owned()?)))
-}
-
-#[cfg(unix)]
-fn stdout() -> io::Result<Box<dyn Write>> {
-    use std::os::fd::AsFd as _;
-    Ok(Box::new(std::fs::File::from(io::stdout().as_fd().try_clone_to_owned()?)))
+fn own(stream: impl std::os::fd::AsFd) -> io::Result<Box<dyn Write>> {
+    Ok(Box::new(std::fs::File::from(stream.as_fd().try_clone_to_owned()?)))
 }
 
 #[cfg(not(unix))]
-fn stderr() -> io::Result<Box<dyn Write>> {
-    Ok(Box::new(io::stderr()))
-}
-
-#[cfg(not(unix))]
-fn stdout() -> io::Result<Box<dyn Write>> {
-    Ok(Box::new(io::stdout()))
+fn own(stream: impl Write + 'static) -> io::Result<Box<dyn Write>> {
+    Ok(Box::new(stream))
 }
 
 /// One event of a log.
