@@ -1,8 +1,9 @@
 //! What is known of the servers while `privet get` waits, and what is printed when they are silent.
 
+use super::printer::thread;
 use crate::arguments::Get;
 use crate::display::notice;
-use privet_core::{Error, Result};
+use privet_core::Result;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -123,10 +124,7 @@ impl Silence {
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("silence".to_owned()).spawn(watching);
-        let thread = thread
-            .map_err(|error| Error::unavailable("no thread to watch the time").caused_by(error))?;
-        Ok(Self { end: Some(end), thread: Some(thread) })
+        Ok(Self { end: Some(end), thread: Some(thread("silence", watching)?) })
     }
 }
 

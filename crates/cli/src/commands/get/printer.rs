@@ -131,7 +131,9 @@ pub(super) fn thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>> {
     let thread = Builder::new().name(name.to_owned()).spawn(work);
-    thread.map_err(|error| Error::unavailable("no thread for results").caused_by(error))
+    thread.map_err(|error| {
+        Error::unavailable("the system gives no thread for results").caused_by(error)
+    })
 }
 
 /// About how many bytes a result takes in memory.
