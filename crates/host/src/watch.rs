@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 use tokio::sync::watch::{Receiver, channel};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 /// When to try again after something was missing.
 const RETRY: Duration = Duration::from_secs(60);
@@ -84,7 +84,10 @@ async fn watch(
     interval: Duration,
     mut told: Receiver<()>,
 ) {
-    let mut ticks = (!interval.is_zero()).then(|| ticks(interval));
+    // Without an interval nobody listens to the ticks, but there have to be some.
+    let period = interval.max(Duration::from_millis(1));
+    let mut ticks = interval_at(Instant::now() + period, period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // A change may be noticed before it is finished, and the rest of it may leave length and time
     // as they are.
     let mut once_more = false;
@@ -99,8 +102,8 @@ async fn watch(
                 // No more signals: the process is ending.
                 Err(_) => return,
             },
-            () = tick(&mut ticks) => false,
-            () = at(retry) => true,
+            _ = ticks.tick(), if !interval.is_zero() => false,
+            () = sleep_until(retry.unwrap_or_else(Instant::now)), if retry.is_some() => true,
         };
         let name = table.name().to_owned();
         let looked = tokio::task::spawn_blocking(move || {
@@ -152,26 +155,6 @@ fn look_at(table: &mut FollowedTable) -> Result<Option<Next>> {
             "reading the table's files has failed because of a bug in this program",
         ))
     })
-}
-
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => std::future::pending().await,
-    }
-}
-
-fn ticks(interval: Duration) -> Interval {
-    let mut ticks = interval_at(Instant::now() + interval, interval);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    ticks
-}
-
-async fn tick(ticks: &mut Option<Interval>) {
-    match ticks {
-        Some(ticks) => drop(ticks.tick().await),
-        None => std::future::pending().await,
-    }
 }
 
 #[cfg(unix)]
