@@ -29,6 +29,7 @@ mod tuning;
 pub use printable::{printable, printable_lines};
 
 use arguments::{Arguments, Command};
+use exit::Outcome;
 use privet_core::{Error, Result};
 use privet_table::import::Source;
 use std::ffi::OsString;
@@ -82,26 +83,26 @@ pub fn run(typed: Vec<OsString>) -> u8 {
         Ok(typed) => typed,
         Err(error) => return exit::from_usage(&error),
     };
-    let outcome = match arguments.command {
+    let done = match arguments.command {
+        Command::Get(get) => return exit::from_outcome(commands::get::run(&get), &command),
+        Command::Load(load) => return exit::from_outcome(commands::load::run(&load), &command),
         Command::Build(build) => commands::build::run(&build),
         Command::Inspect(inspect) => commands::inspect::run(&inspect),
         Command::Setup(setup) => laboratory::setup::run(&setup),
         Command::Keygen(keygen) => commands::keygen::run(&keygen),
         Command::Update(update) => commands::update::run(&update),
         Command::Serve(serve) => commands::serve::run(&serve),
-        Command::Get(get) => commands::get::run(&get),
         Command::State(state) => commands::state::run(&state),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Papers(papers) => laboratory::papers::run(&papers),
         Command::Plan(plan) => commands::plan::run(&plan),
         Command::Bench(bench) => commands::bench::run(&bench),
-        Command::Load(load) => commands::load::run(&load),
         Command::Tradeoff(tradeoff) => laboratory::tradeoff::run(&tradeoff),
         Command::Completions(completions) => commands::manual::completions(&completions),
         Command::Man(man) => commands::manual::pages(&man),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
     };
-    exit::from_outcome(outcome, &command)
+    exit::from_outcome(done.map(|()| Outcome::Done), &command)
 }
 
 /// Writes what still waits to be written when the command ends, also by a panic.

@@ -2,7 +2,6 @@
 
 use crate::arguments::Bench;
 use crate::display::{self, Page};
-use crate::exit::Outcome;
 use crate::laboratory::reference_string;
 use crate::laboratory::schemes::zero_bit;
 use privet_core::{Result, TableShape};
@@ -11,10 +10,9 @@ use privet_measure::identity_of;
 use std::time::Instant;
 
 /// Runs the measurement and prints its report.
-pub(crate) fn run(arguments: &Bench) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Bench) -> Result<()> {
     let report = report(arguments)?;
-    display::report(arguments.json, &report, || Page::of(|page| report.put_on(page)))?;
-    Ok(Outcome::Done)
+    display::report(arguments.json, &report, || Page::of(|page| report.put_on(page)))
 }
 
 /// Runs the measurement.

@@ -3,7 +3,6 @@
 use super::keygen::notice_no_next_key;
 use crate::arguments::{Build, Making, ReadingArguments};
 use crate::display::{self, Page};
-use crate::exit::Outcome;
 use crate::key_form::describe;
 use crate::room::describe_stash;
 use indicatif::ProgressBar;
@@ -21,7 +20,7 @@ use std::path::Path;
 use std::time::Instant;
 
 /// Reads the input, writes the table, prints what came of it.
-pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Build) -> Result<()> {
     display::be_quiet(arguments.quiet);
     let wanted = NewTable {
         output: arguments.output.clone(),
@@ -34,13 +33,13 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
     };
     let sources = arguments.inputs.iter().map(|path| source(path, &arguments.reading)).collect();
     let start = Instant::now();
-    let built = Bars::during(|progress| publish::build(&wanted, sources, progress))?;
+    let built = with_bars(|progress| publish::build(&wanted, sources, progress))?;
     let seconds = start.elapsed().as_secs_f64();
     let built = match built {
         Built::Table(built) => built,
         Built::Completed(completed) => {
             display::notice(&completed);
-            return Ok(Outcome::Done);
+            return Ok(());
         }
     };
     for doubt in &built.table.doubts {
@@ -57,7 +56,7 @@ pub(crate) fn run(arguments: &Build) -> Result<Outcome> {
             page
         })?;
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// What is made of rows, as it was typed.
@@ -128,46 +127,23 @@ pub(crate) fn left_out(lines: LinesLeftOut, empty_keys: u64) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// One progress bar for each stage, on a terminal.
-#[derive(Default)]
-pub(crate) struct Bars {
-    current: Option<(Stage, ProgressBar)>,
-}
-
-impl Bars {
-    /// Does `work`, and shows the progress that it tells.
-    pub(crate) fn during<T>(
-        work: impl FnOnce(&mut dyn FnMut(Progress) -> Result<()>) -> Result<T>,
-    ) -> Result<T> {
-        let mut bars = Self::default();
-        let done = work(&mut |progress| {
-            bars.show(progress);
-            Ok(())
-        });
-        bars.finish();
-        done
-    }
-
-    fn show(&mut self, progress: Progress) {
-        if self.current.as_ref().is_none_or(|(stage, _)| *stage != progress.stage) {
-            self.finish();
-            let what = progress.stage.words();
-            let bar = match progress.stage {
-                Stage::Comparing | Stage::Signing | Stage::Compacting => display::working(what),
-                _ => display::byte_progress(what, progress.bytes_total),
-            };
-            self.current = Some((progress.stage, bar));
-        }
-        if let Some((_, bar)) = &self.current {
-            bar.set_position(progress.bytes_done);
-        }
-    }
-
-    fn finish(&mut self) {
-        if let Some((_, bar)) = self.current.take() {
-            bar.finish_and_clear();
-        }
-    }
+/// Does `work`, and shows the progress that it tells: on a terminal, one bar for each stage.
+pub(crate) fn with_bars<T>(
+    work: impl FnOnce(&mut dyn FnMut(Progress) -> Result<()>) -> Result<T>,
+) -> Result<T> {
+    let mut current: Option<(Stage, ProgressBar)> = None;
+    work(&mut |progress| {
+        let what = progress.stage.words();
+        let same = current.take().filter(|(stage, _)| *stage == progress.stage);
+        let (_, bar) = current.insert(same.unwrap_or_else(|| match progress.stage {
+            stage @ (Stage::Comparing | Stage::Signing | Stage::Compacting) => {
+                (stage, display::working(what))
+            }
+            stage => (stage, display::byte_progress(what, progress.bytes_total)),
+        }));
+        bar.set_position(progress.bytes_done);
+        Ok(())
+    })
 }
 
 /// The report, and how long it took.

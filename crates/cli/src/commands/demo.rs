@@ -7,7 +7,6 @@ mod servers;
 
 use crate::arguments::Demo;
 use crate::display::{self, Page};
-use crate::exit::Outcome;
 use crate::laboratory::reference_string;
 use phone_book::PhoneBook;
 use privet_client::{Client, Target};
@@ -29,7 +28,7 @@ const SHOWN: [SchemeId; 3] = [SchemeId::SimplePir, SchemeId::Dpf, SchemeId::Dumm
 
 /// Builds a phone book; under each scheme, serves it on loopback, looks people up, and shows what
 /// reached the servers.
-pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Demo) -> Result<()> {
     if arguments.entries > MOST_ENTRIES {
         return Err(Error::api_misuse(format!(
             "a demonstration has at most {MOST_ENTRIES} entries"
@@ -66,7 +65,7 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
         page.line(format!("\n`privet demo --all` shows the other {others} schemes as well."));
         page.print()?;
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Why a scheme is not shown on the table, with numbers. The reason informs the reader too.

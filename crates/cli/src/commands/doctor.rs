@@ -2,7 +2,6 @@
 
 use crate::arguments::Doctor;
 use crate::display::{self, Page};
-use crate::exit::Outcome;
 use privet_core::Result;
 use privet_host::memory;
 use privet_kernels::Kernels;
@@ -38,10 +37,9 @@ impl Finding {
 
 /// Examines the machine and prints the findings. No finding is an error: Privet still works on a
 /// machine that lacks something, only more slowly.
-pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Doctor) -> Result<()> {
     let findings = [processor(), kernels(), huge_pages(), of_memory(), open_files()];
-    display::report(arguments.json, &findings, || page(&findings))?;
-    Ok(Outcome::Done)
+    display::report(arguments.json, &findings, || page(&findings))
 }
 
 fn page(findings: &[Finding]) -> Page {
@@ -95,29 +93,23 @@ fn huge_pages() -> Finding {
         buffer.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
         buffer.huge_page_bytes()
     });
-    let mode_found = format!("mode {mode}");
+    let granted_of_all = |granted: usize| {
+        let (granted, all) = (display::bytes(granted as u64), display::bytes(PROBE as u64));
+        format!("mode {mode}; {granted} of {all} granted")
+    };
     match (mode, granted) {
-        (_, Some(bytes)) if bytes >= PROBE / 2 => Finding::good(
-            "huge pages",
-            format!(
-                "{mode_found}; {} of {} granted",
-                display::bytes(bytes as u64),
-                display::bytes(PROBE as u64)
-            ),
-        ),
-        (ThpMode::Never, _) => Finding::wanting("huge pages", mode_found, advice),
+        (_, Some(bytes)) if bytes >= PROBE / 2 => {
+            Finding::good("huge pages", granted_of_all(bytes))
+        }
+        (ThpMode::Never, _) => Finding::wanting("huge pages", format!("mode {mode}"), advice),
         (_, Some(bytes)) => Finding::wanting(
             "huge pages",
-            format!(
-                "{mode_found}; {} of {} granted",
-                display::bytes(bytes as u64),
-                display::bytes(PROBE as u64)
-            ),
+            granted_of_all(bytes),
             "memory is fragmented: free some, or restart the machine, before serving large tables",
         ),
         (_, None) => Finding::good(
             "huge pages",
-            format!("{mode_found}; this system does not say how many are granted"),
+            format!("mode {mode}; this system does not say how many are granted"),
         ),
     }
 }

@@ -5,7 +5,6 @@ use crate::arguments::Inspect;
 use crate::commands::get::json_lines::{ReadAs, ShownValue};
 use crate::commands::get::output::plain_lines;
 use crate::display::{self, Page};
-use crate::exit::Outcome;
 use crate::key_form::describe;
 use crate::laboratory::inspect_points;
 use crate::room;
@@ -23,7 +22,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// Opens the file, which checks its header, and with `--verify` reads all of it.
-pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Inspect) -> Result<()> {
     if FileKind::of(&arguments.file) == Some(FileKind::Points) {
         if arguments.head.is_some() {
             return Err(Error::api_misuse(format!(
@@ -39,7 +38,7 @@ pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
         let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
         display::write_out(&plain_lines(&values))?;
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// A table file and its log, and what was found in them.
@@ -59,29 +58,31 @@ fn keys_left(snapshot: &Snapshot, log: Option<&UpdateLog>) -> Result<Option<Keys
     let layout = log.map_or(snapshot.layout(), UpdateLog::layout);
     let key_map = layout.records().key_map().filter(|_| layout.authentication().is_none());
     let Some(key_map) = key_map else { return Ok(None) };
-    let table = log.map(|log| log.table(snapshot)).transpose()?;
-    let record = |number| match &table {
-        Some(table) => table.record(number),
-        None => snapshot.view().record(number),
-    };
-    let read = |number| record(number).map(<[u8]>::to_vec).ok_or_else(missing);
-    Ok(Some(key_map.room(read)?.into()))
-}
-
-fn missing() -> Error {
-    Error::corrupted("the table lacks a record")
+    Ok(Some(key_map.room(reader(snapshot, log)?)?.into()))
 }
 
 /// The table's first values, with the updates of its log.
 fn first_values(snapshot: &Snapshot, log: Option<&UpdateLog>, count: u64) -> Result<Vec<Vec<u8>>> {
-    let Some(log) = log else {
-        let shape = snapshot.identity().shape;
-        let read = |number| snapshot.view().record(number).map(<[u8]>::to_vec).ok_or_else(missing);
-        return listing::first_values(snapshot.layout(), shape, count, read);
+    let (layout, now) = match log {
+        Some(log) => (log.layout(), log.current()),
+        None => (snapshot.layout(), snapshot.identity()),
     };
-    let table = log.table(snapshot)?;
-    let read = |number| table.record(number).map(<[u8]>::to_vec).ok_or_else(missing);
-    listing::first_values(log.layout(), table.shape(), count, read)
+    listing::first_values(layout, now.shape, count, reader(snapshot, log)?)
+}
+
+/// Reads the table's records, with the updates of its log.
+fn reader<'t>(
+    snapshot: &'t Snapshot,
+    log: Option<&'t UpdateLog>,
+) -> Result<impl Fn(u64) -> Result<Vec<u8>> + 't> {
+    let table = log.map(|log| log.table(snapshot)).transpose()?;
+    Ok(move |number| {
+        let record = match &table {
+            Some(table) => table.record(number),
+            None => snapshot.view().record(number),
+        };
+        record.map(<[u8]>::to_vec).ok_or_else(|| Error::corrupted("the table lacks a record"))
+    })
 }
 
 /// What is shown in JSON.
@@ -132,6 +133,15 @@ impl Serving {
     }
 }
 
+/// Reads and checks every byte of the table file, which may take a while.
+pub(crate) fn verify(snapshot: &Snapshot, what: &str) -> Result<()> {
+    let bar = display::byte_progress(what, Some(snapshot.file_bytes()));
+    snapshot.verify(|done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    })
+}
+
 /// What came after the table file, in its update log.
 fn updates(log: &UpdateLog) -> Value {
     let table = log.current();
@@ -160,13 +170,7 @@ impl Inspected {
         let (snapshot, verified) = (Snapshot::open(&arguments.file)?, arguments.verify);
         let log = UpdateLog::of(&snapshot)?;
         if verified {
-            let bar = display::byte_progress("verifying", Some(snapshot.file_bytes()));
-            let whole = snapshot.verify(|done, total| {
-                bar.set_length(total);
-                bar.set_position(done);
-            });
-            bar.finish_and_clear();
-            whole?;
+            verify(&snapshot, "verifying")?;
             log.as_ref().map(|log| log.table(&snapshot)?.verified_digest()).transpose()?;
         }
         let head = arguments.head.map(|count| first_values(&snapshot, log.as_ref(), count));

@@ -2,14 +2,13 @@
 
 use crate::arguments::Keygen;
 use crate::display::{self, Page};
-use crate::exit::Outcome;
 use privet_core::Result;
 use privet_table::update_log::{NextKeyDigest, PublisherKey};
 use serde_json::json;
 use std::path::Path;
 
 /// Makes a key, writes it, and prints its public half.
-pub(crate) fn run(arguments: &Keygen) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Keygen) -> Result<()> {
     let key = PublisherKey::generate()?;
     key.create_file(&arguments.output)?;
     let (name, made) = match arguments.next {
@@ -35,8 +34,7 @@ pub(crate) fn run(arguments: &Keygen) -> Result<Outcome> {
             }
         });
         page
-    })?;
-    Ok(Outcome::Done)
+    })
 }
 
 /// Says so if a table was handed to the key in the file `to`, and no next key was named.

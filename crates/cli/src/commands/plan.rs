@@ -4,7 +4,6 @@
 use super::build::{on_empty_key, options, source};
 use crate::arguments::Plan;
 use crate::display::{self, Page};
-use crate::exit::Outcome;
 use crate::laboratory::schemes;
 use privet_core::{Error, Result, TableShape};
 use privet_measure::machine::Machine;
@@ -14,10 +13,9 @@ use privet_table::import::Source;
 use std::path::Path;
 
 /// Computes what each scheme costs, and prints the ranking.
-pub(crate) fn run(arguments: &Plan) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Plan) -> Result<()> {
     let report = report(arguments, Vec::new())?;
-    display::report(arguments.json, &report, || Page::of(|page| report.put_on(page)))?;
-    Ok(Outcome::Done)
+    display::report(arguments.json, &report, || Page::of(|page| report.put_on(page)))
 }
 
 /// Computes what each scheme costs, for a table of the `given` rows if there are any, and draws it

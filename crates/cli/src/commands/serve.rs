@@ -4,12 +4,12 @@ mod log;
 
 use crate::arguments::{SchemeChoice, Serve};
 use crate::display::{self, Page};
-use crate::exit::Outcome;
 use crate::laboratory::points::{self, PointsIn, with_points};
 use privet_core::{Error, Result};
 use privet_host::watch::{Hangups, Watching};
 use privet_host::{FollowedTable, TableFile};
 use privet_kernels::Kernels;
+use privet_kernels::dispatch::Arm;
 use privet_kernels::memory::give_back_freed_memory;
 use privet_measure::plan::cheaper;
 use privet_schemes::offline::OfflinePhase;
@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Opens the tables, starts the server, prints where it listens, and runs until SIGTERM or SIGINT.
-pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Serve) -> Result<()> {
     give_back_freed_memory();
     display::be_quiet(arguments.quiet);
     log::start(arguments.log_json, arguments.quiet);
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<Outcome> {
     });
     // Abandons a version that is still being made, since nothing waits for it any more.
     runtime.shutdown_background();
-    ended.map(|()| Outcome::Done)
+    ended
 }
 
 /// Opens the named tables. Returns what is served first, and what is followed afterwards.
@@ -106,10 +106,7 @@ fn config(arguments: &Serve) -> Result<ServerConfig> {
     if let Some(threads) = arguments.threads {
         config.threads = usize::from(threads);
     }
-    if let Some(arm) = arguments.kernel {
-        config.kernels =
-            Kernels::with_arm(arm).map_err(|error| Error::api_misuse(error.to_string()))?;
-    }
+    config.kernels = kernels(arguments.kernel)?;
     config.batch_window = Duration::from_secs_f64(arguments.batch_window / 1e3);
     config.max_batch = usize::from(arguments.max_batch);
     for (name, value) in &arguments.limits {
@@ -128,6 +125,12 @@ fn config(arguments: &Serve) -> Result<ServerConfig> {
     config.log_lines_lost = Some(display::voice::lost());
     config.check()?;
     Ok(config)
+}
+
+/// The kernels that were chosen, or the fastest ones here.
+pub(crate) fn kernels(chosen: Option<Arm>) -> Result<Kernels> {
+    let Some(arm) = chosen else { return Ok(Kernels::detect()) };
+    Kernels::with_arm(arm).map_err(|error| Error::api_misuse(error.to_string()))
 }
 
 /// `$XDG_CACHE_HOME/privet`, or `~/.cache/privet`. `None` for a user without a home directory.
@@ -188,10 +191,8 @@ fn open(file: &TableFile) -> Result<(ServedTable, FollowedTable)> {
     if !file.has_log() {
         return file.open();
     }
-    let spinner = display::working(&format!("applying the updates of {}", file.name));
-    let opened = file.open();
-    spinner.finish_and_clear();
-    opened
+    let _applying = display::working(&format!("applying the updates of {}", file.name));
+    file.open()
 }
 
 fn announce(arguments: &Serve, server: &RunningServer) {

@@ -4,7 +4,6 @@
 use crate::advice;
 use crate::arguments::{State, StateAction, StateReset, StateShow};
 use crate::display::{self, Page, some};
-use crate::exit::Outcome;
 use privet_client::disk::Directory;
 use privet_client::state::NextGeneration;
 use privet_client::store::{
@@ -15,7 +14,7 @@ use privet_core::{Error, Reason, Result, TableId};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-pub(crate) fn run(arguments: &State) -> Result<Outcome> {
+pub(crate) fn run(arguments: &State) -> Result<()> {
     match &arguments.action {
         StateAction::Show(show) => self::show(show),
         StateAction::Verify(verify) => self::verify(verify),
@@ -27,11 +26,10 @@ fn directory(given: &Option<PathBuf>) -> Result<PathBuf> {
     given.clone().map_or_else(store::default_directory, Ok)
 }
 
-fn show(arguments: &StateShow) -> Result<Outcome> {
+fn show(arguments: &StateShow) -> Result<()> {
     let root = directory(&arguments.directory)?;
     let report = store::report(&Directory::existing(&root))?;
-    display::report(arguments.json, &in_json(&root, &report), || page(&root, &report))?;
-    Ok(Outcome::Done)
+    display::report(arguments.json, &in_json(&root, &report), || page(&root, &report))
 }
 
 fn page(root: &Path, report: &StateReport) -> Page {
@@ -216,14 +214,14 @@ fn hints_in_json(hints: &HintsReport) -> Value {
     shown
 }
 
-fn verify(arguments: &StateShow) -> Result<Outcome> {
+fn verify(arguments: &StateShow) -> Result<()> {
     let root = directory(&arguments.directory)?;
     let verification = store::verify(&Directory::existing(&root))?;
     display::report(arguments.json, &verified_in_json(&root, &verification), || {
         verified_page(&root, &verification)
     })?;
     match verification.damaged.len() {
-        0 => Ok(Outcome::Done),
+        0 => Ok(()),
         1 => Err(Error::integrity("one file is damaged")),
         count => Err(Error::integrity(format!("{count} files are damaged"))),
     }
@@ -261,7 +259,7 @@ fn verified_in_json(root: &Path, verification: &Verification) -> Value {
     })
 }
 
-fn reset(arguments: &StateReset) -> Result<Outcome> {
+fn reset(arguments: &StateReset) -> Result<()> {
     let root = directory(&arguments.directory)?;
     let scope = match (&arguments.table, &arguments.server) {
         (Some(table), _) => Scope::Table(TableId(*table)),
@@ -291,8 +289,7 @@ fn reset(arguments: &StateReset) -> Result<Outcome> {
     }
     let mut page = Page::default();
     page.line(format!("erased {words} from {}", root.display()));
-    page.print()?;
-    Ok(Outcome::Done)
+    page.print()
 }
 
 fn in_words(erased: &Erased) -> String {

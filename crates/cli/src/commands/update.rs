@@ -1,10 +1,9 @@
 //! `privet update`: the next epoch of a table, signed and appended to the log beside its file.
 
 use crate::arguments::Update;
-use crate::commands::build::{Bars, left_out, source};
+use crate::commands::build::{left_out, source, with_bars};
 use crate::commands::keygen::notice_no_next_key;
 use crate::display::{self, Page};
-use crate::exit::Outcome;
 use crate::key_list::keys_from;
 use crate::room::{self, NEARLY_FULL};
 use privet_core::{Error, Result};
@@ -12,7 +11,7 @@ use privet_table::import::Types;
 use privet_table::publish::{self, NewRows, RowEdits, Updated};
 
 /// Reads what is to change, appends the epoch, compacts if that is due, and prints what came of it.
-pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Update) -> Result<()> {
     let wanted = publish::Update {
         table: arguments.table.clone(),
         publisher_key: arguments.publisher_key.clone(),
@@ -24,11 +23,10 @@ pub(crate) fn run(arguments: &Update) -> Result<Outcome> {
         dry_run: arguments.dry_run,
     };
     let rows = new_rows(arguments)?;
-    let updated = Bars::during(|progress| publish::update(&wanted, rows, progress))?;
+    let updated = with_bars(|progress| publish::update(&wanted, rows, progress))?;
     notice_no_next_key(arguments.hand_over_to.as_deref(), arguments.next_key);
     let hands_over = arguments.hand_over_to.is_some() || arguments.next_key.is_some();
-    display::report(arguments.json, &updated, || page(&updated, hands_over))?;
-    Ok(Outcome::Done)
+    display::report(arguments.json, &updated, || page(&updated, hands_over))
 }
 
 /// The rows that the table is to have, as they were typed.

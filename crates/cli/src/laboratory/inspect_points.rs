@@ -2,28 +2,24 @@
 
 use crate::arguments::Inspect;
 use crate::display::{self, Page};
-use crate::exit::Outcome;
 use crate::laboratory::points_file::{PointsFile, PointsHeader};
+use crate::laboratory::setup::points::threads;
 use privet_core::{Error, Result};
 use privet_laboratory::stored_setup::setup_bytes;
+use privet_measure::watch::Amount;
 use privet_schemes::SchemeId;
 use privet_schemes::registry::SchemePlan;
 use serde::Serialize;
-use std::num::NonZero;
 
-pub(crate) fn run(arguments: &Inspect) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Inspect) -> Result<()> {
     let file = PointsFile::open(&arguments.file)?;
     check_len(&file)?;
     if arguments.verify {
-        let bar = display::byte_progress("verifying", Some(file.header().points_len));
-        let threads = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
-        let verified = file.verify(threads, |done, _| bar.set_position(done));
-        bar.finish_and_clear();
-        verified?;
+        let watch = display::watch("verifying", Amount::Bytes(file.header().points_len));
+        file.verify(threads(None), |done, _| watch(done))?;
     }
     let report = PointsFileReport::of(&file, arguments.verify);
-    display::report(arguments.json, &report, || report.page())?;
-    Ok(Outcome::Done)
+    display::report(arguments.json, &report, || report.page())
 }
 
 /// Refuses a number of points other than the scheme makes, if this program knows the scheme.

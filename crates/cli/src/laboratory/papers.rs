@@ -26,7 +26,6 @@ mod store;
 pub(crate) use data::Name;
 
 use crate::display;
-use crate::exit::Outcome;
 use crate::laboratory::schemes;
 use arguments::Papers;
 use clap::ValueEnum as _;
@@ -42,7 +41,7 @@ use std::time::Duration;
 use store::Store;
 
 /// Measures, and writes the page.
-pub(crate) fn run(arguments: &Papers) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Papers) -> Result<()> {
     let names = match arguments.names.as_slice() {
         [] => Name::value_variants(),
         names => names,
@@ -78,8 +77,7 @@ pub(crate) fn run(arguments: &Papers) -> Result<Outcome> {
     let file = folder.join("README.md");
     std::fs::write(&file, page.0)
         .map_err(|error| Error::unavailable(format!("cannot write {}: {error}", file.display())))?;
-    display::write_out(format!("{}\n", file.display()).as_bytes())?;
-    Ok(Outcome::Done)
+    display::write_out(format!("{}\n", file.display()).as_bytes())
 }
 
 /// What all runs gave.

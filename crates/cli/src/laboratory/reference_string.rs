@@ -30,13 +30,11 @@ pub(crate) fn is_one(path: &Path) -> bool {
 /// # Errors
 /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if there are none of that size.
 pub(crate) fn make(size: u32) -> Result<Arc<ReferenceString>> {
-    let spinner = display::working(&format!(
+    let _making = display::working(&format!(
         "making a reference string for partitions of {} records",
         display::count(size.into())
     ));
-    let string = ReferenceString::generate(size, &mut SecretRng::from_os()?);
-    spinner.finish_and_clear();
-    string.map(Arc::new)
+    ReferenceString::generate(size, &mut SecretRng::from_os()?).map(Arc::new)
 }
 
 /// Whether the scheme needs a reference string and nobody supplied one.

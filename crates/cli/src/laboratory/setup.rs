@@ -1,10 +1,9 @@
 //! `privet setup`: what a scheme needs beside a table, and who must be trusted for it.
 
 pub(crate) mod arguments;
-mod points;
+pub(crate) mod points;
 
 use crate::display::{self, Page};
-use crate::exit::Outcome;
 use crate::laboratory::reference_string;
 use arguments::{Setup, SetupAction, SetupPointproofs};
 use privet_core::Result;
@@ -15,7 +14,7 @@ use std::io::Write as _;
 use std::time::Instant;
 
 /// Makes what was asked for.
-pub(crate) fn run(arguments: &Setup) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Setup) -> Result<()> {
     match &arguments.action {
         SetupAction::Pointproofs(arguments) => pointproofs(arguments),
         SetupAction::Points(arguments) => points::run(arguments),
@@ -24,7 +23,7 @@ pub(crate) fn run(arguments: &Setup) -> Result<Outcome> {
 
 /// Makes a reference string and writes it. An existing file is kept unless it may be replaced,
 /// because tables served with it depend on it, and so does what their clients keep.
-fn pointproofs(arguments: &SetupPointproofs) -> Result<Outcome> {
+fn pointproofs(arguments: &SetupPointproofs) -> Result<()> {
     let output = &arguments.output;
     let needed = "servers and clients that use it could not go on without it";
     let existing = output::for_own_kind(output, arguments.force, needed, reference_string::is_one)?;
@@ -42,8 +41,7 @@ fn pointproofs(arguments: &SetupPointproofs) -> Result<Outcome> {
         file_bytes: bytes.len() as u64,
         seconds: start.elapsed().as_secs_f64(),
     };
-    display::report(arguments.json, &report, || report.page())?;
-    Ok(Outcome::Done)
+    display::report(arguments.json, &report, || report.page())
 }
 
 #[derive(Serialize)]

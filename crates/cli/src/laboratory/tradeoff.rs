@@ -5,7 +5,6 @@ mod served;
 
 use crate::arguments::{parse_bytes, parse_number};
 use crate::display;
-use crate::exit::Outcome;
 use crate::laboratory::examples;
 use clap::Args;
 use privet_core::Result;
@@ -43,12 +42,11 @@ pub(crate) struct Tradeoff {
 }
 
 /// Computes the costs and prints them. Nothing is measured, so it takes only some milliseconds.
-pub(crate) fn run(arguments: &Tradeoff) -> Result<Outcome> {
+pub(crate) fn run(arguments: &Tradeoff) -> Result<()> {
     let report = served::TradeoffReport::new(arguments)?;
     // The plot comes first, so that a report is printed only if everything succeeded.
     if let Some(file) = &arguments.svg {
         report.plot().write(file)?;
     }
-    display::report(arguments.json, &report, || report.page())?;
-    Ok(Outcome::Done)
+    display::report(arguments.json, &report, || report.page())
 }

@@ -2,13 +2,14 @@
 //! it to a file.
 
 use super::arguments::SetupPoints;
+use crate::commands::inspect::verify;
+use crate::commands::serve::kernels;
 use crate::display::{self, Page};
-use crate::exit::Outcome;
 use crate::laboratory::points_file::{PointsFile, PointsPlan, PointsWriter};
 use privet_core::{Error, Result};
 use privet_host::memory;
-use privet_kernels::Kernels;
 use privet_laboratory::stored_setup::{SetupStore, setup_bytes, write_setup};
+use privet_measure::watch::Amount;
 use privet_schemes::registry::{self, ServerOptions};
 use privet_table::publish::output;
 use privet_table::snapshot::Snapshot;
@@ -19,7 +20,7 @@ use std::time::Instant;
 
 /// Computes the points of a table and writes them. An existing file is kept unless it may be
 /// replaced.
-pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
+pub(super) fn run(arguments: &SetupPoints) -> Result<()> {
     let output = &arguments.output;
     let needed = "servers that answer from it could not start again without it";
     let existing = output::for_own_kind(output, arguments.force, needed, PointsFile::is_one)?;
@@ -44,28 +45,19 @@ pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
             table_file: arguments.table.clone(),
         },
     )?;
-    verify(&snapshot)?;
+    // Points of damaged records would be bound to a digest that does not match those records.
+    verify(&snapshot, "checking the table")?;
 
     let threads = threads(arguments.threads);
-    let options = ServerOptions {
-        kernels: match arguments.kernel {
-            None => Kernels::detect(),
-            Some(arm) => {
-                Kernels::with_arm(arm).map_err(|error| Error::api_misuse(error.to_string()))?
-            }
-        },
-        threads: threads.get(),
-    };
-    let bar = display::share_progress(&format!("computing {}", output.display()));
-    let report = |share: f64| bar.set_position((share * 1000.0) as u64);
-    let computed = write_setup(&plan, snapshot.view(), options, memory, &Store(&writer), &report);
-    bar.finish_and_clear();
-    computed?;
-    let bar = display::byte_progress("reading it again for its checksum", Some(points_len));
-    let finished = writer.finish(threads, |done, _| bar.set_position(done));
-    bar.finish_and_clear();
-    let (_, file_bytes) = finished?;
-
+    let options = ServerOptions { kernels: kernels(arguments.kernel)?, threads: threads.get() };
+    {
+        let bar = display::share_progress(&format!("computing {}", output.display()));
+        let report = |share: f64| bar.set_position((share * 1000.0) as u64);
+        write_setup(&plan, snapshot.view(), options, memory, &Store(&writer), &report)?;
+    }
+    let read = display::watch("reading it again for its checksum", Amount::Bytes(points_len));
+    let (_, file_bytes) = writer.finish(threads, |done, _| read(done))?;
+    drop(read);
     let report = PointsReport {
         file: output.display().to_string(),
         scheme: plan.scheme.name(),
@@ -78,8 +70,7 @@ pub(super) fn run(arguments: &SetupPoints) -> Result<Outcome> {
         file_bytes,
         seconds: start.elapsed().as_secs_f64(),
     };
-    display::report(arguments.json, &report, || report.page())?;
-    Ok(Outcome::Done)
+    display::report(arguments.json, &report, || report.page())
 }
 
 /// Refuses a table with updates in its log. A server would refuse points of the table file alone.
@@ -92,18 +83,6 @@ fn check_not_updated(snapshot: &Snapshot) -> Result<()> {
         .within(snapshot.path().display())),
         false => Ok(()),
     }
-}
-
-/// Reads the whole table and checks it. Points of damaged records would be bound to a digest that
-/// does not match those records.
-fn verify(snapshot: &Snapshot) -> Result<()> {
-    let bar = display::byte_progress("checking the table", Some(snapshot.file_bytes()));
-    let verified = snapshot.verify(|done, total| {
-        bar.set_length(total);
-        bar.set_position(done);
-    });
-    bar.finish_and_clear();
-    verified
 }
 
 /// The chosen number of threads, or one for each core.
