@@ -158,9 +158,8 @@ struct World {
 }
 
 enum Fate {
-    Do(usize),
-    /// The process does not live to see the outcome.
-    Stop(usize),
+    /// Do it, as the operation of this number. The process may not live to see the outcome.
+    Do(usize, io::Result<()>),
     Refuse,
 }
 
@@ -173,19 +172,18 @@ impl World {
         self.operations += 1;
         if self.stop_at == Some(number) {
             self.dead = true;
-            return Ok(Fate::Stop(number));
+            return Ok(Fate::Do(number, Err(io::Error::other("stopped"))));
         }
         if self.refuse.contains(&number) {
             self.refused = true;
             return Ok(Fate::Refuse);
         }
-        Ok(Fate::Do(number))
+        Ok(Fate::Do(number, Ok(())))
     }
 
     fn change(&mut self, file: usize, change: Unsynced) -> io::Result<()> {
         let (number, outcome) = match self.step()? {
-            Fate::Do(number) => (number, Ok(())),
-            Fate::Stop(number) => (number, Err(io::Error::other("stopped"))),
+            Fate::Do(number, outcome) => (number, outcome),
             Fate::Refuse => {
                 // A full disk takes what fits.
                 if let Unsynced::Write(at, mut bytes) = change {
@@ -215,10 +213,8 @@ impl World {
     }
 
     fn rename(&mut self, naming: Naming) -> io::Result<()> {
-        let (number, outcome) = match self.step()? {
-            Fate::Do(number) => (number, Ok(())),
-            Fate::Stop(number) => (number, Err(io::Error::other("stopped"))),
-            Fate::Refuse => return Err(io::ErrorKind::StorageFull.into()),
+        let Fate::Do(number, outcome) = self.step()? else {
+            return Err(io::ErrorKind::StorageFull.into());
         };
         name(&mut self.names, &naming);
         self.pending_names.push((number, naming));
@@ -226,10 +222,8 @@ impl World {
     }
 
     fn create_folder(&mut self, name: &str) -> io::Result<()> {
-        let outcome = match self.step()? {
-            Fate::Do(_) => Ok(()),
-            Fate::Stop(_) => Err(io::Error::other("stopped")),
-            Fate::Refuse => return Err(io::ErrorKind::StorageFull.into()),
+        let Fate::Do(_, outcome) = self.step()? else {
+            return Err(io::ErrorKind::StorageFull.into());
         };
         self.folders.insert(name.to_owned());
         outcome
@@ -238,8 +232,7 @@ impl World {
     /// Whether to do the sync.
     fn sync(&mut self) -> io::Result<()> {
         match self.step()? {
-            Fate::Do(_) => Ok(()),
-            Fate::Stop(_) => Err(io::Error::other("stopped")),
+            Fate::Do(_, outcome) => outcome,
             Fate::Refuse => Err(io::Error::other("the disk does not answer")),
         }
     }
