@@ -55,10 +55,11 @@ pub use reset::{Erased, Scope, reset, what_reset_would_erase};
 
 #[cfg(feature = "disk")]
 use crate::disk::Directory;
-use crate::disk::{Folder, Medium};
+use crate::disk::Folder;
 use crate::state::{
     HintsKey, HintsOpened, MemoryState, Opened, PartKey, PartState, Pin, PinElsewhere, State,
 };
+use files::StoredFile;
 use hints::{KeptHints, Opening, Others};
 use part_file::{CompletePart, GrowingPart};
 use pin_file::PinFile;
@@ -106,7 +107,7 @@ pub struct Store {
     tables: Arc<dyn Folder>,
     replace_damaged_pins: bool,
     chunk_len: u32,
-    growing: Vec<(PartKey, GrowingPart, Arc<dyn Medium>)>,
+    growing: Vec<(PartKey, GrowingPart, StoredFile)>,
     /// Has lineages while they come. They are short, and fetched before anything is known of their
     /// table: a server must not fill the disk with tables that it makes up.
     lineages: MemoryState,
@@ -200,13 +201,11 @@ impl Store {
     }
 
     /// Waits until no other process rewrites pins.
-    fn lock_pins(&self) -> Result<Arc<dyn Medium>> {
-        let path = self.pins.path(LOCK);
-        let locked = self.pins.lock_within(LOCK, PIN_LOCK_PATIENCE);
-        locked.map_err(|error| files::failed(&path, "lock", error))?.ok_or_else(|| {
+    fn lock_pins(&self) -> Result<StoredFile> {
+        files::lock_within(&*self.pins, LOCK, PIN_LOCK_PATIENCE)?.ok_or_else(|| {
             Error::unavailable(format!(
                 "another process has held {} for {} s; end it and try again, or use a state directory of your own",
-                path.display(),
+                self.pins.path(LOCK).display(),
                 PIN_LOCK_PATIENCE.as_secs()
             ))
             .because(Reason::UsedByAnotherProcess)
@@ -242,13 +241,8 @@ impl Store {
     fn readable_pins(&self) -> Result<Vec<(String, PinFile)>> {
         let mut found = Vec::new();
         for name in pin_files(&*self.pins)? {
-            match files::read_if_there(&*self.pins, &name, pin_file::MAX_LEN) {
-                Err(error) if error.blame() == Blame::Unavailable => return Err(error),
-                Ok(Some(bytes)) => {
-                    found.extend(pin_file::decode(&bytes).ok().map(|file| (name, file)));
-                }
-                _ => {}
-            }
+            let file = pin_file::read(&*self.pins, &name)?.ok().flatten();
+            found.extend(file.map(|file| (name, file)));
         }
         Ok(found)
     }
@@ -258,21 +252,13 @@ impl Store {
     }
 
     fn read_pin_file(&self, name: &str) -> Result<Option<PinFile>> {
-        let decoded = match files::read_if_there(&*self.pins, name, pin_file::MAX_LEN) {
-            Ok(None) => return Ok(None),
-            Ok(Some(bytes)) => pin_file::decode(&bytes),
-            Err(error) => Err(error),
-        };
-        match decoded {
-            Ok(pins) => Ok(Some(pins)),
-            Err(error) if error.blame() != Blame::Unavailable && self.replace_damaged_pins => {
-                Ok(None)
-            }
-            Err(error) if error.blame() == Blame::Unavailable => Err(error),
-            Err(error) => Err(Error::corrupted(format!(
+        match pin_file::read(&*self.pins, name)? {
+            Ok(file) => Ok(file),
+            Err(_) if self.replace_damaged_pins => Ok(None),
+            Err(damage) => Err(Error::corrupted(format!(
                 "{} cannot be read ({}), so the tables that were seen at that server before are unknown; nothing was asked. If you believe what it serves now, accept its tables anew",
                 self.pins.path(name).display(),
-                error.message()
+                damage.message()
             ))),
         }
     }

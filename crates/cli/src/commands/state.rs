@@ -99,7 +99,7 @@ fn hints_entries(page: &mut Page, hints: &HintsReport) {
             page.entry("  condition", "in use by another process, which alone can tell more");
         }
         HintsCondition::Damaged(what) => {
-            for what in what {
+            for (_, what) in what {
                 page.entry("  damaged", what);
             }
         }
@@ -194,7 +194,9 @@ fn hints_in_json(hints: &HintsReport) -> Value {
     };
     let mut shown = json!({"scheme": hints.scheme, "bytes": hints.bytes, "condition": condition});
     match &hints.condition {
-        HintsCondition::Damaged(what) if !what.is_empty() => shown["damaged"] = json!(what),
+        HintsCondition::Damaged(what) if !what.is_empty() => {
+            shown["damaged"] = what.iter().map(|(_, what)| what.as_str()).collect();
+        }
         HintsCondition::Whole { epoch, copied, used, unfinished, next, ended } => {
             let (next, next_offset) = match next {
                 NextGeneration::None => ("none", None),

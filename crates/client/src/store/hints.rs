@@ -66,14 +66,16 @@ mod stored;
 mod tests;
 mod version;
 
-pub(crate) use report::{Condition, Private, erase_folder, erase_folder_if, has_ended, inspect};
+pub(crate) use report::{Private, erase_folder, erase_folder_if, has_ended, inspect};
 
-use crate::disk::{Folder, Medium};
+use crate::disk::Folder;
+#[cfg(doc)]
+use crate::disk::Medium;
 use crate::state::{
     HintStore, HintsKey, PreparationStore, SavedHints, after_the_end, check_follows,
     check_not_lent, check_numbers, check_restarts, no_hints_to_end, unsettled,
 };
-use crate::store::files;
+use crate::store::files::{self, StoredFile};
 use anchor::{Anchor, AnchorFile, Lineage};
 use journal::{Entry, Journal};
 use preparation::{CHECKPOINTS, HintsFolder, NextGenerationFiles, UNDER_WAY};
@@ -93,6 +95,9 @@ const ADVICE: &str = "the hints cannot be trusted any more; new ones are prepare
 fn generation_name(number: u64) -> String {
     format!("generation-{number}.hints")
 }
+
+/// What is wrong with a file of a generation that the journal does not go with.
+const ANOTHER_FILE: &str = "it is not the file that the journal belongs to";
 
 /// The file `number` of the journal of `generation`.
 fn journal_name(generation: u64, number: u64) -> String {
@@ -129,8 +134,11 @@ fn advised(error: Error) -> Error {
 
 /// The names in `folder` of Privet's files, without the anchor.
 fn our_names(folder: &dyn Folder) -> Result<Vec<String>> {
-    let names = folder.names().map_err(|error| files::failed(&folder.path(""), "list", error))?;
-    Ok(names.into_iter().filter(|name| is_ours(name)).collect())
+    Ok(files::names(folder)?.into_iter().filter(|name| is_ours(name)).collect())
+}
+
+fn missing(folder: &dyn Folder, name: &str) -> Error {
+    files::blame(&folder.path(name), Error::corrupted("it is missing"))
 }
 
 fn erase_all(folder: &dyn Folder, names: &[String]) -> Result<()> {
@@ -179,26 +187,24 @@ impl KeptHints {
         to_follow: bool,
         others: Others,
     ) -> Result<Opening> {
-        let path = folder.path(ANCHOR);
         folder.seclude().map_err(|error| files::failed(&folder.path(""), "protect", error))?;
-        let locked = folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))?;
-        let Some(mut medium) = locked else { return Ok(Opening::Busy) };
+        let Some(mut file) = files::lock(&*folder, ANCHOR)? else { return Ok(Opening::Busy) };
         // A killed process may have left its writes unsynced. What follows relies on them.
-        let synced = medium.sync().and_then(|()| folder.sync());
-        synced.map_err(|error| files::failed(&path, "sync", error))?;
+        file.sync()?;
+        files::sync_names(&*folder)?;
 
         let names = our_names(&*folder)?;
-        let (found, notice) = match AnchorFile::read(Arc::clone(&medium), &path) {
+        let (found, notice) = match AnchorFile::read(file.clone()) {
             // The anchor is always written first, so without other files there was never anything.
             Err(error) if error.blame() == Blame::Corrupted && names.is_empty() => (None, None),
-            Err(error) => return Err(advised(files::blame(&path, error))),
-            Ok(file) => match AnchorAndJournal::behind(&*folder, file)? {
+            Err(error) => return Err(advised(file.blame(error))),
+            Ok(anchor) => match AnchorAndJournal::behind(&*folder, anchor)? {
                 None => {
-                    match replaced_anchor(&*folder, &names, medium)? {
-                        Some(fresh) => medium = fresh,
+                    match replaced_anchor(&*folder, &names, file)? {
+                        Some(fresh) => file = fresh,
                         None => return Ok(Opening::Busy),
                     }
-                    (None, notice_of_copy(&path, &names))
+                    (None, notice_of_copy(file.path(), &names))
                 }
                 // Hints that do not exist cannot follow.
                 Some(found) => match found.suits(key, to_follow && !names.is_empty()) {
@@ -214,9 +220,9 @@ impl KeptHints {
         };
         let found = match found {
             Some(found) => found,
-            None => AnchorAndJournal { anchor: begin(&*folder, &medium, key)?, journal: Ok(None) },
+            None => AnchorAndJournal { anchor: begin(&*folder, &file, key)?, journal: Ok(None) },
         };
-        let hints = Box::new(Self::at(folder, found, key, medium)?);
+        let hints = Box::new(Self::at(folder, found, key, file)?);
         Ok(Opening::Have { hints, notice })
     }
 
@@ -225,7 +231,7 @@ impl KeptHints {
         folder: Arc<dyn Folder>,
         found: AnchorAndJournal,
         asked: &HintsKey,
-        medium: Arc<dyn Medium>,
+        file: StoredFile,
     ) -> Result<Self> {
         let AnchorAndJournal { anchor, journal } = found;
         let journal = journal.map_err(advised)?;
@@ -236,7 +242,7 @@ impl KeptHints {
         let mut superfluous = our_names(&*folder)?;
         superfluous.retain(|name| !kept.contains(name) && !CHECKPOINTS.contains(&name.as_str()));
         erase_all(&*folder, &superfluous)?;
-        let hints_folder = Arc::new(HintsFolder::open(folder, lineage, next, version, medium)?);
+        let hints_folder = Arc::new(HintsFolder::open(folder, lineage, next, version, file)?);
         let (asked, settled) = (asked.clone(), Vec::new());
         let mut hints = Self { hints_folder, anchor, journal, asked, settled, poisoned: false };
         hints.writing(|hints| hints.renew_if_worn(&[]))?;
@@ -296,16 +302,11 @@ impl KeptHints {
     fn advance(&mut self, number: u64) -> Result<()> {
         let hints_folder = Arc::clone(&self.hints_folder);
         let folder = &*hints_folder.folder;
-        let missing = || {
-            Error::corrupted(format!(
-                "{} is missing",
-                folder.path(&generation_name(number)).display()
-            ))
-        };
+        let missing = || missing(folder, &generation_name(number));
         let (header, _) = hints_folder.read_generation(number)?.ok_or_else(missing)?;
         hints_folder.sync_generation(number)?;
         let old = self.anchor.anchor().generation;
-        self.begin_journal(number, 1, |medium, path| Journal::create(medium, path, &header))?;
+        self.begin_journal(number, 1, |file| Journal::create(file, &header))?;
         self.settled.clear();
         sealed::erase(folder, &generation_name(old))
     }
@@ -316,8 +317,7 @@ impl KeptHints {
         let worn = self.journal.take_if(|journal| journal.is_worn(entries));
         let Some(worn) = worn else { return Ok(()) };
         let Anchor { generation, journal, .. } = *self.anchor.anchor();
-        let renewed = |medium, path: &Path| worn.renewed(medium, path, entries);
-        self.begin_journal(generation, journal + 1, renewed)
+        self.begin_journal(generation, journal + 1, |file| worn.renewed(file, entries))
     }
 
     /// Makes the journal that `begin` writes the one in use, as file `number` of `generation`, and
@@ -326,17 +326,14 @@ impl KeptHints {
         &mut self,
         generation: u64,
         number: u64,
-        begin: impl FnOnce(Arc<dyn Medium>, &Path) -> Result<Journal>,
+        begin: impl FnOnce(StoredFile) -> Result<Journal>,
     ) -> Result<()> {
         let hints_folder = Arc::clone(&self.hints_folder);
         let folder = &*hints_folder.folder;
         let name = journal_name(generation, number);
-        let path = folder.path(&name);
         sealed::erase(folder, &name)?;
-        let created = folder.create(&name);
-        let medium = created.map_err(|error| files::failed(&path, "create", error))?;
-        let journal = begin(medium, &path)?;
-        hints_folder.sync_names()?;
+        let journal = begin(files::open_or_create(folder, &name)?)?;
+        files::sync_names(folder)?;
         let old = self.anchor.anchor().clone();
         let (old_generation, old_number) = (old.generation, old.journal);
         let anchor = counting(Anchor { generation, journal: number, ..old }, &journal)?;
@@ -361,14 +358,13 @@ impl Drop for KeptHints {
 fn replaced_anchor(
     folder: &dyn Folder,
     names: &[String],
-    copied: Arc<dyn Medium>,
-) -> Result<Option<Arc<dyn Medium>>> {
+    copied: StoredFile,
+) -> Result<Option<StoredFile>> {
     erase_all(folder, names)?;
-    let path = folder.path(ANCHOR);
     // Remove this last: while it is there, any files left beside it are known to be a copy.
-    folder.remove(ANCHOR).map_err(|error| files::failed(&path, "remove", error))?;
+    files::remove_if_there(folder, ANCHOR)?;
     drop(copied);
-    folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))
+    files::lock(folder, ANCHOR)
 }
 
 fn fresh_lineage() -> Result<Lineage> {
@@ -467,12 +463,10 @@ fn count(anchor: &mut AnchorFile, journal: &Journal) -> Result<()> {
 }
 
 /// Begins a new lineage for `key`, and then erases files of older ones.
-fn begin(folder: &dyn Folder, medium: &Arc<dyn Medium>, key: &HintsKey) -> Result<AnchorFile> {
-    let path = folder.path(ANCHOR);
-    let place = medium.place().map_err(|error| files::failed(&path, "look at", error))?;
-    let first = Anchor::new(key, fresh_lineage()?, place);
-    let anchor = AnchorFile::begin(Arc::clone(medium), &path, first)?;
-    folder.sync().map_err(|error| files::failed(&path, "sync", error))?;
+fn begin(folder: &dyn Folder, file: &StoredFile, key: &HintsKey) -> Result<AnchorFile> {
+    let first = Anchor::new(key, fresh_lineage()?, file.place()?);
+    let anchor = AnchorFile::begin(file.clone(), first)?;
+    files::sync_names(folder)?;
     erase_all(folder, &our_names(folder)?)?;
     Ok(anchor)
 }
@@ -480,8 +474,6 @@ fn begin(folder: &dyn Folder, medium: &Arc<dyn Medium>, key: &HintsKey) -> Resul
 /// Opens the journal that the anchor names. Nothing is written.
 fn open_journal(folder: &dyn Folder, anchor: &Anchor) -> Result<Journal> {
     let name = journal_name(anchor.generation, anchor.journal);
-    let path = folder.path(&name);
-    let opened = folder.open(&name).map_err(|error| files::failed(&path, "open", error))?;
-    let missing = || files::blame(&path, Error::corrupted("it is missing"));
-    Journal::open(opened.ok_or_else(missing)?, &path, anchor)
+    let file = files::open(folder, &name)?.ok_or_else(|| missing(folder, &name))?;
+    Journal::open(file, anchor)
 }

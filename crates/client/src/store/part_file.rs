@@ -22,14 +22,13 @@
 //! read. The reader checks each chunk once more when it reads it, because files can be damaged
 //! later: 32 rows of a hint cost the checksums of three chunks.
 
-use super::files::{self, half};
-use crate::disk::{Folder, Medium};
+use super::files::{self, StoredFile, half};
+use crate::disk::Folder;
 use crate::state::{PartKey, incomplete, out_of_order};
 use privet_core::codec::Reader;
 use privet_core::{Epoch, Error, Result, TableId};
 use privet_schemes::offline::{Download, HintSource, StreamConsumer};
 use privet_wire::PartKind;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const MAGIC: &[u8; 8] = b"privetpt";
@@ -110,8 +109,8 @@ impl Header {
     }
 
     /// Reads and checks the header of `file`, and checks that it belongs to `part`.
-    fn read(file: &dyn Medium, path: &Path, part: &PartKey) -> Result<Self> {
-        let header = Self::read_any(file, path)?;
+    fn read(file: &StoredFile, part: &PartKey) -> Result<Self> {
+        let header = Self::read_any(file)?;
         if !header.is_of(part) {
             return Err(Error::corrupted("it holds another part than its name says"));
         }
@@ -119,13 +118,13 @@ impl Header {
     }
 
     /// Reads and checks the header of `file`, whichever part it belongs to.
-    fn read_any(file: &dyn Medium, path: &Path) -> Result<Self> {
+    fn read_any(file: &StoredFile) -> Result<Self> {
         let mut bytes = [0; HEADER_LEN];
-        let size = files::size(file, path)?;
+        let size = file.len()?;
         if size < HEADER_LEN as u64 {
             return Err(Error::corrupted(format!("it ends after {size} bytes, within its header")));
         }
-        files::read_at(file, path, 0, &mut bytes)?;
+        file.read_at(0, &mut bytes)?;
         Self::decode(&bytes)
     }
 
@@ -170,16 +169,15 @@ fn chunk_checksum(key: &[u8; 32], chunk: u64, data: &[u8]) -> [u8; CHECKSUM_LEN]
 
 /// A complete part. Any number of processes may read it at once.
 pub(crate) struct CompletePart {
-    file: Arc<dyn Medium>,
-    path: PathBuf,
+    file: StoredFile,
     header: Header,
     key: [u8; 32],
 }
 
 impl CompletePart {
-    fn new(file: Arc<dyn Medium>, path: &Path, header: Header) -> Self {
-        let (path, key) = (path.to_owned(), header.chunk_key());
-        Self { file, path, header, key }
+    fn new(file: StoredFile, header: Header) -> Self {
+        let key = header.chunk_key();
+        Self { file, header, key }
     }
 
     /// Opens the complete file called `name`; `None` if there is none. Reads all of it and checks
@@ -190,17 +188,14 @@ impl CompletePart {
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or not a file of
     /// `part`.
     pub(crate) fn open(folder: &dyn Folder, name: &str, part: &PartKey) -> Result<Option<Self>> {
-        let path = &folder.path(name);
         let Some(file) = files::open_to_read(folder, name)? else { return Ok(None) };
-        let header = Header::read(&*file, path, part).map_err(|error| files::blame(path, error))?;
-        let size = files::size(&*file, path)?;
+        let header = Header::read(&file, part).map_err(|error| file.blame(error))?;
+        let size = file.len()?;
         if Some(size) != header.file_len() {
-            let error = Error::corrupted(format!(
-                "it has {size} bytes, which is not the size of a complete file"
-            ));
-            return Err(files::blame(path, error));
+            let what = format!("it has {size} bytes, which is not the size of a complete file");
+            return Err(file.damaged(&what));
         }
-        let opened = Self::new(file, path, header);
+        let opened = Self::new(file, header);
         opened.check_chunks(|_| ())?;
         Ok(Some(opened))
     }
@@ -211,21 +206,18 @@ impl CompletePart {
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if anything is damaged.
     pub(crate) fn verify(folder: &dyn Folder, name: &str) -> Result<()> {
-        let path = &folder.path(name);
-        let missing = || files::blame(path, Error::corrupted("it is missing"));
+        let missing = || files::blame(&folder.path(name), Error::corrupted("it is missing"));
         let file = files::open_to_read(folder, name)?.ok_or_else(missing)?;
-        let blamed = |error| files::blame(path, error);
-        let header = Header::read_any(&*file, path).map_err(blamed)?;
-        let size = files::size(&*file, path)?;
-        if Some(size) != header.file_len() {
-            return Err(blamed(Error::corrupted("its size is not that of a complete file")));
+        let header = Header::read_any(&file).map_err(|error| file.blame(error))?;
+        if Some(file.len()?) != header.file_len() {
+            return Err(file.damaged("its size is not that of a complete file"));
         }
-        let (part, mut hasher) = (Self::new(file, path, header), blake3::Hasher::new());
+        let (part, mut hasher) = (Self::new(file, header), blake3::Hasher::new());
         part.check_chunks(|data| {
             hasher.update(data);
         })?;
         if *hasher.finalize().as_bytes() != part.header.digest {
-            return Err(blamed(Error::corrupted("the digest over all of it does not match")));
+            return Err(part.file.damaged("the digest over all of it does not match"));
         }
         Ok(())
     }
@@ -235,8 +227,7 @@ impl CompletePart {
         let mut buffer = Vec::new();
         for chunk in 0..self.header.chunks() {
             let data = self.checked_chunk(chunk, &mut buffer)?;
-            let damaged = || files::blame(&self.path, Error::corrupted("it is damaged"));
-            take(data.ok_or_else(damaged)?);
+            take(data.ok_or_else(|| self.file.damaged("it is damaged"))?);
         }
         Ok(())
     }
@@ -245,7 +236,7 @@ impl CompletePart {
     fn checked_chunk<'b>(&self, chunk: u64, buffer: &'b mut Vec<u8>) -> Result<Option<&'b [u8]>> {
         let data_len = self.header.data_len(chunk);
         buffer.resize(data_len + CHECKSUM_LEN, 0);
-        files::read_at(&*self.file, &self.path, self.header.position(chunk), buffer)?;
+        self.file.read_at(self.header.position(chunk), buffer)?;
         let (data, checksum) = buffer.split_at(data_len);
         Ok((chunk_checksum(&self.key, chunk, data) == checksum).then_some(data))
     }
@@ -256,7 +247,7 @@ impl CompletePart {
     fn read_chunk<'b>(&self, chunk: u64, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
         self.checked_chunk(chunk, buffer)?.ok_or_else(|| {
             let what = "it was damaged after it was opened; it will be fetched again next time";
-            files::blame(&self.path, Error::corrupted(what))
+            self.file.damaged(what)
         })
     }
 }
@@ -269,10 +260,7 @@ impl HintSource for CompletePart {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         let end = offset.checked_add(out.len() as u64).filter(|end| *end <= self.header.len);
         if end.is_none() {
-            return Err(files::blame(
-                &self.path,
-                Error::corrupted("it is shorter than its parameters prescribe"),
-            ));
+            return Err(self.file.damaged("it is shorter than its parameters prescribe"));
         }
         let chunk_len = u64::from(self.header.chunk_len);
         let mut buffer = Vec::new();
@@ -294,8 +282,7 @@ impl HintSource for CompletePart {
 pub(crate) struct GrowingPart {
     folder: Arc<dyn Folder>,
     name: String,
-    file: Arc<dyn Medium>,
-    path: PathBuf,
+    file: StoredFile,
     header: Header,
     key: [u8; 32],
     /// Chunks in the file.
@@ -318,31 +305,27 @@ impl GrowingPart {
         part: &PartKey,
         chunk_len: u32,
     ) -> Result<(Self, Download, u64)> {
-        let path = &folder.path(name);
         let file = files::open_or_create(&*folder, name)?;
-        let found = files::size(&*file, path)?;
+        let found = file.len()?;
         let fresh = Header::of(part, chunk_len);
         // A file that ends within its header, or has another chunk length, holds nothing worth
         // keeping.
-        let header =
-            Header::read(&*file, path, part).ok().filter(|header| header.chunk_len == chunk_len);
+        let header = Header::read(&file, part).ok().filter(|header| header.chunk_len == chunk_len);
         let is_fresh = header.is_none();
         let header = header.unwrap_or(fresh);
         let key = header.chunk_key();
-        let (name, path) = (name.to_owned(), path.clone());
-        let mut growing =
-            Self { folder, name, file, path, header, key, written: 0, tail: Vec::new() };
-        let path = growing.path.clone();
+        let (name, tail) = (name.to_owned(), Vec::new());
+        let mut growing = Self { folder, name, file, header, key, written: 0, tail };
         let mut download = Download::new(part.len, part.digest);
         if is_fresh {
-            files::truncate(&*growing.file, &path, 0)?;
-            files::write_at(&*growing.file, &path, 0, &growing.header.encode())?;
+            growing.file.set_len(0)?;
+            growing.file.write_at(0, &growing.header.encode())?;
             return Ok((growing, download, found));
         }
         growing.absorb_written(found, &mut download)?;
         let kept = growing.header.position(growing.written).min(found);
         let kept = if growing.written == growing.header.chunks() { growing.end() } else { kept };
-        files::truncate(&*growing.file, &path, kept)?;
+        growing.file.set_len(kept)?;
         Ok((growing, download, found - kept))
     }
 
@@ -356,7 +339,7 @@ impl GrowingPart {
                 break;
             }
             buffer.resize(data_len + CHECKSUM_LEN, 0);
-            files::read_at(&*self.file, &self.path, start, &mut buffer)?;
+            self.file.read_at(start, &mut buffer)?;
             let (data, checksum) = buffer.split_at(data_len);
             if chunk_checksum(&self.key, self.written, data) != checksum {
                 break;
@@ -398,7 +381,7 @@ impl GrowingPart {
             if self.tail.len() == due {
                 let checksum = chunk_checksum(&self.key, self.written, &self.tail);
                 self.tail.extend(checksum);
-                files::write_at(&*self.file, &self.path, self.end(), &self.tail)?;
+                self.file.write_at(self.end(), &self.tail)?;
                 self.written += 1;
                 self.tail.clear();
             }
@@ -415,8 +398,8 @@ impl GrowingPart {
         if self.taken() != self.header.len {
             return Err(incomplete(self.taken(), self.header.len));
         }
-        files::sync(&*self.file, &self.path)?;
+        self.file.sync()?;
         files::rename(&*self.folder, &self.name, name)?;
-        Ok(CompletePart::new(self.file, &self.folder.path(name), self.header))
+        Ok(CompletePart::new(self.file.renamed(self.folder.path(name)), self.header))
     }
 }

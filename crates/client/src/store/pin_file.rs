@@ -27,9 +27,10 @@
 use super::Pins;
 use super::files;
 use super::identity::{IDENTITY_LEN, put_identity, read_identity};
+use crate::disk::Folder;
 use crate::state::Pin;
 use privet_core::codec::Reader;
-use privet_core::{Error, Result, TableId};
+use privet_core::{Blame, Error, Result, TableId};
 use privet_table::update_log::{EpochHash, Left, NextKeyDigest, PublisherId};
 use privet_wire::PartDescription;
 use privet_wire::limits::{MAX_NAME_LEN, MAX_TABLES};
@@ -47,7 +48,7 @@ const TOMBSTONE_LEN: usize = 16 + 32;
 pub(crate) const MAX_TOMBSTONES: usize = 4096;
 
 /// The largest file of this kind.
-pub(crate) const MAX_LEN: u64 = (8
+const MAX_LEN: u64 = (8
     + 4
     + 4
     + MAX_SERVER_LEN
@@ -126,6 +127,18 @@ fn part(part: PartDescription) -> [u8; PART_LEN] {
 fn put_option<const N: usize>(bytes: &mut Vec<u8>, option: Option<[u8; N]>) {
     bytes.push(u8::from(option.is_some()));
     bytes.extend(option.unwrap_or([0; N]));
+}
+
+/// Reads the file called `name`: its contents, `None` if there is none, or how it is damaged.
+///
+/// # Errors
+/// [`Blame::Unavailable`] if it cannot be read.
+pub(crate) fn read(folder: &dyn Folder, name: &str) -> Result<Result<Option<PinFile>>> {
+    match files::read_if_there(folder, name, MAX_LEN) {
+        Err(error) if error.blame() == Blame::Unavailable => Err(error),
+        Err(damage) => Ok(Err(damage)),
+        Ok(bytes) => Ok(bytes.map(|bytes| decode(&bytes)).transpose()),
+    }
 }
 
 /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! Nothing here shows contents: no key, no index, no name of a table or server.
 
-use super::hints::{self, Condition};
+use super::hints;
 use super::part_file::CompletePart;
 use super::pin_file::PinFile;
 use super::{
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a state directory holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateReport {
     /// The tables that have any stored data, in the order of their ids.
     pub tables: Vec<TableReport>,
@@ -106,8 +106,8 @@ pub struct HintsReport {
 pub enum HintsCondition {
     /// Another process uses them; only their size is known.
     InUse,
-    /// What is damaged; each text names its file.
-    Damaged(Vec<String>),
+    /// Damaged files, as far as they were looked at, and what is wrong; each text names its file.
+    Damaged(Vec<(PathBuf, String)>),
     /// They are whole.
     Whole {
         /// The version of the table where they stand.
@@ -206,8 +206,7 @@ fn parts(table: &dyn Folder) -> Result<Vec<(String, PartReport)>> {
             _ => continue,
         };
         let kind = name.split('-').next().unwrap_or_default().to_owned();
-        let file = files::open_to_read(table, &name)?;
-        let bytes = file.map_or(Ok(0), |file| files::size(&*file, &table.path(&name)))?;
+        let bytes = files::open_to_read(table, &name)?.map_or(Ok(0), |file| file.len())?;
         parts.push((name, PartReport { kind, bytes, form }));
     }
     Ok(parts)
@@ -236,17 +235,8 @@ fn table_report(
     let parts: Vec<_> = parts(folder)?.into_iter().map(|(_, part)| part).collect();
     let mut hints = Vec::new();
     for (_, scheme, private) in hints_of(folder, false)? {
-        let condition = match private.condition {
-            Condition::InUse => HintsCondition::InUse,
-            Condition::Damaged(damaged) => {
-                HintsCondition::Damaged(damaged.into_iter().map(|(_, what)| what).collect())
-            }
-            Condition::Whole { epoch, copied, ready, reserved, unfinished, next, ended } => {
-                let used = ready.then_some(reserved);
-                HintsCondition::Whole { epoch, copied, used, unfinished, next, ended }
-            }
-        };
-        hints.push(HintsReport { scheme, bytes: private.bytes, condition });
+        let hints::Private { bytes, condition, .. } = private;
+        hints.push(HintsReport { scheme, bytes, condition });
     }
     let empty = parts.is_empty() && hints.is_empty();
     Ok((!empty).then_some(TableReport { table, pinned, parts, hints }))
@@ -260,24 +250,12 @@ fn table_report(
 /// read.
 pub fn report(root: &dyn Folder) -> Result<StateReport> {
     let kept = StateFolders::at(root)?;
-    let mut report = StateReport {
-        tables: Vec::new(),
-        servers: 0,
-        pins: 0,
-        seen: Vec::new(),
-        left: Vec::new(),
-        pin_bytes: 0,
-        damaged_pins: 0,
-    };
+    let mut report = StateReport::default();
     let mut all_pins = Vec::new();
     for (folder, name) in kept.pin_files()? {
-        let bytes = match files::read_if_there(folder, &name, pin_file::MAX_LEN) {
-            Err(error) if error.blame() == Blame::Corrupted => None,
-            other => other?,
-        };
-        report.pin_bytes += bytes.as_ref().map_or(0, Vec::len) as u64;
-        match bytes.map(|bytes| pin_file::decode(&bytes)) {
-            Some(Ok(PinFile { server, pins, left, .. })) => {
+        report.pin_bytes += files::open_to_read(folder, &name)?.map_or(Ok(0), |file| file.len())?;
+        match pin_file::read(folder, &name)? {
+            Ok(Some(PinFile { server, pins, left, .. })) => {
                 report.servers += 1;
                 report.pins += pins.len() as u64;
                 report.seen.extend(pins.iter().map(|(name, pin)| SeenTable {
@@ -324,12 +302,8 @@ pub fn verify(root: &dyn Folder) -> Result<Verification> {
     };
     for (folder, name) in kept.pin_files()? {
         let path = folder.path(&name);
-        let read = files::read_if_there(folder, &name, pin_file::MAX_LEN);
-        let outcome = read.and_then(|bytes| {
-            let decoded = pin_file::decode(&bytes.unwrap_or_default());
-            decoded.map(drop).map_err(|error| files::blame(&path, error))
-        });
-        note(&path, outcome)?;
+        let read = pin_file::read(folder, &name)?;
+        note(&path, read.map(drop).map_err(|error| files::blame(&path, error)))?;
     }
     let tables = kept.tables()?;
     for (_, folder) in &tables {
@@ -345,12 +319,12 @@ pub fn verify(root: &dyn Folder) -> Result<Verification> {
     for (_, folder) in &tables {
         for (path, _, private) in hints_of(&**folder, true)? {
             match private.condition {
-                Condition::InUse => verification.in_use.push(path),
-                Condition::Damaged(damaged) => {
+                HintsCondition::InUse => verification.in_use.push(path),
+                HintsCondition::Damaged(damaged) => {
                     verification.files += private.files;
                     verification.damaged.extend(damaged);
                 }
-                Condition::Whole { ended, .. } => {
+                HintsCondition::Whole { ended, .. } => {
                     verification.files += private.files;
                     verification.ended.extend(ended.map(|why| (path, why)));
                 }

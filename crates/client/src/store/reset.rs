@@ -6,7 +6,7 @@ use super::report::{StateFolders, report};
 use super::{LOCK, files, pin_file, pin_file_name, private_folders};
 use crate::addresses::Address;
 use crate::disk::Folder;
-use privet_core::{Blame, Error, Reason, Result, TableId};
+use privet_core::{Error, Reason, Result, TableId};
 use std::path::Path;
 
 /// What to erase in a state directory.
@@ -90,20 +90,17 @@ fn pins_to_remove(root: &dyn Folder, scope: &Scope) -> Result<u64> {
 
 /// The contents of a file of pins; `None` if it is damaged or not there.
 fn pins_in(folder: &dyn Folder, name: &str) -> Result<Option<PinFile>> {
-    match files::read_if_there(folder, name, pin_file::MAX_LEN) {
-        Err(error) if error.blame() == Blame::Corrupted => Ok(None),
-        Ok(Some(bytes)) => Ok(pin_file::decode(&bytes).ok()),
-        other => other.map(|_| None),
-    }
+    Ok(pin_file::read(folder, name)?.ok().flatten())
 }
 
 /// Erases what `scope` says: overwrites private hints with zeros, and removes downloaded parts and
 /// pins.
 ///
 /// # Errors
-/// - [`Blame::ApiMisuse`] if `root` is not a state directory, or a server's address is not one;
-/// - [`Blame::Unavailable`] if another process uses any of it; the error says which. Whatever was
-///   erased before that stays erased.
+/// - [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if `root` is not a state directory, or a
+///   server's address is not one;
+/// - [`Blame::Unavailable`](privet_core::Blame::Unavailable) if another process uses any of it; the
+///   error says which. Whatever was erased before that stays erased.
 pub fn reset(root: &dyn Folder, scope: &Scope) -> Result<Erased> {
     let erased = what_reset_would_erase(root, scope)?;
     let scope = scope.normalised()?;
@@ -167,6 +164,7 @@ mod tests {
     use crate::disk::Directory;
     use crate::state::State;
     use crate::store::tests::{pin, store};
+    use privet_core::Blame;
     use privet_wire::limits::MAX_TABLES;
 
     #[test]

@@ -37,13 +37,11 @@
 //! seems older.
 
 use super::version::Version;
-use crate::disk::{Medium, Times};
+use crate::disk::Times;
 use crate::state::HintsKey;
-use crate::store::files;
+use crate::store::files::{self, StoredFile};
 use privet_core::codec::Reader;
 use privet_core::{Blame, Error, Reason, Result};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 const MAGIC: &[u8; 8] = b"privethk";
 const VERSION: u32 = 5;
@@ -162,8 +160,7 @@ impl Anchor {
 /// The anchor in its file. While this value lives, the file is locked.
 #[derive(Debug)]
 pub(crate) struct AnchorFile {
-    medium: Arc<dyn Medium>,
-    path: PathBuf,
+    file: StoredFile,
     anchor: Anchor,
     sequence: u64,
     slot: usize,
@@ -173,42 +170,41 @@ pub(crate) struct AnchorFile {
 
 impl AnchorFile {
     /// Writes a first anchor, in both slots.
-    pub(crate) fn begin(medium: Arc<dyn Medium>, path: &Path, anchor: Anchor) -> Result<Self> {
+    pub(crate) fn begin(file: StoredFile, anchor: Anchor) -> Result<Self> {
         // If an older line of generations was here, its slots must not count any more.
-        let older = read_slots(&*medium, path)?.newest;
+        let older = read_slots(&file)?.newest;
         let (sequence, slot) = older.map_or((0, 1), |(sequence, slot, _)| (sequence, slot));
-        let (path, first) = (path.to_owned(), anchor.clone());
-        let mut file = Self { medium, path, anchor: first, sequence, slot, remains: false };
-        file.write_twice(anchor)?;
-        Ok(file)
+        let mut begun = Self { file, anchor: anchor.clone(), sequence, slot, remains: false };
+        begun.write_twice(anchor)?;
+        Ok(begun)
     }
 
     /// Reads the anchor.
     ///
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if neither slot is valid.
-    pub(crate) fn read(medium: Arc<dyn Medium>, path: &Path) -> Result<Self> {
-        let Slots { newest, remains } = read_slots(&*medium, path)?;
+    pub(crate) fn read(file: StoredFile) -> Result<Self> {
+        let Slots { newest, remains } = read_slots(&file)?;
         let (sequence, slot, anchor) = newest.ok_or_else(|| Error::corrupted("it is damaged"))?;
-        Ok(Self { medium, path: path.to_owned(), anchor, sequence, slot, remains })
+        Ok(Self { file, anchor, sequence, slot, remains })
     }
 
     pub(crate) fn anchor(&self) -> &Anchor {
         &self.anchor
     }
 
-    pub(crate) fn medium(&self) -> Arc<dyn Medium> {
-        Arc::clone(&self.medium)
+    pub(crate) fn file(&self) -> StoredFile {
+        self.file.clone()
     }
 
     /// Whether these hints lie where they were created, and only Privet wrote to this file.
     pub(crate) fn is_original(&self) -> Result<bool> {
-        is_untouched(&*self.medium, &self.path, &self.anchor.place, self.anchor.written)
+        is_untouched(&self.file, &self.anchor.place, self.anchor.written)
     }
 
     /// When this file was changed last; 0: unknown.
     pub(crate) fn changed(&self) -> Result<u64> {
-        changed(&*self.medium, &self.path)
+        changed(&self.file)
     }
 
     /// Whether this file contradicts the journal, which `told` when it was changed last and was
@@ -219,15 +215,10 @@ impl AnchorFile {
 
     /// Replaces the anchor by `anchor`. Durable on return.
     pub(crate) fn write(&mut self, anchor: Anchor) -> Result<()> {
-        let anchor = Anchor { written: self.medium.now(), ..anchor };
+        let anchor = Anchor { written: self.file.now(), ..anchor };
         let (slot, sequence) = (1 - self.slot, self.sequence + 1);
-        let failed = |what| {
-            let path = &self.path;
-            move |error| files::failed(path, what, error)
-        };
-        let written = self.medium.write_at(SLOTS[slot], &anchor.encode(sequence));
-        written.map_err(failed("write"))?;
-        self.medium.sync().map_err(failed("sync"))?;
+        self.file.write_at(SLOTS[slot], &anchor.encode(sequence))?;
+        self.file.sync()?;
         (self.slot, self.sequence, self.anchor) = (slot, sequence, anchor);
         Ok(())
     }
@@ -248,14 +239,8 @@ impl AnchorFile {
 /// - Where birth times are not kept: a tool that copies a file with its times (an archive, or a
 ///   container's file system that copies up a file of its image) leaves a file whose last write is
 ///   older than its last change. A write by Privet sets both times at once.
-pub(super) fn is_untouched(
-    medium: &dyn Medium,
-    path: &Path,
-    place: &[u8; 32],
-    written: u64,
-) -> Result<bool> {
-    let failed = |error| files::failed(path, "look at", error);
-    let (now_at, times) = (medium.place().map_err(failed)?, medium.times().map_err(failed)?);
+pub(super) fn is_untouched(file: &StoredFile, place: &[u8; 32], written: u64) -> Result<bool> {
+    let (now_at, times) = (file.place()?, file.times()?);
     let latest = written.saturating_add(CHANGE_TOLERANCE_MS);
     let by_us = |Times { changed, written }| {
         let copied = written.is_some_and(|at| changed > at.saturating_add(ROUNDING_MS));
@@ -265,9 +250,8 @@ pub(super) fn is_untouched(
 }
 
 /// When a file was changed last, in milliseconds since 1970 by the file system's clock; 0: unknown.
-pub(super) fn changed(medium: &dyn Medium, path: &Path) -> Result<u64> {
-    let times = medium.times().map_err(|error| files::failed(path, "look at", error))?;
-    Ok(times.map_or(0, |times| times.changed))
+pub(super) fn changed(file: &StoredFile) -> Result<u64> {
+    Ok(file.times()?.map_or(0, |times| times.changed))
 }
 
 /// Whether a file that was changed last at `changed` contradicts the other, which `told` when that
@@ -311,24 +295,21 @@ struct Slots {
     remains: bool,
 }
 
-fn read_slots(medium: &dyn Medium, path: &Path) -> Result<Slots> {
+fn read_slots(file: &StoredFile) -> Result<Slots> {
     let mut newest: Option<(u64, usize, Anchor)> = None;
     let (mut older, mut remains) = (None, false);
-    let failed = |error| files::failed(path, "read", error);
-    let len = medium.len().map_err(failed)?;
+    let len = file.len()?;
     for (slot, at) in SLOTS.into_iter().enumerate() {
         let there = len.saturating_sub(at).min(SLOT_LEN as u64);
         if there == 0 {
             continue;
         }
         let mut bytes = vec![0; there as usize];
-        medium.read_at(at, &mut bytes).map_err(failed)?;
+        file.read_at(at, &mut bytes)?;
         let (sequence, anchor) = match Anchor::decode(&bytes) {
             Ok(decoded) => decoded,
             // Not damage: a newer version of Privet wrote this.
-            Err(error) if error.blame() == Blame::Unavailable => {
-                return Err(files::blame(path, error));
-            }
+            Err(error) if error.blame() == Blame::Unavailable => return Err(file.blame(error)),
             Err(_) => {
                 older = older.or(older_format(&bytes));
                 remains |= bytes.iter().any(|byte| *byte != 0);
@@ -340,7 +321,7 @@ fn read_slots(medium: &dyn Medium, path: &Path) -> Result<Slots> {
         }
     }
     match older {
-        Some(version) if newest.is_none() => Err(files::blame(path, other_format(version))),
+        Some(version) if newest.is_none() => Err(file.blame(other_format(version))),
         _ => Ok(Slots { newest, remains }),
     }
 }

@@ -54,18 +54,15 @@
 //! another program had changed it.
 
 use super::anchor::{Anchor, AnchorFile, Lineage, changed, contradicts, is_untouched};
-use super::sealed::{self, Header};
+use super::sealed::{Header, Label};
 use super::version::Version;
-use crate::disk::Medium;
-use crate::store::files;
+use crate::store::files::{self, StoredFile};
 use privet_core::codec::Reader;
 use privet_core::{Error, Result};
 use privet_schemes::contract::ReservationId;
 use privet_schemes::reservation::JournalReader;
 use std::collections::BTreeMap;
 use std::iter;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"privethj";
@@ -304,8 +301,7 @@ fn next_block(at: usize) -> usize {
 
 /// An open journal.
 pub(crate) struct Journal {
-    medium: Arc<dyn Medium>,
-    path: PathBuf,
+    file: StoredFile,
     key: [u8; 32],
     summary: Summary,
     contents: JournalContents,
@@ -322,14 +318,10 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Begins a journal without entries in the empty file `medium`, for the generation whose header
-    /// is `generation`. Durable on return, except for the file's name.
-    pub(crate) fn create(
-        medium: Arc<dyn Medium>,
-        path: &Path,
-        generation: &Header,
-    ) -> Result<Self> {
-        let Header { lineage, number, len, digest, version, .. } = *generation;
+    /// Begins a journal without entries in the empty `file`, for the generation whose header is
+    /// `generation`. Durable on return, except for the file's name.
+    pub(crate) fn create(file: StoredFile, generation: &Header) -> Result<Self> {
+        let Header { label: Label { lineage, number, version, .. }, len, digest } = *generation;
         let summary = Summary {
             lineage,
             generation: number,
@@ -345,32 +337,25 @@ impl Journal {
             ended: None,
             anchor_changed: 0,
         };
-        Self::begin(medium, path, summary, JournalContents::default(), ROOM)
+        Self::begin(file, summary, JournalContents::default(), ROOM)
     }
 
     /// Begins a journal with the useful contents of this one, to take its place, with room for
     /// `entries`.
-    pub(crate) fn renewed(
-        &self,
-        medium: Arc<dyn Medium>,
-        path: &Path,
-        entries: &[Entry<'_>],
-    ) -> Result<Self> {
+    pub(crate) fn renewed(&self, file: StoredFile, entries: &[Entry<'_>]) -> Result<Self> {
         let room = MOST_ROOM.min(2 * self.room.saturating_sub(self.first));
         let room = room.max(3 * self.contents.len as usize).max(places(0, entries).1);
-        Self::begin(medium, path, self.summary.clone(), self.contents.clone(), room.max(ROOM))
+        Self::begin(file, self.summary.clone(), self.contents.clone(), room.max(ROOM))
     }
 
     fn begin(
-        medium: Arc<dyn Medium>,
-        path: &Path,
+        file: StoredFile,
         mut summary: Summary,
         contents: JournalContents,
         room: usize,
     ) -> Result<Self> {
-        let failed = |error| files::failed(path, "write", error);
-        summary.place = medium.place().map_err(failed)?;
-        summary.written = medium.now();
+        summary.place = file.place()?;
+        summary.written = file.now();
         let changes = contents.changes.iter().map(|change| Entry::Change(change));
         let unfinished =
             contents.unfinished.iter().map(|(id, record)| Entry::Unfinished(*id, record));
@@ -394,15 +379,11 @@ impl Journal {
         summary.seal = seal_of(&bytes);
         let tail = next_block(bytes.len());
         let room = tail + room;
-        let written = || {
-            medium.write_at(0, &bytes)?;
-            sealed::zero(&*medium, bytes.len() as u64, room as u64)?;
-            medium.sync()
-        };
-        written().map_err(failed)?;
-        let path = path.to_owned();
+        file.write_at(0, &bytes)?;
+        file.zero(bytes.len() as u64, room as u64)?;
+        file.sync()?;
         let (first, sound, remains) = (tail, true, false);
-        Ok(Self { medium, path, key, summary, contents, first, tail, room, sound, remains })
+        Ok(Self { file, key, summary, contents, first, tail, room, sound, remains })
     }
 
     /// Opens the journal that `anchor` names, also after a crash, and checks all of it. What it
@@ -411,15 +392,14 @@ impl Journal {
     /// # Errors
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged, belongs to other
     /// hints, or lacks commits that were counted.
-    pub(crate) fn open(medium: Arc<dyn Medium>, path: &Path, anchor: &Anchor) -> Result<Self> {
+    pub(crate) fn open(file: StoredFile, anchor: &Anchor) -> Result<Self> {
         // A killed process may have left its writes unsynced.
-        let len = medium.sync().and_then(|()| medium.len());
-        let len = len.map_err(|error| files::failed(path, "read", error))?;
-        let bytes = sealed::read_part(&*medium, path, 0, len)?;
-        Self::replay(medium, path, &bytes, anchor).map_err(|error| files::blame(path, error))
+        file.sync()?;
+        let bytes = file.read_part(0, file.len()?)?;
+        Self::replay(file.clone(), &bytes, anchor).map_err(|error| file.blame(error))
     }
 
-    fn replay(medium: Arc<dyn Medium>, path: &Path, bytes: &[u8], anchor: &Anchor) -> Result<Self> {
+    fn replay(file: StoredFile, bytes: &[u8], anchor: &Anchor) -> Result<Self> {
         let mut reader = Reader::new("its beginning", bytes);
         let version = files::format_version(&mut reader, MAGIC, WITHOUT_TIME..=VERSION)?;
         let mut summary = Summary {
@@ -477,8 +457,8 @@ impl Journal {
         }
         let remains = bytes.iter().skip(tail).any(|byte| *byte != 0);
         sound &= !remains;
-        let (path, room) = (path.to_owned(), bytes.len());
-        Ok(Self { medium, path, key, summary, contents, first, tail, room, sound, remains })
+        let room = bytes.len();
+        Ok(Self { file, key, summary, contents, first, tail, room, sound, remains })
     }
 
     pub(crate) fn summary(&self) -> &Summary {
@@ -503,12 +483,12 @@ impl Journal {
 
     /// Whether it lies where it was created, and only Privet wrote to it.
     pub(crate) fn is_original(&self) -> Result<bool> {
-        is_untouched(&*self.medium, &self.path, &self.summary.place, self.summary.written)
+        is_untouched(&self.file, &self.summary.place, self.summary.written)
     }
 
     /// When this file was changed last; 0: unknown.
     pub(crate) fn changed(&self) -> Result<u64> {
-        changed(&*self.medium, &self.path)
+        changed(&self.file)
     }
 
     /// Whether this file and the anchor agree on when the other was changed last.
@@ -533,18 +513,15 @@ impl Journal {
     /// failure nothing more may be appended.
     pub(crate) fn commit(&mut self, entries: &[Entry<'_>]) -> Result<()> {
         let number = self.summary.commits + 1;
-        let written = self.medium.now();
+        let written = self.file.now();
         let mut head = number.to_le_bytes().to_vec();
         head.extend(written.to_le_bytes());
         head.extend(self.summary.seal);
         let bytes = Entry::seal(entries, &self.key, &head);
         let (second, end) = places(self.tail, entries);
-        let done = || {
-            self.medium.write_at(self.tail as u64, &bytes)?;
-            self.medium.write_at(second as u64, &bytes)?;
-            self.medium.sync()
-        };
-        done().map_err(|error| files::failed(&self.path, "write", error))?;
+        self.file.write_at(self.tail as u64, &bytes)?;
+        self.file.write_at(second as u64, &bytes)?;
+        self.file.sync()?;
         let entries = &bytes[HEAD_LEN..bytes.len() - SEAL_LEN];
         apply(entries, &mut self.summary, &mut self.contents)?;
         (self.summary.commits, self.summary.written) = (number, written);

@@ -11,10 +11,10 @@
 use super::anchor::Lineage;
 use super::sealed::{self, Kind, Label};
 use super::version::Version;
-use super::{generation_name, lock};
-use crate::disk::{Folder, Medium};
+use super::{generation_name, lock, missing};
+use crate::disk::Folder;
 use crate::state::{NextGeneration, PreparationStore};
-use crate::store::files;
+use crate::store::files::{self, StoredFile};
 use privet_core::{Blame, Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard};
 use zeroize::Zeroizing;
@@ -32,7 +32,7 @@ pub(crate) struct HintsFolder {
     pub(crate) folder: Arc<dyn Folder>,
     pub(crate) lineage: Lineage,
     next: Mutex<Next>,
-    _lock: Arc<dyn Medium>,
+    _lock: StoredFile,
 }
 
 /// The next generation.
@@ -57,7 +57,7 @@ impl Next {
     }
 
     fn is_in(&self, kind: Kind, lineage: &Lineage, header: &sealed::Header) -> bool {
-        header.is(kind, lineage, self.number) && header.version == self.version
+        header.is(kind, lineage, self.number) && header.label.version == self.version
     }
 }
 
@@ -69,13 +69,13 @@ impl HintsFolder {
         lineage: Lineage,
         number: u64,
         version: Version,
-        anchor: Arc<dyn Medium>,
+        anchor: StoredFile,
     ) -> Result<Self> {
         let next = Next { number, version, ready: false, lent: false, newest: None };
         let hints_folder = Self { folder, lineage, next: Mutex::new(next), _lock: anchor };
         let mut next = hints_folder.lock();
         next.ready = match hints_folder.read_generation(number) {
-            Ok(Some((header, _))) => header.version == version,
+            Ok(Some((header, _))) => header.label.version == version,
             Err(error) if error.blame() != Blame::Corrupted => return Err(error),
             _ => false,
         };
@@ -109,7 +109,7 @@ impl HintsFolder {
         let mut slots = Vec::new();
         for (slot, name) in CHECKPOINTS.into_iter().enumerate() {
             let header = self.checkpoint_header(slot, next)?;
-            slots.push((header.map(|header| header.order), name));
+            slots.push((header.map(|header| header.label.order), name));
         }
         slots.sort_unstable();
         slots.into_iter().try_for_each(|(_, name)| sealed::erase(&*self.folder, name))
@@ -124,32 +124,21 @@ impl HintsFolder {
         &self,
         number: u64,
     ) -> Result<Option<(sealed::Header, Zeroizing<Vec<u8>>)>> {
-        let name = generation_name(number);
-        let path = self.folder.path(&name);
-        let opened = self.folder.open(&name);
-        let Some(medium) = opened.map_err(|error| files::failed(&path, "open", error))? else {
-            return Ok(None);
-        };
-        let (header, contents) = sealed::read(&*medium, &path)?;
+        let opened = files::open(&*self.folder, &generation_name(number))?;
+        let Some(file) = opened else { return Ok(None) };
+        let (header, contents) = sealed::read(&file)?;
         if !header.is(Kind::Generation, &self.lineage, number) {
-            return Err(files::blame(&path, Error::corrupted("it belongs to other hints")));
+            return Err(file.damaged("it belongs to other hints"));
         }
         Ok(Some((header, contents)))
     }
 
     /// Makes the file of generation `number` durable, whichever process wrote it.
     pub(crate) fn sync_generation(&self, number: u64) -> Result<()> {
-        let name = generation_name(number);
-        let path = self.folder.path(&name);
-        let synced = || match self.folder.open(&name)? {
-            Some(medium) => medium.sync(),
-            None => Err(std::io::ErrorKind::NotFound.into()),
-        };
-        synced().map_err(|error| files::failed(&path, "sync", error))
-    }
-
-    pub(crate) fn sync_names(&self) -> Result<()> {
-        self.folder.sync().map_err(|error| files::failed(&self.folder.path(""), "sync", error))
+        match files::open(&*self.folder, &generation_name(number))? {
+            Some(file) => file.sync(),
+            None => Err(missing(&*self.folder, &generation_name(number))),
+        }
     }
 
     fn erase_checkpoints(&self) -> Result<()> {
@@ -166,24 +155,19 @@ impl HintsFolder {
         let mut newest = None;
         for slot in 0..CHECKPOINTS.len() {
             let header = self.checkpoint_header(slot, &next)?;
-            newest = newest.max(header.map(|header| (header.order, header.offset)));
+            newest = newest.max(header.map(|header| (header.label.order, header.label.offset)));
         }
         Ok(newest.map_or(NextGeneration::None, |(_, offset)| NextGeneration::Partial { offset }))
     }
 
-    fn open_checkpoint(&self, slot: usize) -> Result<Option<Arc<dyn Medium>>> {
-        let opened = self.folder.open(CHECKPOINTS[slot]);
-        opened.map_err(|error| files::failed(&self.folder.path(CHECKPOINTS[slot]), "open", error))
-    }
-
     /// The header of a checkpoint of the generation `next`, unless it is damaged or of another.
     fn checkpoint_header(&self, slot: usize, next: &Next) -> Result<Option<sealed::Header>> {
-        let Some(medium) = self.open_checkpoint(slot)? else { return Ok(None) };
-        match sealed::read_header(&*medium, &self.folder.path(CHECKPOINTS[slot])) {
+        let opened = files::open(&*self.folder, CHECKPOINTS[slot])?;
+        match opened.map(|file| sealed::read_header(&file)).transpose() {
             Err(error) if error.blame() == Blame::Corrupted => Ok(None),
             other => {
                 let is_in = |header: &_| next.is_in(Kind::Checkpoint, &self.lineage, header);
-                Ok(Some(other?).filter(is_in))
+                Ok(other?.filter(is_in))
             }
         }
     }
@@ -192,12 +176,13 @@ impl HintsFolder {
     fn newest_checkpoint(&self, next: &Next) -> Result<Option<Checkpoint>> {
         let mut newest: Option<Checkpoint> = None;
         for (slot, name) in CHECKPOINTS.iter().enumerate() {
-            let Some(medium) = self.open_checkpoint(slot)? else { continue };
-            let (header, contents) = match sealed::read(&*medium, &self.folder.path(name)) {
+            let Some(file) = files::open(&*self.folder, name)? else { continue };
+            let (header, contents) = match sealed::read(&file) {
                 Err(error) if error.blame() == Blame::Corrupted => continue,
                 other => other?,
             };
-            let later = newest.as_ref().is_none_or(|(_, other, _)| header.order > other.order);
+            let order = header.label.order;
+            let later = newest.as_ref().is_none_or(|(_, other, _)| order > other.label.order);
             if later && next.is_in(Kind::Checkpoint, &self.lineage, &header) {
                 newest = Some((slot, header, contents));
             }
@@ -239,8 +224,8 @@ impl PreparationStore for NextGenerationFiles {
     fn checkpoint(&mut self) -> Result<Option<(u64, Zeroizing<Vec<u8>>)>> {
         let mut next = self.0.lock();
         let found = self.0.newest_checkpoint(&next)?;
-        next.newest = Some(found.as_ref().map(|(slot, header, _)| (*slot, header.order)));
-        Ok(found.map(|(_, header, contents)| (header.offset, contents)))
+        next.newest = Some(found.as_ref().map(|(slot, header, _)| (*slot, header.label.order)));
+        Ok(found.map(|(_, header, contents)| (header.label.offset, contents)))
     }
 
     fn save_checkpoint(&mut self, offset: u64, checkpoint: &[u8]) -> Result<()> {
@@ -250,18 +235,16 @@ impl PreparationStore for NextGenerationFiles {
             Some(newest) => newest,
             None => {
                 let found = self.0.newest_checkpoint(&next)?;
-                found.map(|(slot, header, _)| (slot, header.order))
+                found.map(|(slot, header, _)| (slot, header.label.order))
             }
         };
         next.newest = Some(newest);
         let (slot, order) = newest.map_or((0, 1), |(slot, order)| (1 - slot, order + 1));
-        let path = self.0.folder.path(CHECKPOINTS[slot]);
-        let created = self.0.folder.create(CHECKPOINTS[slot]);
-        let medium = created.map_err(|error| files::failed(&path, "create", error))?;
+        let file = files::open_or_create(&*self.0.folder, CHECKPOINTS[slot])?;
         let (lineage, number, version) = (self.0.lineage, next.number, next.version);
         let label = Label { kind: Kind::Checkpoint, lineage, number, order, offset, version };
-        sealed::write(&*medium, &path, label, checkpoint)?;
-        self.0.sync_names()?;
+        sealed::write(&file, label, checkpoint)?;
+        files::sync_names(&*self.0.folder)?;
         next.newest = Some(Some((slot, order)));
         Ok(())
     }
@@ -269,20 +252,18 @@ impl PreparationStore for NextGenerationFiles {
     fn save_generation(&mut self, generation: &[u8]) -> Result<()> {
         let mut next = self.0.lock();
         check_unfinished(&next)?;
-        let folder = &self.0.folder;
-        sealed::erase(&**folder, UNDER_WAY)?;
-        let path = folder.path(UNDER_WAY);
-        let created = folder.create(UNDER_WAY);
-        let medium = created.map_err(|error| files::failed(&path, "create", error))?;
+        let folder = &*self.0.folder;
+        sealed::erase(folder, UNDER_WAY)?;
+        let file = files::open_or_create(folder, UNDER_WAY)?;
         let (lineage, number, version) = (self.0.lineage, next.number, next.version);
         let label = Label { kind: Kind::Generation, lineage, number, order: 0, offset: 0, version };
-        sealed::write(&*medium, &path, label, generation)?;
+        sealed::write(&file, label, generation)?;
         let name = generation_name(number);
         let renamed = folder.rename(UNDER_WAY, &name);
         renamed.map_err(|error| files::failed(&folder.path(&name), "write", error))?;
         // From here on the generation counts, even if the next steps fail.
         next.ready = true;
-        self.0.sync_names()?;
+        files::sync_names(folder)?;
         next.newest = Some(None);
         self.0.erase_checkpoints()
     }

@@ -2,68 +2,45 @@
 
 use super::anchor::AnchorFile;
 use super::preparation::CHECKPOINTS;
-use super::{ANCHOR, erase_all, generation_name, journal_name, our_names, sealed};
-use crate::disk::{Folder, Medium};
+use super::sealed::{self, Header};
+use super::{ANCHOR, ANOTHER_FILE, erase_all, generation_name, journal_name, missing, our_names};
+use crate::disk::Folder;
 use crate::state::NextGeneration;
-use crate::store::files;
-use privet_core::{Blame, Epoch, Error, Result};
-use std::path::PathBuf;
-use std::sync::Arc;
+use crate::store::files::{self, StoredFile};
+use crate::store::report::HintsCondition;
+use privet_core::{Blame, Error, Result};
 
 /// The contents of one folder of hints.
 pub(crate) struct Private {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
-    pub(crate) condition: Condition,
-}
-
-pub(crate) enum Condition {
-    /// Another process holds them.
-    InUse,
-    /// Damaged files, as far as this has looked.
-    Damaged(Vec<(PathBuf, String)>),
-    Whole {
-        epoch: Epoch,
-        /// Whether the next process will erase them as a copy.
-        copied: bool,
-        /// Whether there is a generation to serve lookups.
-        ready: bool,
-        reserved: u64,
-        unfinished: u64,
-        next: NextGeneration,
-        /// Why no lookup will use them any more, if they have ended.
-        ended: Option<String>,
-    },
+    pub(crate) condition: HintsCondition,
 }
 
 /// Looks at the hints in `folder`; `None` if there never were any. With `thoroughly`, reads and
 /// checks every byte that matters.
 pub(crate) fn inspect(folder: &dyn Folder, thoroughly: bool) -> Result<Option<Private>> {
     let names = our_names(folder)?;
-    let listed = folder.names().map_err(|error| files::failed(&folder.path(""), "list", error))?;
-    let has_anchor = listed.iter().any(|name| name == ANCHOR);
+    let has_anchor = has_anchor(folder)?;
     if names.is_empty() && !has_anchor {
         return Ok(None);
     }
     let mut bytes = 0;
     for name in names.iter().map(String::as_str).chain(has_anchor.then_some(ANCHOR)) {
-        let medium = open(folder, name)?;
-        let len = medium.map_or(Ok(0), |medium| medium.len());
-        bytes += len.map_err(|error| files::failed(&folder.path(name), "look at", error))?;
+        bytes += files::open(folder, name)?.map_or(Ok(0), |file| file.len())?;
     }
     let files = names.len() as u64 + u64::from(has_anchor);
     let path = folder.path(ANCHOR);
     let damage = |what: &str| {
         let error = files::blame(&path, Error::corrupted(what));
-        Condition::Damaged(vec![(path.clone(), error.message().to_owned())])
+        HintsCondition::Damaged(vec![(path.clone(), error.message().to_owned())])
     };
     if !has_anchor {
         return Ok(Some(Private { files, bytes, condition: damage("it is missing") }));
     }
-    let locked = folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))?;
-    let condition = match locked {
-        None => Condition::InUse,
-        Some(medium) => match AnchorFile::read(Arc::clone(&medium), &path) {
+    let condition = match files::lock(folder, ANCHOR)? {
+        None => HintsCondition::InUse,
+        Some(file) => match AnchorFile::read(file) {
             Err(error) if error.blame() == Blame::Corrupted && names.is_empty() => return Ok(None),
             Err(error) if error.blame() == Blame::Corrupted => damage(error.message()),
             anchor => look(folder, &anchor?, thoroughly)?,
@@ -72,12 +49,12 @@ pub(crate) fn inspect(folder: &dyn Folder, thoroughly: bool) -> Result<Option<Pr
     Ok(Some(Private { files, bytes, condition }))
 }
 
-fn open(folder: &dyn Folder, name: &str) -> Result<Option<Arc<dyn Medium>>> {
-    folder.open(name).map_err(|error| files::failed(&folder.path(name), "open", error))
+fn has_anchor(folder: &dyn Folder) -> Result<bool> {
+    Ok(files::names(folder)?.iter().any(|name| name == ANCHOR))
 }
 
 /// The contents of the files behind a valid anchor.
-fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<Condition> {
+fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<HintsCondition> {
     let mut copied = !anchor.is_original()?;
     let file = anchor;
     let anchor = file.anchor();
@@ -89,14 +66,14 @@ fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<Co
         }
         other => other,
     };
-    let (mut reserved, mut unfinished, mut ended) = (0, 0, None);
+    let (mut used, mut unfinished, mut ended) = (None, 0, None);
     let mut version = anchor.version;
     if anchor.generation > 0 {
         let mut expected = None;
         let name = journal_name(anchor.generation, anchor.journal);
         let journal = super::open_journal(folder, anchor).and_then(|journal| {
             let summary = journal.summary();
-            (reserved, unfinished) = (summary.reserved, journal.unfinished());
+            (used, unfinished) = (Some(summary.reserved), journal.unfinished());
             ended = summary.ended.clone();
             version = summary.version;
             expected = Some((summary.generation_len, summary.generation_digest));
@@ -108,26 +85,25 @@ fn look(folder: &dyn Folder, anchor: &AnchorFile, thoroughly: bool) -> Result<Co
         note(&name, check(folder, &name, thoroughly, expected))?;
     }
     let next_name = generation_name(anchor.generation + 1);
-    let ready = open(folder, &next_name)?.is_some();
+    let ready = files::open(folder, &next_name)?.is_some();
     if ready {
         note(&next_name, check(folder, &next_name, thoroughly, None))?;
     }
     let mut newest = None;
     for name in CHECKPOINTS {
-        let Some(medium) = open(folder, name)? else { continue };
+        let Some(file) = files::open(folder, name)? else { continue };
         // A damaged one was perhaps being written: it counts as missing, and not as damage.
-        if let Ok(header) = sealed::read_header(&*medium, &folder.path(name)) {
-            newest = newest.max(Some((header.order, header.offset)));
+        if let Ok(Header { label, .. }) = sealed::read_header(&file) {
+            newest = newest.max(Some((label.order, label.offset)));
         }
     }
     if !damaged.is_empty() {
-        return Ok(Condition::Damaged(damaged));
+        return Ok(HintsCondition::Damaged(damaged));
     }
-    Ok(Condition::Whole {
+    Ok(HintsCondition::Whole {
         epoch: version.table.epoch,
         copied,
-        ready: anchor.generation > 0,
-        reserved,
+        used,
         unfinished,
         next: match newest {
             _ if ready => NextGeneration::Ready,
@@ -144,16 +120,14 @@ fn check(
     thoroughly: bool,
     expected: Option<(u64, [u8; 32])>,
 ) -> Result<()> {
-    let path = folder.path(name);
-    let damaged = |what: &str| files::blame(&path, Error::corrupted(what));
-    let medium = open(folder, name)?.ok_or_else(|| damaged("it is missing"))?;
+    let file = files::open(folder, name)?.ok_or_else(|| missing(folder, name))?;
     let header = match thoroughly {
-        true => sealed::read(&*medium, &path)?.0,
-        false => sealed::read_header(&*medium, &path)?,
+        true => sealed::read(&file)?.0,
+        false => sealed::read_header(&file)?,
     };
     match expected {
         Some(expected) if expected != (header.len, header.digest) => {
-            Err(damaged("it is not the file that the journal belongs to"))
+            Err(file.damaged(ANOTHER_FILE))
         }
         _ => Ok(()),
     }
@@ -163,15 +137,13 @@ fn check(
 /// not known.
 pub(crate) fn has_ended(folder: &dyn Folder) -> Result<bool> {
     let condition = inspect(folder, false)?.map(|private| private.condition);
-    Ok(matches!(condition, Some(Condition::Whole { ended: Some(_), .. })))
+    Ok(matches!(condition, Some(HintsCondition::Whole { ended: Some(_), .. })))
 }
 
 /// Overwrites everything in `folder` with zeros and removes it; `false` if another process holds
 /// it.
 pub(crate) fn erase_folder(folder: &dyn Folder) -> Result<bool> {
-    let path = folder.path(ANCHOR);
-    let locked = folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))?;
-    match locked {
+    match files::lock(folder, ANCHOR)? {
         Some(lock) => erase_locked(folder, lock),
         None => Ok(false),
     }
@@ -184,14 +156,11 @@ pub(crate) fn erase_folder_if(
     superfluous: impl Fn(&[u8; 32]) -> bool,
 ) -> Result<bool> {
     // Taking the lock would create an anchor where there is none.
-    let names = folder.names().map_err(|error| files::failed(&folder.path(""), "list", error))?;
-    if !names.iter().any(|name| name == ANCHOR) {
+    if !has_anchor(folder)? {
         return Ok(false);
     }
-    let path = folder.path(ANCHOR);
-    let locked = folder.lock(ANCHOR).map_err(|error| files::failed(&path, "lock", error))?;
-    let Some(lock) = locked else { return Ok(false) };
-    match AnchorFile::read(Arc::clone(&lock), &path) {
+    let Some(lock) = files::lock(folder, ANCHOR)? else { return Ok(false) };
+    match AnchorFile::read(lock.clone()) {
         Ok(file) if superfluous(&file.anchor().version.parameter_digest) => {
             erase_locked(folder, lock)
         }
@@ -199,7 +168,7 @@ pub(crate) fn erase_folder_if(
     }
 }
 
-fn erase_locked(folder: &dyn Folder, _lock: Arc<dyn Medium>) -> Result<bool> {
+fn erase_locked(folder: &dyn Folder, _lock: StoredFile) -> Result<bool> {
     erase_all(folder, &our_names(folder)?)?;
     // Erase the anchor last: without other files, a missing anchor means that there is nothing.
     sealed::erase(folder, ANCHOR)?;

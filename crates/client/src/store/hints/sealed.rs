@@ -11,11 +11,10 @@
 
 use super::anchor::Lineage;
 use super::version::Version;
-use crate::disk::{Folder, Medium};
-use crate::store::files::{self, half};
+use crate::disk::Folder;
+use crate::store::files::{self, StoredFile, half};
 use privet_core::codec::Reader;
 use privet_core::{Error, Result};
-use std::path::Path;
 use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"privethf";
@@ -29,9 +28,9 @@ pub(crate) enum Kind {
     Checkpoint = 2,
 }
 
-/// The contents of a header.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Label {
     pub(crate) kind: Kind,
     pub(crate) lineage: Lineage,
     /// The number of the generation that this is, or will become.
@@ -39,6 +38,12 @@ pub(crate) struct Header {
     pub(crate) order: u64,
     pub(crate) offset: u64,
     pub(crate) version: Version,
+}
+
+/// The contents of a header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) label: Label,
     pub(crate) len: u64,
     pub(crate) digest: [u8; 32],
 }
@@ -48,12 +53,13 @@ impl Header {
         let mut bytes = Vec::with_capacity(HEADER_LEN);
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
-        bytes.extend((self.kind as u32).to_le_bytes());
-        bytes.extend(self.lineage);
-        for field in [self.number, self.order, self.offset] {
+        let Label { kind, lineage, number, order, offset, version } = self.label;
+        bytes.extend((kind as u32).to_le_bytes());
+        bytes.extend(lineage);
+        for field in [number, order, offset] {
             bytes.extend(field.to_le_bytes());
         }
-        self.version.put(&mut bytes);
+        version.put(&mut bytes);
         bytes.extend(self.len.to_le_bytes());
         bytes.extend(self.digest);
         let checksum = half(blake3::hash(&bytes));
@@ -73,23 +79,22 @@ impl Header {
             2 => Kind::Checkpoint,
             _ => return Err(Error::corrupted("its header makes no sense")),
         };
-        let header = Self {
+        let label = Label {
             kind,
             lineage: reader.array()?,
             number: reader.u64()?,
             order: reader.u64()?,
             offset: reader.u64()?,
             version: Version::read(&mut reader)?,
-            len: reader.u64()?,
-            digest: reader.array()?,
         };
+        let header = Self { label, len: reader.u64()?, digest: reader.array()? };
         reader.finish()?;
         Ok(header)
     }
 
     /// Whether this is the file that the caller looks for.
     pub(crate) fn is(&self, kind: Kind, lineage: &Lineage, number: u64) -> bool {
-        self.kind == kind && self.lineage == *lineage && self.number == number
+        (self.label.kind, self.label.lineage, self.label.number) == (kind, *lineage, number)
     }
 }
 
@@ -98,19 +103,17 @@ impl Header {
 /// # Errors
 /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it is damaged or the file has another
 /// size than it says.
-pub(crate) fn read_header(medium: &dyn Medium, path: &Path) -> Result<Header> {
-    let size = medium.len().map_err(|error| files::failed(path, "look at", error))?;
+pub(crate) fn read_header(file: &StoredFile) -> Result<Header> {
+    let size = file.len()?;
     if size < HEADER_LEN as u64 {
-        let error = Error::corrupted(format!("it ends after {size} bytes, within its header"));
-        return Err(files::blame(path, error));
+        return Err(file.damaged(&format!("it ends after {size} bytes, within its header")));
     }
     let mut bytes = [0; HEADER_LEN];
-    medium.read_at(0, &mut bytes).map_err(|error| files::failed(path, "read", error))?;
-    let header = Header::decode(&bytes).map_err(|error| files::blame(path, error))?;
+    file.read_at(0, &mut bytes)?;
+    let header = Header::decode(&bytes).map_err(|error| file.blame(error))?;
     if header.len.checked_add(HEADER_LEN as u64) != Some(size) {
-        let error =
-            Error::corrupted(format!("it has {size} bytes, which is not what its header says"));
-        return Err(files::blame(path, error));
+        let what = format!("it has {size} bytes, which is not what its header says");
+        return Err(file.damaged(&what));
     }
     Ok(header)
 }
@@ -119,81 +122,25 @@ pub(crate) fn read_header(medium: &dyn Medium, path: &Path) -> Result<Header> {
 ///
 /// # Errors
 /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if anything is damaged.
-pub(crate) fn read(medium: &dyn Medium, path: &Path) -> Result<(Header, Zeroizing<Vec<u8>>)> {
-    let header = read_header(medium, path)?;
-    let contents = read_part(medium, path, HEADER_LEN as u64, header.len)?;
+pub(crate) fn read(file: &StoredFile) -> Result<(Header, Zeroizing<Vec<u8>>)> {
+    let header = read_header(file)?;
+    let contents = file.read_part(HEADER_LEN as u64, header.len)?;
     if *blake3::hash(&contents).as_bytes() != header.digest {
-        return Err(files::blame(path, Error::corrupted("its contents are damaged")));
+        return Err(file.damaged("its contents are damaged"));
     }
     Ok((header, contents))
 }
 
-/// Reads `len` bytes from `start` on. The caller has checked that the file has that many: `len`
-/// must not be a mere claim.
-pub(crate) fn read_part(
-    medium: &dyn Medium,
-    path: &Path,
-    start: u64,
-    len: u64,
-) -> Result<Zeroizing<Vec<u8>>> {
-    let mut bytes = Zeroizing::new(Vec::new());
-    if bytes.try_reserve_exact(len as usize).is_err() {
-        return Err(Error::unavailable(format!(
-            "there is no memory for the {len} bytes of {}",
-            path.display()
-        )));
-    }
-    bytes.resize(len as usize, 0);
-    medium.read_at(start, &mut bytes).map_err(|error| files::failed(path, "read", error))?;
-    Ok(bytes)
-}
-
-/// What to write in the header.
-#[derive(Clone, Copy)]
-pub(crate) struct Label {
-    pub(crate) kind: Kind,
-    pub(crate) lineage: Lineage,
-    pub(crate) number: u64,
-    pub(crate) order: u64,
-    pub(crate) offset: u64,
-    pub(crate) version: Version,
-}
-
-/// Replaces the contents of `medium`, and syncs it. Overwrites the old contents instead of only
+/// Replaces the contents of `file`, and syncs it. Overwrites the old contents instead of only
 /// cutting them off.
-pub(crate) fn write(
-    medium: &dyn Medium,
-    path: &Path,
-    label: Label,
-    contents: &[u8],
-) -> Result<Header> {
-    let Label { kind, lineage, number, order, offset, version } = label;
+pub(crate) fn write(file: &StoredFile, label: Label, contents: &[u8]) -> Result<()> {
     let (len, digest) = (contents.len() as u64, *blake3::hash(contents).as_bytes());
-    let header = Header { kind, lineage, number, order, offset, version, len, digest };
-    let end = HEADER_LEN as u64 + header.len;
-    let written = || {
-        medium.write_at(0, &header.encode())?;
-        medium.write_at(HEADER_LEN as u64, contents)?;
-        let old = medium.len()?;
-        zero(medium, end, old)?;
-        medium.set_len(end)?;
-        medium.sync()
-    };
-    written().map_err(|error| files::failed(path, "write", error))?;
-    Ok(header)
-}
-
-/// Overwrites the bytes from `start` to `end` with zeros.
-pub(crate) fn zero(medium: &dyn Medium, start: u64, end: u64) -> std::io::Result<()> {
-    const STEP: u64 = 1 << 20;
-    let zeros = vec![0; end.saturating_sub(start).min(STEP) as usize];
-    let mut at = start;
-    while at < end {
-        let count = (end - at).min(STEP);
-        medium.write_at(at, &zeros[..count as usize])?;
-        at += count;
-    }
-    Ok(())
+    let end = HEADER_LEN as u64 + len;
+    file.write_at(0, &Header { label, len, digest }.encode())?;
+    file.write_at(HEADER_LEN as u64, contents)?;
+    file.zero(end, file.len()?)?;
+    file.set_len(end)?;
+    file.sync()
 }
 
 /// Overwrites a file with zeros, syncs it, and removes it; does nothing if there is none. The zeros
@@ -203,10 +150,8 @@ pub(crate) fn zero(medium: &dyn Medium, start: u64, end: u64) -> std::io::Result
 /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if it cannot be overwritten. Even then
 /// the file is removed, if that is possible.
 pub(crate) fn erase(folder: &dyn Folder, name: &str) -> Result<()> {
-    let path = folder.path(name);
-    let opened = folder.open(name).map_err(|error| files::failed(&path, "open", error))?;
-    let Some(medium) = opened else { return Ok(()) };
-    let zeroed = medium.len().and_then(|len| zero(&*medium, 0, len)).and_then(|()| medium.sync());
-    folder.remove(name).map_err(|error| files::failed(&path, "remove", error))?;
-    zeroed.map_err(|error| files::failed(&path, "overwrite", error))
+    let Some(file) = files::open(folder, name)? else { return Ok(()) };
+    let zeroed = file.len().and_then(|len| file.zero(0, len)).and_then(|()| file.sync());
+    files::remove_if_there(folder, name)?;
+    zeroed
 }

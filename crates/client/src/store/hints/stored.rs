@@ -15,11 +15,11 @@ impl HintStore for KeptHints {
         let (number, prepared_for) = (summary.generation, summary.prepared_for);
         let expected = (summary.generation_len, summary.generation_digest);
         let read = self.hints_folder.read_generation(number).map_err(advised)?;
-        let path = self.hints_folder.folder.path(&generation_name(number));
-        let damaged = |what: &str| advised(files::blame(&path, Error::corrupted(what)));
-        let (header, generation) = read.ok_or_else(|| damaged("it is missing"))?;
+        let (folder, name) = (&*self.hints_folder.folder, generation_name(number));
+        let (header, generation) = read.ok_or_else(|| advised(missing(folder, &name)))?;
         if (header.len, header.digest) != expected {
-            return Err(damaged("it is not the file that the journal belongs to"));
+            let error = Error::corrupted(ANOTHER_FILE);
+            return Err(advised(files::blame(&folder.path(&name), error)));
         }
         let (changes, ids) = journal.load();
         let stored = StoredRecord::read_all(journal).map_err(advised)?;
@@ -103,12 +103,12 @@ impl HintStore for KeptHints {
         check_restarts(&self.asked, key)?;
         check_not_lent(self.hints_folder.lock().lent)?;
         self.writing(|hints| {
-            let (folder, medium) = (Arc::clone(&hints.hints_folder.folder), hints.anchor.medium());
+            let (folder, file) = (Arc::clone(&hints.hints_folder.folder), hints.anchor.file());
             // None of its commits may be counted any more.
             hints.journal = None;
             hints.settled.clear();
-            let anchor = begin(&*folder, &medium, key)?;
-            *hints = Self::at(folder, AnchorAndJournal { anchor, journal: Ok(None) }, key, medium)?;
+            let anchor = begin(&*folder, &file, key)?;
+            *hints = Self::at(folder, AnchorAndJournal { anchor, journal: Ok(None) }, key, file)?;
             Ok(())
         })
     }

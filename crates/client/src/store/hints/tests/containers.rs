@@ -3,6 +3,7 @@
 use super::super::anchor::{Anchor, AnchorFile, contradicts};
 use super::super::*;
 use super::history::{generation, key, record, seen};
+use super::journal::named;
 use crate::disk::simulated::Disk;
 use crate::disk::{Attributes, Directory, Folder, Medium, Times};
 use crate::state::HintStore as _;
@@ -203,7 +204,6 @@ impl Medium for Told {
 #[test]
 fn what_tells_a_copy_from_the_original() {
     let disk = Disk::default();
-    let path = Path::new("anchor");
     let there = Attributes {
         inode: Some(7),
         born: Some(1_000),
@@ -212,12 +212,12 @@ fn what_tells_a_copy_from_the_original() {
     };
     let anchor = Anchor::new(&key(), [1; 16], there.place());
     let medium = disk.create(ANCHOR).unwrap();
-    let written = AnchorFile::begin(medium, path, anchor).unwrap().anchor().written;
+    let written = AnchorFile::begin(named(medium), anchor).unwrap().anchor().written;
     let is_original = |attributes: Attributes, times: Option<(u64, Option<u64>)>| {
         let medium = disk.open(ANCHOR).unwrap().unwrap();
         let times = times.map(|(changed, written)| Times { changed, written });
         let told = Arc::new(Told { medium, attributes, times });
-        AnchorFile::read(told, path).unwrap().is_original().unwrap()
+        AnchorFile::read(named(told)).unwrap().is_original().unwrap()
     };
     let now = Some((written, None));
     assert!(is_original(there.clone(), now));
@@ -263,12 +263,12 @@ fn what_tells_a_journal_that_was_put_back() {
         Arc::new(Told { medium, attributes, times })
     };
     let generation = super::journal::header(1);
-    let mut journal = Journal::create(told(&there, None), Path::new("j"), &generation).unwrap();
+    let mut journal = Journal::create(named(told(&there, None)), &generation).unwrap();
     let anchor = super::journal::counting(&journal);
     let is_original = |attributes: &Attributes, changed: Option<u64>| {
         let times = changed.map(|changed| Times { changed, written: None });
         let told = told(attributes, times);
-        Journal::open(told, Path::new("j"), &anchor).unwrap().is_original().unwrap()
+        Journal::open(named(told), &anchor).unwrap().is_original().unwrap()
     };
     let first = disk.now();
     assert!(is_original(&there, None) && is_original(&there, Some(first + 30_000)));

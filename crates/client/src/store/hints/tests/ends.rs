@@ -5,6 +5,7 @@ use super::super::*;
 use super::history::{generation, hints, key, key_at, record, seen};
 use crate::disk::simulated::{Dice, Disk, SURVIVALS};
 use crate::state::HintStore as _;
+use crate::store::HintsCondition;
 
 const WHY: &str = "the second server's answer is not from the table";
 
@@ -34,13 +35,13 @@ fn end(disk: &Disk, cause: Option<ReservationId>) -> bool {
     ended.is_ok()
 }
 
-fn condition(disk: &Disk) -> Condition {
+fn condition(disk: &Disk) -> HintsCondition {
     inspect(disk, true).unwrap().unwrap().condition
 }
 
 fn why(disk: &Disk) -> Option<String> {
     match condition(disk) {
-        Condition::Whole { ended, .. } => ended,
+        HintsCondition::Whole { ended, .. } => ended,
         _ => panic!("not whole"),
     }
 }

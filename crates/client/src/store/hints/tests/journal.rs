@@ -3,7 +3,7 @@
 
 use super::super::anchor::Anchor;
 use super::super::journal::{BLOCK, Entry, HEAD_LEN, Journal, SEAL_LEN};
-use super::super::sealed::{Header, Kind};
+use super::super::sealed::{Header, Kind, Label};
 use super::super::*;
 use super::history::{generation, hints, key, key_at, record, seen, together};
 use crate::disk::simulated::{Dice, Disk};
@@ -19,7 +19,13 @@ const SECTOR: usize = 512;
 pub(super) fn header(number: u64) -> Header {
     let (version, digest) = (Version::of(&key()), [2; 32]);
     let lineage = [1; 16];
-    Header { kind: Kind::Generation, lineage, number, order: 0, offset: 0, version, len: 3, digest }
+    let label = Label { kind: Kind::Generation, lineage, number, order: 0, offset: 0, version };
+    Header { label, len: 3, digest }
+}
+
+/// `medium`, under the journal's name.
+pub(super) fn named(medium: Arc<dyn Medium>) -> StoredFile {
+    StoredFile::new(medium, FILE.into())
 }
 
 /// The anchor that has counted all of `journal`.
@@ -69,7 +75,7 @@ impl Written {
     fn new(generation: u64, record_len: usize) -> Self {
         let disk = Disk::default();
         let medium = disk.create(FILE).unwrap();
-        let mut journal = Journal::create(medium, Path::new(FILE), &header(generation)).unwrap();
+        let mut journal = Journal::create(named(medium), &header(generation)).unwrap();
         let first = counting(&journal);
         let mut states = vec![(said(&mut journal), journal.tail)];
         let (record, follow) = (vec![5; record_len], Version::of(&key_at(5)));
@@ -114,7 +120,7 @@ fn open(bytes: &[u8], anchor: &Anchor) -> Result<(Said, bool)> {
     let disk = Disk::default();
     let medium = disk.create(FILE).unwrap();
     disk.damage(FILE, bytes.to_vec());
-    let mut journal = Journal::open(medium, Path::new(FILE), anchor)?;
+    let mut journal = Journal::open(named(medium), anchor)?;
     Ok((said(&mut journal), journal.sound))
 }
 
@@ -377,7 +383,7 @@ fn a_length_that_somebody_claims_allocates_nothing() {
         assert!(refused(&damaged, closed), "{huge}");
     }
     let endless = Arc::new(Endless(written.disk.open(FILE).unwrap().unwrap()));
-    let outcome = Journal::open(endless, Path::new(FILE), killed);
+    let outcome = Journal::open(named(endless), killed);
     assert_eq!(outcome.err().unwrap().blame(), Blame::Unavailable);
 }
 

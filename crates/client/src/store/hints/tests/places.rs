@@ -5,7 +5,7 @@ use super::super::*;
 use super::history::{generation, key, key_at, record, seen};
 use crate::disk::Directory;
 use crate::state::{HintStore as _, Pin, State as _};
-use crate::store::Store;
+use crate::store::{HintsCondition, Store};
 use privet_core::{Epoch, Reason, TableId, TableIdentity};
 use privet_wire::PartDescription;
 use std::fs::File;
@@ -93,12 +93,12 @@ fn a_backup_restored_in_place_is_erased() {
     let place = tempfile::tempdir().unwrap();
     used(place.path());
     let folder = Directory::create(place.path()).unwrap();
-    let medium = folder.open("anchor").unwrap().unwrap();
-    let mut older = AnchorFile::read(Arc::clone(&medium), place.path()).unwrap().anchor().clone();
+    let file = files::open(&folder, "anchor").unwrap().unwrap();
+    let mut older = AnchorFile::read(file.clone()).unwrap().anchor().clone();
     older.written -= 30_000;
     let restore = |older: &Anchor| {
         for (sequence, at) in (100..).zip(SLOTS) {
-            medium.write_at(at, &older.encode(sequence)).unwrap();
+            file.write_at(at, &older.encode(sequence)).unwrap();
         }
     };
     restore(&older);
@@ -264,7 +264,7 @@ fn hints_that_have_followed_are_those_of_the_new_version_and_no_other() {
     let saved = hints.load().unwrap();
     assert_eq!(saved.changes.last().unwrap().as_slice(), b"edits");
     assert_eq!((saved.prepared_for, saved.stands_at), (Some(key().table), None));
-    let Some(Private { condition: Condition::Whole { epoch, .. }, .. }) = ({
+    let Some(Private { condition: HintsCondition::Whole { epoch, .. }, .. }) = ({
         drop(hints);
         inspect(&*folder(), true).unwrap()
     }) else {
@@ -289,7 +289,7 @@ fn a_journal_that_was_put_back_alone_is_erased_with_its_hints() {
     std::fs::rename(&journal, place.path().join("removed")).unwrap();
     std::fs::write(&journal, backup).unwrap();
     let folder = Directory::existing(place.path());
-    let Some(Private { condition: Condition::Whole { copied, .. }, .. }) =
+    let Some(Private { condition: HintsCondition::Whole { copied, .. }, .. }) =
         inspect(&folder, true).unwrap()
     else {
         panic!("not whole")
@@ -322,8 +322,8 @@ fn after_putting_back(put_back: &[&str], killed: bool) -> Result<Option<String>>
     }
     let folder = Directory::existing(place.path());
     let copied = match inspect(&folder, true)?.map(|private| private.condition) {
-        Some(Condition::Whole { copied, .. }) => copied,
-        other => matches!(other, Some(Condition::Damaged(_))),
+        Some(HintsCondition::Whole { copied, .. }) => copied,
+        other => matches!(other, Some(HintsCondition::Damaged(_))),
     };
     let folder = Arc::new(Directory::existing(place.path()));
     let opened = KeptHints::open(folder, &key(), false, Others::Refuse)?;
@@ -364,9 +364,8 @@ fn hints_of_the_version_before_are_read_and_written_anew() {
     opened.switch().unwrap();
     drop(opened);
     let folder = Directory::existing(place.path());
-    let path = place.path().join("anchor");
-    let mut anchor =
-        AnchorFile::read(folder.open("anchor").unwrap().unwrap(), &path).unwrap().anchor().clone();
+    let file = files::open(&folder, "anchor").unwrap().unwrap();
+    let mut anchor = AnchorFile::read(file).unwrap().anchor().clone();
 
     // The journal has a beginning and no commits.
     let name = journal_name(1, 1);
@@ -380,8 +379,8 @@ fn hints_of_the_version_before_are_read_and_written_anew() {
     bytes[sealed..sealed + 32].copy_from_slice(seal.as_bytes());
     std::fs::write(place.path().join(&name), &bytes).unwrap();
     anchor.seal = *seal.as_bytes();
-    let medium = folder.open(&name).unwrap().unwrap();
-    let mut journal = Journal::open(medium, &place.path().join(&name), &anchor).unwrap();
+    let file = files::open(&folder, &name).unwrap().unwrap();
+    let mut journal = Journal::open(file, &anchor).unwrap();
     journal.commit(&[Entry::Change(b"change")]).unwrap();
     let anchor = counting(anchor, &journal).unwrap();
     for (sequence, at) in (100..).zip(SLOTS) {
@@ -399,7 +398,7 @@ fn hints_of_the_version_before_are_read_and_written_anew() {
     assert_eq!(seen(&mut opened).unwrap().changes.len(), 1);
     opened.reserve_one(ReservationId(0), &record(b"change", b"query")).unwrap();
     drop(opened);
-    assert_eq!(std::fs::read(&path).unwrap()[8], 5);
+    assert_eq!(std::fs::read(place.path().join("anchor")).unwrap()[8], 5);
     let journal = std::fs::read(place.path().join(journal_name(1, 2))).unwrap();
     assert_eq!(journal[8], 5);
     assert_eq!(names(place.path()), ["anchor", "generation-1.hints", "journal-1-2.hints"]);
