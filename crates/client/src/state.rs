@@ -213,7 +213,7 @@ pub struct SavedHints {
     /// Why the hints have [ended](HintStore::end), if they have.
     pub ended: Option<String>,
     /// The table, version and parameters at which the hints stand, if these are not the requested
-    /// ones: only after [`State::open_hints_to_follow`].
+    /// ones: only after [`State::open_hints`] to follow.
     pub stands_at: Option<HintsKey>,
 }
 
@@ -418,22 +418,18 @@ pub trait State: Send {
     /// another key (an older version, say), this refuses to open them; if the user has decided to
     /// believe what the server shows now, it erases them instead.
     ///
+    /// `to_follow` is for a client that has seen the table change, epoch by epoch, each signed by
+    /// its publisher. Then this opens hints of another version of the same table and scheme as they
+    /// are, if they were used with the same servers. [`SavedHints::stands_at`] says where they
+    /// stand. The client must then have them [`follow`](HintStore::follow), or
+    /// [`restart`](HintStore::restart) them.
+    ///
     /// # Errors
     /// [`Blame::Integrity`](privet_core::Blame::Integrity) if there are hints of another key, and
     /// the user did not allow to replace them;
     /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) if the storage cannot be used,
     /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if the stored hints are damaged.
-    fn open_hints(&mut self, key: &HintsKey) -> Result<HintsOpened>;
-
-    /// The same for a client that has seen the table change, epoch by epoch, each signed by its
-    /// publisher. This opens hints of another version of the same table and scheme as they are, if
-    /// they were used with the same servers. [`SavedHints::stands_at`] says where they stand. The
-    /// client must then have them [`follow`](HintStore::follow), or [`restart`](HintStore::restart)
-    /// them.
-    ///
-    /// # Errors
-    /// As [`open_hints`](Self::open_hints).
-    fn open_hints_to_follow(&mut self, key: &HintsKey) -> Result<HintsOpened>;
+    fn open_hints(&mut self, key: &HintsKey, to_follow: bool) -> Result<HintsOpened>;
 
     /// The pins of `server`, with the tables' names. The last pin of the list was pinned last.
     ///

@@ -369,16 +369,6 @@ impl Store {
         }
         Ok(())
     }
-
-    fn open_hints_of(&mut self, key: &HintsKey, to_follow: bool) -> Result<HintsOpened> {
-        let table = self.create_table(key.table.id)?;
-        let folder = files::create_folder(&*table, &format!("{PRIVATE}{}", key.scheme.name()))?;
-        let others = if self.replace_damaged_pins { Others::Replace } else { Others::Refuse };
-        Ok(match KeptHints::open(folder, key, to_follow, others)? {
-            Opening::Have { hints, notice } => HintsOpened::Have { hints, notice },
-            Opening::Busy => HintsOpened::Busy,
-        })
-    }
 }
 
 /// The name of the file of a server's pins.
@@ -503,17 +493,20 @@ impl State for Store {
         Ok(())
     }
 
-    fn open_hints(&mut self, key: &HintsKey) -> Result<HintsOpened> {
-        self.open_hints_of(key, false)
-    }
-
-    fn open_hints_to_follow(&mut self, key: &HintsKey) -> Result<HintsOpened> {
+    fn open_hints(&mut self, key: &HintsKey, to_follow: bool) -> Result<HintsOpened> {
         // A table's id is public. A server that announces it with another publisher than it has
         // elsewhere must not lead hints anywhere, nor have them erased.
-        let agree = self.pins_of(key.table.id)?.is_some_and(|pins| {
+        let agree = |pins: Vec<Pin>| {
             pins.iter().all(|one| pins.iter().all(|pin| pin.shares_publisher(one)))
-        });
-        self.open_hints_of(key, agree)
+        };
+        let to_follow = to_follow && self.pins_of(key.table.id)?.is_some_and(agree);
+        let table = self.create_table(key.table.id)?;
+        let folder = files::create_folder(&*table, &format!("{PRIVATE}{}", key.scheme.name()))?;
+        let others = if self.replace_damaged_pins { Others::Replace } else { Others::Refuse };
+        Ok(match KeptHints::open(folder, key, to_follow, others)? {
+            Opening::Have { hints, notice } => HintsOpened::Have { hints, notice },
+            Opening::Busy => HintsOpened::Busy,
+        })
     }
 
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>> {

@@ -36,7 +36,7 @@ fn record(id: u64) -> JournalRecord {
 }
 
 fn open(state: &Path) -> Option<Box<dyn HintStore>> {
-    match Store::open(state).unwrap().open_hints(&key()).unwrap() {
+    match Store::open(state).unwrap().open_hints(&key(), false).unwrap() {
         HintsOpened::Have { hints, notice } => {
             assert_eq!(notice, None);
             Some(hints)

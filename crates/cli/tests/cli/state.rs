@@ -33,7 +33,7 @@ fn hints(store: &mut Store) -> Box<dyn HintStore> {
         parameter_digest: [5; 32],
         servers: [0; 32],
     };
-    unlocked(|| match store.open_hints(&key).unwrap() {
+    unlocked(|| match store.open_hints(&key, false).unwrap() {
         HintsOpened::Have { hints, .. } => Some(hints),
         HintsOpened::Busy => None,
     })

@@ -156,10 +156,7 @@ impl<D: Desk> Keeper<D> {
     }
 
     pub(crate) fn open_hints(&mut self, key: &HintsKey, to_follow: bool) -> Result<HintsOpened> {
-        match to_follow {
-            true => self.state.open_hints_to_follow(key),
-            false => self.state.open_hints(key),
-        }
+        self.state.open_hints(key, to_follow)
     }
 
     /// Hands a step to the desk. The first one starts it.

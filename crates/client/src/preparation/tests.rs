@@ -41,7 +41,7 @@ fn open(state: &mut MemoryState, table: &ChosenTable) -> Box<dyn crate::state::H
         parameter_digest: table.scheme.parameter_digest,
         servers: [0; 32],
     };
-    match state.open_hints(&key).unwrap() {
+    match state.open_hints(&key, false).unwrap() {
         HintsOpened::Have { hints, .. } => hints,
         HintsOpened::Busy => panic!("nobody else has them"),
     }

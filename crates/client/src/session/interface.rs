@@ -178,9 +178,8 @@ pub enum Output {
     OpenHints {
         /// The hints' key.
         key: HintsKey,
-        /// Whether hints of another version are welcome too, because they can follow:
-        /// [`State::open_hints_to_follow`](crate::state::State::open_hints_to_follow) instead of
-        /// [`open_hints`](crate::state::State::open_hints).
+        /// Whether hints of another version are welcome too, because they can follow: see
+        /// [`State::open_hints`](crate::state::State::open_hints).
         to_follow: bool,
     },
     /// Make a part out of the stored one of an earlier version of the table. Then say what is

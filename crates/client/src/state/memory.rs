@@ -76,12 +76,12 @@ impl State for MemoryState {
         Ok(())
     }
 
-    fn open_hints(&mut self, key: &HintsKey) -> Result<HintsOpened> {
-        Ok(self.open_hints_of(key, false))
-    }
-
-    fn open_hints_to_follow(&mut self, key: &HintsKey) -> Result<HintsOpened> {
-        Ok(self.open_hints_of(key, true))
+    fn open_hints(&mut self, key: &HintsKey, to_follow: bool) -> Result<HintsOpened> {
+        let kept = self.hints.entry((key.table.id, key.scheme)).or_default();
+        Ok(match MemoryHints::open(kept, key, to_follow) {
+            Some(hints) => HintsOpened::Have { hints: Box::new(hints), notice: None },
+            None => HintsOpened::Busy,
+        })
     }
 
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>> {
@@ -118,15 +118,5 @@ impl State for MemoryState {
             self.hints.retain(|(of, _), kept| *of != table || hints::are_wanted(kept, &pins));
         }
         Ok(())
-    }
-}
-
-impl MemoryState {
-    fn open_hints_of(&mut self, key: &HintsKey, to_follow: bool) -> HintsOpened {
-        let kept = self.hints.entry((key.table.id, key.scheme)).or_default();
-        match MemoryHints::open(kept, key, to_follow) {
-            Some(hints) => HintsOpened::Have { hints: Box::new(hints), notice: None },
-            None => HintsOpened::Busy,
-        }
     }
 }

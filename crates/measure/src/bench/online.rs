@@ -187,7 +187,7 @@ impl HintJournal {
             parameter_digest: plan.digest(identity),
             servers: [0; 32],
         };
-        let HintsOpened::Have { mut hints, .. } = store.open_hints(&key)? else {
+        let HintsOpened::Have { mut hints, .. } = store.open_hints(&key, false)? else {
             return Err(Error::unavailable("another process uses the temporary directory"));
         };
         hints.preparation()?.save_generation(generation)?;

@@ -267,7 +267,7 @@ fn stored_hints_that_do_not_fit_their_journal_are_refused() {
         match second.poll() {
             Some(Output::OpenHints { key, .. }) => {
                 let HintsOpened::Have { mut hints, .. } =
-                    second.keeper.state.open_hints(&key).unwrap()
+                    second.keeper.state.open_hints(&key, false).unwrap()
                 else {
                     panic!("memory is never busy")
                 };

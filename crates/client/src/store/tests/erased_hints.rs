@@ -4,7 +4,8 @@ use super::*;
 
 /// Makes hints that served one query, whose answer did not come, under the parameters of `pin`.
 pub(super) fn used_hints_in(state: &mut dyn State, pin: &Pin, scheme: SchemeId) {
-    let HintsOpened::Have { mut hints, .. } = state.open_hints(&key_of(pin, scheme)).unwrap()
+    let HintsOpened::Have { mut hints, .. } =
+        state.open_hints(&key_of(pin, scheme), false).unwrap()
     else {
         panic!("nobody else has them")
     };

@@ -119,8 +119,7 @@ fn following_pins_keep_what_they_name_and_the_hints() {
         assert!(is_complete(state, &layout_now), "the same bytes serve the next version");
 
         let key = key_of(&next, SchemeId::DummySubsets);
-        let HintsOpened::Have { mut hints, notice } = state.open_hints_to_follow(&key).unwrap()
-        else {
+        let HintsOpened::Have { mut hints, notice } = state.open_hints(&key, true).unwrap() else {
             panic!("busy")
         };
         let saved = hints.load().unwrap();
@@ -166,7 +165,7 @@ fn a_pin_that_does_not_follow_erases_the_hints_and_one_that_learns_the_publisher
             state.pin("http://a", "t", &first).unwrap();
             used_hints_in(state, &first, SchemeId::DummySubsets);
             state.pin("http://a", "t", &next).unwrap();
-            let opened = state.open_hints_to_follow(&key_of(&next, SchemeId::DummySubsets));
+            let opened = state.open_hints(&key_of(&next, SchemeId::DummySubsets), true);
             let HintsOpened::Have { mut hints, .. } = opened.unwrap() else { panic!("busy") };
             assert_eq!(hints.load().unwrap().generation.is_some(), stay, "case {number}");
         });
@@ -195,7 +194,7 @@ fn hints_follow_while_a_pin_is_from_before_a_change_of_keys() {
             store.pin(servers[1], "t", &after).unwrap();
             used_hints_in(&mut store, &after, SchemeId::DummySubsets);
             let next = Pin { table: identity(1, 9), parameter_digest: [9; 32], ..after };
-            match store.open_hints_to_follow(&key_of(&next, SchemeId::DummySubsets)) {
+            match store.open_hints(&key_of(&next, SchemeId::DummySubsets), true) {
                 Ok(HintsOpened::Have { mut hints, .. }) => {
                     let stands_at = hints.load().unwrap().stands_at;
                     assert_eq!(stands_at, Some(key_of(&after, SchemeId::DummySubsets)));

@@ -54,16 +54,6 @@ impl Shelf {
             false => Ok(self.held()),
         }
     }
-
-    fn hints(&mut self, key: &HintsKey, to_follow: bool) -> Result<HintsOpened> {
-        let mut held = self.alive()?;
-        if self.passing.now() < held.hints_busy_until {
-            held.waited += 1;
-            return Ok(HintsOpened::Busy);
-        }
-        self.disk.open(key, to_follow);
-        Ok(HintsOpened::Have { hints: Box::new(self.disk.clone()), notice: None })
-    }
 }
 
 impl State for Shelf {
@@ -91,12 +81,14 @@ impl State for Shelf {
         self.alive()?.state.discard(part)
     }
 
-    fn open_hints(&mut self, key: &HintsKey) -> Result<HintsOpened> {
-        self.hints(key, false)
-    }
-
-    fn open_hints_to_follow(&mut self, key: &HintsKey) -> Result<HintsOpened> {
-        self.hints(key, true)
+    fn open_hints(&mut self, key: &HintsKey, to_follow: bool) -> Result<HintsOpened> {
+        let mut held = self.alive()?;
+        if self.passing.now() < held.hints_busy_until {
+            held.waited += 1;
+            return Ok(HintsOpened::Busy);
+        }
+        self.disk.open(key, to_follow);
+        Ok(HintsOpened::Have { hints: Box::new(self.disk.clone()), notice: None })
     }
 
     fn pins(&mut self, server: &str) -> Result<Vec<(String, Pin)>> {

@@ -58,16 +58,12 @@ fn open(state: &mut dyn State, epoch: u64, to_follow: bool) -> Box<dyn HintStore
     // As clients do: a system that is busy may release the lock of a closed file a moment later.
     let patience = Instant::now() + Duration::from_secs(10);
     let hints = loop {
-        let opened = match to_follow {
-            true => state.open_hints_to_follow(&key_at(epoch)),
-            false => state.open_hints(&key_at(epoch)),
-        };
-        match opened.unwrap() {
+        match state.open_hints(&key_at(epoch), to_follow).unwrap() {
             HintsOpened::Have { hints, .. } => break hints,
             HintsOpened::Busy => assert!(Instant::now() < patience, "busy"),
         }
     };
-    assert!(matches!(state.open_hints(&key_at(epoch)).unwrap(), HintsOpened::Busy));
+    assert!(matches!(state.open_hints(&key_at(epoch), false).unwrap(), HintsOpened::Busy));
     hints
 }
 
