@@ -1,6 +1,5 @@
 //! Lookups: from a target to queries, from answers to a value.
 
-use super::agreement::server_name;
 use super::boundaries::Boundaries;
 use super::calls::Purpose;
 use super::hints::NextLookup;
@@ -215,14 +214,7 @@ impl Open {
         let queries = Query::all(sendable, identity, scheme.parameter_digest);
         for (server, query) in queries.into_iter().enumerate() {
             let request = Request::Answer(query);
-            shared.calls.start(
-                Boundaries::NONE,
-                server,
-                purpose,
-                request,
-                now,
-                &mut shared.outputs,
-            );
+            shared.start(Boundaries::NONE, server, purpose, request, now);
         }
     }
 
@@ -243,10 +235,7 @@ impl Open {
             }
             Ok(Zeroizing::new(response.answer.to_vec()))
         });
-        let answer = answer.map_err(|error| match shared.options.servers {
-            1 => error,
-            servers => error.within(server_name(call.server, servers)),
-        });
+        let answer = answer.map_err(|error| shared.caused_by(call.server, error));
         match call.purpose {
             Purpose::Answer(fetch) => {
                 shared.lookups.server_answered(fetch, call.server, answer);

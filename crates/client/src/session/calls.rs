@@ -266,8 +266,7 @@ impl Calls {
             if call.server != server || !matches!(call.state, CallState::Held) {
                 at += 1;
             } else if let Some(error) = call.refusal.take() {
-                let Call { server, purpose, .. } = self.calls.remove(at);
-                ended.push(Ended { server, purpose, error });
+                ended.extend(self.end(at, error));
             } else {
                 self.transmit(at, now, out);
                 at += 1;
@@ -292,18 +291,14 @@ impl Calls {
         let Some(at) = self.position(exchange) else { return Vec::new() };
         let (server, purpose) = (self.calls[at].server, self.calls[at].purpose);
         if self.calls[at].ends.is_some_and(|ends| ends <= now) {
-            self.calls.remove(at);
-            return vec![Ended { server, purpose, error }];
+            return self.end(at, error);
         }
         match error.blame() {
             Blame::Unavailable | Blame::Exhausted if purpose == Purpose::Background => {
                 self.paused(at, error, now, rng, out)
             }
             // A refusal. The next query will tell whether the server has another table now.
-            _ if purpose == Purpose::Background => {
-                self.calls.remove(at);
-                vec![Ended { server, purpose, error }]
-            }
+            _ if purpose == Purpose::Background => self.end(at, error),
             // The server is there but busy: it is not in doubt.
             Blame::Exhausted if purpose != Purpose::Describe => {
                 self.paused(at, error, now, rng, out)
@@ -311,8 +306,7 @@ impl Calls {
             Blame::Unavailable | Blame::Exhausted => self.link_failed(at, error, now, rng, out),
             // This address has never been a server for us.
             _ if purpose == Purpose::Describe && self.links[server].described.is_none() => {
-                self.calls.remove(at);
-                vec![Ended { server, purpose, error }]
+                self.end(at, error)
             }
             _ if purpose == Purpose::Describe => self.link_failed(at, error, now, rng, out),
             // A refusal. The server may have another table now. So ask it to describe itself before
@@ -348,11 +342,9 @@ impl Calls {
         if call.failing.for_how_long(now) >= patience {
             // Busy for as long, and for every call: other calls would wait in vain as well.
             if purpose != Purpose::Background && link.failing.for_how_long(now) >= patience {
-                (link.failing, link.given_up) = (Failing::default(), true);
                 return self.give_up(server, &error, out);
             }
-            self.calls.remove(at);
-            return vec![Ended { server, purpose, error }];
+            return self.end(at, error);
         }
         let pause = self.patience.pause(call.failing.count, rng);
         call.state = CallState::Pausing { until: now + pause };
@@ -378,10 +370,10 @@ impl Calls {
         {
             // Other calls may have been answered all the while. Those that wait leave once the
             // server has described itself.
-            self.calls.remove(at);
             self.links[server].trusted = false;
+            let ended = self.end(at, error);
             self.describe_again(server, now, now, out);
-            return vec![Ended { server, purpose, error }];
+            return ended;
         }
         let link = &mut self.links[server];
         // Calls that fail together are one failure.
@@ -392,7 +384,6 @@ impl Calls {
         link.trusted = false;
         link.failing.add(now);
         if link.failing.for_how_long(now) >= patience {
-            (link.failing, link.given_up) = (Failing::default(), true);
             return self.give_up(server, &error, out);
         }
         let pause = self.patience.pause(link.failing.count, rng);
@@ -405,19 +396,30 @@ impl Calls {
         Vec::new()
     }
 
-    fn give_up(&mut self, server: usize, error: &Error, out: &mut VecDeque<Output>) -> Vec<Ended> {
-        let mut ended = Vec::new();
-        self.calls.retain(|call| {
-            if call.server == server {
-                if let CallState::InFlight { exchange, .. } = call.state {
-                    out.push_back(Errand::Abandon(exchange).into());
-                }
-                ended.push(Ended { server, purpose: call.purpose, error: error.clone() });
+    /// Ends the call at `at`.
+    fn end(&mut self, at: usize, error: Error) -> Vec<Ended> {
+        let Call { server, purpose, .. } = self.calls.remove(at);
+        vec![Ended { server, purpose, error }]
+    }
+
+    /// Takes out the calls that are `meant`, and abandons those in flight.
+    fn take_out(&mut self, meant: impl Fn(&Call) -> bool, out: &mut VecDeque<Output>) -> Vec<Call> {
+        let taken: Vec<_> = self.calls.extract_if(.., |call| meant(call)).collect();
+        for call in &taken {
+            if let CallState::InFlight { exchange, .. } = call.state {
+                out.push_back(Errand::Abandon(exchange).into());
             }
-            call.server != server
-        });
+        }
+        taken
+    }
+
+    /// Ends every call to `server`.
+    fn give_up(&mut self, server: usize, error: &Error, out: &mut VecDeque<Output>) -> Vec<Ended> {
+        let link = &mut self.links[server];
+        (link.failing, link.given_up) = (Failing::default(), true);
+        let taken = self.take_out(|call| call.server == server, out).into_iter();
         self.given_up = Some(GivenUp { server, error: error.clone() });
-        ended
+        taken.map(|call| Ended { server, purpose: call.purpose, error: error.clone() }).collect()
     }
 
     /// The server that was given up since this was last asked.
@@ -427,23 +429,12 @@ impl Calls {
 
     /// Ends all calls without reporting them: the session is over.
     pub(super) fn abandon_all(&mut self, out: &mut VecDeque<Output>) {
-        for call in self.calls.drain(..) {
-            if let CallState::InFlight { exchange, .. } = call.state {
-                out.push_back(Errand::Abandon(exchange).into());
-            }
-        }
+        self.take_out(|_| true, out);
     }
 
     /// Ends all calls for `purpose` without reporting them.
     pub(super) fn abandon(&mut self, purpose: Purpose, out: &mut VecDeque<Output>) {
-        self.calls.retain(|call| {
-            if let CallState::InFlight { exchange, .. } = call.state
-                && call.purpose == purpose
-            {
-                out.push_back(Errand::Abandon(exchange).into());
-            }
-            call.purpose != purpose
-        });
+        self.take_out(|call| call.purpose == purpose, out);
     }
 
     /// Sends requests whose pause is over; returns the exchanges whose time is up.

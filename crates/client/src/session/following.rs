@@ -39,7 +39,7 @@ use crate::state::{HintsKey, Pin, SavedHints};
 use privet_core::{Epoch, Error, Reason, Result, TableChanges, TableIdentity};
 use privet_schemes::registry;
 use privet_table::update_log::{Chain, EpochHash, PublisherId, TableKeys};
-use privet_wire::{FetchChunk, FetchRequest, PartKind, SchemeDescription};
+use privet_wire::{FetchChunk, PartKind, SchemeDescription};
 use std::time::Duration;
 
 /// All epochs that are followed together are held in memory: no more than so many bytes, even if
@@ -87,21 +87,12 @@ impl Open {
     }
 
     fn fetch_updates(&self, shared: &mut Shared, server: usize, request: Request, now: Duration) {
-        let Shared { calls, parts, outputs, .. } = shared;
-        let boundaries = Boundaries::of(0, &parts.pace);
-        calls.start(boundaries, server, Purpose::Fetch, request, now, outputs);
+        let boundaries = Boundaries::of(0, &shared.parts.pace);
+        shared.start(boundaries, server, Purpose::Fetch, request, now);
     }
 
     fn updates_request(&self, from: TableIdentity, offset: u64) -> Request {
-        let ChosenTable { identity, scheme, .. } = &self.chosen;
-        Request::Fetch(FetchRequest {
-            table: identity.id,
-            epoch: from.epoch,
-            parameter_digest: scheme.parameter_digest,
-            part: PartKind::Updates,
-            offset,
-            len: 0,
-        })
+        self.fetch_request_at(from.epoch, PartKind::Updates, offset, 0)
     }
 
     /// The next bytes of the epochs.
@@ -131,10 +122,7 @@ impl Open {
                 let in_vain = following.layout_is_guessed;
                 shared.calls.abandon(Purpose::Fetch, &mut shared.outputs);
                 match in_vain {
-                    true => {
-                        self.leave_hints_behind(shared, LAYOUT_UNKNOWN);
-                        Ok(())
-                    }
+                    true => self.leave_hints_behind(shared, LAYOUT_UNKNOWN),
                     false => Err(error),
                 }
             }
@@ -287,35 +275,30 @@ impl Open {
             .because(Reason::HintsOfAnotherVersion));
         }
         if !saved.unfinished.is_empty() {
-            match self.still_served(shared, &stand_at) {
-                Some(version) => self.stay_with(shared, version),
-                None => self.leave_hints_behind(
-                    shared,
-                    "some of their queries were not answered while the earlier version was served",
-                ),
-            }
+            let Some(version) = self.still_served(shared, &stand_at) else {
+                let why =
+                    "some of their queries were not answered while the earlier version was served";
+                return self.leave_hints_behind(shared, why);
+            };
+            self.stay_with(shared, version);
             return Ok(());
         }
         let before = (shared.parts.plan_in)(&chosen.scheme.plan, &then);
         let same_parameters =
             before.is_ok_and(|before| before.digest(&then) == stand_at.parameter_digest);
         if !same_parameters {
-            self.leave_hints_behind(shared, "the scheme's parameters have changed");
-            return Ok(());
+            return self.leave_hints_behind(shared, "the scheme's parameters have changed");
         }
         let updates = chosen.updates;
         let Some(mut loaded) = self.load_hints(shared, saved, then)? else {
-            self.leave_hints_behind(shared, "");
-            return Ok(());
+            return self.leave_hints_behind(shared, "");
         };
         if loaded.is_used_up() {
-            self.leave_hints_behind(shared, "");
-            return Ok(());
+            return self.leave_hints_behind(shared, "");
         }
         let hints = loaded.hints()?;
         if !hints.follows(target.shape) {
-            self.leave_hints_behind(shared, "the table outgrew them");
-            return Ok(());
+            return self.leave_hints_behind(shared, "the table outgrew them");
         }
         let verifies = hints.verifies();
         // Every server must send what will be verified.
@@ -324,8 +307,8 @@ impl Open {
             false => updates.map(|updates| updates.first_epoch),
         };
         if first_epoch.is_none_or(|first_epoch| first_epoch > then.epoch) {
-            self.leave_hints_behind(shared, "the epochs in between are no longer available");
-            return Ok(());
+            return self
+                .leave_hints_behind(shared, "the epochs in between are no longer available");
         }
         let followed = self
             .followed
@@ -435,7 +418,7 @@ impl Open {
     }
 
     /// Erases the stored hints, and begins anew. `why` is empty if that loses nothing.
-    fn leave_hints_behind(&mut self, shared: &mut Shared, why: &str) {
+    fn leave_hints_behind(&mut self, shared: &mut Shared, why: &str) -> Result<()> {
         if !why.is_empty() {
             shared.tell(Progress::Notice(format!(
                 "the single-use hints cannot follow the table ({why}); new ones are prepared"
@@ -444,6 +427,7 @@ impl Open {
         let key = self.hints_key(&shared.options);
         shared.outputs.push_back(Output::Persist(Persist::RestartHints(key)));
         self.stage = OpenStage::OpeningHints;
+        Ok(())
     }
 
     /// The pin of a version that this client has pinned. (What servers say of an earlier version's

@@ -15,7 +15,7 @@ use super::shared::{Fault, Shared};
 use super::succession::{Ways, check_announced, is_a_successor, needs_lineage};
 use super::{Phase, Session};
 use crate::state::{PartKey, Pin};
-use privet_core::{Blame, Error, Reason, Result};
+use privet_core::{Blame, Epoch, Error, Reason, Result};
 use privet_schemes::offline::{Download, HintSource, OfflinePhase, StreamConsumer};
 use privet_schemes::registry::ErasedClient;
 use privet_wire::{FetchChunk, FetchRequest, PartKind, ServerDescription};
@@ -174,16 +174,25 @@ impl Open {
             true => self.begin_without_hint(shared, incoming)?,
             false => self.stage = OpenStage::Incoming(incoming),
         }
-        let Shared { calls, outputs, .. } = shared;
-        calls.start(boundaries, 0, Purpose::Fetch, request, now, outputs);
+        shared.start(boundaries, 0, Purpose::Fetch, request, now);
         Ok(())
     }
 
     /// A request for `len` bytes of a part, or for all to its end if `len` is 0.
     pub(super) fn fetch_request(&self, part: PartKind, offset: u64, len: u64) -> Request {
+        self.fetch_request_at(self.chosen.identity.epoch, part, offset, len)
+    }
+
+    /// The same for what leads on from `epoch`.
+    pub(super) fn fetch_request_at(
+        &self,
+        epoch: Epoch,
+        part: PartKind,
+        offset: u64,
+        len: u64,
+    ) -> Request {
         let ChosenTable { identity, scheme, .. } = &self.chosen;
-        let (table, epoch, parameter_digest) =
-            (identity.id, identity.epoch, scheme.parameter_digest);
+        let (table, parameter_digest) = (identity.id, scheme.parameter_digest);
         Request::Fetch(FetchRequest { table, epoch, parameter_digest, part, offset, len })
     }
 

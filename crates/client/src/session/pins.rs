@@ -105,23 +105,20 @@ fn standing(
             ))
             .because(reason))
         };
+        let replaced = |what: &str| refused(what, "", Reason::TableReplaced);
         if let Some(way) = ways.from(pin)
             && pin.table.id != seen.table.id
         {
             // Parameters depend on the table. The client believes them as at first use.
             let scheme = chosen.scheme.plan.scheme;
             if pin.scheme.map_or_else(|| !same_parameters(), |pinned| pinned != scheme) {
-                return refused(
-                    "was succeeded by one that is served by another scheme",
-                    "",
-                    Reason::TableReplaced,
-                );
+                return replaced("was succeeded by one that is served by another scheme");
             }
             let lower = behind.is_none_or(|lowest| way.identity().epoch < lowest.table.epoch);
             match way_to(way, chosen) {
                 Ok(None) => {}
                 Ok(Some(from)) => behind = if lower { Some(from) } else { behind },
-                Err(what) => return refused(&what, "", Reason::TableReplaced),
+                Err(what) => return replaced(&what),
             }
             continue;
         }
@@ -140,13 +137,9 @@ fn standing(
         if pin.table.id == seen.table.id && then < now {
             let updated = format!("was updated from version {then} to version {now}");
             if !same_parameters() {
-                return refused(
-                    &format!(
-                        "{updated}, and is served with another scheme or other parameters than before"
-                    ),
-                    "",
-                    Reason::TableReplaced,
-                );
+                return replaced(&format!(
+                    "{updated}, and is served with another scheme or other parameters than before"
+                ));
             }
             let trusted = options.publisher.or(pin.publisher);
             match (trusted, chosen.updates) {
@@ -166,16 +159,12 @@ fn standing(
                     continue;
                 }
                 (Some(_), Some(updates)) => {
-                    return refused(
-                        &format!(
-                            "{updated}, and the epochs in between are no longer available: only those after version {} are",
-                            updates.first_epoch.0
-                        ),
-                        "",
-                        Reason::TableReplaced,
-                    );
+                    return replaced(&format!(
+                        "{updated}, and the epochs in between are no longer available: only those after version {} are",
+                        updates.first_epoch.0
+                    ));
                 }
-                (_, None) => return refused(&updated, "", Reason::TableReplaced),
+                (_, None) => return replaced(&updated),
             }
         }
         let what = if pin.table.id != seen.table.id {
@@ -203,7 +192,7 @@ fn standing(
         } else {
             "has another record layout or hint than before under the same version: the server may be showing different clients different ones"
         };
-        return refused(what, "", Reason::TableReplaced);
+        return replaced(what);
     }
     Ok(behind.map_or(Standing::AsPinned, |pin| Standing::Behind(Box::new(pin))))
 }

@@ -86,18 +86,31 @@ impl Shared {
         self.tell(Progress::Part { part: part.kind, done, total: part.len, fetched });
     }
 
+    /// As [`Calls::start`].
+    pub(super) fn start(
+        &mut self,
+        boundaries: Boundaries,
+        server: usize,
+        purpose: Purpose,
+        request: Request,
+        now: Duration,
+    ) {
+        self.calls.start(boundaries, server, purpose, request, now, &mut self.outputs);
+    }
+
+    /// Says which server caused `error`, if there are several.
+    pub(super) fn caused_by(&self, server: usize, error: Error) -> Error {
+        match self.options.servers {
+            1 => error,
+            servers => error.within(server_name(server, servers)),
+        }
+    }
+
     /// Asks all servers to describe themselves.
     pub(super) fn describe_all(&mut self, now: Duration) {
         for server in 0..self.options.servers {
             let request = Request::Describe(DescribeRequest::default());
-            self.calls.start(
-                Boundaries::NONE,
-                server,
-                Purpose::Describe,
-                request,
-                now,
-                &mut self.outputs,
-            );
+            self.start(Boundaries::NONE, server, Purpose::Describe, request, now);
         }
     }
 

@@ -30,15 +30,11 @@ impl Open {
             && let Some(step) = preparing.next(now)
         {
             let purpose = preparing.purpose();
-            match step {
-                PreparationStep::Begin => shared.outputs.push_back(Output::Prepare(Prepare::Begin)),
-                PreparationStep::Checkpoint => {
-                    shared.outputs.push_back(Output::Prepare(Prepare::Checkpoint))
-                }
-                PreparationStep::Finish => {
-                    shared.outputs.push_back(Output::Prepare(Prepare::Finish))
-                }
-                PreparationStep::Ask => shared.outputs.push_back(Output::Prepare(Prepare::Ask)),
+            let step = match step {
+                PreparationStep::Begin => Prepare::Begin,
+                PreparationStep::Checkpoint => Prepare::Checkpoint,
+                PreparationStep::Finish => Prepare::Finish,
+                PreparationStep::Ask => Prepare::Ask,
                 PreparationStep::Fetch { offset, len } => {
                     let servers = preparing.servers(offset);
                     let boundaries = preparing.boundaries(offset);
@@ -46,12 +42,12 @@ impl Open {
                     let request = self.fetch_request(part, offset, len);
                     self.hints.leads.begin(servers.len());
                     for server in servers {
-                        let (request, Shared { calls, outputs, .. }) =
-                            (request.clone(), &mut *shared);
-                        calls.start(boundaries, server, purpose, request, now, outputs);
+                        shared.start(boundaries, server, purpose, request.clone(), now);
                     }
+                    continue;
                 }
-            }
+            };
+            shared.outputs.push_back(Output::Prepare(step));
         }
     }
 
@@ -124,7 +120,7 @@ impl Open {
             request: erased_at_last(request),
         });
         let (server, purpose) = (usize::from(role.0), preparing.purpose());
-        shared.calls.start(Boundaries::NONE, server, purpose, message, now, &mut shared.outputs);
+        shared.start(Boundaries::NONE, server, purpose, message, now);
     }
 
     /// A reply to a request for hints arrived.
@@ -149,11 +145,7 @@ impl Open {
             ))),
         });
         if let Err(error) = checked {
-            let error = match shared.options.servers {
-                1 => error,
-                servers => error.within(server_name(call.server, servers)),
-            };
-            return Err(Fault::Exchange(error));
+            return Err(Fault::Exchange(shared.caused_by(call.server, error)));
         }
         shared.calls.answered(exchange);
         if let Some(preparing) = &mut self.hints.preparing
