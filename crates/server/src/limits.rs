@@ -34,6 +34,11 @@ impl Cap {
     pub fn of_peer(&self) -> usize {
         self.per_peer.unwrap_or(self.total.div_ceil(4)).min(self.total)
     }
+
+    fn peer(&mut self) -> Limit<'_> {
+        let unless_set = self.of_peer();
+        Limit::Part(&mut self.per_peer, unless_set)
+    }
 }
 
 /// The limits of a server. [`Default`] has those that fit most.
@@ -112,7 +117,8 @@ impl Default for Limits {
 /// One of the limits, to be read or set.
 enum Limit<'a> {
     Count(&'a mut usize),
-    Part(&'a mut Option<usize>),
+    /// And what it is unless it is set.
+    Part(&'a mut Option<usize>, usize),
     Streams(&'a mut u32),
     Bytes(&'a mut u64),
     Seconds(&'a mut Duration),
@@ -153,27 +159,28 @@ impl Limits {
 
     fn limit(&mut self, name: &str) -> Option<Limit<'_>> {
         use Limit::{Bytes, Count, Part, Seconds, Streams};
+        let streams = self.streams_per_connection as usize;
         Some(match name {
             "connections" => Count(&mut self.connections.total),
-            "connections-per-peer" => Part(&mut self.connections.per_peer),
+            "connections-per-peer" => self.connections.peer(),
             "streams-per-connection" => Streams(&mut self.streams_per_connection),
             "bodies" => Count(&mut self.bodies.total),
-            "bodies-per-peer" => Part(&mut self.bodies.per_peer),
+            "bodies-per-peer" => self.bodies.peer(),
             "body-bytes" => Bytes(&mut self.body_bytes),
             "describes" => Count(&mut self.describes.total),
-            "describes-per-peer" => Part(&mut self.describes.per_peer),
+            "describes-per-peer" => self.describes.peer(),
             "answers" => Count(&mut self.answers.total),
-            "answers-per-peer" => Part(&mut self.answers.per_peer),
+            "answers-per-peer" => self.answers.peer(),
             "answer-bytes" => Count(&mut self.answer_bytes.total),
-            "answer-bytes-per-peer" => Part(&mut self.answer_bytes.per_peer),
+            "answer-bytes-per-peer" => self.answer_bytes.peer(),
             "queries" => Count(&mut self.queries.total),
-            "queries-per-peer" => Part(&mut self.queries.per_peer),
+            "queries-per-peer" => self.queries.peer(),
             "fetches" => Count(&mut self.fetches.total),
-            "fetches-per-peer" => Part(&mut self.fetches.per_peer),
-            "fetches-per-connection" => Part(&mut self.fetches.per_connection),
+            "fetches-per-peer" => self.fetches.peer(),
+            "fetches-per-connection" => Part(&mut self.fetches.per_connection, streams),
             "preparations" => Count(&mut self.preparations.total),
-            "preparations-per-peer" => Part(&mut self.preparations.per_peer),
-            "preparations-per-connection" => Part(&mut self.preparations.per_connection),
+            "preparations-per-peer" => self.preparations.peer(),
+            "preparations-per-connection" => Part(&mut self.preparations.per_connection, streams),
             "body-deadline" => Seconds(&mut self.body_deadline),
             "request-deadline" => Seconds(&mut self.request_deadline),
             "preparation-deadline" => Seconds(&mut self.preparation_deadline),
@@ -200,17 +207,11 @@ impl Limits {
         };
         let unusable =
             |wanted: &str| Error::api_misuse(format!("{name} has to be {wanted}, not {value:?}"));
-        let count = || {
-            let number = typed_count(value).and_then(|number| number.try_into().ok());
-            number.ok_or_else(|| unusable("a whole number"))
-        };
+        let whole = || unusable("a whole number");
         match limit {
-            Limit::Count(limit) => *limit = count()?,
-            Limit::Part(limit) => *limit = Some(count()?),
-            Limit::Streams(limit) => {
-                let number = typed_count(value).and_then(|number| number.try_into().ok());
-                *limit = number.ok_or_else(|| unusable("a whole number"))?;
-            }
+            Limit::Count(limit) => *limit = count(value).ok_or_else(whole)?,
+            Limit::Part(limit, _) => *limit = Some(count(value).ok_or_else(whole)?),
+            Limit::Streams(limit) => *limit = count(value).ok_or_else(whole)?,
             Limit::Bytes(limit) => {
                 *limit = typed_bytes(value)
                     .ok_or_else(|| unusable("a number of bytes, such as 1000000 or 1MiB"))?;
@@ -226,21 +227,9 @@ impl Limits {
 
     /// The value of the limit of that name, as [`set`](Self::set) takes it.
     pub fn value(mut self, name: &str) -> Option<String> {
-        let caps = [
-            ("connections-per-peer", self.connections),
-            ("bodies-per-peer", self.bodies),
-            ("describes-per-peer", self.describes),
-            ("answers-per-peer", self.answers),
-            ("answer-bytes-per-peer", self.answer_bytes),
-            ("queries-per-peer", self.queries),
-            ("fetches-per-peer", self.fetches),
-            ("preparations-per-peer", self.preparations),
-        ];
-        let cap = caps.into_iter().find(|(cap, _)| *cap == name);
-        let unless_set = cap.map_or(self.streams_per_connection as usize, |(_, cap)| cap.of_peer());
         Some(match self.limit(name)? {
             Limit::Count(count) => count.to_string(),
-            Limit::Part(count) => count.unwrap_or(unless_set).to_string(),
+            Limit::Part(count, unless_set) => count.unwrap_or(unless_set).to_string(),
             Limit::Streams(count) => count.to_string(),
             Limit::Bytes(bytes) => bytes.to_string(),
             Limit::Seconds(time) => time.as_secs_f64().to_string(),
@@ -252,14 +241,15 @@ impl Limits {
     /// served with it.
     pub(crate) fn check(mut self) -> Result<()> {
         for (name, _) in Self::NAMES {
-            if let Some(Limit::Count(&mut count) | Limit::Part(&mut Some(count))) = self.limit(name)
+            if let Some(Limit::Count(&mut count) | Limit::Part(&mut Some(count), _)) =
+                self.limit(name)
                 && count > HIGHEST
             {
                 return Err(Error::api_misuse(format!("{name} can be at most {HIGHEST}")));
             }
             let zero = match self.limit(name) {
                 Some(Limit::Count(count)) => *count == 0,
-                Some(Limit::Part(count)) => *count == Some(0),
+                Some(Limit::Part(count, _)) => *count == Some(0),
                 Some(Limit::Streams(count)) => *count == 0,
                 Some(Limit::Seconds(time)) if *time > LONGEST => {
                     return Err(Error::api_misuse(format!("{name} can be at most 30 days")));
@@ -277,6 +267,10 @@ impl Limits {
         }
         Ok(())
     }
+}
+
+fn count<T: TryFrom<u64>>(value: &str) -> Option<T> {
+    typed_count(value)?.try_into().ok()
 }
 
 #[cfg(test)]

@@ -14,9 +14,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -92,166 +92,117 @@ pub(crate) struct Metrics {
 impl Metrics {
     pub(crate) fn new() -> Self {
         let seconds: fn() -> Histogram = || Histogram::new(exponential_buckets(0.0005, 2.0, 17));
-        let metrics = Self {
-            registry: Mutex::new(Registry::with_prefix("privet")),
-            requests: Family::default(),
-            request_seconds: Family::new_with_constructor(seconds),
-            request_bytes: Family::default(),
-            response_bytes: Family::default(),
-            shed: Family::default(),
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        let mut registry = Registry::with_prefix("privet");
+        registry.register("build", "The server's release", build);
+        let to = &mut registry;
+        Self {
+            requests: new(to, "requests", "Requests by method and gRPC status"),
+            request_seconds: add(
+                to,
+                "request_seconds",
+                "From a request's first byte to its response's last, by method",
+                Family::new_with_constructor(seconds),
+            ),
+            request_bytes: new(to, "request_bytes", "Bytes received in request bodies"),
+            response_bytes: new(to, "response_bytes", "Bytes sent in response bodies"),
+            shed: new(
+                to,
+                "shed",
+                "Requests and connections refused or ended because a limit was reached: of all (total), of a peer or of a connection; evicted for others, or too slow",
+            ),
+            queries: new(to, "queries_answered", "Queries that went through a pass, by table"),
+            batch_size: add(
+                to,
+                "batch_size",
+                "Queries answered in one pass",
+                Histogram::new(exponential_buckets(1.0, 2.0, 8)),
+            ),
+            answer_seconds: add(to, "answer_seconds", "Duration of a pass", seconds()),
+            preparations: new(
+                to,
+                "preparations",
+                "Requests for hints that were computed, by table",
+            ),
+            preparation_seconds: add(
+                to,
+                "preparation_seconds",
+                "Duration of computing the reply to a request for hints",
+                seconds(),
+            ),
+            hints: new(
+                to,
+                "hints",
+                "Versions of tables by where their hint or points came from: cached, computed, rebuilt, patched, file, mapped or none",
+            ),
+            table_records: new(to, "table_records", "Records of a table"),
+            table_record_len: new(to, "table_record_len", "Bytes of a record"),
+            table_epoch: new(to, "table_epoch", "Epoch of a table in its current version"),
+            table_key_map_fullness: new(
+                to,
+                "table_key_map_fullness",
+                "Keys of a table as a share of all that it can take, about; at 1 it must be built anew",
+            ),
+            table_versions: new(to, "table_versions", "Versions of a table that are served"),
+            updates: new(to, "updates", "Versions that took the place of the one before, by table"),
+            updates_failed: new(
+                to,
+                "updates_failed",
+                "Updates that could not be read or made ready, by table",
+            ),
+            table_extra_bytes: new(
+                to,
+                "table_extra_bytes",
+                "Memory held for a table beyond its own bytes",
+            ),
+            table_info: new(to, "table", "Tables served: name, id and scheme; always 1"),
+            table_damaged: new(
+                to,
+                "table_damaged",
+                "1 if damage was found in a table, which is not served since then, else 0",
+            ),
+            scrub_passes: new(
+                to,
+                "scrub_passes",
+                "Passes that read all that is served of a version again and found it whole, by table",
+            ),
+            scrub_failures: new(
+                to,
+                "scrub_failures",
+                "Checks of what is served that could not be done, so that damage would not be found, by table",
+            ),
+            scrub_bytes: new(
+                to,
+                "scrub_bytes",
+                "Bytes of tables that were read again to find damage",
+            ),
+            connections: new(to, "connections", "Connections open"),
+            queue_depth: new(to, "queue_depth", "Queries waiting for a pass"),
+            preparations_waiting: new(
+                to,
+                "preparations_waiting",
+                "Requests for hints waiting for their turn",
+            ),
+            preparations_running: new(
+                to,
+                "preparations_running",
+                "Requests for hints being computed",
+            ),
             refused: AtomicU64::new(0),
             refused_full: AtomicU64::new(0),
-            queries: Family::default(),
-            batch_size: Histogram::new(exponential_buckets(1.0, 2.0, 8)),
-            answer_seconds: seconds(),
-            preparations: Family::default(),
-            preparation_seconds: seconds(),
-            hints: Family::default(),
-            table_records: Family::default(),
-            table_record_len: Family::default(),
-            table_epoch: Family::default(),
-            table_key_map_fullness: Family::default(),
-            table_extra_bytes: Family::default(),
-            table_versions: Family::default(),
-            updates: Family::default(),
-            updates_failed: Family::default(),
-            table_info: Family::default(),
-            table_damaged: Family::default(),
-            scrub_passes: Family::default(),
-            scrub_failures: Family::default(),
-            scrub_bytes: Counter::default(),
             log_lines_lost: OnceLock::new(),
-            connections: Gauge::default(),
-            queue_depth: Gauge::default(),
-            preparations_waiting: Gauge::default(),
-            preparations_running: Gauge::default(),
-        };
-        metrics.register();
-        metrics
+            registry: Mutex::new(registry),
+        }
     }
 
-    fn register(&self) {
-        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        registry.register("requests", "Requests by method and gRPC status", self.requests.clone());
-        registry.register(
-            "request_seconds",
-            "From a request's first byte to its response's last, by method",
-            self.request_seconds.clone(),
-        );
-        registry.register(
-            "request_bytes",
-            "Bytes received in request bodies",
-            self.request_bytes.clone(),
-        );
-        registry.register(
-            "response_bytes",
-            "Bytes sent in response bodies",
-            self.response_bytes.clone(),
-        );
-        registry.register(
-            "shed",
-            "Requests and connections refused or ended because a limit was reached: of all (total), of a peer or of a connection; evicted for others, or too slow",
-            self.shed.clone(),
-        );
-        registry.register(
-            "queries_answered",
-            "Queries that went through a pass, by table",
-            self.queries.clone(),
-        );
-        registry.register("batch_size", "Queries answered in one pass", self.batch_size.clone());
-        registry.register("answer_seconds", "Duration of a pass", self.answer_seconds.clone());
-        registry.register(
-            "preparations",
-            "Requests for hints that were computed, by table",
-            self.preparations.clone(),
-        );
-        registry.register(
-            "preparation_seconds",
-            "Duration of computing the reply to a request for hints",
-            self.preparation_seconds.clone(),
-        );
-        registry.register(
-            "hints",
-            "Versions of tables by where their hint or points came from: cached, computed, rebuilt, patched, file, mapped or none",
-            self.hints.clone(),
-        );
-        registry.register("table_records", "Records of a table", self.table_records.clone());
-        registry.register("table_record_len", "Bytes of a record", self.table_record_len.clone());
-        registry.register(
-            "table_epoch",
-            "Epoch of a table in its current version",
-            self.table_epoch.clone(),
-        );
-        registry.register(
-            "table_key_map_fullness",
-            "Keys of a table as a share of all that it can take, about; at 1 it must be built anew",
-            self.table_key_map_fullness.clone(),
-        );
-        registry.register(
-            "table_versions",
-            "Versions of a table that are served",
-            self.table_versions.clone(),
-        );
-        registry.register(
-            "updates",
-            "Versions that took the place of the one before, by table",
-            self.updates.clone(),
-        );
-        registry.register(
-            "updates_failed",
-            "Updates that could not be read or made ready, by table",
-            self.updates_failed.clone(),
-        );
-        registry.register(
-            "table_extra_bytes",
-            "Memory held for a table beyond its own bytes",
-            self.table_extra_bytes.clone(),
-        );
-        registry.register(
-            "table",
-            "Tables served: name, id and scheme; always 1",
-            self.table_info.clone(),
-        );
-        registry.register(
-            "table_damaged",
-            "1 if damage was found in a table, which is not served since then, else 0",
-            self.table_damaged.clone(),
-        );
-        registry.register(
-            "scrub_passes",
-            "Passes that read all that is served of a version again and found it whole, by table",
-            self.scrub_passes.clone(),
-        );
-        registry.register(
-            "scrub_failures",
-            "Checks of what is served that could not be done, so that damage would not be found, by table",
-            self.scrub_failures.clone(),
-        );
-        registry.register(
-            "scrub_bytes",
-            "Bytes of tables that were read again to find damage",
-            self.scrub_bytes.clone(),
-        );
-        registry.register("connections", "Connections open", self.connections.clone());
-        registry.register("queue_depth", "Queries waiting for a pass", self.queue_depth.clone());
-        registry.register(
-            "preparations_waiting",
-            "Requests for hints waiting for their turn",
-            self.preparations_waiting.clone(),
-        );
-        registry.register(
-            "preparations_running",
-            "Requests for hints being computed",
-            self.preparations_running.clone(),
-        );
-        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("build", "The server's release", build);
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From now on shows how many lines of the log were lost.
     pub(crate) fn log_lines_lost(&self, lost: Arc<AtomicU64>) {
         let counter = Counter::default();
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner).register(
+        self.registry().register(
             "log_lines_lost",
             "Lines of the log that were lost because they could not be written in time",
             counter.clone(),
@@ -264,7 +215,7 @@ impl Metrics {
         let gauge = Gauge::<i64>::default();
         let since_1970 = end.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         gauge.set(since_1970.as_secs().try_into().unwrap_or(i64::MAX));
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner).register(
+        self.registry().register(
             "tls_certificate_end_seconds",
             "When the TLS certificate ends, in seconds since 1970",
             gauge,
@@ -275,13 +226,12 @@ impl Metrics {
     pub(crate) fn table(&self, table: &ReadyTable) {
         let description = &table.description;
         let label = Table { table: description.name.clone() };
-        drop(self.queries.get_or_create(&label));
-        drop(self.preparations.get_or_create(&label));
-        drop(self.updates.get_or_create(&label));
-        drop(self.updates_failed.get_or_create(&label));
-        drop(self.table_damaged.get_or_create(&label));
-        drop(self.scrub_passes.get_or_create(&label));
-        drop(self.scrub_failures.get_or_create(&label));
+        let Self { queries, preparations, updates, updates_failed, .. } = self;
+        let Self { scrub_passes, scrub_failures, table_damaged, .. } = self;
+        let counters =
+            [queries, preparations, updates, updates_failed, scrub_passes, scrub_failures];
+        counters.into_iter().for_each(|counter| drop(counter.get_or_create(&label)));
+        drop(table_damaged.get_or_create(&label));
         for info in infos(description) {
             self.table_info.get_or_create(&info).set(1);
         }
@@ -400,7 +350,7 @@ impl Metrics {
     /// All metrics in the OpenMetrics text format, which Prometheus reads.
     pub(crate) fn render(&self) -> String {
         let mut text = String::new();
-        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let registry = self.registry();
         if let Some((counter, lost)) = self.log_lines_lost.get() {
             counter.inc_by(lost.load(Ordering::Relaxed).saturating_sub(counter.get()));
         }
@@ -408,6 +358,17 @@ impl Metrics {
         let _ = encode(&mut text, &registry);
         text
     }
+}
+
+/// A metric, added to a registry.
+fn add<M: Metric + Clone>(to: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    to.register(name, help, metric.clone());
+    metric
+}
+
+/// A new metric, added to a registry.
+fn new<M: Metric + Clone + Default>(to: &mut Registry, name: &str, help: &str) -> M {
+    add(to, name, help, M::default())
 }
 
 fn infos(description: &TableDescription) -> impl Iterator<Item = TableInfo> + '_ {
