@@ -26,6 +26,7 @@ use crate::connections::ConnectionHandle;
 use crate::grpc::WHAT_LISTENS_HERE;
 use crate::observe::Metrics;
 use bodies::{Received, Sent};
+use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use places::{Ousted, Pool, Reached, Refusal};
@@ -104,9 +105,9 @@ where
             }
         };
         let (bytes_in, bytes_out) = metrics.body_bytes(method);
-        let received = Arc::clone(&allowance);
         let mut request = request.map(|body| {
-            Body::new(Received::new(body, bytes_in, received, Arc::clone(&place), pool))
+            let (allowance, place) = (Arc::clone(&allowance), Arc::clone(&place));
+            Body::new(Received { body, bytes: bytes_in, allowance, place, pool })
         });
         request.extensions_mut().insert(Arc::clone(&place));
         Box::pin(async move {
@@ -132,8 +133,10 @@ where
                 Some(StatusCode::ResourceExhausted) => allowance.refused(),
                 _ => allowance.answered(),
             }
-            Ok(response
-                .map(|body| Body::new(Sent::new(body, bytes_out, allowance, place, outcome))))
+            Ok(response.map(|body| {
+                let (rest, bytes) = (Bytes::new(), bytes_out);
+                Body::new(Sent { body, rest, bytes, allowance, place, outcome })
+            }))
         })
     }
 }

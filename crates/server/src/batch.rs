@@ -318,14 +318,14 @@ impl SharedBatcher {
         let may_wait = own < self.settings.queries.of_peer();
         if state.waiting < self.settings.queries.total && !may_wait {
             drop(state);
-            return Err(self.too_many_of_peer());
+            return Err(self.too_many("peer", " of this address", self.settings.queries.of_peer()));
         }
         while state.waiting >= self.settings.queries.total {
             match may_wait.then(|| state.evict(own + count)).flatten() {
                 Some(job) => evicted.push(job),
                 None => {
                     drop(state);
-                    return Err(self.too_many());
+                    return Err(self.too_many("total", "", self.settings.queries.total));
                 }
             }
         }
@@ -377,20 +377,10 @@ impl SharedBatcher {
         answers
     }
 
-    fn too_many(&self) -> Error {
-        self.metrics.shed("queries", "total");
+    fn too_many(&self, why: &'static str, whose: &str, most: usize) -> Error {
+        self.metrics.shed("queries", why);
         Error::exhausted(format!(
-            "the server is busy: {} queries are waiting already; try again in a moment",
-            self.settings.queries.total
-        ))
-    }
-
-    fn too_many_of_peer(&self) -> Error {
-        self.metrics.shed("queries", "peer");
-        Error::exhausted(format!(
-            "the server is busy: {} queries of this address are waiting already; try again in a \
-             moment",
-            self.settings.queries.of_peer()
+            "the server is busy: {most} queries{whose} are waiting already; try again in a moment"
         ))
     }
 

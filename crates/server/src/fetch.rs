@@ -15,6 +15,7 @@
 
 use crate::hosted::{Condition, Part, retired};
 use crate::seldom::Seldom;
+use bytes::Bytes;
 use privet_core::Result;
 use privet_wire::limits::FETCH_CHUNK_LEN;
 use privet_wire::{FetchChunk, WireStatus, proto};
@@ -83,35 +84,34 @@ async fn produce(
     while offset < wanted.end {
         // Reserve room before reading, so that the chunk has a place to go.
         let Ok(room) = chunks.reserve().await else { return };
-        let part = match source.get() {
-            Ok(part) => part,
-            Err(gone) => {
-                room.send(Err(WireStatus::from(&gone).into()));
-                return;
-            }
-        };
         let len = (wanted.end - offset).min(FETCH_CHUNK_LEN as u64) as usize;
-        let read = tokio::task::spawn_blocking(move || part.copy(offset, len));
-        let read = read.await.map(|read| condition.or_end(read));
-        let data = match read.map(|read| condition.check().and(read)) {
-            Ok(Ok(data)) => data,
-            Ok(Err(error)) => {
-                static LOGGED: Seldom = Seldom::new();
-                if LOGGED.is_due() {
-                    tracing::error!(error = %error.message(), "a part cannot be read");
-                }
-                room.send(Err(WireStatus::from(&error).into()));
-                return;
-            }
-            Err(_) => {
-                room.send(Err(Status::unavailable("the server is stopping; continue later")));
-                return;
-            }
+        let data = match read(&source, &condition, offset, len).await {
+            Ok(data) => data,
+            Err(status) => return room.send(Err(status)),
         };
         let chunk = FetchChunk { offset, data };
         offset += chunk.data.len() as u64;
         room.send(Ok(chunk.into()));
     }
+}
+
+async fn read(
+    source: &PartSource,
+    condition: &Condition,
+    offset: u64,
+    len: usize,
+) -> Result<Bytes, Status> {
+    let part = source.get().map_err(|gone| WireStatus::from(&gone))?;
+    let read = tokio::task::spawn_blocking(move || part.copy(offset, len)).await;
+    let read = read.map_err(|_| Status::unavailable("the server is stopping; continue later"))?;
+    let read = condition.or_end(read);
+    condition.check().and(read).map_err(|error| {
+        static LOGGED: Seldom = Seldom::new();
+        if LOGGED.is_due() {
+            tracing::error!(error = %error.message(), "a part cannot be read");
+        }
+        WireStatus::from(&error).into()
+    })
 }
 
 #[cfg(test)]

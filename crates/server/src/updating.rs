@@ -130,7 +130,7 @@ impl TableUpdates {
     }
 
     async fn make_and_switch(&self, name: &str, next: Next) -> Result<ReadyTable> {
-        let Updating { tables, maker, metrics, grace, memory, stop, turn, .. } = &*self.0;
+        let Updating { tables, maker, metrics, memory, stop, turn, .. } = &*self.0;
         let _turn = turn.lock().await;
         if stop.is_cancelled() {
             return Err(Error::unavailable("the server is stopping"));
@@ -194,35 +194,24 @@ impl TableUpdates {
             );
         }
         self.0.retire(name, |_| false)?;
-        let resting = Resting {
-            updating: Arc::downgrade(&self.0),
-            version: Arc::downgrade(tables.now().current(name)?),
-            name: name.to_owned(),
-        };
-        let (rest, stopped) = (self.0.keep_hints_after, stop.clone());
-        tokio::spawn(async move {
-            tokio::select! {
-                () = tokio::time::sleep(rest) => resting.run(),
-                () = stopped.cancelled() => {}
-            }
-        });
-        if !grace.is_zero() {
-            let retiring = Retiring {
-                updating: Arc::downgrade(&self.0),
-                version: Arc::downgrade(&before),
-                name: name.to_owned(),
-            };
-            let (grace, stop) = (*grace, stop.clone());
-            tokio::spawn(async move {
-                tokio::select! {
-                    () = tokio::time::sleep(grace) => retiring.run(),
-                    () = stop.cancelled() => {}
-                }
-            });
+        self.later(self.0.keep_hints_after, tables.now().current(name)?, Later::keep_hints);
+        if !self.0.grace.is_zero() {
+            self.later(self.0.grace, &before, Later::retire);
         }
         // This may drop the last reference to a version, and freeing it takes long.
         let _ = tokio::task::spawn_blocking(move || drop(before)).await;
         Ok(ready)
+    }
+
+    /// Does `what` about `version` after a while, unless the server stops before.
+    fn later(&self, wait: Duration, version: &Arc<Version>, what: fn(Later)) {
+        let (updating, stop) = (Arc::downgrade(&self.0), self.0.stop.clone());
+        let later =
+            Later { updating, version: Arc::downgrade(version), name: version.name.clone() };
+        tokio::spawn(stop.run_until_cancelled_owned(async move {
+            tokio::time::sleep(wait).await;
+            what(later);
+        }));
     }
 }
 
@@ -259,15 +248,16 @@ impl Updating {
     }
 }
 
-/// A version whose grace period has begun.
-struct Retiring {
+/// A version, for what is done about it in a while. It may be gone by then.
+struct Later {
     updating: Weak<Updating>,
     version: Weak<Version>,
     name: String,
 }
 
-impl Retiring {
-    fn run(self) {
+impl Later {
+    /// Its grace period is over.
+    fn retire(self) {
         // It may be gone already, because too many versions came after it.
         let (Some(updating), Some(version)) = (self.updating.upgrade(), self.version.upgrade())
         else {
@@ -281,19 +271,10 @@ impl Retiring {
             }
         });
     }
-}
 
-/// A version that became current a while ago.
-struct Resting {
-    updating: Weak<Updating>,
-    version: Weak<Version>,
-    name: String,
-}
-
-impl Resting {
-    /// Keeps its hint for the next start, unless another version has come since. So a table that
-    /// changes all the time is not written all the time.
-    fn run(self) {
+    /// It became current a while ago: keeps its hint for the next start, unless another version has
+    /// come since. So a table that changes all the time is not written all the time.
+    fn keep_hints(self) {
         let Some(updating) = self.updating.upgrade() else { return };
         let now = updating.tables.now();
         let Ok(current) = now.current(&self.name) else { return };

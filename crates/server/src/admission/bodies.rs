@@ -19,23 +19,11 @@ const PIECE_LEN: usize = 1 << 16;
 /// all of it has arrived. If there is none, the body ends with the refusal, so the service never
 /// sees the request.
 pub(super) struct Received {
-    body: Body,
-    bytes: Counter,
-    allowance: Arc<Allowance>,
-    place: Arc<AdmissionPlace>,
-    pool: Pool,
-}
-
-impl Received {
-    pub(super) fn new(
-        body: Body,
-        bytes: Counter,
-        allowance: Arc<Allowance>,
-        place: Arc<AdmissionPlace>,
-        pool: Pool,
-    ) -> Self {
-        Self { body, bytes, allowance, place, pool }
-    }
+    pub(super) body: Body,
+    pub(super) bytes: Counter,
+    pub(super) allowance: Arc<Allowance>,
+    pub(super) place: Arc<AdmissionPlace>,
+    pub(super) pool: Pool,
 }
 
 impl HttpBody for Received {
@@ -76,25 +64,13 @@ impl HttpBody for Received {
 /// A response's body: cuts it into pieces, counts bytes, says whose turn it is, reads the status
 /// from the trailers, and keeps the place until the response is sent.
 pub(super) struct Sent {
-    body: Body,
+    pub(super) body: Body,
     /// The rest of the data that the body gave last.
-    rest: Bytes,
-    bytes: Counter,
-    allowance: Arc<Allowance>,
-    place: Arc<AdmissionPlace>,
-    outcome: RequestOutcome,
-}
-
-impl Sent {
-    pub(super) fn new(
-        body: Body,
-        bytes: Counter,
-        allowance: Arc<Allowance>,
-        place: Arc<AdmissionPlace>,
-        outcome: RequestOutcome,
-    ) -> Self {
-        Self { body, rest: Bytes::new(), bytes, allowance, place, outcome }
-    }
+    pub(super) rest: Bytes,
+    pub(super) bytes: Counter,
+    pub(super) allowance: Arc<Allowance>,
+    pub(super) place: Arc<AdmissionPlace>,
+    pub(super) outcome: RequestOutcome,
 }
 
 impl HttpBody for Sent {

@@ -16,7 +16,7 @@
 mod steps;
 
 use super::feed::{FedEpoch, Feed};
-use super::setup::{Finished, Former, ReadyHint, finish, finish_stored, load_cached};
+use super::setup::{Finished, ReadyHint, finish, finish_stored, load_cached};
 use super::verification::{self, Hashed, HeldDigests};
 use super::{Condition, HintOrigin, Part, ReadyTable, Version};
 use crate::ServerConfig;
@@ -121,8 +121,8 @@ impl Maker {
         let Some(kept) = version.server.kept()? else { return Ok(false) };
         let hint = hint.copy(0, usize::MAX)?;
         // Check after reading: what is whole now was whole then.
-        version.found_whole(version.check_hint(self.config.threads))?;
-        version.found_whole(version.check_held(self.config.threads))?;
+        version.condition.or_end(version.check_hint(self.config.threads))?;
+        version.condition.or_end(version.check_held(self.config.threads))?;
         cache.store(&key, &hint, &kept.as_bytes())?;
         cache.remove_other_versions(&key);
         Ok(true)
@@ -221,9 +221,7 @@ impl Maker {
 
         let report = |share: f64| self.report(&name, share);
         let finished = match start {
-            Start::Setup(setup) => {
-                finish(&name, setup, &identity, self.cache(), Former::None, &report)?
-            }
+            Start::Setup(setup) => finish(&name, setup, &identity, self.cache(), None, &report)?,
             Start::Stored(setup, plan) => {
                 finish_stored(&*setup, plan, &identity, options, &report)?
             }
@@ -331,7 +329,7 @@ impl Maker {
                 let report = |share: f64| self.report(base.name, share);
                 let cache = cache.filter(|_| self.config.verify_records);
                 let patch = || self.patched_hint(base, &steps, &plan, &identity, cache);
-                finish(base.name, setup, &identity, cache, Former::Patched(&patch), &report)?
+                finish(base.name, setup, &identity, cache, Some(&patch), &report)?
             }
         };
         // Copies of the records had their digest. Clients may fetch them from their file as well.

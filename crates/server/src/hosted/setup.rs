@@ -91,12 +91,8 @@ impl Finished {
     }
 }
 
-/// Where a hint may come from beside the cache.
-pub(super) enum Former<'a> {
-    None,
-    /// The earlier version's hint, if it can be patched.
-    Patched(&'a dyn Fn() -> Result<Option<Bytes>>),
-}
+/// Where a hint may come from beside the cache: the earlier version's, if it can be patched.
+pub(super) type Former<'a> = Option<&'a dyn Fn() -> Result<Option<Bytes>>>;
 
 /// A hint that is ready to be fetched.
 pub(super) struct ReadyHint {
@@ -152,7 +148,7 @@ pub(super) fn finish(
         }
         Some(Ok(None)) | None => {}
     }
-    if let Former::Patched(patched) = former
+    if let Some(patched) = former
         && lengths.kept == 0
     {
         match patched() {

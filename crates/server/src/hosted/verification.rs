@@ -321,7 +321,8 @@ impl Version {
     }
 
     /// Reads everything that its server answers from, at once, with `threads`. The server of
-    /// another version was made from it, and must not be served before this check.
+    /// another version was made from it, and must not be served before this check: it would be
+    /// damaged as well, and have a digest of its own.
     ///
     /// # Errors
     /// As [`read_on`](Self::read_on).
@@ -336,16 +337,6 @@ impl Version {
     /// As [`read_on`](Self::read_on).
     pub(super) fn check_hint(&self, threads: usize) -> Result<()> {
         self.check_all(|what| matches!(what, Piece::Part(PartKind::Hint)), threads)
-    }
-
-    /// Ends the service of the table if damage was found in this version: a version made from it
-    /// would be damaged as well, and have a digest of its own.
-    ///
-    /// # Errors
-    /// [`Blame::Unavailable`](privet_core::Blame::Unavailable) in place of the damage, which is
-    /// logged.
-    pub(super) fn found_whole<T>(&self, found: Result<T>) -> Result<T> {
-        self.condition.or_end(found)
     }
 
     fn len(&self, what: Piece) -> usize {

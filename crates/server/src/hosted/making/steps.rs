@@ -29,7 +29,7 @@ impl Maker {
             let changes = changes(base.identity, steps)?;
             let successor = server.successor(&followed.plan, table, &changes, self.options())?;
             if successor.is_some() {
-                version.found_whole(version.check_held(self.config.threads))?;
+                version.condition.or_end(version.check_held(self.config.threads))?;
             }
             followed.server = successor.map(|successor| successor.server);
             return Ok(followed);
@@ -55,9 +55,9 @@ impl Maker {
                 "its records at epoch {} have changed since they were first read",
                 version.identity.epoch.0
             );
-            return version.found_whole(Err(Error::corrupted(damage)));
+            return version.condition.or_end(Err(Error::corrupted(damage)));
         }
-        version.found_whole(version.check_held(self.config.threads))?;
+        version.condition.or_end(version.check_held(self.config.threads))?;
         (followed.server, followed.commitments) = (latest, Some(commitments));
         Ok(followed)
     }
@@ -95,7 +95,7 @@ impl Maker {
         let outcome = registry::patch_downloaded(before, after, &changes, hint, &mut sink, kernels);
         // Check after reading: what is whole now was whole then.
         if let Some(version) = base.version {
-            version.found_whole(version.check_hint(self.config.threads))?;
+            version.condition.or_end(version.check_hint(self.config.threads))?;
         }
         outcome?;
         Ok(Some(patched.into()))
