@@ -1,8 +1,8 @@
 //! A table that is fetched whole, over loopback: once it is stored, no lookup sends anything, and
 //! damage to it is found and repaired.
 
-use crate::common::{KEYS, options, pair, record, records_by, serve, table_by};
-use privet_client::{Client, ClientOptions, Progress, Target, Traffic};
+use crate::common::{KEYS, connect, options, pair, record, records_by, serve, stored, table_by};
+use privet_client::{Client, Progress, Target, Traffic};
 use privet_core::Blame;
 use privet_schemes::SchemeId;
 use privet_wire::PartKind;
@@ -11,12 +11,6 @@ use std::sync::{Arc, Mutex};
 
 /// Five chunks of the state directory, and two of the wire.
 const RECORDS: u64 = 10_000;
-
-fn stored(url: &str, state: &Path) -> ClientOptions {
-    let mut options = options(url);
-    options.state_dir = Some(state.to_owned());
-    options
-}
 
 #[tokio::test]
 async fn lookups_send_nothing_and_the_server_is_not_missed() {
@@ -89,9 +83,9 @@ async fn noting(url: &str, state: &Path) -> (Client, Vec<String>) {
 async fn a_stored_table_is_not_fetched_again_unless_it_is_damaged() {
     let (_server, url) = serve(vec![records_by(SchemeId::Download, RECORDS)]).await;
     let state = tempfile::tempdir().unwrap();
-    drop(Client::connect(stored(&url, state.path()), |_| {}).await.unwrap());
+    drop(connect(stored(&url, state.path())).await);
 
-    let second = Client::connect(stored(&url, state.path()), |_| {}).await.unwrap();
+    let second = connect(stored(&url, state.path())).await;
     assert_eq!(second.stats().hint_was_stored, Some(true));
     assert_eq!(second.stats().prepare, Traffic::default(), "not even asked for");
     for index in [0, 1, 5000, RECORDS - 1] {
@@ -139,7 +133,7 @@ async fn a_stored_table_is_not_fetched_again_unless_it_is_damaged() {
 /// The traffic to the server in the session after one that looked `index` up, and in the next one.
 async fn traffic_after(url: &str, index: u64, damaged_while_open: bool) -> [[Traffic; 4]; 3] {
     let state = tempfile::tempdir().unwrap();
-    let first = Client::connect(stored(url, state.path()), |_| {}).await.unwrap();
+    let first = connect(stored(url, state.path())).await;
     let path = table_file(state.path(), &first);
     if !damaged_while_open {
         drop(first);
@@ -151,7 +145,7 @@ async fn traffic_after(url: &str, index: u64, damaged_while_open: bool) -> [[Tra
     }
     let mut traffic = [[Traffic::default(); 4]; 3];
     for session in &mut traffic {
-        let client = Client::connect(stored(url, state.path()), |_| {}).await.unwrap();
+        let client = connect(stored(url, state.path())).await;
         assert_eq!(client.get_index(index).await.unwrap().to_vec(), record(index));
         client.finish().await.unwrap();
         let stats = client.stats();
@@ -176,7 +170,7 @@ async fn whether_a_damaged_table_is_fetched_again_does_not_depend_on_what_was_lo
 async fn the_state_directory_tells_of_a_stored_table() {
     let (_server, url) = serve(vec![records_by(SchemeId::Download, RECORDS)]).await;
     let state = tempfile::tempdir().unwrap();
-    let client = Client::connect(stored(&url, state.path()), |_| {}).await.unwrap();
+    let client = connect(stored(&url, state.path())).await;
     let path = table_file(state.path(), &client);
     let root = privet_client::disk::Directory::existing(state.path());
     let report = privet_client::store::report(&root).unwrap();

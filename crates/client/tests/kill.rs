@@ -9,7 +9,7 @@
 
 mod common;
 
-use common::{options, record, records_by, serve};
+use common::{connect, record, records_by, refusal, serve, stored};
 use privet_client::{Client, ClientOptions, Progress};
 use privet_core::{Blame, Reason};
 use privet_schemes::SchemeId;
@@ -30,11 +30,8 @@ fn main() {
     }
 }
 
-fn stored(url: &str, state: &Path) -> ClientOptions {
-    let mut options = options(url);
-    options.state_dir = Some(state.to_owned());
-    options.busy_patience = Duration::from_millis(100);
-    options
+fn impatient(url: &str, state: &Path) -> ClientOptions {
+    ClientOptions { busy_patience: Duration::from_millis(100), ..stored(url, state) }
 }
 
 /// Downloads of up to 64 MiB go on at multiples of this.
@@ -57,7 +54,7 @@ fn download_until_killed(url: &str) {
             }
         }
     };
-    drop(Client::connect_blocking(stored(url, state.as_ref()), stand_still));
+    drop(Client::connect_blocking(impatient(url, state.as_ref()), stand_still));
 }
 
 async fn kill_at_every_chunk(scheme: SchemeId, records: u64) {
@@ -79,13 +76,13 @@ async fn kill_at_every_chunk(scheme: SchemeId, records: u64) {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "here\n");
 
-        let busy = Client::connect(stored(&url, state.path()), |_| {}).await.err().unwrap();
+        let busy = refusal(impatient(&url, state.path())).await;
         assert_eq!(busy.blame(), Blame::Unavailable);
         assert_eq!(busy.reason(), Some(Reason::UsedByAnotherProcess), "{busy}");
         child.kill().unwrap();
         child.wait().unwrap();
 
-        let client = Client::connect(stored(&url, state.path()), |_| {}).await.unwrap();
+        let client = connect(impatient(&url, state.path())).await;
         let fetched = client.stats().prepare.down;
         // A download that is not whole goes on at the boundary before.
         let had = (after * privet_wire::limits::FETCH_CHUNK_LEN) as u64;

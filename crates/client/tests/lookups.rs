@@ -1,11 +1,11 @@
 //! Clients and servers over loopback, many at once and in bad moments: stored hints are used, and a
 //! restart loses no lookup. What holds for every scheme is in `end_to_end.rs`.
 
-use crate::common::{KEYS, any_port, config, options, pair, serve, table};
+use crate::common::{
+    KEYS, check, connect, options, pair, refusal, restarted, serve, stored, table,
+};
 use privet_client::{Client, Progress, Target};
 use privet_core::{Blame, Reason};
-use privet_server::Server;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn a_thousand_lookups_at_once() {
             let mut eager = options(&url);
             eager.session.in_flight = 50;
             tokio::spawn(async move {
-                let client = Client::connect(eager, |_| {}).await.unwrap();
+                let client = connect(eager).await;
                 let keys: Vec<_> =
                     (0..50).map(|i| (client_number * 50 + i) % (KEYS + 10)).collect();
                 let targets: Vec<_> = keys.iter().map(|k| Target::key(pair(*k, 0).0)).collect();
@@ -50,15 +50,14 @@ async fn a_thousand_lookups_at_once() {
 async fn a_stored_hint_is_used_and_a_damaged_one_fetched_again() {
     let (_server, url) = serve(vec![table("packages", 1, 0)]).await;
     let state = tempfile::tempdir().unwrap();
-    let mut stored = options(&url);
-    stored.state_dir = Some(state.path().to_owned());
+    let stored = stored(&url, state.path());
 
-    let first = Client::connect(stored.clone(), |_| {}).await.unwrap();
+    let first = connect(stored.clone()).await;
     assert_eq!(first.stats().hint_was_stored, Some(false));
-    let second = Client::connect(stored.clone(), |_| {}).await.unwrap();
+    let second = connect(stored.clone()).await;
     assert_eq!(second.stats().hint_was_stored, Some(true));
     assert_eq!(second.stats().prepare.down, 0);
-    assert_eq!(second.get(&pair(9, 0).0).await.unwrap().unwrap().to_vec(), pair(9, 0).1);
+    check(&second, 9, 0).await;
 
     let table_directory = state.path().join("tables").join(first.table().identity.id.to_string());
     for part in ["layout", "hint"] {
@@ -75,7 +74,7 @@ async fn a_stored_hint_is_used_and_a_damaged_one_fetched_again() {
 
         let notices = Notices::default();
         let third = Client::connect(stored.clone(), noting(&notices)).await.unwrap();
-        assert_eq!(third.get(&pair(9, 0).0).await.unwrap().unwrap().to_vec(), pair(9, 0).1);
+        check(&third, 9, 0).await;
         let notices = notices.lock().unwrap();
         assert!(notices.len() == 1 && notices[0].contains("fetched again"), "{notices:?}");
     }
@@ -85,17 +84,13 @@ async fn a_stored_hint_is_used_and_a_damaged_one_fetched_again() {
 async fn clients_that_start_at_once_share_one_download() {
     let (_server, url) = serve(vec![table("packages", 1, 0)]).await;
     let state = tempfile::tempdir().unwrap();
-    let mut stored = options(&url);
-    stored.state_dir = Some(state.path().to_owned());
+    let stored = stored(&url, state.path());
     let clients: Vec<_> = (0..12)
         .map(|k| {
             let stored = stored.clone();
             tokio::spawn(async move {
-                let client = Client::connect(stored, |_| {}).await.unwrap();
-                assert_eq!(
-                    client.get(&pair(k, 0).0).await.unwrap().unwrap().to_vec(),
-                    pair(k, 0).1
-                );
+                let client = connect(stored).await;
+                check(&client, k, 0).await;
                 client.stats()
             })
         })
@@ -107,115 +102,58 @@ async fn clients_that_start_at_once_share_one_download() {
     assert_eq!(fetched, 1, "one fetched the hint, eleven waited for it or found it");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_restarted_under_load_loses_no_client() {
-    let mut server =
-        Server::start(config(any_port(), None), vec![table("packages", 1, 0)]).await.unwrap();
-    let address = server.local_addr();
-    let url = format!("http://{address}");
-    let done = Arc::new(AtomicUsize::new(0));
-    let stop = Arc::new(AtomicUsize::new(0));
-    let clients: Vec<_> = (0..6)
-        .map(|client_number| {
-            let (done, stop, url) = (Arc::clone(&done), Arc::clone(&stop), url.clone());
-            tokio::spawn(async move {
-                let client = Client::connect(options(&url), |_| {}).await.unwrap();
-                let mut k = client_number;
-                while stop.load(Ordering::Relaxed) == 0 {
-                    let targets: Vec<_> =
-                        (0..4).map(|i| Target::key(pair((k + i) % KEYS, 0).0)).collect();
-                    for (i, value) in client.get_many(&targets).await.into_iter().enumerate() {
-                        assert_eq!(value.unwrap().unwrap().to_vec(), pair((k + i) % KEYS, 0).1);
-                        done.fetch_add(1, Ordering::Relaxed);
-                    }
-                    k += 4;
-                }
-            })
-        })
-        .collect();
-    for restart in 0..4 {
-        let due = done.load(Ordering::Relaxed) + 40;
-        while done.load(Ordering::Relaxed) < due {
-            tokio::task::yield_now().await;
-        }
-        // Every other time requests under way are cut off instead of finished.
-        if restart % 2 == 0 {
-            server.shutdown()
-        } else {
-            server.shutdown_handle().abort()
-        }
-        server.wait().await.unwrap();
-        server = Server::start(config(address, None), vec![table("packages", 1, 0)]).await.unwrap();
-    }
-    let due = done.load(Ordering::Relaxed) + 40;
-    while done.load(Ordering::Relaxed) < due {
-        tokio::task::yield_now().await;
-    }
-    stop.store(1, Ordering::Relaxed);
-    for client in clients {
-        client.await.unwrap();
-    }
-}
-
 #[tokio::test]
 async fn a_changed_table_is_refused_until_accepted() {
-    let server =
-        Server::start(config(any_port(), None), vec![table("packages", 1, 0)]).await.unwrap();
-    let address = server.local_addr();
+    let (server, url) = serve(vec![table("packages", 1, 0)]).await;
     let state = tempfile::tempdir().unwrap();
-    let mut stored = options(&format!("http://{address}"));
-    stored.state_dir = Some(state.path().to_owned());
-    let client = Client::connect(stored.clone(), |_| {}).await.unwrap();
+    let mut stored = stored(&url, state.path());
+    let client = connect(stored.clone()).await;
     let old_files = state.path().join("tables").join(client.table().identity.id.to_string());
     assert!(old_files.is_dir());
-    server.shutdown();
-    server.wait().await.unwrap();
-    let _server =
-        Server::start(config(address, None), vec![table("packages", 2, 7)]).await.unwrap();
+    let _server = restarted(server, table("packages", 2, 7)).await;
 
     let error = client.get(&pair(1, 0).0).await.unwrap_err();
     assert_eq!(error.blame(), Blame::Integrity, "in the middle of a session: {error}");
-    let error = Client::connect(stored.clone(), |_| {}).await.err().unwrap();
+    let error = refusal(stored.clone()).await;
     assert_eq!(error.blame(), Blame::Integrity);
     assert_eq!(error.reason(), Some(Reason::TableReplaced), "{error}");
 
     stored.session.accept_new_table = true;
-    let client = Client::connect(stored.clone(), |_| {}).await.unwrap();
-    assert_eq!(client.get(&pair(1, 7).0).await.unwrap().unwrap().to_vec(), pair(1, 7).1);
+    let client = connect(stored.clone()).await;
+    check(&client, 1, 7).await;
     let left: Vec<_> =
         std::fs::read_dir(&old_files).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["lock"], "the old table's files are gone");
     stored.session.accept_new_table = false;
-    Client::connect(stored, |_| {}).await.unwrap();
+    connect(stored).await;
 }
 
 #[tokio::test]
 async fn one_server_has_several_tables() {
     let (_server, url) = serve(vec![table("one", 1, 0), table("two", 2, 9)]).await;
-    let error = Client::connect(options(&url), |_| {}).await.err().unwrap();
+    let error = refusal(options(&url)).await;
     assert_eq!(error.message(), "the server has several tables: one, two; choose one by name");
     assert_eq!(error.reason(), Some(Reason::TableNotChosen));
     let mut chosen = options(&url);
     chosen.session.table = Some("two".to_owned());
-    let client = Client::connect(chosen, |_| {}).await.unwrap();
-    assert_eq!(client.get(&pair(4, 9).0).await.unwrap().unwrap().to_vec(), pair(4, 9).1);
+    let client = connect(chosen).await;
+    check(&client, 4, 9).await;
 }
 
 #[tokio::test]
 async fn a_stalled_download_of_another_process_is_not_waited_for_for_ever() {
     let (_server, url) = serve(vec![table("packages", 1, 0)]).await;
     let state = tempfile::tempdir().unwrap();
-    let mut stored = options(&url);
-    stored.state_dir = Some(state.path().to_owned());
+    let mut stored = stored(&url, state.path());
     stored.busy_patience = Duration::from_millis(200);
     let table_directory =
         state.path().join("tables").join(format!("{:032x}", u128::from_be_bytes([1; 16])));
     std::fs::create_dir_all(&table_directory).unwrap();
     let lock = std::fs::File::create(table_directory.join("lock")).unwrap();
     lock.lock().unwrap();
-    let error = Client::connect(stored.clone(), |_| {}).await.err().unwrap();
+    let error = refusal(stored.clone()).await;
     assert_eq!(error.blame(), Blame::Unavailable);
     assert_eq!(error.reason(), Some(Reason::UsedByAnotherProcess), "{error}");
     drop(lock);
-    Client::connect(stored, |_| {}).await.unwrap();
+    connect(stored).await;
 }

@@ -1,13 +1,12 @@
 //! Servers behind a front that has a path for each.
 
-use crate::common::{any_port, options, pair, serve, table};
-use privet_client::{Client, ClientOptions};
+use crate::common::{listener, pair, serve, stored, table};
+use privet_client::Client;
 use privet_core::{Blame, Reason};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
-use tokio::net::TcpListener;
 use tonic::body::Body;
 use tonic::codegen::Service;
 use tonic::codegen::http::{Request, Response, StatusCode};
@@ -65,19 +64,14 @@ async fn servers_behind_paths_are_known_apart() {
     let channel = |url: &str| Channel::from_shared(url.to_owned()).unwrap().connect_lazy();
     let (to_one, to_other) = (channel(&one_url), channel(&other_url));
     let front = Front(Arc::new(Mutex::new(vec![("/a/one", to_one), ("/two", to_other.clone())])));
-    let listener = TcpListener::bind(any_port()).await.unwrap();
-    let at = listener.local_addr().unwrap();
+    let (listener, at) = listener().await;
     let routes = Routes::default().into_axum_router().fallback_service(front.clone());
     let serving = Server::builder().add_routes(Routes::from(routes));
     tokio::spawn(serving.serve_with_incoming(TcpIncoming::from(listener)));
 
     let state = tempfile::tempdir().unwrap();
-    let at_path = |path: &str| ClientOptions {
-        state_dir: Some(state.path().to_owned()),
-        ..options(&format!("http://{at}{path}"))
-    };
     let value = async |path: &str| -> privet_core::Result<Vec<u8>> {
-        let client = Client::connect(at_path(path), |_| {}).await?;
+        let client = Client::connect(stored(&format!("{at}{path}"), state.path()), |_| {}).await?;
         Ok(client.get(&pair(1, 0).0).await?.unwrap().to_vec())
     };
     for _ in 0..2 {

@@ -1,8 +1,11 @@
 //! Servers behind proxies: what a proxy learns, what passes it, and that nothing goes around it.
 
-use crate::common::{any_port, config, options_of, pair, serve, table, table_by};
-use privet_client::{Client, ClientOptions};
-use privet_core::{Blame, Error, Reason};
+use crate::common::{
+    any_port, check, config, connect, listener, options_of, refusal, serve, table, table_by,
+    write_certificate,
+};
+use privet_client::ClientOptions;
+use privet_core::{Blame, Reason};
 use privet_schemes::SchemeId;
 use privet_server::Server;
 use std::net::SocketAddr;
@@ -52,7 +55,7 @@ impl Proxy {
                 let (servers, record) = (servers.clone(), Arc::clone(&record));
                 tokio::spawn(async move {
                     let question = match manner {
-                        Manner::Http(answer) => connect(&mut client, answer).await,
+                        Manner::Http(answer) => http(&mut client, answer).await,
                         Manner::Socks { answers, wants_password } => {
                             socks(&mut client, answers, wants_password).await
                         }
@@ -79,7 +82,7 @@ impl Proxy {
 }
 
 /// The proxy's side of CONNECT.
-async fn connect(client: &mut TcpStream, answer: &str) -> Option<Asked> {
+async fn http(client: &mut TcpStream, answer: &str) -> Option<Asked> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(client.read_u8().await.ok()?);
@@ -136,27 +139,11 @@ fn through(urls: &[&str], proxies: &[String]) -> ClientOptions {
     ClientOptions { proxies: proxies.to_vec(), ..options_of(urls) }
 }
 
-async fn check(client: &Client) {
-    assert_eq!(client.get(&pair(1, 0).0).await.unwrap().unwrap().to_vec(), pair(1, 0).1);
-}
-
-async fn refusal(options: ClientOptions) -> Error {
-    Client::connect(options, |_| {}).await.err().expect("there is no way")
-}
-
 /// No test's machine knows the name, so it can only have been looked up by the proxy.
 #[tokio::test]
 async fn tls_goes_from_end_to_end_and_the_name_to_the_proxy() {
     let directory = tempfile::tempdir().unwrap();
-    let made = rcgen::generate_simple_self_signed(["one.invalid".to_owned()]).unwrap();
-    std::fs::write(directory.path().join("cert.pem"), made.cert.pem()).unwrap();
-    let key = directory.path().join("key.pem");
-    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
-    }
+    write_certificate(directory.path(), "one.invalid");
     let config = config(any_port(), Some(directory.path()));
     let server = Server::start(config, vec![table("packages", 1, 0)]).await.unwrap();
     for (manner, scheme) in [(OPEN, "http"), (SOCKS, "socks5h"), (SOCKS, "socks5")] {
@@ -167,8 +154,7 @@ async fn tls_goes_from_end_to_end_and_the_name_to_the_proxy() {
             let proxy = Proxy::start(manner, &[(name, server.local_addr())]).await;
             let mut options = through(&[url], &[format!("{scheme}://me:s%3Acret@{}", proxy.at)]);
             options.ca_file = Some(directory.path().join("cert.pem"));
-            let client = Client::connect(options, |_| {}).await.unwrap();
-            check(&client).await;
+            check(&connect(options).await, 1, 0).await;
             let credentials = match manner {
                 Manner::Http(_) => "Basic bWU6czpjcmV0",
                 Manner::Socks { .. } => "me:s:cret",
@@ -187,9 +173,9 @@ async fn two_servers_are_reached_by_a_proxy_each_or_apart_through_one() {
     let (other, _) = serve(packages()).await;
     let servers = [("one.invalid:80", one.local_addr()), ("two.invalid:81", other.local_addr())];
     let urls = ["http://one.invalid", "http://two.invalid:81"];
-    let connect = async |proxies: &[String]| {
+    let look_up = async |proxies: &[String]| {
         let options = ClientOptions { insecure: true, ..through(&urls, proxies) };
-        check(&Client::connect(options, |_| {}).await.unwrap()).await;
+        check(&connect(options).await, 1, 0).await;
     };
     let names = |proxy: &Proxy| {
         let mut names: Vec<_> = proxy.asked().into_iter().map(|asked| asked.server).collect();
@@ -198,7 +184,7 @@ async fn two_servers_are_reached_by_a_proxy_each_or_apart_through_one() {
     };
 
     let each = [Proxy::start(OPEN, &servers).await, Proxy::start(SOCKS, &servers).await];
-    connect(&[format!("http://{}", each[0].at), format!("socks5h://{}", each[1].at)]).await;
+    look_up(&[format!("http://{}", each[0].at), format!("socks5h://{}", each[1].at)]).await;
     assert_eq!(
         (names(&each[0]), names(&each[1])),
         (vec![servers[0].0.into()], vec![servers[1].0.into()])
@@ -206,7 +192,7 @@ async fn two_servers_are_reached_by_a_proxy_each_or_apart_through_one() {
 
     // Tor takes another circuit for another name and password.
     let both = Proxy::start(SOCKS, &servers).await;
-    connect(&[format!("socks5h://{}", both.at)]).await;
+    look_up(&[format!("socks5h://{}", both.at)]).await;
     assert_eq!(names(&both), servers.map(|(name, _)| name));
     let asked = both.asked();
     assert!(asked.iter().all(|asked| asked.credentials.len() > 32), "{asked:?}");
@@ -215,7 +201,7 @@ async fn two_servers_are_reached_by_a_proxy_each_or_apart_through_one() {
     // Others, such as ssh, know no passwords.
     let plain = Manner::Socks { answers: 0, wants_password: false };
     let plain = Proxy::start(plain, &servers).await;
-    connect(&[format!("socks5h://{}", plain.at)]).await;
+    look_up(&[format!("socks5h://{}", plain.at)]).await;
     assert_eq!(names(&plain), servers.map(|(name, _)| name));
 
     // Two addresses of the proxy's own machine are no addresses of this one.
@@ -227,8 +213,7 @@ async fn two_servers_are_reached_by_a_proxy_each_or_apart_through_one() {
 #[tokio::test]
 async fn a_proxy_that_does_not_lead_to_the_server_is_named_and_nothing_is_sent() {
     // A server that would be reached without a proxy.
-    let server = TcpListener::bind(any_port()).await.unwrap();
-    let url = format!("http://{}", server.local_addr().unwrap());
+    let (server, url) = listener().await;
     let dead = TcpListener::bind(any_port()).await.unwrap();
     let dead_at = dead.local_addr().unwrap();
     drop(dead);

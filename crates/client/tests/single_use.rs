@@ -1,14 +1,13 @@
 //! Clients with single-use hints over loopback: one process at a time holds them, and they are
 //! erased in time.
 
-use crate::common::{config, options, record, records_by, serve};
+use crate::common::{connect, record, records_by, restarted, serve, stored};
 use privet_client::state::{Pin, State};
 use privet_client::store::Store;
-use privet_client::{Client, ClientOptions, Progress, Target};
+use privet_client::{Client, Progress, Target};
 use privet_core::{Blame, Epoch, Reason, TableIdentity};
 use privet_schemes::SchemeId;
-use privet_server::{RunningServer, ServedTable, Server};
-use std::path::Path;
+use privet_server::{RunningServer, ServedTable};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,12 +19,6 @@ async fn served() -> (RunningServer, String) {
 
 fn table_by(scheme: SchemeId) -> ServedTable {
     records_by(scheme, RECORDS)
-}
-
-fn stored(url: &str, state: &Path) -> ClientOptions {
-    let mut options = options(url);
-    options.state_dir = Some(state.to_owned());
-    options
 }
 
 async fn get_all(client: &Client, indices: impl Iterator<Item = u64>) {
@@ -45,7 +38,7 @@ async fn stored_hints_are_used_by_the_next_process_and_only_by_one_at_a_time() {
         let seen = Arc::clone(seen);
         move |progress: Progress| seen.lock().unwrap().push(format!("{progress:?}"))
     };
-    let first = Client::connect(stored(&url, state.path()), |_| {}).await.unwrap();
+    let first = connect(stored(&url, state.path())).await;
     assert_eq!(first.stats().hint_was_stored, Some(false));
     get_all(&first, 0..20).await;
     assert!(first.stats().journal_time > Duration::ZERO);
@@ -61,19 +54,11 @@ async fn stored_hints_are_used_by_the_next_process_and_only_by_one_at_a_time() {
     assert_eq!(seen.lock().unwrap().iter().filter(|said| said.starts_with("Waiting")).count(), 1);
 
     drop(first);
-    let second = Client::connect(stored(&url, state.path()), |_| {}).await.unwrap();
+    let second = connect(stored(&url, state.path())).await;
     assert_eq!(second.stats().hint_was_stored, Some(true));
     assert_eq!(second.stats().prepare.down, 0);
     get_all(&second, 0..20).await;
     assert_eq!(second.stats().lookups, 20);
-}
-
-/// The same server, at the same address, with the same table by another scheme.
-async fn restarted(server: RunningServer, scheme: SchemeId) -> RunningServer {
-    let address = server.local_addr();
-    server.shutdown();
-    server.wait().await.unwrap();
-    Server::start(config(address, None), vec![table_by(scheme)]).await.unwrap()
 }
 
 /// The hints of a scheme hold the journal of what was looked up by it.
@@ -83,7 +68,7 @@ async fn hints_are_erased_once_no_server_that_is_known_serves_the_table_by_their
     let state = tempfile::tempdir().unwrap();
     let mut journals = Vec::new();
     for url in [&one_url, &other_url] {
-        let client = Client::connect(stored(url, state.path()), |_| {}).await.unwrap();
+        let client = connect(stored(url, state.path())).await;
         get_all(&client, 0..5).await;
         client.finish().await.unwrap();
         let directory = state.path().join("tables").join(client.table().identity.id.to_string());
@@ -97,19 +82,19 @@ async fn hints_are_erased_once_no_server_that_is_known_serves_the_table_by_their
         options.session.accept_new_table = true;
         options
     };
-    let _one = restarted(one, SchemeId::Download).await;
-    let client = Client::connect(accepting(&one_url), |_| {}).await.unwrap();
+    let _one = restarted(one, table_by(SchemeId::Download)).await;
+    let client = connect(accepting(&one_url)).await;
     get_all(&client, 0..5).await;
     assert!(hints.join("anchor").exists(), "the other server's pin calls for them");
-    let client = Client::connect(stored(&other_url, state.path()), |_| {}).await.unwrap();
+    let client = connect(stored(&other_url, state.path())).await;
     assert_eq!(client.stats().hint_was_stored, Some(true));
     drop(client);
 
-    let _other = restarted(other, SchemeId::Download).await;
+    let _other = restarted(other, table_by(SchemeId::Download)).await;
     let refused = Client::connect(stored(&other_url, state.path()), |_| {}).await;
     assert_eq!(refused.err().unwrap().blame(), Blame::Integrity);
     assert!(hints.join("anchor").exists(), "nobody has accepted anything");
-    let client = Client::connect(accepting(&other_url), |_| {}).await.unwrap();
+    let client = connect(accepting(&other_url)).await;
     get_all(&client, 0..5).await;
     assert!(!hints.exists());
 }
@@ -118,7 +103,7 @@ async fn hints_are_erased_once_no_server_that_is_known_serves_the_table_by_their
 async fn a_pin_kept_under_an_earlier_spelling_of_the_address_counts() {
     let (_server, url) = served().await;
     let state = tempfile::tempdir().unwrap();
-    let client = Client::connect(stored(&url, state.path()), |_| {}).await.unwrap();
+    let client = connect(stored(&url, state.path())).await;
     let table = client.table().identity;
     drop(client);
     let mut store = Store::open(state.path()).unwrap();

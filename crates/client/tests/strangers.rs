@@ -1,35 +1,28 @@
 //! Addresses without a Privet server, or with one that cannot be trusted: the error says soon what
 //! to do.
 
-use crate::common::{any_port, config, options, pair, serve, table, table_by};
+use crate::common::relay::Relay;
+use crate::common::{
+    any_port, check, config, connect, listener, options, pair, refusal, serve, table, table_by,
+    write_certificate,
+};
 use privet_client::{Client, ClientOptions, Patience};
 use privet_core::{Blame, Error, Reason};
 use privet_schemes::SchemeId;
 use privet_server::Server;
-use privet_wire::proto::privet_client::PrivetClient;
-use privet_wire::proto::privet_server::{Privet, PrivetServer};
-use privet_wire::proto::{
-    AnswerRequest, AnswerResponse, DescribeRequest, DescribeResponse, FetchChunk, FetchRequest,
-    PrepareRequest, PrepareResponse,
-};
+use privet_wire::proto::{DescribeResponse, FetchChunk};
 use std::net::SocketAddr;
-use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
+use tonic::Streaming;
+use tonic::codegen::BoxStream;
 use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::Channel;
-use tonic::{Request, Response, Status};
-
-async fn refusal(options: ClientOptions) -> Error {
-    Client::connect(options, |_| {}).await.err().expect("nobody to talk to")
-}
 
 /// Answers any request with `bytes` and closes.
 async fn something_that_says(bytes: &'static [u8]) -> String {
-    let listener = TcpListener::bind(any_port()).await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (listener, url) = listener().await;
     tokio::spawn(async move {
         loop {
             let (mut stream, _) = listener.accept().await.unwrap();
@@ -45,8 +38,7 @@ async fn something_that_says(bytes: &'static [u8]) -> String {
 
 #[tokio::test]
 async fn nothing_listens() {
-    let listener = TcpListener::bind(any_port()).await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (listener, url) = listener().await;
     drop(listener);
     let error = refusal(options(&url)).await;
     assert_eq!(error.blame(), Blame::Unavailable);
@@ -71,8 +63,7 @@ async fn a_web_server_and_garbage() {
 
 #[tokio::test]
 async fn someone_who_never_says_anything() {
-    let listener = TcpListener::bind(any_port()).await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (listener, url) = listener().await;
     let mut impatient = options(&url);
     let moment = Duration::from_millis(100);
     impatient.session.patience =
@@ -84,8 +75,7 @@ async fn someone_who_never_says_anything() {
 
 #[tokio::test]
 async fn another_grpc_service() {
-    let listener = TcpListener::bind(any_port()).await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (listener, url) = listener().await;
     let incoming = tonic::transport::server::TcpIncoming::from(listener);
     let other = tonic::transport::Server::builder().add_routes(tonic::service::Routes::default());
     tokio::spawn(other.serve_with_incoming(incoming));
@@ -102,46 +92,10 @@ async fn addresses_that_are_none() {
 }
 
 /// Describes itself with `description`, whatever that is.
-struct Liar(DescribeResponse);
-
-#[tonic::async_trait]
-impl Privet for Liar {
-    async fn describe(
-        &self,
-        _: Request<DescribeRequest>,
-    ) -> Result<Response<DescribeResponse>, Status> {
-        Ok(Response::new(self.0.clone()))
-    }
-
-    type FetchStream = tonic::codegen::BoxStream<FetchChunk>;
-
-    async fn fetch(&self, _: Request<FetchRequest>) -> Result<Response<Self::FetchStream>, Status> {
-        Err(Status::unimplemented("it only talks"))
-    }
-
-    async fn answer(&self, _: Request<AnswerRequest>) -> Result<Response<AnswerResponse>, Status> {
-        Err(Status::unimplemented("it only talks"))
-    }
-
-    async fn prepare(
-        &self,
-        _: Request<PrepareRequest>,
-    ) -> Result<Response<PrepareResponse>, Status> {
-        Err(Status::unimplemented("it only talks"))
-    }
-}
-
-async fn speaking(service: impl Privet) -> String {
-    let listener = TcpListener::bind(any_port()).await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let incoming = tonic::transport::server::TcpIncoming::from(listener);
-    let server = tonic::transport::Server::builder().add_service(PrivetServer::new(service));
-    tokio::spawn(server.serve_with_incoming(incoming));
-    url
-}
-
 async fn liar(description: DescribeResponse) -> String {
-    speaking(Liar(description)).await
+    let mut relay = Relay::to("http://127.0.0.1:1");
+    relay.description = Some(description);
+    relay.start().await
 }
 
 #[tokio::test]
@@ -195,31 +149,17 @@ async fn parameters_out_of_proof() {
     assert!(matches!(error.blame(), Blame::PeerMisbehaved | Blame::InvalidMessage), "{error:?}");
 }
 
-/// A certificate for `localhost`, signed by itself, in `directory`.
-fn write_certificate(directory: &Path) {
-    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    std::fs::write(directory.join("cert.pem"), certified.cert.pem()).unwrap();
-    let key = directory.join("key.pem");
-    std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
-    }
-}
-
 #[tokio::test]
 async fn tls_with_and_without_the_right_authority() {
     let directory = tempfile::tempdir().unwrap();
-    write_certificate(directory.path());
+    write_certificate(directory.path(), "localhost");
     let config = config(any_port(), Some(directory.path()));
     let server = Server::start(config, vec![table("packages", 1, 0)]).await.unwrap();
     let port = server.local_addr().port();
 
     let mut trusting = options(&format!("https://localhost:{port}"));
     trusting.ca_file = Some(directory.path().join("cert.pem"));
-    let client = Client::connect(trusting.clone(), |_| {}).await.unwrap();
-    assert_eq!(client.get(&pair(1, 0).0).await.unwrap().unwrap().to_vec(), pair(1, 0).1);
+    check(&connect(trusting.clone()).await, 1, 0).await;
 
     let error = refusal(options(&format!("https://localhost:{port}"))).await;
     assert_eq!(error.blame(), Blame::PeerMisbehaved, "{error:?}");
@@ -292,8 +232,7 @@ async fn dripping(
     freely: usize,
     pause: Duration,
 ) -> (String, watch::Receiver<bool>) {
-    let listener = TcpListener::bind(any_port()).await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (listener, url) = listener().await;
     let (tell, drips) = watch::channel(false);
     tokio::spawn(async move {
         loop {
@@ -366,83 +305,44 @@ enum Manner {
     Unfinished,
 }
 
-/// Passes on all answers of a server, but sends parts in its own manner.
-struct Mannered(PrivetClient<Channel>, Manner);
-
-#[tonic::async_trait]
-impl Privet for Mannered {
-    async fn describe(
-        &self,
-        request: Request<DescribeRequest>,
-    ) -> Result<Response<DescribeResponse>, Status> {
-        self.0.clone().describe(request.into_inner()).await
-    }
-
-    type FetchStream = tonic::codegen::BoxStream<FetchChunk>;
-
-    async fn fetch(
-        &self,
-        request: Request<FetchRequest>,
-    ) -> Result<Response<Self::FetchStream>, Status> {
-        let mut stream = self.0.clone().fetch(request.into_inner()).await?.into_inner();
-        let (chunks, receiver) = mpsc::channel(1);
-        let manner = self.1;
-        tokio::spawn(async move {
-            let mut sent = Vec::new();
-            while let Ok(Some(chunk)) = stream.message().await {
-                match manner {
-                    Manner::Crumbs(pause) => {
-                        for (at, byte) in chunk.data.iter().enumerate() {
-                            let (offset, data) = (chunk.offset + at as u64, vec![*byte].into());
-                            let crumb = FetchChunk { offset, data };
-                            if chunks.send(Ok(crumb)).await.is_err() {
-                                return;
-                            }
-                            tokio::time::sleep(pause).await;
-                        }
-                    }
-                    _ => {
-                        sent.push(chunk.clone());
-                        if chunks.send(Ok(chunk)).await.is_err() {
-                            return;
-                        }
-                    }
-                }
-            }
-            if let Manner::Unfinished = manner {
-                chunks.closed().await;
-            }
-            while let (Manner::WithoutEnd, Some(chunk)) = (manner, sent.last()) {
-                if chunks.send(Ok(chunk.clone())).await.is_err() {
+/// A stream of the same chunks, sent in this manner.
+fn sent_in(manner: Manner, mut stream: Streaming<FetchChunk>) -> BoxStream<FetchChunk> {
+    let (chunks, receiver) = mpsc::channel(1);
+    tokio::spawn(async move {
+        let mut last = None;
+        while let Ok(Some(chunk)) = stream.message().await {
+            let pause = if let Manner::Crumbs(pause) = manner { Some(pause) } else { None };
+            let len = if pause.is_some() { 1 } else { chunk.data.len() };
+            for (offset, data) in (chunk.offset..).step_by(len).zip(chunk.data.chunks(len)) {
+                let piece = FetchChunk { offset, data: data.to_vec().into() };
+                last = Some(piece.clone());
+                if chunks.send(Ok(piece)).await.is_err() {
                     return;
                 }
+                tokio::time::sleep(pause.unwrap_or_default()).await;
             }
-        });
-        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
-    }
-
-    async fn answer(
-        &self,
-        request: Request<AnswerRequest>,
-    ) -> Result<Response<AnswerResponse>, Status> {
-        self.0.clone().answer(request.into_inner()).await
-    }
-
-    async fn prepare(
-        &self,
-        request: Request<PrepareRequest>,
-    ) -> Result<Response<PrepareResponse>, Status> {
-        self.0.clone().prepare(request.into_inner()).await
-    }
+        }
+        if let Manner::Unfinished = manner {
+            chunks.closed().await;
+        }
+        while let (Manner::WithoutEnd, Some(chunk)) = (manner, &last) {
+            if chunks.send(Ok(chunk.clone())).await.is_err() {
+                return;
+            }
+        }
+    });
+    Box::pin(ReceiverStream::new(receiver))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_download_below_the_least_rate_and_one_without_an_end_end() {
     for scheme in [SchemeId::SimplePir, SchemeId::Download, SchemeId::DummySubsets] {
         let (_server, url) = serve(vec![table_by(scheme, "packages", 1, 0)]).await;
-        let channel = Channel::from_shared(url).unwrap().connect().await.unwrap();
-        let stub = PrivetClient::new(channel);
-        let mannered = |manner| speaking(Mannered(stub.clone(), manner));
+        let mannered = |manner| {
+            let mut relay = Relay::to(&url);
+            relay.on_fetch = Box::new(move |_, chunks| sent_in(manner, chunks));
+            relay.start()
+        };
 
         // Each chunk comes long before the client's patience ends.
         let url = mannered(Manner::Crumbs(Duration::from_millis(5))).await;

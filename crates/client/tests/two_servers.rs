@@ -1,94 +1,95 @@
 //! Two servers of DPF-PIR over loopback: either may be restarted, and neither may contradict the
 //! other.
 
-use crate::common::{KEYS, any_port, config, options, options_of, pair, serve, table_by};
+use crate::common::{
+    KEYS, any_port, check, config, connect, metrics, options, options_of, pair, refusal, restarted,
+    serve, table_by,
+};
 use privet_client::{Client, Progress, Target};
-use privet_core::{Blame, Error, Reason};
+use privet_core::{Blame, Reason};
 use privet_schemes::SchemeId;
 use privet_server::{RunningServer, ServedTable, Server};
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 fn packages(version: u8) -> ServedTable {
     table_by(SchemeId::Dpf, "packages", 1, version)
 }
 
-async fn at(address: SocketAddr, version: u8) -> RunningServer {
-    Server::start(config(address, None), vec![packages(version)]).await.unwrap()
-}
-
 fn url(server: &RunningServer) -> String {
     format!("http://{}", server.local_addr())
 }
 
-async fn restarted(server: RunningServer, version: u8) -> RunningServer {
-    let address = server.local_addr();
-    server.shutdown();
-    server.wait().await.unwrap();
-    at(address, version).await
-}
-
+/// One server or two, each of which is restarted under load; every third time, requests under way
+/// are cut off instead of finished.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn either_server_may_be_restarted_under_load() {
-    let mut servers = [at(any_port(), 0).await, at(any_port(), 0).await];
-    let urls = [url(&servers[0]), url(&servers[1])];
-    let (done, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-    let clients: Vec<_> = (0..4)
-        .map(|client_number| {
-            let (done, stop) = (Arc::clone(&done), Arc::clone(&stop));
-            let options = options_of(&[&urls[0], &urls[1]]);
-            tokio::spawn(async move {
-                let client = Client::connect(options, |_| {}).await.unwrap();
-                let mut k = client_number;
-                while !stop.load(Ordering::Relaxed) {
-                    let keys: Vec<_> = (k..k + 4).map(|k| k % (KEYS + 10)).collect();
-                    let targets: Vec<_> = keys.iter().map(|k| Target::key(pair(*k, 0).0)).collect();
-                    for (k, value) in keys.into_iter().zip(client.get_many(&targets).await) {
-                        let value = value.unwrap().map(|value| value.to_vec());
-                        assert_eq!(value, (k < KEYS).then(|| pair(k, 0).1));
-                        done.fetch_add(1, Ordering::Relaxed);
-                    }
-                    k += 4;
-                }
-            })
-        })
-        .collect();
-    let some_more = async || {
-        let due = done.load(Ordering::Relaxed) + 40;
-        // A client that has ended has failed: waiting for it shows that.
-        while done.load(Ordering::Relaxed) < due && !clients.iter().any(JoinHandle::is_finished) {
-            tokio::task::yield_now().await;
+async fn servers_restarted_under_load_lose_no_client() {
+    for (scheme, count) in [(SchemeId::SimplePir, 1), (SchemeId::Dpf, 2)] {
+        let packages = || table_by(scheme, "packages", 1, 0);
+        let (mut servers, mut urls) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            let (server, url) = serve(vec![packages()]).await;
+            servers.push(server);
+            urls.push(url);
         }
-    };
-    for restart in 0..4 {
-        some_more().await;
-        let [one, other] = servers;
-        servers = match restart % 2 {
-            0 => [restarted(one, 0).await, other],
-            _ => [one, restarted(other, 0).await],
+        let urls: Vec<_> = urls.iter().map(String::as_str).collect();
+        let (done, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let clients: Vec<_> = (0..5)
+            .map(|client_number| {
+                let (done, stop) = (Arc::clone(&done), Arc::clone(&stop));
+                let options = options_of(&urls);
+                tokio::spawn(async move {
+                    let client = connect(options).await;
+                    let mut k = client_number;
+                    while !stop.load(Ordering::Relaxed) {
+                        let keys = [0, 1, 2, 3].map(|more| (k + more) % (KEYS + 10));
+                        let targets = keys.map(|k| Target::key(pair(k, 0).0));
+                        for (k, value) in keys.into_iter().zip(client.get_many(&targets).await) {
+                            let value = value.unwrap().map(|value| value.to_vec());
+                            assert_eq!(value, (k < KEYS).then(|| pair(k, 0).1));
+                            done.fetch_add(1, Ordering::Relaxed);
+                        }
+                        k += 4;
+                    }
+                })
+            })
+            .collect();
+        let some_more = async || {
+            let due = done.load(Ordering::Relaxed) + 40;
+            // A client that has ended has failed: waiting for it shows that.
+            while done.load(Ordering::Relaxed) < due && !clients.iter().any(JoinHandle::is_finished)
+            {
+                tokio::task::yield_now().await;
+            }
         };
-    }
-    some_more().await;
-    stop.store(true, Ordering::Relaxed);
-    for client in clients {
-        client.await.unwrap();
+        for restart in 0..6 {
+            some_more().await;
+            let server = servers.remove(0);
+            if restart % 3 == 2 {
+                server.shutdown_handle().abort();
+            }
+            servers.push(restarted(server, packages()).await);
+        }
+        some_more().await;
+        stop.store(true, Ordering::Relaxed);
+        for client in clients {
+            client.await.unwrap();
+        }
     }
 }
 
 #[tokio::test]
 async fn a_table_that_is_updated_at_one_server_first_is_not_used_until_it_is_at_both() {
-    let (one, other) = (at(any_port(), 0).await, at(any_port(), 0).await);
+    let (one, one_url) = serve(vec![packages(0)]).await;
+    let (other, other_url) = serve(vec![packages(0)]).await;
     let state = tempfile::tempdir().unwrap();
-    let mut stored = options_of(&[&url(&one), &url(&other)]);
+    let mut stored = options_of(&[&one_url, &other_url]);
     stored.state_dir = Some(state.path().to_owned());
-    let client = Client::connect(stored.clone(), |_| {}).await.unwrap();
-    assert_eq!(client.get(&pair(1, 0).0).await.unwrap().unwrap().to_vec(), pair(1, 0).1);
+    let client = connect(stored.clone()).await;
+    check(&client, 1, 0).await;
 
-    let other = restarted(other, 7).await;
+    let other = restarted(other, packages(7)).await;
     let error = client.get(&pair(1, 0).0).await.unwrap_err();
     assert_eq!(error.blame(), Blame::Integrity, "in the middle of a session: {error}");
     assert!(
@@ -102,23 +103,23 @@ async fn a_table_that_is_updated_at_one_server_first_is_not_used_until_it_is_at_
         assert_eq!(error.reason(), Some(Reason::VersionsDiffer), "{error}");
     }
 
-    let one = restarted(one, 7).await;
+    let one = restarted(one, packages(7)).await;
     stored.session.accept_new_table = false;
     let error = refusal(stored.clone()).await;
     assert_eq!(error.blame(), Blame::Integrity);
     assert_eq!(error.reason(), Some(Reason::TableReplaced), "{error}");
     stored.session.accept_new_table = true;
-    let client = Client::connect(stored.clone(), |_| {}).await.unwrap();
-    assert_eq!(client.get(&pair(1, 7).0).await.unwrap().unwrap().to_vec(), pair(1, 7).1);
+    let client = connect(stored.clone()).await;
+    check(&client, 1, 7).await;
 
     stored.session.accept_new_table = false;
     stored.urls.reverse();
-    Client::connect(stored.clone(), |_| {}).await.unwrap();
+    connect(stored.clone()).await;
 
     // Each server is compared with its own pin, in either role. Beside a server that was never
     // seen, only the other one's pin can reveal the change.
-    let (one, other) = (restarted(one, 0).await, restarted(other, 0).await);
-    let stranger = at(any_port(), 0).await;
+    let (one, other) = (restarted(one, packages(0)).await, restarted(other, packages(0)).await);
+    let (stranger, _) = serve(vec![packages(0)]).await;
     for known in [&one, &other] {
         for (urls, place) in [([known, &stranger], "first"), ([&stranger, known], "second")] {
             stored.urls = urls.map(url).to_vec();
@@ -132,26 +133,9 @@ async fn a_table_that_is_updated_at_one_server_first_is_not_used_until_it_is_at_
     }
 }
 
-async fn refusal(options: privet_client::ClientOptions) -> Error {
-    Client::connect(options, |_| {}).await.err().expect("nobody to talk to")
-}
-
-#[tokio::test]
-async fn a_server_too_many_is_explained() {
-    let other = at(any_port(), 0).await;
-    let (_server, single) = serve(vec![table_by(SchemeId::SimplePir, "packages", 1, 0)]).await;
-    let error = refusal(options_of(&[&single, &url(&other)])).await;
-    assert_eq!(error.blame(), Blame::ApiMisuse);
-    assert_eq!(error.reason(), Some(Reason::SchemeNotOffered), "{error}");
-}
-
 /// Whether `server` has had any request, as its metrics say.
 async fn was_asked(server: &RunningServer) -> bool {
-    let mut stream = TcpStream::connect(server.metrics_addr().unwrap()).await.unwrap();
-    let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    stream.write_all(request).await.unwrap();
-    let mut page = String::new();
-    stream.read_to_string(&mut page).await.unwrap();
+    let page = metrics(server).await;
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("privet_connections "), "{page}");
     page.lines().any(|line| line.starts_with("privet_requests_total{"))
 }

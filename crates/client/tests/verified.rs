@@ -1,24 +1,20 @@
 //! TAPIR over loopback, with two servers, one of which may lie: in the table that it streams, or in
 //! its answers.
 
-use crate::common::{any_port, config, cut, options_of, record, records_by};
+use crate::common::relay::Relay;
+use crate::common::{any_port, config, connect, cut, options_of, record, records_by, refusal};
 use privet_client::disk::Directory;
 use privet_client::store::{self, HintsCondition};
-use privet_client::{Client, ClientOptions, Target};
+use privet_client::{ClientOptions, Target};
 use privet_core::{Blame, Error, Reason};
 use privet_schemes::SchemeId;
 use privet_server::{RunningServer, ServedTable, Server};
 use privet_wire::proto;
-use privet_wire::proto::privet_client::PrivetClient;
-use privet_wire::proto::privet_server::{Privet, PrivetServer};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::net::TcpListener;
 use tokio_stream::StreamExt as _;
-use tonic::transport::Channel;
-use tonic::{Request, Response, Status};
 
 const RECORDS: u64 = 1024;
 const TABLE_LEN: u64 = RECORDS * 32;
@@ -35,68 +31,6 @@ enum Lie {
     Stream(u64),
     /// A bit of this byte of every answer.
     Answer(usize),
-}
-
-/// Passes everything on, apart from one change.
-struct Relay {
-    server: PrivetClient<Channel>,
-    lie: Lie,
-}
-
-#[tonic::async_trait]
-impl Privet for Relay {
-    async fn describe(
-        &self,
-        request: Request<proto::DescribeRequest>,
-    ) -> Result<Response<proto::DescribeResponse>, Status> {
-        self.server.clone().describe(request.into_inner()).await
-    }
-
-    type FetchStream = tonic::codegen::BoxStream<proto::FetchChunk>;
-
-    async fn fetch(
-        &self,
-        request: Request<proto::FetchRequest>,
-    ) -> Result<Response<Self::FetchStream>, Status> {
-        let request = request.into_inner();
-        let (lie, is_table) = (self.lie, request.part == proto::Part::Table as i32);
-        let stream = self.server.clone().fetch(request).await?.into_inner();
-        let changed = stream.map(move |chunk| {
-            chunk.map(|mut chunk: proto::FetchChunk| {
-                let end = chunk.offset + chunk.data.len() as u64;
-                if let Lie::Stream(at) = lie
-                    && is_table
-                    && (chunk.offset..end).contains(&at)
-                {
-                    let mut data = chunk.data.to_vec();
-                    data[(at - chunk.offset) as usize] ^= 4;
-                    chunk.data = data.into();
-                }
-                chunk
-            })
-        });
-        Ok(Response::new(Box::pin(changed)))
-    }
-
-    async fn answer(
-        &self,
-        request: Request<proto::AnswerRequest>,
-    ) -> Result<Response<proto::AnswerResponse>, Status> {
-        let mut response = self.server.clone().answer(request.into_inner()).await?;
-        if let Lie::Answer(at) = self.lie {
-            let mut answer = response.get_ref().answer.to_vec();
-            answer[at] ^= 0x10;
-            response.get_mut().answer = answer.into();
-        }
-        Ok(response)
-    }
-
-    async fn prepare(
-        &self,
-        _: Request<proto::PrepareRequest>,
-    ) -> Result<Response<proto::PrepareResponse>, Status> {
-        Err(Status::unimplemented("nobody is asked for hints here"))
-    }
 }
 
 struct Served {
@@ -118,22 +52,42 @@ async fn serve(liar: Option<(usize, Lie)>) -> Served {
         let url = format!("http://{}", server.local_addr());
         served._servers.push(server);
         served.urls.push(match liar {
-            Some((liar, lie)) if liar == number => relayed(url, lie).await,
+            Some((liar, lie)) if liar == number => relayed(&url, lie).await,
             _ => url,
         });
     }
     served
 }
 
-async fn relayed(url: String, lie: Lie) -> String {
-    let listener = TcpListener::bind(any_port()).await.unwrap();
-    let relay = format!("http://{}", listener.local_addr().unwrap());
-    let channel = Channel::from_shared(url).unwrap().connect_lazy();
-    let service = Relay { server: PrivetClient::new(channel), lie };
-    let incoming = tonic::transport::server::TcpIncoming::from(listener);
-    let server = tonic::transport::Server::builder().add_service(PrivetServer::new(service));
-    tokio::spawn(server.serve_with_incoming(incoming));
-    relay
+/// An attacker between clients and the server at `url`.
+async fn relayed(url: &str, lie: Lie) -> String {
+    let mut relay = Relay::to(url);
+    match lie {
+        Lie::Stream(at) => {
+            relay.on_fetch = Box::new(move |request, chunks| {
+                let is_table = request.part == proto::Part::Table as i32;
+                Box::pin(chunks.map(move |chunk| {
+                    chunk.map(|mut chunk| {
+                        let end = chunk.offset + chunk.data.len() as u64;
+                        if is_table && (chunk.offset..end).contains(&at) {
+                            let mut data = chunk.data.to_vec();
+                            data[(at - chunk.offset) as usize] ^= 4;
+                            chunk.data = data.into();
+                        }
+                        chunk
+                    })
+                }))
+            });
+        }
+        Lie::Answer(at) => {
+            relay.on_answer = Box::new(move |response| {
+                let mut answer = response.answer.to_vec();
+                answer[at] ^= 0x10;
+                response.answer = answer.into();
+            });
+        }
+    }
+    relay.start().await
 }
 
 impl Served {
@@ -146,10 +100,6 @@ impl Served {
     fn queries(&self) -> usize {
         self.queries.load(Ordering::Relaxed)
     }
-}
-
-async fn refused(options: ClientOptions) -> Error {
-    Client::connect(options, |_| {}).await.err().expect("a client was ready")
 }
 
 /// Why the hints have ended, once the client's own thread has released them.
@@ -171,7 +121,7 @@ async fn a_wrong_answer_is_the_end_for_this_process_and_every_later_one() {
     for (liar, at, name) in [(1, 0, "second"), (0, 1100, "first")] {
         let served = serve(Some((liar, Lie::Answer(at)))).await;
         let state = tempfile::tempdir().unwrap();
-        let client = Client::connect(served.options(state.path()), |_| {}).await.unwrap();
+        let client = connect(served.options(state.path())).await;
         let targets: Vec<_> = [900, 1, 100].map(Target::index).to_vec();
         for value in client.get_many(&targets).await {
             check_is_the_end(&value.unwrap_err(), name);
@@ -181,7 +131,7 @@ async fn a_wrong_answer_is_the_end_for_this_process_and_every_later_one() {
         assert_eq!(served.queries(), 2, "one to each, and no other");
 
         for _ in 0..2 {
-            check_is_the_end(&refused(served.options(state.path())).await, name);
+            check_is_the_end(&refusal(served.options(state.path())).await, name);
             assert!(ended(state.path()).await.unwrap().contains(name));
             let verification = store::verify(&Directory::existing(state.path())).unwrap();
             assert_eq!((verification.damaged.len(), verification.ended.len()), (0, 1));
@@ -191,7 +141,7 @@ async fn a_wrong_answer_is_the_end_for_this_process_and_every_later_one() {
         // Beginning anew means new hints.
         store::reset(&Directory::existing(state.path()), &store::Scope::Everything).unwrap();
         let honest = serve(None).await;
-        let client = Client::connect(honest.options(state.path()), |_| {}).await.unwrap();
+        let client = connect(honest.options(state.path())).await;
         assert_eq!(client.stats().hint_was_stored, Some(false));
         assert_eq!(client.get_index(100).await.unwrap()[..], record(100));
     }
@@ -208,12 +158,12 @@ async fn a_wrong_byte_in_the_stream_is_noticed_with_and_without_comparison() {
     for (liar, at) in [(0, 0), (0, TABLE_LEN / 2 - 1), (1, TABLE_LEN / 2), (1, TABLE_LEN - 1)] {
         let served = serve(Some((liar, Lie::Stream(at)))).await;
         let state = tempfile::tempdir().unwrap();
-        let error = refused(served.options(state.path())).await;
+        let error = refusal(served.options(state.path())).await;
         assert_eq!(error.blame(), Blame::Integrity);
         assert_eq!(error.reason(), Some(Reason::WrongHalf), "{error}");
         let mut comparing = served.options(state.path());
         comparing.session.compare_streams = true;
-        let error = refused(comparing).await;
+        let error = refusal(comparing).await;
         assert_eq!(error.blame(), Blame::Integrity);
         assert!(error.message().contains(&format!("from byte {at} ")), "{error}");
         assert_eq!(served.queries(), 0);
@@ -228,7 +178,7 @@ async fn each_server_streams_a_half_or_everything() {
         let state = tempfile::tempdir().unwrap();
         let mut options = served.options(state.path());
         options.session.compare_streams = compare;
-        let client = Client::connect(options, |_| {}).await.unwrap();
+        let client = connect(options).await;
         assert_eq!(client.get_index(7).await.unwrap()[..], record(7));
         received.push(client.stats().prepare.down);
     }

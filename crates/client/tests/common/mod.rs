@@ -2,20 +2,22 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
-use privet_client::{ClientOptions, Patience};
-use privet_core::{Epoch, PublicSeed, TableId, TableIdentity, TableShape};
+pub(crate) mod relay;
+
+use privet_client::{Client, ClientOptions, Patience};
+use privet_core::{Epoch, Error, PublicSeed, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
 use privet_schemes::harmony::SEGMENT_RECORDS;
 use privet_schemes::registry::{PARTITION_RECORDS, Tuning};
 use privet_server::{RunningServer, ServedTable, Server, ServerConfig, TlsFiles};
 use privet_table::digest::{DigestParts, layout_digest};
-use privet_table::key_map::{KeyMapKind, Pairs, pack_as};
+use privet_table::key_map::{KeyMapKind, pack_as};
 use privet_table::{IndexLayout, RecordLayout};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 
 pub(crate) const KEYS: usize = 300;
 
@@ -25,20 +27,6 @@ pub(crate) fn pair(k: usize, version: u8) -> (Vec<u8>, Vec<u8>) {
     (format!("package-{k}").into_bytes(), value)
 }
 
-struct Keyed(Vec<(Vec<u8>, Vec<u8>)>);
-
-impl Pairs for Keyed {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-    fn key(&self, pair: usize) -> &[u8] {
-        &self.0[pair].0
-    }
-    fn value(&self, pair: usize) -> &[u8] {
-        &self.0[pair].1
-    }
-}
-
 /// A table of [`KEYS`] keys.
 pub(crate) fn table(name: &str, id: u8, version: u8) -> ServedTable {
     table_by(SchemeId::SimplePir, name, id, version)
@@ -46,23 +34,13 @@ pub(crate) fn table(name: &str, id: u8, version: u8) -> ServedTable {
 
 /// The same, served by another scheme.
 pub(crate) fn table_by(scheme: SchemeId, name: &str, id: u8, version: u8) -> ServedTable {
-    keyed_as(KeyMapKind::Buckets, scheme, name, id, version)
-}
-
-/// The same by another kind of key map.
-pub(crate) fn keyed_as(
-    kind: KeyMapKind,
-    scheme: SchemeId,
-    name: &str,
-    id: u8,
-    version: u8,
-) -> ServedTable {
-    let pairs = Keyed((0..KEYS).map(|k| pair(k, version)).collect());
-    let packed = pack_as(kind, &pairs, PublicSeed::derive("privet test", &[id])).unwrap();
+    let pairs: Vec<_> = (0..KEYS).map(|k| pair(k, version)).collect();
+    let seed = PublicSeed::derive("privet test", &[id]);
+    let packed = pack_as(KeyMapKind::Buckets, &pairs[..], seed).unwrap();
     let map = packed.key_map();
     let (mut records, mut record) = (Vec::new(), Vec::new());
     for bucket in 0..map.buckets() {
-        packed.write_record(&pairs, bucket, &mut record);
+        packed.write_record(&pairs[..], bucket, &mut record);
         records.extend(&record);
     }
     let layout = RecordLayout::Keyed(map.clone()).encode();
@@ -152,13 +130,47 @@ pub(crate) async fn serve(tables: Vec<ServedTable>) -> (RunningServer, String) {
     (server, url)
 }
 
-/// The value of a metric of `server`, named with its labels; `None` if there is no such metric.
-pub(crate) async fn find_metric(server: &RunningServer, name: &str) -> Option<f64> {
+/// Stops a server, and starts one of `table` at its address.
+pub(crate) async fn restarted(server: RunningServer, table: ServedTable) -> RunningServer {
+    let address = server.local_addr();
+    server.shutdown();
+    server.wait().await.unwrap();
+    Server::start(config(address, None), vec![table]).await.unwrap()
+}
+
+/// A listener at a free port, and its address.
+pub(crate) async fn listener() -> (TcpListener, String) {
+    let listener = TcpListener::bind(any_port()).await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    (listener, url)
+}
+
+/// A certificate for `name`, signed by itself, in `directory`.
+pub(crate) fn write_certificate(directory: &Path, name: &str) {
+    let certified = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+    std::fs::write(directory.join("cert.pem"), certified.cert.pem()).unwrap();
+    let key = directory.join("key.pem");
+    std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+}
+
+/// The metrics of `server`, with the head of the response.
+pub(crate) async fn metrics(server: &RunningServer) -> String {
     let mut stream = TcpStream::connect(server.metrics_addr().unwrap()).await.unwrap();
     let request = b"GET /metrics HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
     stream.write_all(request).await.unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).await.unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).await.unwrap();
+    page
+}
+
+/// The value of a metric of `server`, named with its labels; `None` if there is no such metric.
+pub(crate) async fn find_metric(server: &RunningServer, name: &str) -> Option<f64> {
+    let text = metrics(server).await;
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     value.map(|value| value.parse().unwrap())
 }
@@ -172,6 +184,11 @@ pub(crate) fn options(url: &str) -> ClientOptions {
     options_of(&[url])
 }
 
+/// The same with a state directory.
+pub(crate) fn stored(url: &str, state: &Path) -> ClientOptions {
+    ClientOptions { state_dir: Some(state.to_owned()), ..options(url) }
+}
+
 pub(crate) fn options_of(urls: &[&str]) -> ClientOptions {
     let mut options = ClientOptions::new(urls.iter().copied());
     // Whatever proxy the tests' environment has.
@@ -182,4 +199,19 @@ pub(crate) fn options_of(urls: &[&str]) -> ClientOptions {
         ..Patience::default()
     };
     options
+}
+
+pub(crate) async fn connect(options: ClientOptions) -> Client {
+    Client::connect(options, |_| {}).await.unwrap()
+}
+
+/// Why no client can be opened.
+pub(crate) async fn refusal(options: ClientOptions) -> Error {
+    Client::connect(options, |_| {}).await.err().expect("it is refused")
+}
+
+/// Looks key number `k` up in version `version`.
+pub(crate) async fn check(client: &Client, k: usize, version: u8) {
+    let (key, value) = pair(k, version);
+    assert_eq!(client.get(&key).await.unwrap().unwrap().to_vec(), value);
 }
