@@ -26,7 +26,6 @@ mod reserved;
 mod schemes;
 mod shelf;
 mod simulator;
-mod single_use;
 mod slow;
 mod succession;
 mod timed;

@@ -10,6 +10,16 @@ const SMALL: Pace = Pace {
     shortest_step: 1,
 };
 
+fn fetch(offset: u64, len: u64) -> PreparationStep {
+    PreparationStep::Fetch { offset, len }
+}
+
+impl Preparing {
+    fn next_now(&mut self) -> Option<PreparationStep> {
+        self.next(Duration::ZERO)
+    }
+}
+
 fn due_at(schedule: Schedule, total: u64) -> Vec<u64> {
     (0..=total).map(|used| schedule.due(Supply { used, total })).collect()
 }
@@ -49,7 +59,7 @@ fn pieces_are_no_shorter_than_the_state_or_a_mebibyte() {
 /// Everything that is asked for if each fetch and each step succeeds at once.
 fn run(preparing: &mut Preparing) -> Vec<PreparationStep> {
     let mut steps = Vec::new();
-    while let Some(step) = preparing.next(Duration::ZERO) {
+    while let Some(step) = preparing.next_now() {
         steps.push(step);
         match step {
             PreparationStep::Begin => preparing.resumed(preparing.received),
@@ -73,13 +83,7 @@ fn run(preparing: &mut Preparing) -> Vec<PreparationStep> {
 
 #[test]
 fn a_generation_is_prepared_by_the_piece() {
-    let pace = Pace {
-        shortest_piece: 10,
-        stride: 4,
-        checkpoint_interval: 1 << 20,
-        checkpoint_every: Duration::MAX,
-        shortest_step: 1,
-    };
+    let pace = Pace { shortest_piece: 10, stride: 4, ..SMALL };
     let schedule = Schedule::new(25, 0, &pace);
     let mut preparing = Preparing::next_generation(schedule, pace, 0);
     let mut steps = Vec::new();
@@ -87,7 +91,6 @@ fn a_generation_is_prepared_by_the_piece() {
         preparing.lookup_sent(Supply { used, total: 8 });
         steps.extend(run(&mut preparing));
     }
-    let fetch = |offset, len| PreparationStep::Fetch { offset, len };
     let expected = [
         PreparationStep::Begin,
         fetch(0, 4),
@@ -108,13 +111,7 @@ fn a_generation_is_prepared_by_the_piece() {
 
 #[test]
 fn a_late_start_catches_up_by_two_pieces_a_lookup_until_the_hints_are_used_up() {
-    let pace = Pace {
-        shortest_piece: 10,
-        stride: 100,
-        checkpoint_interval: 1 << 20,
-        checkpoint_every: Duration::MAX,
-        shortest_step: 1,
-    };
+    let pace = Pace { shortest_piece: 10, stride: 100, ..SMALL };
     let schedule = Schedule::new(100, 0, &pace);
     let mut preparing = Preparing::next_generation(schedule, pace, 30);
     let fetched = |steps: Vec<PreparationStep>| -> Vec<(u64, u64)> {
@@ -134,27 +131,18 @@ fn a_late_start_catches_up_by_two_pieces_a_lookup_until_the_hints_are_used_up() 
 
 #[test]
 fn no_more_than_a_stride_waits_for_the_worker_when_another_is_asked_for() {
-    let pace = Pace {
-        shortest_piece: 10,
-        stride: 10,
-        checkpoint_interval: 1 << 20,
-        checkpoint_every: Duration::MAX,
-        shortest_step: 1,
-    };
+    let pace = Pace { shortest_piece: 10, stride: 10, ..SMALL };
     let mut preparing = Preparing::foreground(100, pace);
-    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Begin));
-    assert_eq!(preparing.next(Duration::ZERO), None, "the worker has not said where to go on");
+    assert_eq!(preparing.next_now(), Some(PreparationStep::Begin));
+    assert_eq!(preparing.next_now(), None, "the worker has not said where to go on");
     preparing.resumed(0);
-    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Fetch { offset: 0, len: 10 }));
-    assert_eq!(preparing.next(Duration::ZERO), None, "one fetch at a time");
+    assert_eq!(preparing.next_now(), Some(fetch(0, 10)));
+    assert_eq!(preparing.next_now(), None, "one fetch at a time");
     preparing.received(10);
     preparing.fetched(false);
-    assert_eq!(preparing.next(Duration::ZERO), None, "a whole stride waits for the worker");
+    assert_eq!(preparing.next_now(), None, "a whole stride waits for the worker");
     preparing.absorbed(1);
-    assert_eq!(
-        preparing.next(Duration::ZERO),
-        Some(PreparationStep::Fetch { offset: 10, len: 10 })
-    );
+    assert_eq!(preparing.next_now(), Some(fetch(10, 10)));
 }
 
 #[test]
@@ -164,7 +152,7 @@ fn a_first_generation_is_saved_every_so_often_even_in_the_midst_of_a_fetch() {
     let at = Duration::from_secs;
     assert_eq!(preparing.next(at(0)), Some(PreparationStep::Begin));
     preparing.resumed(0);
-    assert_eq!(preparing.next(at(1)), Some(PreparationStep::Fetch { offset: 0, len: 100 }));
+    assert_eq!(preparing.next(at(1)), Some(fetch(0, 100)));
     assert_eq!(preparing.next(at(9)), None, "there is nothing to save");
     preparing.received(10);
     assert_eq!(preparing.next(at(10)), None);
@@ -185,8 +173,7 @@ fn a_first_generation_is_saved_every_so_often_even_in_the_midst_of_a_fetch() {
 fn a_worker_that_failed_is_tried_again_when_more_is_due_or_the_hints_are_used_up() {
     let mut preparing = Preparing::next_generation(Schedule::new(100, 0, &SMALL), SMALL, 0);
     let lookup = |used| Supply { used, total: 400 };
-    let began =
-        |preparing: &mut Preparing| preparing.next(Duration::ZERO) == Some(PreparationStep::Begin);
+    let began = |preparing: &mut Preparing| preparing.next_now() == Some(PreparationStep::Begin);
     preparing.lookup_sent(lookup(100));
     assert!(began(&mut preparing));
     preparing.ended(false);
@@ -201,67 +188,43 @@ fn a_worker_that_failed_is_tried_again_when_more_is_due_or_the_hints_are_used_up
     assert!(preparing.demand_all());
     assert!(began(&mut preparing));
     preparing.resumed(40);
-    assert_eq!(
-        preparing.next(Duration::ZERO),
-        Some(PreparationStep::Fetch { offset: 40, len: 60 })
-    );
+    assert_eq!(preparing.next_now(), Some(fetch(40, 60)));
     preparing.fetched(true);
-    assert_eq!(preparing.next(Duration::ZERO), None, "given up");
+    assert_eq!(preparing.next_now(), None, "given up");
     assert!(!preparing.demand_all(), "the lookup that waited fails");
     assert!(preparing.demand_all(), "the next one has it tried again");
-    assert_eq!(
-        preparing.next(Duration::ZERO),
-        Some(PreparationStep::Fetch { offset: 40, len: 60 })
-    );
+    assert_eq!(preparing.next_now(), Some(fetch(40, 60)));
 }
 
 #[test]
 fn a_given_up_fetch_waits_for_the_next_lookup_and_keeps_what_came() {
-    let pace = Pace {
-        shortest_piece: 10,
-        stride: 10,
-        checkpoint_interval: 1 << 20,
-        checkpoint_every: Duration::MAX,
-        shortest_step: 1,
-    };
+    let pace = Pace { shortest_piece: 10, stride: 10, ..SMALL };
     let mut preparing = Preparing::next_generation(Schedule::new(100, 0, &pace), pace, 0);
     preparing.lookup_sent(Supply { used: 20, total: 40 });
-    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Begin));
+    assert_eq!(preparing.next_now(), Some(PreparationStep::Begin));
     preparing.resumed(0);
-    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Fetch { offset: 0, len: 10 }));
+    assert_eq!(preparing.next_now(), Some(fetch(0, 10)));
     preparing.received(3);
     preparing.fetched(true);
-    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Checkpoint));
-    assert_eq!(preparing.next(Duration::ZERO), None);
+    assert_eq!(preparing.next_now(), Some(PreparationStep::Checkpoint));
+    assert_eq!(preparing.next_now(), None);
     preparing.lookup_sent(Supply { used: 21, total: 40 });
-    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Fetch { offset: 3, len: 10 }));
+    assert_eq!(preparing.next_now(), Some(fetch(3, 10)));
 }
 
 #[test]
 fn a_stream_that_a_process_did_not_live_to_finish_is_finished_by_the_next() {
-    let pace = Pace {
-        shortest_piece: 10,
-        stride: 10,
-        checkpoint_interval: 1 << 20,
-        checkpoint_every: Duration::MAX,
-        shortest_step: 1,
-    };
+    let pace = Pace { shortest_piece: 10, stride: 10, ..SMALL };
     let mut preparing = Preparing::next_generation(Schedule::new(100, 0, &pace), pace, 100);
     preparing.lookup_sent(Supply { used: 20, total: 40 });
-    assert_eq!(preparing.next(Duration::ZERO), None, "not all of it is due");
+    assert_eq!(preparing.next_now(), None, "not all of it is due");
     preparing.lookup_sent(Supply { used: 30, total: 40 });
     assert_eq!(run(&mut preparing), [PreparationStep::Begin, PreparationStep::Finish]);
 }
 
 #[test]
 fn replies_are_asked_for_one_at_a_time_and_whole() {
-    let pace = Pace {
-        shortest_piece: 10,
-        stride: 1000,
-        checkpoint_interval: 1 << 20,
-        checkpoint_every: Duration::MAX,
-        shortest_step: 1,
-    };
+    let pace = Pace { shortest_piece: 10, stride: 1000, ..SMALL };
     // Five replies of seven bytes; pieces of ten.
     let schedule = Schedule::new(35, 0, &pace);
     let mut preparing = Preparing::next_generation(schedule, pace, 0).of_replies(Some(7));
@@ -295,17 +258,17 @@ fn replies_are_asked_for_one_at_a_time_and_whole() {
 #[test]
 fn a_request_is_awaited_and_one_that_was_given_up_is_made_again() {
     let mut preparing = Preparing::foreground(14, SMALL).of_replies(Some(7));
-    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Begin));
+    assert_eq!(preparing.next_now(), Some(PreparationStep::Begin));
     preparing.resumed(7);
-    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Ask));
+    assert_eq!(preparing.next_now(), Some(PreparationStep::Ask));
     assert!(preparing.is_at_work(), "the worker makes the request");
-    assert_eq!(preparing.next(Duration::ZERO), None);
+    assert_eq!(preparing.next_now(), None);
     assert!(preparing.requested(7));
     assert!(!preparing.requested(7), "it is sent once");
     assert!(!preparing.is_at_work());
-    assert_eq!(preparing.next(Duration::ZERO), None, "one at a time");
+    assert_eq!(preparing.next_now(), None, "one at a time");
     preparing.fetched(true);
     assert!(preparing.demand_all());
-    assert_eq!(preparing.next(Duration::ZERO), Some(PreparationStep::Ask));
+    assert_eq!(preparing.next_now(), Some(PreparationStep::Ask));
     assert!(!preparing.requested(0), "not one that belongs elsewhere");
 }

@@ -15,7 +15,7 @@ fn kind(flow: Flow) -> Kind {
 }
 
 fn asked_world() -> World {
-    toy_world_of(vec![toy_peer_of(kind(Flow::Asked), 2, 20); 2])
+    toy::world(&toy_peer_of(kind(Flow::Asked), 2, 20))
 }
 
 /// The requests for hints that were sent, each with its server.
@@ -177,19 +177,18 @@ fn a_refused_request_in_the_background_costs_no_lookup() {
     assert_eq!(world.get(Target::index(0)).unwrap_err().blame(), Blame::Exhausted);
     let after_it = requests(&world);
     assert!(after_it[4..].iter().all(|asked| *asked == after_it[4]), "always the same one");
-    world.falsify = Box::new(|_, responses| responses);
+    world.true_responses();
     assert_eq!(world.found(Target::index(0)), expected(0));
 }
 
 #[test]
 fn a_plan_that_asks_a_server_that_is_not_there_is_refused() {
-    let mut peer = toy_peer_of(kind(Flow::Asked), 2, 20);
-    let mut plan = peer.scheme().plan.clone();
+    let peer = toy_peer_of(kind(Flow::Asked), 2, 20);
+    let (identity, mut plan) = (peer.identity(), peer.scheme().plan.clone());
     let OfflinePhase::Ask { role, .. } = &mut plan.offline else { panic!("it asks") };
     *role = Role(2);
-    let scheme = SchemeDescription::new(plan, &peer.identity(), None).unwrap();
-    peer.description = describe(&[("table", peer.identity(), described(&peer.layout), scheme)]);
-    let mut world = toy_world_of(vec![peer; 2]);
+    let scheme = SchemeDescription::new(plan, &identity, None).unwrap();
+    let mut world = toy::world(&peer.announcing(identity, scheme));
     world.run();
     assert_eq!(world.failed_with(), Blame::ApiMisuse);
     assert!(requests(&world).is_empty());
@@ -197,7 +196,7 @@ fn a_plan_that_asks_a_server_that_is_not_there_is_refused() {
 
 #[test]
 fn a_table_in_another_order_is_streamed_as_the_part_that_it_is() {
-    let mut world = toy_world_of(vec![toy_peer_of(kind(Flow::Backwards), 1, 8)]);
+    let mut world = toy::world(&toy_peer_of(kind(Flow::Backwards), 1, 8));
     for k in 0..30 {
         assert_eq!(world.found(Target::index(k)), expected(k));
     }
@@ -210,7 +209,7 @@ fn a_table_in_another_order_is_streamed_as_the_part_that_it_is() {
 
     let mut peer = toy_peer_of(kind(Flow::Backwards), 1, 8);
     peer.hint.swap(3, 5);
-    let mut world = toy_world_of(vec![peer]);
+    let mut world = toy::world(&peer);
     world.run();
     assert_eq!(world.failed_with(), Blame::Integrity);
     assert_eq!(kept(&mut world).next, NextGeneration::None);
@@ -219,10 +218,9 @@ fn a_table_in_another_order_is_streamed_as_the_part_that_it_is() {
 #[test]
 fn hints_are_not_used_with_several_servers_whose_addresses_are_not_known() {
     for flow in [Flow::Asked, Flow::Streamed] {
-        let mut options = options(2);
-        options.addresses_digest = None;
-        let session = Session::with_parts(options, Duration::ZERO, toy::parts(1)).unwrap();
-        let mut world = World::with_session(vec![toy_peer_of(kind(flow), 2, 20); 2], session);
+        let options = SessionOptions { addresses_digest: None, ..options(2) };
+        let peers = vec![toy_peer_of(kind(flow), 2, 20); 2];
+        let mut world = World::with_parts(peers, options, toy::parts(1));
         assert!(world.get(Target::index(7)).is_err());
         assert_eq!(world.failed_with(), Blame::ApiMisuse);
         assert!(requests(&world).is_empty() && world.keeper.hints.is_none());

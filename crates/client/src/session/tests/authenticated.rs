@@ -1,6 +1,7 @@
 //! Authenticated tables: a record that does not belong to the root is never believed, and nothing
 //! that is sent shows which record failed.
 
+use super::peer::records_of;
 use super::world::*;
 use crate::session::*;
 use privet_core::{PublicSeed, Reason};
@@ -32,13 +33,8 @@ fn authenticated(
     let tree = MerkleTree::over(map.buckets(), |bucket, record| {
         packed.write_record(&pairs[..], bucket, record);
     });
-    let served = (0..map.buckets()).map(|bucket| {
-        let mut record = Vec::new();
-        packed.write_record(&pairs[..], bucket, &mut record);
-        tree.append_path(bucket, &mut record);
-        record
-    });
-    let mut served: Vec<_> = served.collect();
+    let mut served = records_of(&packed, &pairs);
+    (0..).zip(&mut served).for_each(|(bucket, record)| tree.append_path(bucket, record));
     spoil(&mut served);
     let shape = shape_with_paths(map.shape()).unwrap();
     let records = RecordLayout::Keyed(map.clone());
@@ -50,9 +46,7 @@ fn authenticated(
 
 impl Authenticated {
     fn world(&self, root: Option<TableRoot>) -> World {
-        let servers = self.peer.scheme().plan.servers;
-        let options = SessionOptions { root, ..options(servers) };
-        World::with_options(vec![self.peer.clone(); servers], options)
+        World::with(&self.peer, |options| options.root = root)
     }
 
     fn candidates(&self, k: usize) -> Vec<usize> {
@@ -153,12 +147,9 @@ fn the_candidates_of_a_key_cannot_be_exchanged() {
         let exchanged = |records: &mut Vec<Vec<u8>>| records.swap(first, second);
         let first_only = |records: &mut Vec<Vec<u8>>| records[second] = records[first].clone();
         let second_only = |records: &mut Vec<Vec<u8>>| records[first] = records[second].clone();
-        let tables = [
-            authenticated(KeyMapKind::Cuckoo, SchemeId::SimplePir, exchanged),
-            authenticated(KeyMapKind::Cuckoo, SchemeId::SimplePir, first_only),
-            authenticated(KeyMapKind::Cuckoo, SchemeId::SimplePir, second_only),
-        ];
-        for table in tables {
+        let lies: [&dyn Fn(&mut Vec<Vec<u8>>); 3] = [&exchanged, &first_only, &second_only];
+        for lie in lies {
+            let table = authenticated(KeyMapKind::Cuckoo, SchemeId::SimplePir, lie);
             let mut world = table.world(None);
             assert_eq!(outcome(&mut world, k), Err(Blame::Integrity), "key {k}");
         }
@@ -203,9 +194,8 @@ fn the_error_says_who_is_at_fault_and_not_what_was_wanted() {
     ] {
         let table = authenticated(KeyMapKind::Buckets, scheme, |records| records.reverse());
         let mut world = table.world(None);
-        let messages: Vec<_> = (0..5)
-            .filter_map(|k| world.get(key(k)).err().map(|error| error.message().to_owned()))
-            .collect();
+        let errors = (0..5).filter_map(|k| world.get(key(k)).err());
+        let messages: Vec<_> = errors.map(|error| error.message().to_owned()).collect();
         assert!(messages.len() >= 4, "{scheme}: {messages:?}");
         assert!(messages.iter().all(|message| message.starts_with(who)), "{messages:?}");
         assert!(messages.iter().all(|message| *message == messages[0]));
@@ -217,9 +207,8 @@ fn refused_at_once(world: &mut World) {
     assert_eq!(outcome(world, 1), Err(Blame::Integrity));
     let wrong_root = [Some(Reason::NotAuthenticated), Some(Reason::RootDiffers)];
     assert!(wrong_root.contains(&world.reason()), "{:?}", world.failure);
-    let describes = |request: &Request| matches!(request, Request::Describe(_));
-    assert!(world.sent.iter().all(|(_, request)| describes(request)), "{:?}", world.sent);
-    assert!(world.keeper.state.pins("server 0").unwrap().is_empty());
+    assert!(world.asked_nothing(), "{:?}", world.sent);
+    assert!(world.state_pins("server 0").is_empty());
 }
 
 #[test]
@@ -230,8 +219,7 @@ fn a_table_with_another_root_or_none_is_refused_before_anything_is_asked() {
     refused_at_once(&mut table.world(Some(other)));
 
     let plain = Peer::keyed(KEYS);
-    let known = SessionOptions { root: Some(table.root), ..options(1) };
-    refused_at_once(&mut World::with_options(vec![plain], known));
+    refused_at_once(&mut World::with(&plain, |options| options.root = Some(table.root)));
 }
 
 /// The layout holds values of its own, and decides in which record a key is looked for.
@@ -243,8 +231,7 @@ fn a_layout_that_was_changed_has_another_root() {
         let mut changed = layout.clone();
         changed[position] ^= 1;
         let peer = table.peer.clone().with_layout(changed);
-        let known = SessionOptions { root: Some(table.root), ..options(1) };
-        refused_at_once(&mut World::with_options(vec![peer], known));
+        refused_at_once(&mut World::with(&peer, |options| options.root = Some(table.root)));
     }
 }
 
@@ -253,8 +240,7 @@ fn a_layout_that_was_changed_has_another_root() {
 fn a_root_is_no_use_with_a_table_that_is_not_authenticated() {
     let plain = Peer::keyed(KEYS);
     let root = TableRoot::of(plain.identity().shape, layout_digest(&plain.layout));
-    let known = SessionOptions { root: Some(root), ..options(1) };
-    let mut world = World::with_options(vec![plain], known);
+    let mut world = World::with(&plain, |options| options.root = Some(root));
     assert_eq!(outcome(&mut world, 1), Err(Blame::Integrity));
     assert_eq!(world.reason(), Some(Reason::NotAuthenticated), "{:?}", world.failure);
     assert!(world.queries_to(0).is_empty());
@@ -276,7 +262,7 @@ fn hostile_layouts_end_the_session() {
         [&layout[..34], &RecordLayout::Keyed(wider(&table)).encode()].concat(),
     ];
     for layout in hostile {
-        let mut world = World::new(table.peer.clone().with_layout(layout));
+        let mut world = World::of(&table.peer.clone().with_layout(layout));
         assert_eq!(outcome(&mut world, 1), Err(Blame::InvalidMessage));
         assert!(world.failure.is_some() && world.queries_to(0).is_empty());
     }

@@ -4,7 +4,6 @@ use super::living::Living;
 use super::world::*;
 use crate::session::boundaries::Boundaries;
 use crate::session::preparation::Pace;
-use crate::session::timetable::Measuring;
 use crate::session::*;
 use privet_schemes::SchemeId;
 use privet_table::key_map::KeyMapKind;
@@ -30,14 +29,10 @@ fn world(peer: &Peer, former: Option<World>, cut: Cut) -> World {
 
 fn patient(patience: Patience, peer: &Peer, former: Option<World>, cut: Cut) -> World {
     let servers = peer.scheme().plan.servers;
-    let mut options = options(servers);
-    options.patience = patience;
+    let mut options = SessionOptions { patience, ..options(servers) };
     let mut state = former.map(|former| former.keeper.state);
     if let Some(state) = &mut state {
-        for server in 0..servers {
-            let pins = state.pins(&format!("server {server}")).unwrap();
-            options.pins.extend(pins.into_iter().map(|(name, pin)| KnownPin { server, name, pin }));
-        }
+        know_pins(&mut options, &mut **state);
     }
     let pace = Pace {
         shortest_piece: cut.piece,
@@ -46,9 +41,8 @@ fn patient(patience: Patience, peer: &Peer, former: Option<World>, cut: Cut) -> 
         shortest_step: cut.step,
         ..Pace::default()
     };
-    let parts = Parts { pace, measuring: Measuring::brief(), ..Parts::of_the_registry().unwrap() };
-    let session = Session::with_parts(options, Duration::ZERO, parts).unwrap();
-    let mut world = World::with_session(vec![peer.clone(); servers], session);
+    let mut world =
+        World::with_parts(vec![peer.clone(); servers], options, Parts { pace, ..parts() });
     if let Some(state) = state {
         world.keeper.state = state;
     }
@@ -183,7 +177,7 @@ fn comes_of(
     world.falsify = Box::new(move |request, responses| {
         let mut responses: Vec<_> =
             responses.into_iter().flat_map(|response| in_chunks(response, 250)).collect();
-        if matches!(request, Request::Fetch(request) if request.part == PartKind::Hint) {
+        if is_for(PartKind::Hint, request) {
             attempt += 1;
             match attempt {
                 1 => responses.truncate(chunks),

@@ -14,16 +14,8 @@ fn peer(scheme: SchemeId) -> Peer {
     Peer::keyed_as(KeyMapKind::Cuckoo, scheme, KEYS)
 }
 
-fn world_of(peer: &Peer) -> World {
-    let servers = peer.scheme().plan.servers;
-    World::with_options(vec![peer.clone(); servers], options(servers))
-}
-
 fn toy_world_of(kind: Kind, total: u64) -> World {
-    let servers = 2;
-    let peer = toy::serve(peer(SchemeId::SimplePir), servers, total, kind);
-    let session = Session::with_parts(options(servers), Duration::ZERO, toy::parts(1)).unwrap();
-    World::with_session(vec![peer; servers], session)
+    toy::world(&toy::serve(peer(SchemeId::SimplePir), 2, total, kind))
 }
 
 /// A key that is in the table, or not; and its value.
@@ -37,36 +29,14 @@ fn get(world: &mut World, k: usize) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn every_key_is_found_in_either_and_costs_the_same_as_one_that_is_nowhere() {
-    for scheme in [SchemeId::SimplePir, SchemeId::Dpf, SchemeId::DummySubsets, SchemeId::Download] {
-        let peer = peer(scheme);
-        let servers = peer.scheme().plan.servers;
-        let each = if scheme == SchemeId::Download { 0 } else { 2 };
-        let mut reference = None;
-        for k in 0..KEYS + 20 {
-            let mut world = world_of(&peer);
-            world.run();
-            let before = world.sent.len();
-            assert_eq!(get(&mut world, k), key(k).1, "{scheme}: key {k}");
-            let traffic = world.trace()[before..].to_vec();
-            let answers = traffic.iter().filter(|sent| sent.1 == "answer").count();
-            assert_eq!(answers, each * servers);
-            assert_eq!(*reference.get_or_insert(traffic.clone()), traffic, "{scheme}: key {k}");
-        }
-    }
-}
-
-#[test]
 fn both_fetches_go_out_before_anything_comes_back() {
-    for mut world in [world_of(&peer(SchemeId::Dpf)), toy_world_of(Kind::default(), 30)] {
+    for mut world in [World::of(&peer(SchemeId::Dpf)), toy_world_of(Kind::default(), 30)] {
         world.run();
         let before = world.sent.len();
         for k in 0..20 {
             world.session.lookup(key(k).0);
         }
-        while let Some(output) = world.poll() {
-            world.carry_out(output);
-        }
+        world.carry_out_all();
         let queries = world.sent[before..]
             .iter()
             .filter(|(_, request)| matches!(request, Request::Answer(_)));
@@ -75,52 +45,37 @@ fn both_fetches_go_out_before_anything_comes_back() {
         world.run();
         assert_eq!(world.outcomes.len(), 20);
     }
-    let mut one_at_a_time = options(2);
-    one_at_a_time.in_flight = 1;
-    let mut world = World::with_options(vec![peer(SchemeId::Dpf); 2], one_at_a_time);
-    world.run();
-    for k in 0..3 {
-        world.session.lookup(key(k).0);
-    }
-    while let Some(output) = world.poll() {
-        world.carry_out(output);
-    }
-    assert_eq!([0, 1].map(|server| world.queries_to(server).len()), [2, 2], "of one lookup");
 }
 
 #[test]
 fn a_lookup_of_which_either_fetch_fails_has_failed() {
-    for spoilt in [0, 1] {
-        let mut world = world_of(&peer(SchemeId::SimplePir));
-        world.run();
-        let mut answers = 0;
-        world.falsify = Box::new(move |request, mut responses| {
-            if let (Request::Answer(_), Ok(Response::Answered(response))) =
-                (request, &mut responses[0])
-            {
-                if answers % 2 == spoilt {
-                    response.answer = Vec::new().into();
+    let in_parts = super::parts::served_in_parts(SchemeId::SimplePir);
+    for (peer, fetches) in [(peer(SchemeId::SimplePir), 2), (in_parts, super::parts::PARTS)] {
+        for spoilt in 0..fetches {
+            let mut world = World::of(&peer);
+            let mut answers = 0;
+            world.change_answers(move |_, answer| {
+                if answers % fetches == spoilt {
+                    answer.clear();
                 }
                 answers += 1;
+            });
+            // Of keys in the stash, with one part and with several, and of missing ones.
+            for k in 0..KEYS + 5 {
+                let error = world.get(key(k).0).unwrap_err();
+                assert_eq!(error.blame(), Blame::InvalidMessage, "key {k}");
             }
-            responses
-        });
-        for k in 0..KEYS + 5 {
-            let error = world.get(key(k).0).unwrap_err();
-            assert_eq!(error.blame(), Blame::InvalidMessage, "key {k}");
+            assert_eq!(world.queries_to(0).len(), fetches * (KEYS + 5));
         }
-        assert_eq!(world.queries_to(0).len(), 2 * (KEYS + 5));
     }
 }
 
 #[test]
 fn a_session_that_ends_fails_each_lookup_once() {
-    let mut world = world_of(&peer(SchemeId::SimplePir));
+    let mut world = World::of(&peer(SchemeId::SimplePir));
     world.run();
     let lookups: Vec<_> = (0..12).map(|k| world.session.lookup(key(k).0)).collect();
-    while let Some(output) = world.poll() {
-        world.carry_out(output);
-    }
+    world.carry_out_all();
     world.session.fail(Error::integrity("another table"));
     world.run();
     assert_eq!(world.outcomes.len(), lookups.len());

@@ -2,9 +2,7 @@
 //! that gives no fresh bytes.
 
 use super::world::*;
-use crate::session::timetable::Measuring;
 use crate::session::*;
-use crate::state::State;
 use privet_core::{Error, Result, SecretRng};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
@@ -23,9 +21,7 @@ fn world(scheme: SchemeId, from: Source) -> World {
         Some(from) => rng.asking(from),
         None => rng,
     };
-    let parts = Parts { rng, measuring: Measuring::brief(), ..Parts::of_the_registry().unwrap() };
-    let session = Session::with_parts(options(servers), Duration::ZERO, parts).unwrap();
-    World::with_session(vec![peer; servers], session)
+    World::with_parts(vec![peer; servers], options(servers), Parts { rng, ..parts() })
 }
 
 fn no_entropy(_: &mut [u8; 32]) -> Result<()> {
@@ -47,28 +43,19 @@ fn without_fresh_bytes_of_the_system_nothing_is_asked() {
     }
 }
 
-/// What a process leaves.
-fn state_of(world: World) -> Box<dyn State> {
-    world.keeper.state
-}
-
 /// They are in the journal, so nothing is drawn for them.
 #[test]
 fn queries_of_an_earlier_process_are_sent_again_without_coins() {
     let mut first = world(SchemeId::DummySubsets, None);
     first.run();
     first.fate = Box::new(|_, _| Fate::Lost);
-    for index in WANTED {
-        first.session.lookup(Target::index(index));
-    }
-    while let Some(output) = first.poll() {
-        first.carry_out(output);
-    }
+    first.look_up(WANTED);
+    first.carry_out_all();
     let sent = first.queries();
     assert_eq!(sent.len(), WANTED.len());
-    let state = state_of(first);
     let mut second = world(SchemeId::DummySubsets, Some(no_entropy));
-    second.keeper.state = state;
+    drop((first.keeper.hints, first.session));
+    second.keeper.state = first.keeper.state;
     second.run();
     assert_eq!(second.queries(), sent);
 }

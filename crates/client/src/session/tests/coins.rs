@@ -1,7 +1,6 @@
 //! A session's memory does not reveal the coins of past lookups.
 
 use super::world::*;
-use crate::session::timetable::Measuring;
 use crate::session::*;
 use privet_core::planted::{Flaw, plant};
 use privet_core::{RecordIndex, SecretRng};
@@ -21,9 +20,7 @@ fn peer() -> Peer {
 
 /// A session that has looked up [`WANTED`], with coins from `rng`.
 fn used(rng: SecretRng) -> World {
-    let parts = Parts { rng, measuring: Measuring::brief(), ..Parts::of_the_registry().unwrap() };
-    let session = Session::with_parts(options(2), Duration::ZERO, parts).unwrap();
-    let mut world = World::with_session(vec![peer(); 2], session);
+    let mut world = World::with_parts(vec![peer(); 2], options(2), Parts { rng, ..parts() });
     for index in WANTED {
         world.found(Target::index(index));
     }

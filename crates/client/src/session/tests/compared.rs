@@ -18,10 +18,8 @@ fn kind(flow: Flow, endless: bool) -> Kind {
 }
 
 fn world(kind: Kind, compare: bool) -> World {
-    let mut options = options(2);
-    options.compare_streams = compare;
-    let session = Session::with_parts(options, Duration::ZERO, toy::parts(1)).unwrap();
-    World::with_session(vec![toy_peer_of(kind, 2, 20); 2], session)
+    let options = SessionOptions { compare_streams: compare, ..options(2) };
+    World::with_parts(vec![toy_peer_of(kind, 2, 20); 2], options, toy::parts(1))
 }
 
 /// What was fetched of the stream, and from which server.
@@ -235,35 +233,7 @@ fn a_server_that_is_ahead_waits_within_one_stretch() {
             most = most.max(ahead[1 - slow]);
         }
         assert_eq!(most, 96);
-        assert_eq!(
-            world.outcomes[&lookup].as_ref().unwrap().as_ref().unwrap().to_vec(),
-            expected(7)
-        );
-    }
-}
-
-#[test]
-fn streams_that_break_off_lose_nothing_in_either_way() {
-    for (seed, compare, endless) in
-        (0..60).flat_map(|seed| [(seed, false, true), (seed, true, true), (seed, true, false)])
-    {
-        let mut world = world(kind(Flow::Streamed, endless), compare);
-        world.falsify = chunked([17, 9], |_, _, _| {});
-        let mut dice = Dice(seed);
-        world.fate = Box::new(move |_, _| match dice.roll(7) {
-            0 => Fate::Lost,
-            1 => Fate::Breaks,
-            2 => Fate::Twice,
-            3 => Fate::Cut(3),
-            4 => Fate::TurnedAway,
-            _ => Fate::Arrives,
-        });
-        let lookups: Vec<_> = (0..15).map(|k| world.session.lookup(Target::index(k))).collect();
-        world.run();
-        for (index, lookup) in (0..).zip(&lookups) {
-            let value = world.outcomes[lookup].as_ref().unwrap().as_ref().unwrap().to_vec();
-            assert_eq!(value, expected(index), "seed {seed}");
-        }
+        assert_eq!(world.value(lookup), expected(7));
     }
 }
 
@@ -281,7 +251,7 @@ fn a_stretch_that_one_server_does_not_give_is_compared_anew_with_the_next_lookup
     }
     let refused = stretches(&world).len();
     assert!(refused > first);
-    world.falsify = Box::new(|_, responses| responses);
+    world.true_responses();
     for k in 0..30 {
         assert_eq!(world.found(Target::index(k)), expected(k));
     }
@@ -295,14 +265,12 @@ fn where_nothing_is_streamed_from_two_there_is_nothing_to_compare() {
     let one = Peer::indexed_by(SchemeId::DummySubsets, 64, 4, 1);
     let dpf = Peer::indexed_by(SchemeId::Dpf, 64, 4, 1);
     let asked = toy_peer_of(kind(Flow::Asked, true), 2, 20);
-    for peers in [vec![one], vec![dpf; 2], vec![asked; 2]] {
-        let mut options = options(peers.len());
-        options.compare_streams = true;
-        let mut world = World::with_options(peers, options);
+    for peer in [one, dpf, asked] {
+        let mut world = World::with(&peer, |options| options.compare_streams = true);
         world.run();
         let error = world.failure.as_ref().unwrap();
         assert_eq!(error.blame(), Blame::ApiMisuse);
         assert_eq!(error.reason(), Some(Reason::NothingToCompare), "{error}");
-        assert!(world.trace().iter().all(|sent| sent.1 == "describe"));
+        assert!(world.asked_nothing());
     }
 }

@@ -7,12 +7,12 @@ use privet_core::{Blame, Epoch, Reason};
 use privet_schemes::SchemeId;
 use privet_table::key_map::KeyMapKind;
 
-const SCHEMES: [(SchemeId, usize); 5] = [
-    (SchemeId::SimplePir, 1),
-    (SchemeId::DummySubsets, 1),
-    (SchemeId::Download, 1),
-    (SchemeId::Dpf, 2),
-    (SchemeId::SinglePass, 2),
+const SCHEMES: [SchemeId; 5] = [
+    SchemeId::SimplePir,
+    SchemeId::DummySubsets,
+    SchemeId::Download,
+    SchemeId::Dpf,
+    SchemeId::SinglePass,
 ];
 
 fn living(scheme: SchemeId) -> Living {
@@ -23,27 +23,16 @@ fn set(key: &str, value: &str) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     vec![(key.as_bytes().to_vec(), Some(value.as_bytes().to_vec()))]
 }
 
-/// A world in which every server is `peer`.
-fn world(peer: &Peer, servers: usize, demand: impl FnOnce(&mut SessionOptions)) -> World {
-    let mut options = options(servers);
-    demand(&mut options);
-    World::with_options(vec![peer.clone(); servers], options)
-}
-
-fn asked_nothing(world: &World) -> bool {
-    world.sent.iter().all(|(_, request)| matches!(request, Request::Describe(_)))
-}
-
 #[test]
 fn a_digest_that_nobody_serves_is_asked_for_nothing() {
-    for (scheme, servers) in SCHEMES {
+    for scheme in SCHEMES {
         let mut living = living(scheme);
         let first = living.peer(0, &[], 0).identity().digest;
         living.update(&set("key-1", "new"));
         let second = living.peer(1, &[], 0).identity().digest;
         // Behind, and ahead.
         for (peer, digest) in [(living.peer(0, &[], 0), second), (living.peer(1, &[], 0), first)] {
-            let mut world = world(&peer, servers, |options| options.digest = Some(digest));
+            let mut world = World::with(&peer, |options| options.digest = Some(digest));
             world.session.lookup(Target::key(b"key-1"));
             world.run();
             assert_eq!(world.failed_with(), Blame::Integrity, "{scheme}");
@@ -52,12 +41,12 @@ fn a_digest_that_nobody_serves_is_asked_for_nothing() {
             for digest in [digest, peer.identity().digest] {
                 assert!(told.contains(&digest.to_string()), "{told}");
             }
-            assert!(asked_nothing(&world), "{scheme}: {:?}", world.trace());
+            assert!(world.asked_nothing(), "{scheme}: {:?}", world.trace());
         }
         // The earlier version counts while it is served beside the later one.
         let both = living.peer(1, &[0], 0);
         for (digest, value) in [(first, "value 1"), (second, "new")] {
-            let mut world = world(&both, servers, |options| options.digest = Some(digest));
+            let mut world = World::with(&both, |options| options.digest = Some(digest));
             assert_eq!(world.found(Target::key(b"key-1")), value.as_bytes(), "{scheme}");
         }
     }
@@ -87,25 +76,25 @@ fn of_two_servers_both_must_have_the_demanded_version() {
             world.session.lookup(Target::key(b"key-1"));
             world.run();
             assert_eq!(world.reason(), Some(reason));
-            assert!(asked_nothing(&world));
+            assert!(world.asked_nothing());
         }
     }
 }
 
 #[test]
 fn servers_that_are_behind_are_asked_nothing_and_may_catch_up() {
-    for (scheme, servers) in SCHEMES {
+    for scheme in SCHEMES {
         let mut living = living(scheme);
         let demand = |options: &mut SessionOptions| options.at_least_epoch = Some(Epoch(1));
-        let mut early = world(&living.peer(0, &[], 0), servers, demand);
+        let mut early = World::with(&living.peer(0, &[], 0), demand);
         early.session.lookup(Target::key(b"key-1"));
         early.run();
         assert_eq!(early.failed_with(), Blame::Unavailable, "{scheme}");
         assert_eq!(early.reason(), Some(Reason::VersionTooEarly));
-        assert!(asked_nothing(&early), "{scheme}");
+        assert!(early.asked_nothing(), "{scheme}");
         for (epoch, value) in [(1, "new"), (2, "newer")] {
             living.update(&set("key-1", value));
-            let mut late = world(&living.peer(epoch, &[0], 0), servers, demand);
+            let mut late = World::with(&living.peer(epoch, &[0], 0), demand);
             assert_eq!(late.found(Target::key(b"key-1")), value.as_bytes(), "{scheme}");
         }
     }
@@ -114,14 +103,14 @@ fn servers_that_are_behind_are_asked_nothing_and_may_catch_up() {
 /// A demanded version stays the demanded one, however long the session lasts.
 #[test]
 fn a_session_stays_with_the_demanded_version_and_ends_when_that_is_gone() {
-    for (scheme, servers) in SCHEMES {
+    for scheme in SCHEMES {
         let mut living = living(scheme);
         let first = living.peer(0, &[], 0);
         let digest = first.identity().digest;
-        let mut world = world(&first, servers, |options| options.digest = Some(digest));
+        let mut world = World::with(&first, |options| options.digest = Some(digest));
         assert_eq!(world.found(Target::key(b"key-1")), b"value 1");
         living.update(&set("key-1", "new"));
-        world.peers = vec![living.peer(1, &[0], 0); servers];
+        world.serve(&living.peer(1, &[0], 0));
         world.now += Duration::from_secs(61);
         assert_eq!(world.found(Target::key(b"key-1")), b"value 1", "{scheme}");
         let refresh = world.session.refresh();
@@ -131,7 +120,7 @@ fn a_session_stays_with_the_demanded_version_and_ends_when_that_is_gone() {
                 .events
                 .contains(&format!("{:?}", Errand::Refreshed { refresh, table: first.identity() }))
         );
-        world.peers = vec![living.peer(1, &[], 0); servers];
+        world.serve(&living.peer(1, &[], 0));
         let lookup = world.session.lookup(Target::key(b"key-1"));
         world.run();
         if scheme == SchemeId::Download {
@@ -146,19 +135,18 @@ fn a_session_stays_with_the_demanded_version_and_ends_when_that_is_gone() {
 
 #[test]
 fn a_refreshed_session_has_the_newest_version_at_once() {
-    for (scheme, servers) in SCHEMES {
+    for scheme in SCHEMES {
         let mut living = living(scheme);
-        let mut world = world(&living.peer(0, &[], 0), servers, |_| ());
+        let mut world = World::of(&living.peer(0, &[], 0));
         assert_eq!(world.found(Target::key(b"key-1")), b"value 1");
         for (version, value) in [(1, "new"), (2, "newer")] {
             living.update(&set("key-1", value));
-            world.peers = vec![living.peer(version, &[version - 1], 0); servers];
+            world.serve(&living.peer(version, &[version - 1], 0));
             let refresh = world.session.refresh();
             // It waits for the refresh.
             let lookup = world.session.lookup(Target::key(b"key-1"));
             world.run();
-            let found = world.outcomes.remove(&lookup).unwrap().unwrap().unwrap();
-            assert_eq!(found.to_vec(), value.as_bytes(), "{scheme}");
+            assert_eq!(world.value(lookup), value.as_bytes(), "{scheme}");
             let table = world.peers[0].identity();
             let told = format!("{:?}", Errand::Refreshed { refresh, table });
             assert!(world.events.contains(&told), "{scheme}: {:?}", world.events);
@@ -169,37 +157,34 @@ fn a_refreshed_session_has_the_newest_version_at_once() {
 /// A description that was on its way when the refresh was handed in may tell of the version before.
 #[test]
 fn a_refresh_waits_for_what_was_asked_for_after_it() {
-    for (scheme, servers) in SCHEMES {
+    for scheme in SCHEMES {
         for is_open in [false, true] {
             let mut living = living(scheme);
-            let mut world = world(&living.peer(0, &[], 0), servers, |_| ());
+            let mut world = World::of(&living.peer(0, &[], 0));
             if is_open {
                 assert_eq!(world.found(Target::key(b"key-1")), b"value 1");
                 world.session.refresh();
             }
-            while let Some(output) = world.poll() {
-                world.carry_out(output);
-            }
+            world.carry_out_all();
             assert!(matches!(world.sent.last(), Some((_, Request::Describe(_)))), "{scheme}");
             living.update(&set("key-1", "new"));
-            world.peers = vec![living.peer(1, &[0], 0); servers];
+            world.serve(&living.peer(1, &[0], 0));
             let refresh = world.session.refresh();
             let lookup = world.session.lookup(Target::key(b"key-1"));
             world.run();
             let table = world.peers[0].identity();
             let told = format!("{:?}", Errand::Refreshed { refresh, table });
             assert!(world.events.contains(&told), "{scheme}: {:?}", world.events);
-            let found = world.outcomes.remove(&lookup).unwrap().unwrap().unwrap();
-            assert_eq!(found.to_vec(), b"new", "{scheme}");
+            assert_eq!(world.value(lookup), b"new", "{scheme}");
         }
     }
 }
 
 #[test]
 fn a_refresh_that_reaches_nobody_fails_and_the_session_goes_on() {
-    for (scheme, servers) in SCHEMES {
+    for scheme in SCHEMES {
         let living = living(scheme);
-        let mut world = world(&living.peer(0, &[], 0), servers, |_| ());
+        let mut world = World::of(&living.peer(0, &[], 0));
         world.found(Target::key(b"key-1"));
         world.fates[0] = Fate::Breaks;
         let refresh = world.session.refresh();
@@ -214,14 +199,14 @@ fn a_refresh_that_reaches_nobody_fails_and_the_session_goes_on() {
 /// Whatever was looked up, and whether it was there: a refresh asks the same.
 #[test]
 fn what_a_refresh_sends_does_not_depend_on_lookups() {
-    for (scheme, servers) in SCHEMES {
+    for scheme in SCHEMES {
         let mut traces = Vec::new();
         let mut living = living(scheme);
         living.update(&set("key-1", "new"));
         for key in [&b"key-1"[..], b"key-2", b"never there", b""] {
-            let mut world = world(&living.peer(0, &[], 0), servers, |_| ());
+            let mut world = World::of(&living.peer(0, &[], 0));
             world.get(Target::key(key)).unwrap();
-            world.peers = vec![living.peer(1, &[0], 0); servers];
+            world.serve(&living.peer(1, &[0], 0));
             let lookup = world.session.lookup(Target::key(key));
             world.session.refresh();
             world.run();

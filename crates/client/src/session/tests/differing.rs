@@ -2,6 +2,7 @@
 //! lie, and ends the hints like a wrong answer. A server that is behind, or out of reach, or sends
 //! something that does not follow, proves nothing, and costs only a wait.
 
+use super::following::parts_fetched;
 use super::living::Living;
 use super::world::*;
 use crate::session::*;
@@ -21,7 +22,7 @@ fn set(key: &str, value: &str) -> (Vec<u8>, Option<Vec<u8>>) {
 /// A table in version 0, and a client that has hints for it.
 fn begun() -> (Living, World) {
     let living = Living::new(SCHEME, KeyMapKind::Buckets, KEYS);
-    let mut world = World::with_options(vec![living.peer(0, &[], 0); 2], options(2));
+    let mut world = World::of(&living.peer(0, &[], 0));
     world.found(Target::key(b"key-1"));
     (living, world)
 }
@@ -37,17 +38,9 @@ fn three_versions() -> (Living, World) {
 
 /// The next session, with servers of its own.
 fn next(former: World, peers: Vec<Peer>, change: impl FnOnce(&mut SessionOptions)) -> World {
-    let (mut options, mut state) = (options(2), former.keeper.state);
-    // Its handle to the hints goes with it.
-    drop((former.keeper.hints, former.session));
-    for server in 0..2 {
-        let pins = state.pins(&format!("server {server}")).unwrap();
-        options.pins.extend(pins.into_iter().map(|(name, pin)| KnownPin { server, name, pin }));
-    }
+    let mut options = options(2);
     change(&mut options);
-    let mut world = World::with_options(peers, options);
-    world.keeper.state = state;
-    world
+    World::after(former, peers, options)
 }
 
 fn as_ever(_: &mut SessionOptions) {}
@@ -250,8 +243,6 @@ fn a_server_that_is_behind_or_away_or_makes_no_sense_ends_nothing() {
         // Nothing was lost: the session goes on with what both have, and prepares nothing anew.
         let mut world = next(world, vec![truth.clone(); 2], as_ever);
         assert_eq!(world.found(Target::key(b"key-1")), b"third");
-        let anew = |request: &Request| matches!(request, Request::Fetch(request) if request.part == PartKind::Table);
-        let first = world.sent.iter().take_while(|(_, sent)| !matches!(sent, Request::Answer(_)));
-        assert!(!first.into_iter().any(|(_, sent)| anew(sent)), "{:?}", world.trace());
+        assert!(!parts_fetched(&world).contains(&PartKind::Table), "{:?}", world.trace());
     }
 }

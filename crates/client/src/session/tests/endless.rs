@@ -23,7 +23,7 @@ const CHAINED_STREAMED: Kind = Kind { flow: Flow::Streamed, endless: false, ..CH
 const TOTAL: u64 = 3;
 
 fn endless_world() -> World {
-    toy_world_of(vec![toy_peer_of(ENDLESS, 2, TOTAL); 2])
+    toy::world(&toy_peer_of(ENDLESS, 2, TOTAL))
 }
 
 /// A world in which all queries of the first generation but the last are answered. The response to
@@ -33,24 +33,14 @@ fn used_up_but_for_an_answer() -> World {
     for index in 1..TOTAL {
         world.found(Target::index(index));
     }
-    world.falsify = Box::new(spoil);
+    spoil(&mut world);
     assert_eq!(world.get(Target::index(7)).unwrap_err().blame(), Blame::InvalidMessage);
     world
 }
 
-fn spoil(_: &Request, responses: Vec<Result<Response>>) -> Vec<Result<Response>> {
-    spoil_answer(responses)
-}
-
-fn spoil_answer(mut responses: Vec<Result<Response>>) -> Vec<Result<Response>> {
-    if let Ok(Response::Answered(response)) = &mut responses[0] {
-        response.answer = Vec::new().into();
-    }
-    responses
-}
-
-fn true_responses(world: &mut World) {
-    world.falsify = Box::new(|_, responses| responses);
+/// From now on, no answer is one.
+fn spoil(world: &mut World) {
+    world.change_answers(|_, answer| answer.clear());
 }
 
 /// The hints that were used, in the order of their first query. No two different queries use the
@@ -89,7 +79,7 @@ fn nothing_is_condensed_before_the_last_answer() {
         let mut world = endless_world();
         world.run();
         world.fates[late] = Fate::Late(1000);
-        let lookups: Vec<_> = (0..5).map(|k| world.session.lookup(Target::index(k))).collect();
+        let lookups = world.look_up(0..5);
         while world.condensed == 0 {
             assert!(world.journal.len() as u64 <= TOTAL);
             assert!(world.step());
@@ -97,7 +87,7 @@ fn nothing_is_condensed_before_the_last_answer() {
         }
         world.run();
         for (index, lookup) in (0..).zip(lookups) {
-            let value = world.outcomes[&lookup].as_ref().unwrap().as_ref().unwrap().to_vec();
+            let value = world.value(lookup);
             assert_eq!(value, expected(index));
         }
     }
@@ -106,7 +96,7 @@ fn nothing_is_condensed_before_the_last_answer() {
 #[test]
 fn what_was_not_answered_is_sent_again_byte_for_byte_before_the_generation_is_left() {
     let mut world = used_up_but_for_an_answer();
-    true_responses(&mut world);
+    world.true_responses();
     let before = [0, 1].map(|server| world.queries_to(server));
     assert_eq!(world.found(Target::index(8)), expected(8));
     assert_eq!(world.condensed, 1);
@@ -124,7 +114,7 @@ fn what_was_not_answered_is_sent_again_byte_for_byte_before_the_generation_is_le
 fn servers_that_never_answer_cost_lookups_but_no_hint() {
     let mut world = used_up_but_for_an_answer();
     let used = hints_used(&world).len();
-    let lookups: Vec<_> = (0..3).map(|k| world.session.lookup(Target::index(k))).collect();
+    let lookups = world.look_up(0..3);
     world.run();
     for lookup in &lookups {
         let error = world.outcomes[lookup].as_ref().unwrap_err();
@@ -137,24 +127,23 @@ fn servers_that_never_answer_cost_lookups_but_no_hint() {
     assert_eq!(world.queries_to(0).len(), once + 1, "and once more for the next");
     assert_eq!((hints_used(&world).len(), world.condensed), (used, 0));
 
-    true_responses(&mut world);
+    world.true_responses();
     assert_eq!(world.found(Target::index(1)), expected(1), "they answer again");
 }
 
 #[test]
 fn a_server_that_is_silent_for_one_lookup_costs_that_lookup_and_no_later_one() {
     for (silent, kind) in [(0, CHAINED), (1, CHAINED), (0, CHAINED_STREAMED)] {
-        let mut world = toy_world_of(vec![toy_peer_of(kind, 2, 20); 2]);
+        let mut world = toy::world(&toy_peer_of(kind, 2, 20));
         assert_eq!(world.found(Target::index(1)), expected(1));
-        world.falsify = Box::new(move |request, responses| match request {
-            Request::Answer(request) if usize::from(request.role.0) == silent => {
-                spoil_answer(responses)
+        world.change_answers(move |role, answer| {
+            if role == silent {
+                answer.clear();
             }
-            _ => responses,
         });
         assert_eq!(world.get(Target::index(2)).unwrap_err().blame(), Blame::InvalidMessage);
         let lost = [0, 1].map(|server| world.queries_to(server).last().unwrap().clone());
-        true_responses(&mut world);
+        world.true_responses();
         let before = world.queries_to(0).len();
         for index in [3, 2, 4] {
             assert_eq!(world.found(Target::index(index)), expected(index));
@@ -171,22 +160,24 @@ fn a_server_that_is_silent_for_one_lookup_costs_that_lookup_and_no_later_one() {
 
 #[test]
 fn lookups_that_wait_while_an_answer_is_missing_are_found_once_it_was_asked_for_again() {
-    let mut world = toy_world_of(vec![toy_peer_of(CHAINED, 2, 40); 2]);
+    let mut world = toy::world(&toy_peer_of(CHAINED, 2, 40));
     world.run();
     let mut answers = 0;
-    world.falsify = Box::new(move |request, responses| {
-        answers += u32::from(matches!(request, Request::Answer(_)));
-        if answers == 1 { spoil_answer(responses) } else { responses }
+    world.change_answers(move |_, answer| {
+        answers += 1;
+        if answers == 1 {
+            answer.clear();
+        }
     });
     // More than may be under way at once.
-    let lookups: Vec<_> = (0..20).map(|k| world.session.lookup(Target::index(k))).collect();
+    let lookups = world.look_up(0..20);
     world.run();
     let failed = lookups.iter().filter(|lookup| world.outcomes[lookup].is_err()).count();
     // Eight were under way together, and one more began after the first was answered and before
     // that answer was read.
     assert_eq!(failed, 9);
     for (index, lookup) in (0..).zip(&lookups).skip(9) {
-        let value = world.outcomes[lookup].as_ref().unwrap().as_ref().unwrap().to_vec();
+        let value = world.value(*lookup);
         assert_eq!(value, expected(index));
     }
     assert_eq!(world.queries_to(0).len(), 21);
@@ -200,30 +191,32 @@ fn lookups_that_wait_while_an_answer_is_missing_are_found_once_it_was_asked_for_
 
 #[test]
 fn servers_that_stay_silent_are_asked_again_once_for_each_lookup() {
-    let mut world = toy_world_of(vec![toy_peer_of(CHAINED, 2, 40); 2]);
+    let mut world = toy::world(&toy_peer_of(CHAINED, 2, 40));
     world.run();
-    world.falsify = Box::new(spoil);
+    spoil(&mut world);
     for lookups in 1..5 {
         world.get(Target::index(lookups)).unwrap_err();
         let sent = world.queries_to(0);
         assert_eq!(hints_used(&world).len() as u64, lookups);
         assert_eq!(sent.len() as u64, lookups * (lookups + 1) / 2, "all the earlier ones and it");
     }
-    true_responses(&mut world);
+    world.true_responses();
     assert_eq!(world.found(Target::index(7)), expected(7));
 }
 
 #[test]
 fn what_earlier_processes_looked_up_is_not_held() {
-    let mut world = toy_world_of(vec![toy_peer_of(CHAINED, 2, 20); 2]);
+    let mut world = toy::world(&toy_peer_of(CHAINED, 2, 20));
     world.found(Target::index(1));
-    world.falsify = Box::new(spoil);
+    spoil(&mut world);
     world.get(Target::index(2)).unwrap_err();
     // It is settled, but its record waits for an earlier one.
-    let mut count = 0;
-    world.falsify = Box::new(move |_, responses| {
-        count += 1;
-        if count <= 2 { spoil_answer(responses) } else { responses }
+    let mut answers = 0;
+    world.change_answers(move |_, answer| {
+        answers += 1;
+        if answers <= 2 {
+            answer.clear();
+        }
     });
     world.get(Target::index(3)).unwrap_err();
     assert_eq!(kept(&mut world).unfinished.len(), 1);

@@ -3,8 +3,6 @@
 
 use super::world::*;
 use crate::session::*;
-use privet_core::TableIdentity;
-use privet_wire::PartKind;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -13,7 +11,7 @@ const LOOKUPS: usize = 12;
 /// Looks up hits and misses under `fate`, and checks all outcomes, and that there are as many
 /// different queries as lookups.
 fn survives(peer: &Peer, fate: impl FnMut(usize, &Request) -> Fate + 'static) -> World {
-    let mut world = World::new(peer.clone());
+    let mut world = World::of(peer);
     world.fate = Box::new(fate);
     let lookups: Vec<_> =
         (0..LOOKUPS).map(|k| world.session.lookup(Target::key(pair(2 * k).0))).collect();
@@ -60,118 +58,19 @@ fn each_message_in_turn_is_lost_broken_turned_away_late_or_repeated() {
 }
 
 #[test]
-fn any_mixture_of_faults_is_survived() {
-    let peer = Peer::keyed(20);
-    for seed in 0..60 {
-        let mut dice = Dice(seed);
-        survives(&peer, move |_, _| match dice.roll(10) {
-            0 => Fate::Lost,
-            1 => Fate::Breaks,
-            2 => Fate::TurnedAway,
-            3 => Fate::Late(dice.roll(100_000)),
-            4 => Fate::Cut(dice.roll(5) as usize),
-            5 => Fate::Twice,
-            _ => Fate::Arrives,
-        });
-    }
-}
-
-#[test]
-fn a_download_goes_on_where_it_broke_off() {
-    let peer = Peer::keyed(20);
-    let world = survives(&peer, {
-        let mut fetches = 0;
-        move |_, request| {
-            let is_hint =
-                matches!(request, Request::Fetch(request) if request.part == PartKind::Hint);
-            fetches += usize::from(is_hint);
-            if is_hint && fetches < 3 { Fate::Cut(2) } else { Fate::Arrives }
-        }
-    });
-    let offsets = world.sent.iter().filter_map(|(_, request)| match request {
-        Request::Fetch(request) if request.part == PartKind::Hint => Some(request.offset),
-        _ => None,
-    });
-    assert_eq!(offsets.collect::<Vec<_>>(), [0, 10_000, 20_000]);
-}
-
-#[test]
-fn a_stored_part_is_not_fetched_and_a_partly_stored_one_only_to_its_end() {
-    let peer = Peer::keyed(20);
-    let mut first = World::new(peer.clone());
-    first.found(Target::key(pair(0).0));
-    let mut second = World::new(peer.clone());
-    second.keeper.state = first.keeper.state;
-    second.found(Target::key(pair(0).0));
-    assert_eq!(
-        second.trace().iter().map(|sent| sent.1).collect::<Vec<_>>(),
-        ["describe", "answer"]
-    );
-
-    let mut third = World::new(peer);
-    let mut broken = false;
-    third.fate = Box::new(move |_, request| match request {
-        Request::Fetch(request) if request.part == PartKind::Hint && !broken => {
-            broken = true;
-            Fate::Cut(2)
-        }
-        _ => Fate::Arrives,
-    });
-    // The session ends in the middle of the hint.
-    while third.trace().iter().filter(|sent| sent.1 == "fetch").count() < 3 {
-        assert!(third.step());
-    }
-    let mut fourth = World::new(third.peers[0].clone());
-    fourth.keeper.state = third.keeper.state;
-    fourth.found(Target::key(pair(0).0));
-    let fetched: Vec<_> =
-        fourth.sent.iter().filter(|(_, request)| matches!(request, Request::Fetch(_))).collect();
-    let [(_, Request::Fetch(rest))] = fetched[..] else { panic!("one fetch") };
-    assert_eq!((rest.part, rest.offset), (PartKind::Hint, 10_000));
-}
-
-#[test]
 fn a_restarted_server_that_tells_the_same_story_loses_no_lookup() {
     let peer = Peer::keyed(20);
     // From the sixth message on, the server is away for thirty messages.
     let world =
         survives(&peer, |k, _| if (6..36).contains(&k) { Fate::Breaks } else { Fate::Arrives });
-    let described = world.trace().iter().filter(|sent| sent.1 == "describe").count();
+    let described = world.kinds().iter().filter(|kind| **kind == "describe").count();
     assert!(described > 1, "it was asked again before it got another query");
     assert!(world.events.iter().any(|event| event.starts_with("Retrying")));
 }
 
 #[test]
-fn a_server_that_returns_with_another_story_gets_no_further_query() {
-    let peer = Peer::keyed(20);
-    let changes: [fn(&mut TableIdentity); 3] = [
-        |identity| identity.epoch.0 += 1,
-        |identity| identity.digest.0[0] ^= 1,
-        |identity| identity.id.0[0] ^= 1,
-    ];
-    for change in changes {
-        let mut world = World::new(peer.clone());
-        world.found(Target::key(pair(0).0));
-        world.peers[0] = peer.clone().with_identity(change);
-        let broken_at = world.sent.len();
-        world.fate =
-            Box::new(move |k, _| if k == broken_at { Fate::Breaks } else { Fate::Arrives });
-        let error = world.get(Target::key(pair(1).0)).unwrap_err();
-        assert_eq!(error.blame(), Blame::Integrity);
-        assert_eq!(world.failed_with(), Blame::Integrity);
-        assert_eq!(
-            world.trace()[broken_at + 1..].iter().map(|sent| sent.1).collect::<Vec<_>>(),
-            ["describe"]
-        );
-        let error = world.get(Target::key(pair(1).0)).unwrap_err();
-        assert_eq!(error.blame(), Blame::Integrity, "the session is over");
-    }
-}
-
-#[test]
 fn a_refusal_stands_if_the_server_tells_the_same_story() {
-    let peer = Peer::keyed(20);
-    let mut world = World::new(peer);
+    let mut world = World::of(&Peer::keyed(20));
     world.found(Target::key(pair(0).0));
     let mut refusals = 1;
     world.falsify = Box::new(move |request, responses| {
@@ -187,9 +86,7 @@ fn a_refusal_stands_if_the_server_tells_the_same_story() {
 
 #[test]
 fn a_server_that_was_never_there_is_given_up_soon() {
-    let mut impatient = options(1);
-    impatient.patience = Patience::default();
-    let mut world = World::with_options(vec![Peer::keyed(20)], impatient);
+    let mut world = World::with(&Peer::keyed(20), |options| options.patience = Patience::default());
     world.fate = Box::new(|_, _| Fate::Breaks);
     let lookup = world.session.lookup(Target::key(b"key"));
     world.run();
@@ -203,9 +100,8 @@ fn a_server_that_was_never_there_is_given_up_soon() {
 #[test]
 fn a_server_that_stays_away_costs_the_lookups_but_not_the_session() {
     for fate in [Fate::Breaks, Fate::Lost, Fate::TurnedAway] {
-        let mut patient = options(1);
-        patient.patience = Patience::default();
-        let mut world = World::with_options(vec![Peer::keyed(20)], patient);
+        let peer = Peer::keyed(20);
+        let mut world = World::with(&peer, |options| options.patience = Patience::default());
         world.found(Target::key(pair(0).0));
         let start = world.now;
         world.fate = Box::new(move |_, _| fate);
@@ -222,7 +118,7 @@ fn a_server_that_stays_away_costs_the_lookups_but_not_the_session() {
 
 #[test]
 fn pauses_grow_and_are_bounded() {
-    let mut world = World::new(Peer::keyed(20));
+    let mut world = World::of(&Peer::keyed(20));
     world.fate = Box::new(|_, _| Fate::Breaks);
     let mut times = Vec::new();
     while world.now < Duration::from_secs(100) {
@@ -242,7 +138,7 @@ fn pauses_grow_and_are_bounded() {
 
 #[test]
 fn a_server_in_doubt_gets_no_new_query_before_it_has_described_itself() {
-    let mut world = World::new(Peer::keyed(20));
+    let mut world = World::of(&Peer::keyed(20));
     world.run();
     world.session.lookup(Target::key(pair(0).0));
     let Some(Output::Errand(Errand::Send { exchange, .. })) = world.poll() else {
@@ -252,14 +148,14 @@ fn a_server_in_doubt_gets_no_new_query_before_it_has_described_itself() {
     world.session.lookup(Target::key(pair(1).0));
     let before = world.sent.len();
     world.run();
-    let sent: Vec<_> = world.trace()[before..].iter().map(|sent| sent.1).collect();
+    let sent = world.kinds().split_off(before);
     assert_eq!(sent, ["describe", "answer", "answer"]);
     assert!(world.outcomes.values().all(Result::is_ok) && world.outcomes.len() == 2);
 }
 
 #[test]
 fn a_busy_server_in_doubt_gets_no_query_either_before_it_has_described_itself() {
-    let mut world = World::new(Peer::keyed(20));
+    let mut world = World::of(&Peer::keyed(20));
     world.run();
     let lookups = [0, 1].map(|k| world.session.lookup(Target::key(pair(k).0)));
     let mut exchanges = Vec::new();
@@ -275,7 +171,7 @@ fn a_busy_server_in_doubt_gets_no_query_either_before_it_has_described_itself() 
     let before = world.sent.len();
     world.fate = Box::new(move |k, _| if k < before + 4 { Fate::Breaks } else { Fate::Arrives });
     world.run();
-    let sent: Vec<_> = world.trace()[before..].iter().map(|sent| sent.1).collect();
+    let sent = world.kinds().split_off(before);
     assert_eq!(sent[..5], ["describe"; 5]);
     assert_eq!(sent[5..], ["answer"; 2]);
     assert!(lookups.iter().all(|lookup| world.outcomes[lookup].is_ok()));

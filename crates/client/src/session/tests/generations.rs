@@ -66,11 +66,9 @@ fn a_lookup_is_sent_before_the_stretch_that_goes_with_it() {
     let mut world = toy_world(1, 4);
     world.run();
     let before = world.sent.len();
-    world.session.lookup(Target::index(0));
-    world.session.lookup(Target::index(1));
+    world.look_up(0..2);
     world.run();
-    let kinds: Vec<_> = world.trace()[before..].iter().map(|sent| sent.1).collect();
-    assert_eq!(kinds[..2], ["answer", "fetch"]);
+    assert_eq!(world.kinds()[before..][..2], ["answer", "fetch"]);
 }
 
 #[test]
@@ -137,9 +135,7 @@ fn a_failing_background_fetch_delays_no_lookup_and_is_made_up_for() {
         let lookup = world.session.lookup(Target::index(k));
         let start = world.now;
         loop {
-            while let Some(output) = world.poll() {
-                world.carry_out(output);
-            }
+            world.carry_out_all();
             if world.outcomes.contains_key(&lookup) {
                 break;
             }
@@ -148,7 +144,7 @@ fn a_failing_background_fetch_delays_no_lookup_and_is_made_up_for() {
         assert!(world.outcomes[&lookup].is_ok());
         assert!(world.now - start <= Duration::from_millis(2), "lookup {k}");
     }
-    let described = world.trace().iter().filter(|sent| sent.1 == "describe").count();
+    let described = world.kinds().iter().filter(|kind| **kind == "describe").count();
     assert_eq!(described, 1, "no query is held up by asking what is served");
     world.fate = Box::new(|_, _| Fate::Arrives);
     for k in 30..45 {
@@ -184,7 +180,7 @@ fn a_refused_background_fetch_waits_for_the_next_lookup() {
     (0..12).for_each(|k| drop(world.found(Target::index(k))));
     assert_eq!(stretches(&world)[3..], [(10, 0, 64), (11, 0, 64), (12, 0, 64)]);
     assert!(world.session.is_at_rest());
-    let described = world.trace().iter().filter(|sent| sent.1 == "describe").count();
+    let described = world.kinds().iter().filter(|kind| **kind == "describe").count();
     assert_eq!(described, 1);
 }
 
@@ -193,9 +189,7 @@ fn a_worker_that_fails_costs_no_lookup_and_is_tried_again() {
     let mut world = toy_world(1, 40);
     (0..9).for_each(|k| drop(world.found(Target::index(k))));
     let lookup = world.session.lookup(Target::index(9));
-    while let Some(output) = world.poll() {
-        world.carry_out(output);
-    }
+    world.carry_out_all();
     let full = Error::unavailable("the disk is full");
     world.session.handle_preparation(PreparationEvent::Failed(full), world.now);
     world.run();
@@ -297,9 +291,8 @@ fn a_server_that_sends_other_stretches_than_asked_for_is_at_fault() {
     for lie in lies {
         let mut world = toy_world(1, 20);
         world.falsify = Box::new(move |request, mut responses| {
-            if let (Request::Fetch(request), Ok(Response::Chunk(chunk))) =
-                (request, &mut responses[0])
-                && request.part == PartKind::Table
+            if let (true, Ok(Response::Chunk(chunk))) =
+                (is_for(PartKind::Table, request), &mut responses[0])
             {
                 lie(chunk);
             }

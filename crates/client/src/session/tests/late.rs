@@ -2,29 +2,22 @@
 //! record, so they stand for all schemes whose clients can ask first.
 
 use super::world::*;
-use crate::session::timetable::Measuring;
 use crate::session::*;
 use privet_wire::PartKind;
 
-fn session(servers: usize) -> Session {
-    let parts = Parts {
-        measuring: Measuring::brief(),
-        queries_first: |_| true,
-        ..Parts::of_the_registry().unwrap()
-    };
-    Session::with_parts(options(servers), Duration::ZERO, parts).unwrap()
-}
-
 fn world(peer: Peer) -> World {
-    World::with_session(vec![peer], session(1))
+    let parts = Parts { queries_first: |_| true, ..parts() };
+    World::with_parts(vec![peer], options(1), parts)
 }
 
-fn is_for_the_hint(request: &Request) -> bool {
-    matches!(request, Request::Fetch(request) if request.part == PartKind::Hint)
-}
-
-fn kinds(world: &World) -> Vec<&'static str> {
-    world.trace().into_iter().map(|(_, kind, _)| kind).collect()
+/// The same, in which the fate of the hint is this.
+fn with_fate(peer: Peer, fate: Fate) -> World {
+    let mut world = world(peer);
+    world.fate = Box::new(move |_, request| match is_for(PartKind::Hint, request) {
+        true => fate,
+        false => Fate::Arrives,
+    });
+    world
 }
 
 /// How many bytes of the hint have come.
@@ -39,26 +32,22 @@ fn the_first_queries_leave_before_anything_of_the_hint_has_come() {
     let lookups: Vec<_> = (0..3).map(|k| world.session.lookup(Target::key(&pair(k).0))).collect();
     while world.queries().len() < 3 {
         assert!(world.step());
-        assert_eq!(received(&world), 0, "{:?}", kinds(&world));
+        assert_eq!(received(&world), 0, "{:?}", world.kinds());
     }
-    assert_eq!(kinds(&world), ["describe", "fetch", "fetch", "answer", "answer", "answer"]);
+    assert_eq!(world.kinds(), ["describe", "fetch", "fetch", "answer", "answer", "answer"]);
     assert!(world.outcomes.is_empty());
     world.run();
     assert!(received(&world) > 3, "the hint comes in several chunks");
     for (k, lookup) in lookups.iter().enumerate() {
-        let value = world.outcomes.remove(lookup).unwrap().unwrap().unwrap();
-        assert_eq!(value.to_vec(), pair(k).1);
+        assert_eq!(world.value(*lookup), pair(k).1);
     }
     // Nothing follows from the hint's coming.
-    assert_eq!(kinds(&world).len(), 6);
+    assert_eq!(world.kinds().len(), 6);
 }
 
 #[test]
 fn answers_that_came_first_wait_for_the_hint() {
-    let mut world = world(Peer::keyed(60));
-    world.fate = Box::new(
-        |_, request| if is_for_the_hint(request) { Fate::Late(500) } else { Fate::Arrives },
-    );
+    let mut world = with_fate(Peer::keyed(60), Fate::Late(500));
     let lookup = world.session.lookup(Target::key(&pair(5).0));
     while world.now < Duration::from_millis(400) {
         assert!(world.step());
@@ -66,17 +55,13 @@ fn answers_that_came_first_wait_for_the_hint() {
     }
     assert!(!world.session.is_at_rest());
     world.run();
-    let value = world.outcomes.remove(&lookup).unwrap().unwrap().unwrap();
-    assert_eq!(value.to_vec(), pair(5).1);
+    assert_eq!(world.value(lookup), pair(5).1);
     assert!(world.session.is_at_rest());
 }
 
 #[test]
 fn whoever_ends_early_waits_for_the_hint_too() {
-    let mut world = world(Peer::indexed(40, 10, 1));
-    world.fate = Box::new(
-        |_, request| if is_for_the_hint(request) { Fate::Late(500) } else { Fate::Arrives },
-    );
+    let mut world = with_fate(Peer::indexed(40, 10, 1), Fate::Late(500));
     while world.now < Duration::from_millis(400) {
         assert!(world.step());
     }
@@ -94,7 +79,7 @@ fn a_hint_that_came_late_is_kept() {
     let mut second = world(peer);
     std::mem::swap(&mut second.keeper, &mut first.keeper);
     assert_eq!(second.found(Target::key(&pair(2).0)), pair(2).1);
-    assert_eq!(kinds(&second), ["describe", "answer"]);
+    assert_eq!(second.kinds(), ["describe", "answer"]);
 }
 
 #[test]
@@ -102,7 +87,7 @@ fn a_wrong_hint_ends_the_session_and_says_nothing_about_what_was_wanted() {
     let traces = [0, 3, 7, 90].map(|k| {
         let mut world = world(Peer::keyed(60));
         world.falsify = Box::new(|request, mut responses| {
-            if is_for_the_hint(request)
+            if is_for(PartKind::Hint, request)
                 && let Some(Ok(Response::Chunk(chunk))) = responses.get_mut(2)
             {
                 let mut data = chunk.data.to_vec();
@@ -121,9 +106,7 @@ fn a_wrong_hint_ends_the_session_and_says_nothing_about_what_was_wanted() {
 
 #[test]
 fn lookups_fail_if_the_hint_does_not_come_and_the_next_one_asks_again() {
-    let mut world = world(Peer::keyed(60));
-    world.fate =
-        Box::new(|_, request| if is_for_the_hint(request) { Fate::Lost } else { Fate::Arrives });
+    let mut world = with_fate(Peer::keyed(60), Fate::Lost);
     let error = world.get(Target::key(&pair(5).0)).unwrap_err();
     assert_eq!(error.blame(), Blame::Unavailable);
     assert!(world.failure.is_none());
@@ -150,10 +133,10 @@ fn a_hint_that_cannot_be_kept_ends_the_session() {
 
 #[test]
 fn by_other_schemes_nothing_is_asked_before_the_hint_has_come() {
-    let mut world = World::new(Peer::keyed(60));
+    let mut world = World::of(&Peer::keyed(60));
     world.found(Target::key(&pair(5).0));
-    assert_eq!(kinds(&world), ["describe", "fetch", "fetch", "answer"]);
-    let mut world = World::new(Peer::keyed(60));
+    assert_eq!(world.kinds(), ["describe", "fetch", "fetch", "answer"]);
+    let mut world = World::of(&Peer::keyed(60));
     world.session.lookup(Target::key(&pair(5).0));
     while world.queries().is_empty() {
         assert!(world.step());

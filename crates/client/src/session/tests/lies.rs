@@ -4,17 +4,22 @@
 use super::world::*;
 use crate::session::pins::pin_of;
 use crate::session::*;
-use privet_core::Reason;
+use crate::state::Opened;
+use privet_core::{Reason, TableIdentity};
+use privet_schemes::SchemeId;
 use privet_schemes::offline::StreamConsumer as _;
-use privet_wire::PartKind;
+use privet_table::{IndexLayout, RecordLayout};
 use privet_wire::limits::FETCH_CHUNK_LEN;
+use privet_wire::{PartDescription, PartKind, SchemeDescription, TableDescription};
 
 type Lie = fn(&Request, Vec<Result<Response>>) -> Vec<Result<Response>>;
 
 /// How a session ends if its server tells `lie`: who is to blame, and whether the session was over
 /// for good.
-fn outcome(lie: Lie) -> (Blame, bool) {
-    let mut world = World::new(Peer::keyed(20));
+fn outcome(
+    lie: impl FnMut(&Request, Vec<Result<Response>>) -> Vec<Result<Response>> + 'static,
+) -> (Blame, bool) {
+    let mut world = World::of(&Peer::keyed(20));
     world.falsify = Box::new(lie);
     let error = world.get(Target::key(pair(1).0)).unwrap_err();
     (error.blame(), world.failure.is_some())
@@ -31,14 +36,10 @@ fn on_chunk(
     responses
 }
 
-fn on_answer(
-    mut responses: Vec<Result<Response>>,
-    lie: fn(&mut AnswerResponse),
-) -> Vec<Result<Response>> {
-    if let Ok(Response::Answered(response)) = &mut responses[0] {
-        lie(response);
-    }
-    responses
+fn flip(chunk: &mut FetchChunk) {
+    let mut data = chunk.data.to_vec();
+    data[0] ^= 1;
+    chunk.data = data.into();
 }
 
 #[test]
@@ -68,17 +69,7 @@ fn lies_in_downloads_end_the_session() {
             },
             Blame::PeerMisbehaved,
         ),
-        (
-            "other bytes than announced",
-            |_, r| {
-                on_chunk(r, 0, |chunk| {
-                    let mut data = chunk.data.to_vec();
-                    data[0] ^= 1;
-                    chunk.data = data.into();
-                })
-            },
-            Blame::Integrity,
-        ),
+        ("other bytes than announced", |_, r| on_chunk(r, 0, flip), Blame::Integrity),
     ];
     for (name, lie, blame) in lies {
         assert_eq!(outcome(*lie), (*blame, true), "{name}");
@@ -87,72 +78,69 @@ fn lies_in_downloads_end_the_session() {
 
 #[test]
 fn a_download_with_the_wrong_digest_is_not_kept() {
-    let mut world = World::new(Peer::keyed(20));
-    world.falsify =
-        Box::new(|_, r| on_chunk(r, 0, |chunk| chunk.data = vec![7; chunk.data.len()].into()));
-    world.run();
-    let chosen = world.session.table().unwrap();
-    let part = chosen.part(PartKind::Layout, chosen.layout);
-    let crate::state::Opened::Have { part: PartState::Partial(download), .. } =
-        world.keeper.state.open(&part).unwrap()
-    else {
-        panic!("it was kept")
-    };
-    assert_eq!(download.next_offset(), 0);
+    for (peer, kind) in [
+        (Peer::keyed(20), PartKind::Layout),
+        (Peer::keyed_by(SchemeId::Download, 400), PartKind::Table),
+    ] {
+        let mut world = World::of(&peer);
+        world.falsify = Box::new(move |request, responses| match is_for(kind, request) {
+            true => on_chunk(responses, 0, flip),
+            false => responses,
+        });
+        let error = world.get(Target::key(pair(1).0)).unwrap_err();
+        assert_eq!((error.blame(), world.failed_with()), (Blame::Integrity, Blame::Integrity));
+        assert!(error.message().starts_with(&format!("the {kind}: ")), "{error}");
+        let chosen = world.session.table().unwrap();
+        let announced = match kind {
+            PartKind::Layout => chosen.layout,
+            _ => chosen.scheme.hint.unwrap(),
+        };
+        let part = chosen.part(kind, announced);
+        let Opened::Have { part: PartState::Partial(download), .. } =
+            world.keeper.state.open(&part).unwrap()
+        else {
+            panic!("it was kept")
+        };
+        assert_eq!(download.next_offset(), 0);
+    }
 }
 
 #[test]
 fn lies_in_answers_cost_one_lookup() {
-    let lies: &[(&str, Lie, Blame)] = &[
-        (
-            "another table",
-            |_, r| on_answer(r, |answer| answer.table.0[0] ^= 1),
-            Blame::PeerMisbehaved,
-        ),
-        ("another epoch", |_, r| on_answer(r, |answer| answer.epoch.0 += 1), Blame::PeerMisbehaved),
-        (
-            "other parameters",
-            |_, r| on_answer(r, |answer| answer.parameter_digest[31] ^= 1),
-            Blame::PeerMisbehaved,
-        ),
-        (
-            "nothing",
-            |_, r| on_answer(r, |answer| answer.answer = Vec::new().into()),
-            Blame::InvalidMessage,
-        ),
+    type AnswerLie = fn(AnswerResponse) -> Response;
+    fn changed(mut answer: AnswerResponse, lie: fn(&mut AnswerResponse)) -> Response {
+        lie(&mut answer);
+        Response::Answered(answer)
+    }
+    let lies: [(&str, AnswerLie, Blame); 7] = [
+        ("another table", |a| changed(a, |a| a.table.0[0] ^= 1), Blame::PeerMisbehaved),
+        ("another epoch", |a| changed(a, |a| a.epoch.0 += 1), Blame::PeerMisbehaved),
+        ("parameters", |a| changed(a, |a| a.parameter_digest[31] ^= 1), Blame::PeerMisbehaved),
+        ("nothing", |a| changed(a, |a| a.answer.clear()), Blame::InvalidMessage),
         (
             "a byte too many",
-            |_, r| on_answer(r, |answer| answer.answer = vec![0; answer.answer.len() + 1].into()),
+            |a| changed(a, |a| a.answer = vec![0; a.answer.len() + 1].into()),
             Blame::InvalidMessage,
         ),
-        (
-            "something else",
-            |request, r| {
-                if matches!(request, Request::Answer(_)) { vec![Ok(Response::End)] } else { r }
-            },
-            Blame::PeerMisbehaved,
-        ),
+        ("something else", |_| Response::End, Blame::PeerMisbehaved),
         (
             "a description",
-            |request, r| {
-                let description = ServerDescription::new("liar", Vec::new()).unwrap();
-                if matches!(request, Request::Answer(_)) {
-                    vec![Ok(Response::Described(description))]
-                } else {
-                    r
-                }
-            },
+            |_| Response::Described(ServerDescription::new("liar", Vec::new()).unwrap()),
             Blame::PeerMisbehaved,
         ),
     ];
     for (name, lie, blame) in lies {
-        assert_eq!(outcome(*lie), (*blame, false), "{name}");
+        let told = outcome(move |_, responses| match &responses[0] {
+            Ok(Response::Answered(answer)) => vec![Ok(lie(answer.clone()))],
+            _ => responses,
+        });
+        assert_eq!(told, (blame, false), "{name}");
     }
 }
 
 #[test]
 fn a_server_that_repeats_itself_for_ever_is_given_up() {
-    let mut world = World::new(Peer::keyed(20));
+    let mut world = World::of(&Peer::keyed(20));
     let mut first = None;
     world.falsify = Box::new(move |request, responses| match request {
         // The first chunk again and again, and never another.
@@ -174,7 +162,7 @@ fn random_lies_end_in_errors() {
     let peer = Peer::keyed(20);
     let (mut errors, mut failures) = (0, 0);
     for seed in 0..300 {
-        let mut world = World::new(peer.clone());
+        let mut world = World::of(&peer);
         let mut dice = Dice(seed);
         world.falsify = Box::new(move |_, mut responses| {
             if dice.roll(3) != 0 {
@@ -226,7 +214,7 @@ fn a_layout_that_is_none_or_for_another_table_is_refused() {
     let truncated = peer.layout[..peer.layout.len() - 1].to_vec();
     let foreign = Peer::keyed(100).layout;
     for layout in [Vec::new(), vec![0xff; 4000], truncated, foreign] {
-        let mut world = World::new(peer.clone().with_layout(layout));
+        let mut world = World::of(&peer.clone().with_layout(layout));
         world.run();
         assert_eq!(world.failed_with(), Blame::InvalidMessage);
         assert!(world.queries().is_empty());
@@ -239,7 +227,7 @@ fn every_byte_of_a_layout_may_be_wrong() {
     for at in 0..peer.layout.len() {
         let mut layout = peer.layout.clone();
         layout[at] ^= 0x41;
-        let mut world = World::new(peer.clone().with_layout(layout));
+        let mut world = World::of(&peer.clone().with_layout(layout));
         // A wrong displacement or value gives a wrong answer, which the client cannot recognise. It
         // must not cause a panic.
         let _ = world.get(Target::key(pair(1).0));
@@ -252,36 +240,35 @@ fn the_choice_of_table_and_scheme_is_explained() {
     let (one, other) = (Peer::indexed(3, 3, 1), Peer::indexed(4, 4, 2));
     let both = |peer: &Peer| (peer.identity(), described(&peer.layout), peer.scheme().clone());
     let (a, b) = (both(&one), both(&other));
-    let mut two = one.clone();
-    two.description = describe(&[("first", a.0, a.1, a.2), ("second", b.0, b.1, b.2)]);
-
-    let mut none = one.clone();
-    none.description = describe(&[]);
-    let failure = |peer: &Peer, table: Option<&str>, servers: usize| {
-        let mut choice = options(servers);
-        choice.table = table.map(str::to_owned);
-        let mut world = World::with_options(vec![peer.clone(); servers], choice);
+    let serving = |tables: &[(&str, &(TableIdentity, PartDescription, SchemeDescription))]| {
+        let tables = tables.iter().map(|(name, (identity, layout, scheme))| {
+            TableDescription::new(name, *identity, *layout, vec![scheme.clone()]).unwrap()
+        });
+        let mut peer = one.clone();
+        peer.description = ServerDescription::new("a peer in memory", tables.collect()).unwrap();
+        peer
+    };
+    let (two, none) = (serving(&[("first", &a), ("second", &b)]), serving(&[]));
+    let failure = |peer: &Peer, table: Option<&str>| {
+        let choice = SessionOptions { table: table.map(str::to_owned), ..options(1) };
+        let mut world = World::with_options(vec![peer.clone()], choice);
         world.run();
         assert_eq!(world.failed_with(), Blame::ApiMisuse);
         world.failure.unwrap().message().to_owned()
     };
     assert_eq!(
-        failure(&two, None, 1),
+        failure(&two, None),
         "the server has several tables: first, second; choose one by name"
     );
     assert_eq!(
-        failure(&two, Some("third"), 1),
+        failure(&two, Some("third")),
         "the server has no table called \"third\"; it has: first, second"
     );
-    assert_eq!(failure(&none, None, 1), "the server serves no table");
-    assert_eq!(
-        failure(&one, None, 2),
-        "table table is served by simplepir, which takes one server, and two were named: name one address"
-    );
+    assert_eq!(failure(&none, None), "the server serves no table");
 
     let mut choice = options(1);
     choice.table = Some("first".to_owned());
-    choice.schemes = vec![privet_schemes::SchemeId::SimplePir];
+    choice.schemes = vec![SchemeId::SimplePir];
     let mut world = World::with_options(vec![two], choice);
     world.run();
     assert_eq!(world.session.table().unwrap().identity, one.identity());
@@ -289,15 +276,11 @@ fn the_choice_of_table_and_scheme_is_explained() {
 
 /// A session that has pinned what `before` serves meets `after`.
 fn meets(before: &Peer, after: &Peer, accept: bool) -> World {
-    let mut world = World::new(before.clone());
+    let mut world = World::of(before);
     world.run();
-    let mut again = options(1);
-    let pins = world.keeper.state.pins("server 0").unwrap();
-    again.pins = pins.into_iter().map(|(name, pin)| KnownPin { server: 0, name, pin }).collect();
-    assert_eq!(again.pins.len(), 1);
-    again.accept_new_table = accept;
-    let mut next = World::with_options(vec![after.clone()], again);
-    next.keeper.state = world.keeper.state;
+    assert_eq!(world.state_pins("server 0").len(), 1);
+    let again = SessionOptions { accept_new_table: accept, ..options(1) };
+    let mut next = World::after(world, vec![after.clone()], again);
     next.run();
     next
 }
@@ -306,8 +289,7 @@ fn meets(before: &Peer, after: &Peer, accept: bool) -> World {
 fn a_table_that_is_not_the_pinned_one_is_refused_until_accepted() {
     let peer = Peer::indexed(20, 4, 1);
     assert!(meets(&peer, &peer, false).failure.is_none());
-    let layout =
-        privet_table::RecordLayout::Index(privet_table::IndexLayout::for_lengths(1, 3)).encode();
+    let layout = RecordLayout::Index(IndexLayout::for_lengths(1, 3)).encode();
     let changed = [
         (
             peer.clone().with_identity(|identity| identity.id.0[3] ^= 1),
@@ -334,7 +316,7 @@ fn a_table_that_is_not_the_pinned_one_is_refused_until_accepted() {
         let message = refused.failure.as_ref().unwrap().message().to_owned();
         assert!(message.contains(what), "{message}");
         assert_eq!(refused.reason(), Some(Reason::TableReplaced), "{message}");
-        assert_eq!(refused.trace().iter().map(|sent| sent.1).collect::<Vec<_>>(), ["describe"]);
+        assert_eq!(refused.kinds(), ["describe"]);
 
         let mut accepted = meets(&peer, &after, true);
         assert!(accepted.failure.is_none());
@@ -342,7 +324,7 @@ fn a_table_that_is_not_the_pinned_one_is_refused_until_accepted() {
         // asked for.
         let _ = accepted.get(Target::index(5));
         assert_eq!(accepted.queries().len(), 1);
-        let pins = accepted.keeper.state.pins("server 0").unwrap();
+        let pins = accepted.state_pins("server 0");
         assert_eq!(
             pins,
             [("table".to_owned(), pin_of(accepted.session.table().unwrap(), None, None))]

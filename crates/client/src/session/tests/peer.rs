@@ -7,9 +7,9 @@ use privet_kernels::Kernels;
 use privet_schemes::SchemeId;
 use privet_schemes::contract::Role;
 use privet_schemes::offline::OfflinePhase;
-use privet_schemes::registry::{self, ErasedServer, SchemePlan, ServerOptions};
+use privet_schemes::registry::{self, ErasedServer, SchemePlan, ServerOptions, Tuning};
 use privet_table::digest::{DigestParts, layout_digest};
-use privet_table::key_map::{KeyMapKind, Pairs, pack_as};
+use privet_table::key_map::{KeyMapKind, Packed, pack_as};
 use privet_table::update_log::{NextKeyDigest, PublisherId};
 use privet_table::{IndexLayout, RecordLayout};
 use privet_wire::{
@@ -56,18 +56,14 @@ pub(crate) fn pair(k: usize) -> (Vec<u8>, Vec<u8>) {
     (format!("key-{k}").into_bytes(), (0..len).map(|i| (k * 31 + i) as u8).collect())
 }
 
-struct Keyed(Vec<(Vec<u8>, Vec<u8>)>);
-
-impl Pairs for Keyed {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-    fn key(&self, pair: usize) -> &[u8] {
-        &self.0[pair].0
-    }
-    fn value(&self, pair: usize) -> &[u8] {
-        &self.0[pair].1
-    }
+/// The records of a packed table.
+pub(super) fn records_of(packed: &Packed, pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<Vec<u8>> {
+    let record = |bucket| {
+        let mut record = Vec::new();
+        packed.write_record(pairs, bucket, &mut record);
+        record
+    };
+    (0..packed.key_map().buckets()).map(record).collect()
 }
 
 impl Peer {
@@ -83,18 +79,13 @@ impl Peer {
 
     /// The same by another kind of key map.
     pub(super) fn keyed_as(kind: KeyMapKind, scheme: SchemeId, keys: usize) -> Self {
-        let pairs = Keyed((0..keys).map(pair).collect());
-        let packed = pack_as(kind, &pairs, PublicSeed::derive("privet test", b"seed")).unwrap();
+        let pairs: Vec<_> = (0..keys).map(pair).collect();
+        let seed = PublicSeed::derive("privet test", b"seed");
+        let packed = pack_as(kind, &pairs[..], seed).unwrap();
         let map = packed.key_map();
         assert_eq!(map.stash_entries() > 0, keys > 3, "the long value is in the stash");
-        let mut records = Vec::new();
-        let mut record = Vec::new();
-        for bucket in 0..map.buckets() {
-            packed.write_record(&pairs, bucket, &mut record);
-            records.extend(&record);
-        }
         let layout = RecordLayout::Keyed(map.clone()).encode();
-        Self::new(scheme, layout, &records, map.shape(), 1)
+        Self::new(scheme, layout, &records_of(&packed, &pairs).concat(), map.shape(), 1)
     }
 
     /// A table of `records` records of `len` bytes, by index.
@@ -118,12 +109,7 @@ impl Peer {
         shape: TableShape,
         id: u8,
     ) -> Self {
-        let parts = DigestParts {
-            layout: layout_digest(&layout),
-            records: *blake3::hash(records).as_bytes(),
-        };
-        let digest = parts.combine(shape);
-        let identity = TableIdentity { id: TableId([id; 16]), epoch: Epoch(1), digest, shape };
+        let identity = identity_of(&layout, records, shape, id);
         Self::of(scheme, identity, layout, records)
     }
 
@@ -134,9 +120,20 @@ impl Peer {
         layout: Vec<u8>,
         records: &[u8],
     ) -> Self {
+        Self::tuned(scheme, &Tuning::default(), identity, layout, records)
+    }
+
+    /// The same by a scheme with other parameters than it would choose.
+    pub(super) fn tuned(
+        scheme: SchemeId,
+        tuning: &Tuning,
+        identity: TableIdentity,
+        layout: Vec<u8>,
+        records: &[u8],
+    ) -> Self {
         let table = TableView::new(identity, records).unwrap();
         let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
-        let setup = registry::setup(scheme, table, &registry::Tuning::default(), options).unwrap();
+        let setup = registry::setup(scheme, table, tuning, options).unwrap();
         let precomputed = setup.precompute(&|_| {}).unwrap();
         let server = setup.finish(&precomputed.kept.as_bytes(), &|_| {}).unwrap();
         let hint = precomputed.hint.as_bytes().into_owned();
@@ -163,7 +160,8 @@ impl Peer {
             _ => Some(described(records)),
         };
         let scheme = SchemeDescription::new(server.plan().clone(), &identity, received).unwrap();
-        let description = describe(&[("table", identity, described(&layout), scheme)]);
+        let table = TableDescription::new("table", identity, described(&layout), vec![scheme]);
+        let description = ServerDescription::new("a peer in memory", vec![table.unwrap()]).unwrap();
         let (asked, kept) = (Arc::clone(&server), Arc::clone(&server));
         let replies = Arc::new(move |role, request: &[u8]| asked.prepare(role, request));
         let answers = Arc::new(move |role, query: &[u8]| answer(&*server, role, query));
@@ -197,10 +195,10 @@ impl Peer {
             OfflinePhase::StreamArranged { .. } => Some(described(&self.hint)),
             _ => None,
         };
-        let scheme = SchemeDescription::new(plan, &self.identity(), streamed).unwrap();
-        self.description = describe(&[("table", self.identity(), described(&self.layout), scheme)]);
         self.answers = Arc::new(move |_, query: &[u8]| answers(query));
-        self
+        let identity = self.identity();
+        let scheme = SchemeDescription::new(plan, &identity, streamed).unwrap();
+        self.announcing(identity, scheme)
     }
 
     /// The same with `earlier` versions beside it, and those `epochs`, signed by `publisher`, that
@@ -212,7 +210,6 @@ impl Peer {
         publisher: PublisherId,
         first: u64,
     ) -> Self {
-        let described = |peer: &Peer| -> TableDescription { peer.description.tables[0].clone() };
         self.epochs = epochs.iter().filter(|(epoch, ..)| *epoch > first).cloned().collect();
         let updates = UpdatesDescription {
             publisher: publisher.0,
@@ -220,39 +217,59 @@ impl Peer {
             next_key: None,
             lineage: None,
         };
-        let table = described(&self);
-        let table = table.with_versions(Some(updates), earlier.iter().map(described).collect());
-        self.description =
-            ServerDescription::new("a peer in memory", vec![table.unwrap()]).unwrap();
+        let described = earlier.iter().map(|peer| peer.description.tables[0].clone()).collect();
         self.earlier = earlier;
+        self.describing(|table| table.with_versions(Some(updates), described).unwrap())
+    }
+
+    /// The same with another description of its table.
+    pub(super) fn describing(
+        mut self,
+        change: impl FnOnce(TableDescription) -> TableDescription,
+    ) -> Self {
+        let table = change(self.description.tables.remove(0));
+        self.description = ServerDescription::new("a peer in memory", vec![table]).unwrap();
         self
+    }
+
+    /// The same with another description of its updates, or none.
+    pub(super) fn telling(
+        self,
+        change: impl FnOnce(Option<UpdatesDescription>) -> Option<UpdatesDescription>,
+    ) -> Self {
+        self.describing(|table| {
+            let (updates, earlier) = (change(table.updates), table.earlier.clone());
+            table.with_versions(updates, earlier).unwrap()
+        })
+    }
+
+    /// Announces this identity and this scheme.
+    pub(super) fn announcing(self, identity: TableIdentity, scheme: SchemeDescription) -> Self {
+        let layout = described(&self.layout);
+        self.describing(|table| {
+            TableDescription::new(&table.name, identity, layout, vec![scheme]).unwrap()
+        })
     }
 
     /// The same with a next key, and with a lineage that leads here.
     pub(super) fn with_lineage(mut self, next: Option<NextKeyDigest>, lineage: Vec<u8>) -> Self {
-        let table = self.description.tables.remove(0);
-        let updates = UpdatesDescription {
-            next_key: next.map(|next| next.0),
-            lineage: Some(described(&lineage)).filter(|_| !lineage.is_empty()),
-            ..table.updates.unwrap()
-        };
-        let earlier = table.earlier.clone();
-        let table = table.with_versions(Some(updates), earlier).unwrap();
-        self.description = ServerDescription::new("a peer in memory", vec![table]).unwrap();
+        let (next_key, part) = (next.map(|next| next.0), described(&lineage));
+        let part = Some(part).filter(|_| !lineage.is_empty());
         self.lineage = lineage;
-        self
+        self.telling(|updates| {
+            Some(UpdatesDescription { next_key, lineage: part, ..updates.unwrap() })
+        })
     }
 
     /// The same, while the table `before`, which it succeeds, is still served beside it.
     pub(super) fn beside(mut self, before: Peer) -> Self {
-        let table = self.description.tables.remove(0);
-        let updates = table.updates;
         let old = before.description.tables[0].clone();
-        let earlier = table.earlier.iter().cloned().chain([old]).collect();
-        let table = table.with_versions(updates, earlier).unwrap();
-        self.description = ServerDescription::new("a peer in memory", vec![table]).unwrap();
         self.earlier.push(before);
-        self
+        self.describing(|table| {
+            let earlier = table.earlier.iter().cloned().chain([old]).collect();
+            let updates = table.updates;
+            table.with_versions(updates, earlier).unwrap()
+        })
     }
 
     pub(super) fn identity(&self) -> TableIdentity {
@@ -264,21 +281,28 @@ impl Peer {
     }
 
     /// Announces another identity, and otherwise does as before.
-    pub(super) fn with_identity(mut self, change: impl Fn(&mut TableIdentity)) -> Self {
+    pub(super) fn with_identity(self, change: impl Fn(&mut TableIdentity)) -> Self {
         let mut identity = self.identity();
         change(&mut identity);
         let scheme = self.scheme().clone();
         let scheme = SchemeDescription::new(scheme.plan, &identity, scheme.hint).unwrap();
-        self.description = describe(&[("table", identity, described(&self.layout), scheme)]);
-        self
+        self.announcing(identity, scheme)
+    }
+
+    /// Announces another digest of what clients receive.
+    pub(super) fn with_hint_digest(self, digest: [u8; 32]) -> Self {
+        let SchemeDescription { plan, hint, .. } = self.scheme().clone();
+        let hint = hint.map(|hint| PartDescription::new(hint.len, digest));
+        let identity = self.identity();
+        let scheme = SchemeDescription::new(plan, &identity, hint).unwrap();
+        self.announcing(identity, scheme)
     }
 
     /// Serves another layout, and describes it truly.
     pub(super) fn with_layout(mut self, layout: Vec<u8>) -> Self {
-        let scheme = self.scheme().clone();
-        self.description = describe(&[("table", self.identity(), described(&layout), scheme)]);
         self.layout = layout;
-        self
+        let (identity, scheme) = (self.identity(), self.scheme().clone());
+        self.announcing(identity, scheme)
     }
 
     /// The version that a request is about, if it is served.
@@ -383,19 +407,22 @@ impl Peer {
     }
 }
 
+/// A table of these parts in its first version.
+pub(super) fn identity_of(
+    layout: &[u8],
+    records: &[u8],
+    shape: TableShape,
+    id: u8,
+) -> TableIdentity {
+    let records = *blake3::hash(records).as_bytes();
+    let digest = DigestParts { layout: layout_digest(layout), records }.combine(shape);
+    TableIdentity { id: TableId([id; 16]), epoch: Epoch(1), digest, shape }
+}
+
 fn answer(server: &dyn ErasedServer, role: Role, query: &[u8]) -> Result<Vec<u8>> {
     server.answer(role, &[query]).remove(0)
 }
 
 pub(super) fn described(part: &[u8]) -> PartDescription {
     PartDescription::new(part.len() as u64, *blake3::hash(part).as_bytes())
-}
-
-pub(super) fn describe(
-    tables: &[(&str, TableIdentity, PartDescription, SchemeDescription)],
-) -> ServerDescription {
-    let tables = tables.iter().map(|(name, identity, layout, scheme)| {
-        TableDescription::new(name, *identity, *layout, vec![scheme.clone()]).unwrap()
-    });
-    ServerDescription::new("a peer in memory", tables.collect()).unwrap()
 }

@@ -33,25 +33,22 @@ fn peer(scheme: SchemeId, name: &str, id: u8) -> Peer {
 }
 
 /// The same server, whose table has another name and publisher.
-fn called(mut peer: Peer, name: &str, publisher: [u8; 32]) -> Peer {
-    peer.description = ServerDescription::new("", vec![table(&peer, name, publisher)]).unwrap();
-    peer
+fn called(peer: Peer, name: &str, publisher: [u8; 32]) -> Peer {
+    peer.describing(|table| renamed(table, name, publisher))
 }
 
-fn table(peer: &Peer, name: &str, publisher: [u8; 32]) -> TableDescription {
-    let TableDescription { identity, layout, schemes, earlier, updates, .. } =
-        peer.description.tables[0].clone();
-    let updates = updates.unwrap_or(UpdatesDescription {
+fn renamed(table: TableDescription, name: &str, publisher: [u8; 32]) -> TableDescription {
+    let updates = table.updates.unwrap_or(UpdatesDescription {
         publisher,
         first_epoch: Epoch(0),
         next_key: None,
         lineage: None,
     });
-    let earlier = earlier.into_iter().map(|version| {
+    let earlier = table.earlier.into_iter().map(|version| {
         TableDescription::new(name, version.identity, version.layout, version.schemes).unwrap()
     });
     let updates = UpdatesDescription { publisher, ..updates };
-    TableDescription::new(name, identity, layout, schemes)
+    TableDescription::new(name, table.identity, table.layout, table.schemes)
         .unwrap()
         .with_versions(Some(updates), earlier.collect())
         .unwrap()
@@ -59,28 +56,17 @@ fn table(peer: &Peer, name: &str, publisher: [u8; 32]) -> TableDescription {
 
 /// A session with `former`'s state, to which every server shows `peer`; `change` sets its options.
 fn shown(former: World, peer: &Peer, change: impl FnOnce(&mut SessionOptions)) -> World {
-    let mut world = after(former, peer, change);
+    let servers = former.peers.len();
+    let mut options = options(servers);
+    change(&mut options);
+    let mut world = World::after(former, vec![peer.clone(); servers], options);
     world.run();
     world
 }
 
-/// The same before it has begun, after the former session is gone with everything it held.
-fn after(former: World, peer: &Peer, change: impl FnOnce(&mut SessionOptions)) -> World {
-    let servers = former.peers.len();
-    let (mut options, mut state) = (options(servers), former.keeper.state);
-    for server in 0..servers {
-        let pins = state.pins(&format!("server {server}")).unwrap();
-        options.pins.extend(pins.into_iter().map(|(name, pin)| KnownPin { server, name, pin }));
-    }
-    change(&mut options);
-    let mut world = World::with_options(vec![peer.clone(); servers], options);
-    world.keeper.state = state;
-    world
-}
-
 /// A client that has used the table once.
-fn having_used(peer: &Peer, servers: usize) -> World {
-    let mut world = World::with_options(vec![peer.clone(); servers], options(servers));
+fn having_used(peer: &Peer) -> World {
+    let mut world = World::of(peer);
     world.run();
     assert!(world.failure.is_none(), "{:?}", world.failure);
     world
@@ -109,7 +95,7 @@ fn pinned(world: &mut World) -> Vec<Vec<(String, u8, u64)>> {
 /// The error of a session that asked nothing and left all pins as they were.
 fn refusal(world: &mut World, pins: &[(&str, u8, u64)]) -> String {
     assert_eq!(world.failed_with(), Blame::Integrity);
-    assert!(world.trace().iter().all(|sent| sent.1 == "describe"), "{:?}", world.trace());
+    assert!(world.asked_nothing(), "{:?}", world.trace());
     let pins: Vec<_> =
         pins.iter().map(|(name, id, epoch)| ((*name).to_owned(), *id, *epoch)).collect();
     assert_eq!(pinned(world), vec![pins; world.peers.len()]);
@@ -139,7 +125,7 @@ fn a_renamed_table_is_refused_as_it_would_be_under_its_own_name() {
             // Also if the caller gives the new name: that is no reason to believe more.
             for name in [None, Some("new")] {
                 let told = |options: &mut SessionOptions| options.table = name.map(str::to_owned);
-                let mut world = shown(having_used(&known, servers), &lie, told);
+                let mut world = shown(having_used(&known), &lie, told);
                 let message = refusal(&mut world, &[("old", ID, EPOCH)]);
                 assert!(message.contains(what), "{servers} servers: {message}");
                 let differs = what == "is published by";
@@ -156,7 +142,7 @@ fn another_table_under_another_name_is_refused_until_it_is_named() {
         let [scheme, _] = schemes(servers);
         let known = peer(scheme, "old", ID);
         let other = peer(scheme, "new", 2);
-        let mut world = shown(having_used(&known, servers), &other, as_ever);
+        let mut world = shown(having_used(&known), &other, as_ever);
         let message = refusal(&mut world, &[("old", ID, EPOCH)]);
         assert!(message.contains("another table by its id"), "{message}");
         assert!(message.ends_with("If new is the table that you want, name it"), "{message}");
@@ -184,7 +170,7 @@ fn the_same_table_under_another_name_is_refused_until_it_is_named() {
     for servers in [1, 2] {
         let [scheme, _] = schemes(servers);
         let (known, renamed) = (peer(scheme, "old", ID), peer(scheme, "new", ID));
-        let mut world = shown(having_used(&known, servers), &renamed, as_ever);
+        let mut world = shown(having_used(&known), &renamed, as_ever);
         let message = refusal(&mut world, &[("old", ID, EPOCH)]);
         assert!(message.contains("the same table by its id"), "{message}");
         let world = shown(world, &renamed, named("new"));
@@ -195,7 +181,7 @@ fn the_same_table_under_another_name_is_refused_until_it_is_named() {
         for (what, lie) in lies(servers) {
             let publisher = lie.description.tables[0].updates.unwrap().publisher;
             let lie = called(lie, "third", publisher);
-            let mut world = shown(having_used(&known, servers), &renamed, named("new"));
+            let mut world = shown(having_used(&known), &renamed, named("new"));
             world = shown(world, &lie, named("third"));
             let message = refusal(&mut world, &[("old", ID, EPOCH), ("new", ID, EPOCH)]);
             assert!(message.contains(what), "{message}");
@@ -210,11 +196,10 @@ fn a_server_with_several_tables_is_used_by_name_without_another_word() {
         let tables: Vec<_> = ["one", "two", "three"]
             .into_iter()
             .zip(1..)
-            .map(|(name, id)| table(&peer(scheme, name, id), name, PUBLISHER))
+            .map(|(name, id)| peer(scheme, name, id).description.tables[0].clone())
             .collect();
         let many = ServerDescription::new("", tables).unwrap();
-        let mut world =
-            World::with_options(vec![peer(scheme, "one", 1); servers], options(servers));
+        let mut world = World::of(&peer(scheme, "one", 1));
         for (name, id) in
             [("one", 1), ("two", 2), ("three", 3), ("one", 1), ("three", 3), ("two", 2)]
         {
@@ -243,7 +228,7 @@ fn what_is_accepted_holds_for_every_name_that_the_table_has() {
         let [scheme, _] = schemes(servers);
         let known = peer(scheme, "old", ID);
         for (what, lie) in lies(servers) {
-            let accepted = shown(having_used(&known, servers), &lie, accepting);
+            let accepted = shown(having_used(&known), &lie, accepting);
             assert!(accepted.failure.is_none(), "{what}: {:?}", accepted.failure);
             let mut next = shown(accepted, &lie, as_ever);
             assert!(next.failure.is_none(), "{what}: {:?}", next.failure);
@@ -264,20 +249,17 @@ fn what_is_accepted_holds_for_every_name_that_the_table_has() {
 fn pins_of_one_server_alone_count_under_another_name() {
     for (what, lie) in lies(2) {
         for server in [0, 1] {
-            let known = having_used(&peer(SchemeId::Dpf, "old", ID), 2);
+            let known = having_used(&peer(SchemeId::Dpf, "old", ID));
             for name in [None, Some("new")] {
-                let pin = pin_of(
-                    known.session.table().unwrap(),
-                    Some(PublisherId(PUBLISHER).into()),
-                    None,
-                );
+                let table = known.session.table().unwrap();
+                let pin = pin_of(table, Some(PublisherId(PUBLISHER).into()), None);
                 let mut options = options(2);
                 options.pins = vec![KnownPin { server, name: "old".to_owned(), pin }];
                 options.table = name.map(str::to_owned);
                 let mut world = World::with_options(vec![lie.clone(); 2], options);
                 world.run();
                 assert_eq!(world.failed_with(), Blame::Integrity, "{what}");
-                assert!(world.trace().iter().all(|sent| sent.1 == "describe"));
+                assert!(world.asked_nothing());
             }
         }
     }
@@ -286,12 +268,12 @@ fn pins_of_one_server_alone_count_under_another_name() {
 /// A table that is followed under a new name is followed under all of them.
 #[test]
 fn a_renamed_table_is_followed_and_all_its_names_move_on() {
-    for (scheme, servers) in [(SchemeId::SimplePir, 1), (SchemeId::TapirMerkle, 2)] {
+    for scheme in [SchemeId::SimplePir, SchemeId::TapirMerkle] {
         let mut dice = Dice(3);
         let mut living = Living::new(scheme, KeyMapKind::Buckets, 60);
         let publisher = living.publisher().0;
         let first = called(living.peer(0, &[], 0), "old", publisher);
-        let mut world = having_used(&first, servers);
+        let mut world = having_used(&first);
         living.check(&mut world, &mut dice, 2);
         for version in 1..=4 {
             let edit = (format!("key-{version}").into_bytes(), Some(b"changed".to_vec()));
@@ -323,15 +305,9 @@ fn a_renamed_table_is_followed_and_all_its_names_move_on() {
 /// second is refused, and its session asks nothing.
 #[test]
 fn a_pin_that_contradicts_another_processs_ends_the_session_before_anything_is_asked() {
-    for (scheme, servers) in [
-        (SchemeId::SimplePir, 1),
-        (SchemeId::Download, 1),
-        (SchemeId::Dpf, 2),
-        (SchemeId::SinglePass, 2),
-    ] {
-        let peers = vec![peer(scheme, "table", ID); servers];
-        let mut world = World::with_options(peers, options(servers));
-        let lookups: Vec<_> = (0..3).map(|k| world.session.lookup(Target::index(k))).collect();
+    for scheme in [SchemeId::SimplePir, SchemeId::Download, SchemeId::Dpf, SchemeId::SinglePass] {
+        let mut world = World::of(&peer(scheme, "table", ID));
+        let lookups = world.look_up(0..3);
         loop {
             while let Some(output) = world.session.poll(world.now) {
                 match output {
@@ -359,7 +335,7 @@ fn a_table_that_was_pinned_elsewhere_is_not_contradicted_at_first_use() {
         let [scheme, other_scheme] = schemes(servers);
         let known = peer(scheme, "old", ID);
         let pin = {
-            let world = having_used(&known, servers);
+            let world = having_used(&known);
             pin_of(world.session.table().unwrap(), Some(PublisherId(PUBLISHER).into()), None)
         };
         let elsewhere = |pin: Pin| {
@@ -368,7 +344,7 @@ fn a_table_that_was_pinned_elsewhere_is_not_contradicted_at_first_use() {
                 options.pins_elsewhere = vec![PinElsewhere { server, name, pin }];
             }
         };
-        let nothing = || World::with_options(vec![known.clone(); servers], options(servers));
+        let nothing = || World::of(&known);
         let first = |peer: &Peer| shown(nothing(), peer, elsewhere(pin));
         for (what, lie) in lies(servers) {
             let mut world = first(&lie);
@@ -396,7 +372,7 @@ fn a_table_that_was_pinned_elsewhere_is_not_contradicted_at_first_use() {
         fork.table.epoch = Epoch(6);
         fork.table.digest.0[0] ^= 1;
         let announced = called(later.clone(), "old", PUBLISHER);
-        let mut world = shown(having_used(&known, servers), &announced, elsewhere(fork));
+        let mut world = shown(having_used(&known), &announced, elsewhere(fork));
         let message = refusal(&mut world, &[("old", ID, EPOCH)]);
         assert!(message.contains("has other contents of version 6 than there"), "{message}");
         let mut world = shown(nothing(), &later, elsewhere(pin));

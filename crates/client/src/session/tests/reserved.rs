@@ -5,41 +5,36 @@ use super::toy::{self, Kind};
 use super::world::*;
 use crate::session::*;
 use crate::state::{HintsOpened, SavedHints};
-use privet_core::TableIdentity;
-use privet_wire::PartDescription;
-use std::collections::HashSet;
 
 pub(super) const RECORD_LEN: u64 = 4;
 pub(super) const RECORDS: u64 = 50;
-
-pub(super) fn toy_peer(servers: usize, total: u64) -> Peer {
-    toy_peer_of(Kind::default(), servers, total)
-}
 
 pub(super) fn toy_peer_of(kind: Kind, servers: usize, total: u64) -> Peer {
     toy::peer(RECORDS, RECORD_LEN, servers, total, kind)
 }
 
 pub(super) fn toy_world(servers: usize, total: u64) -> World {
-    toy_world_of(vec![toy_peer(servers, total); servers])
-}
-
-pub(super) fn toy_world_of(peers: Vec<Peer>) -> World {
-    let options = options(peers.len());
-    let session = Session::with_parts(options, Duration::ZERO, toy::parts(1)).unwrap();
-    World::with_session(peers, session)
+    toy::world(&toy_peer_of(Kind::default(), servers, total))
 }
 
 /// Another session over the state that an earlier one left.
 pub(super) fn after(world: World) -> World {
-    let mut next = toy_world_of(world.peers);
+    let mut next = toy::world(&world.peers[0]);
     next.keeper.state = world.keeper.state;
     next
 }
 
 pub(super) fn expected(index: u64) -> Vec<u8> {
-    let record = index * RECORD_LEN..(index + 1) * RECORD_LEN;
-    record.map(|i| (i * 13 + i / 251 + 1) as u8).collect()
+    record(index, RECORD_LEN)
+}
+
+/// Delays the first answer from now on.
+fn first_answer_late(world: &mut World, milliseconds: u64) {
+    let mut answers = 0;
+    world.fate = Box::new(move |_, request| {
+        answers += usize::from(matches!(request, Request::Answer(_)));
+        if answers == 1 { Fate::Late(milliseconds) } else { Fate::Arrives }
+    });
 }
 
 pub(super) fn kept(world: &mut World) -> SavedHints {
@@ -94,12 +89,10 @@ fn a_record_that_may_not_be_durable_is_never_sent_nor_is_any_after_it() {
 fn unfinished_queries_are_sent_again_byte_for_byte_and_first() {
     let mut first = toy_world(2, 20);
     first.run();
-    let lost: Vec<_> = (0..3).map(|k| first.session.lookup(Target::index(k))).collect();
+    let lost = first.look_up(0..3);
     first.fate = Box::new(|_, _| Fate::Lost);
     // Ends when everything is sent and nothing has come.
-    while let Some(output) = first.poll() {
-        first.carry_out(output);
-    }
+    first.carry_out_all();
     let sent: Vec<_> = first.queries();
     assert_eq!((lost.len(), sent.len()), (3, 6));
     assert_eq!(kept(&mut first).unfinished.len(), 3);
@@ -121,15 +114,10 @@ fn unfinished_queries_are_sent_again_byte_for_byte_and_first() {
 fn an_answer_that_is_none_leaves_its_query_to_the_next_session() {
     let mut first = toy_world(1, 20);
     first.found(Target::index(1));
-    first.falsify = Box::new(|_, mut responses| {
-        if let Ok(Response::Answered(response)) = &mut responses[0] {
-            response.answer = vec![0xee; response.answer.len()].into();
-        }
-        responses
-    });
+    first.change_answers(|_, answer| answer.fill(0xee));
     first.get(Target::index(2)).unwrap_err();
     let bad = first.queries()[1].clone();
-    first.falsify = Box::new(|_, responses| responses);
+    first.true_responses();
     assert_eq!(first.found(Target::index(3)), expected(3));
     assert_eq!(first.queries().iter().filter(|query| **query == bad).count(), 1);
     // It depends on the missing answer, which will not come in this session.
@@ -147,14 +135,8 @@ fn an_answer_that_is_none_leaves_its_query_to_the_next_session() {
 fn records_are_told_in_the_order_of_their_queries_whatever_order_answers_come_in() {
     let mut world = toy_world(1, 20);
     world.run();
-    let mut answers = 0;
-    world.fate = Box::new(move |_, request| {
-        answers += usize::from(matches!(request, Request::Answer(_)));
-        if answers == 1 { Fate::Late(50) } else { Fate::Arrives }
-    });
-    let older = world.session.lookup(Target::index(5));
-    let newer = world.session.lookup(Target::index(5));
-    let other = world.session.lookup(Target::index(6));
+    first_answer_late(&mut world, 50);
+    let [older, newer, other] = world.look_up([5, 5, 6])[..] else { panic!("three") };
     while world.completions.len() < 2 {
         assert!(world.step());
     }
@@ -163,10 +145,7 @@ fn records_are_told_in_the_order_of_their_queries_whatever_order_answers_come_in
     assert!(!world.outcomes.contains_key(&newer) && !world.outcomes.contains_key(&other));
     world.run();
     for (lookup, index) in [(older, 5), (newer, 5), (other, 6)] {
-        assert_eq!(
-            world.outcomes[&lookup].as_ref().unwrap().as_ref().unwrap().to_vec(),
-            expected(index)
-        );
+        assert_eq!(world.value(lookup), expected(index));
     }
 }
 
@@ -174,17 +153,11 @@ fn records_are_told_in_the_order_of_their_queries_whatever_order_answers_come_in
 fn a_session_that_ends_fails_the_lookups_that_wait_for_older_ones() {
     let mut world = toy_world(1, 20);
     world.run();
-    let mut answers = 0;
-    world.fate = Box::new(move |_, request| {
-        answers += usize::from(matches!(request, Request::Answer(_)));
-        if answers == 1 { Fate::Late(1000) } else { Fate::Arrives }
-    });
-    let lookups: Vec<_> = (0..3).map(|_| world.session.lookup(Target::index(5))).collect();
+    first_answer_late(&mut world, 1000);
+    let lookups = world.look_up([5; 3]);
     while world.completions.len() < 2 {
         assert!(world.step());
-        while let Some(output) = world.poll() {
-            world.carry_out(output);
-        }
+        world.carry_out_all();
     }
     world.session.fail(Error::integrity("another table"));
     world.run();
@@ -200,12 +173,7 @@ fn a_session_that_ends_fails_the_lookups_that_wait_for_older_ones() {
 fn too_many_unanswered_queries_are_an_error_until_some_are_answered() {
     let mut world = toy_world(1, 4000);
     world.run();
-    world.falsify = Box::new(|_, mut responses| {
-        if let Ok(Response::Answered(response)) = &mut responses[0] {
-            response.answer = Vec::new().into();
-        }
-        responses
-    });
+    world.change_answers(|_, answer| answer.clear());
     for index in 0..256 {
         assert_eq!(
             world.get(Target::index(index % 50)).unwrap_err().blame(),
@@ -244,21 +212,6 @@ fn no_more_than_sixteen_are_sent_again_at_once() {
 }
 
 #[test]
-fn digests_that_do_not_belong_together_are_refused_before_anything_is_fetched() {
-    let peer = toy_peer(1, 20);
-    let mut other = peer.scheme().clone();
-    other.hint = Some(PartDescription::new(RECORDS * RECORD_LEN, [7; 32]));
-    let layout = described(&peer.layout);
-    let identity = peer.identity();
-    let mut liar = peer.clone();
-    liar.description = describe(&[("table", identity, layout, other)]);
-    let mut world = toy_world_of(vec![liar]);
-    world.run();
-    assert_eq!(world.failed_with(), Blame::Integrity);
-    assert_eq!(world.trace().iter().map(|sent| sent.1).collect::<Vec<_>>(), ["describe"]);
-}
-
-#[test]
 fn stored_hints_that_do_not_fit_their_journal_are_refused() {
     let mut first = toy_world(1, 20);
     first.found(Target::index(0));
@@ -283,51 +236,6 @@ fn stored_hints_that_do_not_fit_their_journal_are_refused() {
     second.run();
     assert_eq!(second.failed_with(), Blame::Corrupted);
     assert!(second.queries().is_empty());
-}
-
-#[test]
-fn retries_to_either_server_repeat_the_committed_bytes() {
-    for seed in 0..40 {
-        let mut world = toy_world(2, 20);
-        let mut dice = Dice(seed);
-        world.fate = Box::new(move |_, _| match dice.roll(4) {
-            0 => Fate::Lost,
-            1 => Fate::Breaks,
-            2 => Fate::Twice,
-            _ => Fate::Arrives,
-        });
-        let lookups: Vec<_> =
-            (0..10).map(|index| world.session.lookup(Target::index(index))).collect();
-        world.run();
-        for (index, lookup) in lookups.iter().enumerate() {
-            let value = world.outcomes[lookup].as_ref().unwrap().as_ref().unwrap().to_vec();
-            assert_eq!(value, expected(index as u64));
-        }
-        let committed: HashSet<_> =
-            world.journal.iter().flat_map(|(_, queries)| queries.clone()).collect();
-        let sent = world.sent.iter().filter_map(|(_, request)| match request {
-            Request::Answer(request) => Some(request.query.to_vec()),
-            _ => None,
-        });
-        assert_eq!(sent.collect::<HashSet<_>>(), committed);
-        assert_eq!(committed.len(), 20);
-    }
-}
-
-#[test]
-fn servers_that_differ_get_no_query() {
-    let honest = toy_peer(2, 20);
-    let changes: [fn(&mut TableIdentity); 3] = [
-        |identity| identity.epoch.0 += 1,
-        |identity| identity.digest.0[0] ^= 1,
-        |identity| identity.id.0[0] ^= 1,
-    ];
-    for change in changes {
-        let mut world = toy_world_of(vec![honest.clone(), honest.clone().with_identity(change)]);
-        world.run();
-        assert_eq!(world.failed_with(), Blame::Integrity);
-        assert_eq!(world.trace().iter().map(|sent| sent.1).collect::<Vec<_>>(), ["describe"; 2]);
-    }
 }
 
 #[test]

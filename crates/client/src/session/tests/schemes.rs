@@ -5,7 +5,6 @@ use super::world::*;
 use crate::session::*;
 use privet_core::Reason;
 use privet_schemes::SchemeId;
-use privet_wire::{ServerDescription, TableDescription};
 
 use short::*;
 
@@ -25,12 +24,11 @@ mod short {
 fn offering(schemes: &[SchemeId]) -> Peer {
     let mut peers: Vec<_> =
         schemes.iter().map(|scheme| Peer::indexed_by(*scheme, 20, 4, 1)).collect();
-    let offered = peers.iter().map(|peer| peer.scheme().clone()).collect();
-    let mut peer = peers.swap_remove(0);
-    let layout = described(&peer.layout);
-    let table = TableDescription::new("table", peer.identity(), layout, offered).unwrap();
-    peer.description = ServerDescription::new("a peer in memory", vec![table]).unwrap();
-    peer
+    let schemes = peers.iter().map(|peer| peer.scheme().clone()).collect();
+    peers.swap_remove(0).describing(|mut table| {
+        table.schemes = schemes;
+        table
+    })
 }
 
 /// All orders of all schemes in `of`; unless `whole`, those of its subsets as well.
@@ -64,7 +62,7 @@ fn chosen(world: &World) -> Option<SchemeId> {
 /// The message of a refusal before which nothing was asked.
 fn refusal(world: &World) -> &str {
     assert_eq!((world.failed_with(), chosen(world)), (Blame::ApiMisuse, None));
-    assert!(world.trace().iter().all(|sent| sent.1 == "describe"), "{:?}", world.trace());
+    assert!(world.asked_nothing(), "{:?}", world.trace());
     world.failure.as_ref().unwrap().message()
 }
 
@@ -166,13 +164,10 @@ fn who_wants_answers_verified_gets_no_other_scheme() {
 fn the_scheme_that_was_pinned_stays() {
     let pinned = |scheme: SchemeId| {
         let mut world = meets(&[&[scheme], &[scheme]], as_ever);
-        let mut pins = Vec::new();
-        for server in 0..2 {
-            let known = world.state_pins(&format!("server {server}")).into_iter();
-            pins.extend(known.map(|(name, pin)| KnownPin { server, name, pin }));
-        }
-        assert_eq!(pins.len(), 2);
-        pins
+        let mut options = options(2);
+        know_pins(&mut options, &mut *world.keeper.state);
+        assert_eq!(options.pins.len(), 2);
+        options.pins
     };
     for scheme in THREE {
         let pins = pinned(scheme);

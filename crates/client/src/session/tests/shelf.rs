@@ -1,6 +1,5 @@
 //! Queries that are made ahead.
 
-use super::peer::{Peer, pair};
 use super::world::*;
 use crate::session::*;
 use privet_core::SecretRng;
@@ -38,12 +37,10 @@ impl Shelf for TestShelf {
 }
 
 fn world(scheme: SchemeId) -> (World, Arc<TestShelf>) {
-    let peer = Peer::keyed_by(scheme, 20);
-    let servers = peer.scheme().plan.servers;
     let shelf = Arc::new(TestShelf::default());
-    let options = SessionOptions { shelf: Some(shelf.clone()), ..options(servers) };
-    let peers = (0..servers).map(|_| Peer::keyed_by(scheme, 20)).collect();
-    let mut world = World::with_options(peers, options);
+    let given = shelf.clone();
+    let peer = Peer::keyed_by(scheme, 20);
+    let mut world = World::with(&peer, |options| options.shelf = Some(given));
     world.run();
     (world, shelf)
 }
@@ -93,8 +90,7 @@ fn a_blank_of_another_table_makes_no_query() {
             Some(Blank::of("made by nobody"))
         }
     }
-    let options = SessionOptions { shelf: Some(Arc::new(Wrong)), ..options(1) };
-    let mut world = World::with_options(vec![Peer::keyed_by(SchemeId::SimplePir, 20)], options);
+    let mut world = World::with(&Peer::keyed(20), |options| options.shelf = Some(Arc::new(Wrong)));
     world.run();
     let error = world.get(Target::key(b"key-1")).unwrap_err();
     assert_eq!(error.blame(), privet_core::Blame::ApiMisuse, "{error}");

@@ -15,18 +15,22 @@ use std::sync::Arc;
 
 const KEYS: usize = 60;
 
-/// One scheme of each kind, and its number of servers.
-const SCHEMES: [(SchemeId, usize); 6] = [
-    (SchemeId::SimplePir, 1),
-    (SchemeId::Dpf, 2),
-    (SchemeId::DummySubsets, 1),
-    (SchemeId::SinglePass, 2),
-    (SchemeId::TapirMerkle, 2),
-    (SchemeId::Download, 1),
+/// One scheme of each kind.
+const SCHEMES: [SchemeId; 6] = [
+    SchemeId::SimplePir,
+    SchemeId::Dpf,
+    SchemeId::DummySubsets,
+    SchemeId::SinglePass,
+    SchemeId::TapirMerkle,
+    SchemeId::Download,
 ];
 
 fn key() -> Arc<PublisherKey> {
     Arc::new(PublisherKey::generate().unwrap())
+}
+
+fn without_next_key(key: &Arc<PublisherKey>, scheme: SchemeId, value: &str) -> Living {
+    Living::under(Arc::clone(key), None, scheme, KeyMapKind::Cuckoo, KEYS, value)
 }
 
 /// The keys of a table's owner: the publisher's, and the next one.
@@ -57,10 +61,10 @@ impl Owner {
 }
 
 /// A table of `scheme` at version 2, a client that has used its version 0, and the successor.
-fn succeeded(owner: &Owner, (scheme, servers): (SchemeId, usize)) -> (World, Living, Living) {
+fn succeeded(owner: &Owner, scheme: SchemeId) -> (World, Living, Living) {
     let mut dice = Dice(5);
     let mut old = owner.table(scheme);
-    let mut world = World::with_options(vec![old.peer(0, &[], 0); servers], options(servers));
+    let mut world = World::of(&old.peer(0, &[], 0));
     old.check(&mut world, &mut dice, 2);
     for _ in 0..2 {
         old.update(&edits(&mut dice, 3));
@@ -91,14 +95,13 @@ fn who_has_pinned_a_table_follows_to_its_successor_and_never_back() {
     for scheme in SCHEMES {
         let (owner, mut dice) = (Owner::new(), Dice(3));
         let (world, old, mut new) = succeeded(&owner, scheme);
-        let servers = scheme.1;
-        let mut world = later(world, &new.peer(0, &[], 0), servers);
+        let mut world = later(world, &new.peer(0, &[], 0));
         new.check(&mut world, &mut dice, 3);
         assert!(world.failure.is_none(), "{scheme:?}: {:?}", world.failure);
         assert!(world.events.iter().any(|event| event.contains("succeeds the table")));
         assert!(fetched_lineage(&world));
         let id = new.peer(0, &[], 0).identity().id;
-        for server in 0..servers {
+        for server in 0..world.peers.len() {
             let pins = world.state_pins(&format!("server {server}"));
             let [(_, pin)] = &pins[..] else { panic!("one table: {pins:?}") };
             assert_eq!((pin.table.id, pin.publisher), (id, Some(new.publisher())));
@@ -106,7 +109,7 @@ fn who_has_pinned_a_table_follows_to_its_successor_and_never_back() {
 
         // The next session needs no lineage, and follows the new table's epochs.
         let version = new.update(&edits(&mut dice, 3));
-        let mut world = later(world, &new.peer(version, &[], 0), servers);
+        let mut world = later(world, &new.peer(version, &[], 0));
         new.check(&mut world, &mut dice, 2);
         assert!(world.failure.is_none() && !fetched_lineage(&world), "{:?}", world.failure);
 
@@ -116,11 +119,11 @@ fn who_has_pinned_a_table_follows_to_its_successor_and_never_back() {
             if name == "other" {
                 back.description.tables[0].name = name.to_owned();
             }
-            world = later(world, &back, servers);
+            world = later(world, &back);
             assert_refused(&mut world, id, "left before for its successor");
         }
         // And the successor still serves.
-        let mut world = later(world, &new.peer(version, &[], 0), servers);
+        let mut world = later(world, &new.peer(version, &[], 0));
         new.check(&mut world, &mut dice, 1);
     }
 }
@@ -128,11 +131,11 @@ fn who_has_pinned_a_table_follows_to_its_successor_and_never_back() {
 #[test]
 fn a_client_that_comes_late_follows_the_successors_epochs_too() {
     let (owner, mut dice) = (Owner::new(), Dice(3));
-    let (world, _, mut new) = succeeded(&owner, (SchemeId::DummySubsets, 1));
+    let (world, _, mut new) = succeeded(&owner, SchemeId::DummySubsets);
     for _ in 0..3 {
         new.update(&edits(&mut dice, 3));
     }
-    let mut world = later(world, &new.peer(3, &[], 0), 1);
+    let mut world = later(world, &new.peer(3, &[], 0));
     new.check(&mut world, &mut dice, 3);
     assert!(world.failure.is_none(), "{:?}", world.failure);
     let parts = parts_fetched(&world);
@@ -142,11 +145,11 @@ fn a_client_that_comes_late_follows_the_successors_epochs_too() {
 
 #[test]
 fn a_session_goes_on_in_the_successor_and_closes_its_hints_first() {
-    for scheme in SCHEMES.into_iter().filter(|(id, _)| *id != SchemeId::Download) {
+    for scheme in SCHEMES.into_iter().filter(|id| *id != SchemeId::Download) {
         let (owner, mut dice) = (Owner::new(), Dice(3));
         let (mut world, old, new) = succeeded(&owner, scheme);
         // The client hears of it when its last description is a minute old.
-        world.peers = vec![new.peer(0, &[], 0); scheme.1];
+        world.serve(&new.peer(0, &[], 0));
         world.now += Duration::from_secs(61);
         new.check(&mut world, &mut dice, 3);
         assert!(world.failure.is_none(), "{scheme:?}: {:?}", world.failure);
@@ -155,17 +158,10 @@ fn a_session_goes_on_in_the_successor_and_closes_its_hints_first() {
         assert!(left.iter().all(|(_, left)| left.id == id) && !left.is_empty());
         // Two queries through one hint would be equal in length and differ: none is sent twice
         // with another content, because hints are of one table.
-        let of_old = world.sent.iter().filter(|(_, sent)| match sent {
-            Request::Answer(query) => query.table == id,
-            _ => false,
-        });
-        let before = of_old.count();
+        let of_old = |world: &World| asked(world).iter().filter(|table| **table == id).count();
+        let before = of_old(&world);
         new.check(&mut world, &mut dice, 2);
-        let after = world
-            .sent
-            .iter()
-            .filter(|(_, sent)| matches!(sent, Request::Answer(query) if query.table == id));
-        assert_eq!(after.count(), before, "nothing more is asked of the old table");
+        assert_eq!(of_old(&world), before, "nothing more is asked of the old table");
     }
 }
 
@@ -173,15 +169,15 @@ fn a_session_goes_on_in_the_successor_and_closes_its_hints_first() {
 fn a_thief_of_the_publishers_key_moves_no_client_that_has_pinned_a_next_key() {
     let (owner, mut dice) = (Owner::new(), Dice(3));
     let old = owner.table(SchemeId::Dpf);
-    let mut world = World::with_options(vec![old.peer(0, &[], 0); 2], options(2));
+    let mut world = World::of(&old.peer(0, &[], 0));
     old.check(&mut world, &mut dice, 1);
     // The thief has copied the table file, and leads to a table of his own.
     let stolen = old.stolen();
-    let mut his = Living::under(key(), None, SchemeId::Dpf, KeyMapKind::Cuckoo, KEYS, "false");
+    let mut his = without_next_key(&key(), SchemeId::Dpf, "false");
     let by_publisher = Signers { publisher: Some(&owner.publisher), next: None };
     stolen.succeed(by_publisher, &mut his);
     let id = old.peer(0, &[], 0).identity().id;
-    let mut world = later(world, &his.peer(0, &[], 0), 2);
+    let mut world = later(world, &his.peer(0, &[], 0));
     assert_refused(&mut world, id, "next key");
 }
 
@@ -189,16 +185,12 @@ fn a_thief_of_the_publishers_key_moves_no_client_that_has_pinned_a_next_key() {
 fn without_a_next_key_whoever_has_the_publishers_key_moves_clients() {
     let mut dice = Dice(3);
     let (publisher, thief) = (key(), key());
-    let table = |value| {
-        let key = Arc::clone(&publisher);
-        Living::under(key, None, SchemeId::Dpf, KeyMapKind::Cuckoo, KEYS, value)
-    };
-    let old = table("old");
-    let mut world = World::with_options(vec![old.peer(0, &[], 0); 2], options(2));
+    let old = without_next_key(&publisher, SchemeId::Dpf, "old");
+    let mut world = World::of(&old.peer(0, &[], 0));
     old.check(&mut world, &mut dice, 1);
-    let mut his = Living::under(thief, None, SchemeId::Dpf, KeyMapKind::Cuckoo, KEYS, "false");
+    let mut his = without_next_key(&thief, SchemeId::Dpf, "false");
     old.succeed(Signers { publisher: Some(&publisher), next: None }, &mut his);
-    let mut world = later(world, &his.peer(0, &[], 0), 2);
+    let mut world = later(world, &his.peer(0, &[], 0));
     his.check(&mut world, &mut dice, 1);
     assert!(world.failure.is_none(), "as documented: {:?}", world.failure);
 }
@@ -206,20 +198,19 @@ fn without_a_next_key_whoever_has_the_publishers_key_moves_clients() {
 #[test]
 fn a_second_successor_of_a_table_is_refused_by_who_has_followed_the_first() {
     let owner = Owner::new();
-    let scheme = (SchemeId::SimplePir, 1);
+    let scheme = SchemeId::SimplePir;
     let mut dice = Dice(9);
-    let old = owner.table(scheme.0);
-    let mut world = World::with_options(vec![old.peer(0, &[], 0)], options(1));
+    let old = owner.table(scheme);
+    let mut world = World::of(&old.peer(0, &[], 0));
     old.check(&mut world, &mut dice, 1);
     let other_history = old.forked();
-    let (mut first, mut second) =
-        (owner.successor(scheme.0, "first"), owner.successor(scheme.0, "second"));
+    let [mut first, mut second] = ["first", "second"].map(|value| owner.successor(scheme, value));
     old.succeed(owner.both(), &mut first);
     other_history.succeed(owner.both(), &mut second);
-    let mut world = later(world, &first.peer(0, &[], 0), 1);
+    let mut world = later(world, &first.peer(0, &[], 0));
     first.check(&mut world, &mut dice, 1);
     let id = first.peer(0, &[], 0).identity().id;
-    let mut world = later(world, &second.peer(0, &[], 0), 1);
+    let mut world = later(world, &second.peer(0, &[], 0));
     assert_refused(&mut world, id, "(a fork)");
 }
 
@@ -230,18 +221,18 @@ fn a_successor_that_leaves_out_epochs_that_the_client_has_followed_is_refused() 
     let mut old = owner.table(SchemeId::SimplePir);
     let (before, again) = (old.forked(), old.forked());
     let version = old.update(&edits(&mut dice, 3));
-    let mut world = World::with_options(vec![old.peer(version, &[], 0)], options(1));
+    let mut world = World::of(&old.peer(version, &[], 0));
     old.check(&mut world, &mut dice, 1);
     let mut new = owner.successor(SchemeId::SimplePir, "new");
     before.succeed(owner.both(), &mut new);
     let id = old.peer(0, &[], 0).identity().id;
-    let mut world = later(world, &new.peer(0, &[], 0), 1);
+    let mut world = later(world, &new.peer(0, &[], 0));
     assert_refused(&mut world, id, "(a rollback)");
 
     // A revocation, which the next key alone signs, does just that.
     let mut revoked = owner.successor(SchemeId::SimplePir, "restored");
     again.succeed(Signers { publisher: None, next: Some(&owner.next) }, &mut revoked);
-    let mut world = later(world, &revoked.peer(0, &[], 0), 1);
+    let mut world = later(world, &revoked.peer(0, &[], 0));
     revoked.check(&mut world, &mut dice, 1);
     assert!(world.failure.is_none(), "{:?}", world.failure);
 }
@@ -249,47 +240,47 @@ fn a_successor_that_leaves_out_epochs_that_the_client_has_followed_is_refused() 
 #[test]
 fn a_lineage_of_other_tables_or_of_nobody_leads_nowhere() {
     let owner = Owner::new();
-    let scheme = (SchemeId::SimplePir, 1);
+    let scheme = SchemeId::SimplePir;
     let (world, old, new) = succeeded(&owner, scheme);
     let id = old.peer(0, &[], 0).identity().id;
     // Another table claims the lineage of the successor.
-    let stranger = owner.successor(scheme.0, "stranger").peer(0, &[], 0);
+    let stranger = owner.successor(scheme, "stranger").peer(0, &[], 0);
     let claimed = stranger.with_lineage(None, new.peer(0, &[], 0).lineage);
-    let mut world = later(world, &claimed, 1);
+    let mut world = later(world, &claimed);
     assert_refused(&mut world, id, "was succeeded by another table");
     // A lineage of tables that this client never saw.
     let (other_owner, mut dice) = (Owner::new(), Dice(1));
     let (_, _, unrelated) = succeeded(&other_owner, scheme);
-    let mut world = later(world, &unrelated.peer(0, &[], 0), 1);
+    let mut world = later(world, &unrelated.peer(0, &[], 0));
     assert_refused(&mut world, id, "another table than before");
     // The true successor with other contents than were signed.
     let changed = new.peer(0, &[], 0).with_identity(|identity| identity.digest.0[0] ^= 1);
     let lineage = new.peer(0, &[], 0).lineage;
     let changed = changed.with_history(Vec::new(), &[], new.publisher(), 0);
-    let mut world = later(world, &changed.with_lineage(None, lineage), 1);
+    let mut world = later(world, &changed.with_lineage(None, lineage));
     assert_refused(&mut world, id, "other contents");
     // With another publisher than was signed.
     let lineage = new.peer(0, &[], 0).lineage;
     let named = new.peer(0, &[], 0).with_history(Vec::new(), &[], key().id(), 0);
-    let mut world = later(world, &named.with_lineage(None, lineage), 1);
+    let mut world = later(world, &named.with_lineage(None, lineage));
     assert_refused(&mut world, id, "another publisher");
-    let mut world = later(world, &new.peer(0, &[], 0), 1);
+    let mut world = later(world, &new.peer(0, &[], 0));
     new.check(&mut world, &mut dice, 1);
 }
 
 #[test]
 fn when_keys_change_hints_stay_and_the_old_key_signs_nothing_more() {
-    for (scheme, servers) in SCHEMES {
+    for scheme in SCHEMES {
         let (owner, mut dice) = (Owner::new(), Dice(7));
         let mut table = owner.table(scheme);
-        let mut world = World::with_options(vec![table.peer(0, &[], 0); servers], options(servers));
+        let mut world = World::of(&table.peer(0, &[], 0));
         table.check(&mut world, &mut dice, 2);
         table.update(&edits(&mut dice, 2));
         let by_old_key = table.forked();
         table.rotate(Arc::clone(&owner.next));
         let version = table.update(&edits(&mut dice, 2));
         assert_eq!(version, 3);
-        let mut world = later(world, &table.peer(version, &[], 0), servers);
+        let mut world = later(world, &table.peer(version, &[], 0));
         table.check(&mut world, &mut dice, 2);
         assert!(world.failure.is_none(), "{scheme}: {:?}", world.failure);
         assert!(world.sent.iter().all(|(_, sent)| !matches!(sent, Request::Prepare(_))));
@@ -304,25 +295,24 @@ fn when_keys_change_hints_stay_and_the_old_key_signs_nothing_more() {
             thief.update(&edits(&mut dice, 2));
         }
         let id = table.peer(0, &[], 0).identity().id;
-        let mut world = later(world, &thief.peer(5, &[], 0), servers);
+        let mut world = later(world, &thief.peer(5, &[], 0));
         assert_refused(&mut world, id, "is published by");
         assert_eq!(world.reason(), Some(Reason::PublisherDiffers));
 
         // However often keys change later, the pin tells who signed first.
         let before = world.state_pins("server 0");
         table.rotate(key());
-        let mut world = later(world, &table.peer(4, &[], 0), servers);
+        let mut world = later(world, &table.peer(4, &[], 0));
         table.check(&mut world, &mut dice, 1);
         let pins = world.state_pins("server 0");
         assert_eq!(pins[0].1.first_publisher, Some(owner.publisher.id()), "{scheme}");
 
         // So does the pin of another address, if that is first used now.
         for pins in [before, pins] {
-            let mut options = options(servers);
             let elsewhere = |(name, pin)| PinElsewhere { server: "old".to_owned(), name, pin };
-            options.pins_elsewhere = pins.into_iter().map(elsewhere).collect();
-            let peers = vec![table.peer(4, &[], 0); servers];
-            let mut world = World::with_options(peers, options);
+            let mut world = World::with(&table.peer(4, &[], 0), |options| {
+                options.pins_elsewhere = pins.into_iter().map(elsewhere).collect();
+            });
             table.check(&mut world, &mut dice, 1);
             let pin = world.state_pins("server 0")[0].1;
             assert_eq!(pin.first_publisher, Some(owner.publisher.id()), "{scheme}");
@@ -334,12 +324,12 @@ fn when_keys_change_hints_stay_and_the_old_key_signs_nothing_more() {
 fn a_successor_by_another_scheme_is_refused() {
     let (owner, mut dice) = (Owner::new(), Dice(2));
     let old = owner.table(SchemeId::SimplePir);
-    let mut world = World::with_options(vec![old.peer(0, &[], 0)], options(1));
+    let mut world = World::of(&old.peer(0, &[], 0));
     old.check(&mut world, &mut dice, 1);
     let mut new = owner.successor(SchemeId::Download, "new");
     old.succeed(owner.both(), &mut new);
     let id = old.peer(0, &[], 0).identity().id;
-    let mut world = later(world, &new.peer(0, &[], 0), 1);
+    let mut world = later(world, &new.peer(0, &[], 0));
     assert_refused(&mut world, id, "another scheme");
 }
 
@@ -354,21 +344,24 @@ fn asked(world: &World) -> Vec<TableId> {
 
 #[test]
 fn servers_may_switch_at_different_moments_while_they_serve_the_table_before() {
-    for (scheme, servers) in SCHEMES.into_iter().filter(|(id, _)| *id != SchemeId::Download) {
-        for first in 0..servers {
+    for scheme in SCHEMES.into_iter().filter(|id| *id != SchemeId::Download) {
+        for first in [0, 1] {
             let (owner, mut dice) = (Owner::new(), Dice(4));
-            let (mut world, old, new) = succeeded(&owner, (scheme, servers));
+            let (mut world, old, new) = succeeded(&owner, scheme);
+            if first == world.peers.len() {
+                continue;
+            }
             let (before, both) = (old.peer(0, &[], 0), new.peer(0, &[], 0));
             let both = both.beside(before.clone());
             let [old_id, new_id] = [before.identity().id, both.identity().id];
 
             // One server has switched. Sessions go on, and others begin, with the table before.
-            if servers == 2 {
+            if world.peers.len() == 2 {
                 world.peers[first] = both.clone();
                 for again in [false, true] {
                     if again {
                         let peers = world.peers.clone();
-                        world = later(world, &before, servers);
+                        world = later(world, &before);
                         world.peers = peers;
                     }
                     world.now += Duration::from_secs(61);
@@ -380,17 +373,17 @@ fn servers_may_switch_at_different_moments_while_they_serve_the_table_before() {
             }
 
             // All have. Nothing under way is given up: the table before is still served.
-            world.peers = vec![both; servers];
+            world.serve(&both);
             world.now += Duration::from_secs(61);
             new.check(&mut world, &mut dice, 2);
             assert!(world.failure.is_none(), "{scheme}: {:?}", world.failure);
             assert_eq!(asked(&world).last(), Some(&new_id));
             assert_eq!(world.state_pins("server 0")[0].1.table.id, new_id);
             // Who comes later uses the successor, and never goes back.
-            let mut world = later(world, &new.peer(0, &[], 0).beside(before.clone()), servers);
+            let mut world = later(world, &new.peer(0, &[], 0).beside(before.clone()));
             new.check(&mut world, &mut dice, 1);
             assert!(asked(&world).iter().all(|id| *id == new_id));
-            let mut world = later(world, &before, servers);
+            let mut world = later(world, &before);
             assert_refused(&mut world, new_id, "left before for its successor");
         }
     }
@@ -399,12 +392,12 @@ fn servers_may_switch_at_different_moments_while_they_serve_the_table_before() {
 #[test]
 fn servers_that_have_no_table_in_common_are_refused_as_before() {
     let (owner, mut dice) = (Owner::new(), Dice(4));
-    let (mut world, old, new) = succeeded(&owner, (SchemeId::Dpf, 2));
+    let (mut world, old, new) = succeeded(&owner, SchemeId::Dpf);
     old.check(&mut world, &mut dice, 1);
     let (before, after) = (old.peer(0, &[], 0), new.peer(0, &[], 0));
     let id = before.identity().id;
     // The server that has switched does not serve the table before any more.
-    let mut world = later(world, &before, 2);
+    let mut world = later(world, &before);
     world.peers[1] = after;
     assert_refused(&mut world, id, "another table under the name");
 }
@@ -414,11 +407,10 @@ fn a_caller_may_go_on_naming_the_publisher_before_and_is_led_to_no_thief() {
     let (owner, mut dice) = (Owner::new(), Dice(6));
     let old = owner.table(SchemeId::SimplePir);
     let naming = |named: &PublisherKey| {
-        let mut options = options(1);
-        options.publisher = Some(named.id());
-        options
+        let publisher = Some(named.id());
+        move |options: &mut SessionOptions| options.publisher = publisher
     };
-    let mut world = World::with_options(vec![old.peer(0, &[], 0)], naming(&owner.publisher));
+    let mut world = World::with(&old.peer(0, &[], 0), naming(&owner.publisher));
     old.check(&mut world, &mut dice, 1);
     let stolen = old.stolen();
     let mut new = owner.successor(SchemeId::SimplePir, "new");
@@ -442,17 +434,18 @@ fn a_caller_may_go_on_naming_the_publisher_before_and_is_led_to_no_thief() {
 
     // The thief of the named key signs a successor of his own, and serves it under any name. He
     // also shows the true lineage beside it.
-    let mut his =
-        Living::under(key(), None, SchemeId::SimplePir, KeyMapKind::Cuckoo, KEYS, "false");
+    let mut his = without_next_key(&key(), SchemeId::SimplePir, "false");
     stolen.succeed(Signers { publisher: Some(&owner.publisher), next: None }, &mut his);
     let shown = his.peer(0, &[], 0);
     let replayed = shown.clone().with_lineage(None, new.peer(0, &[], 0).lineage);
     for peer in [shown, replayed.clone(), stolen.peer(0, &[], 0)] {
         for name in ["table", "other"] {
-            let (mut peer, mut options) = (peer.clone(), naming(&owner.publisher));
+            let mut peer = peer.clone();
             peer.description.tables[0].name = name.to_owned();
-            options.table = Some(name.to_owned());
-            world = later_with(world, &peer, options);
+            world = later_with(world, &peer, |options| {
+                naming(&owner.publisher)(options);
+                options.table = Some(name.to_owned());
+            });
             assert_refused(&mut world, id, "nothing was asked");
         }
     }
@@ -461,7 +454,7 @@ fn a_caller_may_go_on_naming_the_publisher_before_and_is_led_to_no_thief() {
 
     // Who has believed him at first use, and names the publisher only then, learns of it.
     let id = replayed.identity().id;
-    let mut world = World::with_options(vec![replayed.clone()], options(1));
+    let mut world = World::of(&replayed);
     his.check(&mut world, &mut dice, 1);
     let mut world = later_with(world, &replayed, naming(&owner.publisher));
     assert_refused(&mut world, id, "names another publisher");
@@ -470,12 +463,11 @@ fn a_caller_may_go_on_naming_the_publisher_before_and_is_led_to_no_thief() {
 /// A lineage explains another publisher only if it is fetched.
 #[test]
 fn a_lineage_at_the_second_server_excuses_no_other_publisher_than_the_named_one() {
-    let (owner, scheme) = (Owner::new(), (SchemeId::Dpf, 2));
-    let (_, _, new) = succeeded(&owner, scheme);
+    let owner = Owner::new();
+    let (_, _, new) = succeeded(&owner, SchemeId::Dpf);
     let peer = new.peer(0, &[], 0);
     let without = peer.clone().with_lineage(None, Vec::new());
-    let mut options = options(2);
-    options.publisher = Some(key().id());
+    let options = SessionOptions { publisher: Some(key().id()), ..options(2) };
     let mut world = World::with_options(vec![without, peer.clone()], options);
     assert_refused(&mut world, peer.identity().id, "names another publisher");
 }
@@ -484,24 +476,16 @@ fn a_lineage_at_the_second_server_excuses_no_other_publisher_than_the_named_one(
 /// moves on when both servers have the change.
 #[test]
 fn servers_may_take_a_change_of_keys_at_different_moments() {
-    for (scheme, servers) in SCHEMES.into_iter().filter(|(_, servers)| *servers == 2) {
-        for first in 0..servers {
+    for scheme in [SchemeId::Dpf, SchemeId::SinglePass, SchemeId::TapirMerkle] {
+        for first in [0, 1] {
             // The publisher hands over to the next key, or names a first one.
             for hands_over in [true, false] {
                 let (owner, mut dice) = (Owner::new(), Dice(8));
                 let mut table = match hands_over {
                     true => owner.table(scheme),
-                    false => Living::under(
-                        Arc::clone(&owner.publisher),
-                        None,
-                        scheme,
-                        KeyMapKind::Cuckoo,
-                        KEYS,
-                        "old",
-                    ),
+                    false => without_next_key(&owner.publisher, scheme, "old"),
                 };
-                let peers = vec![table.peer(0, &[], 0); servers];
-                let mut world = World::with_options(peers, options(servers));
+                let mut world = World::of(&table.peer(0, &[], 0));
                 table.check(&mut world, &mut dice, 2);
                 table.update(&edits(&mut dice, 2));
                 let before = table.peer(1, &[], 0);
@@ -511,21 +495,21 @@ fn servers_may_take_a_change_of_keys_at_different_moments() {
                     false => table.rotate_to(Arc::clone(&owner.publisher), Some(next)),
                 };
                 let ahead = table.peer(2, &[1], 0);
-                let mut peers = vec![before.clone(); servers];
+                let mut peers = vec![before.clone(); 2];
                 peers[first] = ahead.clone();
 
                 // At first use, nobody knows which of the two tells the truth.
                 let id = before.identity().id;
-                let mut new = World::with_options(peers.clone(), options(servers));
+                let mut new = World::with_options(peers.clone(), options(2));
                 assert_waits(&mut new);
                 // The server that is behind cannot name keys of its own to others either.
                 let mut lies = peers.clone();
                 lies[1 - first] = before.clone().with_history(Vec::new(), &[], key().id(), 0);
-                let mut lied = later(world, &before, servers);
+                let mut lied = later(world, &before);
                 lied.peers = lies;
                 assert_waits(&mut lied);
 
-                let mut world = later(lied, &before, servers);
+                let mut world = later(lied, &before);
                 world.peers = peers;
                 for _ in 0..2 {
                     table.check(&mut world, &mut dice, 2);
@@ -535,7 +519,7 @@ fn servers_may_take_a_change_of_keys_at_different_moments() {
                     assert_eq!((epoch, pin.publisher), (1, Some(owner.publisher.id())));
                     world.now += Duration::from_secs(61);
                 }
-                world.peers = vec![ahead; servers];
+                world.serve(&ahead);
                 world.now += Duration::from_secs(61);
                 table.check(&mut world, &mut dice, 2);
                 assert!(world.failure.is_none(), "{scheme}: {:?}", world.failure);

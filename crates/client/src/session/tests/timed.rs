@@ -1,7 +1,7 @@
 //! How long the measured slots are, and that measuring leaves everything else unchanged.
 
 use super::super::planted::take_rehearsed;
-use super::world::{Peer, World, options};
+use super::world::{Peer, World, options, parts};
 use crate::session::records::RecordReader;
 use crate::session::timetable::Measuring;
 use crate::session::*;
@@ -19,12 +19,8 @@ fn micros(count: u64) -> Duration {
 }
 
 /// Schemes with lookups by index, without state and with, of one server and of two.
-const SCHEMES: [(SchemeId, usize); 4] = [
-    (SchemeId::SimplePir, 1),
-    (SchemeId::DummySubsets, 1),
-    (SchemeId::Dpf, 2),
-    (SchemeId::TapirMerkle, 2),
-];
+const SCHEMES: [SchemeId; 4] =
+    [SchemeId::SimplePir, SchemeId::DummySubsets, SchemeId::Dpf, SchemeId::TapirMerkle];
 
 /// A clock that advances by so much at each look.
 fn ticking(step: Duration) -> Clock {
@@ -34,11 +30,9 @@ fn ticking(step: Duration) -> Clock {
 
 #[test]
 fn slots_are_measured_when_a_session_opens() {
-    for (scheme, servers) in SCHEMES {
+    for scheme in SCHEMES {
         let peer = Peer::indexed_by(scheme, 64, 16, 1);
-        let mut options = options(servers);
-        options.clock = ticking(micros(100));
-        let mut world = World::with_options(vec![peer; servers], options);
+        let mut world = World::with(&peer, |options| options.clock = ticking(micros(100)));
         world.run();
         let timetable = &world.session.shared.timetable;
         // By this clock everything takes one tick, and a slot five quarters of that.
@@ -54,11 +48,11 @@ fn slots_are_measured_when_a_session_opens() {
 fn reading_is_measured_with_what_takes_longest() {
     let dummies = Measuring::brief().fewest;
     take_rehearsed();
-    World::new(Peer::indexed(64, 16, 1)).run();
+    World::of(&Peer::indexed(64, 16, 1)).run();
     assert_eq!(take_rehearsed(), dummies * 16);
     let keyed = Peer::keyed(20);
     let record_len = keyed.identity().shape.record_len() as usize;
-    World::new(keyed).run();
+    World::of(&keyed).run();
     assert!(take_rehearsed() >= dummies * record_len);
 }
 
@@ -101,11 +95,9 @@ fn dummy_keys_are_brought_into_the_tables_form() {
 
 #[test]
 fn a_clock_that_stands_still_is_refused() {
-    let peer = Peer::indexed(64, 16, 1);
     let measuring = Measuring { looks: 100, ..Measuring::brief() };
-    let parts = Parts { measuring, ..Parts::of_the_registry().unwrap() };
-    let session = Session::with_parts(options(1), Duration::ZERO, parts).unwrap();
-    let mut world = World::with_session(vec![peer], session);
+    let parts = Parts { measuring, ..parts() };
+    let mut world = World::with_parts(vec![Peer::indexed(64, 16, 1)], options(1), parts);
     let error = world.get(Target::index(3)).unwrap_err();
     assert_eq!(error.blame(), Blame::ApiMisuse);
     assert!(error.message().contains("clock"), "{error}");
@@ -114,7 +106,7 @@ fn a_clock_that_stands_still_is_refused() {
 
 #[test]
 fn a_client_that_holds_the_table_waits_for_nothing() {
-    let mut world = World::new(Peer::indexed_by(SchemeId::Download, 64, 16, 1));
+    let mut world = World::of(&Peer::indexed_by(SchemeId::Download, 64, 16, 1));
     world.run();
     assert!(world.session.shared.timetable.lengths.is_none());
     let before = world.now;
@@ -124,16 +116,13 @@ fn a_client_that_holds_the_table_waits_for_nothing() {
 
 #[test]
 fn measuring_uses_no_hint_up() {
-    for (scheme, servers) in SCHEMES {
+    for scheme in SCHEMES {
         let peer = Peer::indexed_by(scheme, 64, 16, 1);
-        let mut options = options(servers);
-        options.clock = ticking(micros(100));
-        let parts = Parts {
-            measuring: Measuring { dummies: 80, fewest: 80, ..Measuring::brief() },
-            ..Parts::of_the_registry().unwrap()
-        };
-        let session = Session::with_parts(options, Duration::ZERO, parts).unwrap();
-        let mut world = World::with_session(vec![peer; servers], session);
+        let servers = peer.scheme().plan.servers;
+        let options = SessionOptions { clock: ticking(micros(100)), ..options(servers) };
+        let measuring = Measuring { dummies: 80, fewest: 80, ..Measuring::brief() };
+        let parts = Parts { measuring, ..parts() };
+        let mut world = World::with_parts(vec![peer; servers], options, parts);
         world.run();
         assert!(world.session.shared.timetable.measured.is_some(), "{scheme}");
         assert_eq!(world.journal.len() + world.completions.len(), 0, "{scheme}");

@@ -7,7 +7,7 @@ use privet_schemes::SchemeId;
 
 /// The queries of three lookups to each of two servers, in the order in which they left.
 pub(crate) fn queries(peer: impl Fn() -> Peer) -> Vec<Query> {
-    let mut world = World::with_options(vec![peer(), peer()], options(2));
+    let mut world = World::of(&peer());
     (0..3).for_each(|index| drop(world.found(Target::index(index))));
     let sent = world.sent.into_iter().map(|(_, request)| request);
     sent.filter_map(|request| if let Request::Answer(query) = request { Some(query) } else { None })

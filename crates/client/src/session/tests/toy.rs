@@ -29,7 +29,7 @@ mod client;
 
 pub(super) use client::{Nowhere, fix_coins, parts};
 
-use super::world::Peer;
+use super::world::{Peer, World, options};
 use crate::session::*;
 use privet_core::{Epoch, TableDigest, TableId, TableIdentity, TableShape};
 use privet_schemes::SchemeId;
@@ -159,6 +159,12 @@ fn plan_in(plan: &SchemePlan, table: &TableIdentity) -> Option<SchemePlan> {
 /// A server of toys.
 pub(super) fn peer(records: u64, record_len: u64, servers: usize, total: u64, kind: Kind) -> Peer {
     serve(Peer::indexed(records, record_len, 1), servers, total, kind)
+}
+
+/// A client of as many such servers as it takes.
+pub(super) fn world(peer: &Peer) -> World {
+    let servers = peer.scheme().plan.servers;
+    World::with_parts(vec![peer.clone(); servers], options(servers), parts(1))
 }
 
 /// The same of another peer's table.

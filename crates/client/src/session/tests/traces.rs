@@ -8,18 +8,16 @@
 //! time. The tests plant mistakes in the session itself, and each must show.
 
 use super::super::planted::{SessionFlaw, plant};
+use super::peer::{identity_of, records_of};
 use super::simulator::slow::{Costs, Passing, slowed};
 use super::world::*;
-use crate::session::timetable::Measuring;
 use crate::session::*;
-use privet_core::{Epoch, PublicSeed, SecretRng, TableId, TableIdentity, TableShape, TableView};
-use privet_kernels::Kernels;
+use privet_core::{PublicSeed, SecretRng, TableShape};
 use privet_laboratory::pointproofs::ReferenceString;
 use privet_laboratory::tapir_pp::REFERENCE_STRING;
 use privet_schemes::SchemeId;
-use privet_schemes::registry::{self, PARTITION_RECORDS, ServerOptions, Tuning};
+use privet_schemes::registry::{PARTITION_RECORDS, Tuning};
 use privet_table::authentication::{MerkleTree, shape_with_paths};
-use privet_table::digest::{DigestParts, layout_digest};
 use privet_table::key_map::{
     Directory, KeyForm, KeyMapKind, PackOptions, Points, Range, encode_list, pack_with,
 };
@@ -128,28 +126,17 @@ fn table(layout: Layout, few: bool, spoilt: bool) -> (Vec<u8>, Vec<u8>, TableSha
     let packed = packed.unwrap().with_key_form(key_form);
     let map = packed.key_map().clone();
     assert!(few || map.stash_entries() > 0, "the long value is in the stash, in parts one of them");
-    let record = |bucket: u64, record: &mut Vec<u8>| {
-        packed.write_record(&pairs[..], bucket, record);
-    };
-    let mut records: Vec<Vec<u8>> = Vec::new();
+    let mut records = records_of(&packed, &pairs);
     let (encoded, shape);
     if layout == Layout::Authenticated {
-        let tree = MerkleTree::over(map.buckets(), record);
-        for bucket in 0..map.buckets() {
-            let mut bytes = Vec::new();
-            record(bucket, &mut bytes);
-            tree.append_path(bucket, &mut bytes);
-            records.push(bytes);
-        }
+        let tree = MerkleTree::over(map.buckets(), |bucket, record| {
+            packed.write_record(&pairs[..], bucket, record);
+        });
+        (0..).zip(&mut records).for_each(|(bucket, record)| tree.append_path(bucket, record));
         shape = shape_with_paths(map.shape()).unwrap();
         let keyed = RecordLayout::Keyed(map);
         encoded = TableLayout::authenticated(tree.authentication(), keyed).encode();
     } else {
-        for bucket in 0..map.buckets() {
-            let mut bytes = Vec::new();
-            record(bucket, &mut bytes);
-            records.push(bytes);
-        }
         shape = map.shape();
         encoded = RecordLayout::Keyed(map).encode();
     }
@@ -174,17 +161,7 @@ fn peer(scheme: SchemeId, layout: Layout, spoilt: bool) -> Peer {
         _ => Tuning::default(),
     };
     let (layout, records, shape) = table(layout, scheme == SchemeId::DoublePir, spoilt);
-    let records_digest = *blake3::hash(&records).as_bytes();
-    let parts = DigestParts { layout: layout_digest(&layout), records: records_digest };
-    let digest = parts.combine(shape);
-    let identity = TableIdentity { id: TableId([1; 16]), epoch: Epoch(1), digest, shape };
-    let view = TableView::new(identity, &records).unwrap();
-    let options = ServerOptions { kernels: Kernels::detect(), threads: 1 };
-    let setup = registry::setup(scheme, view, &tuning, options).unwrap();
-    let precomputed = setup.precompute(&|_| {}).unwrap();
-    let server = setup.finish(&precomputed.kept.as_bytes(), &|_| {}).unwrap();
-    let hint = precomputed.hint.as_bytes().into_owned();
-    Peer::with_server(Arc::from(server), identity, layout, &records, hint)
+    Peer::tuned(scheme, &tuning, identity_of(&layout, &records, shape, 1), layout, &records)
 }
 
 /// A client with coins of its own, the same each time. Its lookups take a different time for each
@@ -192,16 +169,11 @@ fn peer(scheme: SchemeId, layout: Layout, spoilt: bool) -> Peer {
 fn client(peer: &Peer) -> World {
     let servers = peer.scheme().plan.servers;
     let passing = Passing::default();
-    let parts = Parts {
-        rng: SecretRng::from_fixed_seed([6; 32]),
-        measuring: Measuring::brief(),
-        ..Parts::of_the_registry().unwrap()
-    };
+    let parts = Parts { rng: SecretRng::from_fixed_seed([6; 32]), ..parts() };
     let parts = slowed(parts, Costs::Within, &passing);
     let clock = passing.clock(Duration::from_nanos(1), Duration::ZERO);
     let options = SessionOptions { clock, ..options(servers) };
-    let session = Session::with_parts(options, Duration::ZERO, parts).unwrap();
-    World::with_session(vec![peer.clone(); servers], session)
+    World::with_parts(vec![peer.clone(); servers], options, parts)
 }
 
 fn falsify(answers: Answers, servers: usize) -> Falsify {

@@ -18,7 +18,7 @@ pub(super) fn peer() -> Peer {
 }
 
 pub(super) fn world() -> World {
-    World::with_options(vec![peer(); 2], options(2))
+    World::of(&peer())
 }
 
 /// Hands in lookups of hits and misses.
@@ -67,56 +67,6 @@ fn a_lookup_is_one_query_to_each_server_in_its_role() {
 }
 
 #[test]
-fn any_record_of_any_shape_is_the_tables() {
-    for (records, len) in [(1, 1), (7, 3), (200, 17)] {
-        let peer = Peer::indexed_by(SchemeId::Dpf, records, len, 1);
-        let mut world = World::with_options(vec![peer; 2], options(2));
-        for index in 0..records {
-            let expected: Vec<u8> =
-                (index * len..(index + 1) * len).map(|i| (i * 13 + i / 251 + 1) as u8).collect();
-            assert_eq!(world.found(Target::index(index)), expected);
-        }
-        assert_eq!(world.get(Target::index(records)).unwrap_err().blame(), Blame::ApiMisuse);
-    }
-}
-
-/// The server, the kind and the length of each request.
-type Traffic = Vec<(usize, &'static str, usize)>;
-
-/// The whole traffic of a session that looks up each of `targets`, some of them together.
-fn traffic(peer: &Peer, targets: &[Target]) -> Traffic {
-    let mut world = World::with_options(vec![peer.clone(); 2], options(2));
-    for together in targets.chunks(3) {
-        together.iter().for_each(|target| {
-            world.session.lookup(target.clone());
-        });
-        world.run();
-    }
-    world.trace()
-}
-
-#[test]
-fn traffic_to_each_server_depends_on_the_number_of_lookups_alone() {
-    let indexed = Peer::indexed_by(SchemeId::Dpf, 300, 5, 1);
-    let reference = traffic(&indexed, &[0; 7].map(Target::index));
-    for server in [0, 1] {
-        let answers = reference.iter().filter(|sent| (sent.0, sent.1) == (server, "answer"));
-        assert_eq!(answers.count(), 7, "repeats are queries too");
-    }
-    for index in 0..300 {
-        let targets = [index, 299 - index, index, 7, index / 2, index, 128].map(Target::index);
-        assert_eq!(traffic(&indexed, &targets), reference, "index {index}");
-    }
-    // Hits, the stash, and misses.
-    let keyed = peer();
-    let reference = traffic(&keyed, &[0; 5].map(|k| Target::key(pair(k).0)));
-    for k in 0..30 {
-        let targets = [k, 3, k + 1, k, 40].map(|k| Target::key(pair(k).0));
-        assert_eq!(traffic(&keyed, &targets), reference, "key {k}");
-    }
-}
-
-#[test]
 fn each_message_in_turn_is_lost_broken_turned_away_late_or_repeated() {
     let run = |fault: Option<(usize, Fate)>| {
         let mut world = world();
@@ -149,26 +99,6 @@ fn each_message_in_turn_is_lost_broken_turned_away_late_or_repeated() {
 }
 
 #[test]
-fn any_mixture_of_faults_is_survived() {
-    for seed in 0..60 {
-        let mut world = world();
-        let mut dice = Dice(seed);
-        world.fate = Box::new(move |_, _| match dice.roll(10) {
-            0 => Fate::Lost,
-            1 => Fate::Breaks,
-            2 => Fate::TurnedAway,
-            3 => Fate::Late(dice.roll(100_000)),
-            4 => Fate::Cut(dice.roll(2) as usize),
-            5 => Fate::Twice,
-            _ => Fate::Arrives,
-        });
-        let lookups = look_up(&mut world);
-        world.run();
-        check_all(&world, &lookups);
-    }
-}
-
-#[test]
 fn a_slow_server_holds_up_its_lookups_and_nothing_else() {
     for slow in [0, 1] {
         let mut world = world();
@@ -176,9 +106,7 @@ fn a_slow_server_holds_up_its_lookups_and_nothing_else() {
         world.fates[slow] = Fate::Late(20_000);
         let before = world.now;
         let lookups = look_up(&mut world);
-        while let Some(output) = world.poll() {
-            world.carry_out(output);
-        }
+        world.carry_out_all();
         let under_way = options(2).in_flight;
         assert_eq!([0, 1].map(|server| world.queries_to(server).len()), [under_way; 2]);
         world.run();
@@ -220,9 +148,7 @@ fn a_server_restarted_while_the_other_is_fine_loses_no_lookup() {
 #[test]
 fn a_server_that_stays_away_costs_the_lookups_but_not_the_session() {
     for (away, name) in [(0, "the first server"), (1, "the second server")] {
-        let mut patient = options(2);
-        patient.patience = Patience::default();
-        let mut world = World::with_options(vec![peer(); 2], patient);
+        let mut world = World::with(&peer(), |options| options.patience = Patience::default());
         world.run();
         world.fates[away] = Fate::Lost;
         let error = world.get(Target::key(pair(1).0)).unwrap_err();
@@ -239,9 +165,7 @@ fn a_server_that_stays_away_costs_the_lookups_but_not_the_session() {
 #[test]
 fn a_server_that_was_never_there_ends_the_session_before_anything_is_asked() {
     for away in [0, 1] {
-        let mut impatient = options(2);
-        impatient.patience = Patience::default();
-        let mut world = World::with_options(vec![peer(); 2], impatient);
+        let mut world = World::with(&peer(), |options| options.patience = Patience::default());
         world.fates[away] = Fate::Breaks;
         let lookups = look_up(&mut world);
         world.run();
@@ -251,20 +175,16 @@ fn a_server_that_was_never_there_ends_the_session_before_anything_is_asked() {
     }
 }
 
+/// The server, the kind and the length of each request.
+type Traffic = Vec<(usize, &'static str, usize)>;
+
 /// Outcomes and traffic of twenty lookups by index, while server `liar` does `lie` to its answers.
 fn lied_to(liar: u8, lie: fn(&mut Vec<u8>)) -> (Vec<Result<Vec<u8>>>, Traffic) {
-    let peer = Peer::indexed_by(SchemeId::Dpf, 50, 8, 1);
-    let mut world = World::with_options(vec![peer; 2], options(2));
-    world.falsify = Box::new(move |request, mut responses| {
-        if let (Request::Answer(request), Ok(Response::Answered(response))) =
-            (request, &mut responses[0])
-            && request.role.0 == liar
-        {
-            let mut answer = response.answer.to_vec();
-            lie(&mut answer);
-            response.answer = answer.into();
+    let mut world = World::of(&Peer::indexed_by(SchemeId::Dpf, 50, 8, 1));
+    world.change_answers(move |role, answer| {
+        if role == liar {
+            lie(answer);
         }
-        responses
     });
     let outcomes = (0..20).map(|index| world.get(Target::index(index)));
     let outcomes = outcomes.map(|outcome| outcome.map(|value| value.unwrap().to_vec()));

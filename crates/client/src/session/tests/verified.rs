@@ -4,7 +4,6 @@
 use super::reserved::*;
 use super::toy::{self, Flow, Kind};
 use super::world::*;
-use crate::session::timetable::Measuring;
 use crate::session::*;
 use privet_core::{Reason, SecretRng, TableIdentity};
 use privet_kernels::Kernels;
@@ -27,40 +26,25 @@ const TOTAL: u64 = 6;
 const ANSWER_BITS: usize = 8 * (8 + RECORD_LEN as usize + 16);
 
 fn world() -> World {
-    toy_world_of(vec![toy_peer_of(VERIFYING, 2, TOTAL); 2])
+    toy::world(&toy_peer_of(VERIFYING, 2, TOTAL))
 }
 
 /// The next `answers` to queries in role `liar` have one bit flipped.
-fn lying(liar: u8, bit: usize, mut answers: usize) -> Falsify {
-    Box::new(move |request, mut responses| {
-        if let (Request::Answer(request), Ok(Response::Answered(response))) =
-            (request, &mut responses[0])
-            && request.role.0 == liar
-            && answers > 0
-        {
+fn lie(world: &mut World, liar: u8, bit: usize, mut answers: usize) {
+    world.change_answers(move |role, answer| {
+        if role == liar && answers > 0 {
             answers -= 1;
-            let mut answer = response.answer.to_vec();
             answer[bit / 8] ^= 1 << (bit % 8);
-            response.answer = answer.into();
         }
-        responses
-    })
+    });
 }
 
-fn shortened(liar: u8) -> Falsify {
-    Box::new(move |request, mut responses| {
-        if let (Request::Answer(request), Ok(Response::Answered(response))) =
-            (request, &mut responses[0])
-            && request.role.0 == liar
-        {
-            response.answer.truncate(response.answer.len() - 1);
+fn shorten(world: &mut World, liar: u8) {
+    world.change_answers(move |role, answer| {
+        if role == liar {
+            answer.pop();
         }
-        responses
-    })
-}
-
-fn truthful() -> Falsify {
-    Box::new(|_, responses| responses)
+    });
 }
 
 /// How many queries went to the first server.
@@ -78,17 +62,17 @@ fn check_that_it_stays_so(world: World, why: &str) -> World {
         assert!(error.message().contains(why), "{error}");
         assert_eq!(error.reason(), Some(Reason::HintsEnded), "{error}");
     }
-    assert!(next.trace().iter().all(|sent| sent.1 == "describe"), "{:?}", next.trace());
+    assert!(next.asked_nothing(), "{:?}", next.trace());
     next
 }
 
 #[test]
 fn each_query_waits_for_the_one_before_to_be_settled() {
     let mut world = world();
-    let lookups: Vec<_> = (0..14).map(|k| world.session.lookup(Target::index(k * 3))).collect();
+    let lookups = world.look_up((0..14).map(|k| k * 3));
     world.run();
     for (index, lookup) in (0..).step_by(3).zip(&lookups) {
-        let value = world.outcomes[lookup].as_ref().unwrap().as_ref().unwrap().to_vec();
+        let value = world.value(*lookup);
         assert_eq!(value, expected(index));
     }
     let settled: Vec<_> = world.completions.iter().map(|(records, _)| *records).collect();
@@ -100,9 +84,7 @@ fn each_query_waits_for_the_one_before_to_be_settled() {
 fn the_next_query_goes_out_before_the_record_is_looked_at() {
     let mut world = world();
     world.run();
-    for k in 0..3 {
-        world.session.lookup(Target::index(k));
-    }
+    world.look_up(0..3);
     // How many queries each server had received when a value was told.
     let mut told = Vec::new();
     loop {
@@ -125,7 +107,7 @@ fn both_records_of_a_key_are_fetched_one_after_the_other_whichever_holds_it() {
     for k in 0..40 {
         let peer = Peer::keyed_as(KeyMapKind::Cuckoo, SchemeId::SimplePir, 30);
         let peer = toy::serve(peer, 2, TOTAL, VERIFYING);
-        let mut world = toy_world_of(vec![peer; 2]);
+        let mut world = toy::world(&peer);
         world.run();
         let before = world.sent.len();
         let (key, value) = pair(k);
@@ -145,8 +127,8 @@ fn any_wrong_bit_of_any_answer_ends_the_hints_for_good() {
         for bit in (0..ANSWER_BITS).step_by(if liar == 0 { 1 } else { 5 }) {
             let mut world = world();
             assert_eq!(world.found(Target::index(1)), expected(1));
-            world.falsify = lying(liar, bit, 1);
-            let lookups: Vec<_> = (0..4).map(|k| world.session.lookup(Target::index(k))).collect();
+            lie(&mut world, liar, bit, 1);
+            let lookups = world.look_up(0..4);
             world.run();
             let why = format!("the answer of server {liar}");
             for lookup in &lookups {
@@ -173,14 +155,12 @@ fn a_wrong_answer_for_one_of_two_records_ends_it_the_same_whichever_was_wanted()
     for k in 0..40 {
         for wrong in [1, 2] {
             let peer = Peer::keyed_as(KeyMapKind::Cuckoo, SchemeId::SimplePir, 30);
-            let mut world = toy_world_of(vec![toy::serve(peer, 2, TOTAL, VERIFYING); 2]);
+            let mut world = toy::world(&toy::serve(peer, 2, TOTAL, VERIFYING));
             world.run();
             let mut number = 0;
-            let mut lie = lying(1, 77, 1);
-            world.falsify = Box::new(move |request, responses| {
-                number +=
-                    usize::from(matches!(request, Request::Answer(request) if request.role.0 == 1));
-                if number == wrong { lie(request, responses) } else { responses }
+            world.change_answers(move |role, answer| {
+                number += usize::from(role == 1);
+                answer[9] ^= 0x20 * u8::from((role, number) == (1, wrong));
             });
             assert_eq!(world.get(Target::key(pair(k).0)).unwrap_err().blame(), Blame::Integrity);
             assert_eq!(asked(&world), wrong);
@@ -192,10 +172,10 @@ fn a_wrong_answer_for_one_of_two_records_ends_it_the_same_whichever_was_wanted()
 fn the_wrong_answer_to_an_earlier_processes_query_ends_them_as_well() {
     let mut world = world();
     world.found(Target::index(1));
-    world.falsify = shortened(0);
+    shorten(&mut world, 0);
     world.get(Target::index(2)).unwrap_err();
     let mut next = after(world);
-    next.falsify = lying(0, 3, 1);
+    lie(&mut next, 0, 3, 1);
     next.run();
     assert_eq!((next.failed_with(), next.ends.len(), asked(&next)), (Blame::Integrity, 1, 1));
     check_that_it_stays_so(next, "the answer of server 0");
@@ -205,7 +185,7 @@ fn the_wrong_answer_to_an_earlier_processes_query_ends_them_as_well() {
 fn an_end_that_cannot_be_kept_is_told_with_what_to_do() {
     let mut world = world();
     world.found(Target::index(1));
-    world.falsify = lying(1, 0, 1);
+    lie(&mut world, 1, 0, 1);
     world.end_breaks = true;
     let error = world.get(Target::index(2)).unwrap_err();
     assert_eq!(error.blame(), Blame::Integrity);
@@ -224,7 +204,7 @@ fn what_is_no_answer_fails_its_lookup_and_is_sent_again_before_the_next() {
     for silent in [0, 1] {
         let mut world = world();
         world.found(Target::index(1));
-        world.falsify = shortened(silent);
+        shorten(&mut world, silent);
         assert_eq!(world.get(Target::index(2)).unwrap_err().blame(), Blame::InvalidMessage);
         assert_eq!(kept(&mut world).unfinished.len(), 1);
         // It is sent once more with the next lookup, alone; while it has no answer, nothing else is
@@ -237,7 +217,7 @@ fn what_is_no_answer_fails_its_lookup_and_is_sent_again_before_the_next() {
             let sent = world.queries_to(server);
             assert_eq!(sent[before[server].len()..], before[server][1..], "byte for byte");
         }
-        world.falsify = truthful();
+        world.true_responses();
         assert_eq!(world.found(Target::index(3)), expected(3));
         for server in [0, 1] {
             let sent = world.queries_to(server);
@@ -245,7 +225,7 @@ fn what_is_no_answer_fails_its_lookup_and_is_sent_again_before_the_next() {
         }
         assert!(kept(&mut world).unfinished.is_empty());
         let lost = {
-            world.falsify = shortened(silent);
+            shorten(&mut world, silent);
             world.get(Target::index(2)).unwrap_err();
             world.queries_to(0).last().unwrap().clone()
         };
@@ -315,29 +295,6 @@ fn no_lie_of_any_kind_brings_a_wrong_value() {
     }
 }
 
-#[test]
-fn answers_that_are_repeated_late_or_lost_end_nothing() {
-    for seed in 0..40 {
-        let mut world = world();
-        let mut dice = Dice(seed);
-        world.fate = Box::new(move |_, _| match dice.roll(6) {
-            0 => Fate::Lost,
-            1 => Fate::Breaks,
-            2 => Fate::Twice,
-            3 => Fate::TurnedAway,
-            4 => Fate::Late(2000),
-            _ => Fate::Arrives,
-        });
-        let lookups: Vec<_> = (0..9).map(|k| world.session.lookup(Target::index(k))).collect();
-        world.run();
-        for (index, lookup) in (0..).zip(&lookups) {
-            let value = world.outcomes[lookup].as_ref().unwrap().as_ref().unwrap().to_vec();
-            assert_eq!(value, expected(index));
-        }
-        assert!(world.ends.is_empty());
-    }
-}
-
 /// A scheme without state whose answers fail verification: the session is over, and no other lookup
 /// is asked.
 #[test]
@@ -351,16 +308,10 @@ fn a_wrong_answer_ends_the_session_of_a_scheme_without_state() {
         Ok(Box::new(Suspicious(registry::client(plan, identity, hint, kernels)?)))
     }
     let peer = Peer::indexed_by(SchemeId::Dpf, 40, 4, 1);
-    let mut options = options(2);
-    options.in_flight = 2;
-    let parts = Parts {
-        start_client: start,
-        measuring: Measuring::brief(),
-        ..Parts::of_the_registry().unwrap()
-    };
-    let session = Session::with_parts(options, Duration::ZERO, parts).unwrap();
-    let mut world = World::with_session(vec![peer; 2], session);
-    let lookups: Vec<_> = (0..6).map(|k| world.session.lookup(Target::index(k))).collect();
+    let options = SessionOptions { in_flight: 2, ..options(2) };
+    let parts = Parts { start_client: start, ..parts() };
+    let mut world = World::with_parts(vec![peer; 2], options, parts);
+    let lookups = world.look_up(0..6);
     world.run();
     for lookup in lookups {
         let error = world.outcomes[&lookup].as_ref().unwrap_err();

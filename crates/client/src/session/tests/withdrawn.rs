@@ -8,34 +8,24 @@ use std::collections::HashSet;
 
 const RECORDS: u64 = 200;
 const MANY: u64 = 60;
-const SCHEMES: [(SchemeId, usize); 4] = [
-    (SchemeId::SimplePir, 1),
-    (SchemeId::Dpf, 2),
-    (SchemeId::DummySubsets, 1),
-    (SchemeId::Download, 1),
-];
+const SCHEMES: [SchemeId; 4] =
+    [SchemeId::SimplePir, SchemeId::Dpf, SchemeId::DummySubsets, SchemeId::Download];
 
-fn world(scheme: SchemeId, servers: usize) -> World {
-    let peers = (0..servers).map(|_| Peer::indexed_by(scheme, RECORDS, 12, 1)).collect();
-    let mut world = World::with_options(peers, options(servers));
+fn world(scheme: SchemeId) -> World {
+    let mut world = World::of(&Peer::indexed_by(scheme, RECORDS, 12, 1));
     world.run();
     world
 }
 
 fn answers(world: &World) -> usize {
-    world.trace().iter().filter(|(_, kind, _)| *kind == "answer").count()
+    world.queries().len()
 }
 
 /// Hands in many lookups, lets some events happen, and withdraws all of them. Then one more.
 /// Returns the world and how many were withdrawn.
-fn interrupted(
-    (scheme, servers): (SchemeId, usize),
-    events: usize,
-    wanted: fn(u64) -> u64,
-) -> (World, usize) {
-    let mut world = world(scheme, servers);
-    let lookups: HashSet<_> =
-        (0..MANY).map(|k| world.session.lookup(Target::index(wanted(k)))).collect();
+fn interrupted(scheme: SchemeId, events: usize, wanted: fn(u64) -> u64) -> (World, usize) {
+    let mut world = world(scheme);
+    let lookups: HashSet<_> = world.look_up((0..MANY).map(wanted)).into_iter().collect();
     for _ in 0..events {
         world.step();
     }
@@ -44,7 +34,7 @@ fn interrupted(
     assert!(withdrawn.iter().all(|lookup| !world.outcomes.contains_key(lookup)));
     assert_eq!(world.found(Target::index(wanted(MANY))).len(), 12);
     // That one lookup was asked, and what had begun. (Download asks nothing at all.)
-    let asks = if scheme == SchemeId::Download { 0 } else { servers };
+    let asks = if scheme == SchemeId::Download { 0 } else { world.peers.len() };
     assert_eq!(answers(&world), (MANY as usize - withdrawn.len() + 1) * asks, "{scheme}");
     // What had begun has its outcome, and what was withdrawn has none.
     world.run();
@@ -63,7 +53,7 @@ fn the_next_lookup_comes_before_what_is_withdrawn_and_after_what_has_begun() {
         for events in [1, 2, 5] {
             let withdrawn = interrupted(scheme, events, |k| k).1;
             assert!(withdrawn < MANY as usize, "some have begun");
-            assert!(withdrawn >= MANY as usize - 16 || scheme.0 == SchemeId::Download);
+            assert!(withdrawn >= MANY as usize - 16 || scheme == SchemeId::Download);
         }
     }
 }
@@ -76,16 +66,16 @@ fn servers_see_the_same_whatever_was_wanted() {
                 let (world, withdrawn) = interrupted(scheme, events, wanted);
                 (world.trace(), withdrawn, world.now, world.journal.len())
             });
-            assert!(seen.iter().all(|one| *one == seen[0]), "{scheme:?} after {events}");
+            assert!(seen.iter().all(|one| *one == seen[0]), "{scheme} after {events}");
         }
     }
 }
 
 #[test]
 fn others_lookups_stay() {
-    let mut world = world(SchemeId::SimplePir, 1);
-    let mine: HashSet<_> = (0..40).map(|k| world.session.lookup(Target::index(k))).collect();
-    let others: Vec<_> = (0..40).map(|k| world.session.lookup(Target::index(k))).collect();
+    let mut world = world(SchemeId::SimplePir);
+    let mine: HashSet<_> = world.look_up(0..40).into_iter().collect();
+    let others = world.look_up(0..40);
     world.step();
     let withdrawn = world.session.withdraw(&mine).len();
     assert!((24..40).contains(&withdrawn));

@@ -1,7 +1,7 @@
 //! A network in memory: a clock that jumps to the next event, and hooks to lose, delay, repeat and
 //! falsify messages to and from [`peer`](super::peer)s.
 
-pub(super) use super::peer::{Peer, SignedEpoch, describe, described, pair};
+pub(super) use super::peer::{Peer, SignedEpoch, described, pair};
 pub(super) use privet_core::Blame;
 pub(super) use privet_schemes::contract::Role;
 pub(super) use privet_wire::{AnswerResponse, FetchChunk, PrepareResponse};
@@ -11,13 +11,13 @@ use crate::conductor::{Desk, SameThread};
 use crate::exchange::request_len;
 use crate::session::timetable::Measuring;
 use crate::session::*;
-use crate::state::{HintsKey, HintsOpened, MemoryState, Opened, PartState};
+use crate::state::{HintsKey, HintsOpened, MemoryState, Opened, PartState, State};
 use privet_kernels::Kernels;
 use privet_schemes::reservation::{
     Journal, JournalEntry, JournalReader, JournalRecord, StoredRecord,
 };
 use privet_wire::prost::Message;
-use privet_wire::proto;
+use privet_wire::{PartKind, proto};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use zeroize::Zeroizing;
 
@@ -104,22 +104,58 @@ pub(super) fn options(servers: usize) -> SessionOptions {
     options
 }
 
+/// The parts of a session of the registry's schemes, for parts that are short.
+pub(super) fn parts() -> Parts {
+    let mut parts = Parts { measuring: Measuring::brief(), ..Parts::of_the_registry().unwrap() };
+    parts.pace.shortest_step = 1;
+    parts
+}
+
+/// Adds what is pinned for each server, as a caller does.
+pub(super) fn know_pins(options: &mut SessionOptions, state: &mut dyn State) {
+    for server in 0..options.servers {
+        let pins = state.pins(&format!("server {server}")).unwrap();
+        options.pins.extend(pins.into_iter().map(|(name, pin)| KnownPin { server, name, pin }));
+    }
+}
+
 impl World {
-    pub(super) fn new(peer: Peer) -> Self {
-        Self::with_options(vec![peer], options(1))
+    /// As many servers as the scheme takes, each of them `peer`.
+    pub(super) fn of(peer: &Peer) -> Self {
+        Self::with(peer, |_| ())
+    }
+
+    /// The same, with options that `change` changes.
+    pub(super) fn with(peer: &Peer, change: impl FnOnce(&mut SessionOptions)) -> Self {
+        let servers = peer.scheme().plan.servers;
+        let mut options = options(servers);
+        change(&mut options);
+        Self::with_options(vec![peer.clone(); servers], options)
+    }
+
+    /// From now on, every server is `peer`.
+    pub(super) fn serve(&mut self, peer: &Peer) {
+        self.peers.fill(peer.clone());
     }
 
     pub(super) fn with_options(peers: Vec<Peer>, options: SessionOptions) -> Self {
-        let mut parts =
-            Parts { measuring: Measuring::brief(), ..Parts::of_the_registry().unwrap() };
-        // The parts of these tests are short.
-        parts.pace.shortest_step = 1;
-        Self::with_session(peers, Session::with_parts(options, Duration::ZERO, parts).unwrap())
+        Self::with_parts(peers, options, parts())
     }
 
-    pub(super) fn with_session(peers: Vec<Peer>, session: Session) -> Self {
+    /// Another session, at these servers, after `former` is gone with everything that it held. It
+    /// has what that one stored.
+    pub(super) fn after(former: Self, peers: Vec<Peer>, mut options: SessionOptions) -> Self {
+        let mut state = former.keeper.state;
+        drop((former.keeper.hints, former.session));
+        know_pins(&mut options, &mut *state);
+        let mut world = Self::with_options(peers, options);
+        world.keeper.state = state;
+        world
+    }
+
+    pub(super) fn with_parts(peers: Vec<Peer>, options: SessionOptions, parts: Parts) -> Self {
         Self {
-            session,
+            session: Session::with_parts(options, Duration::ZERO, parts).unwrap(),
             fates: vec![Fate::Arrives; peers.len()],
             keeper: keeper(peers.len()),
             peers,
@@ -175,6 +211,13 @@ impl World {
         true
     }
 
+    /// Does all that the session says before anything else happens.
+    pub(super) fn carry_out_all(&mut self) {
+        while let Some(output) = self.poll() {
+            self.carry_out(output);
+        }
+    }
+
     /// The next output, when its time has come.
     pub(super) fn poll(&mut self) -> Option<Output> {
         loop {
@@ -194,6 +237,35 @@ impl World {
 
     pub(super) fn found(&mut self, target: Target) -> Vec<u8> {
         self.get(target).unwrap().expect("it is in the table").to_vec()
+    }
+
+    /// Hands in lookups of these records.
+    pub(super) fn look_up(&mut self, indices: impl IntoIterator<Item = u64>) -> Vec<LookupId> {
+        indices.into_iter().map(|index| self.session.lookup(Target::index(index))).collect()
+    }
+
+    /// The value that a lookup was told.
+    pub(super) fn value(&self, lookup: LookupId) -> Vec<u8> {
+        self.outcomes[&lookup].as_ref().unwrap().as_ref().expect("it is in the table").to_vec()
+    }
+
+    /// Has `change` applied to every answer from now on; it is told the role.
+    pub(super) fn change_answers(&mut self, mut change: impl FnMut(u8, &mut Vec<u8>) + 'static) {
+        self.falsify = Box::new(move |request, mut responses| {
+            if let (Request::Answer(request), Some(Ok(Response::Answered(response)))) =
+                (request, responses.first_mut())
+            {
+                let mut answer = response.answer.to_vec();
+                change(request.role.0, &mut answer);
+                response.answer = answer.into();
+            }
+            responses
+        });
+    }
+
+    /// From now on, servers tell the truth.
+    pub(super) fn true_responses(&mut self) {
+        self.falsify = Box::new(|_, responses| responses);
     }
 
     pub(super) fn carry_out(&mut self, output: Output) {
@@ -324,6 +396,16 @@ impl World {
         self.sent.iter().map(seen).collect()
     }
 
+    /// The kinds of all requests.
+    pub(super) fn kinds(&self) -> Vec<&'static str> {
+        self.sent.iter().map(|(_, request)| seen_of(request).0).collect()
+    }
+
+    /// Whether nothing was sent but requests for descriptions.
+    pub(super) fn asked_nothing(&self) -> bool {
+        self.kinds().iter().all(|kind| *kind == "describe")
+    }
+
     /// The bytes of every query to one server, repeats included.
     pub(super) fn queries_to(&self, server: usize) -> Vec<Vec<u8>> {
         let queries = self.sent.iter().filter_map(|(to, request)| match request {
@@ -352,6 +434,16 @@ impl World {
     pub(super) fn failed_with(&self) -> privet_core::Blame {
         self.failure.as_ref().expect("the session failed").blame()
     }
+}
+
+/// Whether a request is for (a stretch of) this part.
+pub(super) fn is_for(part: PartKind, request: &Request) -> bool {
+    matches!(request, Request::Fetch(request) if request.part == part)
+}
+
+/// Record `index` of [`Peer::indexed`], of `len` bytes.
+pub(super) fn record(index: u64, len: u64) -> Vec<u8> {
+    (index * len..(index + 1) * len).map(|i| (i * 13 + i / 251 + 1) as u8).collect()
 }
 
 /// What a server sees of a request: its kind and its length.

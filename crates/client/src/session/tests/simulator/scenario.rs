@@ -7,14 +7,10 @@ use super::slow::Costs;
 use super::stateless;
 use std::time::Duration;
 
-/// From a lookup's number to the record it looks up; `None`: at random.
-pub(super) type Targets = Option<fn(u64) -> u64>;
-
 /// What the servers serve.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheme {
     /// A toy with single-use hints, by one server or two.
-    #[default]
     Toy,
     /// Dummy subsets: with longer generations, which the first process uses a good part of.
     DummySubsets,
@@ -27,9 +23,8 @@ pub(super) enum Scheme {
 }
 
 /// Who tells sessions the time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Driver {
-    #[default]
     Prompt,
     /// Reads its clock some time before it asks for something to do.
     LooksTooEarly,
@@ -38,7 +33,7 @@ pub(super) enum Driver {
 }
 
 /// The special settings of a run.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Scenario {
     pub(super) scheme: Scheme,
     /// Of a toy: how the table comes to it, …
@@ -59,7 +54,8 @@ pub(super) struct Scenario {
     /// … and the flaw in how that is hidden.
     pub(super) timetable: Option<SessionFlaw>,
     pub(super) driver: Driver,
-    pub(super) targets: Targets,
+    /// From a lookup's number to the record it looks up; `None`: at random.
+    pub(super) targets: Option<fn(u64) -> u64>,
     /// One of the servers gives wrong answers, now and then.
     pub(super) lies: bool,
     /// Parts are kept in files, and a byte of the table's file is flipped now and then: before a

@@ -19,10 +19,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use zeroize::Zeroizing;
 
 /// How long lookups take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Costs {
     /// No longer than the slowest dummy, and anything between that and nothing.
-    #[default]
     Within,
     /// The same, but hints are loaded and written down in no time. Otherwise that would end at a
     /// multiple of the clock's steps, and which multiple would depend on how long it took.

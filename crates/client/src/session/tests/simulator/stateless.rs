@@ -15,9 +15,8 @@ use privet_schemes::reservation::{Lookup, Pending, Prepared, Reservation};
 use std::collections::HashMap;
 
 /// A flaw that a test gives a client.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flaw {
-    #[default]
     None,
     /// Sends the first server's query to both.
     SendsOneQueryToBoth,

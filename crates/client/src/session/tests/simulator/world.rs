@@ -1,18 +1,17 @@
 //! One run: its processes, the network between them and the servers, and the checks.
 
 use super::super::toy::{self, Flow, Kind};
-use super::super::world::{Dice, Peer, options};
+use super::super::world::{self as simple, Dice, Peer, know_pins, options};
 use super::desk::SimulatedDesk;
 use super::disk::Disk;
 use super::history;
-use super::scenario::{Check, Driver, Report, Scenario, Scheme, Targets};
+use super::scenario::{Check, Driver, Report, Scenario, Scheme};
 use super::shelf::Shelf;
-use super::slow::{self, Costs, Passing};
+use super::slow::{self, Passing};
 use super::stateless::{self, Ledger};
 use crate::conductor::keeper::Keeper;
 use crate::conductor::{Conductor, Errand, FinishId, Progress};
 use crate::session::planted::plant;
-use crate::session::timetable::Measuring;
 use crate::session::*;
 use crate::state::{MemoryState, State};
 use privet_core::Blame;
@@ -71,13 +70,7 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
     let disk = Disk::new(seed, scenario.disk, passing.clone());
     let mut world = World {
         peer,
-        scheme: scenario.scheme,
-        verifies: scenario.verifies,
-        compare: scenario.compare,
         end_was_told: false,
-        stateless_client: scenario.stateless_client,
-        costs: scenario.costs,
-        driver: scenario.driver,
         servers,
         liar: scenario.lies.then_some(seed as usize % servers),
         lie_dice: Dice(seed ^ 0x11e5),
@@ -91,7 +84,6 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         change_dice: Dice(seed ^ 0xc4a6),
         files: scenario.damages.then(|| tempfile::tempdir().unwrap()),
         damage_dice: Dice(seed ^ 0xda3a),
-        targets: scenario.targets,
         target_dice: Dice(seed ^ 0x7a26),
         asked: 0,
         now: Duration::ZERO,
@@ -104,8 +96,9 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         requests: HashMap::new(),
         ledger: Ledger::default(),
         report: Report::default(),
+        scenario,
     };
-    if scenario.scheme == Scheme::DummySubsets {
+    if world.scenario.scheme == Scheme::DummySubsets {
         world.faults = false;
         // A generation serves 160 queries.
         let lookups = 20 + world.dice.roll(150);
@@ -131,6 +124,7 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
 }
 
 struct World {
+    scenario: Scenario,
     /// The present state of every server.
     peer: Peer,
     /// Each version of a table that changes, …
@@ -138,37 +132,23 @@ struct World {
     /// … the one that it is in, and the oldest that is still served.
     version: usize,
     oldest: usize,
-    /// Decides when the table changes. Separate dice, so that other random choices stay the same.
-    change_dice: Dice,
-    scheme: Scheme,
-    /// Whether answers are verified, …
-    verifies: bool,
-    /// … and whether the user was told that one failed verification.
+    /// Whether the user was told that an answer failed verification.
     end_was_told: bool,
-    /// Whether all servers stream everything, to be compared.
-    compare: bool,
-    stateless_client: stateless::Flaw,
-    costs: Costs,
     passing: Passing,
-    driver: Driver,
     servers: usize,
     /// The server that gives wrong answers.
     liar: Option<usize>,
-    /// Decides lies. Separate dice, so that other random choices stay the same with and without
-    /// lies.
-    lie_dice: Dice,
     disk: Disk,
     shelf: Shelf,
-    /// Decides when other processes hold stored state. Separate dice, so that other random choices
-    /// stay the same.
-    busy_dice: Dice,
     /// Where parts are kept if they can be damaged.
     files: Option<TempDir>,
-    /// Decides what is damaged and when. Separate dice, so that other random choices stay the same.
+    /// Decide when the table changes, lies, when other processes hold stored state, what is damaged
+    /// and when, and targets if the scenario does not. Separate dice, so that one of these leaves
+    /// all other random choices the same.
+    change_dice: Dice,
+    lie_dice: Dice,
+    busy_dice: Dice,
     damage_dice: Dice,
-    targets: Targets,
-    /// Decides targets if the scenario does not. Separate dice, so that other random choices stay
-    /// the same.
     target_dice: Dice,
     /// Lookups so far.
     asked: u64,
@@ -253,17 +233,13 @@ impl World {
             self.change();
         }
         let mut options = options(self.servers);
-        for server in 0..self.servers {
-            let pins = self.shelf.held().state.pins(&format!("server {server}")).unwrap();
-            let known = pins.into_iter().map(|(name, pin)| KnownPin { server, name, pin });
-            options.pins.extend(known);
-        }
+        know_pins(&mut options, &mut *self.shelf.held().state);
         options.patience.description = milliseconds(100);
-        options.clock = match self.driver {
+        options.clock = match self.scenario.driver {
             Driver::HasACoarseClock => self.passing.clock(COARSE, Duration::from_micros(20)),
             _ => self.passing.clock(Duration::from_nanos(1), Duration::ZERO),
         };
-        options.compare_streams = self.compare && self.servers > 1;
+        options.compare_streams = self.scenario.compare && self.servers > 1;
         options.in_flight = 1 + self.dice.roll(4) as usize;
         options.patience.describe = milliseconds(300);
         options.patience.chunk = milliseconds(300);
@@ -273,20 +249,18 @@ impl World {
         let seed = self.dice.roll(1 << 30);
         toy::fix_coins(seed);
         let mut parts = toy::parts(seed);
-        if self.scheme != Scheme::Toy {
-            let start_client = stateless::start_client(self.stateless_client);
+        if self.scenario.scheme != Scheme::Toy {
+            let start_client = stateless::start_client(self.scenario.stateless_client);
             let Parts { pace, rng, .. } = parts;
-            let measuring = Measuring::brief();
-            let registry = Parts::of_the_registry().unwrap();
-            parts = Parts { pace, rng, measuring, start_client, ..registry };
-            if self.scheme == Scheme::LateHint {
+            parts = Parts { pace, rng, start_client, ..simple::parts() };
+            if self.scenario.scheme == Scheme::LateHint {
                 parts.queries_first = |_| true;
             }
         }
-        if self.driver == Driver::HasACoarseClock {
+        if self.scenario.driver == Driver::HasACoarseClock {
             parts.measuring.looks = 1 << 24;
         }
-        let parts = slow::slowed(parts, self.costs, &self.passing);
+        let parts = slow::slowed(parts, self.scenario.costs, &self.passing);
         self.ledger.begin_process();
         let session = Session::with_parts(options, self.shown(), parts).unwrap();
         let addresses = (0..self.servers).map(|server| format!("server {server}")).collect();
@@ -334,7 +308,7 @@ impl World {
                 let busy_until = process.conductor.session.busy_until();
                 self.now = self.now.max(busy_until.unwrap_or_default());
                 self.passing.until(self.now);
-                return match self.scheme {
+                return match self.scenario.scheme {
                     Scheme::Dpf | Scheme::LateHint => self.ledger.check(self.servers),
                     _ => Ok(()),
                 };
@@ -410,7 +384,7 @@ impl World {
             }
             Coming::Retire => self.serve(self.version, self.version),
             Coming::Lookup => {
-                let index = match self.targets {
+                let index = match self.scenario.targets {
                     Some(targets) => targets(self.asked) % RECORDS,
                     None => self.target_dice.roll(RECORDS),
                 };
@@ -431,7 +405,7 @@ impl World {
 
     /// What the driver's clock shows.
     fn shown(&self) -> Duration {
-        match self.driver {
+        match self.scenario.driver {
             Driver::HasACoarseClock => {
                 milliseconds(self.now.as_millis() as u64 / COARSE_STEP * COARSE_STEP)
             }
@@ -441,7 +415,7 @@ impl World {
 
     /// What time the driver says that it is.
     fn told(&self) -> Duration {
-        match self.driver {
+        match self.scenario.driver {
             Driver::LooksTooEarly => self.now.saturating_sub(milliseconds(3)),
             _ => self.shown(),
         }

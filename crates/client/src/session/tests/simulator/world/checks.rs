@@ -31,7 +31,7 @@ impl World {
 
     /// Checks one query when it is sent.
     pub(super) fn check_query(&mut self, server: usize, role: u8, query: &[u8]) -> Check {
-        match self.scheme {
+        match self.scenario.scheme {
             Scheme::Download => return Err("there is nobody to ask a query".to_owned()),
             Scheme::Dpf | Scheme::LateHint => {
                 return self.ledger.send(server, role, self.process, query);
@@ -42,11 +42,11 @@ impl World {
             return Err("a query was sent before its receipt".to_owned());
         }
         self.report.sent_again += u64::from(self.disk.kept().found_unfinished.contains(query));
-        if self.scheme == Scheme::DummySubsets {
+        if self.scenario.scheme == Scheme::DummySubsets {
             // Which hint a query uses is checked by the test of kills, from what queries share.
             return Ok(());
         }
-        if self.verifies {
+        if self.scenario.verifies {
             self.check_order(query)?;
         }
         let (nonce, hint) = toy::hint_of(query);
@@ -110,13 +110,13 @@ impl World {
                 self.report.found += 1;
                 self.ledger.found();
             }
-            Ok(_) if self.liar.is_some() && !self.verifies => self.report.wrong += 1,
+            Ok(_) if self.liar.is_some() && !self.scenario.verifies => self.report.wrong += 1,
             Ok(_) => return Err(format!("the value of record {index} is wrong")),
             Err(error) if self.is_amid_a_change(&error) => self.report.failed += 1,
             // With a scheme that verifies, nothing is asked before a server with a missing answer
             // has sent it.
             Err(error)
-                if (self.faults || (self.verifies && self.liar.is_some()))
+                if (self.faults || (self.scenario.verifies && self.liar.is_some()))
                     && matches!(
                         error.blame(),
                         Blame::Unavailable | Blame::Exhausted | Blame::Selective
@@ -140,7 +140,7 @@ impl World {
 
     /// Whether an answer failed verification.
     pub(super) fn is_the_end(&self, error: &Error) -> bool {
-        self.verifies && self.liar.is_some() && error.blame() == Blame::Integrity
+        self.scenario.verifies && self.liar.is_some() && error.blame() == Blame::Integrity
     }
 
     /// Whether one server was asked before the table changed and the other after, and they share no

@@ -79,9 +79,9 @@ impl World {
         let Some(Ok(Response::Answered(response))) = responses.first_mut() else { return };
         let mut answer = response.answer.to_vec();
         // A client that verifies ends at the first lie.
-        let sides = if self.verifies { 60 } else { 8 };
+        let sides = if self.scenario.verifies { 60 } else { 8 };
         match self.lie_dice.roll(sides) {
-            0 | 1 if self.verifies => {
+            0 | 1 if self.scenario.verifies => {
                 let bit = self.lie_dice.roll(8 * answer.len() as u64);
                 answer[bit as usize / 8] ^= 1 << (bit % 8);
             }
