@@ -15,6 +15,7 @@ use privet_schemes::offline::{Download, StreamConsumer};
 use privet_schemes::reservation::Reservation;
 use privet_table::update_log::PublisherId;
 use privet_wire::PartDescription;
+use tempfile::TempDir;
 
 /// Small chunks, so that a part of a few hundred bytes has every boundary there is.
 const CHUNK_LEN: u32 = 16;
@@ -147,28 +148,46 @@ fn a_part_comes_back_whole_and_in_pieces_whatever_its_length() {
     }
 }
 
+/// A store in which a file of `part` holds these bytes, and the file's path.
+fn with_file(part: &PartKey, extension: &str, file: &[u8]) -> (TempDir, Store, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store(directory.path());
+    let path = store.part_path(part, extension);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, file).unwrap();
+    (directory, store, path)
+}
+
+/// The file of a part of which everything has come, and which is not completed.
+fn partial_file(part: &PartKey, bytes: &[u8]) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = store(directory.path());
+    drop(store.open(part).unwrap());
+    store.append(part, 0, bytes).unwrap();
+    std::fs::read(store.part_path(part, "partial")).unwrap()
+}
+
+/// A file with a bit of each byte flipped in turn, cut off at every byte, and with one byte more.
+fn damaged(whole: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let flipped = (0..whole.len()).map(|at| {
+        let mut file = whole.to_vec();
+        file[at] ^= 0x80;
+        file
+    });
+    let cut = (0..whole.len()).map(|len| whole[..len].to_vec());
+    flipped.chain(cut).chain([[whole, &[0]].concat()])
+}
+
 /// A kill leaves the file up to some byte. Whichever byte that is, the download goes on and ends
 /// right.
 #[test]
 fn a_download_survives_a_kill_at_every_byte() {
     let bytes = bytes(100);
     let part = part_of(&bytes, PartKind::Hint);
-    let directory = tempfile::tempdir().unwrap();
-    let whole = {
-        let mut store = store(directory.path());
-        let download = partial(store.open(&part).unwrap());
-        drop(download);
-        store.append(&part, 0, &bytes).unwrap();
-        std::fs::read(store.part_path(&part, "partial")).unwrap()
-    };
+    let whole = partial_file(&part, &bytes);
     let stride = CHUNK_LEN as usize + 16;
     for cut in 0..=whole.len() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut store = store(directory.path());
-        let path = store.part_path(&part, "partial");
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, &whole[..cut]).unwrap();
-
+        let (_directory, mut store, path) = with_file(&part, "partial", &whole[..cut]);
         let download = partial(store.open(&part).unwrap());
         let whole_chunks = cut.saturating_sub(104) / stride;
         let due = if cut == whole.len() { 100 } else { whole_chunks * CHUNK_LEN as usize };
@@ -185,19 +204,9 @@ fn a_download_survives_a_kill_at_every_byte() {
 fn a_partial_file_with_a_flipped_bit_anywhere_is_cut_back_and_finished() {
     let bytes = bytes(70);
     let part = part_of(&bytes, PartKind::Hint);
-    let origin = tempfile::tempdir().unwrap();
-    let mut origin_store = store(origin.path());
-    drop(origin_store.open(&part).unwrap());
-    origin_store.append(&part, 0, &bytes).unwrap();
-    let whole = std::fs::read(origin_store.part_path(&part, "partial")).unwrap();
-    for at in 0..whole.len() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut store = store(directory.path());
-        let path = store.part_path(&part, "partial");
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let mut damaged = whole.clone();
-        damaged[at] ^= 0x10;
-        std::fs::write(&path, &damaged).unwrap();
+    let whole = partial_file(&part, &bytes);
+    for (at, file) in damaged(&whole).take(whole.len()).enumerate() {
+        let (_directory, mut store, _) = with_file(&part, "partial", &file);
         let download = partial(store.open(&part).unwrap());
         let intact = at.saturating_sub(104) / (CHUNK_LEN as usize + 16) * CHUNK_LEN as usize;
         assert_eq!(download.next_offset(), intact as u64, "flipped at {at}");
@@ -206,38 +215,25 @@ fn a_partial_file_with_a_flipped_bit_anywhere_is_cut_back_and_finished() {
     }
 }
 
-/// A complete file never yields a wrong byte: damage shows when it is opened (header, size) or when
-/// the chunk is read, and the part is fetched again.
+/// A complete file never yields a wrong byte: damage shows when it is opened, before anything is
+/// read and whatever will be read, and the part is fetched again.
 #[test]
-fn a_complete_file_damaged_anywhere_is_noticed_and_fetched_again() {
-    let bytes = bytes(70);
-    let part = part_of(&bytes, PartKind::Hint);
-    let origin = tempfile::tempdir().unwrap();
-    let mut origin_store = store(origin.path());
-    let download = partial(origin_store.open(&part).unwrap());
-    finish(&mut origin_store, &part, download, &bytes, 70);
-    let whole = std::fs::read(origin_store.part_path(&part, "part")).unwrap();
-
-    let flipped = (0..whole.len()).map(|at| {
-        let mut file = whole.clone();
-        file[at] ^= 1;
-        file
-    });
-    let cut = (0..whole.len()).map(|len| whole[..len].to_vec());
-    let longer = std::iter::once([&whole[..], &[0]].concat());
-    for file in flipped.chain(cut).chain(longer) {
-        let directory = tempfile::tempdir().unwrap();
-        let mut store = store(directory.path());
-        let path = store.part_path(&part, "part");
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, &file).unwrap();
-        let opened = store.open(&part).unwrap();
-        let notice = notice(&opened).expect("the user hears of it");
-        assert!(notice.contains(path.to_str().unwrap()), "{notice} names the file");
-        let download = partial(opened);
-        assert_eq!(download.next_offset(), 0);
-        let source = finish(&mut store, &part, download, &bytes, 9);
-        assert_eq!(contents(&*source).unwrap(), bytes);
+fn a_part_that_is_damaged_anywhere_is_noticed_when_it_is_opened() {
+    for kind in [PartKind::Hint, PartKind::Table] {
+        let (directory, bytes) = (tempfile::tempdir().unwrap(), bytes(70));
+        let (part, path) = stored(&mut store(directory.path()), &bytes, kind);
+        for file in damaged(&std::fs::read(path).unwrap()) {
+            let (_directory, mut store, path) = with_file(&part, "part", &file);
+            let opened = store.open(&part).unwrap();
+            let notice = notice(&opened).expect("the user hears of it");
+            assert!(notice.starts_with(path.to_str().unwrap()), "{notice}");
+            assert!(notice.ends_with(&format!("; the {kind} will be fetched again")), "{notice}");
+            let download = partial(opened);
+            assert_eq!(download.next_offset(), 0);
+            let source = finish(&mut store, &part, download, &bytes, 9);
+            assert_eq!(contents(&*source).unwrap(), bytes);
+            assert_eq!(contents(&*complete(store.open(&part).unwrap())).unwrap(), bytes);
+        }
     }
 }
 
@@ -250,35 +246,6 @@ fn stored(store: &mut Store, bytes: &[u8], kind: PartKind) -> (PartKey, PathBuf)
     (part, path)
 }
 
-/// Flips a bit of byte `at` in place, so that a process that has the file open sees it.
-fn flip(path: &Path, at: usize) {
-    let mut file = std::fs::read(path).unwrap();
-    file[at] ^= 1;
-    std::fs::write(path, file).unwrap();
-}
-
-/// Damage is found before anything is read, and whatever will be read.
-#[test]
-fn a_part_that_is_damaged_anywhere_is_noticed_when_it_is_opened() {
-    for kind in [PartKind::Hint, PartKind::Table] {
-        let (directory, bytes) = (tempfile::tempdir().unwrap(), bytes(70));
-        let mut store = store(directory.path());
-        let (part, path) = stored(&mut store, &bytes, kind);
-        for at in 0..std::fs::metadata(&path).unwrap().len() as usize {
-            flip(&path, at);
-            let opened = store.open(&part).unwrap();
-            let notice = notice(&opened).unwrap();
-            assert!(notice.starts_with(path.to_str().unwrap()), "{notice}");
-            assert!(notice.ends_with(&format!("; the {kind} will be fetched again")), "{notice}");
-            let download = partial(opened);
-            assert_eq!(download.next_offset(), 0, "flipped at {at}");
-            let source = finish(&mut store, &part, download, &bytes, 9);
-            assert_eq!(contents(&*source).unwrap(), bytes);
-            assert_eq!(contents(&*complete(store.open(&part).unwrap())).unwrap(), bytes);
-        }
-    }
-}
-
 #[test]
 fn a_part_damaged_while_it_is_open_fails_what_reads_it_and_keeps_its_name() {
     for kind in [PartKind::Hint, PartKind::Table] {
@@ -286,7 +253,10 @@ fn a_part_damaged_while_it_is_open_fails_what_reads_it_and_keeps_its_name() {
         let mut store = store(directory.path());
         let (part, path) = stored(&mut store, &bytes, kind);
         let source = complete(store.open(&part).unwrap());
-        flip(&path, 104 + 5 * 32);
+        // In place, so that a process that has the file open sees it.
+        let mut file = std::fs::read(&path).unwrap();
+        file[104 + 5 * 32] ^= 1;
+        std::fs::write(&path, file).unwrap();
         let mut out = [0; 16];
         source.read_at(4 * 16, &mut out).unwrap();
         for _ in 0..2 {
@@ -305,14 +275,8 @@ fn a_part_damaged_while_it_is_open_fails_what_reads_it_and_keeps_its_name() {
 fn chunks_out_of_place_or_from_another_file_do_not_pass() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = store(directory.path());
-    let mut write = |bytes: &[u8]| {
-        let part = part_of(bytes, PartKind::Hint);
-        let download = partial(store.open(&part).unwrap());
-        finish(&mut store, &part, download, bytes, bytes.len());
-        (store.part_path(&part, "part"), part)
-    };
-    let (path, part) = write(&bytes(48));
-    let (other_path, _) = write(&bytes(64)[16..]);
+    let (part, path) = stored(&mut store, &bytes(48), PartKind::Hint);
+    let (_, other_path) = stored(&mut store, &bytes(64)[16..], PartKind::Hint);
     let (whole, other) = (std::fs::read(&path).unwrap(), std::fs::read(other_path).unwrap());
     let swapped = [&whole[..104], &whole[136..168], &whole[104..136], &whole[168..]].concat();
     let foreign = [&whole[..104], &other[104..136], &whole[136..]].concat();
@@ -382,10 +346,7 @@ fn everything_belongs_to_its_owner_alone() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().join("state");
     let mut store = store(&root);
-    let bytes = bytes(20);
-    let part = part_of(&bytes, PartKind::Hint);
-    let download = partial(store.open(&part).unwrap());
-    finish(&mut store, &part, download, &bytes, 20);
+    stored(&mut store, &bytes(20), PartKind::Hint);
     store.pin("http://a", "t", &pin(1, 0)).unwrap();
     let mut pending = vec![root];
     let mut seen = 0;

@@ -15,15 +15,12 @@ fn pin_of(epoch: u64, publisher: Option<u8>, layout: &[u8], hint: &[u8]) -> Pin 
         digest: *blake3::hash(bytes).as_bytes(),
     };
     Pin {
-        table: identity(1, epoch),
         parameter_digest: [epoch as u8; 32],
         layout: part(layout),
         hint: Some(part(hint)),
         publisher: publisher.map(|byte| PublisherId([byte; 32])),
         last_epoch: publisher.map(|_| EpochHash([epoch as u8; 32])),
-        next_key: None,
-        first_publisher: None,
-        scheme: None,
+        ..pin(1, epoch)
     }
 }
 
@@ -324,14 +321,8 @@ fn a_damaged_part_is_not_patched_wherever_it_is_damaged() {
     keep(&mut origin_store, &patch.from, &before);
     let whole = std::fs::read(origin_store.part_path(&patch.from, "part")).unwrap();
     let mut damages = 0;
-    for at in (0..whole.len()).step_by(3) {
-        let directory = tempfile::tempdir().unwrap();
-        let mut store = store(directory.path());
-        let path = store.part_path(&patch.from, "part");
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let mut damaged = whole.clone();
-        damaged[at] ^= 1;
-        std::fs::write(&path, damaged).unwrap();
+    for (at, file) in damaged(&whole).take(whole.len()).enumerate().step_by(3) {
+        let (_directory, mut store, _) = with_file(&patch.from, "part", &file);
         let opened = patched(&mut store, &patch);
         assert!(notice(&opened).is_some(), "flipped at {at}");
         let download = partial(opened);
@@ -346,16 +337,10 @@ fn a_damaged_part_is_not_patched_wherever_it_is_damaged() {
 #[test]
 fn a_patch_that_was_cut_off_at_any_byte_is_finished() {
     let (before, after, patch) = edited();
-    let origin = tempfile::tempdir().unwrap();
-    let mut origin_store = store(origin.path());
-    drop(origin_store.open(&patch.to).unwrap());
-    origin_store.append(&patch.to, 0, &after).unwrap();
-    let whole = std::fs::read(origin_store.part_path(&patch.to, "partial")).unwrap();
+    let whole = partial_file(&patch.to, &after);
     for cut in 0..=whole.len() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut store = store(directory.path());
+        let (_directory, mut store, _) = with_file(&patch.to, "partial", &whole[..cut]);
         keep(&mut store, &patch.from, &before);
-        std::fs::write(store.part_path(&patch.to, "partial"), &whole[..cut]).unwrap();
         assert_eq!(contents(&*complete(patched(&mut store, &patch))).unwrap(), after, "{cut}");
     }
 }

@@ -119,10 +119,7 @@ fn two_processes_may_see_versions_of_one_table_that_follow_one_another() {
 fn a_replaced_table_is_forgotten_unless_pinned_elsewhere() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = store(directory.path());
-    let bytes = bytes(20);
-    let part = part_of(&bytes, PartKind::Hint);
-    let download = partial(store.open(&part).unwrap());
-    finish(&mut store, &part, download, &bytes, 20);
+    let (part, _) = stored(&mut store, &bytes(20), PartKind::Hint);
     let named = PartDescription { len: part.len, digest: part.digest };
     let first = Pin { hint: Some(named), ..pin(1, 0) };
     store.pin("http://a", "t", &first).unwrap();
@@ -180,23 +177,13 @@ fn a_pin_file_damaged_anywhere_is_refused_by_name() {
     let mut store = store(directory.path());
     store.pin("http://a", "table", &pin(1, 0)).unwrap();
     let path = store.pin_path("http://a");
-    let whole = std::fs::read(&path).unwrap();
-    let flipped = (0..whole.len()).map(|at| {
-        let mut file = whole.clone();
-        file[at] ^= 0x80;
-        file
-    });
-    let cut = (0..whole.len()).map(|len| whole[..len].to_vec());
-    let longer = std::iter::once([&whole[..], &[0]].concat());
-    for file in flipped.chain(cut).chain(longer) {
+    for file in damaged(&std::fs::read(&path).unwrap()) {
         std::fs::write(&path, &file).unwrap();
         let error = store.pins("http://a").unwrap_err();
         assert_eq!(error.blame(), Blame::Corrupted);
         assert!(error.message().contains(path.to_str().unwrap()), "{error} names the file");
-        assert_eq!(
-            store.pin("http://a", "table", &pin(1, 0)).unwrap_err().blame(),
-            Blame::Corrupted
-        );
+        let refused = store.pin("http://a", "table", &pin(1, 0)).unwrap_err();
+        assert_eq!(refused.blame(), Blame::Corrupted);
     }
     let mut accepting = super::tests::store(directory.path()).replacing_damaged_pins(true);
     assert_eq!(accepting.pins("http://a").unwrap(), []);

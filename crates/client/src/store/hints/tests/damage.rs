@@ -139,6 +139,18 @@ fn an_older_journal_is_not_taken_for_the_last() {
     assert!(!check(&disk, &file, &whole, "older"));
 }
 
+/// Disks on which a bit of each byte of a file is flipped in turn.
+fn flipped(disk: &Disk, file: &'static str) -> impl Iterator<Item = (usize, Disk)> {
+    let bytes = disk.read(file);
+    (0..bytes.len()).map(move |at| {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1;
+        let copy = disk.snapshot();
+        copy.damage(file, damaged);
+        (at, copy)
+    })
+}
+
 /// Damage to a generation that is only being prepared costs that preparation.
 #[test]
 fn damaged_preparations_count_as_none() {
@@ -147,26 +159,14 @@ fn damaged_preparations_count_as_none() {
     opened.preparation().unwrap().save_checkpoint(7, b"first").unwrap();
     opened.preparation().unwrap().save_checkpoint(9, b"second").unwrap();
     drop(opened);
-    let file = "preparing-1.hints";
-    let bytes = disk.read(file);
-    for at in 0..bytes.len() {
-        let mut damaged = bytes.clone();
-        damaged[at] ^= 1;
-        let copy = disk.snapshot();
-        copy.damage(file, damaged);
+    for (at, copy) in flipped(&disk, "preparing-1.hints") {
         let found = seen(&mut hints(&copy).unwrap()).unwrap();
         assert_eq!(found.checkpoint, Some((7, b"first".to_vec())), "{at}: the one before is left");
     }
     let mut opened = hints(&disk).unwrap();
     opened.preparation().unwrap().save_generation(&[1; 50]).unwrap();
     drop(opened);
-    let file = "generation-1.hints";
-    let bytes = disk.read(file);
-    for at in 0..bytes.len() {
-        let mut damaged = bytes.clone();
-        damaged[at] ^= 1;
-        let copy = disk.snapshot();
-        copy.damage(file, damaged);
+    for (at, copy) in flipped(&disk, "generation-1.hints") {
         assert_eq!(seen(&mut hints(&copy).unwrap()).unwrap(), Seen::default(), "{at}");
         assert_eq!(copy.file_names(), ["anchor"]);
     }

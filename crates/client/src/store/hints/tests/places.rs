@@ -5,23 +5,49 @@ use super::super::*;
 use super::history::{generation, key, key_at, record, seen};
 use crate::disk::Directory;
 use crate::state::{HintStore as _, Pin, State as _};
+use crate::store::tests::pin;
 use crate::store::{HintsCondition, Store};
-use privet_core::{Epoch, Reason, TableId, TableIdentity};
-use privet_wire::PartDescription;
+use privet_core::{Epoch, Error, Reason};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
 
-fn open(path: &Path, key: &HintsKey) -> Opening {
-    KeptHints::open(Arc::new(Directory::create(path).unwrap()), key, false, Others::Replace)
-        .unwrap()
-}
+type Opened = (Box<KeptHints>, Option<String>);
 
-fn hints(path: &Path) -> (Box<KeptHints>, Option<String>) {
-    match open(path, &key()) {
-        Opening::Have { hints, notice } => (hints, notice),
+/// The hints for `key`, and the notice.
+fn open(path: &Path, key: &HintsKey, to_follow: bool, others: Others) -> Result<Opened> {
+    match KeptHints::open(Arc::new(Directory::create(path).unwrap()), key, to_follow, others)? {
+        Opening::Have { hints, notice } => Ok((hints, notice)),
         Opening::Busy => panic!("busy"),
     }
+}
+
+fn hints(path: &Path) -> Opened {
+    open(path, &key(), false, Others::Replace).unwrap()
+}
+
+fn is_busy(path: &Path) -> bool {
+    let folder = Arc::new(Directory::create(path).unwrap());
+    matches!(KeptHints::open(folder, &key(), false, Others::Replace).unwrap(), Opening::Busy)
+}
+
+/// The error of somebody who wants the hints for `key`.
+fn refusal(path: &Path, key: &HintsKey, to_follow: bool, others: Others) -> Error {
+    open(path, key, to_follow, others).err().expect("it is refused")
+}
+
+/// Checks that the hints of [`used`] are still there.
+fn check_kept(path: &Path) {
+    let (mut kept, notice) = hints(path);
+    assert_eq!(notice, None);
+    assert_eq!(seen(&mut kept).unwrap().changes.len(), 2);
+}
+
+/// Checks that hints were erased, and that the user is told why.
+fn check_erased((mut hints, notice): Opened, why: &str) {
+    assert!(notice.unwrap().contains(why));
+    let found = seen(&mut hints).unwrap();
+    assert_eq!((found.generation, found.changes.len(), found.checkpoint), (None, 0, None));
 }
 
 /// A directory with hints of which two are used.
@@ -58,17 +84,10 @@ fn copied_hints_are_erased_and_the_original_keeps_its_own() {
     let (original, copied) = (place.path().join("original"), place.path().join("copy"));
     used(&original);
     copy(&original, &copied);
-    let (mut at_copy, notice) = hints(&copied);
-    assert!(notice.unwrap().contains("copied or restored"));
-    let found = seen(&mut at_copy).unwrap();
-    assert_eq!((found.generation, found.changes.len(), found.checkpoint), (None, 0, None));
+    check_erased(hints(&copied), "copied or restored");
     assert_eq!(names(&copied), ["anchor"]);
-    drop(at_copy);
     assert_eq!(hints(&copied).1, None, "it is told once");
-
-    let (mut at_original, notice) = hints(&original);
-    assert_eq!(notice, None);
-    assert_eq!(seen(&mut at_original).unwrap().changes.len(), 2);
+    check_kept(&original);
 }
 
 /// The copy takes the original's place, as from a backup.
@@ -80,9 +99,7 @@ fn a_restored_backup_is_erased() {
     copy(&original, &backup);
     std::fs::remove_dir_all(&original).unwrap();
     copy(&backup, &original);
-    let (mut restored, notice) = hints(&original);
-    assert!(notice.unwrap().contains("backup"));
-    assert_eq!(seen(&mut restored).unwrap().generation, None);
+    check_erased(hints(&original), "backup");
 }
 
 /// The backup is written into the existing files, which keeps their numbers and birth times. What
@@ -107,9 +124,7 @@ fn a_backup_restored_in_place_is_erased() {
     drop(within);
     older.written -= 60_000;
     restore(&older);
-    let (mut restored, notice) = hints(place.path());
-    assert!(notice.unwrap().contains("backup"));
-    assert_eq!(seen(&mut restored).unwrap().generation, None);
+    check_erased(hints(place.path()), "backup");
     assert_eq!(names(place.path()), ["anchor"]);
 }
 
@@ -119,12 +134,9 @@ fn a_server_that_announces_the_tables_id_with_other_contents_erases_nothing() {
     used(place.path());
     let mut other = key();
     other.table.digest.0[0] ^= 1;
-    let folder = Arc::new(Directory::create(place.path()).unwrap());
-    let refused = KeptHints::open(folder, &other, false, Others::Refuse).err().unwrap();
+    let refused = refusal(place.path(), &other, false, Others::Refuse);
     assert_eq!(refused.blame(), Blame::Integrity, "{refused}");
-    let (mut kept, notice) = hints(place.path());
-    assert_eq!(notice, None);
-    assert_eq!(seen(&mut kept).unwrap().changes.len(), 2);
+    check_kept(place.path());
 }
 
 /// The server that computed the hints knows their secret, so no other server may take its place.
@@ -134,20 +146,12 @@ fn hints_that_other_servers_computed_are_refused_and_kept() {
     used(place.path());
     let mut other = key();
     other.servers[0] ^= 1;
-    let folder = || Arc::new(Directory::create(place.path()).unwrap());
-    let refused = KeptHints::open(folder(), &other, false, Others::Refuse).err().unwrap();
+    let refused = refusal(place.path(), &other, false, Others::Refuse);
     assert_eq!(refused.blame(), Blame::ApiMisuse, "{refused}");
     assert_eq!(refused.reason(), Some(Reason::HintsOfOtherServers), "{refused}");
-    let (mut kept, notice) = hints(place.path());
-    assert_eq!(notice, None);
-    assert_eq!(seen(&mut kept).unwrap().changes.len(), 2);
-    drop(kept);
+    check_kept(place.path());
     // The hints were begun anew with these servers, and the old secret is gone.
-    let Opening::Have { mut hints, .. } =
-        KeptHints::open(folder(), &other, false, Others::Replace).unwrap()
-    else {
-        panic!("busy")
-    };
+    let (mut hints, _) = open(place.path(), &other, false, Others::Replace).unwrap();
     assert_eq!(seen(&mut hints).unwrap().generation, None);
 }
 
@@ -164,8 +168,7 @@ fn an_anchor_of_a_later_version_is_no_damage() {
         bytes[end - 32..end].copy_from_slice(checksum.as_bytes());
     }
     std::fs::write(&path, bytes).unwrap();
-    let folder = Arc::new(Directory::create(place.path()).unwrap());
-    let refused = KeptHints::open(folder, &key(), false, Others::Replace).err().unwrap();
+    let refused = refusal(place.path(), &key(), false, Others::Replace);
     assert_eq!(refused.blame(), Blame::Unavailable);
     assert!(refused.message().contains("version 6"), "{refused}");
     assert_eq!(refused.reason(), None, "they are not to be erased: {refused}");
@@ -192,8 +195,7 @@ fn an_anchor_of_an_older_version_is_no_damage_and_says_what_to_do() {
             older.extend([&slot[..], checksum.as_bytes()].concat());
         }
         std::fs::write(&path, older).unwrap();
-        let folder = Arc::new(Directory::create(place.path()).unwrap());
-        let refused = KeptHints::open(folder, &key(), false, Others::Replace).err().unwrap();
+        let refused = refusal(place.path(), &key(), false, Others::Replace);
         assert_eq!(refused.blame(), Blame::Unavailable);
         assert!(refused.message().contains(&format!("version {version}")), "{refused}");
         assert_eq!(refused.reason(), Some(Reason::HintsUnusable), "{refused}");
@@ -210,15 +212,9 @@ fn an_anchor_of_an_older_version_is_no_damage_and_says_what_to_do() {
 fn hints_of_another_version_are_opened_as_they_are_by_who_can_follow() {
     let place = tempfile::tempdir().unwrap();
     used(place.path());
-    let to_follow = |key: &HintsKey, others| {
-        KeptHints::open(Arc::new(Directory::create(place.path()).unwrap()), key, true, others)
-    };
     for epoch in [3, 5, 9] {
         for others in [Others::Refuse, Others::Replace] {
-            let Opening::Have { mut hints, notice } = to_follow(&key_at(epoch), others).unwrap()
-            else {
-                panic!("busy")
-            };
+            let (mut hints, notice) = open(place.path(), &key_at(epoch), true, others).unwrap();
             assert_eq!(notice, None);
             let saved = hints.load().unwrap();
             assert_eq!(saved.changes.len(), 2);
@@ -228,11 +224,11 @@ fn hints_of_another_version_are_opened_as_they_are_by_who_can_follow() {
     }
     let mut elsewhere = key_at(5);
     elsewhere.servers[0] ^= 1;
-    let refused = to_follow(&elsewhere, Others::Refuse).err().unwrap();
+    let refused = refusal(place.path(), &elsewhere, true, Others::Refuse);
     assert_eq!(refused.blame(), Blame::ApiMisuse, "{refused}");
     let mut other = key_at(5);
     other.table.id.0[0] ^= 1;
-    let refused = to_follow(&other, Others::Refuse).err().unwrap();
+    let refused = refusal(place.path(), &other, true, Others::Refuse);
     assert_eq!(refused.blame(), Blame::Integrity, "{refused}");
 
     let (mut at_home, _) = hints(place.path());
@@ -252,21 +248,16 @@ fn hints_that_have_followed_are_those_of_the_new_version_and_no_other() {
     }
     opened.follow(b"edits", &key_at(5)).unwrap();
     drop(opened);
-    let folder = || Arc::new(Directory::create(place.path()).unwrap());
-    let refused = KeptHints::open(folder(), &key(), false, Others::Refuse).err().unwrap();
+    let refused = refusal(place.path(), &key(), false, Others::Refuse);
     assert_eq!(refused.blame(), Blame::Integrity, "{refused}");
-    let Opening::Have { mut hints, notice } =
-        KeptHints::open(folder(), &key_at(5), false, Others::Refuse).unwrap()
-    else {
-        panic!("busy")
-    };
+    let (mut hints, notice) = open(place.path(), &key_at(5), false, Others::Refuse).unwrap();
     assert_eq!(notice, None);
     let saved = hints.load().unwrap();
     assert_eq!(saved.changes.last().unwrap().as_slice(), b"edits");
     assert_eq!((saved.prepared_for, saved.stands_at), (Some(key().table), None));
     let Some(Private { condition: HintsCondition::Whole { epoch, .. }, .. }) = ({
         drop(hints);
-        inspect(&*folder(), true).unwrap()
+        inspect(&Directory::existing(place.path()), true).unwrap()
     }) else {
         panic!("not whole")
     };
@@ -295,9 +286,7 @@ fn a_journal_that_was_put_back_alone_is_erased_with_its_hints() {
         panic!("not whole")
     };
     assert!(copied, "what is reported of them");
-    let (mut restored, notice) = hints(place.path());
-    assert!(notice.unwrap().contains("backup"));
-    assert_eq!(seen(&mut restored).unwrap().generation, None);
+    check_erased(hints(place.path()), "backup");
     assert_eq!(names(place.path()), ["anchor", "removed"]);
 }
 
@@ -325,9 +314,7 @@ fn after_putting_back(put_back: &[&str], killed: bool) -> Result<Option<String>>
         Some(HintsCondition::Whole { copied, .. }) => copied,
         other => matches!(other, Some(HintsCondition::Damaged(_))),
     };
-    let folder = Arc::new(Directory::existing(place.path()));
-    let opened = KeptHints::open(folder, &key(), false, Others::Refuse)?;
-    let Opening::Have { mut hints, notice } = opened else { panic!("busy") };
+    let (mut hints, notice) = open(place.path(), &key(), false, Others::Refuse)?;
     assert_eq!(copied, notice.is_some(), "what is reported of them");
     let found = seen(&mut hints).unwrap();
     assert_eq!(found.generation.is_none(), notice.is_some());
@@ -413,9 +400,7 @@ fn moved_hints_are_kept() {
     let (before, after) = (place.path().join("before"), place.path().join("after"));
     used(&before);
     std::fs::rename(&before, &after).unwrap();
-    let (mut moved, notice) = hints(&after);
-    assert_eq!(notice, None);
-    assert_eq!(seen(&mut moved).unwrap().changes.len(), 2);
+    check_kept(&after);
 }
 
 #[test]
@@ -430,9 +415,7 @@ fn hints_of_another_version_are_erased() {
     for (number, other) in [epoch, digest, parameters].into_iter().enumerate() {
         let path = place.path().join(number.to_string());
         used(&path);
-        let Opening::Have { mut hints, notice } = open(&path, &other) else { panic!("busy") };
-        assert!(notice.unwrap().contains("changed"));
-        assert_eq!(seen(&mut hints).unwrap().generation, None);
+        check_erased(open(&path, &other, false, Others::Replace).unwrap(), "changed");
         assert_eq!(names(&path), ["anchor"]);
     }
 }
@@ -441,12 +424,12 @@ fn hints_of_another_version_are_erased() {
 fn a_second_handle_is_told_to_wait_until_the_last_part_of_the_first_is_dropped() {
     let place = tempfile::tempdir().unwrap();
     let (mut first, _) = hints(place.path());
-    assert!(matches!(open(place.path(), &key()), Opening::Busy));
+    assert!(is_busy(place.path()));
     let bench = first.preparation().unwrap();
     let second = first.preparation().err().unwrap();
     assert_eq!(second.blame(), Blame::ApiMisuse, "one preparation at a time");
     drop(first);
-    assert!(matches!(open(place.path(), &key()), Opening::Busy));
+    assert!(is_busy(place.path()));
     drop(bench);
     hints(place.path());
 }
@@ -455,8 +438,8 @@ fn a_second_handle_is_told_to_wait_until_the_last_part_of_the_first_is_dropped()
 fn what_is_erased_was_overwritten() {
     let place = tempfile::tempdir().unwrap();
     used(place.path());
-    let open = |name: &str| File::open(place.path().join(name)).unwrap();
-    let mut old = ["generation-1.hints", "journal-1-1.hints", "preparing-0.hints"].map(open);
+    let file = |name: &str| File::open(place.path().join(name)).unwrap();
+    let mut old = ["generation-1.hints", "journal-1-1.hints", "preparing-0.hints"].map(file);
     let (mut hints, _) = hints(place.path());
     hints.preparation().unwrap().save_generation(&generation(2)).unwrap();
     hints.switch().unwrap();
@@ -509,17 +492,8 @@ fn wrong_order_is_refused_and_harms_nothing() {
 fn a_table_that_is_pinned_nowhere_any_more_loses_its_hints() {
     let place = tempfile::tempdir().unwrap();
     let mut store = Store::open(place.path()).unwrap();
-    let pin = |table: u8| Pin {
-        table: TableIdentity { id: TableId([table; 16]), ..key().table },
-        parameter_digest: [5; 32],
-        layout: PartDescription { len: 6, digest: [6; 32] },
-        hint: None,
-        publisher: None,
-        last_epoch: None,
-        next_key: None,
-        first_publisher: None,
-        scheme: None,
-    };
+    let parameter_digest = key().parameter_digest;
+    let pin = |table| Pin { parameter_digest, ..pin(table, 4) };
     store.pin("http://a", "t", &pin(1)).unwrap();
     store.pin("http://b", "t", &pin(1)).unwrap();
     let private =
