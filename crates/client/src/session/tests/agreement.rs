@@ -137,16 +137,12 @@ fn the_wrong_number_of_servers_is_explained() {
         table
     });
     let of_both = "takes two servers, run by parties that do not collude, and";
+    let name = "named: name the addresses of both";
     let other = "by download, and dpf was to be used; name one that all servers offer";
     for (peer, servers, scheme, said) in [
-        (&dpf, 1, None, format!("by dpf, which {of_both} one was named: name the addresses of both")),
-        (
-            &dpf,
-            1,
-            Some(SchemeId::Dpf),
-            format!("by dpf; dpf {of_both} one was named: name the addresses of both"),
-        ),
-        (&dpf, 3, None, format!("by dpf, which {of_both} 3 were named: name the addresses of both")),
+        (&dpf, 1, None, format!("by dpf, which {of_both} one was {name}")),
+        (&dpf, 1, Some(SchemeId::Dpf), format!("by dpf; dpf {of_both} one was {name}")),
+        (&dpf, 3, None, format!("by dpf, which {of_both} 3 were {name}")),
         (
             &download,
             2,
@@ -159,7 +155,9 @@ fn the_wrong_number_of_servers_is_explained() {
             &both,
             3,
             None,
-            "by dpf (two servers), download (one server), and 3 were named; name as many as one of them takes".to_owned(),
+            "by dpf (two servers), download (one server), and 3 were named; name as many as one of \
+             them takes"
+                .to_owned(),
         ),
     ] {
         assert_eq!(refused(peer, servers, scheme), format!("table table is served {said}"));

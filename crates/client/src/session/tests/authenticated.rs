@@ -141,13 +141,14 @@ fn a_true_record_in_the_wrong_place_is_never_read() {
 /// sends one of them twice, could hide the value.
 #[test]
 fn the_candidates_of_a_key_cannot_be_exchanged() {
+    type Lie<'a> = &'a dyn Fn(&mut Vec<Vec<u8>>);
     let true_table = authenticated(KeyMapKind::Cuckoo, SchemeId::SimplePir, |_| {});
     for k in 0..KEYS {
         let [first, second] = true_table.candidates(k)[..] else { panic!("not two candidates") };
         let exchanged = |records: &mut Vec<Vec<u8>>| records.swap(first, second);
         let first_only = |records: &mut Vec<Vec<u8>>| records[second] = records[first].clone();
         let second_only = |records: &mut Vec<Vec<u8>>| records[first] = records[second].clone();
-        let lies: [&dyn Fn(&mut Vec<Vec<u8>>); 3] = [&exchanged, &first_only, &second_only];
+        let lies: [Lie<'_>; 3] = [&exchanged, &first_only, &second_only];
         for lie in lies {
             let table = authenticated(KeyMapKind::Cuckoo, SchemeId::SimplePir, lie);
             let mut world = table.world(None);

@@ -83,9 +83,9 @@ fn total(seeds: Range<u64>, scenario: &Scenario) -> Report {
 }
 
 /// A simulation in which nothing happens proves nothing.
-fn assert_happened(counts: &[(&str, u64)], least: u64, where_: &dyn Debug) {
+fn assert_happened(counts: &[(&str, u64)], least: u64, of: &dyn Debug) {
     for (what, count) in counts {
-        assert!(seeds() != SEEDS || *count >= least, "{where_:?}: only {count} × {what}");
+        assert!(seeds() != SEEDS || *count >= least, "{of:?}: only {count} × {what}");
     }
 }
 
