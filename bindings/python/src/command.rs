@@ -1,8 +1,5 @@
-//! The command, as `privet` and `python -m privet` run it; and the reports of `plan` and `bench`,
-//! for Python.
+//! The command, as `privet` and `python -m privet` run it.
 
-use crate::publish::Input;
-use crate::waiting;
 use pyo3::prelude::*;
 use std::ffi::OsString;
 
@@ -16,13 +13,4 @@ pub(crate) fn set_program(words: Vec<OsString>) {
 #[pyfunction]
 pub(crate) fn run_command(py: Python<'_>, typed: Vec<OsString>) -> u8 {
     py.detach(|| privet_cli::run(typed))
-}
-
-/// The report of `plan`, of `rows` if there are any, or of `bench`, as JSON.
-#[pyfunction]
-#[pyo3(signature = (typed, rows=vec![]))]
-pub(crate) fn report(py: Python<'_>, typed: Vec<OsString>, rows: Vec<Input>) -> PyResult<String> {
-    waiting::in_a_thread(py, None, move |stopped, _| {
-        privet_cli::report(typed, rows.into_iter().map(|rows| rows.source(stopped)).collect())
-    })
 }

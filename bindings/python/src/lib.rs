@@ -5,7 +5,9 @@
 //! | [`client`] | an open client: lookups that Ctrl-C interrupts, and lookups that call back |
 //! | [`server`] | a server in this process, for tests and notebooks |
 //! | [`publish`] | tables that are built, updated and inspected |
-//! | [`command`] | the command, and the reports of `plan` and `bench` |
+//! | [`arguments`] | keyword arguments, named and written as those of the command |
+//! | [`measure`] | the reports of `plan` and `bench` |
+//! | [`command`] | the command |
 //! | [`arrow_cells`] | rows of Arrow's record batches, for tables |
 //! | [`arrow_values`] | values of lookups, as Arrow's record batches |
 //! | [`news`] | what happens while a caller waits, and the first word on a silent server |
@@ -14,11 +16,13 @@
 //!
 //! Everything else, the documentation for users included, is in `python/privet`.
 
+mod arguments;
 mod arrow_cells;
 mod arrow_values;
 mod client;
 mod command;
 mod errors;
+mod measure;
 mod news;
 mod publish;
 mod server;
@@ -36,9 +40,11 @@ mod _privet {
     #[pymodule_export]
     use super::client::Client;
     #[pymodule_export]
-    use super::command::{report, run_command, set_program};
+    use super::command::{run_command, set_program};
     #[pymodule_export]
     use super::errors::is_final;
+    #[pymodule_export]
+    use super::measure::{bench, plan};
     #[pymodule_export]
     use super::publish::{build, inspect, keygen, update};
     #[pymodule_export]

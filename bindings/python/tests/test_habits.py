@@ -317,6 +317,57 @@ def test_plans_and_measurements(people: pathlib.Path, tmp_path: pathlib.Path) ->
     assert report["scheme"] == "dpf"
 
 
+def test_options_of_plans_and_measurements(tmp_path: pathlib.Path) -> None:
+    machine = pathlib.Path(__file__).parents[3] / "crates/measure/src/machine/typical.json"
+    given = {"keys": "5M", "value_len": "1KiB", "lookups": "1k", "prices": "core=1"}
+    plan = privet.plan(**given, servers=2, machine=machine)
+    assert plan.report["used"]["lookups_per_day"] == 1000
+    assert plan.report["used"]["prices"]["core"] == 1.0 and plan.report["records"] == 625_000
+    rows = tmp_path / "rows.txt"
+    rows.write_text("k;v\na;1\nb;2\n")
+    plan = privet.plan(
+        rows, key="k", delimiter=";", normalize=["trim", "nfc"], machine=machine, may_lie=False
+    )
+    built = f"privet build {rows} '--delimiter=;' --key=k '--normalize=trim,nfc'"
+    assert plan.report["commands"][0] == f"{built} -o {rows.with_suffix('.privet')}"
+    files = privet.plan([rows, rows], key="k", delimiter=";", multi=True, machine=machine)
+    assert files.report["records"] == plan.report["records"]
+    shape = {"records": 64, "record_len": 8}
+    wrong: list[tuple[dict[str, object], str]] = [
+        ({"keys": 5}, "`keys` needs .*: `value_len`$"),
+        ({**shape, "lookup": 3}, "unexpected argument `lookup` found; did you mean `lookups`"),
+        ({**shape, "parts": 2}, "`parts` needs .*: `key` or `range_from` or `keys`$"),
+        ({**shape, "nested": True}, "`nested` needs .*: `range_from`$"),
+        ({**shape, "keys": 5, "value_len": 9}, "`keys` cannot be used with `records`"),
+        ({**shape, "machine": "m", "save_machine": "n"}, "`machine` cannot .* `save_machine`"),
+        ({**shape, "servers": 14}, "'14' for `servers`: a number from 1 to 13"),
+        ({**shape, "client": "phone"}, "'phone' for `client`: .*native, python, browser"),
+        ({**shape, "may_lie": "yes"}, "`may_lie` is True or False"),
+        ({**shape, "lookups": True}, "`lookups` needs a value"),
+        ({**shape, "data": rows}, "a plan is for data, or for `keys`"),
+        ({}, "a plan is for data, or for `keys`"),
+    ]
+    for options, why in wrong:
+        with pytest.raises(privet.UsageError, match=why):
+            privet.plan(**options)
+
+    measured = privet.bench("harmony", **shape, queries=1, segment_records=8, kernel="portable")
+    assert (measured["kernel"], measured["queries"]) == ("portable", 1)
+    assert privet.bench("plain", records="1k", record_len=8)["records"] == 1000
+    wrong = [
+        ({"segment_records": 8}, "segment-records is for harmony alone"),
+        ({"batch": 0}, "'0' for `batch`"),
+        ({"threads": 0}, "'0' for `threads`: a number from 1 to 1024"),
+        ({"reference_string": tmp_path / "none"}, "reference-string is for tapir-pp alone"),
+        ({"records": None}, "`record_len` needs .*: `records`$"),
+    ]
+    for options, why in wrong:
+        with pytest.raises(privet.UsageError, match=why):
+            privet.bench("dpf", **{**shape, **options})
+    with pytest.raises(privet.UsageError, match="`scheme`: there is no scheme .*dpf"):
+        privet.bench("fpd", **shape)
+
+
 def test_progress_of_a_client_is_told(people: pathlib.Path) -> None:
     told = []
     with servers(people, "simplepir") as running:

@@ -27,7 +27,9 @@ use crate::laboratory::setup::arguments::Setup;
 use crate::laboratory::tradeoff::Tradeoff;
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use privet_core::Error;
-use privet_core::quantities::{typed_bytes, typed_count};
+use privet_core::quantities::{
+    parse_bytes, parse_bytes_or_none, parse_number, parse_number_or_none,
+};
 use privet_kernels::dispatch::Arm;
 use privet_measure::bench::{PLAIN, Subject};
 use privet_schemes::SchemeId;
@@ -532,34 +534,6 @@ fn parse_milliseconds(text: &str) -> Result<f64, String> {
         Ok(value) if (0.0..=1000.0).contains(&value) => Ok(value),
         _ => Err("a number of milliseconds from 0 to 1000 is expected".to_owned()),
     }
-}
-
-/// A positive whole number, such as 1000000, 2^20 or 5M.
-pub(crate) fn parse_number(text: &str) -> Result<u64, String> {
-    parse_number_or_none(text)
-        .ok()
-        .filter(|number| *number > 0)
-        .ok_or_else(|| format!("{text:?} is no positive whole number such as 1000000, 2^20 or 5M"))
-}
-
-/// As [`parse_number`], or 0.
-fn parse_number_or_none(text: &str) -> Result<u64, String> {
-    typed_count(text)
-        .ok_or_else(|| format!("{text:?} is no whole number such as 0, 1000000, 2^20 or 5M"))
-}
-
-/// A number of bytes, such as 100, 2^20, 64k or 1GiB.
-pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
-    parse_bytes_or_none(text)
-        .ok()
-        .filter(|number| *number > 0)
-        .ok_or_else(|| format!("{text:?} is no number of bytes such as 100, 2^20, 64k or 1GiB"))
-}
-
-/// As [`parse_bytes`], or 0.
-fn parse_bytes_or_none(text: &str) -> Result<u64, String> {
-    typed_bytes(text)
-        .ok_or_else(|| format!("{text:?} is no number of bytes such as 0, 100, 64k or 1GiB"))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub(crate) mod papers;
 pub(crate) mod points;
 mod points_file;
 pub(crate) mod reference_string;
-pub(crate) mod schemes;
 pub(crate) mod setup;
+#[cfg(test)]
+mod tests;
 pub(crate) mod tradeoff;

@@ -31,7 +31,6 @@ pub use printable::{printable, printable_lines};
 use arguments::{Arguments, Command};
 use exit::Outcome;
 use privet_core::{Error, Result};
-use privet_table::import::Source;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -114,28 +113,6 @@ impl Drop for Farewell {
     }
 }
 
-/// The report of `privet plan`, of the `given` rows if there are any, or of `bench`, as JSON,
-/// without printing it.
-///
-/// # Errors
-/// Those of the command; [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if another one was
-/// typed.
-pub fn report(typed: Vec<OsString>, given: Vec<Source>) -> Result<String> {
-    let (arguments, _) = Arguments::typed(typed).map_err(|error| {
-        // What follows is about typing: the usage, and where to read more.
-        let told = error.to_string();
-        let ends = ["\n\nUsage:", "\n\nFor more information"];
-        let end = ends.iter().filter_map(|end| told.find(end)).min().unwrap_or(told.len());
-        Error::api_misuse(told[..end].trim_start_matches("error: ").trim_end().to_owned())
-    })?;
-    display::be_quiet(true);
-    match arguments.command {
-        Command::Plan(plan) => in_json(&commands::plan::report(&plan, given)?),
-        Command::Bench(bench) => in_json(&commands::bench::report(&bench)?),
-        _ => Err(Error::api_misuse("this command has no report")),
-    }
-}
-
 /// What `privet inspect --json` prints of the table at `path`, with each byte checked if `verify`
 /// is true.
 ///
@@ -144,10 +121,6 @@ pub fn report(typed: Vec<OsString>, given: Vec<Source>) -> Result<String> {
 pub fn inspected(path: PathBuf, verify: bool) -> Result<String> {
     display::be_quiet(true);
     let arguments = arguments::Inspect { file: path, verify, head: None, json: true };
-    in_json(&commands::inspect::Inspected::of(&arguments)?.shown())
-}
-
-fn in_json(report: &impl serde::Serialize) -> Result<String> {
-    serde_json::to_string(report)
+    serde_json::to_string(&commands::inspect::Inspected::of(&arguments)?.shown())
         .map_err(|error| Error::internal("a report is no JSON").caused_by(error))
 }

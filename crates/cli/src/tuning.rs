@@ -6,7 +6,6 @@ use privet_core::{Error, Result};
 use privet_schemes::SchemeId;
 use privet_schemes::registry::{OptionKind, SchemeOption, Tuning, Value, check_options};
 use std::fs::File;
-use std::io::{self, Read as _};
 use std::path::Path;
 
 impl<const POINTS: bool> SchemeOptions<POINTS> {
@@ -57,17 +56,9 @@ fn lacking(option: &SchemeOption) -> Option<Error> {
 
 /// Reads and checks the file that an option names, which may take a while.
 fn read(option: &SchemeOption, path: &Path) -> Result<Value> {
-    let OptionKind::File { what, needed, most_bytes, decode } = option.kind else {
-        return Err(Error::api_misuse(format!("--{} names no file", option.name)));
+    let _checking = match option.kind {
+        OptionKind::File { what, .. } => Some(display::working(&format!("checking {what}"))),
+        _ => None,
     };
-    let unreadable = |error: io::Error| {
-        Error::api_misuse(format!("cannot read {what} {}: {error}; have one made", path.display()))
-            .because(needed)
-    };
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
-    // One byte more than the maximum is enough to detect a file that is too long.
-    file.take(most_bytes + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    let _checking = display::working(&format!("checking {what}"));
-    decode(&bytes).map_err(|error| error.within(path.display()))
+    option.read(path, File::open(path))
 }

@@ -55,6 +55,46 @@ pub fn typed_bytes(text: &str) -> Option<u64> {
     typed(text, true)
 }
 
+/// A positive whole number, such as 1000000, 2^20 or 5M.
+///
+/// # Errors
+/// If it is none: what would be one.
+pub fn parse_number(text: &str) -> Result<u64, String> {
+    parse_number_or_none(text)
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| format!("{text:?} is no positive whole number such as 1000000, 2^20 or 5M"))
+}
+
+/// As [`parse_number`], or 0.
+///
+/// # Errors
+/// As there.
+pub fn parse_number_or_none(text: &str) -> Result<u64, String> {
+    typed_count(text)
+        .ok_or_else(|| format!("{text:?} is no whole number such as 0, 1000000, 2^20 or 5M"))
+}
+
+/// A number of bytes, such as 100, 2^20, 64k or 1GiB.
+///
+/// # Errors
+/// If it is none: what would be one.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    parse_bytes_or_none(text)
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| format!("{text:?} is no number of bytes such as 100, 2^20, 64k or 1GiB"))
+}
+
+/// As [`parse_bytes`], or 0.
+///
+/// # Errors
+/// As there.
+pub fn parse_bytes_or_none(text: &str) -> Result<u64, String> {
+    typed_bytes(text)
+        .ok_or_else(|| format!("{text:?} is no number of bytes such as 0, 100, 64k or 1GiB"))
+}
+
 fn typed(text: &str, of_bytes: bool) -> Option<u64> {
     let text = text.trim();
     let ends = |at: char| !(at.is_ascii_digit() || "_.^".contains(at));

@@ -9,11 +9,13 @@
 //! | [`combinations`] | words of given weight in ascending order, and Hamming balls |
 //! | [`pointproofs`] | vector commitments: 48 bytes prove one record of each of many vectors, given a trusted reference string |
 //! | [`stored_setup`] | points that were computed before a server starts |
+//! | `measured` | what measurements and plans have to know of these schemes |
 //! | [`tapir_pp`] | TAPIR with Pointproofs: two servers that do not collude, one of which may lie |
 //! | [`finite_differences`] | two servers that do not collude; each reads a small part of a preprocessed table; privacy without an assumption; nothing kept |
 
 pub mod combinations;
 pub mod finite_differences;
+mod measured;
 pub mod pointproofs;
 pub mod stored_setup;
 pub mod tapir_pp;
@@ -28,7 +30,8 @@ use privet_schemes::registry::{self, Room};
 use privet_schemes::tapir::Tapir;
 use tapir_pp::PointproofsForm;
 
-pub use tapir_pp::completed;
+pub use measured::{is_in_browsers, point_products, zero_bit};
+pub use tapir_pp::{completed, missing_string};
 
 /// TAPIR with Pointproofs. For use after [`register`].
 pub const TAPIR_PP: SchemeId = tapir_pp::ID;

@@ -22,7 +22,6 @@ mod means;
 mod report;
 mod subject;
 
-pub use advice::shell_word;
 pub use candidate::Use;
 pub use means::{ASSUMPTIONS, ClientKind, Link, Prices};
 pub use report::PlanReport;

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
-import tempfile
 from collections.abc import Iterator
-from os import PathLike, fspath
+from os import fspath
 from pathlib import Path
 from typing import Any
 
 from . import _privet
-from ._errors import PrivetError, UsageError
+from ._errors import UsageError
 from ._table import PathName, _inputs
 
 
@@ -85,13 +82,7 @@ def plan(data: Any = None, **options: Any) -> Plan:
         ``updates_per_day``, ``client``, ``link``, ``prices`` and the others.
     """
     inputs = [] if data is None else _inputs(data)
-    rows = [each for each in inputs if isinstance(each, tuple)]
-    paths = [fspath(each[0] if isinstance(each, tuple) else each) for each in inputs]
-    options.setdefault("client", "python")
-    with tempfile.TemporaryDirectory() as directory:
-        svg = Path(directory) / "plan.svg"
-        typed = ["privet", "plan", "--json", f"--svg={svg}", *_options(**options), "--", *paths]
-        return Plan(_report(typed, rows), svg.read_text())
+    return Plan(*_privet.plan(inputs, options))
 
 
 def bench(scheme: str, *, records: int, record_len: int, **options: Any) -> dict[str, Any]:
@@ -99,32 +90,7 @@ def bench(scheme: str, *, records: int, record_len: int, **options: Any) -> dict
 
     :param options: those of the command ``privet bench``, with ``_`` for ``-``.
     """
-    shape = _options(records=records, record_len=record_len, **options)
-    typed = ["privet", "bench", "--json", f"--scheme={scheme}", *shape]
-    return _report(typed)
-
-
-def _options(**options: Any) -> list[str]:
-    """Options as the command takes them."""
-    typed = []
-    for name, value in options.items():
-        flag = "--" + name.replace("_", "-")
-        if value is True:
-            typed.append(flag)
-        elif value is not None and value is not False:
-            typed.append(f"{flag}={fspath(value) if isinstance(value, PathLike) else value}")
-    return typed
-
-
-def _report(typed: list[str], rows: list[Any] | None = None) -> dict[str, Any]:
-    """What a command reports. Its errors call options as Python does."""
-    try:
-        report: dict[str, Any] = json.loads(_privet.report(typed, rows or []))
-        return report
-    except PrivetError as error:
-        flag = r"(?<![\w'-])'?--([a-z]+(?:-[a-z]+)*)(?: <[^>]*>)?'?"
-        told = re.sub(flag, lambda found: f"`{found[1].replace('-', '_')}`", str(error))
-        raise type(error)(told) from None
+    return _privet.bench(scheme, {"records": records, "record_len": record_len, **options})
 
 
 def _flat(scheme: dict[str, Any], before: str = "") -> dict[str, Any]:

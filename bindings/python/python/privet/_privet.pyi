@@ -7,11 +7,12 @@ from ._errors import PrivetError
 __all__ = [
     "Client",
     "Server",
+    "bench",
     "build",
     "inspect",
     "is_final",
     "keygen",
-    "report",
+    "plan",
     "run_command",
     "scheme_names",
     "set_program",
@@ -21,7 +22,8 @@ __all__ = [
 
 def set_program(words: Sequence[str]) -> None: ...
 def run_command(typed: Sequence[str]) -> int: ...
-def report(typed: Sequence[str], rows: Sequence[tuple[str, Any]] = ...) -> str: ...
+def plan(inputs: Sequence[Any], options: Mapping[str, Any]) -> tuple[dict[str, Any], str]: ...
+def bench(scheme: str, options: Mapping[str, Any]) -> dict[str, Any]: ...
 def build(
     inputs: Sequence[Any],
     path: str | PathLike[str],

@@ -142,8 +142,8 @@ def build(
     Messages may name a row or a key of the data.
     """
     options = {
-        "key": key, "values": _names(values or []), "raw": raw, "range_from": range_from,
-        "range_to": range_to, "normalize": ",".join(_names(normalize)), "key_format": key_format,
+        "key": key, "value": _names(values or []), "raw_value": raw, "range_from": range_from,
+        "range_to": range_to, "normalize": _names(normalize), "key_format": key_format,
         "key_map": key_map, "parts": parts, "on_duplicate": on_duplicate,
         "on_empty_key": on_empty_key, "max_value": max_value, "authenticate": authenticate,
         "publisher_key": publisher_key, "next_key": next_key, "succeeds": succeeds,

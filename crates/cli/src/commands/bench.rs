@@ -3,20 +3,13 @@
 use crate::arguments::Bench;
 use crate::display::{self, Page};
 use crate::laboratory::reference_string;
-use crate::laboratory::schemes::zero_bit;
 use privet_core::{Result, TableShape};
-use privet_measure::bench::{BenchOptions, BenchReport, Subject, measure};
+use privet_measure::bench::{BenchOptions, Subject, measure};
 use privet_measure::identity_of;
 use std::time::Instant;
 
 /// Runs the measurement and prints its report.
 pub(crate) fn run(arguments: &Bench) -> Result<()> {
-    let report = report(arguments)?;
-    display::report(arguments.json, &report, || Page::of(|page| report.put_on(page)))
-}
-
-/// Runs the measurement.
-pub(crate) fn report(arguments: &Bench) -> Result<BenchReport> {
     let scheme = match arguments.scheme {
         Subject::Scheme(scheme) => Some(scheme),
         Subject::Plain => None,
@@ -40,9 +33,10 @@ pub(crate) fn report(arguments: &Bench) -> Result<BenchReport> {
         threads: arguments.threads,
         seed: arguments.seed,
         kernel: arguments.kernel,
+        zero_bit: privet_laboratory::zero_bit(&tuning),
         tuning,
         reference_string_s,
-        zero_bit: zero_bit(&arguments.options),
     };
-    measure(&options, &display::watch)
+    let report = measure(&options, &display::watch)?;
+    display::report(arguments.json, &report, || Page::of(|page| report.put_on(page)))
 }

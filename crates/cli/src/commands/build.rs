@@ -106,14 +106,6 @@ pub(crate) fn source(path: &Path, reading: &ReadingArguments) -> Source {
     source.on_empty_key(reading.on_empty_key)
 }
 
-/// Rows that a program gives, and what becomes of those without a key.
-pub(crate) fn on_empty_key(
-    given: impl IntoIterator<Item = Source>,
-    reading: &ReadingArguments,
-) -> Vec<Source> {
-    given.into_iter().map(|rows| rows.on_empty_key(reading.on_empty_key)).collect()
-}
-
 /// What was left out of files, in words; nothing if nothing was.
 pub(crate) fn left_out(lines: LinesLeftOut, empty_keys: u64) -> Option<String> {
     let parts = [

@@ -26,7 +26,6 @@ mod store;
 pub(crate) use data::Name;
 
 use crate::display;
-use crate::laboratory::schemes;
 use arguments::Papers;
 use clap::ValueEnum as _;
 use data::PaperRow;
@@ -98,7 +97,7 @@ impl Results {
     fn measured(wanted: BTreeSet<Run>, arguments: &Papers) -> Result<Self> {
         let mut store = Store::open(&arguments.output)?;
         let file = arguments.machine.as_deref();
-        let machine = Machine::of(file, schemes::point_products, &display::watch)?;
+        let machine = Machine::of(file, privet_laboratory::point_products, &display::watch)?;
         let limits = Limits {
             longest: arguments.longest(),
             memory: privet_host::memory::available().map_or(u64::MAX, |bytes| bytes / 10 * 9),

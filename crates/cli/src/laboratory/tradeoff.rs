@@ -3,11 +3,11 @@
 
 mod served;
 
-use crate::arguments::{parse_bytes, parse_number};
 use crate::display;
 use crate::laboratory::examples;
 use clap::Args;
 use privet_core::Result;
+use privet_core::quantities::{parse_bytes, parse_number};
 use std::path::PathBuf;
 
 #[derive(Args)]

@@ -57,12 +57,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "privet-server",
             "privet-host",
             "privet-laboratory",
-            "privet-laboratory-kernels",
         ],
     ),
     (
         "privet-python",
         &[
+            "privet-measure",
             "privet-core",
             "privet-schemes",
             "privet-table",

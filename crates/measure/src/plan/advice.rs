@@ -4,6 +4,7 @@
 use super::candidate::Candidate;
 use super::subject::Subject;
 use std::borrow::Cow;
+use std::path::Path;
 
 /// For one operator whose answers may be wrong.
 pub(super) const AUTHENTICATE: &str = "Build the table with --authenticate: then every scheme notices a wrong answer of the one server, and the choice is free.";
@@ -43,8 +44,16 @@ pub(super) fn commands(best: &Candidate, subject: &Subject) -> Vec<String> {
     subject.build.iter().cloned().chain([serve, get]).collect()
 }
 
+/// The line that builds `table` of the file `input`, of which somebody said what is in `words`.
+pub(super) fn build_command(input: &Path, words: &[String], table: &Path) -> String {
+    let (input, table) = (input.to_string_lossy(), table.to_string_lossy());
+    let before = ["privet", "build", &input].into_iter();
+    let words = before.chain(words.iter().map(String::as_str)).chain(["-o", &table]);
+    words.map(shell_word).collect::<Vec<_>>().join(" ")
+}
+
 /// A word as a shell takes it.
-pub fn shell_word(word: &str) -> Cow<'_, str> {
+fn shell_word(word: &str) -> Cow<'_, str> {
     let is_plain = |of: char| of.is_alphanumeric() || "-_./=:@%+".contains(of);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => Cow::Borrowed(word),

@@ -1,7 +1,9 @@
 //! The table that a plan is for: a file, rows to be built, or a shape.
 
+use super::advice::build_command;
 use crate::identity_of;
 use privet_core::{Error, Result, TableIdentity, TableShape};
+use privet_table::FileKind;
 use privet_table::authentication::shape_with_paths;
 use privet_table::build::{BuildOptions, build_table_from};
 use privet_table::import::Source;
@@ -31,6 +33,34 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// A table file; or, if it is none and has `rows`, the table that is built of them. `is_told`
+    /// says that somebody said how the file is read, and `words` are the command's words for that
+    /// and for `options`.
+    ///
+    /// # Errors
+    /// As [`of_file`](Self::of_file) and [`of_rows`](Self::of_rows); and if it is a table, and
+    /// something was said about its rows.
+    pub fn of_path(
+        file: &Path,
+        rows: Source,
+        is_told: bool,
+        words: &[String],
+        options: &BuildOptions,
+    ) -> Result<Self> {
+        match FileKind::of(file) == Some(FileKind::Table) {
+            true if is_told => Err(Error::api_misuse(format!(
+                "{} is a table already: leave out how it would be read and which column has the keys",
+                file.display()
+            ))),
+            false if is_told || rows.tells_format() => {
+                let table = file.with_extension("privet");
+                let build = Some(build_command(file, words, &table));
+                Ok(Self { file: Some(table), build, ..Self::of_rows(vec![rows], options)? })
+            }
+            _ => Self::of_file(file),
+        }
+    }
+
     /// A table file, with the updates of its log.
     ///
     /// # Errors
@@ -77,11 +107,6 @@ impl Subject {
     pub fn of_shape(within: TableShape, is_authenticated: bool) -> Result<Self> {
         let shape = if is_authenticated { shape_with_paths(within)? } else { within };
         Ok(Self { is_authenticated, ..Self::of_identity(identity_of(shape)) })
-    }
-
-    /// The same table in a file, which `build` makes: a command, for people.
-    pub fn in_file(self, file: PathBuf, build: String) -> Self {
-        Self { file: Some(file), build: Some(build), ..self }
     }
 
     /// A table by number.

@@ -8,6 +8,8 @@ use crate::SchemeId;
 use privet_core::{Error, Reason, Result};
 use std::any::Any;
 use std::fmt;
+use std::io::{self, Read as _};
+use std::path::Path;
 use std::sync::Arc;
 
 /// An option of one scheme, or of several that give it the same meaning.
@@ -42,6 +44,27 @@ impl SchemeOption {
             elsewhere: None,
             missing: None,
         }
+    }
+
+    /// What the file at `path` holds, once it is `opened`, for [`OptionKind::File`]. It is checked,
+    /// which may take a while.
+    ///
+    /// # Errors
+    /// [`Blame::ApiMisuse`](privet_core::Blame::ApiMisuse) if it cannot be read;
+    /// [`Blame::Corrupted`](privet_core::Blame::Corrupted) if it does not hold what it should.
+    pub fn read(&self, path: &Path, opened: io::Result<impl io::Read>) -> Result<Value> {
+        let OptionKind::File { what, needed, most_bytes, decode } = self.kind else {
+            return Err(Error::api_misuse(format!("the option {} names no file", self.name)));
+        };
+        let mut bytes = Vec::new();
+        // One byte more than the maximum is enough to detect a file that is too long.
+        let read = opened.and_then(|file| file.take(most_bytes + 1).read_to_end(&mut bytes));
+        read.map_err(|error| {
+            let path = path.display();
+            Error::api_misuse(format!("cannot read {what} {path}: {error}; have one made"))
+                .because(needed)
+        })?;
+        decode(&bytes).map_err(|error| error.within(path.display()))
     }
 
     /// The schemes that have it.

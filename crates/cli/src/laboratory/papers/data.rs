@@ -165,7 +165,7 @@ impl FromStr for RecordCount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        crate::arguments::parse_number(text).map(Self)
+        privet_core::quantities::parse_number(text).map(Self)
     }
 }
 

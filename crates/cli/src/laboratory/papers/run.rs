@@ -41,7 +41,7 @@ impl Run {
         let mut options = self.options.clone();
         if let Some(place) = options.iter().position(|option| option == "--partition-records")
             && let Some(partition) = options.get_mut(place + 1)
-            && let Ok(records) = crate::arguments::parse_number(partition)
+            && let Ok(records) = privet_core::quantities::parse_number(partition)
         {
             *partition = (records / 2).max(1).to_string();
         }

@@ -1,8 +1,9 @@
 //! What can be typed after `privet setup`.
 
-use crate::arguments::{SchemeOptions, parse_arm, parse_bytes, parse_scheme_name, parse_size};
+use crate::arguments::{SchemeOptions, parse_arm, parse_scheme_name, parse_size};
 use crate::laboratory::examples;
 use clap::{Args, Subcommand};
+use privet_core::quantities::parse_bytes;
 use privet_kernels::dispatch::Arm;
 use privet_schemes::SchemeId;
 use std::path::PathBuf;
