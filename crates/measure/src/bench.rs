@@ -25,7 +25,7 @@ pub(crate) use report::Run;
 
 use crate::watch::Watch;
 use crate::{machine, traffic, yardsticks};
-use offline::{ReadyClient, ReadyServer, Timed};
+use offline::{ReadyClient, ReadyServer};
 use online::Timings;
 use privet_core::{Error, Reason, Result, TableShape};
 use privet_kernels::Kernels;
@@ -189,7 +189,7 @@ fn measure_scheme(
 ) -> Result<Run> {
     let identity = table.identity();
     let queries = bench.batches() * bench.batch;
-    let Timed { value: ReadyServer { mut server, received }, seconds: server_s } =
+    let ReadyServer { mut server, received, seconds: server_s } =
         offline::server(scheme, table, &bench.tuning, options, watch)?;
     let plan = server.plan().clone();
     // An early check. The client knows its exact supply, but only after the long work.
@@ -197,9 +197,8 @@ fn measure_scheme(
         check_supply(queries, supply)?;
     }
     let received_len = received.kept_len();
-    let Timed { value: ready, seconds: client_s } =
+    let ReadyClient { mut client, mut journal, state_bytes, seconds: client_s, prepare_s } =
         offline::client(&plan, table, server.as_ref(), received, options.kernels, watch)?;
-    let ReadyClient { mut client, mut journal, state_bytes, prepare_s } = ready;
     if let Some(hints) = client.hints() {
         check_supply(queries, hints.supply().left())?;
         check_order(bench.batch, scheme, hints.verifies())?;

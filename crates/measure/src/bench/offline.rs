@@ -17,16 +17,12 @@ use privet_wire::limits::FETCH_CHUNK_LEN;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A value, and the seconds that it took to make.
-pub(super) struct Timed<T> {
-    pub(super) value: T,
-    pub(super) seconds: f64,
-}
-
 /// A server that can answer, and what its clients receive first.
 pub(super) struct ReadyServer {
     pub(super) server: Box<dyn ErasedServer>,
     pub(super) received: Received,
+    /// Seconds that both took.
+    pub(super) seconds: f64,
 }
 
 /// What clients receive before their first query.
@@ -51,6 +47,8 @@ pub(super) struct ReadyClient {
     pub(super) journal: Option<HintJournal>,
     /// Bytes that the client keeps between queries.
     pub(super) state_bytes: u64,
+    /// Seconds of its own work.
+    pub(super) seconds: f64,
     /// Seconds that a server took to compute this client's hints. `None` if no server computes any.
     pub(super) prepare_s: Option<f64>,
 }
@@ -63,7 +61,7 @@ pub(super) fn server(
     tuning: &Tuning,
     options: ServerOptions,
     watch: Watch<'_>,
-) -> Result<Timed<ReadyServer>> {
+) -> Result<ReadyServer> {
     let len = usize::try_from(table.shape().bytes())
         .map_err(|_| Error::api_misuse("the table does not fit this machine's memory"))?;
     let mut bytes = HugeBuffer::<u8>::new_zeroed(len)
@@ -86,7 +84,7 @@ pub(super) fn server(
         _ => *blake3::hash(&hint).as_bytes(),
     };
     let seconds = start.elapsed().as_secs_f64();
-    Ok(Timed { value: ReadyServer { server, received: Received { hint, digest } }, seconds })
+    Ok(ReadyServer { server, received: Received { hint, digest }, seconds })
 }
 
 /// Receives what the server offers, checks its digest, and starts the client.
@@ -97,13 +95,17 @@ pub(super) fn client(
     received: Received,
     kernels: Kernels,
     watch: Watch<'_>,
-) -> Result<Timed<ReadyClient>> {
+) -> Result<ReadyClient> {
     match plan.offline {
         OfflinePhase::StreamTable { .. } | OfflinePhase::StreamArranged { .. } => {
             streaming(plan, table, server.streamed(), received.digest, kernels, watch)
         }
         OfflinePhase::Ask { role, .. } => asking(plan, table, server, role, kernels, watch),
-        OfflinePhase::KeepTable { .. } => keeping(plan, table, received.digest, kernels),
+        OfflinePhase::KeepTable { len } => {
+            let mut kept = vec![0; len as usize];
+            table.contents().fill(&mut kept);
+            downloading(plan, table, Received { hint: kept, ..received }, kernels)
+        }
         _ => downloading(plan, table, received, kernels),
     }
 }
@@ -113,10 +115,10 @@ fn downloading(
     table: &BenchTable,
     Received { hint, digest }: Received,
     kernels: Kernels,
-) -> Result<Timed<ReadyClient>> {
+) -> Result<ReadyClient> {
     let state_bytes = hint.len() as u64;
     let start = Instant::now();
-    if let OfflinePhase::Download { len } = plan.offline {
+    if let OfflinePhase::Download { len } | OfflinePhase::KeepTable { len } = plan.offline {
         let mut download = Download::new(len, digest);
         for chunk in hint.chunks(FETCH_CHUNK_LEN) {
             download.absorb(download.next_offset(), chunk)?;
@@ -125,32 +127,7 @@ fn downloading(
     }
     let client = registry::client(plan.clone(), &table.identity(), Arc::new(hint), kernels)?;
     let seconds = start.elapsed().as_secs_f64();
-    let value = ReadyClient { client, journal: None, state_bytes, prepare_s: None };
-    Ok(Timed { value, seconds })
-}
-
-/// As [`streaming`], but the client keeps the table, here in memory.
-fn keeping(
-    plan: &SchemePlan,
-    table: &BenchTable,
-    digest: [u8; 32],
-    kernels: Kernels,
-) -> Result<Timed<ReadyClient>> {
-    let state_bytes = plan.offline.len();
-    let mut timed = Stopwatch::default();
-    let mut download = Download::new(state_bytes, digest);
-    let mut contents = table.contents();
-    let mut kept = vec![0; state_bytes as usize];
-    for chunk in kept.chunks_mut(FETCH_CHUNK_LEN) {
-        contents.fill(chunk);
-        timed.run(|| download.absorb(download.next_offset(), chunk))?;
-    }
-    timed.run(|| download.finish())?;
-    let client = registry::client(plan.clone(), &table.identity(), Arc::new(kept), kernels)?;
-    Ok(Timed {
-        value: ReadyClient { client, journal: None, state_bytes, prepare_s: None },
-        seconds: timed.0.as_secs_f64(),
-    })
+    Ok(ReadyClient { client, journal: None, state_bytes, seconds, prepare_s: None })
 }
 
 /// Streams the table to the client. A server that arranges the table in its own order supplies the
@@ -163,7 +140,7 @@ fn streaming(
     digest: [u8; 32],
     kernels: Kernels,
     watch: Watch<'_>,
-) -> Result<Timed<ReadyClient>> {
+) -> Result<ReadyClient> {
     let len = plan.offline.len();
     let streaming = watch("streaming the table", Amount::Bytes(len));
     let mut timed = Stopwatch::default();
@@ -200,7 +177,7 @@ fn asking(
     role: Role,
     kernels: Kernels,
     watch: Watch<'_>,
-) -> Result<Timed<ReadyClient>> {
+) -> Result<ReadyClient> {
     let asking = watch("asking for hints", Amount::Bytes(plan.offline.len()));
     let (mut timed, mut prepare) = (Stopwatch::default(), Stopwatch::default());
     // No digest of the replies can be announced, since they are for this client alone.
@@ -224,7 +201,7 @@ fn prepared(
     mut timed: Stopwatch,
     prepare: Option<Stopwatch>,
     kernels: Kernels,
-) -> Result<Timed<ReadyClient>> {
+) -> Result<ReadyClient> {
     let identity = table.identity();
     let generation = timed.run(|| {
         preparation.finish()?;
@@ -236,10 +213,8 @@ fn prepared(
     let client =
         timed.run(|| registry::hinted_client(plan.clone(), &identity, generation, kernels))?;
     let prepare_s = prepare.map(|prepare| prepare.0.as_secs_f64());
-    Ok(Timed {
-        value: ReadyClient { client, journal, state_bytes, prepare_s },
-        seconds: timed.0.as_secs_f64(),
-    })
+    let seconds = timed.0.as_secs_f64();
+    Ok(ReadyClient { client, journal, state_bytes, seconds, prepare_s })
 }
 
 /// Adds up the time of selected steps of a longer piece of work.
