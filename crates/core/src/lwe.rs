@@ -127,6 +127,7 @@ impl PublicMatrix {
 
 /// The client's key for the answer to one encrypted unit vector: the secret and the sum of its
 /// errors. Erased when dropped.
+#[derive(Clone)]
 pub struct DecryptionKey {
     secret: Zeroizing<Vec<u32>>,
     /// One word, on the heap: moving the key leaves no copy of it behind.
@@ -207,6 +208,12 @@ impl ZeroVector {
             true => Ok(()),
             false => Err(Error::api_misuse("a query was made ahead for a table of another size")),
         }
+    }
+
+    /// The same once more, for rehearsals, whose queries are never sent: two queries of one
+    /// encryption would say what both ask for.
+    pub fn copy_to_rehearse(&self) -> Self {
+        Self { words: self.words.clone(), key: self.key.clone() }
     }
 
     /// An encryption of the unit vector whose 1 is at `column`, a secret. Takes the same time, and

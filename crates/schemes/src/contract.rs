@@ -274,11 +274,14 @@ pub trait StatelessClient: SchemeOf {
 pub trait Ahead: StatelessClient {
     /// All of a query but its index, with what reading the answer needs. Secret, and good for one
     /// query: the difference of two queries from one blank would say what both ask for. So it is
-    /// consumed, and cannot be copied.
+    /// consumed, and only rehearsals copy it.
     type Blank: Send + 'static;
 
     /// Makes blanks, on any thread.
     fn blank_maker(&self) -> impl Fn(&mut SecretRng) -> Self::Blank + Send + Sync + 'static;
+
+    /// The same blank once more, for a rehearsal, whose queries are never sent.
+    fn copy_to_rehearse(blank: &Self::Blank) -> Self::Blank;
 
     /// The query for `index`, as [`query`](StatelessClient::query) makes it.
     ///

@@ -68,6 +68,7 @@ pub struct PublicKeys {
 
 /// The client's key for the answer to one query: the secret and the sum of the errors of each of
 /// the query's vectors. Erased when dropped.
+#[derive(Clone)]
 pub struct RingKey {
     secret: Zeroizing<Vec<i32>>,
     /// On the heap: moving the key leaves no copy of it behind.
@@ -197,6 +198,14 @@ impl Blank {
             true => Ok(()),
             false => Err(Error::api_misuse("a query was made ahead for a table of another size")),
         }
+    }
+
+    /// The same once more, for rehearsals, whose queries are never sent: two queries of one blank
+    /// would say what both ask for.
+    pub fn copy_to_rehearse(&self) -> Self {
+        let Self { words, lens, query_bits, packing, fold, key } = self;
+        let (words, lens, packing) = (words.clone(), lens.clone(), packing.clone());
+        Self { words, lens, query_bits: *query_bits, packing, fold: fold.clone(), key: key.clone() }
     }
 
     /// The query whose 1 is at one of `columns` in each vector: words of the query's bits, vector

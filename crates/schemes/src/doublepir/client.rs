@@ -97,6 +97,10 @@ impl Ahead for DoublePirClient {
         }
     }
 
+    fn copy_to_rehearse(blank: &[ZeroVector; 2]) -> [ZeroVector; 2] {
+        blank.each_ref().map(ZeroVector::copy_to_rehearse)
+    }
+
     fn fill(
         &self,
         [first, second]: [ZeroVector; 2],

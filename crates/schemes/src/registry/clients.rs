@@ -226,6 +226,7 @@ pub(crate) struct StatelessHost<C: StatelessClient> {
 /// The additional functions of a client whose queries can be made ahead.
 struct MadeAhead<C: StatelessClient> {
     maker: fn(&C) -> BlankMaker,
+    copy: fn(&Blank) -> Option<Blank>,
     fill: fn(&C, Blank, &RecordIndex) -> Result<QueriesOf<C>>,
 }
 
@@ -251,12 +252,29 @@ impl<C: StatelessClient> StatelessHost<C> {
             let foreign = |_| Error::api_misuse("a query was made ahead for another scheme");
             client.fill(*blank.map_err(foreign)?, index)
         }
-        self.ahead = Some(MadeAhead { maker: maker::<C>, fill: fill::<C> });
+        fn copy<C: Ahead>(blank: &Blank) -> Option<Blank> {
+            Some(Blank::of(C::copy_to_rehearse(blank.0.downcast_ref()?)))
+        }
+        self.ahead = Some(MadeAhead { maker: maker::<C>, copy: copy::<C>, fill: fill::<C> });
         self
     }
 
     pub(super) fn blanks(&self) -> Option<BlankMaker> {
         self.ahead.as_ref().map(|ahead| (ahead.maker)(&self.client))
+    }
+
+    /// The blank for the next rehearsal, whose queries are never sent: a copy of `first`, which is
+    /// made if there is none yet. Making each anew would take long, and shows nothing.
+    pub(super) fn blank_to_rehearse(
+        &self,
+        first: &mut Option<Blank>,
+        rng: &mut SecretRng,
+    ) -> Result<Option<Blank>> {
+        let Some(ahead) = &self.ahead else { return Ok(None) };
+        if first.is_none() {
+            *first = Some((ahead.maker)(&self.client)(rng)?);
+        }
+        Ok(first.as_ref().and_then(ahead.copy))
     }
 
     /// The queries for `index`, of `blank` if there is one.

@@ -4,7 +4,7 @@
 //! a rehearsal are erased where they were made. So a client with single-use hints is loaded a
 //! second time for it. The hints of the client that makes lookups do not change.
 
-use super::clients::{Blank, BlankMaker, StatelessHost};
+use super::clients::{Blank, StatelessHost};
 use crate::contract::{
     AnswerOf, HintedClient, Message, QueryMessage, Record, ReservationId, StatelessClient,
 };
@@ -16,7 +16,7 @@ pub trait Rehearsal: Send {
     /// Does the part of a lookup's work that is done ahead, before the index is known.
     ///
     /// # Errors
-    /// As a [`BlankMaker`].
+    /// As a [`BlankMaker`](super::BlankMaker).
     fn make_blank(&mut self, _rng: &mut SecretRng) -> Result<()> {
         Ok(())
     }
@@ -40,20 +40,21 @@ pub trait Rehearsal: Send {
 /// The rehearsal of a client without state.
 pub(super) struct StatelessRehearsal<C: StatelessClient> {
     host: StatelessHost<C>,
-    blanks: Option<BlankMaker>,
+    /// Of what all blanks are copies.
+    first_blank: Option<Blank>,
     blank: Option<Blank>,
     pending: Option<C::Pending>,
 }
 
 impl<C: StatelessClient> StatelessRehearsal<C> {
     pub(super) fn new(host: StatelessHost<C>) -> Self {
-        Self { blanks: host.blanks(), host, blank: None, pending: None }
+        Self { host, first_blank: None, blank: None, pending: None }
     }
 }
 
 impl<C: StatelessClient + Send> Rehearsal for StatelessRehearsal<C> {
     fn make_blank(&mut self, rng: &mut SecretRng) -> Result<()> {
-        self.blank = self.blanks.as_ref().map(|make| make(rng)).transpose()?;
+        self.blank = self.host.blank_to_rehearse(&mut self.first_blank, rng)?;
         Ok(())
     }
 

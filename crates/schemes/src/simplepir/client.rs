@@ -75,6 +75,10 @@ impl Ahead for SimplePirClient {
         move |rng| encrypt_zero_vector(kernels, parameters.matrix(), parameters.encryption(), rng)
     }
 
+    fn copy_to_rehearse(blank: &ZeroVector) -> ZeroVector {
+        blank.copy_to_rehearse()
+    }
+
     fn fill(
         &self,
         blank: ZeroVector,

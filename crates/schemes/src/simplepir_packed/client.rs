@@ -112,6 +112,10 @@ impl Ahead for SimplePirPackedClient {
         move |rng| encrypt_zero(kernels, &factors, &lens, query_bits, rng)
     }
 
+    fn copy_to_rehearse(blank: &Blank) -> Blank {
+        blank.copy_to_rehearse()
+    }
+
     fn fill(
         &self,
         blank: Blank,

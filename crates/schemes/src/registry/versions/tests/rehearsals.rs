@@ -1,6 +1,7 @@
 //! Rehearsals, and the work that they do.
 
 use super::*;
+use privet_core::RecordIndex;
 
 #[test]
 fn every_scheme_that_asks_is_rehearsed() {
@@ -32,5 +33,34 @@ fn what_is_searched_grows_with_the_lookups_that_were_made() {
         assert_eq!(search_lens[0], search_lens[1], "{scheme}");
         assert!(search_lens[0].is_sorted(), "{scheme}");
         assert!(search_lens[0][15] > search_lens[0][0], "{scheme}");
+    }
+}
+
+/// Making a blank takes long. A rehearsal makes one, however many lookups it makes of it, and their
+/// queries differ only by the index.
+#[test]
+fn a_rehearsal_makes_one_blank() {
+    for scheme in [SchemeId::SimplePir, SchemeId::SimplePirPacked, SchemeId::DoublePir] {
+        let version = Version::first(scheme, 60, 3, &Tuning::default());
+        let client = Client::of(&version).client;
+        let made = client.blanks().expect("queries are made ahead");
+        let mut rng = SecretRng::from_fixed_seed([4; 32]);
+        let mut rehearsal = client.into_rehearsal().unwrap();
+        let mut drawn_after = |rehearsals: usize| {
+            for index in 0..rehearsals {
+                rehearsal.make_blank(&mut rng).unwrap();
+                let index = RecordIndex::new(index as u64, version.identity.shape).unwrap();
+                rehearsal.prepare(&index, &mut rng).unwrap();
+            }
+            rng.next_u64()
+        };
+        let coins = [drawn_after(1), drawn_after(3)];
+        let mut rng = SecretRng::from_fixed_seed([4; 32]);
+        made(&mut rng).unwrap();
+        assert_eq!(
+            coins,
+            [rng.next_u64(), rng.next_u64()],
+            "{scheme}: rehearsals draw the coins of one blank"
+        );
     }
 }
