@@ -280,8 +280,9 @@ impl<D: Desk> Conductor<D> {
                 self.working_since = Some(before);
                 return Some(Errand::Wait { until });
             } else if !self.commit() && !self.take_prepared() {
+                self.requests.send_all(&mut self.errands);
                 self.come_to_rest();
-                return self.next_errand();
+                return self.errands.pop_front();
             }
             if let Some(errand) = self.next_errand() {
                 return Some(errand);
@@ -291,9 +292,9 @@ impl<D: Desk> Conductor<D> {
     }
 
     /// The next errand that is there. Gathered queries leave once the session has given out all
-    /// that it has, and before it computes anything more.
+    /// that it has, and before it computes anything but further queries of the same lookup.
     fn next_errand(&mut self) -> Option<Errand> {
-        if self.errands.is_empty() && !self.session.has_output() {
+        if self.errands.is_empty() && !self.session.has_output() && !self.session.asks_more() {
             self.requests.send_all(&mut self.errands);
         }
         self.errands.pop_front()

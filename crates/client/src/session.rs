@@ -370,6 +370,13 @@ impl Session {
         !self.shared.outputs.is_empty() && self.shared.timetable.ends().is_none()
     }
 
+    /// Whether further queries of the lookup that was asked for last are to come, or are being
+    /// made. How many a lookup has is the same for all of a table. So a driver may hold the earlier
+    /// ones back until then, and send all of them in one message.
+    pub fn asks_more(&self) -> bool {
+        self.shared.lookups.is_amid_one() || self.shared.timetable.ends().is_some()
+    }
+
     /// When to call [`handle_timeout`](Self::handle_timeout), if nothing else happens before.
     pub fn next_timeout(&self) -> Option<Duration> {
         self.shared.timetable.ends().or_else(|| self.shared.calls.next_timeout())

@@ -1,8 +1,8 @@
 //! Requests on their way, and queries that leave together.
 //!
-//! Queries that a session gives out together, because one sync covers their journal records, go to
-//! a server in one request, as far as the server takes them. How many go together follows from the
-//! lookups handed in so far and from what servers announced.
+//! Queries that a session gives out together go to a server in one request, as far as the server
+//! takes them: those of one lookup, and those whose journal records one sync covers. How many go
+//! together follows from the lookups handed in so far and from what servers announced.
 
 use super::report::Phase;
 use crate::exchange::{Delivery, ResponseLimits, goes_on, message_len};

@@ -2,7 +2,7 @@
 //!
 //! A key map names the same number of *candidates* for every key, in the table or not: two for each
 //! part of a value, say, and as many parts as the longest value has. A lookup makes one fetch for
-//! each candidate, each with queries of its own, one right after the other. Only together do the
+//! each candidate, each with queries of its own, which leave together. Only together do the
 //! fetches have an outcome. A server cannot see which records held the key, how many of them held a
 //! piece of its value, or whether none did. Neither the queries nor the moment of the outcome shows
 //! it: the client puts nothing together, and looks at no length, before the last fetch is over. If

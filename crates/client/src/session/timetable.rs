@@ -20,8 +20,9 @@
 //!
 //! A journal record leaves the session at the end of its slot, and its query after the record is
 //! durable. The driver may gather the records of several lookups before that. Then each has a slot
-//! of its own, and their queries leave together, after the last slot and one sync. A late slot
-//! delays all of them, and does not show which one was late.
+//! of its own, and their queries leave together, after the last slot and one sync. The queries of
+//! one lookup also leave together, after the last one's slot. A late slot delays all of them, and
+//! does not show which one was late.
 //!
 //! # How long slots are
 //!

@@ -2,7 +2,7 @@
 //! a fault only if a test says so.
 
 use super::super::toy::{self, Kind};
-use super::super::world::{Peer, options};
+use super::super::world::{self, Peer, options};
 use super::desk::SimulatedDesk;
 use super::disk::{Disk, DiskFlaw};
 use super::shelf::Shelf;
@@ -13,6 +13,8 @@ use crate::exchange::Delivery;
 use crate::session::*;
 use privet_core::Reason;
 use privet_kernels::Kernels;
+use privet_schemes::SchemeId;
+use privet_table::key_map::KeyMapKind;
 use std::collections::{HashMap, VecDeque};
 
 const BUSY_PATIENCE: Duration = Duration::from_secs(1);
@@ -34,18 +36,22 @@ struct Shell {
 
 impl Shell {
     fn new() -> Self {
+        Self::of(toy::peer(24, 20, 1, 40, Kind::default()), toy::parts(1))
+    }
+
+    fn of(peer: Peer, parts: Parts) -> Self {
         let passing = Passing::default();
         let disk = Disk::new(1, DiskFlaw::None, passing.clone());
         let shelf = Shelf::new(disk.clone(), passing.clone());
         let mut options = options(1);
         options.clock = passing.clock(Duration::from_nanos(1), Duration::ZERO);
-        let session = Session::with_parts(options, Duration::ZERO, toy::parts(1)).unwrap();
+        let session = Session::with_parts(options, Duration::ZERO, parts).unwrap();
         let desk = SimulatedDesk::new(passing.clone());
         let addresses = vec!["server 0".to_owned()];
         let keeper = Keeper::new(Box::new(shelf.clone()), addresses, desk, Kernels::detect());
         Self {
             conductor: Conductor::of(session, keeper, BUSY_PATIENCE),
-            peer: toy::peer(24, 20, 1, 40, Kind::default()),
+            peer,
             disk,
             shelf,
             passing,
@@ -99,7 +105,8 @@ impl Shell {
         match errand {
             Errand::Send { exchange, request, .. } => {
                 if let Request::Answer(query) = &request {
-                    let count = query.query.len() / toy::QUERY_LEN;
+                    let query_len = self.peer.scheme().plan.query_lens[0];
+                    let count = query.query.len() / query_len;
                     self.queries.push((count, self.disk.kept().written.len()));
                 }
                 let responses = self.peer.respond(&request).into_iter();
@@ -154,6 +161,25 @@ fn queries_that_one_sync_covers_leave_in_one_request() {
     assert_eq!(shell.queries, [(3, 5), (2, 5)]);
     for (lookup, record) in lookups.iter().zip(shell.peer.records.chunks(20)) {
         assert_eq!(shell.replies[lookup].as_ref().unwrap().as_ref().unwrap().to_vec(), record);
+    }
+}
+
+/// The queries of a lookup leave in one request, whether its key is there or not, and those of the
+/// next lookup in another. If they cannot go together, they leave one after the other.
+#[test]
+fn the_queries_of_a_lookup_leave_in_one_request() {
+    for (max_queries, requests) in [(16, [2; 3].to_vec()), (1, [1; 6].to_vec())] {
+        let peer = Peer::keyed_as(KeyMapKind::Cuckoo, SchemeId::SimplePirPacked, 40);
+        let mut shell = Shell::of(peer, world::parts());
+        shell.peer.description.max_queries = max_queries;
+        shell.run();
+        let keys = ["key-5", "key-7", "nobody"];
+        let lookups = keys.map(|key| shell.conductor.lookup(Target::key(key)));
+        shell.run();
+        let counts: Vec<_> = shell.queries.iter().map(|(count, _)| *count).collect();
+        assert_eq!(counts, requests);
+        let found = lookups.map(|lookup| shell.replies[&lookup].as_ref().unwrap().is_some());
+        assert_eq!(found, [true, true, false]);
     }
 }
 
