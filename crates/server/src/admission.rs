@@ -35,7 +35,7 @@ use privet_wire::{StatusCode, WireStatus};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tonic::Status;
 use tonic::body::Body;
@@ -51,6 +51,15 @@ pub(crate) struct AdmissionLayer {
 impl AdmissionLayer {
     pub(crate) fn new(places: Arc<Places>, metrics: Arc<Metrics>) -> Self {
         Self { places, metrics }
+    }
+
+    /// A browser asks whether a page may ask. The answer follows from the head alone, so it needs
+    /// no place; it costs the peer as much as a refusal.
+    pub(crate) fn preflight(&self, request: &Request<Body>) {
+        self.metrics.request("preflight", StatusCode::Ok, Duration::ZERO);
+        if let Some(client) = request.extensions().get::<ConnectionHandle>() {
+            client.allowance.refused();
+        }
     }
 }
 

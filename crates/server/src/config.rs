@@ -1,6 +1,7 @@
 //! All settings of a server, with their defaults.
 
 use crate::limits::Limits;
+use crate::web::WebOrigin;
 use privet_core::{Error, Reason, Result};
 use privet_kernels::Kernels;
 use privet_wire::AnswerRequest;
@@ -27,6 +28,9 @@ pub struct ServerConfig {
     /// Allows plaintext on any address. Then an attacker on the network sees which table is asked
     /// and when, and can change answers. Default: false.
     pub insecure: bool,
+    /// Whether pages in browsers are served as well, by gRPC-Web, and those of which origins. With
+    /// none, those that a proxy shows under its own origin together with this server. Default: not.
+    pub web: Option<Vec<WebOrigin>>,
     /// The instruction set to compute with. Default: the best this processor has.
     pub kernels: Kernels,
     /// Threads that compute answers. They share each pass over a table; answers that read only a
@@ -124,6 +128,7 @@ impl ServerConfig {
             metrics_listen: None,
             tls: None,
             insecure: false,
+            web: None,
             kernels: Kernels::detect(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             batch_window: Duration::ZERO,

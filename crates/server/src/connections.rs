@@ -47,6 +47,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 pub(crate) struct Acceptor {
     pub(crate) listener: TcpListener,
     pub(crate) tls: Option<TlsAcceptor>,
+    /// Whether HTTP/1.1 is spoken as well, with pages.
+    pub(crate) web: bool,
     pub(crate) places: Arc<Places>,
     pub(crate) handshake_limit: Duration,
     pub(crate) idle_limit: Duration,
@@ -70,6 +72,7 @@ impl Acceptor {
         Self {
             listener,
             tls,
+            web: config.web.is_some(),
             places,
             handshake_limit: config.limits.handshake_limit,
             // A ping, the time to answer it, and a reserve.
@@ -116,7 +119,7 @@ impl Acceptor {
         }
     }
 
-    /// Makes a connection ready to be served: TLS is agreed on, and it speaks HTTP/2.
+    /// Makes a connection ready to be served: TLS is agreed on, and it speaks what clients do.
     async fn prepare(
         self: Arc<Self>,
         stream: TcpStream,
@@ -153,10 +156,9 @@ impl Acceptor {
         let _ = ready.send(Ok(connection)).await;
     }
 
-    /// The connection, if it seems to speak HTTP/2. Anybody else learns what
-    /// listens here.
+    /// The connection, if it seems to speak what clients do. Anybody else learns what listens here.
     async fn greet(&self, stream: TcpStream, handle: &ConnectionHandle) -> Option<Io> {
-        let stray = strays::speaks(&stream, self.tls.is_some()).await.ok()?;
+        let stray = strays::speaks(&stream, self.tls.is_some(), self.web).await.ok()?;
         if let Some(answer) = stray {
             strays::tell(stream, answer, &handle.allowance).await;
             return None;
@@ -170,7 +172,7 @@ impl Acceptor {
             }
         };
         let agreed = stream.get_ref().1.alpn_protocol();
-        if agreed.is_some_and(|agreed| !PROTOCOLS.contains(&agreed)) {
+        if !self.web && agreed.is_some_and(|agreed| !PROTOCOLS.contains(&agreed)) {
             strays::tell(stream, strays::HTTP_1_ANSWER, &handle.allowance).await;
             return None;
         }
@@ -281,7 +283,14 @@ impl AsyncRead for Connection {
             self.idle.as_mut().reset(deadline);
             return read;
         }
-        if self.idle.as_mut().poll(context).is_ready() {
+        while self.idle.as_mut().poll(context).is_ready() {
+            // Over HTTP/1.1 a client that waits for its answer says nothing. Such a wait has limits
+            // of its own.
+            if self.held.place.is_asked() {
+                let deadline = Instant::now() + self.idle_limit;
+                self.idle.as_mut().reset(deadline);
+                continue;
+            }
             return Poll::Ready(Err(io::Error::new(
                 io::ErrorKind::TimedOut,
                 "nothing was received for too long",

@@ -1,22 +1,24 @@
 //! What the server speaks with its clients: gRPC over HTTP/2.
 //!
 //! How connections begin and are served is here. What the methods answer is in
-//! [`service`](crate::service), their statuses also in [`admission`](crate::admission). Another way
-//! to carry the same methods would be added here: how its connections begin, and what it lays
-//! between `admission` and the service. So whatever carries them, each connection has a place and
-//! an allowance ([`connections`](crate::connections)), and each request passes `admission`.
+//! [`service`](crate::service), their statuses also in [`admission`](crate::admission). Pages in
+//! browsers reach the same methods by another way, which [`web`](crate::web) lays around
+//! `admission`. Whatever carries them, each connection has a place and an allowance
+//! ([`connections`](crate::connections)), and each request passes `admission`.
 
 use crate::ServerConfig;
 use crate::admission::AdmissionLayer;
 use crate::connections::Connection;
 use crate::observe::Probe;
 use crate::service::LimitedService;
+use crate::web;
 use std::io;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Error;
 use tonic_health::pb::health_server::HealthServer;
+use tower::util::option_layer;
 
 /// What is said to whoever asks for something that is not there, and wants to read the answer.
 pub(crate) const WHAT_LISTENS_HERE: &str =
@@ -36,9 +38,10 @@ pub(crate) const BEGINNING: usize = PREFACE.len();
 const STREAM_WINDOW: u32 = 1 << 18;
 const CONNECTION_WINDOW: u32 = 1 << 20;
 
-/// Whether a connection without TLS whose first bytes are `first` may be a client's.
-pub(crate) fn may_begin(first: &[u8]) -> bool {
-    PREFACE.starts_with(first)
+/// Whether a connection without TLS whose first bytes are `first` may be a client's. `web`: pages
+/// are clients, too.
+pub(crate) fn may_begin(first: &[u8], web: bool) -> bool {
+    web || PREFACE.starts_with(first)
 }
 
 /// Answers the requests on `connections` until stopped.
@@ -49,13 +52,16 @@ pub(crate) fn serve(
     admission: AdmissionLayer,
     stop: CancellationToken,
 ) -> impl Future<Output = Result<(), Error>> + use<> {
+    let pages = config.web.as_ref().map(|origins| web::front(origins, admission.clone()));
     tonic::transport::Server::builder()
+        .accept_http1(pages.is_some())
         .http2_keepalive_interval(Some(config.limits.keepalive))
         .http2_keepalive_timeout(Some(config.limits.keepalive))
         .max_concurrent_streams(config.limits.streams_per_connection)
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .http2_max_header_list_size(16 << 10)
+        .layer(option_layer(pages))
         .layer(admission)
         .add_service(service)
         .add_service(probe)

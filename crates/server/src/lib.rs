@@ -28,6 +28,7 @@
 //! | `scrub` | reads served data again, all the time, and checks that it is unchanged |
 //! | `hint_cache` | the files that keep precomputed data across a restart |
 //! | `grpc` | what is spoken with clients |
+//! | [`web`] | what is spoken with pages in browsers |
 //! | `connections` | accepting, TLS, idle limits; a word for those who speak something else |
 //! | `descriptors` | enough open files for all connections |
 //! | `admission` | places for connections and requests, and who loses one; deadlines; counts what passes |
@@ -108,6 +109,7 @@ pub mod table;
 pub mod updates;
 pub mod updating;
 mod vital;
+pub mod web;
 
 pub use config::{Progress, ProgressListener, QueryObserver, ServerConfig, TlsFiles};
 pub use hosted::{HintOrigin, ReadyTable};
@@ -118,3 +120,4 @@ pub use table::{RecordSource, ServedTable, SetupSource};
 pub use updates::{CheckedBytes, Next, NextVersion, Signing, UpdateFeed, VersionStep};
 pub use updating::TableUpdates;
 pub use vital::VitalGuard;
+pub use web::WebOrigin;

@@ -6,7 +6,7 @@ use super::{
 };
 use clap::Args;
 use privet_kernels::dispatch::Arm;
-use privet_server::Limits;
+use privet_server::{Limits, WebOrigin};
 use privet_table::update_log::PublisherId;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -66,6 +66,19 @@ pub(crate) struct Serve {
     /// Allow plaintext on an address that is not loopback
     #[arg(long, help_heading = NETWORK)]
     pub(crate) insecure: bool,
+    /// Serve pages in browsers as well, by gRPC-Web on the same port.
+    ///
+    /// Pages of which origins, --web-origin says. Pages that a proxy shows under the server's own
+    /// origin need none.
+    #[arg(long, help_heading = NETWORK)]
+    pub(crate) web: bool,
+    /// Origin whose pages may look up, such as https://example.org; may be repeated.
+    ///
+    /// Scheme, host and port, as the browser shows them. Whoever serves a page can read what is
+    /// looked up there, so there is no word for all origins.
+    #[arg(long = "web-origin", value_name = "URL", requires = "web", help_heading = NETWORK)]
+    #[arg(value_parser = parse_origin)]
+    pub(crate) web_origins: Vec<WebOrigin>,
     /// Second address, for /metrics (Prometheus) and /healthz.
     ///
     /// Without TLS, and for anybody who reaches it: it shows the names of the tables, and when and
@@ -171,6 +184,10 @@ fn limits() -> String {
         text.push_str(&format!("{name}={value}: {meaning}\n"));
     }
     text
+}
+
+fn parse_origin(text: &str) -> Result<WebOrigin, String> {
+    text.parse().map_err(|error| advice::told_anywhere(&error))
 }
 
 /// NAME=VALUE, for an existing limit.

@@ -100,6 +100,7 @@ fn config(arguments: &Serve) -> Result<ServerConfig> {
     let mut config = ServerConfig::new(arguments.listen);
     config.metrics_listen = arguments.metrics_listen;
     config.insecure = arguments.insecure;
+    config.web = arguments.web.then(|| arguments.web_origins.clone());
     if let (Some(cert), Some(key)) = (&arguments.tls_cert, &arguments.tls_key) {
         config.tls = Some(TlsFiles { cert: cert.clone(), key: key.clone() });
     }

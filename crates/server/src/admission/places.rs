@@ -226,6 +226,12 @@ impl PlacesState {
         Some(holder)
     }
 
+    /// Whether anything is asked on the connection of `holder`.
+    fn asks(&self, holder: &Holder) -> bool {
+        let held = self.by_connection.get(&holder.client.id).into_iter().flatten();
+        held.sum::<usize>() > 1
+    }
+
     /// The slowest place of `peer` in `pool`.
     fn slowest(&self, peer: Peer, pool: Pool) -> Option<u64> {
         let now = Instant::now();
@@ -273,12 +279,8 @@ impl PlacesState {
     /// The slowest of the idle places in `pool`, of any peer that holds `at_least` of them.
     fn idlest(&self, pool: Pool, at_least: usize) -> Option<u64> {
         let now = Instant::now();
-        let asks_nothing = |holder: &Holder| {
-            let held = self.by_connection.get(&holder.client.id).into_iter().flatten();
-            held.sum::<usize>() <= 1
-        };
         let is_idle = |holder: &Holder| match pool {
-            Pool::Connections => asks_nothing(holder),
+            Pool::Connections => !self.asks(holder),
             _ => holder.idle,
         };
         let idle = |(_, holder): &(&u64, &Holder)| {
@@ -545,6 +547,12 @@ impl AdmissionPlace {
     /// So many bytes came on a connection.
     pub(crate) fn heard(&self, len: usize) {
         self.seat.bytes.fetch_add(len as u64, Ordering::Relaxed);
+    }
+
+    /// Whether anything is asked on the connection whose place this is.
+    pub(crate) fn is_asked(&self) -> bool {
+        let state = self.places.lock();
+        state.holders.get(&self.id).is_some_and(|holder| state.asks(holder))
     }
 
     /// So many bytes came of a body that has not ended.

@@ -25,19 +25,19 @@ const MOST_READ: usize = 16 << 10;
 
 /// The answer for whoever is connected by `stream`, if it is a stray that would understand one.
 /// Waits for its first bytes, and leaves them where they are.
-pub(super) async fn speaks(stream: &TcpStream, tls: bool) -> io::Result<Option<Answer>> {
+pub(super) async fn speaks(stream: &TcpStream, tls: bool, web: bool) -> io::Result<Option<Answer>> {
     let mut first = [0; grpc::BEGINNING];
     let len = stream.peek(&mut first).await?;
-    Ok(answer(&first[..len], tls))
+    Ok(answer(&first[..len], tls, web))
 }
 
-fn answer(first: &[u8], tls: bool) -> Option<Answer> {
+fn answer(first: &[u8], tls: bool, web: bool) -> Option<Answer> {
     // Methods of HTTP are words in capitals, and a handshake of TLS begins with no letter.
     let is_text = first.iter().take(3).all(u8::is_ascii_uppercase);
     match tls {
         _ if first.is_empty() => None,
         true => is_text.then_some(PLAIN_ANSWER),
-        false => (is_text && !grpc::may_begin(first)).then_some(HTTP_1_ANSWER),
+        false => (is_text && !grpc::may_begin(first, web)).then_some(HTTP_1_ANSWER),
     }
 }
 
@@ -76,19 +76,22 @@ mod tests {
     fn requests_are_told_from_the_preface_however_little_of_it_has_come() {
         const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
         for len in 1..=PREFACE.len() {
-            assert_eq!(answer(&PREFACE[..len], false), None);
+            assert_eq!(answer(&PREFACE[..len], false, false), None);
         }
         for request in
             ["GET / HTTP/1.1\r\n", "POST /a HTTP/1.0", "PRIVET", "PUT", "HEAD / HTTP/1.1"]
         {
-            assert_eq!(answer(request.as_bytes(), false), Some(HTTP_1_ANSWER), "{request}");
-            assert_eq!(answer(request.as_bytes(), true), Some(PLAIN_ANSWER), "{request}");
+            let request = request.as_bytes();
+            assert_eq!(answer(request, false, false), Some(HTTP_1_ANSWER));
+            assert_eq!(answer(request, false, true), None, "a page may ask so");
+            assert_eq!(answer(request, true, false), Some(PLAIN_ANSWER));
+            assert_eq!(answer(request, true, true), Some(PLAIN_ANSWER));
         }
         // What is no request gets no answer in words.
         for other in [&b""[..], &[0x16, 3, 1], b"\0\0\0", b"ssh", b"SSh-2.0"] {
-            assert_eq!(answer(other, false), None);
-            assert_eq!(answer(other, true), None);
+            assert_eq!(answer(other, false, false), None);
+            assert_eq!(answer(other, true, false), None);
         }
-        assert_eq!(answer(PREFACE, true), Some(PLAIN_ANSWER));
+        assert_eq!(answer(PREFACE, true, false), Some(PLAIN_ANSWER));
     }
 }
