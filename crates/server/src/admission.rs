@@ -54,12 +54,10 @@ impl AdmissionLayer {
     }
 
     /// A browser asks whether a page may ask. The answer follows from the head alone, so it needs
-    /// no place; it costs the peer as much as a refusal.
-    pub(crate) fn preflight(&self, request: &Request<Body>) {
+    /// no place. It adds nothing to the peer's allowance: whoever sends nothing else is read
+    /// slowly.
+    pub(crate) fn preflight(&self) {
         self.metrics.request("preflight", StatusCode::Ok, Duration::ZERO);
-        if let Some(client) = request.extensions().get::<ConnectionHandle>() {
-            client.allowance.refused();
-        }
     }
 }
 

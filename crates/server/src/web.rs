@@ -112,7 +112,7 @@ pub(crate) fn front(
 /// Counts what is answered before `admission`, and leads there what has to be refused.
 fn sorted(mut request: Request<Body>, admission: &AdmissionLayer) -> Request<Body> {
     if request.method() == Method::OPTIONS {
-        admission.preflight(&request);
+        admission.preflight();
     } else if !is_spoken(request.version(), request.headers()) {
         // The layer of gRPC-Web would refuse some of these uncounted. To it, this is none of its
         // own; `admission` tells it what listens here.

@@ -3,6 +3,7 @@
 use crate::place::{Place, Run};
 use crate::served::{Served, http_get};
 use insta::assert_snapshot;
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -181,6 +182,42 @@ fn plaintext_is_refused_off_loopback() {
     [exit 2]
     privet: 0.0.0.0:0 can be reached from other machines, and without TLS anybody on the network path sees which table is asked and can change answers: give a certificate and key, listen on 127.0.0.1, or accept plaintext (--tls-cert and --tls-key, --listen, or --insecure)
     "#);
+}
+
+#[test]
+fn pages_are_served_if_that_is_asked_for_and_those_of_named_origins_get_words() {
+    let place = Place::with_phones();
+    let words = |served: &Served| {
+        let mut stream = TcpStream::connect(served.address()).unwrap();
+        let origin = "Host: a\r\nOrigin: http://localhost:8080\r\nConnection: close";
+        write!(stream, "GET / HTTP/1.1\r\n{origin}\r\n\r\n").unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        let allowed = "access-control-allow-origin: http://localhost:8080\r\n";
+        (said[..12].to_owned(), said.to_lowercase().contains(allowed))
+    };
+    for (web, status, allowed) in [
+        ("", "HTTP/1.1 505", false),
+        ("--web", "HTTP/1.1 405", false),
+        (
+            "--web --web-origin https://a.example --web-origin http://localhost:8080",
+            "HTTP/1.1 405",
+            true,
+        ),
+    ] {
+        let served = Served::start(&place, &format!("phones.privet --no-cache {web}"));
+        assert_eq!(words(&served), (status.to_owned(), allowed), "{web}");
+        assert_eq!(served.terminate(), Some(0));
+    }
+    for (web, why) in [
+        ("--web --web-origin *", "name the origins one by one"),
+        ("--web --web-origin http://a.example", "is not encrypted"),
+        ("--web-origin https://a.example", "--web"),
+    ] {
+        let refused = place.run(&format!("serve phones.privet --no-cache {web}"));
+        assert_eq!(refused.code(), 2);
+        assert!(refused.stderr().contains(why), "{refused}");
+    }
 }
 
 #[test]

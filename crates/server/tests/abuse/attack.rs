@@ -44,10 +44,11 @@ fn measured() -> Option<Duration> {
     Some(Duration::from_secs(seconds.parse().unwrap_or(10)))
 }
 
-/// The defaults, and a small table of each kind.
+/// The defaults, open to pages, and a small table of each kind.
 pub(crate) fn defaults(_: &Path) -> (ServerConfig, Vec<ServedTable>) {
     let mut config = ServerConfig::new((Ipv4Addr::LOCALHOST, 0).into());
     config.metrics_listen = Some((Ipv4Addr::LOCALHOST, 0).into());
+    config.web = Some(Vec::new());
     let hints = served_by(SchemeId::SinglePass, table(HINTS, 4096, 32, 2));
     (config, vec![table(TABLE, 4096, 64, 1), hints])
 }
@@ -112,12 +113,19 @@ impl Attacker {
     /// A connection with windows of `window` bytes for the server's responses; `None`: the usual
     /// ones.
     pub(crate) async fn open(&self, window: Option<u32>) -> io::Result<Raw> {
-        Raw::open(self.aim.address, self.from, window, &self.aim.treatment).await
+        let raw = Raw::open(self.aim.address, self.from, window, &self.aim.treatment).await?;
+        Ok(if self.is_a_page() { raw.of_a_page() } else { raw })
+    }
+
+    /// Every second attacker asks by gRPC-Web.
+    fn is_a_page(&self) -> bool {
+        !self.number.is_multiple_of(2)
     }
 
     /// A connection from which nothing is read.
     pub(crate) async fn deaf(&self) -> io::Result<Raw> {
-        Raw::deaf(self.aim.address, self.from, &self.aim.treatment).await
+        let raw = Raw::deaf(self.aim.address, self.from, &self.aim.treatment).await?;
+        Ok(if self.is_a_page() { raw.of_a_page() } else { raw })
     }
 }
 

@@ -53,14 +53,21 @@ pub(crate) fn field(name: &str, value: &str) -> Vec<u8> {
     [vec![0], part(name), part(value)].concat()
 }
 
+const GRPC: &str = "application/grpc";
+
 /// The header block of a request to one of the server's methods.
 pub(crate) fn head(method: &str) -> Vec<u8> {
+    head_by(method, GRPC)
+}
+
+/// The same by another protocol.
+fn head_by(method: &str, content_type: &str) -> Vec<u8> {
     [
         field(":method", "POST"),
         field(":scheme", "http"),
         field(":path", &format!("/privet.v1.Privet/{method}")),
         field(":authority", "attacked"),
-        field("content-type", "application/grpc"),
+        field("content-type", content_type),
         field("te", "trailers"),
     ]
     .concat()
@@ -119,6 +126,7 @@ pub(crate) struct Raw {
     reading: JoinHandle<()>,
     treatment: Arc<Treatment>,
     next_stream: u32,
+    content_type: &'static str,
     /// Streams of this connection that the server has ended.
     ended: watch::Receiver<usize>,
 }
@@ -140,7 +148,13 @@ impl Raw {
         let reading =
             Reading { writer: Arc::clone(&writer), treatment: Arc::clone(&treatment), ends };
         let reading = tokio::spawn(reading.run(reader));
-        Ok(Self { writer, reading, treatment, next_stream: 1, ended })
+        Ok(Self { writer, reading, treatment, next_stream: 1, content_type: GRPC, ended })
+    }
+
+    /// The same connection, of a page: its requests are gRPC-Web.
+    pub(crate) fn of_a_page(mut self) -> Self {
+        self.content_type = "application/grpc-web+proto";
+        self
     }
 
     /// As [`open`](Self::open), with windows for as much as there can be, but nothing is ever read,
@@ -160,7 +174,7 @@ impl Raw {
         });
         let (writer, treatment) = (Arc::new(Mutex::new(writer)), Arc::clone(treatment));
         let (_, ended) = watch::channel(0);
-        Ok(Self { writer, reading, treatment, next_stream: 1, ended })
+        Ok(Self { writer, reading, treatment, next_stream: 1, content_type: GRPC, ended })
     }
 
     pub(crate) async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -179,7 +193,8 @@ impl Raw {
     /// Begins a request whose body does not end.
     pub(crate) async fn begin(&mut self, method: &str) -> io::Result<u32> {
         let stream = self.stream();
-        self.send(&frame(HEADERS, END_HEADERS, stream, &head(method))).await?;
+        let block = head_by(method, self.content_type);
+        self.send(&frame(HEADERS, END_HEADERS, stream, &block)).await?;
         Ok(stream)
     }
 

@@ -34,3 +34,4 @@ mod process;
 mod slow;
 mod together;
 mod unread;
+mod web;

@@ -185,7 +185,12 @@ impl TableClient {
             assert_eq!(announced.len, received.len() as u64);
             assert_eq!(announced.digest, *blake3::hash(&received).as_bytes());
         }
-        let plan = scheme.plan.clone();
+        Self::with(description, received)
+    }
+
+    /// A client that has received its hint.
+    pub(crate) fn with(description: TableDescription, received: Vec<u8>) -> Self {
+        let plan = description.schemes[0].plan.clone();
         let scheme =
             registry::client(plan, &description.identity, Arc::new(received), Kernels::detect())
                 .unwrap();

@@ -22,3 +22,4 @@ mod strays;
 mod tls;
 mod two_servers;
 mod updates;
+mod web;
