@@ -13,7 +13,7 @@
 use crate::admission::AdmissionLayer;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::uri::Scheme;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
+use http::{HeaderName, HeaderValue, Method, Request, Uri, Version};
 use privet_core::{Error, Result};
 use std::fmt;
 use std::net::IpAddr;
@@ -113,7 +113,7 @@ pub(crate) fn front(
 fn sorted(mut request: Request<Body>, admission: &AdmissionLayer) -> Request<Body> {
     if request.method() == Method::OPTIONS {
         admission.preflight();
-    } else if !is_spoken(request.version(), request.headers()) {
+    } else if !is_spoken(&request) {
         // The layer of gRPC-Web would refuse some of these uncounted. To it, this is none of its
         // own; `admission` tells it what listens here.
         *request.method_mut() = Method::GET;
@@ -125,13 +125,18 @@ fn sorted(mut request: Request<Body>, admission: &AdmissionLayer) -> Request<Bod
 
 /// Whether this is gRPC, or gRPC-Web in bytes. As text, it would leave copies of queries in base64,
 /// which nobody erases.
-fn is_spoken(version: Version, headers: &HeaderMap) -> bool {
+fn is_spoken(request: &Request<Body>) -> bool {
     const WEB: &str = "application/grpc-web";
     const TEXT: &str = "application/grpc-web-text";
-    let named = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let named = |name| {
+        let value = request.headers().get(name);
+        value.and_then(|value| value.to_str().ok()).unwrap_or_default()
+    };
     match named(CONTENT_TYPE) {
-        WEB | "application/grpc-web+proto" => !named(ACCEPT).starts_with(TEXT),
-        other => version == Version::HTTP_2 && !other.starts_with(WEB),
+        WEB | "application/grpc-web+proto" => {
+            request.method() == Method::POST && !named(ACCEPT).starts_with(TEXT)
+        }
+        other => request.version() == Version::HTTP_2 && !other.starts_with(WEB),
     }
 }
 

@@ -261,18 +261,20 @@ async fn whatever_is_refused_says_so_to_listed_pages_and_is_counted() {
         }
         // Queries would lie about in base64. The words are those for all who speak something else.
         browser.ask(PAGE, "Describe", text, framed(&DESCRIBE)).await.is_refused(12);
-        let get = Request::get("http://localhost/").header(ORIGIN, PAGE).header("host", "a");
-        let get = get.body(Full::default()).unwrap();
-        let told = Told::by(Browser::open(&server, version, None).await.send(get).await).await;
-        told.is_refused(12);
-        assert_eq!(told.http, StatusCode::METHOD_NOT_ALLOWED);
-        assert!(told.body.starts_with(b"This is a server of private lookups"));
+        for kind in ["text/plain", BINARY] {
+            let get = Request::get("http://localhost/").header(ORIGIN, PAGE).header("host", "a");
+            let get = get.header(CONTENT_TYPE, kind).body(Full::default()).unwrap();
+            let told = Told::by(Browser::open(&server, version, None).await.send(get).await).await;
+            told.is_refused(12);
+            assert_eq!(told.http, StatusCode::METHOD_NOT_ALLOWED);
+            assert!(told.body.starts_with(b"This is a server of private lookups"));
+        }
     }
     let status = |method, status| {
         format!("privet_requests_total{{method=\"{method}\",status=\"{status}\"}}")
     };
     until_metric(&server, &status("Fetch", "INVALID_ARGUMENT"), 2.0).await;
-    until_metric(&server, &status("other", "UNIMPLEMENTED"), 4.0).await;
+    until_metric(&server, &status("other", "UNIMPLEMENTED"), 6.0).await;
     until_metric(&server, &status("Describe", "UNIMPLEMENTED"), 2.0).await;
     server.shutdown();
     server.wait().await.unwrap();
