@@ -90,15 +90,14 @@ fn is_this_machine(host: &str) -> bool {
         || address.is_ok_and(|address| address.is_loopback())
 }
 
+/// Sorts requests by `S`, then adds what browsers need, then reads gRPC-Web.
+type Front<S> = (MapRequestLayer<S>, CorsLayer, GrpcWebLayer);
+
 /// What lies around `admission` for pages of these origins.
 pub(crate) fn front(
     origins: &[WebOrigin],
     admission: AdmissionLayer,
-) -> (
-    MapRequestLayer<impl Fn(Request<Body>) -> Request<Body> + Clone + use<>>,
-    CorsLayer,
-    GrpcWebLayer,
-) {
+) -> Front<impl Fn(Request<Body>) -> Request<Body> + Clone + use<>> {
     let cors = CorsLayer::new()
         .allow_origin(origins.iter().map(|origin| origin.0.clone()).collect::<Vec<_>>())
         .allow_methods([Method::POST])
