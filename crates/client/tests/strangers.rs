@@ -137,6 +137,7 @@ async fn parameters_out_of_proof() {
         earlier: Vec::new(),
         predecessors: Vec::new(),
         updates: None,
+        layout_bytes: None,
     };
     let url = liar(DescribeResponse {
         protocol_version: 1,

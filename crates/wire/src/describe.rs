@@ -13,7 +13,7 @@
 use crate::fields::{array, printable};
 use crate::limits::{
     MAX_EARLIER, MAX_LAYOUT_LEN, MAX_LINEAGE_LEN, MAX_NAME_LEN, MAX_PARAMETERS_LEN, MAX_QUERIES,
-    MAX_SCHEMES, MAX_SOFTWARE_LEN, MAX_TABLES,
+    MAX_SCHEMES, MAX_SOFTWARE_LEN, MAX_TABLES, MAX_TOLD_LAYOUT_LEN,
 };
 use crate::{PROTOCOL_VERSION, PartKind, counted, proto};
 use privet_core::{Epoch, Error, Result, TableDigest, TableId, TableIdentity, TableShape};
@@ -60,6 +60,9 @@ pub struct TableDescription {
     pub identity: TableIdentity,
     /// How keys and values lie in records: at most [`MAX_LAYOUT_LEN`] bytes.
     pub layout: PartDescription,
+    /// The layout itself, if the server sent it along: at most [`MAX_TOLD_LAYOUT_LEN`] bytes, not
+    /// checked against [`layout`](Self::layout).
+    pub layout_bytes: Option<Vec<u8>>,
     /// At most [`MAX_SCHEMES`] schemes that serve it, all with different parameter digests. Empty
     /// if this program knows none of the offered schemes.
     pub schemes: Vec<SchemeDescription>,
@@ -188,8 +191,9 @@ impl TableDescription {
                 )));
             }
         }
-        let name = name.to_owned();
-        Ok(Self { name, identity, layout, schemes, updates: None, earlier: Vec::new() })
+        let (name, layout_bytes) = (name.to_owned(), None);
+        let (updates, earlier) = (None, Vec::new());
+        Ok(Self { name, identity, layout, layout_bytes, schemes, updates, earlier })
     }
 
     /// The same table with an update log, and with earlier versions that are still served, the
@@ -511,7 +515,15 @@ fn checked_table(message: proto::Table) -> Result<TableDescription> {
     for scheme in message.schemes {
         schemes.extend(checked_scheme(scheme, &identity)?);
     }
-    TableDescription::new(&message.name, identity, layout, schemes)
+    let layout_bytes = message.layout_bytes;
+    if let Some(told) = layout_bytes.as_ref().filter(|told| told.len() > MAX_TOLD_LAYOUT_LEN) {
+        return Err(Error::invalid_message(format!(
+            "a record layout of {} bytes is sent along; the limit is {MAX_TOLD_LAYOUT_LEN}",
+            told.len()
+        )));
+    }
+    let table = TableDescription::new(&message.name, identity, layout, schemes)?;
+    Ok(TableDescription { layout_bytes, ..table })
 }
 
 impl From<TableDescription> for proto::Table {
@@ -530,6 +542,7 @@ impl From<TableDescription> for proto::Table {
             updates: table.updates.map(Into::into),
             earlier: earlier.into_iter().map(Into::into).collect(),
             predecessors: predecessors.into_iter().map(Into::into).collect(),
+            layout_bytes: table.layout_bytes,
         }
     }
 }

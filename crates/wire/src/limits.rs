@@ -25,6 +25,9 @@ pub const MAX_SCHEMES: usize = 32;
 /// A server serves at most this many earlier versions of a table.
 pub const MAX_EARLIER: usize = 3;
 
+/// A layout of at most this many bytes travels with the description of its table.
+pub const MAX_TOLD_LAYOUT_LEN: usize = 4096;
+
 /// A table's or scheme's name has at most this many characters.
 pub const MAX_NAME_LEN: usize = 64;
 
@@ -109,6 +112,7 @@ const TABLE_ALONE_LIMIT: usize = delimited(MAX_NAME_LEN)
     + VARINT_64
     + VARINT_64
     + delimited(PART_LIMIT)
+    + delimited(MAX_TOLD_LAYOUT_LEN)
     + MAX_SCHEMES * delimited(SCHEME_LIMIT);
 
 const SCHEME_LIMIT: usize =

@@ -110,7 +110,7 @@ fn what_is_verified_against_the_root_is_said() {
     [stderr]
     privet: every record is verified against the root [DIGEST]
     privet: table phones at epoch 0, 3 records of 70 B, digest [DIGEST], scheme download; the server runs privet [VERSION]
-    privet: ready after [TIME] (280 B fetched); 2 lookups, 0 B sent and 0 B received, query [TIME] and recover [TIME] each
+    privet: ready after [TIME] (218 B fetched); 2 lookups, 0 B sent and 0 B received, query [TIME] and recover [TIME] each
     "#);
 }
 

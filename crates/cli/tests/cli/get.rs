@@ -334,7 +334,7 @@ fn the_hint_is_fetched_once_and_kept() {
     {"phone":"555-1","floor":"3"}
     [stderr]
     privet: table phones at epoch 0, 3 records of 38 B, digest [DIGEST], scheme simplepir; the server runs privet [VERSION]
-    privet: ready after [TIME] (152.12 KiB fetched); 1 lookup, 71 B sent and 212 B received, query [TIME] and recover [TIME] each
+    privet: ready after [TIME] (152.01 KiB fetched); 1 lookup, 71 B sent and 212 B received, query [TIME] and recover [TIME] each
     "#);
     assert_snapshot!(get(&place, &served, "-k ada -v --state state"), @r#"
     [exit 0]

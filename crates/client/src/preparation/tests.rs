@@ -25,6 +25,7 @@ fn table(records: &[u8]) -> ChosenTable {
         name: "table".to_owned(),
         identity,
         layout,
+        layout_bytes: None,
         scheme,
         updates: None,
     }

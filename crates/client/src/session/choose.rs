@@ -52,6 +52,7 @@ pub(super) fn choose(
             name: table.name.clone(),
             identity: version.identity,
             layout: version.layout,
+            layout_bytes: version.layout_bytes.clone(),
             scheme: offer.scheme.clone(),
             updates: match version.identity.id == id {
                 true => told.first(table.updates_of(id)),

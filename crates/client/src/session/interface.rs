@@ -370,6 +370,8 @@ pub struct ChosenTable {
     pub identity: TableIdentity,
     /// How keys and values lie in records.
     pub layout: PartDescription,
+    /// The layout itself, if a server sent it along. It is checked when it is used.
+    pub layout_bytes: Option<Vec<u8>>,
     /// The scheme, its parameters, and what is received before the first query.
     pub scheme: SchemeDescription,
     /// Its update log, if it has one.

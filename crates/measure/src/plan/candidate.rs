@@ -7,6 +7,7 @@ use crate::traffic::{self, Traffic};
 use privet_schemes::SchemeId;
 use privet_schemes::offline::OfflinePhase;
 use privet_schemes::registry::{SchemePlan, patches_downloads};
+use privet_wire::limits::MAX_TOLD_LAYOUT_LEN;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 
@@ -195,7 +196,8 @@ impl Candidate {
         // Clients compute while they receive, unless a server has to compute first.
         let received = how.link.time(first.sum()).max(client_prepare);
         let first_time = match plan.offline {
-            OfflinePhase::Nothing if layout == 0 => Duration::ZERO,
+            // A small layout comes with the description.
+            OfflinePhase::Nothing if layout <= MAX_TOLD_LAYOUT_LEN as u64 => how.link.time(layout),
             OfflinePhase::Nothing => how.link.time(layout) + how.link.round_trip,
             // It comes beside the first query.
             _ if plan.scheme.about().queries_first => {

@@ -36,7 +36,7 @@ use privet_schemes::registry::{
 use privet_table::TableLayout;
 use privet_table::digest::DigestParts;
 use privet_table::key_map::Room;
-use privet_wire::limits::MAX_LAYOUT_LEN;
+use privet_wire::limits::{MAX_LAYOUT_LEN, MAX_TOLD_LAYOUT_LEN};
 use privet_wire::{PartDescription, SchemeDescription, TableDescription};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -425,7 +425,9 @@ impl VersionParts {
         let parameter_digest = scheme.parameter_digest;
         let layout_description =
             PartDescription::new(layout.len() as u64, *blake3::hash(&layout).as_bytes());
-        let description = TableDescription::new(&name, identity, layout_description, vec![scheme])?;
+        let mut description =
+            TableDescription::new(&name, identity, layout_description, vec![scheme])?;
+        description.layout_bytes = (layout.len() <= MAX_TOLD_LAYOUT_LEN).then(|| layout.to_vec());
 
         let ready = ReadyTable {
             room: room(&layout, &identity, &*records),

@@ -3,6 +3,7 @@
 use crate::common::*;
 use privet_core::ReadRecords;
 use privet_server::{RecordSource, ServedTable};
+use privet_table::digest::DigestParts;
 use privet_wire::limits::FETCH_CHUNK_LEN;
 use privet_wire::{FetchRequest, PartKind, proto};
 use std::path::Path;
@@ -37,6 +38,26 @@ async fn a_stream_continues_from_every_interesting_offset() {
         let beyond =
             fetch(&mut stub, fetch_request(&description, part, u64::MAX)).await.unwrap_err();
         assert_eq!(beyond.code(), tonic::Code::InvalidArgument);
+    }
+}
+
+#[tokio::test]
+async fn a_small_layout_comes_with_the_description_and_can_still_be_fetched() {
+    for (len, told) in [(8, true), (4096, true), (4097, false)] {
+        let mut table = table("t", 60, 5, 1);
+        table.layout = vec![7; len].into();
+        let parts = DigestParts {
+            layout: *blake3::hash(&table.layout).as_bytes(),
+            records: *blake3::hash(&records(60 * 5, 1)).as_bytes(),
+        };
+        table.identity.digest = parts.combine(table.identity.shape);
+        let layout = table.layout.to_vec();
+        let server = start(config(), vec![table]).await;
+        let mut stub = stub(&server).await;
+        let description = describe(&mut stub).await.tables[0].clone();
+        assert_eq!(description.layout_bytes, told.then(|| layout.clone()), "{len} bytes");
+        let fetched = fetch(&mut stub, fetch_request(&description, PartKind::Layout, 0)).await;
+        assert_eq!(fetched.unwrap(), layout);
     }
 }
 

@@ -279,6 +279,11 @@ fn a_description_is_built_under_the_rules_it_is_read_under() {
     let no_hint = SchemeDescription::new(good.plan.clone(), &identity, None);
     assert_eq!(no_hint.unwrap_err().blame(), Blame::PeerMisbehaved);
     let table = TableDescription::new("a", identity, layout, vec![good]).unwrap();
+    for (len, fits) in [(0, true), (MAX_TOLD_LAYOUT_LEN, true), (MAX_TOLD_LAYOUT_LEN + 1, false)] {
+        let told = TableDescription { layout_bytes: Some(vec![7; len]), ..table.clone() };
+        let read = TableDescription::try_from(proto::Table::from(told.clone()));
+        assert_eq!(read.ok(), fits.then_some(told), "{len} bytes");
+    }
     let twice = ServerDescription::new("s", vec![table.clone(), table]);
     assert_eq!(twice.unwrap_err().blame(), Blame::InvalidMessage);
     let software = ServerDescription::new(&"ü".repeat(200), vec![]).unwrap().software;

@@ -40,6 +40,12 @@ fn describe() {
     // A request may carry 64 queries.
     let expected = [&expected[..], &["2040"]].concat();
     check(proto::DescribeResponse { max_queries: 64, ..announced() }, &expected);
+    // A table with its layout, which readers of before pass over.
+    let mut told = announced();
+    told.tables[0].layout_bytes = Some(b"a layout".to_vec());
+    let table = [&expected[4..expected.len() - 1], &["6208", "61206c61796f7574"]].concat();
+    let expected = [&expected[..3], &["1ad601"], &table[..]].concat();
+    check(told, &expected);
 }
 
 #[rustfmt::skip]

@@ -85,6 +85,7 @@ fn the_longest_description_has_exactly_the_length_of_its_limit() {
         }),
         earlier: Vec::new(),
         predecessors: Vec::new(),
+        layout_bytes: Some(vec![1; MAX_TOLD_LAYOUT_LEN]),
     };
     let table = proto::Table { predecessors: vec![alone.clone(); MAX_EARLIER], ..alone };
     let response = proto::DescribeResponse {

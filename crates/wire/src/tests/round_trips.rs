@@ -73,7 +73,8 @@ proptest! {
         };
         let parameter = |id| if in_columns(id) { per_column } else { 16 };
         let schemes = privet_laboratory::all().filter(covered).map(|id| described_as(id, &identity, parameter(id))).collect();
-        let table = TableDescription::new(&name, identity, PartDescription::new(records, layout), schemes).unwrap();
+        let mut table = TableDescription::new(&name, identity, PartDescription::new(records, layout), schemes).unwrap();
+        table.layout_bytes = (epoch % 2 == 0).then(|| id.to_vec());
         let mut description = ServerDescription::new(&software, vec![table]).unwrap();
         description.max_queries = max_queries;
         let received = through(proto::DescribeResponse::from(description.clone()));

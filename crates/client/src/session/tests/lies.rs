@@ -105,6 +105,43 @@ fn a_download_with_the_wrong_digest_is_not_kept() {
     }
 }
 
+/// A layout that comes with the description is not fetched, and is believed no more than a fetched
+/// one.
+#[test]
+fn a_layout_that_is_sent_along_is_checked_as_one_that_is_fetched() {
+    let truth = Peer::keyed(20).layout;
+    let mut bent = truth.clone();
+    bent[0] ^= 1;
+    let longer = [&truth[..], &[0]].concat();
+    let cases = [
+        (None, Ok(true)),
+        (Some(truth.clone()), Ok(false)),
+        (Some(bent), Err(Blame::Integrity)),
+        (Some(longer), Err(Blame::PeerMisbehaved)),
+        (Some(truth[1..].to_vec()), Err(Blame::PeerMisbehaved)),
+    ];
+    for (told, expected) in cases {
+        let mut peer = Peer::keyed(20);
+        peer.description.tables[0].layout_bytes = told;
+        let mut world = World::of(&peer);
+        let found = world.get(Target::key(pair(1).0));
+        let fetched = world.sent.iter().any(|(_, request)| is_for(PartKind::Layout, request));
+        let found = found.map(|value| {
+            assert_eq!(value.unwrap().to_vec(), pair(1).1);
+            fetched
+        });
+        assert_eq!(found.map_err(|error| error.blame()), expected);
+        // Whatever was false is not kept.
+        let chosen = world.session.table().unwrap();
+        let part = chosen.part(PartKind::Layout, chosen.layout);
+        if let Opened::Have { part: PartState::Partial(kept), .. } =
+            world.keeper.state.open(&part).unwrap()
+        {
+            assert!(expected.is_err() && kept.next_offset() == 0);
+        }
+    }
+}
+
 #[test]
 fn lies_in_answers_cost_one_lookup() {
     type AnswerLie = fn(AnswerResponse) -> Response;
