@@ -39,7 +39,9 @@ pub use work::Work;
 
 use crate::SchemeId;
 use crate::offline::HintSource;
-use privet_core::{Result, TableIdentity, TableSource};
+#[cfg(feature = "servers")]
+use privet_core::TableSource;
+use privet_core::{Result, TableIdentity};
 use privet_kernels::Kernels;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -69,6 +71,7 @@ pub fn plan(scheme: SchemeId, identity: &TableIdentity, tuning: &Tuning) -> Resu
 ///
 /// # Errors
 /// If the scheme's proof does not cover the table's shape, or there is not enough memory.
+#[cfg(feature = "servers")]
 pub fn setup<'t>(
     scheme: SchemeId,
     table: impl Into<TableSource<'t>>,
@@ -84,6 +87,7 @@ pub fn setup<'t>(
 ///
 /// # Errors
 /// As [`setup`], and if the plan does not belong to the table.
+#[cfg(feature = "servers")]
 pub fn setup_as<'t>(
     plan: SchemePlan,
     table: impl Into<TableSource<'t>>,

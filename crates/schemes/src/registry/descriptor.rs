@@ -4,7 +4,7 @@ use super::clients::{HintedHost, LocalHost, StatelessHost};
 use super::room::{Downloaded, Generation, NewClient, NewHints, NewServer};
 use super::servers::{FetchedHost, Ready, ServerHost, SetupHost};
 use super::versions::ErasedPatches;
-use super::{Costs, SchemeOption, SchemePlan, ServerOptions, Tuning, Work};
+use super::{Costs, SchemeOption, SchemePlan, Tuning, Work};
 use crate::SchemeId;
 use crate::contract::{
     Ahead, Answerer, HintedClient, LocalClient, Offline, Parameters, ParametersOf, Preparation,
@@ -280,12 +280,13 @@ pub(crate) trait Descriptor: Sync {
     fn patches(&self) -> Option<&'static dyn ErasedPatches>;
     fn plan(&self, identity: &TableIdentity, tuning: &Tuning) -> Result<SchemePlan>;
     fn announced(&self, identity: &TableIdentity, parameters: &[u8]) -> Result<SchemePlan>;
+    #[cfg(feature = "servers")]
     fn setup(
         &self,
         plan: SchemePlan,
         table: TableSource<'_>,
         tuning: &Tuning,
-        options: ServerOptions,
+        options: super::ServerOptions,
     ) -> NewServer;
     fn client(
         &self,
@@ -353,12 +354,13 @@ impl<S: Registered> Descriptor for Of<S> {
         Ok(SchemePlan::of::<S>(&S::Parameters::decode(identity, parameters)?))
     }
 
+    #[cfg(feature = "servers")]
     fn setup(
         &self,
         plan: SchemePlan,
         table: TableSource<'_>,
         tuning: &Tuning,
-        ServerOptions { kernels, threads }: ServerOptions,
+        super::ServerOptions { kernels, threads }: super::ServerOptions,
     ) -> NewServer {
         let parameters = S::parameters_as(&table.identity(), &plan.parameters, tuning)?;
         S::setup(ServerStart { plan, table, kernels, threads }, parameters)

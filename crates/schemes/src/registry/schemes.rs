@@ -3,36 +3,47 @@
 use super::descriptor::{About, Descriptor, Of, Registered};
 use crate::SchemeId;
 use crate::apir_dpf::ApirDpf;
-use crate::apir_matrix::ApirMatrix;
-use crate::doublepir::DoublePir;
-use crate::download::Download;
 use crate::dpf::Dpf;
-use crate::dummy_subsets::DummySubsets;
-use crate::dummy_subsets::two_servers::DummySubsetsTwo;
-use crate::harmony::Harmony;
-use crate::piano::{Piano, PianoAllParities};
-use crate::simplepir::SimplePir;
 use crate::simplepir_packed::SimplePirPacked;
 use crate::singlepass::SinglePass;
 use crate::tapir::{MerkleForm, Tapir};
+#[cfg(feature = "all-schemes")]
+use crate::{
+    apir_matrix::ApirMatrix,
+    doublepir::DoublePir,
+    download::Download,
+    dummy_subsets::{DummySubsets, two_servers::DummySubsetsTwo},
+    harmony::Harmony,
+    piano::{Piano, PianoAllParities},
+    simplepir::SimplePir,
+};
 use std::sync::OnceLock;
 
 /// The schemes of this crate, in the order in which they are listed. A new scheme needs its folder,
 /// and a line here.
 const OWN: &[Room] = &[
+    #[cfg(feature = "all-schemes")]
     Room::of::<SimplePir>(),
     Room::of::<SimplePirPacked>(),
+    #[cfg(feature = "all-schemes")]
     Room::of::<DoublePir>(),
     Room::of::<Dpf>(),
+    #[cfg(feature = "all-schemes")]
     Room::of::<DummySubsets>(),
+    #[cfg(feature = "all-schemes")]
     Room::of::<DummySubsetsTwo>(),
+    #[cfg(feature = "all-schemes")]
     Room::of::<Harmony>(),
+    #[cfg(feature = "all-schemes")]
     Room::of::<Piano>(),
+    #[cfg(feature = "all-schemes")]
     Room::of::<PianoAllParities>(),
     Room::of::<SinglePass>(),
     Room::of::<Tapir<MerkleForm>>(),
     Room::of::<ApirDpf>(),
+    #[cfg(feature = "all-schemes")]
     Room::of::<ApirMatrix>(),
+    #[cfg(feature = "all-schemes")]
     Room::of::<Download>(),
     #[cfg(test)]
     Room::of::<crate::toy::Toy>(),
