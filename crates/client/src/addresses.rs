@@ -178,6 +178,16 @@ pub fn check_encrypted(addresses: &[Address]) -> Result<()> {
     .because(Reason::NotEncrypted))
 }
 
+/// A digest of the servers' addresses, in their order:
+/// [`addresses_digest`](crate::session::SessionOptions::addresses_digest).
+pub fn digest(addresses: &[Address]) -> [u8; 32] {
+    let mut digest = blake3::Hasher::new();
+    for address in addresses {
+        digest.update(address.url().as_bytes()).update(&[0]);
+    }
+    *digest.finalize().as_bytes()
+}
+
 /// A warning if several servers are on one host, unless that host is this machine.
 pub fn one_host_notice(addresses: &[Address]) -> Option<String> {
     let pairs = addresses.iter().enumerate();

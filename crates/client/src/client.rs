@@ -466,11 +466,7 @@ fn prepare(options: ClientOptions, progress: &mut dyn FnMut(Progress)) -> Result
     let table_left =
         |(server, left): (String, Left)| TableLeft { here: urls.contains(&server.as_str()), left };
     session.tables_left = state.tables_left()?.into_iter().map(table_left).collect();
-    let mut digest = blake3::Hasher::new();
-    for address in &addresses {
-        digest.update(address.url().as_bytes()).update(&[0]);
-    }
-    session.addresses_digest = Some(*digest.finalize().as_bytes());
+    session.addresses_digest = Some(addresses::digest(&addresses));
     let options = ConductorOptions {
         session,
         addresses: addresses.iter().map(|address| address.url().to_owned()).collect(),

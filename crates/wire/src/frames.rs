@@ -9,7 +9,6 @@
 
 use crate::status::{StatusCode, WireStatus};
 use privet_core::{Error, Result};
-use prost::Message;
 
 /// The length of a frame's header, in bytes: the flag and the length.
 pub const FRAME_HEADER_LEN: usize = 5;
@@ -21,13 +20,12 @@ pub const MAX_TRAILERS_LEN: usize = 16 << 10;
 const MESSAGE: u8 = 0;
 const TRAILERS: u8 = 0x80;
 
-/// The body of a request: one message, of less than 4 GiB, in its frame.
-pub fn frame(message: &impl Message) -> Vec<u8> {
-    let len = message.encoded_len();
-    let mut bytes = Vec::with_capacity(FRAME_HEADER_LEN + len);
+/// The body of a request: one encoded message, of less than 4 GiB, in its frame.
+pub fn frame(message: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(FRAME_HEADER_LEN + message.len());
     bytes.push(MESSAGE);
-    bytes.extend((len as u32).to_be_bytes());
-    message.encode_raw(&mut bytes);
+    bytes.extend((message.len() as u32).to_be_bytes());
+    bytes.extend(message);
     bytes
 }
 

@@ -43,7 +43,7 @@ fn known_answers() {
         query: vec![9; 3].into(),
     };
     let message = proto::AnswerRequest::from(request);
-    let bytes = frame(&message);
+    let bytes = frame(&message.encode_to_vec());
     assert_eq!(bytes[..FRAME_HEADER_LEN], [0, 0, 0, 0, message.encoded_len() as u8]);
     assert_eq!(proto::AnswerRequest::decode(&bytes[FRAME_HEADER_LEN..]).unwrap(), message);
 
