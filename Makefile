@@ -1,6 +1,6 @@
 # Two commands for a fresh machine: `make demo` shows the whole thing, `make test` passes the tests.
 
-.PHONY: demo test test-crates test-programs nightly arm64 example key-transparency python tools build
+.PHONY: demo test test-crates test-programs nightly arm64 example key-transparency python web tools build
 
 demo: build
 	./target/release/privet demo
@@ -55,6 +55,11 @@ key-transparency: tools
 python:
 	@./scripts/install-tools.sh --python
 	./scripts/check-python.sh
+
+# The client for pages and for Node, built and tested. Needs Node 20 or later.
+web:
+	@./scripts/install-tools.sh --web
+	./scripts/check-web.sh
 
 build: tools
 	cargo build --release --locked --package privet

@@ -6,10 +6,11 @@
 #   --emulator   also Bochs, which emulates AVX-512, and what makes a disc to start it from
 #   --apt-index  also Debian's package index, which the example reads
 #   --fronts     also the web servers of the recipes in docs/operating.md, which their tests start
+#   --web        also Node, the target for browsers, and Chromium, for the client for the web
 #   --python     also Python with virtual environments, for the package
 set -euo pipefail
 
-tests=no cross=no valgrind=no emulator=no apt_index=no python=no fronts=no
+tests=no cross=no valgrind=no emulator=no apt_index=no python=no fronts=no web=no
 for argument in "$@"; do
     case "$argument" in
         --tests) tests=yes ;;
@@ -19,6 +20,7 @@ for argument in "$@"; do
         --apt-index) apt_index=yes ;;
         --fronts) fronts=yes ;;
         --python) python=yes ;;
+        --web) web=yes ;;
         *) echo "install-tools.sh: unknown argument $argument" >&2; exit 2 ;;
     esac
 done
@@ -69,6 +71,13 @@ if [ "$cross" = yes ]; then
     rustup target add wasm32-unknown-unknown wasm32-wasip1 aarch64-unknown-linux-gnu
     need node nodejs
     rustup component add rustfmt clippy
+fi
+
+if [ "$web" = yes ]; then
+    rustup target add wasm32-unknown-unknown
+    need node nodejs
+    need npm npm
+    need chromium-headless-shell chromium-headless-shell
 fi
 
 if [ "$python" = yes ]; then

@@ -73,6 +73,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "privet-laboratory",
         ],
     ),
+    (
+        "privet-web",
+        &[
+            "privet-kernels",
+            "privet-core",
+            "privet-schemes",
+            "privet-table",
+            "privet-wire",
+            "privet-client",
+        ],
+    ),
     // It watches clients from outside, of whatever program they are.
     ("privet-testing", &[]),
     ("debian-packages", &[]),

@@ -1,0 +1,48 @@
+/**
+ * Look records up in somebody else's table without the server learning which.
+ *
+ * In a page, whoever serves the page can read what is looked up.
+ */
+
+import { Client, type ConnectOptions, type Launched, open } from "./client.js";
+
+export { Answer, Client, type ConnectOptions, type GetManyOptions, type GetOptions, type Key, type Progress } from "./client.js";
+export * from "./errors.js";
+export { Value } from "./values.js";
+export type { Kind, Stats, Table } from "./wasm/privet.js";
+
+/**
+ * Connects to a server, or to as many as the scheme of the table needs, and receives what comes
+ * before the first lookup.
+ */
+export function connect(urls: string | readonly string[], options: ConnectOptions = {}): Promise<Client> {
+    return open(launch, urls, options);
+}
+
+function launch(options: ConnectOptions): Launched {
+    const worker = options.worker
+        ? new Worker(options.worker, { type: "module" })
+        // Bundlers look for exactly this.
+        : new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+    return {
+        module: compiled(options.wasm ?? new URL("./wasm/privet_bg.wasm", import.meta.url)),
+        post: (message, transfer) => worker.postMessage(message, transfer),
+        listen: (receive, died) => {
+            worker.onmessage = (event) => receive(event.data);
+            worker.onerror = (event) => {
+                event.preventDefault();
+                died(event.message || "its script did not load");
+            };
+        },
+        hold: () => undefined,
+        end: () => worker.terminate(),
+    };
+}
+
+async function compiled(url: string | URL): Promise<WebAssembly.Module> {
+    const response = await fetch(url);
+    const isNamed = response.headers.get("content-type")?.startsWith("application/wasm");
+    return isNamed
+        ? WebAssembly.compileStreaming(response)
+        : WebAssembly.compile(await response.arrayBuffer());
+}

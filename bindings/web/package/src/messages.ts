@@ -1,0 +1,101 @@
+/** What a client and its worker say to each other. */
+
+import type { Failure } from "./errors.js";
+import type { Options, Stats, Table } from "./wasm/privet.js";
+
+/** What to look up: a key as somebody wrote it, a key's bytes, or a record by its number. */
+export type Target =
+    | { readonly key: Uint8Array<ArrayBuffer>; readonly isWritten: boolean }
+    | { readonly record: number };
+
+export type ToWorker =
+    /** Begin. A description that was asked for early comes for each of the URLs. */
+    | { kind: "connect"; module: WebAssembly.Module; options: Options; early: string[] }
+    /** A description, or none. */
+    | { kind: "early"; url: string; body?: Uint8Array<ArrayBuffer> }
+    /** Look these up. They are numbered from `first`. */
+    | { kind: "lookup"; first: number; targets: Target[] }
+    | { kind: "stats"; call: number };
+
+export type FromWorker =
+    | { kind: "ready"; table: Table }
+    | { kind: "failed"; failure: Failure }
+    | { kind: "found"; lookup: number; values: Uint8Array[]; isList: boolean }
+    | { kind: "lookupFailed"; lookup: number; failure: Failure }
+    | { kind: "progress"; what: string; done: number; total: number }
+    | { kind: "notice"; text: string }
+    | { kind: "stats"; call: number; stats: Stats }
+    /** The program in WebAssembly has ended for good. */
+    | { kind: "died"; place: string };
+
+/** The worker's end of the line to its client. */
+export interface Port {
+    post(message: FromWorker, transfer: ArrayBuffer[]): void;
+    listen(receive: (message: ToWorker) => void): void;
+}
+
+/** The path of a request for a description. */
+export const DESCRIBE = "/privet.v1.Privet/Describe";
+
+/** The body of every such request. It is known before the program is there. */
+export const DESCRIBE_BODY = Uint8Array.of(0, 0, 0, 0, 2, 8, 1);
+
+/** The longest description that is taken early, in bytes. */
+const MOST_EARLY = 1 << 20;
+
+/** Sends a message to a server, and nothing with it. */
+export function post(
+    url: string,
+    body: Uint8Array<ArrayBuffer>,
+    signal?: AbortSignal,
+    deadline?: number,
+): Promise<Response> {
+    const headers: Record<string, string> = {
+        "content-type": "application/grpc-web+proto",
+        "x-grpc-web": "1",
+    };
+    if (deadline !== undefined) {
+        headers["grpc-timeout"] = `${Math.ceil(deadline)}m`;
+    }
+    return fetch(url, {
+        method: "POST",
+        body,
+        headers,
+        cache: "no-store",
+        credentials: "omit",
+        // A query goes where it was addressed, or nowhere.
+        redirect: "error",
+        referrerPolicy: "no-referrer",
+        ...(signal && { signal }),
+    });
+}
+
+/** Asks a server what it serves, before the program is there that understands the answer. */
+export async function describeEarly(url: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const response = await post(url, DESCRIBE_BODY);
+    if (!response.ok || !response.body || response.headers.has("grpc-status")) {
+        return undefined;
+    }
+    const pieces: Uint8Array[] = [];
+    let length = 0;
+    const reader = response.body.getReader();
+    for (;;) {
+        const { done, value } = await reader.read();
+        if (done) {
+            break;
+        }
+        pieces.push(value);
+        length += value.length;
+        if (length > MOST_EARLY) {
+            await reader.cancel();
+            return undefined;
+        }
+    }
+    const body = new Uint8Array(length);
+    let at = 0;
+    for (const piece of pieces) {
+        body.set(piece, at);
+        at += piece.length;
+    }
+    return body;
+}

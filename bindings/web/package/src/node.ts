@@ -1,0 +1,30 @@
+/** The same as `index.ts`, in Node. */
+
+import { readFile } from "node:fs/promises";
+import { Worker } from "node:worker_threads";
+import { Client, type ConnectOptions, type Launched, open } from "./client.js";
+
+export { Answer, Client, type ConnectOptions, type GetManyOptions, type GetOptions, type Key, type Progress } from "./client.js";
+export * from "./errors.js";
+export { Value } from "./values.js";
+export type { Kind, Stats, Table } from "./wasm/privet.js";
+
+export function connect(urls: string | readonly string[], options: ConnectOptions = {}): Promise<Client> {
+    return open(launch, urls, options);
+}
+
+function launch(options: ConnectOptions): Launched {
+    const worker = new Worker(new URL(options.worker ?? "./node-worker.js", import.meta.url));
+    const file = new URL(options.wasm ?? "./wasm/privet_bg.wasm", import.meta.url);
+    return {
+        module: readFile(file).then((bytes) => WebAssembly.compile(bytes)),
+        post: (message, transfer) => worker.postMessage(message, transfer),
+        listen: (receive, died) => {
+            worker.on("message", receive);
+            worker.on("error", (error) => died(String(error)));
+        },
+        // A program that waits for nothing ends without closing.
+        hold: (isWaiting) => (isWaiting ? worker.ref() : worker.unref()),
+        end: () => void worker.terminate(),
+    };
+}

@@ -1,0 +1,213 @@
+/** The worker: it owns the program in WebAssembly and the network. */
+
+import type { Failure } from "./errors.js";
+import { DESCRIBE_BODY, type FromWorker, type Port, post, type ToWorker } from "./messages.js";
+import { Client, initSync, placeOfPanic, type Shell, type Table } from "./wasm/privet.js";
+
+/** Bytes that are handed to the program at once. Some browsers hand over 64 MB. */
+const PIECE = 256 << 10;
+
+/** The longest time that a timer takes. */
+const LONGEST = 0x7fffffff;
+
+type Body = Uint8Array<ArrayBuffer>;
+
+interface Early {
+    readonly body: Promise<Body | undefined>;
+    arrive(body: Body | undefined): void;
+}
+
+class Worker implements Shell {
+    readonly #port: Port;
+    readonly #requests = new Map<number, AbortController>();
+    /** Descriptions that the client has asked for, by their URLs. */
+    readonly #early = new Map<string, Early>();
+    #client: Client | undefined;
+    #timer: ReturnType<typeof setTimeout> | undefined;
+
+    constructor(port: Port) {
+        this.#port = port;
+        port.listen((message) => this.#alive(() => this.#take(message)));
+    }
+
+    #take(message: ToWorker): void {
+        switch (message.kind) {
+            case "connect":
+                message.early.forEach((url) => this.#expected(url));
+                initSync({ module: message.module });
+                try {
+                    this.#client = new Client(message.options);
+                } catch (error) {
+                    if (error instanceof WebAssembly.RuntimeError) {
+                        throw error;
+                    }
+                    return this.failed(error as Error);
+                }
+                return this.#run();
+            case "early":
+                return this.#expected(message.url).arrive(message.body);
+            case "lookup":
+                message.targets.forEach((target, place) => {
+                    const number = message.first + place;
+                    if ("record" in target) {
+                        this.#client?.lookupRecord(number, target.record);
+                    } else {
+                        this.#client?.lookup(number, target.key, target.isWritten);
+                        target.key.fill(0);
+                    }
+                });
+                return this.#run();
+            case "stats":
+                if (this.#client) {
+                    this.#say({ kind: "stats", call: message.call, stats: this.#client.stats() });
+                }
+        }
+    }
+
+    /** A description that is on its way, or there before the program is. */
+    #expected(url: string): Early {
+        let early = this.#early.get(url);
+        if (!early) {
+            let arrive: Early["arrive"] = () => undefined;
+            const body = new Promise<Body | undefined>((resolve) => (arrive = resolve));
+            early = { body, arrive };
+            this.#early.set(url, early);
+        }
+        return early;
+    }
+
+    /** Does something with the program, and says so if that ends the program. */
+    #alive(work: () => void): void {
+        try {
+            work();
+        } catch {
+            // What the error says may contain what was looked up.
+            let place = "";
+            try {
+                place = placeOfPanic();
+            } catch {
+                // Not even that can be asked.
+            }
+            this.#client = undefined;
+            clearTimeout(this.#timer);
+            for (const request of this.#requests.values()) {
+                request.abort();
+            }
+            this.#say({ kind: "died", place });
+        }
+    }
+
+    #run(): void {
+        clearTimeout(this.#timer);
+        const wake = this.#client?.run(this);
+        if (wake !== undefined) {
+            const left = Math.min(Math.max(wake - performance.now(), 0), LONGEST);
+            this.#timer = setTimeout(() => this.#alive(() => this.#run()), left);
+        }
+    }
+
+    async #exchange(
+        exchange: number,
+        url: string,
+        body: Body,
+        signal: AbortSignal,
+        deadline?: number,
+    ): Promise<void> {
+        const asked = this.#early.get(url);
+        if (asked && same(body, DESCRIBE_BODY)) {
+            this.#early.delete(url);
+            const described = await asked.body;
+            if (described) {
+                return this.#feed(exchange, described);
+            }
+        }
+        const response = await post(url, body, signal, deadline);
+        const status = response.headers.get("grpc-status");
+        if (!response.ok) {
+            this.#alive(() => this.#client?.answeredOtherwise(exchange, response.status));
+        } else if (status !== null && status !== "0") {
+            const text = response.headers.get("grpc-message") ?? "";
+            this.#alive(() => this.#client?.refused(exchange, status, text));
+        } else if (response.body) {
+            const reader = response.body.getReader();
+            for (;;) {
+                const { done, value } = await reader.read();
+                if (done) {
+                    return;
+                }
+                this.#feed(exchange, value);
+            }
+        }
+    }
+
+    #feed(exchange: number, bytes: Uint8Array): void {
+        this.#alive(() => {
+            for (let at = 0; at < bytes.length; at += PIECE) {
+                this.#client?.feed(exchange, bytes.subarray(at, at + PIECE));
+            }
+            this.#run();
+        });
+    }
+
+    #say(message: FromWorker, transfer: ArrayBuffer[] = []): void {
+        this.#port.post(message, transfer);
+    }
+
+    // What the program asks for.
+
+    send(exchange: number, url: string, body: Body, deadline?: number): void {
+        const request = new AbortController();
+        this.#requests.set(exchange, request);
+        const over = (): void => {
+            this.#requests.delete(exchange);
+            // It knows whether something is missing.
+            this.#alive(() => {
+                this.#client?.brokeOff(exchange);
+                this.#run();
+            });
+        };
+        this.#exchange(exchange, url, body, request.signal, deadline).then(over, over);
+    }
+
+    abandon(exchange: number): void {
+        this.#requests.get(exchange)?.abort();
+    }
+
+    ready(table: Table): void {
+        this.#say({ kind: "ready", table });
+    }
+
+    failed(error: Error): void {
+        this.#say({ kind: "failed", failure: failureOf(error) });
+    }
+
+    found(lookup: number, values: Uint8Array<ArrayBuffer>[], isList: boolean): void {
+        const transfer = values.map((value) => value.buffer);
+        this.#say({ kind: "found", lookup, values, isList }, transfer);
+    }
+
+    lookupFailed(lookup: number, error: Error): void {
+        this.#say({ kind: "lookupFailed", lookup, failure: failureOf(error) });
+    }
+
+    progress(what: string, done: number, total: number): void {
+        this.#say({ kind: "progress", what, done, total });
+    }
+
+    notice(text: string): void {
+        this.#say({ kind: "notice", text });
+    }
+}
+
+function failureOf(error: Error): Failure {
+    return { blame: error.name, message: error.message };
+}
+
+function same(one: Uint8Array, other: Uint8Array): boolean {
+    return one.length === other.length && one.every((byte, place) => byte === other[place]);
+}
+
+/** Works for the client at the other end of the line. */
+export function serve(port: Port): void {
+    new Worker(port);
+}

@@ -1,0 +1,14 @@
+//! The client of Privet for JavaScript: a [`Conductor`](privet_client::conductor::Conductor) whose
+//! shell is a worker. `package/src/worker.ts` is that shell.
+//!
+//! JavaScript calls [`Client::run`] after everything that it hands in. That does what is to be
+//! done, and tells a `Shell` what to send and what came of lookups. So JavaScript knows no state of
+//! the protocol, and Rust no socket.
+
+mod client;
+mod errors;
+mod shell;
+mod table;
+
+pub use client::Client;
+pub use errors::place_of_panic;
