@@ -3,7 +3,7 @@
 import { errorOf, InternalError, PrivetError, UsageError } from "./errors.js";
 import { DESCRIBE, describeEarly, type FromWorker, type Target, type ToWorker } from "./messages.js";
 import { Value } from "./values.js";
-import type { Options, Stats, Table } from "./wasm/privet.js";
+import type { Options, Stats, Table } from "./types.js";
 
 /** Text as the table's keys are written, the bytes of a key, or the number of a record from 0. */
 export type Key = string | Uint8Array | number;

@@ -9,7 +9,7 @@ import { Client, type ConnectOptions, type Launched, open } from "./client.js";
 export { Answer, Client, type ConnectOptions, type GetManyOptions, type GetOptions, type Key, type Progress } from "./client.js";
 export * from "./errors.js";
 export { Value } from "./values.js";
-export type { Kind, Stats, Table } from "./wasm/privet.js";
+export type { Kind, Stats, Table } from "./types.js";
 
 /**
  * Connects to a server, or to as many as the scheme of the table needs, and receives what comes

@@ -1,7 +1,7 @@
 /** What a client and its worker say to each other. */
 
 import type { Failure } from "./errors.js";
-import type { Options, Stats, Table } from "./wasm/privet.js";
+import type { Options, Stats, Table } from "./types.js";
 
 /** What to look up: a key as somebody wrote it, a key's bytes, or a record by its number. */
 export type Target =

@@ -7,14 +7,17 @@ import { Client, type ConnectOptions, type Launched, open } from "./client.js";
 export { Answer, Client, type ConnectOptions, type GetManyOptions, type GetOptions, type Key, type Progress } from "./client.js";
 export * from "./errors.js";
 export { Value } from "./values.js";
-export type { Kind, Stats, Table } from "./wasm/privet.js";
+export type { Kind, Stats, Table } from "./types.js";
 
 export function connect(urls: string | readonly string[], options: ConnectOptions = {}): Promise<Client> {
     return open(launch, urls, options);
 }
 
 function launch(options: ConnectOptions): Launched {
-    const worker = new Worker(new URL(options.worker ?? "./node-worker.js", import.meta.url));
+    // Flags of this process, such as that its program is on the command line, are not for the worker.
+    const worker = new Worker(new URL(options.worker ?? "./node-worker.js", import.meta.url), {
+        execArgv: [],
+    });
     const file = new URL(options.wasm ?? "./wasm/privet_bg.wasm", import.meta.url);
     return {
         module: readFile(file).then((bytes) => WebAssembly.compile(bytes)),

@@ -2,7 +2,8 @@
 
 import type { Failure } from "./errors.js";
 import { DESCRIBE_BODY, type FromWorker, type Port, post, type ToWorker } from "./messages.js";
-import { Client, initSync, placeOfPanic, type Shell, type Table } from "./wasm/privet.js";
+import type { Shell, Table } from "./types.js";
+import { Client, initSync, placeOfPanic } from "./wasm/privet.js";
 
 /** Bytes that are handed to the program at once. Some browsers hand over 64 MB. */
 const PIECE = 256 << 10;

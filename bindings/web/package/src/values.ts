@@ -1,7 +1,7 @@
 /** What lookups give. */
 
 import { UsageError } from "./errors.js";
-import type { Kind, Table } from "./wasm/privet.js";
+import type { Kind, Table } from "./types.js";
 
 type Bytes = Uint8Array;
 type Description = Table["values"];

@@ -25,29 +25,29 @@ const skip = existsSync(CHROMIUM) ? false : `there is no ${CHROMIUM}`;
 const rows = Array.from({ length: 300 }, (_, row) => ({ name: `person ${row}`, number: row }));
 const table = build("people", rows, "--key", "name", "--key-map", "cuckoo");
 
+const pages = http.createServer((request, response) => {
+    const file = path.join(DIST, request.url.replace("/privet/", "/"));
+    const isPage = request.url === "/";
+    response.writeHead(isPage || existsSync(file) ? 200 : 404, {
+        "content-type": isPage ? "text/html" : TYPES[path.extname(file)] ?? "text/plain",
+        "content-security-policy": POLICY,
+    });
+    response.end(isPage ? PAGE : existsSync(file) ? readFileSync(file) : "");
+});
 let browser, origin;
 
 before(async () => {
-    const pages = http.createServer((request, response) => {
-        const file = path.join(DIST, request.url.replace("/privet/", "/"));
-        const isPage = request.url === "/";
-        response.writeHead(isPage || existsSync(file) ? 200 : 404, {
-            "content-type": isPage ? "text/html" : TYPES[path.extname(file)] ?? "text/plain",
-            "content-security-policy": POLICY,
-        });
-        response.end(isPage ? PAGE : existsSync(file) ? readFileSync(file) : "");
-    });
     await new Promise((listening) => pages.listen(0, "127.0.0.1", listening));
     origin = `http://127.0.0.1:${pages.address().port}`;
-    after(() => {
-        pages.close();
-        pages.closeAllConnections();
-    });
     if (!skip) {
         browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
     }
 });
-after(() => browser?.close());
+after(async () => {
+    await browser?.close();
+    pages.close();
+    pages.closeAllConnections();
+});
 
 /** A page with a client of these servers. */
 async function opened(urls) {
@@ -66,7 +66,7 @@ const get = (page, key) =>
 for (const [scheme, count] of Object.entries({
     "simplepir-packed": 1, "dpf": 2, "apir-dpf": 2, "singlepass": 2, "tapir-mt": 2,
 })) {
-    test(`a page looks up by ${scheme}, and sends the same whatever it looks up`, { skip, timeout: 120_000 }, async () => {
+    test(`a page looks up by ${scheme}, and sends the same whatever it looks up`, { skip, timeout: 300_000 }, async () => {
         const servers = Array.from({ length: count }, () => serve(table, scheme, "--web-origin", origin));
         const { urls, seen } = await recorded(await Promise.all(servers));
         const page = await opened(urls);

@@ -69,7 +69,7 @@ test("values have the types of their columns", async () => {
     const { writeFileSync } = await import("node:fs");
     const { folder } = await import("./place.mjs");
     writeFileSync(`${folder}/typed.csv`, csv);
-    privet("build", "typed.csv", "--key", "id", "--types", "auto,text=text", "-o", "typed.privet");
+    privet("build", "typed.csv", "--key", "id", "--types", "count=number,yes=boolean", "-o", "typed.privet");
     const { client } = await opened({ file: "typed.privet" });
     assert.ok(client.table.values);
     assert.deepEqual((await client.get("a")).values, { count: 12, text: "x", yes: true });
