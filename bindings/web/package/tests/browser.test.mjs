@@ -74,8 +74,8 @@ for (const [scheme, count] of Object.entries({
         assert.equal(await get(page, "nobody"), null);
         const keys = ["person 7", "nobody", "person 7", "person 299", ""];
         const prints = await footprints(seen, keys.map((key) => () => get(page, key)));
-        assert.notEqual(prints[0], "[]");
-        assert.deepEqual(prints, keys.map(() => prints[0]));
+        assert.notEqual(prints[0], "");
+        assert.equal(new Set(prints).size, 1, prints.join("\n"));
         await page.close();
     });
 }

@@ -36,7 +36,7 @@ export async function serve({ file }, scheme, ...args) {
     const server = spawn(
         PRIVET,
         ["serve", file, "--scheme", scheme, "--listen", "127.0.0.1:0", "--web", "--no-cache", ...args],
-        { cwd: folder, stdio: ["ignore", "pipe", "inherit"] },
+        { cwd: folder, stdio: ["ignore", "pipe", "ignore"] },
     );
     servers.push(server);
     let said = "";

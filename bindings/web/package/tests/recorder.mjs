@@ -39,14 +39,19 @@ export async function recorded(urls) {
     return { urls: await Promise.all(fronts), seen };
 }
 
-/** What left for each of `lookups`, one after the other: as text, to compare. */
+/**
+ * What left for each of `lookups`, one after the other: as text, to compare. Each server's part
+ * comes by itself, for no server sees in which order two connections bring requests to two servers.
+ */
 export async function footprints(seen, lookups) {
     const prints = [];
     for (const lookup of lookups) {
         seen.length = 0;
         await lookup();
         // What belongs to the next hints comes when it comes: the number of lookups decides.
-        prints.push(JSON.stringify(seen.filter(({ method }) => method === "Answer")));
+        const queries = seen.filter(({ method }) => method === "Answer");
+        queries.sort((one, other) => one.server - other.server);
+        prints.push(queries.map(({ server, bytes, headers }) => `${server} ${bytes} ${headers}\n`).join(""));
     }
     return prints;
 }
