@@ -114,20 +114,22 @@ impl Client {
     #[wasm_bindgen(js_name = answeredOtherwise)]
     pub fn answered_otherwise(&mut self, exchange: u32, status: u16) {
         let answers = format!("answers with HTTP status {status}");
-        self.deliver(exchange, Err(match status {
+        let error = match status {
             429 | 502..=504 => Error::unavailable(format!("{answers}; try again later")),
             _ => Error::peer_misbehaved(format!(
-                "{answers}, and not as a Privet server does; check the address and its path, and that pages may use the server"
+                "{answers}, and not as a Privet server does; check the address and its path"
             )),
-        }));
+        };
+        self.deliver(exchange, Err(error));
     }
 
     /// No response came, or it broke off.
     #[wasm_bindgen(js_name = brokeOff)]
     pub fn broke_off(&mut self, exchange: u32) {
-        self.deliver(exchange, Err(Error::unavailable(
+        let error = Error::unavailable(
             "cannot be reached, or its answer broke off; check the address, and that the server runs and lets pages of this origin use it",
-        )));
+        );
+        self.deliver(exchange, Err(error));
     }
 
     /// What was done so far.

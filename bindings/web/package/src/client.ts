@@ -1,7 +1,13 @@
 /** A client of one table. Its worker does everything; this side counts and waits. */
 
 import { errorOf, InternalError, PrivetError, UsageError } from "./errors.js";
-import { DESCRIBE, describeEarly, type FromWorker, type Target, type ToWorker } from "./messages.js";
+import {
+    DESCRIBE,
+    describeEarly,
+    type FromWorker,
+    type Target,
+    type ToWorker,
+} from "./messages.js";
 import { Value } from "./values.js";
 import type { Options, Stats, Table } from "./types.js";
 
@@ -11,7 +17,12 @@ export type Key = string | Uint8Array | number;
 /** What a client tells of what comes before lookups, and beside them. */
 export type Progress =
     /** So many bytes of a part have come. */
-    | { readonly kind: "part"; readonly what: string; readonly done: number; readonly total: number }
+    | {
+          readonly kind: "part";
+          readonly what: string;
+          readonly done: number;
+          readonly total: number;
+      }
     /** Something that a person should know. */
     | { readonly kind: "notice"; readonly text: string };
 
@@ -131,7 +142,10 @@ export class Client {
     readonly #worker: Launched;
     readonly #onProgress: ((progress: Progress) => void) | undefined;
     readonly #lookups = new Map<number, Waiting>();
-    readonly #calls = new Map<number, { resolve(stats: Stats): void; reject(error: Error): void }>();
+    readonly #calls = new Map<
+        number,
+        { resolve(stats: Stats): void; reject(error: Error): void }
+    >();
     readonly #opened: Promise<Table>;
     #opening: { resolve(table: Table): void; reject(error: Error): void } | undefined;
     #table: Table | undefined;
@@ -210,7 +224,10 @@ export class Client {
      * The same, one after the other. All lookups begin at once, and take their course even if
      * nobody waits for them any more: servers do not learn from what was found.
      */
-    answers(keys: Iterable<Key>, { padTo = 0, signal }: GetManyOptions = {}): AsyncIterableIterator<Answer> {
+    answers(
+        keys: Iterable<Key>,
+        { padTo = 0, signal }: GetManyOptions = {},
+    ): AsyncIterableIterator<Answer> {
         signal?.throwIfAborted();
         const given = [...keys];
         // All keys are checked before the first is sent: a mistake shows the server nothing.
@@ -338,7 +355,7 @@ export class Client {
             case "died":
                 return this.#end(
                     new InternalError(
-                        `the program of the client has ended (${message.place}); please report this, and connect again`,
+                        `the program has ended (${message.place}); report this, and connect again`,
                     ),
                 );
         }
@@ -388,7 +405,10 @@ async function* inOrder(
     }
     // Those that fill up are lookups like the others.
     for (const value of values.slice(keys.length)) {
-        await abortable(value.catch(() => undefined), signal);
+        await abortable(
+            value.catch(() => undefined),
+            signal,
+        );
     }
 }
 

@@ -77,11 +77,11 @@ const CLASSES: Record<string, new (message: string) => PrivetError> = {
     "api-misuse": UsageError,
     "invalid-message": PeerError,
     "peer-misbehaved": PeerError,
-    "integrity": IntegrityError,
-    "exhausted": ExhaustedError,
-    "selective": SelectiveError,
-    "corrupted": CorruptedError,
-    "unavailable": UnavailableError,
+    integrity: IntegrityError,
+    exhausted: ExhaustedError,
+    selective: SelectiveError,
+    corrupted: CorruptedError,
+    unavailable: UnavailableError,
 };
 
 /** An error as it comes from the worker: who is to blame, and what happened. */

@@ -4,26 +4,26 @@
  * In a page, whoever serves the page can read what is looked up.
  */
 
-import { Client, type ConnectOptions, type Launched, open } from "./client.js";
+import { type Client, type ConnectOptions, type Launched, open } from "./client.js";
 
-export { Answer, Client, type ConnectOptions, type GetManyOptions, type GetOptions, type Key, type Progress } from "./client.js";
-export * from "./errors.js";
-export { Value } from "./values.js";
-export type { Kind, Stats, Table } from "./types.js";
+export * from "./public.js";
 
 /**
  * Connects to a server, or to as many as the scheme of the table needs, and receives what comes
  * before the first lookup.
  */
-export function connect(urls: string | readonly string[], options: ConnectOptions = {}): Promise<Client> {
+export function connect(
+    urls: string | readonly string[],
+    options: ConnectOptions = {},
+): Promise<Client> {
     return open(launch, urls, options);
 }
 
 function launch(options: ConnectOptions): Launched {
     const worker = options.worker
         ? new Worker(options.worker, { type: "module" })
-        // Bundlers look for exactly this.
-        : new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+        : // Bundlers look for exactly this.
+          new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
     return {
         module: compiled(options.wasm ?? new URL("./wasm/privet_bg.wasm", import.meta.url)),
         post: (message, transfer) => worker.postMessage(message, transfer),

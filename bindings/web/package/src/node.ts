@@ -2,19 +2,19 @@
 
 import { readFile } from "node:fs/promises";
 import { Worker } from "node:worker_threads";
-import { Client, type ConnectOptions, type Launched, open } from "./client.js";
+import { type Client, type ConnectOptions, type Launched, open } from "./client.js";
 
-export { Answer, Client, type ConnectOptions, type GetManyOptions, type GetOptions, type Key, type Progress } from "./client.js";
-export * from "./errors.js";
-export { Value } from "./values.js";
-export type { Kind, Stats, Table } from "./types.js";
+export * from "./public.js";
 
-export function connect(urls: string | readonly string[], options: ConnectOptions = {}): Promise<Client> {
+export function connect(
+    urls: string | readonly string[],
+    options: ConnectOptions = {},
+): Promise<Client> {
     return open(launch, urls, options);
 }
 
 function launch(options: ConnectOptions): Launched {
-    // Flags of this process, such as that its program is on the command line, are not for the worker.
+    // Flags of this process are not for the worker: that its program is on the command line, say.
     const worker = new Worker(new URL(options.worker ?? "./node-worker.js", import.meta.url), {
         execArgv: [],
     });

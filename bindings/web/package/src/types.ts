@@ -1,4 +1,4 @@
-/** What the program in WebAssembly takes and gives. `bindings/web/src/shell.rs` has the other side. */
+/** What the program in WebAssembly takes and gives: `bindings/web/src/shell.rs` calls it so. */
 
 /** Whom to ask, for which table, and how. All times are in milliseconds. */
 export interface Options {
@@ -54,10 +54,21 @@ export interface Table {
 
 /** The type of a column: its name, and what it is made of. */
 export type Kind =
-    | ["any"] | ["null"] | ["boolean"] | ["number"] | ["text"] | ["bytes"] | ["date"]
-    | ["integer", number, boolean] | ["float", number] | ["decimal", number, number]
-    | ["time", number] | ["timestamp", number, string?]
-    | ["list", Kind] | ["struct", [string, Kind][]] | ["map", Kind];
+    | ["any"]
+    | ["null"]
+    | ["boolean"]
+    | ["number"]
+    | ["text"]
+    | ["bytes"]
+    | ["date"]
+    | ["integer", number, boolean]
+    | ["float", number]
+    | ["decimal", number, number]
+    | ["time", number]
+    | ["timestamp", number, string?]
+    | ["list", Kind]
+    | ["struct", [string, Kind][]]
+    | ["map", Kind];
 
 /** What a client did: bytes, milliseconds and a count. */
 export interface Stats {

@@ -78,7 +78,7 @@ export class Value {
     }
 }
 
-/** A value of JSON whose strings begin with `s`, and whose numbers are strings that begin with `n`. */
+/** A value of JSON whose strings begin with `s`, and whose numbers are strings after an `n`. */
 type Kept = string | boolean | null | Kept[] | { [name: string]: Kept };
 
 const STRINGS_AND_NUMBERS = /"((?:[^"\\]|\\.)*)"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs;

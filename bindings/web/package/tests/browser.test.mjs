@@ -18,7 +18,8 @@ import * as privet from "/privet/index.js";
 window.privet = privet;
 </script>`;
 /** As docs/web.md has it. */
-const POLICY = "default-src 'none'; connect-src 'self' http://127.0.0.1:*; worker-src 'self'; " +
+const POLICY =
+    "default-src 'none'; connect-src 'self' http://127.0.0.1:*; worker-src 'self'; " +
     "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'";
 
 const skip = existsSync(CHROMIUM) ? false : `there is no ${CHROMIUM}`;
@@ -29,7 +30,7 @@ const pages = http.createServer((request, response) => {
     const file = path.join(DIST, request.url.replace("/privet/", "/"));
     const isPage = request.url === "/";
     response.writeHead(isPage || existsSync(file) ? 200 : 404, {
-        "content-type": isPage ? "text/html" : TYPES[path.extname(file)] ?? "text/plain",
+        "content-type": isPage ? "text/html" : (TYPES[path.extname(file)] ?? "text/plain"),
         "content-security-policy": POLICY,
     });
     response.end(isPage ? PAGE : existsSync(file) ? readFileSync(file) : "");
@@ -64,20 +65,33 @@ const get = (page, key) =>
     page.evaluate(async (key) => (await window.client.get(key))?.json().number ?? null, key);
 
 for (const [scheme, count] of Object.entries({
-    "simplepir-packed": 1, "dpf": 2, "apir-dpf": 2, "singlepass": 2, "tapir-mt": 2,
+    "simplepir-packed": 1,
+    dpf: 2,
+    "apir-dpf": 2,
+    singlepass: 2,
+    "tapir-mt": 2,
 })) {
-    test(`a page looks up by ${scheme}, and sends the same whatever it looks up`, { skip, timeout: 300_000 }, async () => {
-        const servers = Array.from({ length: count }, () => serve(table, scheme, "--web-origin", origin));
-        const { urls, seen } = await recorded(await Promise.all(servers));
-        const page = await opened(urls);
-        assert.equal(await get(page, "person 7"), 7);
-        assert.equal(await get(page, "nobody"), null);
-        const keys = ["person 7", "nobody", "person 7", "person 299", ""];
-        const prints = await footprints(seen, keys.map((key) => () => get(page, key)));
-        assert.notEqual(prints[0], "");
-        assert.equal(new Set(prints).size, 1, prints.join("\n"));
-        await page.close();
-    });
+    test(
+        `a page looks up by ${scheme}, and sends the same whatever it looks up`,
+        { skip, timeout: 300_000 },
+        async () => {
+            const servers = Array.from({ length: count }, () =>
+                serve(table, scheme, "--web-origin", origin),
+            );
+            const { urls, seen } = await recorded(await Promise.all(servers));
+            const page = await opened(urls);
+            assert.equal(await get(page, "person 7"), 7);
+            assert.equal(await get(page, "nobody"), null);
+            const keys = ["person 7", "nobody", "person 7", "person 299", ""];
+            const prints = await footprints(
+                seen,
+                keys.map((key) => () => get(page, key)),
+            );
+            assert.notEqual(prints[0], "");
+            assert.equal(new Set(prints).size, 1, prints.join("\n"));
+            await page.close();
+        },
+    );
 }
 
 test("a page of another origin may not use a server", { skip }, async () => {
@@ -99,7 +113,10 @@ test("a page that remembers what it found is caught", { skip }, async () => {
             return known.get(key);
         };
     });
-    const prints = await footprints(seen, [() => get(page, "person 7"), () => get(page, "person 7")]);
+    const prints = await footprints(seen, [
+        () => get(page, "person 7"),
+        () => get(page, "person 7"),
+    ]);
     assert.notEqual(prints[0], prints[1]);
     await page.close();
 });

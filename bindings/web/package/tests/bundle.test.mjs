@@ -12,7 +12,10 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 const resolved = (name) => fileURLToPath(import.meta.resolve(name));
 
 test("a bundle for Node looks up", async () => {
-    const rows = [{ name: "a", row: 1 }, { name: "b", row: 2 }];
+    const rows = [
+        { name: "a", row: 1 },
+        { name: "b", row: 2 },
+    ];
     const table = build("bundled", rows, "--key", "name");
     const url = await serve(table, "simplepir-packed");
     await bundle({
@@ -47,5 +50,8 @@ test("a bundle for a browser has nothing of Node in it", async () => {
     });
     const [{ text }] = outputFiles;
     assert.ok(!text.includes("node:") && text.includes("new Worker("));
-    assert.equal(JSON.parse(readFileSync(path.join(here, "../package.json"), "utf8")).dependencies, undefined);
+    assert.equal(
+        JSON.parse(readFileSync(path.join(here, "../package.json"), "utf8")).dependencies,
+        undefined,
+    );
 });

@@ -15,13 +15,15 @@ const table = build("people", rows, "--key", "name");
 const urls = [await serve(table, "dpf"), await serve(table, "dpf")];
 
 /** Checks that an error is of this class, and says nothing of a key. */
-const fails = (name, pattern = /./) => (error) => {
-    assert.equal(error.name, name, inspect(error));
-    assert.ok(error instanceof privet[name] && error instanceof privet.PrivetError);
-    assert.match(error.message, pattern);
-    assert.ok(!inspect(error).includes(SECRET));
-    return true;
-};
+const fails =
+    (name, pattern = /./) =>
+    (error) => {
+        assert.equal(error.name, name, inspect(error));
+        assert.ok(error instanceof privet[name] && error instanceof privet.PrivetError);
+        assert.match(error.message, pattern);
+        assert.ok(!inspect(error).includes(SECRET));
+        return true;
+    };
 
 /** A server of whatever `answer` says, which hears nothing of Privet. */
 async function stranger(answer) {
@@ -37,13 +39,19 @@ async function stranger(answer) {
 test("mistakes of the caller are found before anything is sent", async () => {
     await assert.rejects(connect([urls[0], urls[0]]), fails("UsageError", /named twice/));
     await assert.rejects(connect("ftp://example.org"), fails("UsageError", /http/));
-    await assert.rejects(connect(["http://a.example", "http://b.example"]), fails("UsageError", /not encrypted/));
+    await assert.rejects(
+        connect(["http://a.example", "http://b.example"]),
+        fails("UsageError", /not encrypted/),
+    );
     await assert.rejects(connect(urls, { schemes: ["no such scheme"] }), fails("UsageError"));
     await assert.rejects(connect(urls, { root: "no root" }), fails("UsageError"));
     const client = await connect(urls);
     const { lookups } = await client.stats();
     await assert.rejects(client.get(7), fails("UsageError", /text or bytes/));
-    await assert.rejects(client.getMany([SECRET, "\ud800"]), fails("UsageError", /key 1, counted from 0/));
+    await assert.rejects(
+        client.getMany([SECRET, "\ud800"]),
+        fails("UsageError", /key 1, counted from 0/),
+    );
     assert.equal((await client.stats()).lookups, lookups);
     client.close();
 });
@@ -82,7 +90,10 @@ test("answers come one after the other, and all of them begin at once", async ()
             break;
         }
     }
-    assert.deepEqual(seen, [["person 1", true], ["nobody", false]]);
+    assert.deepEqual(seen, [
+        ["person 1", true],
+        ["nobody", false],
+    ]);
     await client.get("person 3");
     assert.equal((await client.stats()).lookups, 4);
     client.close();
@@ -119,12 +130,14 @@ test("a value does not print its content", async () => {
     client.close();
 });
 
-test("a program that waits for nothing ends", { timeout: 60_000 }, () => {
+test("a program that waits for nothing ends", { timeout: 300_000 }, () => {
     const program = `
         import { connect } from "@privet/client";
         const client = await connect(${JSON.stringify(urls)});
         console.log((await client.get("person 7")).json().number);`;
-    const ended = spawnSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
+    const ended = spawnSync(process.execPath, ["--input-type=module", "-e", program], {
+        encoding: "utf8",
+    });
     assert.equal(ended.stdout, "7\n", ended.stderr);
 });
 

@@ -21,12 +21,19 @@ after(() => {
 
 /** Runs the command. Returns what it prints. */
 export function privet(...args) {
-    return execFileSync(PRIVET, args, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+    return execFileSync(PRIVET, args, {
+        cwd: folder,
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "ignore"],
+    });
 }
 
 /** Builds a table of rows in JSON. Returns its file, and what the command says of it. */
 export function build(name, rows, ...args) {
-    writeFileSync(path.join(folder, `${name}.jsonl`), rows.map((row) => JSON.stringify(row)).join("\n"));
+    writeFileSync(
+        path.join(folder, `${name}.jsonl`),
+        rows.map((row) => JSON.stringify(row)).join("\n"),
+    );
     const said = privet("build", `${name}.jsonl`, "-o", `${name}.privet`, "--json", ...args);
     return { file: `${name}.privet`, report: JSON.parse(said) };
 }
@@ -35,7 +42,17 @@ export function build(name, rows, ...args) {
 export async function serve({ file }, scheme, ...args) {
     const server = spawn(
         PRIVET,
-        ["serve", file, "--scheme", scheme, "--listen", "127.0.0.1:0", "--web", "--no-cache", ...args],
+        [
+            "serve",
+            file,
+            "--scheme",
+            scheme,
+            "--listen",
+            "127.0.0.1:0",
+            "--web",
+            "--no-cache",
+            ...args,
+        ],
         { cwd: folder, stdio: ["ignore", "pipe", "ignore"] },
     );
     servers.push(server);
@@ -65,5 +82,8 @@ export function native(urls, keys, ...args) {
         }
         said = error.stdout;
     }
-    return said.trim().split("\n").map((line) => JSON.parse(line));
+    return said
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line));
 }

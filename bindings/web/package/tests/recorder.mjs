@@ -51,7 +51,9 @@ export async function footprints(seen, lookups) {
         // What belongs to the next hints comes when it comes: the number of lookups decides.
         const queries = seen.filter(({ method }) => method === "Answer");
         queries.sort((one, other) => one.server - other.server);
-        prints.push(queries.map(({ server, bytes, headers }) => `${server} ${bytes} ${headers}\n`).join(""));
+        prints.push(
+            queries.map(({ server, bytes, headers }) => `${server} ${bytes} ${headers}\n`).join(""),
+        );
     }
     return prints;
 }

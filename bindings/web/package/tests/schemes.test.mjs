@@ -6,19 +6,19 @@ import { connect } from "@privet/client";
 import { build, native, serve } from "./place.mjs";
 
 const SCHEMES = {
-    "simplepir": 1,
+    simplepir: 1,
     "simplepir-packed": 1,
-    "dpf": 2,
+    dpf: 2,
     "dummy-subsets": 1,
     "dummy-subsets-two": 2,
-    "harmony": 1,
-    "piano": 1,
+    harmony: 1,
+    piano: 1,
     "piano-all-parities": 1,
-    "singlepass": 2,
+    singlepass: 2,
     "tapir-mt": 2,
     "apir-dpf": 2,
     "apir-matrix-mt": 2,
-    "download": 1,
+    download: 1,
 };
 
 const ROWS = 300;
@@ -52,10 +52,16 @@ for (const [scheme, count] of Object.entries(SCHEMES)) {
 
 // Its hint for a table of keys is longer than a page would wait for.
 test("doublepir finds what is in a record", { timeout: 600_000 }, async () => {
-    const numbered = build("numbered", rows.map(({ number }) => ({ number })));
+    const numbered = build(
+        "numbered",
+        rows.map(({ number }) => ({ number })),
+    );
     const client = await connect(await serve(numbered, "doublepir"));
     assert.equal(client.scheme, "doublepir");
     const answers = await client.getMany([0, 299, 17]);
-    assert.deepEqual(answers.map(({ value }) => value.json()), [{ number: 0 }, { number: 299 }, { number: 17 }]);
+    assert.deepEqual(
+        answers.map(({ value }) => value.json()),
+        [{ number: 0 }, { number: 299 }, { number: 17 }],
+    );
     client.close();
 });

@@ -16,7 +16,10 @@ test("a key can have several values", async () => {
     const { urls, client } = await opened(build("lists", rows, "--key", "name", "--multi"));
     const keys = ["a", "b", "nobody"];
     const answers = await client.getMany(keys);
-    assert.deepEqual(answers.map(({ value }) => value?.all.map((one) => one.json().row)), [[0, 2, 4], [1], undefined]);
+    assert.deepEqual(
+        answers.map(({ value }) => value?.all.map((one) => one.json().row)),
+        [[0, 2, 4], [1], undefined],
+    );
     const found = answers.map(({ key, found, value }) =>
         found ? { key, found, values: value.all.map((one) => one.json()) } : { key, found },
     );
@@ -35,7 +38,10 @@ test("a key can lie in a range", async () => {
     const wrong = answers.pop();
     assert.equal(wrong.error.name, "UsageError");
     assert.throws(() => wrong.value, wrong.error);
-    assert.deepEqual(answers.map(({ value }) => value?.json().country), ["Australia", undefined, "Peru"]);
+    assert.deepEqual(
+        answers.map(({ value }) => value?.json().country),
+        ["Australia", undefined, "Peru"],
+    );
     const found = answers.map(({ key, found, value }) =>
         found ? { key, found, value: value.json() } : { key, found },
     );
@@ -48,7 +54,10 @@ test("records can be looked up by their numbers", async () => {
     const { client } = await opened(build("numbered", rows));
     assert.ok(!client.table.isByKey);
     assert.equal(client.table.records, 50);
-    assert.deepEqual((await client.getMany([0, 49])).map(({ value }) => value.json().row), [0, 49]);
+    assert.deepEqual(
+        (await client.getMany([0, 49])).map(({ value }) => value.json().row),
+        [0, 49],
+    );
     for (const key of [-1, 50, 0.5, NaN, "7"]) {
         await assert.rejects(client.get(key), { name: "UsageError" });
     }
@@ -56,7 +65,10 @@ test("records can be looked up by their numbers", async () => {
 });
 
 test("records are verified against the root", async () => {
-    const rows = [{ name: "a", row: 1 }, { name: "b", row: 2 }];
+    const rows = [
+        { name: "a", row: 1 },
+        { name: "b", row: 2 },
+    ];
     const table = build("vouched", rows, "--key", "name", "--authenticate");
     const { urls, client } = await opened(table, { root: table.report.root });
     assert.deepEqual((await client.get("b")).json(), { row: 2 });
@@ -69,10 +81,23 @@ test("values have the types of their columns", async () => {
     const { writeFileSync } = await import("node:fs");
     const { folder } = await import("./place.mjs");
     writeFileSync(`${folder}/typed.csv`, csv);
-    privet("build", "typed.csv", "--key", "id", "--types", "count=number,yes=boolean", "-o", "typed.privet");
+    privet(
+        "build",
+        "typed.csv",
+        "--key",
+        "id",
+        "--types",
+        "count=number,yes=boolean",
+        "-o",
+        "typed.privet",
+    );
     const { client } = await opened({ file: "typed.privet" });
     assert.ok(client.table.values);
     assert.deepEqual((await client.get("a")).values, { count: 12, text: "x", yes: true });
-    assert.deepEqual((await client.get("b")).values, { count: 9007199254740993n, text: "1", yes: false });
+    assert.deepEqual((await client.get("b")).values, {
+        count: 9007199254740993n,
+        text: "1",
+        yes: false,
+    });
     client.close();
 });

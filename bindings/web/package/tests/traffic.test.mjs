@@ -16,7 +16,10 @@ async function looksAlike(urls, get) {
     const { urls: fronts, seen } = await recorded(urls);
     const client = await connect(fronts);
     try {
-        const prints = await footprints(seen, LOOKUPS.map((key) => () => get(client, key)));
+        const prints = await footprints(
+            seen,
+            LOOKUPS.map((key) => () => get(client, key)),
+        );
         assert.notEqual(prints[0], "");
         return prints.every((print) => print === prints[0]);
     } finally {
@@ -25,7 +28,11 @@ async function looksAlike(urls, get) {
 }
 
 for (const [scheme, count] of Object.entries({
-    "simplepir-packed": 1, "dpf": 2, "apir-dpf": 2, "singlepass": 2, "tapir-mt": 2,
+    "simplepir-packed": 1,
+    dpf: 2,
+    "apir-dpf": 2,
+    singlepass: 2,
+    "tapir-mt": 2,
 })) {
     test(`${scheme} sends the same for a hit, a miss and a repeated key`, async () => {
         const urls = await Promise.all(Array.from({ length: count }, () => serve(table, scheme)));
@@ -53,7 +60,9 @@ test("lookups are as many as they are said to be", async () => {
         seen.length = 0;
         const answers = await client.getMany(keys, options);
         assert.equal(answers.length, keys.length);
-        return seen.filter(({ method }) => method === "Answer").reduce((sum, { bytes }) => sum + bytes, 0);
+        return seen
+            .filter(({ method }) => method === "Answer")
+            .reduce((sum, { bytes }) => sum + bytes, 0);
     };
     const padded = await queries(["person 1", "nobody"], { padTo: 5 });
     assert.equal(await queries(["person 1", "person 1", "a", "b", "c"]), padded);
@@ -62,7 +71,7 @@ test("lookups are as many as they are said to be", async () => {
     client.close();
 });
 
-test("the servers are asked what they serve before the program is there, and only once", async () => {
+test("servers are asked what they serve before the program is there, and only once", async () => {
     const { urls, seen } = await recorded([await serve(table, "dpf"), await serve(table, "dpf")]);
     const client = await connect(urls);
     const asked = seen.filter(({ method }) => method === "Describe");

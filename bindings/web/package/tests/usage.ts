@@ -1,6 +1,14 @@
 /** What the package is to a program in TypeScript: it compiles, with `strict`. */
 
-import { Answer, Client, connect, IntegrityError, PrivetError, Value, type Progress } from "@privet/client";
+import {
+    Answer,
+    Client,
+    connect,
+    IntegrityError,
+    PrivetError,
+    Value,
+    type Progress,
+} from "@privet/client";
 
 export async function usage(signal: AbortSignal): Promise<void> {
     const told: Progress[] = [];

@@ -25,7 +25,11 @@ test("columns have their types", () => {
         ['"2024-02-29T12:00:00.123Z"', ["timestamp", 3, "UTC"], new Date(1709208000123)],
         ['"2024-02-29T12:00:00"', ["timestamp", 0], "2024-02-29T12:00:00"],
         ["[1, [2.50]]", ["list", ["any"]], [1, [2.5]]],
-        ['{"x": 1.20, "y": "1.20"}', ["struct", [["x", ["decimal", 3, 2]]]], { x: "1.20", y: "1.20" }],
+        [
+            '{"x": 1.20, "y": "1.20"}',
+            ["struct", [["x", ["decimal", 3, 2]]]],
+            { x: "1.20", y: "1.20" },
+        ],
         ['{"any key": "AQ=="}', ["map", ["bytes"]], { "any key": Uint8Array.of(1) }],
         // What is of another type stays what it is.
         ['"late"', ["timestamp", 0, "UTC"], "late"],
@@ -45,7 +49,8 @@ test("a field with the name of something that all objects have is a field", () =
 });
 
 test("raw values are text or bytes", () => {
-    const value = (kind) => new Value([Uint8Array.of(0x61)], { isRaw: true, columns: [["c", kind]] });
+    const value = (kind) =>
+        new Value([Uint8Array.of(0x61)], { isRaw: true, columns: [["c", kind]] });
     assert.equal(value(["text"]).values, "a");
     assert.deepEqual(value(["bytes"]).values, Uint8Array.of(0x61));
 });
