@@ -238,6 +238,30 @@ fn a_server_that_is_ahead_waits_within_one_stretch() {
 }
 
 #[test]
+fn streams_that_break_off_lose_nothing_in_either_way() {
+    for (seed, compare, endless) in
+        (0..60).flat_map(|seed| [(seed, false, true), (seed, true, true), (seed, true, false)])
+    {
+        let mut world = world(kind(Flow::Streamed, endless), compare);
+        world.falsify = chunked([17, 9], |_, _, _| {});
+        let mut dice = Dice(seed);
+        world.fate = Box::new(move |_, _| match dice.roll(7) {
+            0 => Fate::Lost,
+            1 => Fate::Breaks,
+            2 => Fate::Twice,
+            3 => Fate::Cut(3),
+            4 => Fate::TurnedAway,
+            _ => Fate::Arrives,
+        });
+        let lookups = world.look_up(0..15);
+        world.run();
+        for (index, lookup) in (0..).zip(lookups) {
+            assert_eq!(world.value(lookup), expected(index), "seed {seed}");
+        }
+    }
+}
+
+#[test]
 fn a_stretch_that_one_server_does_not_give_is_compared_anew_with_the_next_lookup() {
     let mut world = world(kind(Flow::Streamed, false), true);
     world.run();
