@@ -121,6 +121,26 @@ fn a_server_that_goes_on_to_another_version_gets_no_further_query_and_neither_do
     }
 }
 
+/// Not even if new tables are accepted.
+#[test]
+fn while_one_server_is_ahead_of_what_is_pinned_nothing_is_asked_and_no_pin_moves() {
+    let (old, new) = (peer(), peer().with_identity(|identity| identity.epoch.0 = 2));
+    for after in [[&old, &new], [&new, &old]] {
+        for accept_new_table in [false, true] {
+            let mut before = world();
+            before.run();
+            let again = SessionOptions { accept_new_table, ..options(2) };
+            let mut refused = World::after(before, after.map(Peer::clone).to_vec(), again);
+            refused.run();
+            assert_eq!(refused.failed_with(), Blame::Integrity);
+            assert!(refused.queries().is_empty());
+            for server in ["server 0", "server 1"] {
+                assert_eq!(refused.state_pins(server)[0].1.table.epoch.0, 1);
+            }
+        }
+    }
+}
+
 #[test]
 fn the_wrong_number_of_servers_is_explained() {
     let refused = |peer: &Peer, servers: usize, scheme: Option<SchemeId>| {
