@@ -37,6 +37,8 @@ pub(crate) struct Peer {
     pub(super) layout: Vec<u8>,
     pub(super) hint: Vec<u8>,
     pub(super) records: Vec<u8>,
+    /// What it sends of a part at a time.
+    pub(super) chunk_len: usize,
     /// Earlier versions that are served as well, the latest first.
     pub(super) earlier: Vec<Peer>,
     /// The available epochs, each with the version that it leads to and its commitments.
@@ -170,6 +172,7 @@ impl Peer {
             layout,
             hint,
             records: records.to_vec(),
+            chunk_len: CHUNK_LEN,
             earlier: Vec::new(),
             epochs: Vec::new(),
             lineage: Vec::new(),
@@ -374,10 +377,11 @@ impl Peer {
                 let start = request.offset as usize;
                 let len = if request.len == 0 { part.len() } else { request.len as usize };
                 let end = part.len().min(start + len);
-                let chunks = part[start..end].chunks(CHUNK_LEN).enumerate().map(|(k, data)| {
-                    let offset = (start + k * CHUNK_LEN) as u64;
-                    Ok(Response::Chunk(FetchChunk { offset, data: data.to_vec().into() }))
-                });
+                let chunks =
+                    part[start..end].chunks(self.chunk_len).enumerate().map(|(k, data)| {
+                        let offset = (start + k * self.chunk_len) as u64;
+                        Ok(Response::Chunk(FetchChunk { offset, data: data.to_vec().into() }))
+                    });
                 chunks.chain([Ok(Response::End)]).collect()
             }
             Request::Prepare(request) => {

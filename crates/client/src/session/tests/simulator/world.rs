@@ -57,7 +57,7 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         _ => history::toys(servers, total, kind),
     };
     let by = |scheme| Peer::indexed_by(scheme, RECORDS, RECORD_LEN, 1);
-    let peer = match scenario.scheme {
+    let mut peer = match scenario.scheme {
         _ if scenario.changes => history::peer(&versions, 0, 0),
         Scheme::Toy => toy::peer(RECORDS, RECORD_LEN, servers, total, kind),
         Scheme::DummySubsets => by(SchemeId::DummySubsets),
@@ -65,6 +65,10 @@ pub(super) fn simulate(seed: u64, scenario: Scenario) -> Check<Report> {
         Scheme::LateHint => by(SchemeId::SimplePir),
         Scheme::Download => by(SchemeId::Download),
     };
+    if scenario.scheme == Scheme::Download {
+        // So that the table can break off after any record.
+        peer.chunk_len = RECORD_LEN as usize;
+    }
     let _planted = plant(scenario.timetable);
     let passing = Passing::default();
     let disk = Disk::new(seed, scenario.disk, passing.clone());
