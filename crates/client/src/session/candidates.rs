@@ -10,6 +10,7 @@
 //! could spoil one of the answers, and learn from a user who tries again whether that answer
 //! mattered.
 
+use super::planted;
 use super::records::Piece;
 use privet_core::{Error, Result};
 
@@ -22,7 +23,7 @@ pub(super) struct FetchResults {
 
 impl FetchResults {
     pub(super) fn nothing_of(fetches: usize) -> Self {
-        Self { left: fetches, pieces: Ok(vec![None; fetches]) }
+        Self { left: planted::made(fetches), pieces: Ok(vec![None; fetches]) }
     }
 
     /// Adds the result of one fetch. Returns whether it was the last.

@@ -10,6 +10,7 @@
 
 use super::candidates::FetchResults;
 use super::interface::{ExchangeId, FetchId, LookupId, Target};
+use super::planted;
 use super::records::Piece;
 use privet_core::{Error, Result};
 use privet_schemes::contract::{Record, ReservationId};
@@ -139,7 +140,7 @@ impl Lookups {
                 (id, 0)
             }
         };
-        self.next = (candidate + 1 < fetches).then_some((lookup, candidate + 1));
+        self.next = (candidate + 1 < planted::made(fetches)).then_some((lookup, candidate + 1));
         let id = FetchId(self.fetches_named);
         self.fetches_named += 1;
         let fetch = Fetch { lookup, candidate, reservation: None, stage: FetchStage::InHand };

@@ -18,6 +18,8 @@ use std::time::Duration;
 pub(super) enum SessionFlaw {
     /// Records of keys in the stash, which the client has, are not asked for.
     StashNotAskedFor,
+    /// Of a key of two parts, the second is asked for only if the first says that there is one.
+    SecondPartIfTold,
     /// A key that was not found is asked for once more.
     AsksAgainWhenNotFound,
     /// A failed lookup is made once more.
@@ -122,6 +124,13 @@ pub(super) fn slot_end(work: Work, end: Duration, length: Duration, took: Durati
     if flawed || (took > length && is(SessionFlaw::DoesNotRound)) { took } else { end }
 }
 
+/// [`SessionFlaw::SecondPartIfTold`]: half of a lookup's fetches, until one is made again.
+#[inline]
+pub(super) fn made(fetches: usize) -> usize {
+    let half = is(SessionFlaw::SecondPartIfTold) && !ASKED_AGAIN.get();
+    if half { fetches.div_ceil(2) } else { fetches }
+}
+
 /// For `take_rehearsed`.
 #[inline]
 pub(super) fn rehearsed(value: &Result<Option<Value>>) {
@@ -147,12 +156,13 @@ impl Shared {
     }
 
     /// [`SessionFlaw::AsksAgainWhenNotFound`] and [`SessionFlaw::AsksAgainWhenFailed`]: each once.
+    /// [`SessionFlaw::SecondPartIfTold`], too, because the first part alone is not the value.
     #[inline]
     pub(super) fn ask_again(&mut self, target: &Target, outcome: &Result<Option<Value>>) {
         let again = match outcome {
             Ok(Some(_)) => false,
             Ok(None) => is(SessionFlaw::AsksAgainWhenNotFound),
-            Err(_) => is(SessionFlaw::AsksAgainWhenFailed),
+            Err(_) => is(SessionFlaw::AsksAgainWhenFailed) || is(SessionFlaw::SecondPartIfTold),
         };
         if again && !ASKED_AGAIN.replace(true) {
             self.lookups.add(target.clone());
