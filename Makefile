@@ -1,6 +1,6 @@
 # Two commands for a fresh machine: `make demo` shows the whole thing, `make test` passes the tests.
 
-.PHONY: demo test test-crates test-programs nightly arm64 example key-transparency python web tools build
+.PHONY: demo test test-crates test-programs nightly example key-transparency python web tools build
 
 demo: build
 	./target/release/privet demo
@@ -20,26 +20,19 @@ test-crates:
 test-programs:
 	MAKEFLAGS= RUST_TEST_THREADS=4 cargo test --workspace --locked --quiet --bins --test '*'
 
-# What takes long and seldom fails. Tests that toss coins toss ten times as many, others every day;
-# there are more lives in the simulator, and more histories of tables; all of it builds for arm64,
-# and the generator of the protocol writes what is there, whose inputs a test compares every time.
-# docs/security/tests.md says how small a leak shows. `make nightly SEED=2026-11-22`
-# repeats a day's run.
+# Checks that take long, and seldom find a mistake that `make test` misses. Tests that toss coins
+# toss ten times as many, and other ones every day: docs/security/tests.md says how small a leak
+# shows. The simulator runs more lives, and more histories of tables are tried. The protocol's code
+# is generated anew and compared. `make nightly SEED=2026-11-22` repeats a day's run.
 SEED ?= $(shell date +%F)
 SIMULATOR_SEEDS ?= 0..15000
-nightly: tools arm64
+nightly: tools
 	@echo "coins of $(SEED); make nightly SEED=$(SEED) repeats this run"
 	PRIVET_COINS=10 PRIVET_SEED=$(SEED) PRIVET_SIMULATOR_SEEDS=$(SIMULATOR_SEEDS) \
 		cargo test --profile nightly --locked --lib \
 		--package privet-core --package privet-schemes --package privet-laboratory --package privet-client
 	PRIVET_HISTORIES=10 cargo test --locked --package privet --test cli -- history
 	./scripts/generate-protocol.sh --check
-
-# Everything builds for arm64 but the package for Python.
-arm64:
-	@./scripts/install-tools.sh --cross
-	CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc cargo check --locked --workspace \
-		--exclude privet-python --target aarch64-unknown-linux-gnu
 
 # The Debian package index: built, served, and looked up from a second process. Needs Debian's apt.
 example: tools

@@ -266,23 +266,6 @@ fn unsafe_code_lives_in_crates_of_kernels_alone() {
     assert!(std::fs::read_to_string(workspace).unwrap().contains("unsafe_code = \"forbid\""));
 }
 
-/// So an arm64 processor sees other code than this one only below these two crates, which `.ci/run`
-/// checks for it.
-#[test]
-fn only_crates_of_kernels_know_the_processor() {
-    for (name, package) in &packages() {
-        let files = sources(&package.manifest.with_file_name("src"));
-        let knows = files.iter().any(|path| {
-            let source = std::fs::read_to_string(path).unwrap();
-            ["target_arch", "std::arch", "is_x86_feature_detected"]
-                .iter()
-                .any(|word| source.contains(word))
-        });
-        let may = ["privet-kernels", "privet-laboratory-kernels"].contains(&name.as_str());
-        assert_eq!(knows, may, "{name}");
-    }
-}
-
 /// What plants mistakes, fixes coins or marks secrets.
 const FEATURES_OF_TESTS: &[&str] = &["known-answers", "planted-leaks", "taint", "testing"];
 
