@@ -29,9 +29,9 @@
 //! | 129 | *z*, *odd* | as 128, without a gap |
 //!
 //! *z* is a byte; *gap* and *odd* are written with seven bits to a byte, the lowest first, and the
-//! eighth bit set in all bytes but the last (LEB128). A range of all 2^128 points has *z* = 128 and
-//! *odd* = 0. Each range has one encoding, the shortest. A table of 500,000 networks has a
-//! directory of some 600 KB.
+//! eighth bit set in all bytes but the last (LEB128 with no needless bytes). A range of all 2^128
+//! points has *z* = 128 and *odd* = 0. Each range has one encoding, the shortest. A table of
+//! 500,000 networks has a directory of some 600 KB.
 
 use super::key_format::malformed;
 use super::number;
