@@ -49,7 +49,7 @@ impl<T: Args> FromArgMatches for AsTyped<T> {
     }
 }
 
-/// The words that said `argument`: none if nobody did.
+/// The words that said `argument`: none if nobody did, or only what holds without them.
 fn words_of(argument: &Arg, matches: &ArgMatches) -> Vec<String> {
     let id = argument.get_id().as_str();
     let option = format!("--{}", argument.get_long().unwrap_or(id));
@@ -59,8 +59,12 @@ fn words_of(argument: &Arg, matches: &ArgMatches) -> Vec<String> {
     if !argument.get_action().takes_values() {
         return vec![option];
     }
-    let values = matches.get_raw(id).into_iter().flatten().map(OsStr::to_string_lossy);
-    match values.collect::<Vec<_>>().join(",") {
+    let values: Vec<_> = matches.get_raw(id).into_iter().flatten().collect();
+    if values == argument.get_default_values() {
+        return Vec::new();
+    }
+    let values: Vec<_> = values.into_iter().map(OsStr::to_string_lossy).collect();
+    match values.join(",") {
         value if value.starts_with('-') => vec![format!("{option}={value}")],
         value => vec![option, value],
     }

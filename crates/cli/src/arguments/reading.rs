@@ -113,7 +113,11 @@ mod tests {
             let typed = <Typed as clap::Parser>::try_parse_from(program).unwrap();
             [typed.reading.words(), typed.making.words()].concat()
         };
-        assert!(words(&[]).is_empty());
+        for nothing in
+            [&[][..], &["--skip-lines=0", "--on-empty-key=error", "--on-duplicate=error"]]
+        {
+            assert!(words(nothing).is_empty(), "{nothing:?}");
+        }
         for typed in [
             &["--format=jsonl", "--key=-a b", "--normalize=trim,nfc", "--multi", "--parts=3"][..],
             &["--delimiter=tab", "--no-quotes", "--no-header", "--columns=a,b", "--range-from=a"],
