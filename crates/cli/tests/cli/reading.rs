@@ -207,6 +207,10 @@ fn of_ranges_in_ranges_the_narrowest_answers() {
     place.write("nested.csv", nested.replace("carrier", "another"));
     let replaced = place.run(&format!("{update} --replace-with nested.csv --json"));
     assert_eq!((replaced.code(), &replaced.json()["replaced"]), (0, &2.into()), "{replaced}");
+    // The first row is hidden, and not counted here.
+    place.write("nested.csv", "network,who\n10.0.0.0/8,a\n10.0.0.0/9,b\n10.128.0.0/9,c\n");
+    let replaced = place.run(&format!("{update} --replace-with nested.csv --dry-run --json"));
+    assert_eq!((replaced.code(), &replaced.json()["rows_read"]), (0, &2.into()), "{replaced}");
     place.run(&format!("{update} --compact")).succeeds();
 }
 

@@ -96,7 +96,8 @@ pub struct Updated {
     pub room: Option<KeysLeft>,
     /// How many rows were dropped because another row has their key.
     pub duplicates_dropped: u64,
-    /// Rows that were read, also those that were dropped or skipped.
+    /// Rows that were read, also those that were dropped or skipped, but none that narrower ranges
+    /// hide.
     pub rows_read: u64,
     /// Rows that were skipped for lack of a key.
     pub empty_keys_skipped: u64,
@@ -244,7 +245,7 @@ pub fn update(
         // What was published stays published, so a failure here is none of the update.
         room: table.room().ok().flatten().filter(|_| !dry_run).map(KeysLeft::from),
         duplicates_dropped: rows.duplicates_dropped,
-        rows_read: rows.read(),
+        rows_read: rows.read() - rows.hidden,
         empty_keys_skipped: rows.empty_keys,
         lines_left_out: rows.left_out,
         records_changed,
