@@ -31,9 +31,9 @@ const ERRANDS: usize = 160;
 const SECONDS: Duration = Duration::from_secs(6);
 const FEWEST: usize = 2 * ROUND.len();
 
-/// How much more memory a server may take while it is attacked, in bytes: 64 MiB of bodies that do
-/// not end, in buffers that may have twice the room, and 32 MiB for connections, for the other
-/// requests and for what the system's allocator keeps.
+/// How much more memory a server may take than before the first attack, in bytes: 64 MiB of bodies
+/// that do not end, in buffers that may have twice the room, and 32 MiB for connections, for the
+/// other requests and for what the system's allocator keeps.
 const MEMORY: u64 = 160 << 20;
 
 /// With this variable set, each attack goes on for that many seconds, and what it does is printed.
@@ -222,7 +222,7 @@ impl Attacked {
             failed.len(),
             &failed[..failed.len().min(3)]
         );
-        assert!(grown <= MEMORY, "{what}: the server took {grown} bytes more");
+        assert!(grown <= MEMORY, "{what}: the server took {grown} bytes more than before");
         self.until_it_holds(&before).await;
         // The attackers' address is served like any other as soon as the attack is over.
         let theirs = endpoint.clone().local_address(Some(address(0, 1).into()));

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Set for the process that is the server: a folder that both processes know.
@@ -31,6 +31,8 @@ pub(crate) struct Attacked {
     _said: BufReader<ChildStdout>,
     test: String,
     folder: Arc<tempfile::TempDir>,
+    /// Memory in use before the first attack, in bytes.
+    memory_before: OnceLock<u64>,
 }
 
 /// What a server holds.
@@ -91,7 +93,8 @@ impl Attacked {
             panic!("the server of {test} did not start: {:?}", process.wait())
         };
         let [address, metrics] = addresses[..] else { panic!("two addresses: {addresses:?}") };
-        Self { process, address, metrics, _said: said, test: test.to_owned(), folder }
+        let (test, memory_before) = (test.to_owned(), OnceLock::new());
+        Self { process, address, metrics, _said: said, test, folder, memory_before }
     }
 
     pub(crate) async fn holdings(&self) -> Holdings {
@@ -144,11 +147,12 @@ impl Attacked {
         series.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
     }
 
-    /// Memory in use now, in bytes. The peak begins again from here.
+    /// Memory in use when this was first called, in bytes: what earlier attacks left is growth,
+    /// too. The peak begins again from here.
     pub(crate) fn begin_peak(&self) -> u64 {
         // Where the system does not offer that, the peak is that of the whole life.
         let _ = std::fs::write(self.proc("clear_refs"), "5");
-        self.memory("VmRSS")
+        *self.memory_before.get_or_init(|| self.memory("VmRSS"))
     }
 
     /// The most memory that was in use, in bytes.
