@@ -23,8 +23,8 @@ pub(crate) struct Arguments {
     given: BTreeMap<String, Said>,
     /// The names that have been asked for.
     known: Vec<String>,
-    /// What has been taken, in the command's words.
-    words: Vec<String>,
+    /// What has been taken, in the command's words; `None` for what the command cannot say.
+    words: Vec<Option<String>>,
 }
 
 /// What an argument says, if it is neither `None` nor `False`.
@@ -135,6 +135,11 @@ impl Arguments {
         let all = Choice { value: OnDuplicate::All, name: "all", ..OnDuplicate::CHOICES[0] };
         let duplicates = OnDuplicate::CHOICES.into_iter().chain([all]);
         self.set(&mut making.on_duplicate, "on_duplicate", one_of(duplicates))?;
+        if making.on_duplicate == OnDuplicate::All {
+            // The command has another word for it.
+            self.words.pop();
+            self.words.push(Some("--multi".to_owned()));
+        }
         if self.flag("multi")? {
             making.on_duplicate = OnDuplicate::All;
         }
@@ -156,16 +161,16 @@ impl Arguments {
         self.words.len()
     }
 
-    /// The words of the command that say what has been taken since so many were.
-    pub(crate) fn words_since(&mut self, taken: usize) -> Vec<String> {
-        self.words.split_off(taken)
+    /// The words of the command that say what has been taken since so many were, if it can say
+    /// that.
+    pub(crate) fn words_since(&mut self, taken: usize) -> Option<Vec<String>> {
+        self.words.split_off(taken).into_iter().collect()
     }
 
     /// Refuses arguments that nobody asked for.
     pub(crate) fn end(self) -> Result<()> {
         let Some(name) = self.given.keys().next() else { return Ok(()) };
-        let meant = meant(name, self.known.iter().map(String::as_str));
-        let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+        let meant = did_you_mean(name, self.known.iter().map(String::as_str));
         Err(Error::api_misuse(format!("unexpected argument `{name}` found{meant}")))
     }
 
@@ -174,9 +179,11 @@ impl Arguments {
         let said = self.given.remove(name)?;
         let flag = format!("--{}", name.replace('_', "-"));
         self.words.push(match &said {
-            Said::True => flag,
-            Said::Text(text) => format!("{flag}={}", text.to_string_lossy()),
-            Said::List(list) => format!("{flag}={}", list.join(",")),
+            Said::True => Some(flag),
+            Said::Text(text) => Some(format!("{flag}={}", text.to_string_lossy())),
+            // The command takes a name with a comma for two.
+            Said::List(list) if list.iter().any(|name| name.contains(',')) => None,
+            Said::List(list) => Some(format!("{flag}={}", list.join(","))),
         });
         Some(said)
     }
@@ -247,6 +254,11 @@ pub(crate) fn lacking(name: &str, needed: &[&str]) -> Error {
 /// The error if both are given.
 pub(crate) fn apart(one: &str, other: &str) -> Error {
     Error::api_misuse(format!("the argument `{one}` cannot be used with `{other}`"))
+}
+
+/// The end of an error about a mistyped name: the `known` one that may have been meant.
+pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    meant(name, known).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 }
 
 /// Reads the name of a choice.

@@ -1,6 +1,6 @@
 //! The reports of `plan` and `bench`.
 
-use crate::arguments::{Arguments, apart, lacking, one_of, within};
+use crate::arguments::{Arguments, apart, did_you_mean, lacking, one_of, within};
 use crate::errors::Raise as _;
 use crate::publish::Input;
 use crate::waiting;
@@ -138,12 +138,12 @@ fn subject(
     Ok(move |stopped: &Arc<AtomicBool>| match (keys, shape) {
         (Some((keys, value_len)), _) => Subject::of_keys(keys, value_len, &making),
         (_, Some(shape)) => Subject::of_shape(shape, making.authenticate),
-        _ => match (inputs.pop(), inputs.is_empty()) {
-            (Some(Input::File(file)), true) => {
+        _ => match (inputs.pop(), inputs.is_empty(), words) {
+            (Some(Input::File(file)), true, Some(words)) => {
                 let rows = reading.source(Input::File(file.clone()), stopped);
                 Subject::of_path(&file, rows, is_told, &words, &making)
             }
-            (last, _) => {
+            (last, ..) => {
                 let rows = inputs.into_iter().chain(last);
                 let rows = rows.map(|input| reading.source(input, stopped)).collect();
                 Subject::of_rows(rows, &making)
@@ -163,7 +163,10 @@ fn measured(mut given: Arguments, scheme: &str) -> Result<BenchReport> {
     check(&given)?;
     let scheme = match scheme {
         PLAIN => None,
-        name => Some(name.parse::<SchemeId>().map_err(|error| error.within("`scheme`"))?),
+        name => Some(name.parse::<SchemeId>().map_err(|error| {
+            let meant = did_you_mean(name, SchemeId::all().map(SchemeId::name));
+            Error::api_misuse(format!("`scheme`: {error}{meant}"))
+        })?),
     };
     let subject = scheme.map_or(Measured::Plain, Measured::Scheme);
     let shape = shape(&mut given)?.ok_or_else(|| lacking("bench", &["records"]))?;

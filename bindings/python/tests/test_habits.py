@@ -332,6 +332,14 @@ def test_options_of_plans_and_measurements(tmp_path: pathlib.Path) -> None:
     assert plan.report["commands"][0] == f"{built} -o {rows.with_suffix('.privet')}"
     files = privet.plan([rows, rows], key="k", delimiter=";", multi=True, machine=machine)
     assert files.report["records"] == plan.report["records"]
+    csv = tmp_path / "rows.csv"
+    csv.write_text('k,"last, first",v\na,"A, B",1\n')
+    for said, typed in [("all", "--multi"), ("last", "--on-duplicate=last")]:
+        plan = privet.plan(csv, key="k", on_duplicate=said, machine=machine)
+        assert plan.report["commands"][0].split()[3:5] == ["--key=k", typed]
+    # The command would read two names, so no command builds this table.
+    plan = privet.plan(csv, key="k", value=["last, first"], machine=machine)
+    assert plan.report["commands"][0].startswith("privet bench ")
     shape = {"records": 64, "record_len": 8}
     wrong: list[tuple[dict[str, object], str]] = [
         ({"keys": 5}, "`keys` needs .*: `value_len`$"),
@@ -366,6 +374,8 @@ def test_options_of_plans_and_measurements(tmp_path: pathlib.Path) -> None:
             privet.bench("dpf", **{**shape, **options})
     with pytest.raises(privet.UsageError, match="`scheme`: there is no scheme .*dpf"):
         privet.bench("fpd", **shape)
+    with pytest.raises(privet.UsageError, match="did you mean `simplepir`"):
+        privet.bench("simplpir", **shape)
 
 
 def test_progress_of_a_client_is_told(people: pathlib.Path) -> None:
