@@ -2,7 +2,8 @@
 //!
 //! Schemes differ in the number of servers, in what the client keeps, in how the offline phase
 //! flows and in what the server can prove. Each difference is a small trait. A scheme implements
-//! only the traits that apply to it, and of their methods with a default those that do:
+//! only the traits that apply to it. Some methods have a default. A scheme implements such a method
+//! only if the default does not suit it:
 //!
 //! | trait | has it | gist |
 //! |---|---|---|

@@ -41,9 +41,6 @@ pub trait Hinted: Sized + 'static {
 
     /// Whether a record is known as soon as all earlier lookups are answered, and never before.
     const TELLS_IN_ORDER: bool = false;
-    /// Whether hints run out, so that new ones must be prepared. (If so, a lookup may also find no
-    /// hint, with a probability below e^-20.)
-    const RUNS_OUT: bool = true;
     /// The blame of an edit that comes in the journal while a lookup is open.
     const EDIT_WHILE_OPEN: Blame = Blame::Corrupted;
 
@@ -85,11 +82,6 @@ pub trait Hinted: Sized + 'static {
 
     /// Whether the hints are what the table says.
     fn check(_world: &World<Self>, _client: &Self::Client) {}
-
-    /// The state, encoded as the next generation, if hints never run out.
-    fn condense(_client: &Self::Client) -> Option<Result<Bytes>> {
-        None
-    }
 
     /// Journal records that are like `good`, which is right for the next reservation, but wrong in
     /// one place. `used` is the record of the reservation before.
@@ -367,6 +359,7 @@ macro_rules! hinted_suite {
             what_is_sent_does_not_depend_on_what_was_answered,
             changes_that_do_not_fit_are_refused_and_change_nothing,
             answers_that_fit_no_lookup_are_refused,
+            clients_that_verify_end_and_no_others,
             a_preparation_goes_on_from_a_checkpoint_to_the_same_hints,
             preparations_differ,
             what_arrives_out_of_order_too_long_too_short_or_damaged_is_noticed,

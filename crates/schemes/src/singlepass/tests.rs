@@ -40,7 +40,6 @@ impl Hinted for Tested {
     type State = Zeroizing<Vec<u8>>;
 
     const TELLS_IN_ORDER: bool = true;
-    const RUNS_OUT: bool = false;
 
     fn parameters(shape: TableShape, cut: Option<u64>) -> SinglePassParameters {
         match cut {
@@ -86,10 +85,6 @@ impl Hinted for Tested {
 
     fn check(world: &World, client: &SinglePassClient) {
         assert!(world.hints_fit(client), "hints and permutations do not fit each other");
-    }
-
-    fn condense(client: &SinglePassClient) -> Option<Result<Zeroizing<Vec<u8>>>> {
-        Some(client.condense())
     }
 
     /// Kind, id, and an index beyond the table: one of them is wrong at a time.

@@ -68,6 +68,7 @@ hinted_suite! { suite: Tested<MerkleForm>:
     any_table_any_sequence,
     a_generation_serves_its_queries_and_then_says_so,
     answers_that_fit_no_lookup_are_refused,
+    clients_that_verify_end_and_no_others,
     a_preparation_goes_on_from_a_checkpoint_to_the_same_hints,
     preparations_differ,
     what_arrives_out_of_order_too_long_too_short_or_damaged_is_noticed,
@@ -85,8 +86,6 @@ impl<F: TestForm> Hinted for Tested<F> {
     type Preparation = TapirPreparation<F>;
     /// The encoded state.
     type State = Zeroizing<Vec<u8>>;
-
-    const RUNS_OUT: bool = false;
 
     fn parameters(shape: TableShape, cut: Option<u64>) -> TapirParameters<F> {
         let pass = match cut {
@@ -128,10 +127,6 @@ impl<F: TestForm> Hinted for Tested<F> {
 
     fn state(client: &TapirClient<F>) -> Self::State {
         client.written_down()
-    }
-
-    fn condense(client: &TapirClient<F>) -> Option<Result<Zeroizing<Vec<u8>>>> {
-        Some(client.condense())
     }
 
     fn wrong_changes(_: &World<F>, _used: &[u8], _good: &[u8]) -> Vec<Vec<u8>> {

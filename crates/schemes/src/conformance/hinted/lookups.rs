@@ -41,9 +41,8 @@ pub fn a_generation_serves_its_queries_and_then_says_so<S: Hinted>() {
     {
         let mut world = World::<S>::new(records, 3);
         let mut client = world.client();
-        let refused = |client: &S::Client| match S::condense(client) {
-            Some(result) => assert_eq!(result.unwrap_err().blame(), Blame::ApiMisuse),
-            None => assert!(S::RUNS_OUT),
+        let refused = |client: &S::Client| {
+            assert_eq!(client.condense().unwrap_err().blame(), Blame::ApiMisuse);
         };
         for round in 0..3 {
             let total = client.supply().total;
@@ -64,9 +63,11 @@ pub fn a_generation_serves_its_queries_and_then_says_so<S: Hinted>() {
             let index = world.index(0);
             let more = client.reserve(&index, &mut world.rng);
             assert_eq!(more.err().unwrap().blame(), Blame::Exhausted);
-            let Some(condensed) = S::condense(&client) else { break };
-            let condensed = condensed.unwrap();
-            assert!(condensed == S::condense(&client).unwrap().unwrap());
+            if !S::Client::ENDLESS {
+                break;
+            }
+            let condensed = client.condense().unwrap();
+            assert!(condensed == client.condense().unwrap());
             client = world.load(&condensed);
             assert_eq!((client.supply().used, client.open().len()), (0, 0), "round {round}");
             S::check(&world, &client);
@@ -84,7 +85,7 @@ pub fn answers_in_any_order_and_replayed_changes<S: Hinted>() {
     let config = ProptestConfig::with_cases(40);
     let cut = prop::sample::select(&[2u64, 4, 8][..]);
     proptest!(config, |(seed: u8, few: bool, cut in cut, steps in steps)| {
-        set_queries_per_generation((!S::RUNS_OUT).then_some(20));
+        set_queries_per_generation(S::Client::ENDLESS.then_some(20));
         let mut world = World::<S>::cut(200, 4, cut);
         world.rng = SecretRng::from_fixed_seed([seed; 32]);
         let mut generation = world.generation();
@@ -144,8 +145,8 @@ pub fn answers_in_any_order_and_replayed_changes<S: Hinted>() {
                     prop_assert!(client.take_record(id).is_none(), "told twice");
                 }
                 S::check(&world, &client);
-                if let Some(condensed) = S::condense(&client).filter(|_| used_up) {
-                    generation = condensed.unwrap();
+                if S::Client::ENDLESS && used_up {
+                    generation = client.condense().unwrap();
                     client = world.load(&generation);
                     (journal, settled_last) = (Vec::new(), None);
                 }
@@ -194,6 +195,28 @@ pub fn answers_that_fit_no_lookup_are_refused<S: Hinted>() {
     world.assert_right(record, 5);
     misuse(client.settle(reserved.id, &answers()));
     assert!(client.take_record(reserved.id).is_none(), "once");
+}
+
+/// A wrong answer ends a client that verifies, and so do updates that differ. Nothing ends another.
+pub fn clients_that_verify_end_and_no_others<S: Hinted>() {
+    let mut world = World::<S>::new(500, 3);
+    let check = |client: S::Client| {
+        let ended = client.ended().map(|error| error.blame());
+        assert_eq!(ended, client.verifies().then_some(Blame::Integrity));
+    };
+    let mut client = world.client();
+    let reserved = world.reserve(&mut client, 5).unwrap();
+    let mut answers = world.answers(&reserved.queries);
+    let mut wrong = answers[0].encode();
+    wrong[0] ^= 1;
+    answers[0] = AnswerOf::<S::Server>::decode(&world.parameters, &wrong).unwrap();
+    let change = client.settle(reserved.id, &answers).unwrap();
+    client.apply(&change).unwrap();
+    check(client);
+
+    let mut client = world.client();
+    client.disagreement().into_iter().for_each(|change| client.apply(&change).unwrap());
+    check(client);
 }
 
 pub fn the_same_coins_make_the_same_queries_of_one_length<S: Hinted>() {

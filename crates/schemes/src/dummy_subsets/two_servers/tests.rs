@@ -12,10 +12,9 @@ use crate::contract::{
     ReservationId,
 };
 use crate::dummy_subsets::tests::cut_into;
-use privet_core::{Blame, Result, SecretRng, TableShape, TableView};
+use privet_core::{Blame, SecretRng, TableShape, TableView};
 use privet_kernels::Kernels;
 use proptest::prelude::*;
-use zeroize::Zeroizing;
 
 pub(super) struct Tested;
 
@@ -32,7 +31,6 @@ impl Hinted for Tested {
     /// The table of hints, and each.
     type State = (Vec<u8>, Vec<Option<privet_core::hints::LiveHint>>);
 
-    const RUNS_OUT: bool = false;
     const EDIT_WHILE_OPEN: Blame = Blame::ApiMisuse;
 
     fn parameters(shape: TableShape, cut: Option<u64>) -> DummySubsetsParameters {
@@ -80,10 +78,6 @@ impl Hinted for Tested {
 
     fn check(_world: &World, client: &DummySubsetsTwoClient) {
         client.ledger.check_settled("nothing").unwrap();
-    }
-
-    fn condense(client: &DummySubsetsTwoClient) -> Option<Result<Zeroizing<Vec<u8>>>> {
-        Some(client.condense())
     }
 
     /// Id, pair, index, half and cutoff, and a hint that is already used: one of them is wrong at a
